@@ -7,6 +7,7 @@
 
 #include "weft/autodiff/difference_quotient.h"
 #include "weft/autodiff/retype.h"
+#include "weft/autodiff/wrong_gradient.h"
 #include "weft/core/error.h"
 #include "weft/core/random.h"
 #include "weft/graph/functions/arithmetic.h"
@@ -310,8 +311,8 @@ NamedTensors feeds_for(const Value& scalar, const std::vector<Value>& more,
 
 }  // namespace
 
-GradientReport check_gradients(Value output, const std::vector<Value>& wrt,
-                               const GradientCheckOptions& options, SourceLocation loc) {
+GradientReport compare_gradients(Value output, const std::vector<Value>& wrt,
+                                 const GradientCheckOptions& options, SourceLocation loc) {
   Graph& graph = output.graph();
   for (const Value& v : wrt) {
     graph.check_owned(v, "check_gradients", loc);
@@ -363,6 +364,15 @@ GradientReport check_gradients(Value output, const std::vector<Value>& wrt,
   const std::vector<Value> second = gradients(total, wrt, gradient_options, loc);
   Checker(total, wrt, second, options, feeds_for(total, second, feeds))
       .check(report, "second-order");
+  return report;
+}
+
+GradientReport check_gradients(Value output, const std::vector<Value>& wrt,
+                               const GradientCheckOptions& options, SourceLocation loc) {
+  GradientReport report = compare_gradients(output, wrt, options, loc);
+  if (report || report.elements_checked == 0) return report;
+  const std::string place = first_wrong_gradient(output, options);
+  if (!place.empty()) report.message += "\n  it is that of " + place;
   return report;
 }
 

@@ -40,7 +40,10 @@ struct GradientReport {
   bool passed = true;
   /// What is wrong first, "" if nothing:
   ///   "first-order gradient of x[3] (2 of 64 elements are wrong): 1.502, but differences give 1.5
-  ///   +- 2e-11"
+  ///   +- 2e-11
+  ///     it is that of tanh, model.cc:12"
+  /// The last line names the first op whose gradient is wrong when the op stands alone with the
+  /// operands that it has there, if one is.
   std::string message;
   /// Largest |analytic - numeric| / max(1, largest |numeric| of that operand).
   double max_relative_error = 0;

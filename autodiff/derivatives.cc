@@ -8,10 +8,10 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "weft/autodiff/gradient_advice.h"
 #include "weft/core/error.h"
 #include "weft/graph/control/scan.h"
 #include "weft/graph/functions/arithmetic.h"
-#include "weft/graph/functions/index.h"
 #include "weft/graph/functions/math.h"
 #include "weft/graph/functions/reduce.h"
 #include "weft/graph/functions/shape.h"
@@ -22,9 +22,18 @@ namespace {
 
 using Index = std::size_t;
 
+void check_defined(const Value& v, std::string_view function, std::string_view what,
+                   SourceLocation loc) {
+  if (v.defined()) return;
+  throw GradientError(
+      fmt::format("{}: {} is an undefined Value\n  at {}", function, what, loc.str()));
+}
+
 void check_same_types(const std::vector<Value>& wrt, const std::vector<Value>& given,
                       std::string_view function, std::string_view what, SourceLocation loc) {
   if (wrt.empty()) throw ArgumentError(fmt::format("{}: wrt is empty", function));
+  for (const Value& v : wrt) check_defined(v, function, "one of wrt", loc);
+  for (const Value& v : given) check_defined(v, function, fmt::format("a {}", what), loc);
   const Graph& graph = wrt[0].graph();
   if (given.size() != wrt.size()) {
     throw ArgumentError(fmt::format("{}: {} {}s for {} values\n  {}", function, given.size(), what,
@@ -93,12 +102,14 @@ std::function<std::optional<Dim>(const SymbolPtr&)> symbols_as_in(const std::vec
 
 std::vector<Value> vjp(Value output, const std::vector<Value>& wrt, Value cotangent,
                        SourceLocation loc) {
+  check_defined(cotangent, "vjp", "cotangent", loc);
   return gradients(output, wrt, {.cotangent = cotangent}, loc);
 }
 
 Value jvp(Value output, const std::vector<Value>& wrt, const std::vector<Value>& tangents,
           SourceLocation loc) {
   check_same_types(wrt, tangents, "jvp", "tangent", loc);
+  check_defined(output, "jvp", "output", loc);
   // Any value does, since the result does not depend on it; this one is nobody else's.
   const Value cotangent = optimization_barrier(zeros_like(output));
   const std::vector<Value> linear = gradients(output, wrt, {.cotangent = cotangent}, loc);
@@ -107,6 +118,7 @@ Value jvp(Value output, const std::vector<Value>& wrt, const std::vector<Value>&
 }
 
 Value jacobian(Value output, Value wrt, SourceLocation loc) {
+  check_defined(output, "jacobian", "output", loc);
   Graph& graph = output.graph();
   {
     // Says what is wrong with output and wrt, if anything, before the loop is there.
@@ -115,19 +127,18 @@ Value jacobian(Value output, Value wrt, SourceLocation loc) {
   }
   std::vector<Value> operands = other_operands(output, wrt);
   operands.insert(operands.begin(), wrt);
-  const Dim elements = output.shape().numel();
-  const Value units = one_hot(arange(graph, elements, DType::i64, loc), elements, output.dtype());
-  std::vector<Dim> rows = {elements};
-  rows.insert(rows.end(), output.shape().begin(), output.shape().end());
+  // Says what symbols in the sizes of the output alone are.
+  if (!output.shape().is_constant()) operands.push_back(zeros_like(Arg(output, loc)));
   const ScanResult result = scan(
-      graph, {}, {reshape(Arg(units, loc), Shape(rows))}, operands,
+      graph, {}, {}, operands,
       [&](Graph& body, const ScanElements& in) {
         Cloner cloner(body, {.map_symbol = symbols_as_in(operands, in.operands)});
         for (Index i = 0; i < operands.size(); ++i) cloner.set(operands[i], in.operands[i]);
         const Value copy = cloner.copy(output);
-        return ScanStep{{}, {vjp(copy, {in.operands[0]}, in.elements[0])[0]}};
+        const Value unit = cast(equal(arange(body, copy.shape().numel()), in.index), copy.dtype());
+        return ScanStep{{}, {vjp(copy, {in.operands[0]}, reshape(unit, copy.shape()))[0]}};
       },
-      {.name = "jacobian"}, loc);
+      {.length = AxisSize(output.shape().numel()), .same_draws = true, .name = "jacobian"}, loc);
   std::vector<Dim> dims(output.shape().begin(), output.shape().end());
   dims.insert(dims.end(), wrt.shape().begin(), wrt.shape().end());
   return reshape(Arg(result.outputs[0], loc), Shape(dims));
@@ -140,8 +151,9 @@ Value hessian(Value output, Value wrt, SourceLocation loc) {
 std::vector<Value> hessian_vector_product(Value output, const std::vector<Value>& wrt,
                                           const std::vector<Value>& direction, SourceLocation loc) {
   check_same_types(wrt, direction, "hessian_vector_product", "direction", loc);
-  return gradients(inner_product(gradients(output, wrt, {}, loc), direction), wrt,
-                   {.unreachable = Unreachable::zeros}, loc);
+  // The direction stays what it is, also where it is made of wrt.
+  return gradients_of_all({.function = "hessian_vector_product"}, gradients(output, wrt, {}, loc),
+                          direction, wrt, {.unreachable = Unreachable::zeros}, loc);
 }
 
 }  // namespace weft

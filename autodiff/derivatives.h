@@ -24,16 +24,16 @@ Value jvp(Value output, const std::vector<Value>& wrt, const std::vector<Value>&
           SourceLocation loc = SourceLocation::current());
 
 /// All derivatives of `output` by `wrt`: [sizes of output, sizes of wrt], any sizes, symbolic too.
-/// A loop over the elements of `output` with one vjp each: the cost and, but for the result, the
-/// memory of one gradient per element.
+/// A loop over the elements of `output` with one vjp each: the cost of one gradient per element,
+/// and, but for the result, the memory of one. What `output` draws is the same in all of them.
 Value jacobian(Value output, Value wrt, SourceLocation loc = SourceLocation::current());
 
 /// The second derivatives of the scalar `output`: [sizes of wrt, sizes of wrt].
 Value hessian(Value output, Value wrt, SourceLocation loc = SourceLocation::current());
 
-/// The Hessian of the scalar `output` times `direction`, of the types of `wrt`: the gradient of
-/// <gradient, direction>, for a few times the cost of a gradient (Pearlmutter 1994). The Hessian is
-/// never there.
+/// The Hessian of the scalar `output` times `direction`, of the types of `wrt` (which may be made
+/// of them, as the gradient is): the gradient of <gradient, direction> for a fixed direction, for a
+/// few times the cost of a gradient (Pearlmutter 1994). The Hessian is never there.
 std::vector<Value> hessian_vector_product(Value output, const std::vector<Value>& wrt,
                                           const std::vector<Value>& direction,
                                           SourceLocation loc = SourceLocation::current());

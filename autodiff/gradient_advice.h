@@ -25,4 +25,12 @@ std::vector<Value> gradients_for(const GradientAdvice& advice, Value output,
                                  const std::vector<Value>& wrt, const GradientOptions& options,
                                  SourceLocation loc);
 
+/// The sums over `outputs` (at least one) of their gradients, each with its cotangent (of its type;
+/// that of `options` is not read), in one sweep. Unlike in the gradients of an inner product,
+/// nothing flows through the cotangents.
+std::vector<Value> gradients_of_all(const GradientAdvice& advice, const std::vector<Value>& outputs,
+                                    const std::vector<Value>& cotangents,
+                                    const std::vector<Value>& wrt, const GradientOptions& options,
+                                    SourceLocation loc);
+
 }  // namespace weft

@@ -342,15 +342,15 @@ class SweepOfShards {
 };
 
 // One sweep, or, where there are sums over shards, several.
-std::vector<Value> sweep_all(Graph& graph, Sweep& sweep, Value output, Value cotangent,
-                             const std::vector<Value>& wrt) {
+std::vector<Value> sweep_all(Graph& graph, Sweep& sweep, const std::vector<Value>& outputs,
+                             const std::vector<Value>& cotangents, const std::vector<Value>& wrt) {
   std::vector<Value> roots = wrt;
-  roots.push_back(output);
+  roots.insert(roots.end(), outputs.begin(), outputs.end());
   const std::vector<Node*> nodes = reachable_nodes(roots);
   const bool shards =
       std::any_of(nodes.begin(), nodes.end(), [](const Node* n) { return is_shard_sum(*n); });
-  if (!shards) return sweep.run({output}, {cotangent}, wrt, nullptr);
-  return SweepOfShards(graph, sweep, nodes, wrt).run({output}, {cotangent}, wrt, false);
+  if (!shards) return sweep.run(outputs, cotangents, wrt, nullptr);
+  return SweepOfShards(graph, sweep, nodes, wrt).run(outputs, cotangents, wrt, false);
 }
 
 std::string describe(const Value& v) {
@@ -374,36 +374,50 @@ std::vector<Value> gradients_for(const GradientAdvice& advice, Value output,
   }
   Graph& graph = output.graph();
   Graph::Undo undo(graph);
+  Value cotangent = options.cotangent;
+  if (!cotangent.defined() && is_floating(output.dtype())) {
+    if (output.rank() != 0) {
+      throw GradientError(fmt::format(
+          "{}: {} is not a scalar; reduce it (sum, mean) or give a cotangent of its type\n  {}",
+          advice.function, describe(output), graph.describe_source(loc)));
+    }
+    cotangent = graph.scalar(output.dtype(), 1, loc);
+  }
+  auto result = gradients_of_all(advice, {output}, {cotangent}, wrt, options, loc);
+  undo.keep();
+  return result;
+}
+
+std::vector<Value> gradients_of_all(const GradientAdvice& advice, const std::vector<Value>& outputs,
+                                    const std::vector<Value>& cotangents,
+                                    const std::vector<Value>& wrt, const GradientOptions& options,
+                                    SourceLocation loc) {
+  Graph& graph = outputs.at(0).graph();
+  Graph::Undo undo(graph);
   const auto fail = [&](const std::string& what) {
     throw GradientError(
         fmt::format("{}: {}\n  {}", advice.function, what, graph.describe_source(loc)));
   };
-  if (!is_floating(output.dtype())) {
-    fail(fmt::format("{} is not floating point, so that it has no gradient", describe(output)));
+  for (const Value& output : outputs) {
+    if (!is_floating(output.dtype()))
+      fail(fmt::format("{} is not floating point, so that it has no gradient", describe(output)));
   }
   for (const Value& v : wrt) {
     graph.check_owned(v, advice.function, loc);
     if (!is_floating(v.dtype())) fail(fmt::format("{} is not floating point", describe(v)));
   }
-  Value cotangent = options.cotangent;
-  if (!cotangent.defined()) {
-    if (output.rank() != 0) {
-      fail(fmt::format("{} is not a scalar; reduce it (sum, mean) or give a cotangent of its type",
-                       describe(output)));
-    }
-    cotangent = graph.scalar(output.dtype(), 1, loc);
-  } else {
-    graph.check_owned(cotangent, "gradients: the cotangent", loc);
-    if (!(cotangent.type() == output.type())) {
-      fail(fmt::format("the cotangent is {}, but {} was expected", cotangent.type().str(),
-                       output.type().str()));
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    graph.check_owned(cotangents[i], "gradients: the cotangent", loc);
+    if (!(cotangents[i].type() == outputs[i].type())) {
+      fail(fmt::format("the cotangent is {}, but {} was expected", cotangents[i].type().str(),
+                       outputs[i].type().str()));
     }
   }
   const RuleSet& rules = options.rules != nullptr ? *options.rules : builtin_rules();
   const DecompositionSet& decompositions =
       options.decompositions != nullptr ? *options.decompositions : builtin_decompositions();
   Sweep sweep(graph, rules, decompositions, advice);
-  auto result = sweep_all(graph, sweep, output, cotangent, wrt);
+  auto result = sweep_all(graph, sweep, outputs, cotangents, wrt);
   std::string missing;
   for (std::size_t i = 0; i < wrt.size(); ++i) {
     if (result[i].defined()) continue;
@@ -417,8 +431,8 @@ std::vector<Value> gradients_for(const GradientAdvice& advice, Value output,
     }
   }
   if (!missing.empty()) {
-    fail(fmt::format("{} does not depend on {} through differentiable ops; {}", describe(output),
-                     missing, advice.unreachable));
+    fail(fmt::format("{} does not depend on {} through differentiable ops; {}",
+                     describe(outputs[0]), missing, advice.unreachable));
   }
   undo.keep();
   return result;

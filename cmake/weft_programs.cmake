@@ -9,6 +9,10 @@ file(GLOB WEFT_PROGRAM_SOURCES CONFIGURE_DEPENDS models/program/*.cc models/prog
 list(REMOVE_ITEM WEFT_PROGRAM_SOURCES ${PROJECT_SOURCE_DIR}/models/program/main.cc)
 add_library(weft_program STATIC ${WEFT_PROGRAM_SOURCES})
 target_link_libraries(weft_program PUBLIC weft_models fmt::fmt CLI11::CLI11)
+if(WEFT_MPI)  # ranks.cc
+  target_link_libraries(weft_program PRIVATE weft_mpi)
+  target_compile_definitions(weft_program PRIVATE WEFT_PROGRAM_MPI=1)
+endif()
 add_executable(weft models/program/main.cc)
 target_link_libraries(weft PRIVATE weft_program)
 foreach(target weft_program weft)

@@ -3,7 +3,7 @@ file(GLOB testing_sources CONFIGURE_DEPENDS tests/testing/*.cc tests/reference/*
 add_library(weft_testing ${testing_sources})
 weft_library(weft_testing)
 add_library(weft::testing ALIAS weft_testing)
-target_link_libraries(weft_testing PUBLIC weft_models PRIVATE fmt::fmt ${HWY_LIBRARY})
+target_link_libraries(weft_testing PUBLIC weft_models PRIVATE fmt::fmt weft::hwy)
 file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/testing_include/weft)
 file(CREATE_LINK ${PROJECT_SOURCE_DIR}/tests/testing ${PROJECT_BINARY_DIR}/testing_include/weft/testing SYMBOLIC)
 target_include_directories(weft_testing PUBLIC $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/testing_include>)

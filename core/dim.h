@@ -79,6 +79,9 @@ class Dim {
   /// Reads what str() writes (and any expression of + - * ( ) floor_div min max). `symbol` gives
   /// the symbol for a name. Throws FormatError with the position.
   static Dim parse(std::string_view text, const std::function<SymbolPtr(std::string_view)>& symbol);
+  /// Whether text with a symbol of this name reads back: it has letters (any beyond ASCII, too),
+  /// digits and "_./", begins with none of "0123456789./", and has no "//", which begins comments.
+  static bool is_symbol_name(std::string_view name);
 
   std::size_t hash() const;
 

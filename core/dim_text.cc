@@ -15,6 +15,13 @@ namespace {
 
 constexpr int kMaxNesting = 100;  // keeps hostile text from exhausting the stack
 
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool starts_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+         static_cast<unsigned char>(c) >= 0x80;
+}
+bool continues_name(char c) { return starts_name(c) || is_digit(c) || c == '.' || c == '/'; }
+
 std::string atom_text(const Atom& atom) {
   if (atom.kind == AtomKind::symbol) return atom.symbol->name;
   std::string text = atom.kind == AtomKind::floor_div ? "floor_div("
@@ -65,14 +72,6 @@ class Parser {
   }
   void expect(char c) {
     if (!take(c)) fail(fmt::format("\"{}\"", c));
-  }
-  static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-  static bool starts_name(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
-           static_cast<unsigned char>(c) >= 0x80;
-  }
-  static bool continues_name(char c) {
-    return starts_name(c) || is_digit(c) || c == '.' || c == '/';
   }
 
   Dim sum() {
@@ -189,6 +188,12 @@ std::string Dim::str() const {
     }
   }
   return text;
+}
+
+bool Dim::is_symbol_name(std::string_view name) {
+  return !name.empty() && starts_name(name[0]) &&
+         std::all_of(name.begin(), name.end(), continues_name) &&
+         name.find("//") == std::string_view::npos;
 }
 
 Dim Dim::parse(std::string_view text, const std::function<SymbolPtr(std::string_view)>& symbol) {

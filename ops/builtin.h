@@ -11,8 +11,8 @@ namespace WEFT_API weft {
 
 /// These families of ops only, and add_leaf_ops:
 ///   Graph g(op_set({add_matmul_ops, add_softmax_ops}));
-/// A statically linked program that asks for no other set has the kernels of these alone, and is a
-/// third as large. (Gradients ask for all ops, as do texts and files that are read without a set.)
+/// A statically linked program that asks for no other set has the kernels of these alone, and is
+/// half as large. (Gradients ask for all ops, as do texts and files that are read without a set.)
 /// Other ops are an ArgumentError at the line that asks for them; passes make none. Elementwise ops
 /// are fused where add_fused_ops is there.
 std::shared_ptr<const OpSet> op_set(std::initializer_list<void (*)(OpSet&)> families);

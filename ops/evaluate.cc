@@ -8,6 +8,11 @@ namespace weft {
 
 std::vector<Tensor> evaluate_op(const OpRecord& op, const std::vector<Tensor>& inputs,
                                 const Attributes& attributes) {
+  return evaluate_op(op, inputs, attributes, Precision::highest);
+}
+
+std::vector<Tensor> evaluate_op(const OpRecord& op, const std::vector<Tensor>& inputs,
+                                const Attributes& attributes, Precision precision) {
   // As where chunks run, whatever the caller's own is.
   const DefaultFloatingPoint environment;
   std::vector<bool> given;
@@ -31,6 +36,7 @@ std::vector<Tensor> evaluate_op(const OpRecord& op, const std::vector<Tensor>& i
   const DimFacts facts;
   const auto outputs = op.infer(InferContext(op.name, type_pointers, complete, facts));
   request.attributes = complete.evaluate(Bindings{});
+  request.precision = precision;
   if (op.has(Trait::alias)) return {inputs.at(0).reshape(outputs.at(0).shape.constant())};
   if (op.kernel == nullptr) {
     throw ArgumentError(fmt::format("op {} has no kernel and cannot be evaluated alone", op.name));

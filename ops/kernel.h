@@ -21,7 +21,7 @@ class OpSet;
 /// for an output that nobody reads: its pointer is null at run time.
 struct OperandSpec {
   DType dtype = DType::f32;
-  Sizes sizes;
+  Sizes sizes = {};
   bool present = true;
   /// An input that is the same at every run, a weight: a kernel may ask for a copy of it in another
   /// layout (Kernel::packed).
@@ -31,9 +31,9 @@ struct OperandSpec {
 
 /// What a kernel is asked to be made for: everything is concrete.
 struct KernelRequest {
-  std::vector<OperandSpec> inputs;
-  std::vector<OperandSpec> outputs;
-  Attributes attributes;  // Dims evaluated
+  std::vector<OperandSpec> inputs = {};
+  std::vector<OperandSpec> outputs = {};
+  Attributes attributes = {};  // Dims evaluated
   Precision precision = Precision::highest;
   /// What the names of ops in attributes mean; null: Weft's own.
   const OpSet* ops = nullptr;
@@ -71,7 +71,7 @@ struct KernelRun {
 /// from the number of threads), and partial results are combined in index order: same bits always.
 struct Phase {
   std::int64_t chunks = 1;
-  std::function<void(const KernelRun& run, std::int64_t chunk)> body;
+  std::function<void(const KernelRun& run, std::int64_t chunk)> body = {};
   /// Rough cost of the whole phase in nanoseconds on one core; what is not worth sharing
   /// runs serially (see Workers::for_chunks).
   double cost_ns = 0;
@@ -81,16 +81,16 @@ struct Phase {
 struct PackedInput {
   std::size_t input = 0;
   /// Says the layout: kernels that give the same for one tensor make the same bytes of it.
-  std::string layout;
+  std::string layout = {};
   std::size_t bytes = 0;
   std::int64_t chunks = 1;
   /// Makes chunk `chunk` of the copy; chunks are independent.
-  std::function<void(const void* from, std::byte* to, std::int64_t chunk)> pack;
+  std::function<void(const void* from, std::byte* to, std::int64_t chunk)> pack = {};
 };
 
 /// A kernel made for concrete shapes. Immutable and shareable once made.
 struct Kernel {
-  std::vector<Phase> phases;
+  std::vector<Phase> phases = {};
   std::size_t shared_scratch = 0;
   std::size_t slot_scratch = 0;
   /// Only of an input whose OperandSpec says `constant`.
@@ -98,7 +98,7 @@ struct Kernel {
   /// Validates data (indices in range ...): throws DataError that names index, value and bound.
   /// Runs once the integer inputs are there, before the kernel, and before any variable is written;
   /// it reads them and nothing else: all other pointers may be null. May be empty.
-  std::function<void(const KernelRun& run)> check;
+  std::function<void(const KernelRun& run)> check = {};
 };
 
 /// Number of chunks for `work` units when a chunk should have about `grain` units; at least 1, at

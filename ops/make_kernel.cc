@@ -17,6 +17,12 @@ Kernel make_kernel(const OpRecord& op, const KernelRequest& request) {
   return kernel;
 }
 
+Precision precision_for(const Attributes& attributes, Precision otherwise) {
+  const Attribute* own = attributes.find("precision");
+  const auto* name = own == nullptr ? nullptr : std::get_if<std::string>(own);
+  return name == nullptr || name->empty() ? otherwise : parse_precision(*name);
+}
+
 void check_data(const Kernel& kernel, const std::vector<DType>& dtypes,
                 const void* const* pointers) {
   if (!kernel.check) return;

@@ -122,7 +122,7 @@ struct InputSpec {
 /// placeholder default of the right type.
 struct AttributeSpec {
   std::string name;
-  Attribute default_value;
+  Attribute default_value = {};
   bool required = false;
 };
 

@@ -35,6 +35,10 @@ class RecordFunction<Result(Arguments...)> {
     if constexpr (std::is_convertible_v<F, Plain>) {
       plain_ = function;
     } else {
+      // An empty std::function is none, and not one that throws once it is called.
+      if constexpr (std::is_constructible_v<bool, const std::remove_cvref_t<F>&>) {
+        if (!static_cast<bool>(function)) return;
+      }
       captured_ =
           std::make_shared<const std::function<Result(Arguments...)>>(std::forward<F>(function));
     }

@@ -4,6 +4,7 @@
 
 #include "weft/ops/builtin.h"
 #include "weft/ops/reduce_arg.h"
+#include "weft/ops/reduce_blocks.h"
 #include "weft/ops/reduce_kernel.h"
 #include "weft/ops/sample_data.h"
 #include "weft/ops/samples.h"
@@ -228,6 +229,7 @@ void add_reduce_ops(OpSet& ops) {
   ops.add(std::move(all));
 
   add_arg_reduce_ops(ops);
+  add_block_sums_op(ops);
 }
 
 void add_reduce_samples(OpSamples& all) {

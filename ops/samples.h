@@ -39,6 +39,7 @@ WEFT_API [[gnu::weak]] void add_builtin_samples(OpSamples& all);
 void add_arg_reduce_samples(OpSamples& all);
 void add_attention_samples(OpSamples& all);
 void add_binary_samples(OpSamples& all);
+void add_block_sums_samples(OpSamples& all);
 void add_cast_samples(OpSamples& all);
 void add_cholesky_samples(OpSamples& all);
 void add_conv_samples(OpSamples& all);

@@ -44,12 +44,13 @@ Phase fill_phase(const OperandSpec& out, double value) {
   return phase;
 }
 
-StridedView strided_view(const Sizes& sizes, const Sizes& starts,
+StridedView strided_view(const Sizes& whole, const Sizes& sizes, const Sizes& starts,
                          const std::vector<std::int64_t>& steps) {
-  StridedView view{0, row_major_strides(sizes)};
+  StridedView view{0, row_major_strides(whole)};
+  if (num_elements(sizes) == 0) return view;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     view.offset += starts[i] * view.strides[i];
-    view.strides[i] *= steps[i];
+    if (sizes[i] > 1) view.strides[i] *= steps[i];
   }
   return view;
 }

@@ -21,12 +21,13 @@ Phase clone_phase(const OperandSpec& spec, std::size_t input);
 /// A phase that sets every element of output 0 to `value`, converted to the output's dtype.
 Phase fill_phase(const OperandSpec& out, double value);
 
-/// x[begin + i * step] as an array of strides over x: offset of the first element and strides.
+/// The array of these sizes of x[starts + i * steps], over x of sizes `whole`: offset of the first
+/// element and strides. Starts and steps that nothing is read by may be any integers.
 struct StridedView {
   std::int64_t offset = 0;
   Sizes strides;
 };
-StridedView strided_view(const Sizes& sizes, const Sizes& starts,
+StridedView strided_view(const Sizes& whole, const Sizes& sizes, const Sizes& starts,
                          const std::vector<std::int64_t>& steps);
 
 /// No FLOPs; every output element is read once and written once.

@@ -68,8 +68,7 @@ Kernel slice_kernel(const KernelRequest& r) {
   const Shape& starts = r.attributes.shape("starts");
   const auto& steps = r.attributes.integers("steps");
   check_slice(starts, Shape(out.sizes), steps, Shape(x.sizes));
-  auto view = strided_view(x.sizes, starts.constant(), steps);
-  if (out.numel() == 0) view.offset = 0;
+  const auto view = strided_view(x.sizes, out.sizes, starts.constant(), steps);
   const std::size_t size = dtype_size(x.dtype);
   Kernel kernel;
   kernel.phases.push_back(
@@ -93,7 +92,7 @@ Kernel unslice_kernel(const KernelRequest& r) {
   Kernel kernel;
   kernel.phases.push_back(fill_phase(out, 0));
   if (g.numel() == 0) return kernel;
-  const auto view = strided_view(out.sizes, starts.constant(), steps);
+  const auto view = strided_view(out.sizes, g.sizes, starts.constant(), steps);
   const std::size_t size = dtype_size(g.dtype);
   kernel.phases.push_back(
       copy_phase(StridedCopy(g.sizes, row_major_strides(g.sizes), view.strides, size), 0, 0,
@@ -202,7 +201,7 @@ Kernel slice_add_kernel(const KernelRequest& r) {
   kernel.phases.push_back(clone_phase(x, 0));
   if (g.numel() == 0) return kernel;
   kernel.phases.push_back(
-      add_phase(g, PlacesOf(g.sizes, strided_view(x.sizes, starts.constant(), steps))));
+      add_phase(g, PlacesOf(g.sizes, strided_view(x.sizes, g.sizes, starts.constant(), steps))));
   return kernel;
 }
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "weft/core/error.h"
+#include "weft/serialization/writing_place.h"
 
 namespace weft {
 namespace {
@@ -26,14 +27,6 @@ constexpr std::size_t kMaxName = 200;
   throw IoError(fmt::format("cannot {} \"{}\": {}", what, path, std::strerror(error)));
 }
 
-std::string behind_links(const std::string& path) {
-  std::error_code error;
-  if (!fs::is_symlink(path, error)) return path;
-  const fs::path target = fs::weakly_canonical(path, error);
-  if (error) throw_io("follow the link", path, error.value());
-  return target.string();
-}
-
 fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
@@ -41,16 +34,6 @@ fs::path folder_of(const fs::path& path) {
 /// "model.weft.tmp-": how the names of its temporary files begin.
 std::string temporary_prefix(const fs::path& path) {
   return path.filename().string().substr(0, kMaxName) + ".tmp-";
-}
-
-bool is_number_pair(std::string_view text) {
-  const std::size_t dash = text.find('-');
-  const auto digits = [](std::string_view part) {
-    return !part.empty() &&
-           std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
-  };
-  return dash != std::string_view::npos && digits(text.substr(0, dash)) &&
-         digits(text.substr(dash + 1));
 }
 
 /// Whoever writes a temporary file has it locked, and a lock ends with its process, even on
@@ -62,7 +45,7 @@ void remove_left_behind(const fs::path& path) {
   for (fs::directory_iterator it(folder_of(path), error), end; !error && it != end;
        it.increment(error)) {
     const std::string name = it->path().filename().string();
-    if (!name.starts_with(prefix) || !is_number_pair(std::string_view(name).substr(prefix.size())))
+    if (!name.starts_with(prefix) || !is_of_a_saver(std::string_view(name).substr(prefix.size())))
       continue;
     const int fd = ::open(it->path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
     if (fd < 0) continue;
@@ -86,6 +69,29 @@ bool lock(int fd) {
 }
 
 }  // namespace
+
+std::string behind_links(const std::string& path) {
+  constexpr int kMaxLinks = 40;
+  fs::path at = path;
+  std::error_code error;
+  for (int i = 0; fs::is_symlink(at, error); ++i) {
+    if (i == kMaxLinks) throw_io("follow the link", path, ELOOP);
+    const fs::path to = fs::read_symlink(at, error);
+    if (error) throw_io("follow the link", path, error.value());
+    at = to.is_absolute() ? to : at.parent_path() / to;
+  }
+  return at.string();
+}
+
+bool is_of_a_saver(std::string_view end) {
+  const std::size_t dash = end.find('-');
+  const auto digits = [](std::string_view part) {
+    return !part.empty() &&
+           std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
+  };
+  return dash != std::string_view::npos && digits(end.substr(0, dash)) &&
+         digits(end.substr(dash + 1));
+}
 
 AtomicFile::AtomicFile(const std::string& path) : path_(behind_links(path)) {
   if (!fs::path(path_).has_filename()) throw_io("write", path_, ENOENT);

@@ -16,6 +16,7 @@
 
 #include "weft/core/error.h"
 #include "weft/serialization/atomic_file.h"
+#include "weft/serialization/writing_place.h"
 
 namespace weft {
 namespace {
@@ -28,20 +29,16 @@ namespace fs = std::filesystem;
 
 /// Without a slash at its end, links followed.
 std::string real_name(const std::string& path) {
-  std::string name = path;
-  while (name.size() > 1 && name.ends_with('/')) name.pop_back();
-  std::error_code error;
-  if (!fs::is_symlink(name, error)) return name;
-  const fs::path target = fs::weakly_canonical(name, error);
-  if (error) throw_folder_error("follow the link", name, error.value());
-  return target.string();
+  const auto without_slash = [](std::string name) {
+    while (name.size() > 1 && name.ends_with('/')) name.pop_back();
+    return name;
+  };
+  return without_slash(behind_links(without_slash(path)));
 }
 
 bool is_temporary(const std::string& name, const std::string& prefix) {
   if (!name.starts_with(prefix)) return false;
-  const std::string_view rest = std::string_view(name).substr(prefix.size());
-  return !rest.empty() && std::all_of(rest.begin(), rest.end(),
-                                      [](char c) { return c == '-' || (c >= '0' && c <= '9'); });
+  return is_of_a_saver(std::string_view(name).substr(prefix.size()));
 }
 
 /// Opens and locks a folder; -1 where another process has it.

@@ -178,9 +178,14 @@ Checkpoint load_checkpoint(const std::string& path, const LoadOptions& options) 
   }
   if (const Record* record = find(file, RecordType::attachments)) {
     const auto attachments = parse_record<v1::Attachments>(file, *record);
+    std::uint64_t copied = 0;
     for (const v1::Attachment& a : attachments.attachments()) {
       const Record& bytes =
           file.data_record(a.data(), fmt::format("attachment '{}'", a.name()), record->offset);
+      copied += bytes.length;
+      // Many that share one record would make any number of bytes of a few.
+      if (copied > file.bytes())
+        file.fail(record->offset, "its attachments have more bytes than the file");
       result.attachments_.push_back(
           {a.name(), a.type(),
            std::string(reinterpret_cast<const char*>(file.payload(bytes)), bytes.length)});

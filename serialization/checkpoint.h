@@ -16,9 +16,9 @@ namespace WEFT_API weft {
 
 /// Something that travels with a model: a tokenizer, a configuration, the history of a training.
 struct Attachment {
-  std::string name;  // unique in the file
-  std::string type;  // what the bytes are, for example "weft.tokenizer.character"
-  std::string bytes;
+  std::string name;       // unique in the file
+  std::string type = {};  // what the bytes are, for example "weft.tokenizer.character"
+  std::string bytes = {};
 };
 
 /// Tensors by variable name (or alias).

@@ -14,9 +14,7 @@ namespace {
 
 Dim read_dim(Graph& graph, const std::string& text) {
   return Dim::parse(text, [&](std::string_view name) {
-    for (const SymbolPtr& s : graph.symbols()) {
-      if (s->name == name) return s;
-    }
+    if (SymbolPtr known = graph.find_symbol(name)) return known;
     throw FormatError(fmt::format("dim '{}' has the undeclared symbol '{}'", text, name));
   });
 }
@@ -108,10 +106,10 @@ std::unique_ptr<Graph> GraphReader::build(const v1::Graph& message,
                                           std::vector<Value>& values) {
   auto graph = std::make_unique<Graph>(ops_);
   for (const std::string& s : message.symbols()) {
-    // Only what reads back as a lone name can be a symbol.
-    if (!Dim::parse(s, [&](std::string_view n) { return graph->dim(n).as_symbol(); }).as_symbol()) {
+    if (!Dim::is_symbol_name(s)) {
       throw FormatError(fmt::format("'{}' cannot be the name of a symbol", s));
     }
+    graph->dim(s);
   }
   for (const v1::Equation& e : message.requirements()) {
     graph->require(read_dim(*graph, e.left()) == read_dim(*graph, e.right()), {});

@@ -15,25 +15,26 @@
 #include <utility>
 
 #include "weft/core/error.h"
+#include "weft/serialization/standard_input.h"
 
 namespace weft {
 namespace {
 
 constexpr std::size_t kBlock = std::size_t{1} << 20;
 
-[[noreturn]] void too_long(const InputFile& file, const ReadOptions& options) {
-  file.fail(
-      fmt::format("it has more than {} bytes, the limit of what is read", options.most_bytes));
+template <class File>
+[[noreturn]] void too_long(const File& file, std::uint64_t most_bytes) {
+  file.fail(fmt::format("it has more than {} bytes, the limit of what is read", most_bytes));
 }
 
-std::string read_all(const std::string& path, const ReadOptions& options) {
-  InputFile file(path, options);
+template <class File>
+std::string read_all(File& file, std::uint64_t most_bytes) {
   std::string bytes;
   // A file that says it is empty may have contents (/proc): the end is where read() says it is.
   bytes.reserve(static_cast<std::size_t>(file.size()));
   for (;;) {
     const std::size_t there = bytes.size();
-    if (there > options.most_bytes) too_long(file, options);
+    if (there > most_bytes) too_long(file, most_bytes);
     const std::size_t room = std::max(bytes.capacity() - there, std::size_t{1});
     bytes.resize(there + std::min(room, kBlock));
     const std::size_t got = file.read(bytes.data() + there, bytes.size() - there);
@@ -43,6 +44,51 @@ std::string read_all(const std::string& path, const ReadOptions& options) {
       bytes.reserve(bytes.size() + std::max(bytes.size() / 2, kBlock));
   }
 }
+
+/// What `read` gives; errors of memory name the file, too.
+template <class Read>
+std::string named_errors(std::string_view path, const Read& read) {
+  try {
+    return read();
+  } catch (const std::bad_alloc&) {
+    throw IoError(fmt::format("cannot read {}: out of memory", path));
+  } catch (const std::length_error&) {
+    throw IoError(fmt::format("cannot read {}: out of memory", path));
+  }
+}
+
+/// stdin, which is open already, and belongs to others, too.
+class StandardInput {
+ public:
+  StandardInput() {
+    struct stat status {};
+    if (::fstat(STDIN_FILENO, &status) != 0) fail(std::strerror(errno));
+    if (S_ISDIR(status.st_mode)) fail(std::strerror(EISDIR));
+    struct stat nothing {};
+    const bool ends = ::isatty(STDIN_FILENO) != 0 ||
+                      (::stat("/dev/null", &nothing) == 0 && status.st_rdev == nothing.st_rdev);
+    if (S_ISBLK(status.st_mode) || (S_ISCHR(status.st_mode) && !ends))
+      fail("it is a device, not a file");
+    if (S_ISREG(status.st_mode)) size_ = static_cast<std::uint64_t>(status.st_size);
+  }
+
+  std::uint64_t size() const { return size_; }
+  std::size_t read(char* to, std::size_t most) const {
+    for (;;) {
+      const ssize_t n = ::read(STDIN_FILENO, to, most);
+      if (n >= 0) return static_cast<std::size_t>(n);
+      if (errno != EINTR && errno != EAGAIN) fail(std::strerror(errno));
+      pollfd ready{STDIN_FILENO, POLLIN, 0};
+      ::poll(&ready, 1, -1);
+    }
+  }
+  [[noreturn]] static void fail(std::string_view why) {
+    throw IoError(fmt::format("cannot read stdin: {}", why));
+  }
+
+ private:
+  std::uint64_t size_ = 0;
+};
 
 }  // namespace
 
@@ -75,7 +121,7 @@ void InputFile::check_kind() {
     fail("it is a device, not a file");
   if (!S_ISREG(status.st_mode)) return;
   size_ = static_cast<std::uint64_t>(status.st_size);
-  if (size_ > options_.most_bytes) too_long(*this, options_);
+  if (size_ > options_.most_bytes) too_long(*this, options_.most_bytes);
 }
 
 std::size_t InputFile::read(char* to, std::size_t most) {
@@ -112,13 +158,18 @@ void InputFile::wait(Clock::time_point deadline) const {
 }
 
 std::string read_whole_file(const std::string& path, const ReadOptions& options) {
-  try {
-    return read_all(path, options);
-  } catch (const std::bad_alloc&) {
-    throw IoError(fmt::format("cannot read {}: out of memory", path));
-  } catch (const std::length_error&) {
-    throw IoError(fmt::format("cannot read {}: out of memory", path));
-  }
+  return named_errors(path, [&] {
+    InputFile file(path, options);
+    return read_all(file, options.most_bytes);
+  });
+}
+
+std::string read_standard_input(std::uint64_t most_bytes) {
+  return named_errors("stdin", [&] {
+    const StandardInput file;
+    if (file.size() > most_bytes) too_long(file, most_bytes);
+    return read_all(file, most_bytes);
+  });
 }
 
 }  // namespace weft

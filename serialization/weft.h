@@ -1,5 +1,6 @@
 // What most programs need, in one include: graphs and what is written in them, sessions, gradients
-// and optimizers, files. Models have a header per use under weft/models/.
+// and optimizers, files. Layers with parameters are in weft/models/layers/layers.h, the rest of
+// weft/models/ has a header per use.
 #pragma once
 
 #include "weft/autodiff/derivatives.h"

@@ -7,6 +7,7 @@ void add_builtin_samples(OpSamples& all) {
   add_arg_reduce_samples(all);
   add_attention_samples(all);
   add_binary_samples(all);
+  add_block_sums_samples(all);
   add_cast_samples(all);
   add_cholesky_samples(all);
   add_conv_samples(all);

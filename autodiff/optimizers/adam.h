@@ -28,11 +28,13 @@ struct AdamWOptions {
 
 /// Adam (Kingma and Ba 2015): m = b1*m + (1-b1)*g; v = b2*v + (1-b2)*g*g;
 /// p -= lr / (1-b1^t) * m / (sqrt(v) / sqrt(1-b2^t) + eps), t from 1. Weight decay is L2, added to
-/// the gradient.
+/// the gradient. State: m and v, 2 numbers per element of a parameter, of its dtype. A table of
+/// which a step reads few rows: StepOptions::sparse.
 TrainingStep adam(const Loss& loss, const ParameterGroups& groups, const AdamOptions& options = {},
                   SourceLocation loc = SourceLocation::current());
 
-/// AdamW (Loshchilov and Hutter 2019): p *= 1 - lr*wd, then Adam's step without decay.
+/// AdamW (Loshchilov and Hutter 2019): p *= 1 - lr*wd, then Adam's step without decay. State as
+/// Adam's.
 TrainingStep adamw(const Loss& loss, const ParameterGroups& groups,
                    const AdamWOptions& options = {},
                    SourceLocation loc = SourceLocation::current());

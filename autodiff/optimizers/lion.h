@@ -18,7 +18,8 @@ struct LionOptions {
 };
 
 /// Lion (Chen et al. 2023): p = p * (1 - lr*wd) - lr * sign(b1*m + (1-b1)*g);
-/// m = b2*m + (1-b2)*g. One moment per parameter; sign(0) is 0.
+/// m = b2*m + (1-b2)*g; sign(0) is 0. State: m, a number per element of a parameter, half of
+/// Adam's. Refuses StepOptions::sparse.
 TrainingStep lion(const Loss& loss, const ParameterGroups& groups, const LionOptions& options = {},
                   SourceLocation loc = SourceLocation::current());
 

@@ -1,5 +1,7 @@
 #include "weft/autodiff/optimizers/sgd.h"
 
+#include <fmt/format.h>
+
 #include "weft/autodiff/optimizers/step_builder.h"
 #include "weft/core/error.h"
 #include "weft/graph/functions/arithmetic.h"
@@ -9,6 +11,9 @@ namespace weft {
 
 TrainingStep sgd(const Loss& loss, const ParameterGroups& groups, const SgdOptions& o,
                  SourceLocation loc) {
+  if (!(o.momentum >= 0)) {
+    throw ArgumentError(fmt::format("sgd: momentum must not be negative, but is {}", o.momentum));
+  }
   if (o.nesterov && o.momentum <= 0) {
     throw ArgumentError("sgd: Nesterov momentum needs momentum > 0");
   }

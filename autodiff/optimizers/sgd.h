@@ -16,7 +16,8 @@ struct SgdOptions {
 };
 
 /// Stochastic gradient descent: v = momentum * v + g; p -= lr * v, or with Nesterov
-/// p -= lr * (g + momentum * v) (Sutskever et al. 2013, as PyTorch has it).
+/// p -= lr * (g + momentum * v) (Sutskever et al. 2013, as PyTorch has it). State: none, or with
+/// momentum v, a number per element of a parameter. Momentum refuses StepOptions::sparse.
 TrainingStep sgd(const Loss& loss, const ParameterGroups& groups, const SgdOptions& options = {},
                  SourceLocation loc = SourceLocation::current());
 

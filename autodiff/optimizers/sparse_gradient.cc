@@ -37,6 +37,9 @@ Value flat_values(Value values) {
 }  // namespace
 
 SparseGradient sparse_gradient(Value rows, Value values, SourceLocation loc) {
+  if (!rows.defined())
+    throw GraphError(
+        fmt::format("sparse_gradient: rows are an undefined Value\n  at {}", loc.str()));
   Graph& graph = rows.graph();
   graph.check_owned(values, "values of sparse_gradient", loc);
   Shape expected = rows.shape();

@@ -112,7 +112,10 @@ void StepBuilder::list_parameters(const ParameterGroups& groups, double weight_d
       }
     }
   }
-  if (parameters_.empty()) throw ArgumentError(fmt::format("{}: there is no parameter", name));
+  if (parameters_.empty()) {
+    throw ArgumentError(
+        fmt::format("{}: there is no parameter in the list\n  at {}", name, scope_.loc.str()));
+  }
 }
 
 void StepBuilder::list_sparse(const std::vector<std::string>& names) {

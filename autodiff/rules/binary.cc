@@ -39,7 +39,11 @@ Gradients gradient_div(const GradientContext& c) {
 Gradients gradient_pow(const GradientContext& c) {
   const Value a = c.input(0), b = c.input(1);
   Gradients g(2);
-  if (c.needs(0)) g[0] = where(equal(b, 0), 0, c.cotangent() * (b * pow(a, b - 1)));
+  if (c.needs(0)) {
+    // Of 1 and not of a where the result is 0 anyway: 0^-1 would make NaN of second derivatives.
+    const Value none = equal(b, 0);
+    g[0] = where(none, 0, c.cotangent() * (b * pow(where(none, 1, a), b - 1)));
+  }
   if (c.needs(1)) {
     // log of 1 and not of 0 where the result is 0 anyway: its own gradient must stay finite.
     const Value flat = logical_and(equal(a, 0), b >= 0);

@@ -62,9 +62,13 @@ Gradients gradient_relu(const GradientContext& c) {
   return {where(c.input(0) > 0, c.cotangent(), 0)};
 }
 
+// The derivatives of gated functions (x times a gate) are 1 or 0 to all digits where x is large,
+// but their formulas have products of large numbers, or infinity, and 0 there.
+constexpr double kSettled = 1000;
+
 /// Phi(x) + x phi(x).
 Gradients gradient_gelu_erf(const GradientContext& c) {
-  const Value x = c.input(0);
+  const Value x = clamp(c.input(0), -kSettled, kSettled);
   const Value cdf = 0.5 * (erf(x * 0.70710678118654752440) + 1);
   const Value density = 0.39894228040143267794 * exp(-0.5 * square(x));
   return {c.cotangent() * (cdf + x * density)};
@@ -72,7 +76,7 @@ Gradients gradient_gelu_erf(const GradientContext& c) {
 
 /// With s = sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3): s + x s (1 - s) 2u'.
 Gradients gradient_gelu_tanh(const GradientContext& c) {
-  const Value x = c.input(0), x2 = square(x);
+  const Value x = clamp(c.input(0), -kSettled, kSettled), x2 = square(x);
   constexpr double k = 2 * 0.79788456080286535588;
   const Value s = sigmoid(x * (x2 * (k * 0.044715) + k));
   const Value slope = x2 * (3 * k * 0.044715) + k;
@@ -81,7 +85,7 @@ Gradients gradient_gelu_tanh(const GradientContext& c) {
 
 /// With s = sigmoid(x): s (1 + x (1 - s)).
 Gradients gradient_silu(const GradientContext& c) {
-  const Value x = c.input(0), s = sigmoid(x);
+  const Value x = clamp(c.input(0), -kSettled, kSettled), s = sigmoid(x);
   return {c.cotangent() * (s * (x * (1 - s) + 1))};
 }
 

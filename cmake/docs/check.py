@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Checks the comments of all headers that users include (./run check docs): every function, class and enum has one, and Doxygen makes
-pages of them (build/docs/html) without a warning.
+"""Checks the headers that users include (./run check docs): every function, class and enum has a comment, members that users may
+leave out have an initialiser, and Doxygen makes pages of all (build/docs/html) without a warning.
 
   cmake/docs/check.py [--comments]      with --comments without Doxygen
 """
 
+import collections
 import re
 import subprocess
 import sys
@@ -33,9 +34,7 @@ def needs_comment(d, first_class):
 
 def uncommented():
     found = []
-    for include, path in headers.installed_headers().items():
-        if not headers.PUBLIC.match(include):
-            continue
+    for include, path in headers.public_headers().items():
         classes = 0
         for d in headers.declarations(include, path):
             classes += d.kind == "class"
@@ -44,8 +43,52 @@ def uncommented():
     return found
 
 
+# Structs that users write, beside those that functions take and none makes: the library makes some, or functions of users do.
+ALSO_WRITTEN = ("Kernel", "KernelRequest", "OperandSpec", "PackedInput", "Phase", "ScanElements", "TrainTask")
+
+
+def written_structs(found):
+    """Structs without constructors that users write, each with the declarations of its members."""
+    made_by_constructor = {d.scope for d in found if d.kind == "function" and d.scope and d.name == d.scope.split("::")[-1].split("<")[0]}
+    members = collections.defaultdict(list)
+    for d in found:
+        if d.kind == "variable" and d.scope and d.scope not in made_by_constructor and not re.match(r"(static|friend|using|typedef)\b", d.text):
+            members[d.scope].append(d)
+    struct_of = {scope.split("::")[-1]: scope for scope in members if "<" not in scope}
+    named = lambda text: {struct_of[word] for word in re.findall(r"\w+", text) if word in struct_of}
+    taken, made = set(), set()
+    for d in found:
+        if d.kind == "function" and not d.given:
+            result, parameters = re.split(rf"{re.escape(d.name)}\s*\(", d.text + "(", maxsplit=1)
+            taken |= named(parameters)
+            made |= named(result)
+    left = list(taken - made | named(" ".join(ALSO_WRITTEN)))
+    written = {}
+    while left:
+        scope = left.pop()
+        if scope not in written:
+            written[scope] = members[scope]
+            left += [other for d in members[scope] for other in named(re.split(rf"\b{re.escape(d.name)}\b", d.text)[0]) if d.name]
+    return written
+
+
+def without_initialiser():
+    """Members that a user leaves out at the price of a warning (-Wmissing-field-initializers): all but the first, which must be given."""
+    found = [d for all_ in headers.public_declarations().values() for d in all_]
+    wrong = []
+    for scope, members in sorted(written_structs(found).items()):
+        for i, d in enumerate(members):
+            text = d.text
+            while (inner := re.sub(r"\{[^{}]+\}|\([^()]*\)|<[^<>]*>", lambda m: "{}" if m.group(0)[0] == "{" else "", text)) != text:
+                text = inner
+            if any((i or j) and not re.search(r"[={]", name) for j, name in enumerate(text.split(","))):
+                path = headers.public_headers()[d.header].relative_to(headers.ROOT)
+                wrong.append(f"{path}:{d.line}: {scope} is written by users, and a member has no initialiser (` = {{}}`): {d.text}")
+    return wrong
+
+
 def doxygen():
-    inputs = sorted(str(p.relative_to(headers.ROOT)) for i, p in headers.installed_headers().items() if headers.PUBLIC.match(i))
+    inputs = sorted(str(p.relative_to(headers.ROOT)) for p in headers.public_headers().values())
     (headers.ROOT / "build/docs").mkdir(parents=True, exist_ok=True)
     settings = (headers.ROOT / "cmake/docs/Doxyfile").read_text() + "\nINPUT = " + " ".join(inputs) + "\n"
     result = subprocess.run(["doxygen", "-"], input=settings, capture_output=True, text=True, cwd=headers.ROOT)
@@ -53,7 +96,7 @@ def doxygen():
 
 
 def main():
-    wrong = uncommented() + ([] if "--comments" in sys.argv else doxygen())
+    wrong = uncommented() + without_initialiser() + ([] if "--comments" in sys.argv else doxygen())
     print("\n".join(wrong) if wrong else "docs: no findings")
     return 1 if wrong else 0
 

@@ -10,28 +10,6 @@ import pathlib
 import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# The headers that users include. The others are installed because these include them, and may change; what each layer is made of
-# besides (parts of tokenizers, of the planner, of files) is not promised to stay.
-PUBLIC = re.compile("weft/(" + "|".join((
-    "core/(dim|dtype|error|parallel|random(_tensors)?|shape|source_location|tensor)", "core/world/(thread_world|world)",
-    "core/mpi/.*",
-    "ops/(attribute|custom_op|kernel|op|precision|row_kernel)",
-    "graph/functions|graph/functions/(?!add_into|axes|arg|windows).*", "graph/control/.*",
-    "graph/ir/(difference|graph|program|scope|value|variable)", "graph/plan/plan", "graph/text/text",
-    "graph/run/(profile|results|session|variable_store)", "graph/weights/(extract|lora|parameter_count|quantize)",
-    "autodiff/(check_gradients|derivatives|gradients|optimizer|retype|rule|schedule)", "autodiff/optimizers/.*",
-    "serialization/(checkpoint|load_parameters|match|npy|safetensors|tensor_file)",
-    "testing/.*",
-    "models/layers/.*", "models/language/.*", "models/vectors/(?!row_sums|sparse_matrix).*", "models/metrics/.*",
-    "models/families/(encoder|encoder_decoder|encoder_heads|gpt|vit)", "models/families/.*_config",
-    "models/generate/(generator|options|score|seq2seq)", "models/hf/(folder|model)",
-    "models/tokenizers/(encode_options|encoding|folder|read_tokenizer|text_stream|tokenizer)", "models/tokenizers/train/new_tokenizer",
-    "models/chat/(chat_format|conversation|encode_chat)",
-    "models/data/(conversations|denoising|documents|epochs|image_.*|labelled_text|masking|pair_batches|parallel_text|squad|tagged_text|text)",
-    "models/trained/(fine_tune|model|pretrained|text_reader|trainable|weights)", "models/train/(settings|trainer|training_step)",
-    "models/tasks/tasks", "models/tasks/common/(task|text_encoder|text_generator|uses)", "models/tasks/next_token/chat_session",
-    "models/tasks/.*/(image_classifier|language_model|masked_image|seq2seq_model|span_answerer|text_classifier|token_classifier)",
-)) + ")[.]h$")
 LAYERS = ("core", "ops", "graph", "autodiff", "serialization", "models")
 
 
@@ -63,27 +41,28 @@ class Declaration:
         )
 
 
+def _path(include):
+    """Where the header lies that is included as weft/..."""
+    inner = include.removeprefix("weft/")
+    return ROOT / (f"tests/{inner}" if inner.startswith("testing/") else "serialization/weft.h" if inner == "weft.h" else inner)
+
+
 @functools.cache
-def installed_headers():
-    """Paths of the headers that users can include, by what `#include` calls them: those that cmake/weft_install.cmake installs."""
-    text = (ROOT / "cmake/weft_install.cmake").read_text()
-    internal = re.search(r"set\(weft_internal_headers\s(.*?)\)\n(?=set|foreach|#)", text, re.S).group(1)
-    patterns = [re.compile(f"/{p}$") for p in re.findall(r'"[^"]*"|[^\s"]+', internal) for p in [p.strip('"')]]
-    found = {}
-    for layer in LAYERS:
-        for path in sorted((ROOT / layer).rglob("*.h")):
-            parts = [path, *path.parents]
-            if not any(p.search(str(q)) for q in parts for p in patterns):
-                found[f"weft/{path.relative_to(ROOT)}"] = path
-    for path in sorted((ROOT / "tests/testing").rglob("*.h")):
-        found[f"weft/testing/{path.relative_to(ROOT / 'tests/testing')}"] = path
-    return found
+def public_headers():
+    """Paths of the headers that users include, by what `#include` calls them: those of cmake/public_headers.txt."""
+    lines = (ROOT / "cmake/public_headers.txt").read_text().split("\n")
+    return {f"weft/{line}": _path(f"weft/{line}") for line in lines if line and not line.startswith("#")}
+
+
+def includes(path):
+    """What a source includes of Weft."""
+    return re.findall(r'^ *#include "(weft/[^"]+)"', path.read_text(), re.M)
 
 
 def all_headers():
     """Paths of all headers, by what `#include` calls them."""
-    found = {f"weft/{p.relative_to(ROOT)}": p for layer in LAYERS for p in (ROOT / layer).rglob("*.h")}
-    return {**installed_headers(), **found}
+    found = {f"weft/{p.relative_to(ROOT)}": p for layer in LAYERS for p in sorted((ROOT / layer).rglob("*.h"))}
+    return {**public_headers(), **found}
 
 
 def _blank(match):
@@ -306,5 +285,5 @@ def declarations(include, path):
 
 
 def public_declarations():
-    """What all installed headers declare, by header."""
-    return {include: declarations(include, path) for include, path in installed_headers().items()}
+    """What the headers that users include declare, by header."""
+    return {include: declarations(include, path) for include, path in public_headers().items()}

@@ -5,7 +5,7 @@
   cmake/docs/index.py --check   fails where a function has no use in an example, a page or a test, and where it lacks one, has
                                 one that is gone, or names a source that does not show it (the test `index`)
 
-Public are the functions of the headers that users include (PUBLIC in headers.py) and the functions of their classes. Left out are
+Public are the functions of the headers that users include (cmake/public_headers.txt) and the functions of their classes. Left out are
 operators, constructors, what a class only overrides, and what SHOWN_TOGETHER says. All sources are compiled and run by the tests.
 What stands in the way of whoever writes a model (models/, ops/, the graph's machinery) may be shown by the library's own source.
 """
@@ -44,11 +44,13 @@ SHOWN_TOGETHER = {
     },
 }
 
-# Where uses are looked for, the best place first.
-PLACES = ("tests/examples/*.cc", "tests/consumer/*.cc", "tests/pages/*.cc", "models/zoo/*.cc", "tests/*/*.cc", "tests/*/*.h",
-          "tests/*/*/*.cc", "tests/*/*/*.h", "models/zoo/*/*.cc", "models/program/*.cc", "models/program/bench/*.cc", "models/*/*.cc",
-          "models/*/*/*.cc", "ops/*.cc", "ops/*/*.cc", "autodiff/optimizers/*.cc", "autodiff/rules/*.cc", "graph/*/*.cc")
-LIBRARY = PLACES.index("models/*/*.cc")  # from here on: for those that LIBRARY_SHOWS alone
+# Where uses are looked for, the best place first: what is written for users, tests, programs, and the library's own sources.
+PLACES = ("tests/examples/*.cc", "tests/consumer/*.cc", "tests/consumer/*/*.cc", "tests/pages/*.cc",
+          "tests/*/*.cc", "tests/*/*.h", "tests/*/*/*.cc", "tests/*/*/*.h",
+          "models/zoo/*.cc", "models/zoo/*/*.cc", "models/program/*.cc", "models/program/bench/*.cc",
+          "models/*/*.cc", "models/*/*/*.cc", "ops/*.cc", "ops/*/*.cc", "autodiff/optimizers/*.cc", "autodiff/rules/*.cc", "graph/*/*.cc")
+TESTS, PROGRAMS, LIBRARY = (PLACES.index(p) for p in ("tests/*/*.cc", "models/zoo/*.cc", "models/*/*.cc"))
+# From LIBRARY on: for those that this names alone.
 LIBRARY_SHOWS = re.compile("weft/(models/(?!layers/norm|layers/recurrent)|ops/|graph/(ir|control/call|plan)|serialization/match|autodiff/(rule|optimizers/(state|step_builder|sparse)))")
 
 
@@ -134,28 +136,26 @@ class Sources:
             return None
         direct = lambda n: d.header not in self.includes[n] and not (d.header.startswith("weft/graph/functions/") and "weft/graph/functions.h" in self.includes[n])
         own = lambda n: stem not in n
-        return min(found, key=lambda n: (self.rank[n] > 3, own(n) if self.rank[n] > 3 else False, direct(n), self.rank[n], len(self.text[n]), n))
+        place = lambda n: sum(self.rank[n] >= first for first in (TESTS, PROGRAMS))
+        return min(found, key=lambda n: (place(n), own(n) if place(n) else False, direct(n), self.rank[n], len(self.text[n]), n))
 
 
 def listed():
-    """The functions of the index, by header; overloads are one."""
+    """The functions of the index, by header (some have only types); overloads are one."""
     table = collections.OrderedDict()
     for include, all_ in headers.public_declarations().items():
-        if not headers.PUBLIC.match(include):
-            continue
         functions = collections.OrderedDict()
         for d in all_:
             if is_listed(d):
                 functions.setdefault(d.path, d)
-        if functions:
-            table[include] = list(functions.values())
+        table[include] = list(functions.values())
     return table
 
 
 def about(include):
     """What a header's first lines say of it."""
     lines = []
-    for line in headers.installed_headers()[include].read_text().split("\n"):
+    for line in headers.public_headers()[include].read_text().split("\n"):
         if not line.startswith("//"):
             break
         lines.append(line[2:].strip())
@@ -165,15 +165,19 @@ def about(include):
 
 def write(table, sources):
     out = ["# Public functions, each with an example", "",
-           "Every function of the headers that users include, and a source that shows its use and is compiled and run by the tests: an example to copy",
-           "where there is one, else a test. `./run index` writes this page; the test `index` fails where a function has no use.", ""]
+           "The headers that users include, which are promised (`cmake/README.md`), with all their functions, each beside a source that shows its use and",
+           "is compiled and run by the tests: an example to copy where there is one, else a test. `./run index` writes this page from",
+           "`cmake/public_headers.txt`; the test `index` fails where a function has no use.", ""]
     folder = None
     for include, functions in table.items():
         here = str(pathlib.PurePath(include).parent)
         if here != folder:
             folder = here
             out += [f"## {folder}", ""]
-        out += [f"**{pathlib.PurePath(include).name}**: {about(include)}", "", "| function | shown by |", "| --- | --- |"]
+        out += [f"**{pathlib.PurePath(include).name}**: {about(include)}", ""]
+        if not functions:
+            continue
+        out += ["| function | shown by |", "| --- | --- |"]
         shown = collections.OrderedDict()
         for d in functions:
             shown.setdefault(sources.best(d), []).append(d.path)
@@ -185,24 +189,37 @@ def write(table, sources):
 
 def read_page():
     """What INDEX.md says: header -> function -> source."""
-    found, folder, header = {}, None, None
+    found, folder, header = collections.defaultdict(dict), None, None
     for line in PAGE.read_text().split("\n"):
         if line.startswith("## "):
             folder = line[3:]
         elif match := re.match(r"\*\*([\w.]+)\*\*: ", line):
             header = f"{folder}/{match.group(1)}"
+            found[header] = {}
         elif match := re.match(r"\| (`.*`) \| \[(.*?)\]", line):
             for name in re.findall(r"`([^`]+)`", match.group(1)):
-                found.setdefault(header, {})[name] = match.group(2)
+                found[header][name] = match.group(2)
     return found
 
 
-def check(table, sources):
+def includes_of_examples():
+    """What examples and pages include that is not promised."""
     wrong = []
+    for pattern in PLACES[:TESTS]:
+        for path in sorted(ROOT.glob(pattern)):
+            for include in headers.includes(path):
+                if include not in headers.public_headers() and not include.startswith("weft/tests/"):
+                    wrong.append(f"{path.relative_to(ROOT)} shows users {include}, which cmake/public_headers.txt does not name")
+    return wrong
+
+
+def check(table, sources):
+    wrong = includes_of_examples()
     page = read_page() if PAGE.exists() else {}
+    wrong += [f"tests/INDEX.md does not name {i}: `./run index` writes it" for i in headers.public_headers() if i not in page]
     for include, functions in table.items():
         for d in functions:
-            place = f"{str(headers.installed_headers()[include].relative_to(ROOT))}:{d.line}: {d.path}()"
+            place = f"{str(headers.public_headers()[include].relative_to(ROOT))}:{d.line}: {d.path}()"
             if not sources.shows(d):
                 wrong.append(f"{place} has no use: show it in an example, a page (tests/pages) or a test")
                 continue
@@ -212,12 +229,19 @@ def check(table, sources):
             elif source not in sources.text or source not in sources.shows(d):
                 wrong.append(f"{place} is not shown by {source}: `./run index` finds another source")
     for include, functions in page.items():
+        if include not in headers.public_headers():
+            wrong.append(f"tests/INDEX.md names {include}, which is not in cmake/public_headers.txt: `./run index`")
+            continue
         known = {d.path for d in table.get(include, ())}
         wrong += [f"tests/INDEX.md: there is no {name}() in {include} any more: `./run index`" for name in functions if name not in known]
     return wrong
 
 
 def main():
+    gone = [include for include, path in headers.public_headers().items() if not path.exists()]
+    if gone:
+        print(f"cmake/public_headers.txt names what is not there: {', '.join(gone)}")
+        return 1
     table, sources = listed(), Sources()
     if "--check" in sys.argv:
         wrong = check(table, sources)

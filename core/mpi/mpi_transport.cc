@@ -15,14 +15,16 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
-#include <initializer_list>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "weft/core/error.h"
+#include "weft/core/world/word.h"
 
 namespace weft {
 namespace {
@@ -36,6 +38,8 @@ constexpr std::chrono::microseconds kBusyPause{30}, kIdlePause{2000};
 constexpr std::chrono::milliseconds kNewsPause{20};
 // Those who hear of the end need to be told before this process goes.
 constexpr std::chrono::milliseconds kFarewell{500};
+// What others have to say, before a process goes that has left already.
+constexpr std::chrono::milliseconds kLastWords{2000};
 
 struct MpiTransfer : Transfer::State {
   std::size_t pieces = 0;  // under way
@@ -50,20 +54,19 @@ struct Posted {
   std::shared_ptr<MpiTransfer> transfer;
 };
 
-// What ranks tell one another besides.
-struct Word {
-  enum Kind : std::int32_t { alive, poison };
-  std::int32_t kind = alive;
-  std::int32_t rank = 0;
-  double phase_seconds = 0;          // since the phase of `alive` began
-  std::array<char, 1008> text = {};  // the phase, or why the world ends
-
-  void set(std::string_view what) {
-    const std::size_t size = std::min(what.size(), text.size() - 1);
-    std::memcpy(text.data(), what.data(), size);
-    text[size] = '\0';
-  }
+// What this rank knows of another one.
+struct Peer {
+  std::uint64_t sent = 0, received = 0;  // pieces of messages, to it and from it
+  std::optional<Word> left;              // what it said when it left,
+  Clock::time_point left_at;             // and when
 };
+
+// Whom a rank tells that the world ends.
+enum class Tell { nobody, some, all };
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 class MpiTransport final : public Transport {
  public:
@@ -117,7 +120,7 @@ class MpiTransport final : public Transport {
       const std::lock_guard lock(mutex_);
       if (!poison_.empty()) return;
       poison_ = why;
-      tell_ = true;
+      tell_ = Tell::all;
     }
     changed_.notify_all();
     posted_something_.notify_all();
@@ -175,17 +178,18 @@ class MpiTransport final : public Transport {
     {
       const std::lock_guard lock(mutex_);
       started_ = true;
-      if (!poison_.empty()) tell_ = false;
+      if (!poison_.empty()) tell_ = Tell::nobody;
     }
     changed_.notify_all();
     if (data_ == MPI_COMM_NULL) return;
     while (true) {
-      const bool moved = start_posted() | finish_active();
+      const bool started = start_posted(), finished = finish_active();
       hear();
+      look_for_left();
       say_alive();
       if (!poisoned().empty()) return end_poisoned();
       if (leave()) return;
-      pause(moved);
+      if (!started && !finished) pause();
     }
   }
 
@@ -211,6 +215,7 @@ class MpiTransport final : public Transport {
     MPI_Allgather(name.data(), count, MPI_CHAR, all.data(), count, MPI_CHAR, data_);
     for (int r = 0; r < size_; ++r)
       hosts_.emplace_back(all.data() + name.size() * static_cast<std::size_t>(r));
+    peers_.resize(hosts_.size());
     last_heard_ = last_said_ = Clock::now();
     if (size_ > 1) listen();
   }
@@ -232,6 +237,7 @@ class MpiTransport final : public Transport {
                    : MPI_Irecv(p.data + at, count, MPI_BYTE, p.other, p.channel, data_, &request);
         if (!good(code, p.send ? "a send" : "a receive")) return true;
         ++p.transfer->pieces;
+        if (p.send) ++peer(p.other).sent;
         requests_.push_back(request);
         active_.push_back({p.transfer, p.send, p.other, p.channel, bytes});
       }
@@ -274,6 +280,8 @@ class MpiTransport final : public Transport {
     return true;
   }
 
+  Peer& peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
+
   Active& active_at(int finished) {
     return active_[static_cast<std::size_t>(indices_[static_cast<std::size_t>(finished)])];
   }
@@ -287,8 +295,8 @@ class MpiTransport final : public Transport {
     if (longer || (!a.send && code == MPI_SUCCESS && static_cast<std::size_t>(got) != a.bytes)) {
       poison(fmt::format("rank {} sent {} bytes on channel {}, rank {} expected {}", a.other,
                          longer ? "more" : std::to_string(got), a.channel, rank_, a.bytes));
-    } else {
-      good(code, "a message");
+    } else if (good(code, "a message") && !a.send) {
+      ++peer(a.other).received;
     }
   }
 
@@ -299,41 +307,85 @@ class MpiTransport final : public Transport {
   }
 
   void listen() {
-    good(MPI_Irecv(&heard_, sizeof heard_, MPI_BYTE, MPI_ANY_SOURCE, 0, words_, &hearing_),
+    good(MPI_Irecv(heard_.data(), kWordBytes, MPI_BYTE, MPI_ANY_SOURCE, 0, words_, &hearing_),
          "a receive");
   }
 
   void hear() {
     if (size_ == 1) return;
     int there = 0;
-    while (good(MPI_Test(&hearing_, &there, MPI_STATUS_IGNORE), "a test of messages") &&
-           there != 0) {
-      const Word word = heard_;
-      listen();
-      if (word.kind == Word::poison) {
-        {
-          const std::lock_guard lock(mutex_);
-          if (poison_.empty()) poison_ = word.text.data();
-        }
-        changed_.notify_all();
-        return;
+    MPI_Status status;
+    while (hearing_ != MPI_REQUEST_NULL &&
+           good(MPI_Test(&hearing_, &there, &status), "a test of messages") && there != 0) {
+      int bytes = 0;
+      MPI_Get_count(&status, MPI_BYTE, &bytes);
+      const std::optional<Word> word =
+          read_word(std::span(heard_).first(static_cast<std::size_t>(bytes)), size_);
+      if (!word || word->rank != status.MPI_SOURCE) {
+        return poison(fmt::format(
+            "{} sends words that this version of Weft does not know; start the same program on all "
+            "ranks",
+            describe_rank(*this, status.MPI_SOURCE)));
       }
+      listen();
+      if (!take(*word)) return;
+    }
+    if (Clock::now() - last_heard_ < options_.silence) return;
+    const double silent = seconds_since(last_heard_);
+    poison(fmt::format("{} is silent for {:.1f} s; it was in {}, which began {:.1f} s ago",
+                       describe_rank(*this, before()), silent,
+                       last_word_.text.empty() ? "the start" : last_word_.text,
+                       silent + last_word_.phase_seconds));
+  }
+
+  // The rank that this one listens to.
+  int before() const { return (rank_ + size_ - 1) % size_; }
+
+  // False where it is the last.
+  bool take(const Word& word) {
+    if (word.kind == Word::Kind::poison) {
+      {
+        const std::lock_guard lock(mutex_);
+        if (!poison_.empty()) return false;
+        poison_ = word.text;
+        // Whoever said so first may be gone before it has told all.
+        tell_ = Tell::some;
+      }
+      changed_.notify_all();
+      return false;
+    }
+    if (word.kind == Word::Kind::left) {
+      peer(word.rank).left = word;
+      peer(word.rank).left_at = Clock::now();
+    }
+    if (word.rank == before()) {
       last_heard_ = Clock::now();
       last_word_ = word;
     }
-    if (Clock::now() - last_heard_ < options_.silence) return;
-    const double silent = std::chrono::duration<double>(Clock::now() - last_heard_).count();
-    const int before = (rank_ + size_ - 1) % size_;
-    poison(fmt::format("{} is silent for {:.1f} s; it was in {}, which began {:.1f} s ago",
-                       describe_rank(*this, before), silent,
-                       last_word_.text[0] == '\0' ? "the start" : last_word_.text.data(),
-                       silent + last_word_.phase_seconds));
+    return true;
+  }
+
+  // Poisons the world where a message cannot come any more, or arrive.
+  void look_for_left() {
+    for (const Active& a : active_) {
+      const Peer& other = peer(a.other);
+      if (!other.left) continue;
+      const bool in_vain =
+          a.send ? other.left->received < other.sent : other.left->sent == other.received;
+      // Otherwise it is on its way, unless what was sent is on a channel that nobody listens to.
+      if (!in_vain && Clock::now() - other.left_at < options_.silence) continue;
+      return poison(
+          fmt::format("{} has left, and others wait for it; it was last in {}, which began {:.1f} "
+                      "s ago",
+                      describe_rank(*this, a.other), other.left->text,
+                      other.left->phase_seconds + seconds_since(other.left_at)));
+    }
   }
 
   // To the next rank, which listens to this one.
   void say_alive() {
     const Clock::time_point now = Clock::now();
-    if (size_ == 1) return;
+    if (size_ == 1 || leave_ != MPI_REQUEST_NULL) return;
     // A new phase is told at once, unless phases are short.
     {
       const std::lock_guard lock(mutex_);
@@ -344,39 +396,47 @@ class MpiTransport final : public Transport {
     if (saying_ != MPI_REQUEST_NULL) MPI_Test(&saying_, &there, MPI_STATUS_IGNORE);
     if (there == 0) return;
     last_said_ = now;
-    {
-      const std::lock_guard lock(mutex_);
-      said_.set(phase_);
-      said_.phase_seconds = std::chrono::duration<double>(now - phase_since_).count();
-    }
-    said_.rank = rank_;
-    good(MPI_Isend(&said_, sizeof said_, MPI_BYTE, (rank_ + 1) % size_, 0, words_, &saying_),
-         "a send");
+    said_ = write_word(own_word(Word::Kind::alive));
+    good(send_word(said_, (rank_ + 1) % size_, &saying_), "a send");
+  }
+
+  int send_word(const WordBytes& word, int to, MPI_Request* request) {
+    return MPI_Isend(word.data(), kWordBytes, MPI_BYTE, to, 0, words_, request);
+  }
+
+  Word own_word(Word::Kind kind) const {
+    const std::lock_guard lock(mutex_);
+    return {.kind = kind,
+            .rank = rank_,
+            .phase_seconds = seconds_since(phase_since_),
+            .text = kind == Word::Kind::poison ? poison_ : phase_};
   }
 
   // MPI cannot be finalised any more: somebody may be gone.
   void end_poisoned() {
-    farewell_.kind = Word::poison;
-    farewell_.rank = rank_;
+    std::vector<int> others;
     {
       const std::lock_guard lock(mutex_);
-      if (!tell_) return;
-      farewell_.set(poison_);
+      if (tell_ == Tell::some) others = who_is_told(rank_, size_);
+      for (int r = 0; tell_ == Tell::all && r < size_; ++r) others.push_back(r);
     }
+    poison_word_ = write_word(own_word(Word::Kind::poison));
     std::vector<MPI_Request> told;
-    for (int r = 0; r < size_; ++r) {
-      if (r == rank_) continue;
+    for (const int r : others) {
       MPI_Request request = MPI_REQUEST_NULL;
-      if (MPI_Isend(&farewell_, sizeof farewell_, MPI_BYTE, r, 0, words_, &request) == MPI_SUCCESS)
+      if (r != rank_ && send_word(poison_word_, r, &request) == MPI_SUCCESS)
         told.push_back(request);
     }
     const Clock::time_point end = Clock::now() + kFarewell;
     for (int all = 0; all == 0 && Clock::now() < end;) {
       if (MPI_Testall(static_cast<int>(told.size()), told.data(), &all, MPI_STATUSES_IGNORE) !=
           MPI_SUCCESS)
-        return;
+        break;
       std::this_thread::sleep_for(kBusyPause);
     }
+    // A process that has nothing to say would be the first to go, and launchers end the others
+    // then.
+    if (!farewells_.empty()) std::this_thread::sleep_for(kLastWords);
   }
 
   // True once all ranks have left.
@@ -385,7 +445,8 @@ class MpiTransport final : public Transport {
       const std::lock_guard lock(mutex_);
       if (!leaving_ || !posted_.empty()) return false;
     }
-    if (!requests_.empty()) return false;
+    if (!requests_.empty() || !said_left()) return false;
+    // Until all have left, one of them may fail, and this rank is listened to.
     if (leave_ == MPI_REQUEST_NULL) good(MPI_Ibarrier(data_, &leave_), "a barrier");
     int all = 0;
     if (!good(MPI_Test(&leave_, &all, MPI_STATUS_IGNORE), "a barrier") || all == 0) return false;
@@ -393,18 +454,41 @@ class MpiTransport final : public Transport {
       MPI_Cancel(&hearing_);
       MPI_Wait(&hearing_, MPI_STATUS_IGNORE);
     }
-    if (saying_ != MPI_REQUEST_NULL) MPI_Wait(&saying_, MPI_STATUS_IGNORE);
     MPI_Comm_free(&data_);
     MPI_Comm_free(&words_);
     MPI_Finalize();
     return true;
   }
 
-  void pause(bool moved) {
-    if (moved) return;
+  // Tells all others that this rank has left. True once they have as well, and nothing that this
+  // one has said is on its way.
+  bool said_left() {
+    if (farewells_.empty()) {
+      farewells_.resize(peers_.size());
+      goodbyes_.assign(peers_.size(), MPI_REQUEST_NULL);
+      for (int r = 0; r < size_; ++r) {
+        if (r == rank_) continue;
+        const auto i = static_cast<std::size_t>(r);
+        Word word = own_word(Word::Kind::left);
+        word.sent = peer(r).sent;
+        word.received = peer(r).received;
+        farewells_[i] = write_word(word);
+        if (!good(send_word(farewells_[i], r, &goodbyes_[i]), "a send")) return false;
+      }
+    }
+    for (int r = 0; r < size_; ++r) {
+      if (r != rank_ && !peer(r).left) return false;
+    }
+    int said = 0, still_said = 0;
+    return good(MPI_Testall(size_, goodbyes_.data(), &said, MPI_STATUSES_IGNORE), "a send") &&
+           good(MPI_Test(&saying_, &still_said, MPI_STATUS_IGNORE), "a send") && said != 0 &&
+           still_said != 0;
+  }
+
+  void pause() {
     std::unique_lock lock(mutex_);
-    if (!posted_.empty() || tell_) return;
-    const bool busy = !requests_.empty() || leaving_;
+    if (!posted_.empty() || tell_ != Tell::nobody) return;
+    const bool busy = !requests_.empty() || leave_ != MPI_REQUEST_NULL;
     posted_something_.wait_for(lock, busy ? kBusyPause : kIdlePause);
   }
 
@@ -416,7 +500,7 @@ class MpiTransport final : public Transport {
   std::condition_variable changed_;           // a transfer is done, or the world ends
   std::condition_variable posted_something_;  // the thread has work
   bool started_ = false, leaving_ = false;
-  bool tell_ = false;  // this rank was the first to say that the world ends
+  Tell tell_ = Tell::nobody;  // all where this rank is the first to say that the world ends
   std::string poison_;
   std::string phase_ = "the start";
   Clock::time_point phase_since_ = Clock::now();
@@ -428,20 +512,17 @@ class MpiTransport final : public Transport {
   std::vector<Active> active_;  // of the requests
   std::vector<int> indices_;
   std::vector<MPI_Status> statuses_;
-  Word heard_, said_, last_word_, farewell_;
+  std::vector<Peer> peers_;  // by rank
+  WordBytes heard_, said_, poison_word_;
+  Word last_word_;  // of the rank that this one listens to
+  std::vector<WordBytes> farewells_;
+  std::vector<MPI_Request> goodbyes_;  // of these
   MPI_Request hearing_ = MPI_REQUEST_NULL, saying_ = MPI_REQUEST_NULL, leave_ = MPI_REQUEST_NULL;
   Clock::time_point last_heard_, last_said_;
   std::thread thread_;
 };
 
 }  // namespace
-
-bool started_by_mpi() {
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"}) {
-    if (std::getenv(name) != nullptr) return true;
-  }
-  return false;
-}
 
 std::shared_ptr<Transport> connect_mpi(const MpiOptions& options) {
   static std::atomic<bool> connected{false};

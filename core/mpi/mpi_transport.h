@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "weft/core/export.h"
+#include "weft/core/world/launcher.h"
 #include "weft/core/world/transport.h"
 
 namespace WEFT_API weft {
@@ -16,13 +17,11 @@ struct MpiOptions {
   std::chrono::milliseconds silence{30'000};
 };
 
-/// Whether an MPI launcher (Open MPI's, MPICH's) started this process.
-bool started_by_mpi();
-
 /// Connects this process with those that were started with it (as one rank, if it was started
 /// alone); once in a process. MPI is initialised, used and finalised on one thread, which the
 /// transport owns; it moves bytes only, and its sums are never used. The end of the transport waits
-/// for that of all others, unless the world is poisoned. Throws StateError the second time, and
+/// for that of all others, unless the world is poisoned: those who wait for a rank that has left do
+/// that. Throws StateError the second time, and
 /// WorldError where MPI does not start.
 std::shared_ptr<Transport> connect_mpi(const MpiOptions& options = {});
 

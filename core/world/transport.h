@@ -34,9 +34,10 @@ class Transfer {
 /// which they were sent; channels do not wait for one another. A message is received by one
 /// receive() of exactly its size: anything else poisons the world.
 ///
-/// A world is poisoned when a rank says so, is lost, or is silent for longer than its transport
-/// allows. From then on every wait, on every rank, throws WorldError with the same line: nobody
-/// waits for somebody who does not come. A poisoned world stays so.
+/// A rank whose end is dropped has left. A world is poisoned when a rank says so, is lost, has left
+/// while others wait for it, or is silent for longer than its transport allows. From then on every
+/// wait, on every rank, throws WorldError with the same line: nobody waits for somebody who does
+/// not come. A poisoned world stays so.
 class Transport {
  public:
   /// As many as every MPI has.

@@ -1,129 +1,158 @@
 #include "weft/core/world/tree_sum.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <cstring>
+#include <utility>
+
+#include "weft/core/rounding.h"
 
 namespace weft {
 namespace {
 
 constexpr std::size_t kLine = 64;  // bytes: of all dtypes whole elements
-constexpr int kPartChannel = 0, kTotalChannel = 1;
+constexpr int kTotalChannel = 0, kFirstBucketChannel = 16;
 
-class Exchange {
- public:
-  Exchange(const World& world, int shards, const std::vector<SubtreeSums>& own, AddSums add)
-      : transport_(*world.transport()), shards_(shards), own_(own), add_(add) {}
-
-  void run() {
-    std::vector<Transfer> sent = send_parts();
-    const std::span<std::byte> total = add_parts();
-    // What was sent of own_[0] may be written over when it is gone.
-    for (const Transfer& t : sent) transport_.wait(t);
-    const std::span<std::byte> mine = share(own_[0].bytes, rank());
-    if (total.data() != mine.data()) std::memcpy(mine.data(), total.data(), mine.size());
-    spread(mine);
+// Every rank's share of the total, on all ranks.
+void spread(Transport& transport, const Shares& shares, std::span<std::byte> total) {
+  const int ranks = transport.size();
+  const auto share = [&](int rank) {
+    const auto r = static_cast<std::size_t>(rank);
+    return total.subspan(shares[r], shares[r + 1] - shares[r]);
+  };
+  std::vector<Transfer> transfers;
+  for (int i = 1; i < ranks; ++i) {
+    const int other = (transport.rank() + i) % ranks;
+    transfers.push_back(transport.receive(other, kTotalChannel, share(other)));
+    transfers.push_back(transport.send(other, kTotalChannel, share(transport.rank())));
   }
-
- private:
-  int rank() const { return transport_.rank(); }
-  int size() const { return transport_.size(); }
-
-  std::span<std::byte> share(std::span<std::byte> bytes, int rank) const {
-    const std::size_t begin = begin_of_share(rank, size(), bytes.size());
-    return bytes.subspan(begin, begin_of_share(rank + 1, size(), bytes.size()) - begin);
-  }
-
-  // To others in turn from the next rank on, so that not all begin with the same one.
-  template <class F>
-  void for_others(F&& body) const {
-    for (int i = 1; i < size(); ++i) body((rank() + i) % size());
-  }
-
-  std::vector<Transfer> send_parts() {
-    std::vector<Transfer> sent;
-    for_others([&](int other) {
-      for (const SubtreeSums& sums : own_) {
-        sent.push_back(transport_.send(other, kPartChannel, share(sums.bytes, other)));
-      }
-    });
-    return sent;
-  }
-
-  // The total of this rank's share.
-  std::span<std::byte> add_parts() {
-    const std::size_t bytes = share(own_[0].bytes, rank()).size();
-    std::vector<std::vector<Subtree>> parts;  // by rank
-    std::size_t foreign = 0;
-    for (int r = 0; r < size(); ++r) {
-      parts.push_back(subtrees_of(run_of_rank(r, size(), shards_)));
-      if (r != rank()) foreign += parts.back().size();
-    }
-    received_.resize(foreign * bytes);
-    std::vector<std::vector<Transfer>> transfers(parts.size());
-    std::vector<std::size_t> place(parts.size());
-    std::size_t next = 0;
-    for (std::size_t r = 0; r < parts.size(); ++r) {
-      place[r] = next;
-      if (static_cast<int>(r) == rank()) continue;
-      for (std::size_t i = 0; i < parts[r].size(); ++i, next += bytes) {
-        transfers[r].push_back(transport_.receive(static_cast<int>(r), kPartChannel,
-                                                  std::span(received_).subspan(next, bytes)));
-      }
-    }
-    const std::size_t begin = begin_of_share(rank(), size(), own_[0].bytes.size());
-    TreeFold tree;
-    std::vector<std::span<std::byte>> stack;
-    for (std::size_t r = 0; r < parts.size(); ++r) {
-      for (std::size_t i = 0; i < parts[r].size(); ++i) {
-        std::span<std::byte> part;
-        if (static_cast<int>(r) == rank()) {
-          part = share(own_[i].bytes, rank());
-        } else {
-          transport_.wait(transfers[r][i]);
-          part = std::span(received_).subspan(place[r] + i * bytes, bytes);
-        }
-        for (int more = tree.push(parts[r][i]); more > 0; --more) {
-          if (bytes > 0) add_(begin, stack.back(), part);
-          part = stack.back();
-          stack.pop_back();
-        }
-        stack.push_back(part);
-      }
-    }
-    return stack.at(0);
-  }
-
-  void spread(std::span<std::byte> mine) {
-    std::vector<Transfer> transfers;
-    for_others([&](int other) {
-      transfers.push_back(transport_.receive(other, kTotalChannel, share(own_[0].bytes, other)));
-    });
-    for_others(
-        [&](int other) { transfers.push_back(transport_.send(other, kTotalChannel, mine)); });
-    for (const Transfer& t : transfers) transport_.wait(t);
-  }
-
-  Transport& transport_;
-  const int shards_;
-  const std::vector<SubtreeSums>& own_;
-  const AddSums add_;
-  std::vector<std::byte> received_;
-};
+  for (const Transfer& t : transfers) transport.wait(t);
+}
 
 }  // namespace
 
-std::size_t begin_of_share(int rank, int ranks, std::size_t bytes) {
-  const std::size_t lines = (bytes + kLine - 1) / kLine;
-  const auto r = static_cast<std::size_t>(rank), all = static_cast<std::size_t>(ranks);
-  // Without a product that could overflow.
-  const std::size_t line = lines / all * r + lines % all * r / all;
-  return std::min(line * kLine, bytes);
+Shares even_shares(int ranks, std::size_t bytes) {
+  const std::size_t lines = divide_up(bytes, kLine), all = static_cast<std::size_t>(ranks);
+  Shares shares;
+  for (std::size_t r = 0; r <= all; ++r) {
+    // Without a product that could overflow.
+    const std::size_t line = lines / all * r + lines % all * r / all;
+    shares.push_back(std::min(line * kLine, bytes));
+  }
+  return shares;
+}
+
+OwnerSums::OwnerSums(const World& world, int shards, Shares shares, std::vector<SubtreeSums> own,
+                     std::size_t bucket_bytes, SumMemory memory)
+    : transport_(*world.transport()),
+      shares_(std::move(shares)),
+      own_(std::move(own)),
+      bucket_bytes_(bucket_bytes),
+      buckets_(std::max<std::size_t>(1, divide_up(own_.at(0).bytes.size(), bucket_bytes))) {
+  const int rank = transport_.rank(), size = transport_.size();
+  std::vector<std::vector<Subtree>> subtrees;  // by rank
+  std::size_t foreign = 0;
+  for (int r = 0; r < size; ++r) {
+    subtrees.push_back(subtrees_of(run_of_rank(r, size, shards)));
+    if (r != rank) foreign += subtrees.back().size();
+  }
+  const auto mine = static_cast<std::size_t>(rank);
+  received_ = memory(foreign * (shares_[mine + 1] - shares_[mine]));
+  std::size_t next = 0;
+  for (std::size_t b = 0; b < buckets_.size(); ++b) {
+    const std::span<std::byte> share = in_bucket(own_[0].bytes, b, rank);
+    buckets_[b].begin = static_cast<std::size_t>(share.data() - own_[0].bytes.data());
+    for (int r = 0; r < size; ++r) {
+      for (const Subtree& subtree : subtrees[static_cast<std::size_t>(r)]) {
+        Part& part = buckets_[b].parts.emplace_back(Part{.subtree = subtree, .bytes = {}});
+        if (r == rank) continue;
+        part.bytes = {received_->data() + next, share.size()};
+        next += share.size();
+        part.coming = transport_.receive(r, kFirstBucketChannel + static_cast<int>(b), part.bytes);
+      }
+    }
+    // This rank's.
+    for (Part& part : buckets_[b].parts) {
+      for (const SubtreeSums& sums : own_) {
+        if (sums.subtree == part.subtree) part.bytes = in_bucket(sums.bytes, b, rank);
+      }
+    }
+  }
+}
+
+std::size_t OwnerSums::begin_of(std::size_t bucket) const {
+  return std::min(bucket * bucket_bytes_, own_[0].bytes.size());
+}
+
+// What of a rank's share lies in a bucket.
+std::span<std::byte> OwnerSums::in_bucket(std::span<std::byte> bytes, std::size_t bucket,
+                                          int rank) const {
+  const auto r = static_cast<std::size_t>(rank);
+  const std::size_t begin = std::max(shares_[r], begin_of(bucket));
+  const std::size_t end = std::min(shares_[r + 1], begin_of(bucket + 1));
+  return begin < end ? bytes.subspan(begin, end - begin)
+                     : bytes.subspan(std::min(begin, bytes.size()), 0);
+}
+
+void OwnerSums::give(std::size_t bucket) {
+  buckets_[bucket].given = true;
+  const int size = transport_.size();
+  // From the next rank on, so that not all begin with the same one.
+  for (int i = 1; i < size; ++i) {
+    const int other = (transport_.rank() + i) % size;
+    for (const SubtreeSums& sums : own_) {
+      sent_.push_back(transport_.send(other, kFirstBucketChannel + static_cast<int>(bucket),
+                                      in_bucket(sums.bytes, bucket, other)));
+    }
+  }
+}
+
+bool OwnerSums::has_come(const Bucket& bucket) const {
+  return std::all_of(bucket.parts.begin(), bucket.parts.end(),
+                     [&](const Part& part) { return transport_.done(part.coming); });
+}
+
+void OwnerSums::progress(AddSums add) {
+  for (Bucket& bucket : buckets_) {
+    if (bucket.given && !bucket.added && has_come(bucket)) this->add(bucket, add);
+  }
+}
+
+void OwnerSums::add(Bucket& bucket, AddSums add) {
+  bucket.added = true;
+  TreeFold tree;
+  std::vector<std::span<std::byte>> stack;
+  for (const Part& part : bucket.parts) {
+    std::span<std::byte> sum = part.bytes;
+    for (int more = tree.push(part.subtree); more > 0; --more) {
+      if (!sum.empty()) add(bucket.begin, stack.back(), sum);
+      sum = stack.back();
+      stack.pop_back();
+    }
+    stack.push_back(sum);
+  }
+  const std::span<std::byte> total = stack.at(0);
+  std::byte* const place = own_[0].bytes.data() + bucket.begin;
+  if (!total.empty() && total.data() != place) std::memcpy(place, total.data(), total.size());
+}
+
+void OwnerSums::finish(AddSums add) {
+  for (Bucket& bucket : buckets_) {
+    if (bucket.added) continue;
+    for (const Part& part : bucket.parts) transport_.wait(part.coming);
+    this->add(bucket, add);
+  }
+  for (const Transfer& t : sent_) transport_.wait(t);
 }
 
 void sum_over_ranks(const World& world, int shards, const std::vector<SubtreeSums>& own,
-                    AddSums add) {
-  if (world.size() > 1) Exchange(world, shards, own, add).run();
+                    AddSums add, SumMemory memory) {
+  if (world.size() == 1) return;
+  const std::size_t bytes = own.at(0).bytes.size();
+  const Shares shares = even_shares(world.size(), bytes);
+  OwnerSums sums(world, shards, shares, own, std::max(kLine, round_up(bytes, kLine)), memory);
+  sums.give(0);
+  sums.finish(add);
+  spread(*world.transport(), shares, own[0].bytes);
 }
 
 }  // namespace weft

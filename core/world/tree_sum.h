@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "weft/core/export.h"
 #include "weft/core/parallel.h"
+#include "weft/core/tensor.h"
 #include "weft/core/world/shard_tree.h"
 #include "weft/core/world/world.h"
 
@@ -23,17 +25,68 @@ struct SubtreeSums {
 using AddSums =
     FunctionRef<void(std::size_t begin, std::span<std::byte> into, std::span<const std::byte> x)>;
 
-/// Where a rank's share of `bytes` bytes of sums begins: shares begin at multiples of 64, and
-/// differ by 64 bytes at most. That of rank `ranks` is the end.
-std::size_t begin_of_share(int rank, int ranks, std::size_t bytes);
+/// Where the share of each rank of some bytes of sums begins, and where the last one ends: one
+/// entry more than there are ranks, ascending, multiples of 64 but for the end.
+using Shares = std::vector<std::size_t>;
+/// Shares of `bytes` bytes that differ by 64 at most.
+Shares even_shares(int ranks, std::size_t bytes);
+
+/// Memory of so many bytes, for as long as it is held.
+using SumMemory = FunctionRef<std::shared_ptr<Buffer>(std::size_t bytes)>;
 
 /// Adds the sums of all shards along their tree and gives every rank the total, in own[0].bytes;
 /// what is in the others of `own` is lost. `own` is what a TreeFold has left of the rank's shards
 /// (run_of_rank). The bits are those that one rank alone would get: every rank adds up its share of
 /// the bytes, in the tree's order, and sends it to the others. A rank sends and receives 2 (W - 1)
 /// / W times the bytes where W, the number of ranks, is a power of two, and no more than twice that
-/// elsewhere. Collective: all ranks call it with as many bytes; throws WorldError.
+/// elsewhere, and takes `memory` for a share of the sums of the others. Collective: all ranks call
+/// it with as many bytes; throws WorldError.
 void sum_over_ranks(const World& world, int shards, const std::vector<SubtreeSums>& own,
-                    AddSums add);
+                    AddSums add, SumMemory memory);
+
+/// The same, but every rank gets its share of the total alone, which is half of the bytes, and in
+/// buckets: what is in one is on its way while the sums of others are still computed. Collective:
+/// all ranks have as many bytes, shares and buckets.
+class OwnerSums {
+ public:
+  /// Buckets are ranges of `bucket_bytes`, a multiple of 64, of all bytes; the last one is shorter.
+  /// Begins to receive. `own` may be written until its bucket is given.
+  OwnerSums(const World& world, int shards, Shares shares, std::vector<SubtreeSums> own,
+            std::size_t bucket_bytes, SumMemory memory);
+
+  std::size_t buckets() const { return buckets_.size(); }
+  /// The first byte of a bucket; of `buckets()` the end.
+  std::size_t begin_of(std::size_t bucket) const;
+  /// This rank's sums of all its shards are complete in a bucket: sends them.
+  void give(std::size_t bucket);
+  /// Adds up the buckets that are given and for which all has come; does not wait.
+  void progress(AddSums add);
+  /// All buckets are given: waits for the rest. This rank's share of the total is at its place in
+  /// own[0].bytes.
+  void finish(AddSums add);
+
+ private:
+  struct Part {  // of a bucket: the sums of one subtree
+    Subtree subtree;
+    std::span<std::byte> bytes;
+    Transfer coming = {};  // empty where it is this rank's
+  };
+  struct Bucket {
+    std::size_t begin = 0;  // of this rank's share in it
+    std::vector<Part> parts = {};
+    bool given = false, added = false;
+  };
+  std::span<std::byte> in_bucket(std::span<std::byte> bytes, std::size_t bucket, int rank) const;
+  bool has_come(const Bucket& bucket) const;
+  void add(Bucket& bucket, AddSums add);
+
+  Transport& transport_;
+  const Shares shares_;
+  const std::vector<SubtreeSums> own_;
+  const std::size_t bucket_bytes_;
+  std::shared_ptr<Buffer> received_;
+  std::vector<Bucket> buckets_;
+  std::vector<Transfer> sent_;
+};
 
 }  // namespace weft

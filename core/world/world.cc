@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "weft/core/error.h"
+#include "weft/core/world/handshake.h"
 #include "weft/core/world/text_list.h"
 
 namespace weft {
@@ -15,9 +16,17 @@ namespace {
 
 constexpr int kWorldChannel = Transport::kChannels - 1;
 
+// Ends the world: a text has a length that cannot be.
+[[noreturn]] void refuse_text(Transport& transport, int from, std::uint64_t bytes) {
+  transport.poison(fmt::format("{} sends a text of {} bytes; the most are {}",
+                               describe_rank(transport, from), bytes, World::kMostTextBytes));
+  throw WorldError(transport.poisoned());
+}
+
 // A text, with its length before it.
 void send_text(Transport& transport, int to, std::string_view text) {
   const std::uint64_t size = text.size();
+  if (size > World::kMostTextBytes) refuse_text(transport, transport.rank(), size);
   const Transfer head =
       transport.send(to, kWorldChannel, std::as_bytes(std::span<const std::uint64_t>(&size, 1)));
   const Transfer rest = transport.send(to, kWorldChannel, std::as_bytes(std::span(text)));
@@ -29,6 +38,7 @@ std::string receive_text(Transport& transport, int from) {
   std::uint64_t size = 0;
   transport.wait(transport.receive(from, kWorldChannel,
                                    std::as_writable_bytes(std::span<std::uint64_t>(&size, 1))));
+  if (size > World::kMostTextBytes) refuse_text(transport, from, size);
   std::string text(size, '\0');
   transport.wait(
       transport.receive(from, kWorldChannel, std::as_writable_bytes(std::span<char>(text))));
@@ -58,13 +68,16 @@ void World::poison(std::string_view why) const {
     transport_->poison(fmt::format("{}: {}", describe_rank(*transport_, rank()), why));
 }
 
-void World::or_poison(FunctionRef<void()> body) const {
+void World::or_poison(FunctionRef<void()> body, std::string_view when) const {
   try {
     body();
   } catch (const WorldError&) {
     throw;
   } catch (const std::exception& e) {
-    poison(e.what());
+    poison(when.empty() ? e.what() : fmt::format("{}: {}", when, e.what()));
+    throw;
+  } catch (...) {  // of the caller's own
+    poison("an exception");
     throw;
   }
 }
@@ -91,14 +104,7 @@ std::string World::broadcast(std::string_view of_first) const {
 }
 
 void World::check_same(std::string_view what, std::string_view own) const {
-  const std::vector<std::string> all = gather(own);
-  for (int r = 1; r < size(); ++r) {
-    const std::string& other = all[static_cast<std::size_t>(r)];
-    if (other == all[0]) continue;
-    throw ArgumentError(fmt::format("ranks differ in {}: {} has {}, {} has {}", what,
-                                    describe_rank(*transport_, 0), all[0],
-                                    describe_rank(*transport_, r), other));
-  }
+  agree(*this, {.facts = {{std::string(what), std::string(own)}}});
 }
 
 }  // namespace weft

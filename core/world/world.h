@@ -1,6 +1,7 @@
 // The ranks that work on one program together.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,6 +19,10 @@ namespace WEFT_API weft {
 /// rare; where the world is poisoned, they throw WorldError.
 class World {
  public:
+  /// Of a text that ranks send one another, and of all texts of a gather() together: a longer one
+  /// ends the world. A length that was damaged on its way asks for no more memory than that.
+  static constexpr std::uint64_t kMostTextBytes = std::uint64_t{1} << 30;
+
   /// One rank, alone.
   World() = default;
   explicit World(std::shared_ptr<Transport> transport) : transport_(std::move(transport)) {}
@@ -35,7 +40,8 @@ class World {
   void poison(std::string_view why) const;
 
   /// Calls body(). What it throws ends all ranks, which would wait for this one, and goes on.
-  void or_poison(FunctionRef<void()> body) const;
+  /// `when` is put before what the others say ("step 12").
+  void or_poison(FunctionRef<void()> body, std::string_view when = {}) const;
 
   /// Returns when every rank has called it.
   void barrier() const;
@@ -44,7 +50,7 @@ class World {
   /// The text of rank 0, on every rank.
   std::string broadcast(std::string_view of_first) const;
   /// Throws ArgumentError, on every rank, unless all ranks give the same text: "ranks differ in the
-  /// seed: rank 0 (host a) has 1, rank 2 (host b) has 2".
+  /// seed: rank 0 (host a) has 1, rank 2 (host b) has 2". Of several facts: agree() in handshake.h.
   void check_same(std::string_view what, std::string_view own) const;
 
  private:

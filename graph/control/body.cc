@@ -35,7 +35,8 @@ std::string add_body(Graph& graph, Function function, SourceLocation loc) {
   return graph.add_function(std::move(function), loc).name;
 }
 
-std::vector<Value> declare_like(Graph& body, const std::vector<ValueType>& types,
+std::vector<Value> declare_like(const Graph& outer, Graph& body,
+                                const std::vector<ValueType>& types,
                                 const std::vector<std::string>& names) {
   std::set<SymbolPtr> alone;
   for (const ValueType& type : types) {
@@ -44,6 +45,15 @@ std::vector<Value> declare_like(Graph& body, const std::vector<ValueType>& types
     }
   }
   std::map<std::string, Dim> composite;
+  int number = 0;
+  // By a name that nothing outside has: what is required of that one is not required of this.
+  const auto new_symbol = [&] {
+    std::string name;
+    do {
+      name = fmt::format("d{}", number++);
+    } while (outer.find_symbol(name) != nullptr);
+    return body.dim(name);
+  };
   const auto own_size = [&](const Dim& d) {
     const auto symbols = d.symbols();
     if (std::all_of(symbols.begin(), symbols.end(),
@@ -52,7 +62,7 @@ std::vector<Value> declare_like(Graph& body, const std::vector<ValueType>& types
           [&](const SymbolPtr& s) -> std::optional<Dim> { return body.dim(s->name); });
     }
     const auto [it, fresh] = composite.emplace(d.str(), Dim());
-    if (fresh) it->second = body.dim(fmt::format("d{}", composite.size() - 1));
+    if (fresh) it->second = new_symbol();
     return it->second;
   };
   std::vector<Value> inputs;
@@ -65,13 +75,10 @@ std::vector<Value> declare_like(Graph& body, const std::vector<ValueType>& types
 }
 
 void copy_requirements(const Graph& from, Graph& to) {
-  const auto names = to.symbols();
   for (const DimEquation& e : from.requirements()) {
     bool known = true;
     const auto own = [&](const SymbolPtr& s) -> std::optional<Dim> {
-      for (const SymbolPtr& t : names) {
-        if (t->name == s->name) return Dim(t);
-      }
+      if (SymbolPtr same = to.find_symbol(s->name)) return Dim(std::move(same));
       known = false;
       return std::nullopt;
     };

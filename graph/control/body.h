@@ -20,9 +20,11 @@ std::vector<ValueType> types_of(const std::vector<Value>& values);
 /// A function of the graph that is equal but for the name is shared. Returns the name.
 std::string add_body(Graph& graph, Function function, SourceLocation loc);
 
-/// Formal inputs for `types`: symbols that are a whole size of some type keep their names, so that
-/// messages and text read alike; a size made of other symbols becomes a symbol of its own.
-std::vector<Value> declare_like(Graph& body, const std::vector<ValueType>& types,
+/// Formal inputs for `types` of `outer`: symbols that are a whole size of some type keep their
+/// names, so that messages and text read alike; a size made of other symbols becomes a symbol of
+/// its own.
+std::vector<Value> declare_like(const Graph& outer, Graph& body,
+                                const std::vector<ValueType>& types,
                                 const std::vector<std::string>& names);
 
 /// What the caller has required of symbols that the body has too.

@@ -10,10 +10,11 @@
 namespace weft {
 namespace {
 
-std::vector<Value> declare_operands(Graph& body, const std::vector<Value>& operands) {
+std::vector<Value> declare_operands(const Graph& outer, Graph& body,
+                                    const std::vector<Value>& operands) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < operands.size(); ++i) names.push_back(fmt::format("x{}", i));
-  return declare_like(body, types_of(operands), names);
+  return declare_like(outer, body, types_of(operands), names);
 }
 
 std::string label(const Function& function) { return fmt::format("function '{}'", function.name); }
@@ -114,7 +115,7 @@ std::vector<Value> custom_gradient(Graph& graph, std::string_view name,
   f.name = std::string(name);
   f.gradient = f.name + ".gradient";
   f.body = std::make_unique<Graph>(graph.shared_ops());
-  f.inputs = declare_operands(*f.body, arguments);
+  f.inputs = declare_operands(graph, *f.body, arguments);
   copy_requirements(graph, *f.body);
   f.outputs = forward(*f.body, f.inputs);
   check_closed(f, graph, label(f), loc);
@@ -125,7 +126,7 @@ std::vector<Value> custom_gradient(Graph& graph, std::string_view name,
   std::vector<Value> operands = f.inputs;
   operands.insert(operands.end(), f.outputs.begin(), f.outputs.end());
   operands.insert(operands.end(), f.outputs.begin(), f.outputs.end());  // cotangents
-  b.inputs = declare_operands(*b.body, operands);
+  b.inputs = declare_operands(*f.body, *b.body, operands);
   copy_requirements(*f.body, *b.body);
   b.outputs = gradient(*b.body, b.inputs);
   if (b.outputs.size() != arguments.size()) {

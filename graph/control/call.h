@@ -36,7 +36,7 @@ const Function& define_function(Graph& graph, std::string_view name,
 /// Calls a function: one value per output. A call of a function that draws random numbers (dropout,
 /// say) draws its own, like a fresh draw at its place; other equal calls are one node. Operand
 /// dtypes and shapes must fit the formal ones (DTypeError, ShapeError). What the body requires of
-/// its dims is required of the operands'.
+/// its dims is required of the operands'. Costs nothing besides: a pass puts the body in its place.
 std::vector<Value> call(Graph& graph, std::string_view function,
                         const std::vector<Value>& arguments,
                         SourceLocation loc = SourceLocation::current());
@@ -47,7 +47,8 @@ std::vector<Value> call(Graph& graph, std::string_view function,
 /// stored as closed functions of the graph, called `name` and `name`.gradient, and used again where
 /// the same is applied to operands of the same types; another forward pass under the name is a
 /// GraphError. The n-th draw of the gradient from a key draws the same as the n-th of the forward
-/// pass, so that it can drop what that dropped; take a key from fold_key for other numbers.
+/// pass, so that it can drop what that dropped; take a key from fold_key for other numbers. What
+/// `gradient` reads of arguments and outputs is kept for it, and nothing from inside of `forward`.
 ///   auto y = custom_gradient(g, "clip", {x}, forward, gradient)[0];
 std::vector<Value> custom_gradient(Graph& graph, std::string_view name,
                                    const std::vector<Value>& arguments,

@@ -19,7 +19,7 @@ std::string add_branch(Graph& graph, const std::string& name, const std::vector<
   f.body = std::make_unique<Graph>(graph.shared_ops());
   std::vector<std::string> names;
   for (std::size_t i = 0; i < operands.size(); ++i) names.push_back(fmt::format("x{}", i));
-  f.inputs = declare_like(*f.body, types_of(operands), names);
+  f.inputs = declare_like(graph, *f.body, types_of(operands), names);
   copy_requirements(graph, *f.body);
   f.outputs = builder(*f.body, f.inputs);
   check_closed(f, graph, fmt::format("function '{}'", name), loc);

@@ -89,7 +89,12 @@ class ScanBuilder {
     Function f = build(carries, index, operands, lengths.defined());
     std::vector<bool> may_go(f.inputs.size(), false), kept;
     may_go[index] = true;
-    f = without_unused(fold_keys(f, index + 1, index), may_go, kept);
+    if (options_.same_draws) {
+      parts_.stream = 0;
+    } else {
+      f = fold_keys(f, index + 1, index);
+    }
+    f = without_unused(f, may_go, kept);
     if (!kept[index]) parts_.sequences.pop_back();
     if (options_.segment > 0) return apply_segments(std::move(f));
     return take(apply_scan(graph_, add_body(graph_, std::move(f), loc_), parts_, loc_));
@@ -120,7 +125,7 @@ class ScanBuilder {
     Function f;
     f.name = options_.name;
     f.body = std::make_unique<Graph>(graph_.shared_ops());
-    f.inputs = declare_like(*f.body, types, names);
+    f.inputs = declare_like(graph_, *f.body, types, names);
     copy_requirements(graph_, *f.body);
     ScanElements in;
     const auto part = [&](Index from, Index count) {
@@ -193,7 +198,7 @@ ScanResult ScanBuilder::apply_segments(Function f) {
     }
     names.push_back(f.inputs[i].node().attributes().text("name"));
   }
-  outer.inputs = declare_like(body, formals, names);
+  outer.inputs = declare_like(graph_, body, formals, names);
   copy_requirements(graph_, body);
 
   const std::int64_t streams = stream_count(*f.body, f);
@@ -278,6 +283,10 @@ ScanResult scan(Graph& graph, const std::vector<Value>& carries,
   if (options.segment < 0) {
     throw ArgumentError(fmt::format("scan '{}': segment must not be negative, but is {}\n  {}",
                                     options.name, options.segment, graph.describe_source(loc)));
+  }
+  if (options.same_draws && options.segment > 0) {
+    throw ArgumentError(fmt::format("scan '{}': same_draws is not for loops in segments\n  {}",
+                                    options.name, graph.describe_source(loc)));
   }
   Graph::Undo undo(graph);
   ScanNode parts;

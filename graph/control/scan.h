@@ -14,9 +14,9 @@ namespace WEFT_API weft {
 /// What the body of a scan sees in one step.
 struct ScanElements {
   std::vector<Value> carries;
-  std::vector<Value> elements;  // element `index` of each sequence
-  std::vector<Value> operands;  // the same in every step: parameters, random keys
-  Value index;                  // i64: 0 to length - 1, counting down where the scan is reversed
+  std::vector<Value> elements = {};  // element `index` of each sequence
+  std::vector<Value> operands = {};  // the same in every step: parameters, random keys
+  Value index = {};  // i64: 0 to length - 1, counting down where the scan is reversed
 };
 /// What it gives.
 struct ScanStep {
@@ -37,6 +37,9 @@ struct ScanOptions {
   /// again: with segment = sqrt(length) memory grows with sqrt(length), for one more forward pass.
   /// 0 keeps what every step needs.
   std::int64_t segment = 0;
+  /// All steps draw the same numbers, under the stream numbers that the draws have in the body:
+  /// what is copied there draws what it draws where it was copied from. Not with `segment`.
+  bool same_draws = false;
   /// Of the function in the graph's text.
   std::string name = "scan";
 };

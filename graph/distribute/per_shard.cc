@@ -49,17 +49,20 @@ PerShard::PerShard(const std::vector<Node*>& nodes) {
     for (const Value& v : operands(*node)) {
       if (!v.defined()) continue;
       facts.varies = facts.varies || at(v).varies;
+      facts.drawn = facts.drawn || at(v).drawn;
       facts.level = std::max(facts.level, at(v).level);
     }
     if (is_shard_sum(*node)) {
       sums_.push_back(node);
-      facts.varies = false;
+      facts.varies = facts.drawn = false;
       ++facts.level;
       continue;
     }
     const bool fed = node->op().name == "input" && node->type(0).shape.rank() > 0;
-    const bool drawn = facts.feeds_sum && draws(*node);
-    facts.varies = facts.varies || fed || drawn || depends_on_symbols(*node);
+    const bool draws_here = draws(*node);
+    facts.drawn = facts.drawn || draws_here;
+    facts.varies =
+        facts.varies || fed || (facts.feeds_sum && draws_here) || depends_on_symbols(*node);
   }
 }
 

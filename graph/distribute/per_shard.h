@@ -21,6 +21,8 @@ class PerShard {
   /// How many shard_sum() stand before the value, one behind the other: it can be computed when all
   /// shards are done with what comes before the last of them.
   int level(Value value) const { return at(value).level; }
+  /// Whether the value is made of random draws, other than through a shard_sum().
+  bool drawn(Value value) const { return at(value).drawn; }
   /// Whether the value is needed for a shard_sum().
   bool feeds_sum(Value value) const { return at(value).feeds_sum; }
   /// The shard_sum() nodes, in order.
@@ -29,6 +31,7 @@ class PerShard {
  private:
   struct Facts {
     bool varies = false;
+    bool drawn = false;
     bool feeds_sum = false;
     int level = 0;
   };

@@ -3,13 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <system_error>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "weft/core/error.h"
 #include "weft/graph/distribute/per_shard.h"
+#include "weft/graph/functions/math.h"
 #include "weft/graph/functions/random.h"
+#include "weft/graph/functions/reduce.h"
+#include "weft/graph/functions/shape.h"
 #include "weft/graph/ir/draws.h"
+#include "weft/ops/reduce_blocks.h"
 
 namespace weft {
 
@@ -17,10 +23,43 @@ namespace shard_names {
 std::string key(const std::string& name) { return "shards.key." + name; }
 std::string state(const std::string& name) { return "shards.state." + name; }
 std::string sum(std::size_t i) { return fmt::format("shards.sum.{}", i); }
+std::optional<std::size_t> number_of_sum(std::string_view input) {
+  constexpr std::string_view kPrefix = "shards.sum.";
+  if (!input.starts_with(kPrefix)) return std::nullopt;
+  input.remove_prefix(kPrefix.size());
+  std::size_t i = 0;
+  const auto [end, error] = std::from_chars(input.data(), input.data() + input.size(), i);
+  if (error != std::errc() || end != input.data() + input.size()) return std::nullopt;
+  return i;
+}
+std::string exit(std::size_t i) { return fmt::format("shards.exit.{}", i); }
+std::string owned(const std::string& name) { return "shards.owned." + name; }
+std::string updated(const std::string& name) { return "shards.updated." + name; }
 std::string statistic(std::size_t i) { return fmt::format("shards.statistic.{}", i); }
 }  // namespace shard_names
 
 namespace {
+
+// A sum over all elements of more than a block.
+bool is_large_sum(const Node& node) {
+  const DType dtype = node.type(0).dtype;
+  if (node.op().name != "sum" || (dtype != DType::f32 && dtype != DType::f64)) return false;
+  const Shape& shape = node.inputs()[0].shape();
+  return shape.is_constant() && shape.numel().constant() > kSumBlock &&
+         std::ssize(node.attributes().integers("axes")) == shape.rank();
+}
+
+// The same along blocks: a rank that has a part of x adds up its blocks, and the sum of all has the
+// bits that one rank gets, which has all of x.
+Value sum_of_blocks(const Node& sum, Value x) {
+  const bool squares = x.node().op().name == "square";
+  const Value blocks =
+      x.graph()
+          .apply("block_sums", {squares ? x.node().input(0) : x}, {{"squares", squares}}, {})
+          .output(0);
+  const Value total = weft::sum(blocks);
+  return reshape(cast(total, sum.type(0).dtype), sum.type(0).shape);
+}
 
 // An update that happens once per shard.
 struct CarriedUpdate {
@@ -69,21 +108,26 @@ class Splitter {
           source().variable_info(*node).kind == VariableKind::cache) {
         fail("a cache is there once, not per shard", *node);
       }
-      for (const std::string& body : node->op().bodies) check_body(*node, body);
+      check_bodies(*node, *node);
     }
     for (const auto& [name, value] : program_.outputs()) {
       if (parts_.varies(value)) refuse_varying(fmt::format("output '{}'", name), value);
     }
   }
 
-  void check_body(const Node& node, const std::string& body) const {
-    const Function& function = source().function(node.attributes().text(body));
-    for (const Node* inside : reachable_nodes(function.outputs)) {
-      if (!is_shard_sum(*inside)) continue;
-      fail(fmt::format("a shard_sum stands in function '{}'; it belongs outside of functions and "
-                       "loops",
-                       function.name),
-           node);
+  // A body has functions of its own, so that this recursion is as deep as definitions nest;
+  // `outermost` is the node of the program.
+  void check_bodies(const Node& node, const Node& outermost) const {
+    for (const std::string& body : node.op().bodies) {
+      const Function& function = node.graph().function(node.attributes().text(body));
+      for (const Node* inside : reachable_nodes(function.outputs)) {
+        check_bodies(*inside, outermost);
+        if (!is_shard_sum(*inside)) continue;
+        fail(fmt::format("a shard_sum stands in function '{}'; it belongs outside of functions and "
+                         "loops",
+                         function.name),
+             outermost);
+      }
     }
   }
 
@@ -111,7 +155,8 @@ class Splitter {
     }
   }
 
-  // What updates of states read of every shard: the last values that do not depend on the state.
+  // What updates of states read of every shard: the last values that do not depend on the state,
+  // and differ by shard or draw, as every shard draws numbers of its own.
   void find_statistics() {
     std::unordered_set<const Node*> states;
     for (const CarriedUpdate& update : carried_) states.insert(&update.variable.value().node());
@@ -133,7 +178,8 @@ class Splitter {
         }
       }
       const auto note = [&](const Value& v) {
-        if (v.defined() && !depends.contains(v.node_pointer()) && parts_.varies(v)) add(v);
+        if (!v.defined() || depends.contains(v.node_pointer())) return;
+        if (parts_.varies(v) || parts_.drawn(v)) add(v);
       };
       note(update.value);
       for (const Node* n : nodes) {
@@ -177,11 +223,12 @@ class Splitter {
   }
 
   // Copies into a part: sums come in from outside, and updates stay behind.
-  Cloner cloner_into(Graph& part) const {
+  Cloner cloner_into(Graph& part, bool is_step = false) const {
     return {part,
-            {.rewrite = [this](const Node& node, const std::vector<Value>& inputs,
-                               Graph& target) -> std::vector<Value> {
+            {.rewrite = [this, is_step](const Node& node, const std::vector<Value>& inputs,
+                                        Graph& target) -> std::vector<Value> {
               if (node.op().name == "with_update") return {inputs[0]};
+              if (is_step && is_large_sum(node)) return {sum_of_blocks(node, inputs[0])};
               if (!is_shard_sum(node)) return {};
               return {target.input(shard_names::sum(numbers_.at(&node)), node.type(0), {})};
             }}};
@@ -245,7 +292,7 @@ class Splitter {
   Module step() const {
     Module result = empty_module();
     Graph& target = *result.graph;
-    Cloner cloner = cloner_into(target);
+    Cloner cloner = cloner_into(target, true);
     for (const auto& [name, value] : program_.outputs()) {
       result.program.output(name, cloner.copy(value), {});
     }

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weft/graph/ir/clone.h"
@@ -17,7 +19,11 @@ inline const std::string kIndex = "shards.index";  // i64 scalar: the number of 
 std::string key(const std::string& name);          // what the random key is in this step
 std::string state(const std::string& name);        // a variable that shards update in their order
 std::string sum(std::size_t i);                    // of one shard, or of all that are added
-std::string statistic(std::size_t i);              // of one shard, for the update of states
+std::optional<std::size_t> number_of_sum(std::string_view input);  // i of sum(i)
+std::string statistic(std::size_t i);          // of one shard, for the update of states
+std::string exit(std::size_t i);               // a scalar of an owned unit, or its block_sums()
+std::string owned(const std::string& name);    // the owned range of a parameter
+std::string updated(const std::string& name);  // its new value, of all of it or of that range
 }  // namespace shard_names
 
 /// The parts. A step runs every stage for every shard, one stage after the other, adds up what it
@@ -34,7 +40,8 @@ struct ShardedProgram {
   /// Takes state(name) before and the statistics of one shard, gives state(name) behind it. Without
   /// outputs where no shard updates anything.
   Module carry;
-  /// Takes the sums and state(name), has the program's outputs and updates.
+  /// Takes the sums and state(name), has the program's outputs and updates. Sums over all elements
+  /// of large values are those of block_sums(), of which ranks can have a part each.
   Module step;
   std::vector<std::string> states = {};  // names of the variables that `carry` updates
   std::vector<std::string> keys = {};    // names of the keys that stages draw from

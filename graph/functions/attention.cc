@@ -1,5 +1,6 @@
 #include "weft/graph/functions/attention.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace weft {
@@ -15,7 +16,9 @@ AttentionResult attention_with_lse(Arg q, Arg k, Arg v, const AttentionOptions& 
                             "constant number of features"),
                  "attention", {query, keys, values}, q.location());
     }
-    scale = 1 / std::sqrt(static_cast<double>(query.size(-1).constant()));
+    // Products of no features are 0, whatever their factor; it must be finite.
+    scale =
+        1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(query.size(-1).constant(), 1)));
   }
   const bool drops = options.dropout != 0;
   Node& node =

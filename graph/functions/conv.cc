@@ -23,12 +23,16 @@ Attributes window_attributes(const Size2d& stride, const Size2d& padding, const 
           {"groups", groups}};
 }
 
+// What windows have less of: products of two such numbers do not overflow (ops/window.h).
+constexpr std::int64_t kEnd = std::int64_t{1} << 31;
+
 // Taps from first to last; 0 where the op will refuse the kernel.
 Size2d spans(Value weight, const Size2d& dilation) {
   Size2d result{0, 0};
   for (std::size_t i = 0; weight.rank() == 4 && i < 2; ++i) {
     const Dim& kernel = weight.shape()[static_cast<int>(i) + 2];
-    if (kernel.is_constant() && kernel.constant() > 0 && dilation[i] > 0)
+    const bool legal = kernel.is_constant() && kernel.constant() > 0 && kernel.constant() < kEnd;
+    if (legal && dilation[i] > 0 && dilation[i] < kEnd)
       result[i] = dilation[i] * (kernel.constant() - 1) + 1;
   }
   return result;
@@ -66,6 +70,12 @@ void check_transpose(std::string_view function, Value x, Value weight,
       fail(ArgumentError(fmt::format("stride and dilation must be at least 1, but are {} and {}",
                                      o.stride[i], o.dilation[i])));
     }
+    for (const std::int64_t size : {o.stride[i], o.dilation[i], o.padding.both_sides()[i]}) {
+      if (size >= 0 && size < kEnd) continue;
+      fail(ArgumentError(fmt::format(
+          "stride, dilation and padding must not be negative and less than 2^31, but one is {}",
+          size)));
+    }
     if (o.padding.same() ? more != 0 : more < 0 || more >= o.stride[i]) {
       fail(ArgumentError(
           o.padding.same()
@@ -78,7 +88,8 @@ void check_transpose(std::string_view function, Value x, Value weight,
     }
     const Dim &kernel = weight.shape()[static_cast<int>(i) + 2],
               &size = x.shape()[static_cast<int>(i) + 2];
-    if (!kernel.is_constant() || kernel.constant() < 1 || size == Dim(0)) {
+    if (!kernel.is_constant() || kernel.constant() < 1 || kernel.constant() >= kEnd ||
+        size == Dim(0)) {
       fail(ShapeError(fmt::format(
           "the kernel must have constant sizes of at least 1 and x a pixel, but they are {} x {} "
           "and {} x {}",
@@ -89,6 +100,12 @@ void check_transpose(std::string_view function, Value x, Value weight,
   if (!x.graph().facts().equal(x.shape()[1], weight.shape()[0])) {
     fail(ShapeError(fmt::format("channels of x (axis 1) and of weight (axis 0) differ: {} and {}",
                                 x.shape()[1].str(), weight.shape()[0].str())));
+  }
+  if (o.groups < 1)
+    fail(ArgumentError(fmt::format("groups must be at least 1, but is {}", o.groups)));
+  if (!Dim::try_exact_div(weight.shape()[0], Dim(o.groups))) {
+    fail(ShapeError(fmt::format("the channels of x, {}, must be a multiple of groups, {}",
+                                weight.shape()[0].str(), o.groups)));
   }
 }
 

@@ -12,13 +12,20 @@ namespace WEFT_API weft {
 
 // All take f32 or f64 and are differentiable, to second order too. Output sizes are floor((size + 2
 // padding - dilation (kernel - 1) - 1) / stride) + 1; a window that does not fit is a ShapeError.
+// The sizes of kernels are constant, those of x may be symbolic.
+//
+// A convolution costs 2 floating-point operations per element of the result and of the weight of
+// its output channel: 2 N O OH OW (C / groups) kh kw; of the gradients, that of x costs as much,
+// and that of the weight, too. They keep x and the weight. Patches are gathered tile by tile into
+// scratch of each worker, and never stored as a whole.
 
 using Size2d = std::array<std::int64_t, 2>;  // height, width
 
 /// `.padding = same_padding`: so many zeros that output sizes are ceil(size / stride), as
 /// TensorFlow and Keras have it (and PyTorch, which knows it for stride 1): max((ceil(size /
 /// stride) - 1) stride + dilation (kernel - 1) + 1 - size, 0) of them, half of which, rounded down,
-/// stand in front. Sizes may be symbolic.
+/// stand in front. Sizes may be symbolic. Where both sides do not get equally many, or the size is
+/// symbolic and stride is not 1, x is copied with its padding first.
 struct SamePadding {};
 inline constexpr SamePadding same_padding;
 
@@ -77,7 +84,8 @@ struct ConvTranspose1dOptions {
 };
 /// The adjoint of conv1d in its x ("deconvolution"): x [N, C, L], weight [C, O / groups, k] -> [N,
 /// O, OL] with OL = (L - 1) stride - 2 padding + dilation (k - 1) + output_padding + 1, or L stride
-/// with same_padding. Layout and sizes are those of PyTorch's ConvTranspose1d.
+/// with same_padding. Layout and sizes are those of PyTorch's ConvTranspose1d. 2 N C L (O / groups)
+/// k floating-point operations: those of the convolution that it is the adjoint of.
 Value conv_transpose1d(Arg x, Arg weight, OptionalArg bias = {},
                        const ConvTranspose1dOptions& options = {});
 
@@ -104,12 +112,13 @@ struct Pool2dOptions {
   Padding2d padding = {0, 0};
 };
 /// Largest element of each window of x [N, C, L]; padding counts as -inf. The gradient goes to the
-/// first maximum.
+/// first maximum, whose place (i64) is kept for it. Pools cost an operation per element of each
+/// window.
 Value max_pool1d(Arg x, const Pool1dOptions& options);
 /// The same for x [N, C, H, W].
 Value max_pool2d(Arg x, const Pool2dOptions& options);
 /// Mean of each window of x [N, C, L]; padding counts as zeros in the mean, except that of
-/// same_padding, which does not count at all (as in TensorFlow).
+/// same_padding, which does not count at all (as in TensorFlow). Nothing is kept for the gradient.
 Value avg_pool1d(Arg x, const Pool1dOptions& options);
 /// The same for x [N, C, H, W].
 Value avg_pool2d(Arg x, const Pool2dOptions& options);

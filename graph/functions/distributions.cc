@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "weft/core/error.h"
@@ -63,6 +64,14 @@ Value random_integers(Arg key, const Shape& shape, std::int64_t low, std::int64_
            fmt::format("random_integers: there are no numbers in [{}, {}), or more than 2^53", low,
                        high));
   }
+  const std::int64_t least = std::numeric_limits<std::int32_t>::min(),
+                     most = std::numeric_limits<std::int32_t>::max();
+  if (dtype != DType::i64 && (dtype != DType::i32 || low < least || high - 1 > most)) {
+    refuse(k, key.location(),
+           fmt::format("random_integers: dtype must be i64, or i32 that holds all of [{}, {}), but "
+                       "is {}",
+                       low, high, dtype_name(dtype)));
+  }
   const Graph::Frame frame(k.graph(), "random_integers", key.location());
   const auto range = static_cast<double>(high - low);
   const Value draw = floor(uniform(Arg(k, key.location()), shape, 0, 1, DType::f64) * range);
@@ -86,11 +95,15 @@ Value truncated_normal(Arg key, const Shape& shape, double mean, double std, dou
                        low, high, std));
   }
   const Graph::Frame frame(k.graph(), "truncated_normal", key.location());
+  // Beside 1 and -1, where both tails are, a float has too few digits to tell draws apart.
+  const bool far = low > 2 || high < -2;
+  const DType wide = far && dtype == DType::f32 ? DType::f64 : dtype;
+  const double last = wide == DType::f64 ? 1 - 0x1p-53 : 1 - 0x1p-24;  // below 1
   const auto distribution = [](double x) { return std::erf(x / std::numbers::sqrt2); };
   const Value u =
-      uniform(Arg(k, key.location()), shape, distribution(low), distribution(high), dtype);
-  // Bounds beyond what a float tells from 1 have draws there, which are infinite before this.
-  return clamp(erfinv(clamp(u, -1, 1)) * std::numbers::sqrt2, low, high) * std + mean;
+      uniform(Arg(k, key.location()), shape, distribution(low), distribution(high), wide);
+  const Value deviations = clamp(erfinv(clamp(u, -last, last)) * std::numbers::sqrt2, low, high);
+  return cast(deviations * std + mean, dtype);
 }
 
 }  // namespace weft

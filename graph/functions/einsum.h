@@ -1,4 +1,4 @@
-// The subscripts of an einsum equation.
+// The subscripts of an einsum equation, for einsum() in linalg.h (which says what it costs).
 #pragma once
 
 #include <string>

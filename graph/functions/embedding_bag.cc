@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "weft/core/error.h"
+#include "weft/graph/control/cond.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/index.h"
 #include "weft/graph/functions/math.h"
@@ -34,14 +35,15 @@ void check_bags(Value ids, Value weight, const EmbeddingBagOptions& o, SourceLoc
   if (flat && o.lengths.present()) {
     fail(ArgumentError("offsets say where bags end: lengths are for ids [bags, n]"));
   }
-  if (flat && o.reduction == BagReduction::max) {
-    fail(ArgumentError("there is no maximum by offsets: give ids [bags, n] with lengths"));
-  }
   if (o.factors.present() && o.reduction != BagReduction::sum) {
     fail(ArgumentError("factors are for BagReduction::sum"));
   }
   const OptionalArg& counts = flat ? o.offsets : o.lengths;
-  if (counts.present() && (counts.value().rank() != 1 || !is_integer(counts.value().dtype()))) {
+  const auto are_counts = [&](const ValueType& type) {
+    return (type.dtype == DType::i32 || type.dtype == DType::i64) && type.shape.rank() == 1 &&
+           (flat || ids.graph().facts().equal(type.shape[0], ids.shape()[0]));
+  };
+  if (counts.present() && !are_counts(counts.value().type())) {
     fail(ShapeError(fmt::format("{} must be i32 or i64 [bags], but are {}",
                                 flat ? "offsets" : "lengths", counts.value().type().str())));
   }
@@ -58,6 +60,47 @@ Value looked_up(Value ids, Value weight, const EmbeddingBagOptions& o) {
   return o.factors.present() ? rows * unsqueeze(o.factors.value(), -1) : rows;
 }
 
+// For row i and each column, which row of i's bag up to i is the largest: the first of them, or the
+// first NaN. `begin` says at which row the bag begins. A window that ends at i and reaches back to
+// its bag's beginning doubles with every step, so that the longest bag decides how many there are:
+// log2 of its length, where a scan over the rows would take as many steps as there are rows. Places
+// have no gradient, and need none.
+Value largest_so_far(Value rows, Value begin) {
+  Graph& graph = rows.graph();
+  const Value places = arange(graph, rows.shape()[0]);
+  const Value column = zeros(graph, DType::i64, {Dim(1), rows.shape()[1]});
+  const Value longest = max(places - begin + 1);
+  const auto shorter = [](Graph&, const std::vector<Value>& in) {
+    return std::vector<Value>{less(in[2], in[4])};
+  };
+  const auto doubled = [](Graph& body, const std::vector<Value>& in) {
+    const Value &best = in[0], &at = in[1], &reach = in[2], &first = in[3];
+    // The window before this one; at the bag's beginning a part of this one, which does no harm.
+    const Value before = maximum(arange(body, first.shape()[0]) - reach, first);
+    const Value earlier = take(best, before);
+    const Value keep = logical_or(greater_equal(earlier, best), not_equal(earlier, earlier));
+    return std::vector<Value>{where(keep, earlier, best), where(keep, take(at, before), at),
+                              reach * 2};
+  };
+  constexpr std::int64_t kSteps = 63;  // more rows than there can be
+  return while_loop(
+      graph, {stop_gradient(rows), unsqueeze(places, 1) + column, graph.scalar(DType::i64, 1)},
+      shorter, doubled, kSteps, {.operands = {begin, longest}, .name = "largest_in_bag"})[1];
+}
+
+// The largest rows of bags [bags, width]; `bag` says of each row to which it belongs, `sizes` how
+// many rows each has.
+Value flat_maximum(Value rows, Value bag, Value sizes) {
+  Graph& graph = rows.graph();
+  const Dim& width = rows.shape()[1];
+  const Value end = cumsum(sizes, 0);
+  // Row 0 stands for bags without ids; the others follow it.
+  const Value all = concat({zeros(graph, rows.dtype(), {Dim(1), width}), rows});
+  const Value begin = concat({zeros(graph, DType::i64, {Dim(1)}), take(end - sizes, bag) + 1});
+  const Value last = where(sizes > 0, end, 0);
+  return take_along_axis(all, take(largest_so_far(all, begin), last), 0);
+}
+
 // Bags one after the other.
 Value flat_bags(Value ids, Value weight, const EmbeddingBagOptions& o) {
   Graph& graph = ids.graph();
@@ -68,8 +111,13 @@ Value flat_bags(Value ids, Value weight, const EmbeddingBagOptions& o) {
       index_add(zeros(graph, DType::i64, {count + 1}), offsets, ones(graph, DType::i64, {bags})),
       0);
   const Value bag = slice(begun, 0, {.end = count}) - 1;
-  const Value sums = index_add(zeros(graph, weight.dtype(), {bags, weight.shape()[1]}), bag,
-                               looked_up(ids, weight, o));
+  const Value rows = looked_up(ids, weight, o);
+  if (o.reduction == BagReduction::max) {
+    const Value sizes =
+        index_add(zeros(graph, DType::i64, {bags}), bag, ones(graph, DType::i64, {count}));
+    return flat_maximum(rows, bag, sizes);
+  }
+  const Value sums = index_add(zeros(graph, weight.dtype(), {bags, weight.shape()[1]}), bag, rows);
   if (o.reduction == BagReduction::sum) return sums;
   const Value sizes =
       index_add(zeros(graph, weight.dtype(), {bags}), bag, ones(graph, weight.dtype(), {count}));
@@ -81,14 +129,20 @@ Value padded_bags(Value ids, Value weight, const EmbeddingBagOptions& o) {
   Graph& graph = ids.graph();
   const Value rows = looked_up(ids, weight, o);
   const Dim& longest = ids.shape()[1];
-  const Value lengths = o.lengths.present() ? cast(o.lengths.value(), DType::i64)
-                                            : full(graph, DType::i64, {ids.shape()[0]}, 0) +
-                                                  dim_value(graph, longest);
+  const Value all = dim_value(graph, longest);
+  const Value lengths = o.lengths.present() ? minimum(cast(o.lengths.value(), DType::i64), all)
+                                            : full(graph, DType::i64, {ids.shape()[0]}, 0) + all;
   const Value counts = unsqueeze(lengths, 1);  // [bags, 1]
   const Value counted = unsqueeze(arange(graph, longest) < counts, 2);
   if (o.reduction == BagReduction::max) {
-    const Value largest = max(where(counted, rows, -std::numeric_limits<double>::infinity()), 1);
-    return where(counts > 0, largest, 0.0);
+    constexpr double kNothing = -std::numeric_limits<double>::infinity();
+    Value seen = where(counted, rows, kNothing);
+    // Nothing has no maximum: where there may be no ids at all, each bag has one more row.
+    if (!longest.is_constant() || longest == Dim(0))
+      seen = pad(seen, {{0, 0}, {0, 1}, {0, 0}}, {.value = kNothing});
+    // The first of equals gets the gradient, where that of max() parts it among them.
+    const Value largest = take_along_axis(seen, argmax(seen, 1, true), 1);
+    return where(counts > 0, squeeze(largest, {1}), 0.0);
   }
   const Value sums = sum(where(counted, rows, 0.0), 1);
   return o.reduction == BagReduction::sum ? sums : sums / cast(maximum(counts, 1), weight.dtype());

@@ -24,8 +24,10 @@ struct EmbeddingBagOptions {
 
 /// Rows of weight [vocabulary, width] by id, summed, averaged or maximised over each bag -> [bags,
 /// width] (PyTorch: EmbeddingBag). A bag without ids gives zeros. ids are i32 or i64, [bags, n] or,
-/// with offsets, [n]; of the latter there is no maximum. Ids and offsets out of range are a
-/// DataError of the run. Takes memory for all rows that are looked up, [bags, n, width].
+/// with offsets, [n]. Where several rows of a bag have the largest element, the first of them gets
+/// its gradient; a NaN is larger than all. Ids and offsets out of range are a DataError of the run.
+/// Takes memory for all rows that are looked up, [bags, n, width] or [n, width]; a maximum by
+/// offsets four times that, and log2(the longest bag) passes over it.
 Value embedding_bag(Arg ids, Arg weight, const EmbeddingBagOptions& options = {});
 
 }  // namespace weft

@@ -9,8 +9,9 @@ namespace WEFT_API weft {
 // the other, with the same bits for any number of threads. All are differentiable, twice and more.
 // Sizes may be symbols. A matrix is one worker's: many small ones use all cores, one large one uses
 // one. Floating-point operations: n^3 / 3 (cholesky), n^2 m (a solve), 2 m n^2 (qr), a multiple of
-// that (svd). A DataError that names matrix and pivot is found before any variable is
-// written; programs that compute gradients alone find it, too.
+// that (svd). Gradients keep the results (a solve: t, too) and cost a few products and solves of
+// these sizes. A DataError that names matrix and pivot is found before any variable is written;
+// programs that compute gradients alone find it, too.
 
 /// The lower triangular L with L L^T = (x + x^T) / 2; x is [..., n, n], and its gradient is
 /// symmetric. DataError where that is not positive definite.

@@ -45,8 +45,10 @@ Value linear(Arg x, Arg weight, OptionalArg bias = {}, LinearLayout layout = Lin
 /// "..." stands for any axes, which broadcast (size 1 too) and are aligned from the right. Without
 /// "->" the output is the "..." axes and then the labels that occur once, in alphabetical order.
 /// Operands are contracted from left to right by matmul. Throws ArgumentError for an ill-formed
-/// equation and ShapeError where an operand does not fit it. The intermediate results of that order
-/// are in memory: put what makes them small first.
+/// equation and ShapeError where an operand does not fit it. A step costs 2 floating-point
+/// operations per combination of its labels' values, and a copy of an operand whose labels neither
+/// stand as in a matrix product nor as in its transpose. The intermediate results of that order are
+/// in memory: put what makes them small first.
 Value einsum(std::string_view equation, const std::vector<Value>& operands,
              SourceLocation loc = SourceLocation::current());
 

@@ -1,5 +1,8 @@
 #include "weft/graph/functions/loss.h"
 
+#include <fmt/format.h>
+
+#include "weft/core/error.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/axes.h"
 #include "weft/graph/functions/math.h"
@@ -10,7 +13,8 @@
 namespace weft {
 namespace {
 
-Value reduced(const Value& loss, Reduction reduction) {
+Value reduced(const Value& loss, Reduction reduction, std::string_view function,
+              SourceLocation loc) {
   switch (reduction) {
     case Reduction::mean: return mean(loss);
     case Reduction::sum: return sum(loss);
@@ -19,7 +23,37 @@ Value reduced(const Value& loss, Reduction reduction) {
       return shard_mean(sum(loss), dim_value(loss.graph(), loss.shape().numel(), DType::i64));
     case Reduction::batch_mean: break;
   }
+  if (loss.rank() == 0) {
+    loss.graph().fail(ShapeError("batch_mean divides by the size of the first axis, but the losses "
+                                 "are a scalar"),
+                      function, {loss}, loc);
+  }
   return sum(loss) / dim_value(loss.graph(), loss.size(0), loss.dtype());
+}
+
+// Whether broadcasting repeats a value of this shape beside one of the other.
+bool grows(const Shape& shape, const Shape& other) {
+  for (int i = 1; i <= other.rank(); ++i) {
+    const bool one = i > shape.rank() || shape[shape.rank() - i] == Dim(1);
+    if (one && other[other.rank() - i] != Dim(1)) return true;
+  }
+  return false;
+}
+
+// The operands of a loss that compares element with element. One may be repeated for the other; if
+// both were, as [batch, 1] beside [batch] is, every row would be compared with every other one.
+ArgPair loss_pair(const Arg& x, const Arg& target, std::string_view function) {
+  ArgPair p = resolve_pair(x, target, function);
+  const Shape &a = p.a.shape(), &b = p.b.shape();
+  if (grows(a, b) && grows(b, a)) {
+    p.a.graph().fail(
+        ShapeError(fmt::format("x {} and target {} have different axes, so that each element would "
+                               "meet several ones of the other; give both one shape, with "
+                               "squeeze(), unsqueeze() or reshape()",
+                               a.str(), b.str())),
+        function, {p.a, p.b}, p.loc);
+  }
+  return p;
 }
 
 }  // namespace
@@ -38,36 +72,39 @@ Value cross_entropy(Arg logits, Arg targets, const CrossEntropyOptions& options)
   const Graph::Frame frame(graph, "cross_entropy", logits.location());
   if (options.reduction == Reduction::shard_mean)
     return shard_mean(sum(loss), sum(cast(not_equal(t, options.ignore_index), DType::i64)));
-  if (options.reduction != Reduction::mean) return reduced(loss, options.reduction);
+  if (options.reduction != Reduction::mean) {
+    return reduced(loss, options.reduction, "cross_entropy", logits.location());
+  }
   return sum(loss) / sum(cast(not_equal(t, options.ignore_index), x.dtype()));
 }
 
 Value mse(Arg x, Arg target, Reduction reduction) {
-  const ArgPair p = resolve_pair(x, target, "mse");
+  const ArgPair p = loss_pair(x, target, "mse");
   const Graph::Frame frame(p.a.graph(), "mse", p.loc);
-  return reduced(square(p.a - p.b), reduction);
+  return reduced(square(p.a - p.b), reduction, "mse", p.loc);
 }
 
 Value l1(Arg x, Arg target, Reduction reduction) {
-  const ArgPair p = resolve_pair(x, target, "l1");
+  const ArgPair p = loss_pair(x, target, "l1");
   const Graph::Frame frame(p.a.graph(), "l1", p.loc);
-  return reduced(abs(p.a - p.b), reduction);
+  return reduced(abs(p.a - p.b), reduction, "l1", p.loc);
 }
 
 Value bce_with_logits(Arg x, Arg target, Reduction reduction) {
-  const ArgPair p = resolve_pair(x, target, "bce_with_logits");
+  const ArgPair p = loss_pair(x, target, "bce_with_logits");
   const Graph::Frame frame(p.a.graph(), "bce_with_logits", p.loc);
   // -t ln(sigmoid(x)) - (1 - t) ln(1 - sigmoid(x)). softplus(x) - t x is the same number, but loses
   // the small loss of a confident right answer in the difference of two large ones.
-  return reduced(p.b * softplus(-p.a) + (1 - p.b) * softplus(p.a), reduction);
+  return reduced(p.b * softplus(-p.a) + (1 - p.b) * softplus(p.a), reduction, "bce_with_logits",
+                 p.loc);
 }
 
 Value kl_div(Arg x, Arg target, Reduction reduction) {
-  const ArgPair p = resolve_pair(x, target, "kl_div");
+  const ArgPair p = loss_pair(x, target, "kl_div");
   const Graph::Frame frame(p.a.graph(), "kl_div", p.loc);
   const Value positive = p.b > 0;
   const Value log_target = log(where(positive, p.b, 1));
-  return reduced(where(positive, p.b * (log_target - p.a), 0), reduction);
+  return reduced(where(positive, p.b * (log_target - p.a), 0), reduction, "kl_div", p.loc);
 }
 
 }  // namespace weft

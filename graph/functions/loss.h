@@ -28,6 +28,10 @@ struct CrossEntropyOptions {
 /// model's, not even the logits are.
 Value cross_entropy(Arg logits, Arg targets, const CrossEntropyOptions& options = {});
 
+// Below x and target are f32 or f64, of one dtype and one shape; one of them may be repeated for
+// the other by broadcasting. [batch, 1] beside [batch], where both would be, is a ShapeError: every
+// row would meet every other one.
+
 /// (x - target)^2.
 Value mse(Arg x, Arg target, Reduction reduction = Reduction::mean);
 /// |x - target|.

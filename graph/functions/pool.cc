@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 #include "weft/core/error.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/conv.h"
-#include "weft/graph/functions/linalg.h"
+#include "weft/graph/functions/index.h"
+#include "weft/graph/functions/math.h"
 #include "weft/graph/functions/reduce.h"
 #include "weft/graph/functions/shape.h"
 #include "weft/graph/functions/windows.h"
@@ -79,15 +82,53 @@ std::vector<int> behind_channels(std::string_view function, Value x, SourceLocat
   return axes;
 }
 
-// [windows, size]: row i is the mean of window i.
-Tensor window_means(DType dtype, std::int64_t count, std::int64_t size) {
-  Tensor means = Tensor::zeros(DType::f64, {count, size});
-  double* row = means.mutable_data<double>();
-  for (std::int64_t i = 0; i < count; ++i, row += size) {
-    const std::int64_t begin = i * size / count, end = ((i + 1) * size + count - 1) / count;
-    std::fill(row + begin, row + end, 1 / static_cast<double>(end - begin));
+// What `count` windows that cover `size` elements see: the places [count, longest] of each, and
+// which of them count, since windows may differ by an element.
+struct Cover {
+  Tensor places, counted, lengths;  // i64, bool, i64 [count, 1]
+};
+Cover cover(std::int64_t count, std::int64_t size) {
+  const auto begin = [&](std::int64_t i) { return i * size / count; };
+  const auto length = [&](std::int64_t i) {
+    return ((i + 1) * size + count - 1) / count - begin(i);
+  };
+  // Windows begin and end within elements where count does not divide size.
+  const std::int64_t rest = size % count;
+  const std::int64_t longest = size / count + (rest > std::gcd(rest, count) ? 2 : 1);
+  Cover c{Tensor::empty(DType::i64, {count, longest}),
+          Tensor::empty(DType::boolean, {count, longest}), Tensor::empty(DType::i64, {count, 1})};
+  for (std::int64_t i = 0; i < count; ++i) {
+    c.lengths.mutable_data<std::int64_t>()[i] = length(i);
+    for (std::int64_t k = 0; k < longest; ++k) {
+      const std::int64_t at = i * longest + k;
+      c.places.mutable_data<std::int64_t>()[at] = begin(i) + std::min(k, length(i) - 1);
+      c.counted.mutable_data<bool>()[at] = k < length(i);
+    }
   }
-  return means.to(dtype);
+  return c;
+}
+
+// Means over `count` windows along an axis. (Not a product with a matrix of shares, which would
+// spread an infinity or NaN to windows that do not see it, and round as products do.)
+Value window_means(Value x, int axis, std::int64_t count, SourceLocation loc) {
+  Graph& graph = x.graph();
+  const std::int64_t size = x.shape()[axis].constant();
+  if (size % count == 0) {
+    std::vector<Dim> dims = x.shape().dims();
+    dims[static_cast<std::size_t>(axis)] = size / count;
+    dims.insert(dims.begin() + axis, Dim(count));
+    return mean(reshape(x, Shape(std::move(dims))), axis + 1);
+  }
+  const Cover windows = cover(count, size);
+  const auto along = [&](const Tensor& t) {  // [count, n] beside the axes behind `axis`
+    Shape shape(t.sizes());
+    while (shape.rank() < x.rank() + 1 - axis) shape.push_back(1);
+    return reshape(graph.constant(t, loc), shape);
+  };
+  const Value seen = take(x, graph.constant(windows.places, loc), axis);
+  const Value sums = sum(where(along(windows.counted), seen, 0), axis + 1, true);
+  const Value means = sums / cast(along(windows.lengths), x.dtype());
+  return squeeze(means, axis + 1);
 }
 
 }  // namespace
@@ -135,9 +176,7 @@ Value adaptive_avg_pool2d(Arg x, const Size2d& size) {
     if (count == 1) {
       v = mean(v, i + 2, true);
     } else if (count != all.constant()) {
-      const Value means =
-          v.graph().constant(window_means(v.dtype(), count, all.constant()), x.location());
-      v = i == 0 ? matmul(means, v) : matmul(v, transpose(means));
+      v = window_means(v, i + 2, count, x.location());
     }
   }
   return v;

@@ -1,5 +1,12 @@
 #include "weft/graph/functions/random.h"
 
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "weft/core/error.h"
 #include "weft/graph/functions/arithmetic.h"
 
 namespace weft {
@@ -13,6 +20,26 @@ Value draw(std::string_view op, Value key, const Shape& shape, std::string_view 
   return graph.apply(op, {key}, std::move(attributes), loc).output(0);
 }
 
+/// The largest draw of [0, 1) times (high - low) plus low as a graph of T computes it, and the
+/// largest T below high.
+template <class T>
+std::pair<T, T> largest_draws(double low, double high) {
+  const T scale = static_cast<T>(high - low), end = static_cast<T>(high);
+  // Rounded by itself, as there.
+  const volatile T product = (1 - std::numeric_limits<T>::epsilon() / 2) * scale;
+  return {product + static_cast<T>(low), std::nextafter(end, static_cast<T>(low))};
+}
+
+/// Draws of [low, high), where rounding may have brought the largest ones to high.
+Value below_high(Value x, double low, double high) {
+  const auto limited = [&](const auto& largest) {
+    const bool rounded = largest.first > largest.second && low < high;
+    return rounded ? minimum(x, static_cast<double>(largest.second)) : x;
+  };
+  return x.dtype() == DType::f64 ? limited(largest_draws<double>(low, high))
+                                 : limited(largest_draws<float>(low, high));
+}
+
 /// draw * scale + shift, without what changes nothing.
 Value affine(Value x, double scale, double shift) {
   if (scale != 1) x = mul(x, scale);
@@ -23,8 +50,15 @@ Value affine(Value x, double scale, double shift) {
 
 Value uniform(Arg key, const Shape& shape, double low, double high, DType dtype) {
   const Value k = key.value("uniform");
+  if (!(low <= high) || !std::isfinite(high - low)) {
+    k.graph().fail(ArgumentError(fmt::format("low must be at most high, and both and their "
+                                             "difference finite, but they are {} and {}",
+                                             low, high)),
+                   "uniform", {k}, key.location());
+  }
   const Graph::Frame frame(k.graph(), "uniform", key.location());
-  return affine(draw("random_uniform", k, shape, "dtype", dtype, key.location()), high - low, low);
+  const Value unit = draw("random_uniform", k, shape, "dtype", dtype, key.location());
+  return below_high(affine(unit, high - low, low), low, high);
 }
 
 Value normal(Arg key, const Shape& shape, double mean, double std, DType dtype) {

@@ -11,7 +11,8 @@ namespace WEFT_API weft {
 // run. `shape` may be symbolic. O(elements); backwards dropout draws again, so that nothing is
 // stored.
 
-/// Uniform in [low, high).
+/// Uniform in [low, high) (of one number where both are equal). Throws ArgumentError unless low <=
+/// high, and both and their difference are finite.
 Value uniform(Arg key, const Shape& shape, double low = 0, double high = 1,
               DType dtype = DType::f32);
 /// Normal with the given mean and standard deviation.

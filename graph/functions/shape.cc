@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 namespace weft {
@@ -65,6 +66,8 @@ struct Range {
   Dim start, size;
 };
 
+constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
+
 /// Python's rules for constants; symbolic bounds are taken as they are.
 Range resolve_slice(const Slice& s, const Dim& n) {
   if (s.step == 0) throw ArgumentError("the step of a slice must not be 0");
@@ -81,11 +84,13 @@ Range resolve_slice(const Slice& s, const Dim& n) {
   };
   const Dim begin = bound(s.begin, forward ? Dim(0) : n - 1);
   const Dim end = bound(s.end, forward ? n : Dim(-1));
-  const std::int64_t step = forward ? s.step : -s.step;
+  const std::int64_t step = forward ? s.step : -std::max(s.step, -kLargest);
   const Dim span = forward ? end - begin : begin - end;
-  const Dim size = step == 1 ? span : floor_div(span + (step - 1), Dim(step));
-  if (size.is_constant() && size.constant() <= 0) return {0, 0};
-  return {begin, size};
+  if (span.is_constant()) {
+    if (span.constant() <= 0) return {0, 0};
+    return {begin, Dim((span.constant() - 1) / step + 1)};
+  }
+  return {begin, step == 1 ? span : floor_div(span + (step - 1), Dim(step))};
 }
 
 }  // namespace

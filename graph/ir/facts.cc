@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "weft/core/error.h"
+
 namespace weft {
 namespace {
 
@@ -12,12 +14,16 @@ std::optional<Dim> solve_for(const Dim& zero, const SymbolPtr& s) {
       return x == s ? std::optional<Dim>(Dim(value)) : std::nullopt;
     });
   };
-  const Dim rest = at(0);
-  const Dim slope = at(1) - rest;
-  if (!slope.is_constant() || (slope.constant() != 1 && slope.constant() != -1))
-    return std::nullopt;
-  if (zero != Dim(s) * slope + rest) return std::nullopt;  // not linear in s
-  return slope.constant() == 1 ? -rest : rest;
+  try {
+    const Dim rest = at(0);
+    const Dim slope = at(1) - rest;
+    if (!slope.is_constant() || (slope.constant() != 1 && slope.constant() != -1))
+      return std::nullopt;
+    if (zero != Dim(s) * slope + rest) return std::nullopt;  // not linear in s
+    return slope.constant() == 1 ? -rest : rest;
+  } catch (const ShapeError&) {
+    return std::nullopt;  // s divides something, or a number overflows on the way
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "weft/core/closest.h"
+#include "weft/core/excerpt.h"
 #include "weft/graph/ir/draws.h"
 #include "weft/graph/ir/facts.h"
 #include "weft/ops/operands.h"
@@ -19,6 +20,11 @@ std::size_t node_hash(const OpRecord& op, const Attributes& attributes,
   return h * 31 + instance;
 }
 
+// What helps against a Value of another graph, most often one that a lambda has captured.
+constexpr std::string_view kBodiesAreClosed =
+    "the body of a loop, branch or function uses what it is given: hand other values in as "
+    "operands";
+
 }  // namespace
 
 const Dim& Value::size(int axis) const { return shape()[normalize_axis(axis, rank())]; }
@@ -32,19 +38,40 @@ const DimFacts& Graph::facts() const { return *facts_; }
 // -- Declarations ---------------------------------------------------------------------------------
 
 Dim Graph::dim(std::string_view name) {
-  for (const SymbolPtr& s : symbols_) {
-    if (s->name == name) return Dim(s);
-  }
+  if (SymbolPtr known = find_symbol(name)) return Dim(std::move(known));
   if (name.empty()) throw ArgumentError("a dim needs a name");
-  symbols_.push_back(std::make_shared<const Symbol>(Symbol{std::string(name)}));
-  known_symbols_.insert(symbols_.back().get());
+  if (!Dim::is_symbol_name(name)) {
+    throw ArgumentError(fmt::format(
+        "\"{}\" cannot be the name of a dim: names have letters, digits and \"_./\", and do not "
+        "begin with a digit; sizes that are computed are expressions of Graph::dim(...)",
+        excerpt(name)));
+  }
+  add_symbol(std::make_shared<const Symbol>(Symbol{std::string(name)}));
   return Dim(symbols_.back());
+}
+
+SymbolPtr Graph::find_symbol(std::string_view name) const {
+  const auto [begin, end] = symbol_index_.equal_range(name);
+  const auto first = std::min_element(
+      begin, end, [](const auto& a, const auto& b) { return a.second < b.second; });
+  return first == end ? nullptr : symbols_[first->second];
 }
 
 void Graph::share_symbols(const Graph& other) {
   for (const SymbolPtr& s : other.symbols_) {
-    if (known_symbols_.insert(s.get()).second) symbols_.push_back(s);
+    if (!knows(s)) add_symbol(s);
   }
+}
+
+bool Graph::knows(const SymbolPtr& symbol) const {
+  const auto [begin, end] = symbol_index_.equal_range(symbol->name);
+  return std::any_of(begin, end,
+                     [&](const auto& entry) { return symbols_[entry.second] == symbol; });
+}
+
+void Graph::add_symbol(const SymbolPtr& symbol) {
+  symbol_index_.emplace(symbol->name, symbols_.size());
+  symbols_.push_back(symbol);
 }
 
 Dim Graph::resolve(const AxisSize& size) {
@@ -106,8 +133,9 @@ Variable Graph::variable(std::string_view name, const ValueType& type, VariableO
   }
   if (has_variable(name)) {
     throw GraphError(fmt::format(
-        "{}: a variable or alias of this name exists already; to share it, use the first Variable, "
-        "to tie another name to it, use Graph::alias\n  {}",
+        "{}: a variable or alias of this name exists already; give this one another name or scope; "
+        "to share it, use the first Variable (of a layer: make_linear() once, and call what it "
+        "gives); to tie another name to it, use Graph::alias\n  {}",
         what, describe_source(loc)));
   }
   check_type(type, what, loc);
@@ -257,8 +285,8 @@ void Graph::check_operands(const OpRecord& op, const std::vector<Value>& inputs)
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!given[i] || &inputs[i].graph() == this) continue;
     throw GraphError(
-        fmt::format("operand '{}' is a Value of another graph; values cannot cross graphs",
-                    op.inputs[std::min(i, op.inputs.size() - 1)].name));
+        fmt::format("operand '{}' is a Value of another graph; values cannot cross graphs: {}",
+                    op.inputs[std::min(i, op.inputs.size() - 1)].name, kBodiesAreClosed));
   }
 }
 
@@ -324,7 +352,7 @@ const Function& Graph::add_function(Function function, SourceLocation loc) {
 void Graph::check_symbols(const Dim& dim) const {
   if (dim.is_constant()) return;
   for (const SymbolPtr& s : dim.symbols()) {
-    if (!known_symbols_.contains(s.get())) {
+    if (!knows(s)) {
       throw GraphError(fmt::format(
           "dim '{}' uses symbol '{}' of another graph; make it with Graph::dim of this graph",
           dim.str(), s->name));
@@ -361,8 +389,8 @@ void Graph::check_owned(Value value, std::string_view what, SourceLocation loc) 
     throw GraphError(fmt::format("{}: the Value is undefined\n  {}", what, describe_source(loc)));
   }
   if (&value.graph() != this) {
-    throw GraphError(fmt::format("{}: the Value {} belongs to another graph\n  {}", what,
-                                 value.type().str(), describe_source(loc)));
+    throw GraphError(fmt::format("{}: the Value {} belongs to another graph; {}\n  {}", what,
+                                 value.type().str(), kBodiesAreClosed, describe_source(loc)));
   }
 }
 

@@ -87,7 +87,8 @@ class Graph {
              SourceLocation loc = SourceLocation::current());
   /// The random key called `name` (made on first use): "dropout", "sample", ...
   Variable key(std::string_view name, SourceLocation loc = SourceLocation::current());
-  /// The symbol called `name` (made on first use) as a Dim.
+  /// The symbol called `name` (made on first use) as a Dim. Throws ArgumentError for a name that
+  /// does not read back from text (Dim::is_symbol_name).
   Dim dim(std::string_view name);
   /// What a declaration with these sizes has; symbols are made on first use.
   ValueType declared_type(DType dtype, std::initializer_list<AxisSize> sizes);
@@ -148,6 +149,7 @@ class Graph {
   const std::deque<Function>& functions() const { return functions_; }
   const std::vector<DimEquation>& requirements() const { return requirements_; }
   const std::vector<SymbolPtr>& symbols() const { return symbols_; }
+  SymbolPtr find_symbol(std::string_view name) const;  // null if absent, of several the first
   const DimFacts& facts() const;
   /// What a random key is after a run that draws from it; undefined for other variables. Made with
   /// the key, so that looking at a program never changes its graph.
@@ -248,6 +250,8 @@ class Graph {
   };
 
   Dim resolve(const AxisSize& size);
+  bool knows(const SymbolPtr& symbol) const;
+  void add_symbol(const SymbolPtr& symbol);
   Value add_leaf(std::string_view op, std::string_view name, const ValueType& type,
                  SourceLocation loc);
   void check_symbols(const Dim& dim) const;
@@ -275,7 +279,7 @@ class Graph {
   std::unordered_map<std::string, std::size_t> variable_index_;  // names and aliases
   std::unordered_map<const Node*, std::size_t> variable_of_read_;
   std::vector<SymbolPtr> symbols_;
-  std::unordered_set<const Symbol*> known_symbols_;
+  std::unordered_multimap<std::string_view, std::size_t> symbol_index_;  // by the symbols' names
   std::vector<DimEquation> requirements_;
   std::unique_ptr<Facts> facts_;
   std::deque<Function> functions_;

@@ -57,10 +57,10 @@ struct VariableInfo {
   std::string name;
   VariableKind kind = VariableKind::parameter;
   bool trainable = true;  // meaningful for parameters
-  ValueType type;
-  Initializer initializer;
+  ValueType type = {};
+  Initializer initializer = {};
   /// Other names of the same variable (tied weights).
-  std::vector<std::string> aliases;
+  std::vector<std::string> aliases = {};
 };
 
 /// Handle of a variable of a graph. Converts to the Value that reads it (its value before the

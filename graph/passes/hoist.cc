@@ -5,6 +5,7 @@
 
 #include "weft/graph/ir/clone.h"
 #include "weft/graph/passes/loop.h"
+#include "weft/graph/passes/match.h"
 
 namespace weft {
 namespace {
@@ -67,7 +68,10 @@ class Hoister {
       for (const Value& v : n->inputs()) {
         if (v.defined()) kind = std::max(kind, of(v));
       }
-      if (!is_repeatable(*n) || (kind == Of::sequences && !can_lift(*n))) kind = Of::carries;
+      if (!is_repeatable(*n) || (kind == Of::sequences && !can_lift(*n)) ||
+          (kind == Of::operands && !runs_ && may_refuse_data(*n))) {
+        kind = Of::carries;
+      }
       of_[n] = kind;
       if (kind != Of::sequences) continue;
       // Only around products: the rest is as fast inside, and needs no memory there.
@@ -195,6 +199,8 @@ class Hoister {
 
   Loop& loop_;
   Graph& body_;
+  // At least one step: a loop of none refuses no data, whatever its body would.
+  const bool runs_ = Dim::provably_le(1, loop_.parts.length);
   std::vector<Node*> nodes_;
   std::unordered_map<const Node*, Of> of_;
   std::unordered_set<const Node*> heavy_;  // computed for all steps at once

@@ -5,6 +5,15 @@
 
 namespace weft {
 
+bool may_refuse_data(const Node& node) {
+  const OpRecord& op = node.op();
+  if (op.has(Trait::leaf) || op.has(Trait::alias)) return false;
+  if (op.has(Trait::elementwise))
+    return (op.name == "div" || op.name == "pow") && is_integer(node.type(0).dtype);
+  return std::any_of(node.inputs().begin(), node.inputs().end(),
+                     [](const Value& v) { return v.defined() && is_integer(v.dtype()); });
+}
+
 Consumers::Consumers(const Program& program) : nodes_(program.nodes()) {
   // Nodes that the program does not need have no slots, so that the same graph may hold much else.
   if (!nodes_.empty()) first_slot_.assign(nodes_.back()->id() + std::size_t{1}, kNone);

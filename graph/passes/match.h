@@ -17,6 +17,10 @@ inline bool is(const Value& value, std::string_view op) {
   return value.defined() && is(value.node(), op);
 }
 
+/// Whether the node may refuse data when it runs: an index out of range, a whole number that is
+/// divided by zero. Kernels look at nothing but integers for that.
+bool may_refuse_data(const Node& node);
+
 /// An operand of a node.
 struct Use {
   Node* node = nullptr;

@@ -118,7 +118,7 @@ bool may_be_left_out(const Value& v) {
     if (op.has(Trait::leaf)) continue;
     if (!op.has(Trait::alias) && !op.has(Trait::elementwise)) return false;
     if (op.has(Trait::random) || op.has(Trait::opaque)) return false;
-    if (is_any(op.name, {"div", "pow"}) && is_integer(node.type(0).dtype)) return false;
+    if (may_refuse_data(node)) return false;
     for (const Value& input : node.inputs()) {
       if (input.defined() && seen.insert(&input.node()).second) open.push_back(&input.node());
     }

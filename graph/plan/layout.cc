@@ -37,15 +37,18 @@ IdVector<StepId, StepId> apply_schedule(Plan& plan, const Liveness& liveness,
   return position;
 }
 
-// True if, in the order of steps, everybody else has read the variable before the chain's head.
+// True if, in the order of steps, everybody else has read the variable before the chain's head, and
+// the head reads it nowhere else: a loop that replays another one reads what that one does, too.
 bool head_comes_last(const Plan& plan, const Liveness& liveness,
                      const IdVector<VariableId, ValueId>& reads, const UpdateChain& chain,
                      StepId break_at) {
   if (chain.head < break_at) return false;
   const ValueId read = reads[plan.updates[chain.update].variable];
   if (!read.defined()) return true;
+  const bool over_itself =
+      chain.input >= 0 && may_overwrite(plan, plan.steps[chain.head], chain.output, chain.input);
   for (const StepId r : liveness.readers[read]) {
-    if (r > chain.head || (r == chain.head && chain.input < 0)) return false;
+    if (r > chain.head || (r == chain.head && !over_itself)) return false;
   }
   return true;
 }
@@ -98,8 +101,8 @@ void write_in_place(Plan& plan, const Liveness& liveness, const std::vector<Upda
     };
     for (const auto& [output, input] : wanted[s]) {
       // Two updates may share one value, which can overwrite one operand only.
-      if (!in_place(output) && dies_at(plan, liveness, o, s, input))
-        join(plan, o, s, output, input);
+      if (in_place(output) || !may_overwrite(plan, step, output, input)) continue;
+      if (dies_at(plan, liveness, o, s, input)) join(plan, o, s, output, input);
     }
     const std::vector<int>& held = held_outputs[s];
     for (const auto& [out, in] : step.may_inplace()) {

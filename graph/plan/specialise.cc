@@ -124,11 +124,7 @@ Cost default_cost(const KernelRequest& request) {
 
 // What the node says, else the program, else the Session.
 Precision precision_of(const Plan& plan, const Attributes& attributes, Precision session) {
-  const Attribute* own = attributes.find("precision");
-  if (own != nullptr && !std::get<std::string>(*own).empty()) {
-    return parse_precision(std::get<std::string>(*own));
-  }
-  return plan.program->module.program.precision().value_or(session);
+  return precision_for(attributes, plan.program->module.program.precision().value_or(session));
 }
 
 // The variable whose memory a value is, if it is a parameter that the program does not update.

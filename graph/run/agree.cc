@@ -4,35 +4,50 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 
+#include "weft/core/random.h"
 #include "weft/core/version.h"
+#include "weft/core/world/build_id.h"
+#include "weft/core/world/word.h"
 #include "weft/graph/text/text.h"
 #include "weft/ops/kernels/simd_targets.h"
 
 namespace weft {
 namespace {
 
-// FNV-1a: ranks compare it, nobody keeps it.
-std::uint64_t hash_of(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
+// Of all but the number of shards, which has a line of its own.
+std::uint64_t hash_of(const Program& program) {
+  Program uncut = program;
+  uncut.shards({.count = 1, .axis = program.shards().axis});
+  return stable_hash(to_text(uncut));
 }
 
 }  // namespace
 
+Greeting greeting_of(const Program& program, const SessionOptions& options) {
+  const auto word = [](bool on) { return on ? "true" : "false"; };
+  Greeting greeting;
+  greeting.add("the protocol of Weft", std::to_string(kWorldProtocol));
+  greeting.add("the version of Weft", version());
+  greeting.add("the build of the program that runs (its build id)", build_id());
+  greeting.add("the instructions of their CPUs", kernels::cpu_kernels());
+  greeting.add("the seed", std::to_string(options.seed));
+  greeting.add("the precision of the Session", precision_name(options.precision));
+  greeting.add("SessionOptions::passes", word(options.passes));
+  greeting.add("SessionOptions::check_finite", word(options.check_finite));
+  greeting.add("SessionOptions::bucket_bytes", std::to_string(options.bucket_bytes));
+  const Shards& shards = program.shards();
+  greeting.add("the number of shards", std::to_string(shards.count));
+  greeting.add("the axis of the shards", shards.axis);
+  greeting.add("the program (its name, and a hash of its text)",
+               fmt::format("'{}' {:016x}", program.name(), hash_of(program)));
+  return greeting;
+}
+
 void agree_on_program(const World& world, const Program& program, const SessionOptions& options) {
   if (world.size() == 1) return;
-  world.check_same("the version of Weft", version());
-  world.check_same("the instructions of their CPUs", kernels::cpu_kernels());
-  world.check_same("the seed", std::to_string(options.seed));
-  world.check_same("the precision of the Session", precision_name(options.precision));
-  world.check_same("SessionOptions::passes", options.passes ? "true" : "false");
-  world.check_same("SessionOptions::check_finite", options.check_finite ? "true" : "false");
-  world.check_same("the number of shards", std::to_string(program.shards().count));
-  world.check_same(fmt::format("the graph of program '{}' (a hash of its text)", program.name()),
-                   fmt::format("{:016x}", hash_of(to_text(program))));
+  world.set_phase(fmt::format("the comparison of program '{}'", program.name()));
+  agree(world, greeting_of(program, options));
 }
 
 }  // namespace weft

@@ -26,7 +26,8 @@ void Executor::Run::stop_if_cancelled() const {
 }
 
 void Executor::run(const std::shared_ptr<const Plan>& plan, RunMemory memory,
-                   const std::function<bool()>& cancel, Profile* profile, WriteGuard& guard) {
+                   const std::function<bool()>& cancel, Profile* profile, WriteGuard& guard,
+                   const std::function<void(std::size_t)>& on_output) {
   allocate(*plan);
   if (frame_ == nullptr || frame_->shared_plan() != plan || frame_->arena() != arena_->data()) {
     frame_ = std::make_unique<Frame>(plan, arena_->data());
@@ -40,11 +41,38 @@ void Executor::run(const std::shared_ptr<const Plan>& plan, RunMemory memory,
     poison(frame, arena_->bytes());
   }
   if (frame.finite) frame.finite->begin(*plan);
-  const Run run{plan->program->name, cancel, profile, guard};
+  Run run{plan->program->name, cancel, profile, guard, on_output};
+  if (on_output) run.complete = last_waves(*plan);
   run_waves(frame, run);
   copy_outputs(frame);
+  for (Index i = 0; on_output && i < plan->outputs.size(); ++i) {
+    if (!plan->outputs[i].direct || plan->waves.empty()) on_output(i);
+  }
   copy_updates(frame, run);
   guard.commit();
+}
+
+// Of outputs that are made in their own memory; the others are copied at the end.
+IdVector<WaveId, std::vector<std::size_t>> Executor::last_waves(const Plan& plan) {
+  const auto buffer_of = [&](ValueId v) { return plan.values[plan.values[v].root].buffer; };
+  IdVector<BufferId, WaveId> last(plan.buffers.size(), plan.waves.end_id() - 1);
+  for (const PlanStep& step : plan.steps) {
+    for (const ValueId v : step.outputs) {
+      if (v.defined() && buffer_of(v).defined()) last[buffer_of(v)] = WaveId(0);
+    }
+  }
+  for (const PlanStep& step : plan.steps) {
+    for (const ValueId v : step.outputs) {
+      if (!v.defined() || !buffer_of(v).defined()) continue;
+      WaveId& wave = last[buffer_of(v)];
+      wave = std::max(wave, step.wave);
+    }
+  }
+  IdVector<WaveId, std::vector<std::size_t>> complete(plan.waves.size());
+  for (Index i = 0; i < plan.outputs.size() && !plan.waves.empty(); ++i) {
+    if (plan.outputs[i].direct) complete[last[buffer_of(plan.outputs[i].value)]].push_back(i);
+  }
+  return complete;
 }
 
 void Executor::run_waves(Frame& frame, const Run& run) {
@@ -66,10 +94,10 @@ void Executor::run_waves(Frame& frame, const Run& run) {
     } else {
       for (const StepId& s : wave.steps) {
         if (frame.finite) frame.finite->before(plan, s, frame.run(s));
-        const auto begin = Profile::Clock::now();
+        const double begin = Profile::now();
         run_steps(frame, &s, 1);
         if (run.profile != nullptr) {
-          run.profile->record(frame.shared_plan(), s, begin, Profile::Clock::now());
+          run.profile->record(frame.shared_plan(), s, begin, Profile::now());
         }
         if (frame.finite) frame.finite->after(plan, s, frame.run(s));
       }
@@ -78,6 +106,8 @@ void Executor::run_waves(Frame& frame, const Run& run) {
       check_guards(frame, w);
       poison_dead(frame, w);
     }
+    if (&frame != frame_.get() || run.complete.empty()) continue;
+    for (const std::size_t output : run.complete[w]) run.on_output(output);
   }
 }
 

@@ -35,8 +35,11 @@ class Executor {
 
   /// Runs `plan`. `guard` begins just before the first byte of a variable is written, and commits
   /// when all are. `profile` may be null. Errors of kernels name op, operands and the user's line.
+  /// `on_output`, if there is one, is called between waves with the number of an output that is
+  /// complete.
   void run(const std::shared_ptr<const Plan>& plan, RunMemory memory,
-           const std::function<bool()>& cancel, Profile* profile, WriteGuard& guard);
+           const std::function<bool()>& cancel, Profile* profile, WriteGuard& guard,
+           const std::function<void(std::size_t)>& on_output = {});
 
  private:
   struct Part {  // the chunks of one step in a phase of a wave
@@ -51,10 +54,13 @@ class Executor {
     const std::function<bool()>& cancel;
     Profile* profile;
     WriteGuard& guard;
+    const std::function<void(std::size_t)>& on_output;
+    IdVector<WaveId, std::vector<std::size_t>> complete = {};  // outputs, by their last wave
     void stop_if_cancelled() const;
   };
 
   void allocate(const Plan& plan);
+  static IdVector<WaveId, std::vector<std::size_t>> last_waves(const Plan& plan);
   void run_waves(Frame& frame, const Run& run);
   void run_check(const Frame& frame, StepId step);
   void run_steps(const Frame& frame, const StepId* steps, std::size_t count);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
 namespace weft {
 namespace {
@@ -31,18 +32,21 @@ std::string where(const Plan& plan, StepId step) {
 
 }  // namespace
 
-void Profile::record(const std::shared_ptr<const Plan>& plan, StepId step, Clock::time_point begin,
-                     Clock::time_point end) {
+double Profile::now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+void Profile::record(const std::shared_ptr<const Plan>& plan, StepId step, double begin,
+                     double end) {
   PlanTimes& times = plans_[plan.get()];
   if (times.plan == nullptr) {
     times.plan = plan;
     times.steps.resize(plan->steps.size());
   }
-  const double seconds = std::chrono::duration<double>(end - begin).count();
   StepTimes& t = times.steps[step];
   ++t.runs;
-  t.seconds += seconds;
-  if (events_.size() < kMaxEvents) events_.push_back({plan.get(), step, begin, seconds * 1e6});
+  t.seconds += end - begin;
+  if (events_.size() < kMaxEvents) events_.push_back({plan.get(), step, begin, end - begin});
 }
 
 void Profile::clear() {
@@ -104,15 +108,15 @@ std::string Profile::table(std::size_t rows) const {
 
 std::string Profile::trace_json() const {
   std::string text = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[";
-  const Clock::time_point origin = events_.empty() ? Clock::time_point() : events_.front().begin;
+  const double origin = events_.empty() ? 0 : events_.front().begin;
   for (std::size_t i = 0; i < events_.size(); ++i) {
     const Event& e = events_[i];
     text += fmt::format(
         "{}\n{{\"name\":\"{}\",\"cat\":\"{}\",\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":{:.3f},"
         "\"dur\":{:.3f},\"args\":{{\"where\":\"{}\",\"flops\":{:.0f},\"bytes\":{:.0f}}}}}",
         i > 0 ? "," : "", escaped(e.plan->step_name(e.step)), escaped(e.plan->program->name),
-        std::chrono::duration<double, std::micro>(e.begin - origin).count(), e.microseconds,
-        escaped(where(*e.plan, e.step)), e.plan->steps[e.step].flops, e.plan->steps[e.step].bytes);
+        (e.begin - origin) * 1e6, e.seconds * 1e6, escaped(where(*e.plan, e.step)),
+        e.plan->steps[e.step].flops, e.plan->steps[e.step].bytes);
   }
   return text + "\n]}\n";
 }

@@ -1,7 +1,6 @@
 // Time per node.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -37,10 +36,11 @@ class Profile {
   /// Forgets all times.
   void clear();
 
-  using Clock = std::chrono::steady_clock;
-  /// Adds one run of one step.
-  void record(const std::shared_ptr<const Plan>& plan, StepId step, Clock::time_point begin,
-              Clock::time_point end);
+  /// Seconds on a clock that only goes forward. (A number, because <chrono> is a tenth of what this
+  /// header, which comes with every Session, costs to compile.)
+  static double now();
+  /// Adds one run of one step, from `begin` to `end` as now() gave them.
+  void record(const std::shared_ptr<const Plan>& plan, StepId step, double begin, double end);
 
  private:
   struct StepTimes {
@@ -54,8 +54,7 @@ class Profile {
   struct Event {
     const Plan* plan;
     StepId step;
-    Clock::time_point begin;
-    double microseconds;
+    double begin, seconds;
   };
   /// Times of nodes, or of ops.
   std::vector<Entry> collect(bool nodes) const;

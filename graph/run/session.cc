@@ -15,6 +15,7 @@
 #include "weft/graph/run/agree.h"
 #include "weft/graph/run/executor.h"
 #include "weft/graph/run/output_pool.h"
+#include "weft/graph/run/owned_state.h"
 #include "weft/graph/run/plan_cache.h"
 #include "weft/graph/run/shard_runner.h"
 #include "weft/graph/run/split_cache.h"
@@ -71,6 +72,11 @@ std::string why_writer(const CompiledProgram& c, const VariableInfo& written) {
   return fmt::format("program '{}' updates '{}'", c.name, written.name);
 }
 
+// A program without outputs and updates is run whole, too, to be refused there.
+bool is_whole(const Program& program) {
+  return program.shards().count == 1 || program.graph() == nullptr;
+}
+
 void refuse_fetch(const Program& program, const RunOptions& o) {
   if (o.fetch.empty()) return;
   throw ArgumentError(fmt::format(
@@ -103,12 +109,17 @@ struct Session::Impl {
     if (o.plan_cache < 1) {
       throw ArgumentError(fmt::format("plan_cache is {}; it must be at least 1", o.plan_cache));
     }
+    if (o.bucket_bytes == 0 || o.bucket_bytes % 64 != 0) {
+      throw ArgumentError(
+          fmt::format("bucket_bytes is {}; it must be a multiple of 64 above 0", o.bucket_bytes));
+    }
   }
 
   Graph& graph;
   const SessionOptions options;
   std::shared_ptr<VariableStore> store;
-  VariableStore own;  // caches, and keys with own_keys
+  VariableStore own;  // caches, keys with own_keys, and this rank's part of owned state
+  OwnedState owned{own};
   PlanCache cache;
   SplitCache split;
   OutputPool sums;  // memory for sums over shards
@@ -122,8 +133,9 @@ struct Session::Impl {
   std::set<std::weak_ptr<const CompiledProgram>, std::owner_less<>> started;
 
   VariableStore& home(const VariableInfo& info) {
-    const bool mine =
-        info.kind == VariableKind::cache || (info.kind == VariableKind::key && options.own_keys);
+    const bool mine = info.kind == VariableKind::cache ||
+                      (info.kind == VariableKind::key && options.own_keys) ||
+                      owned.contains(info.name);
     return mine ? own : *store;
   }
 
@@ -156,8 +168,20 @@ struct Session::Impl {
 
   void start_all() {
     std::vector<VariableInfo> variables;
-    for (const Variable& v : graph.variables()) variables.push_back(v.info());
+    for (const Variable& v : graph.variables()) {
+      // Ranks that train together have a part of it each, from the first step on.
+      const bool later = options.world.size() > 1 && v.info().kind == VariableKind::optimizer;
+      if (!later) variables.push_back(v.info());
+    }
     start_variables(variables);
+  }
+
+  void check_not_cut(std::string_view name) const {
+    if (!owned.contains(name)) return;
+    throw StateError(fmt::format(
+        "variable '{}' is cut: each of the {} ranks has the part of it that it updates; "
+        "Session::gather_state(), called on all ranks, makes it whole",
+        name, options.world.size()));
   }
 
   void check_graph(const Program& program) const {
@@ -208,7 +232,17 @@ struct Session::Impl {
   std::vector<std::shared_ptr<const Buffer>> pack_weights(
       const Plan& plan, const IdVector<VariableId, std::uint64_t>& versions, RunMemory& memory);
 
+  void refuse_unshared(const Program& program, const CompiledProgram& c);
   Results run(const Program& program, const NamedTensors& feeds, const RunOptions& o);
+  void gather_state(Gather to = Gather::all) {
+    options.world.or_poison([&] {
+      if (to == Gather::all) {
+        owned.gather(options.world, *store);
+      } else {
+        owned.copy_to_first(options.world, *store);
+      }
+    });
+  }
   Results run_sharded(const Program& program, FunctionRef<NamedTensors(int shard)> feeds,
                       const RunOptions& o);
   void execute(const std::shared_ptr<const Plan>& plan, const NamedTensors& feeds, Outputs& outputs,
@@ -261,7 +295,11 @@ Session::Impl::Outputs Session::Impl::make_outputs(const Plan& plan, const Named
       }
     }
     for (const auto& [other, written] : into) {
-      if (&written != &tensor && overlap(tensor, written)) {
+      if (&written == &tensor) continue;
+      if (name == other) {
+        throw ArgumentError(fmt::format("output '{}' was given two tensors to write into", name));
+      }
+      if (overlap(tensor, written)) {
         throw ArgumentError(
             fmt::format("the tensors to write outputs '{}' and '{}' into overlap", name, other));
       }
@@ -270,8 +308,27 @@ Session::Impl::Outputs Session::Impl::make_outputs(const Plan& plan, const Named
   return result;
 }
 
+// Programs that change more of the store than random keys belong to all ranks. Where another rank
+// has shards for this one, it waits for its word: both hear what is different.
+void Session::Impl::refuse_unshared(const Program& program, const CompiledProgram& c) {
+  if (options.world.size() == 1 || running_shards) return;
+  for (const auto& [variable, value] : c.updates) {
+    const VariableInfo& info = c.variables[variable].info;
+    if (&home(info) == &own || info.kind == VariableKind::key) continue;
+    agree_on_program(options.world, program, options);
+    throw ArgumentError(
+        fmt::format("program '{}' updates '{}', but has no shards to share among {} ranks; see "
+                    "Program::shards()",
+                    c.name, info.name, options.world.size()));
+  }
+}
+
 Results Session::Impl::run(const Program& program, const NamedTensors& feeds, const RunOptions& o) {
   const auto c = cache.compiled(program, o.fetch);
+  refuse_unshared(program, *c);
+  if (!running_shards) {
+    for (const auto& use : c->variables) check_not_cut(use.info.name);
+  }
   std::vector<FeedType> types;
   for (const auto& [name, tensor] : feeds) {
     if (!tensor.defined()) {
@@ -313,22 +370,37 @@ Results Session::Impl::run_sharded(const Program& program,
                                std::bit_width(static_cast<unsigned>(program.shards().count)) + 1));
     return sums.take(bytes);
   };
-  check_shards(program.shards().count, options.world.size());
   SplitCache::Entry* entry = nullptr;
-  options.world.or_poison([&] { entry = &split.find(program, cache); });
+  options.world.or_poison([&] { entry = &split.find(program, options.world, cache); });
   // Throws on all ranks alike.
   if (!entry->agreed) agree_on_program(options.world, program, options);
   entry->agreed = true;
+  check_shards(program.shards().count, options.world.size());
+  // Another program, or another number of ranks, cut it otherwise.
+  if (owned.clashes(entry->owned, program.variables())) gather_state();
+  const auto take_state = [&](const OwnedStep& step) {
+    owned.take(step, options.world, graph, *store, start());
+  };
+  const auto gather_parameters = [&](const OwnedStep& step, const Results& updated) {
+    StoreAccess(*store).become_writer(
+        this, fmt::format("program '{}' updates parameters", program.name()));
+    weft::gather_parameters(step, options.world, updated, *store);
+  };
   const SetForScope running(running_shards);
   std::optional<Results> results;
-  options.world.or_poison([&] {
-    results = weft::run_shards(program, entry->parts, feeds, o,
-                               {.run = run_part,
-                                .value = value,
-                                .memory = memory,
-                                .workers = executor.workers(),
-                                .world = options.world});
-  });
+  options.world.or_poison(
+      [&] {
+        results = weft::run_shards(program, entry->parts, entry->owned, feeds, o,
+                                   {.run = run_part,
+                                    .value = value,
+                                    .memory = memory,
+                                    .bucket_bytes = options.bucket_bytes,
+                                    .take_state = take_state,
+                                    .gather_parameters = gather_parameters,
+                                    .workers = executor.workers(),
+                                    .world = options.world});
+      },
+      o.part_of);
   return std::move(*results);
 }
 
@@ -383,13 +455,6 @@ void Session::Impl::execute(const std::shared_ptr<const Plan>& plan, const Named
     if (written == nullptr || written->kind == VariableKind::key) written = &info;
   }
   const bool writes_shared = written != nullptr;
-  if (writes_shared && written->kind != VariableKind::key && options.world.size() > 1 &&
-      !running_shards) {
-    throw ArgumentError(
-        fmt::format("program '{}' updates '{}', but has no shards to share among {} ranks; see "
-                    "Program::shards()",
-                    c.name, written->name, options.world.size()));
-  }
   if (writes_shared) shared.become_writer(this, why_writer(c, *written));
 
   // A writer keeps the lock until its updates are written. A reader keeps handles instead: while
@@ -427,7 +492,9 @@ void Session::Impl::execute(const std::shared_ptr<const Plan>& plan, const Named
   const auto packed = pack_weights(*plan, versions, memory);
 
   WriteGuard guard(writes_shared ? &shared : nullptr, writes_own ? &mine : nullptr);
-  executor.run(plan, std::move(memory), o.cancel, profiling ? &profile : nullptr, guard);
+  std::function<void(std::size_t)> on_output;
+  if (o.on_output) on_output = [&](std::size_t i) { o.on_output(plan->outputs[i].name); };
+  executor.run(plan, std::move(memory), o.cancel, profiling ? &profile : nullptr, guard, on_output);
   for (const PlanUpdate& u : plan->updates) {
     const VariableInfo& info = c.variables[u.variable].info;
     access(info).updated(info.name);
@@ -445,7 +512,7 @@ Session::~Session() { StoreAccess(*impl_->store).release_writer(impl_.get()); }
 Results Session::run(const Program& program, const NamedTensors& feeds, const RunOptions& options) {
   const Busy busy(impl_->busy);
   impl_->check_graph(program);
-  if (program.shards().count == 1) return impl_->run(program, feeds, options);
+  if (is_whole(program)) return impl_->run(program, feeds, options);
   const auto of_shard = [&](int shard) { return cut_feeds(program, feeds, shard); };
   return impl_->run_sharded(program, of_shard, options);
 }
@@ -455,7 +522,7 @@ Results Session::run_shards(const Program& program,
                             const RunOptions& options) {
   const Busy busy(impl_->busy);
   impl_->check_graph(program);
-  if (program.shards().count == 1) return impl_->run(program, feeds(0), options);
+  if (is_whole(program)) return impl_->run(program, feeds(0), options);
   return impl_->run_sharded(program, feeds, options);
 }
 
@@ -463,12 +530,12 @@ std::shared_ptr<const Plan> Session::plan(const Program& program, const NamedSiz
                                           const RunOptions& options) {
   const Busy busy(impl_->busy);
   impl_->check_graph(program);
-  if (program.shards().count == 1 || program.graph() == nullptr)
-    return impl_->plan(program, feeds, options.dims, options.fetch);
+  if (is_whole(program)) return impl_->plan(program, feeds, options.dims, options.fetch);
   refuse_fetch(program, options);
-  const ShardedProgram& parts = impl_->split.find(program, impl_->cache).parts;
-  if (parts.stages.empty()) return impl_->plan(parts.step.program, {}, {}, {});
-  const Program& stage = parts.stages.back().module.program;
+  const ShardedProgram& parts =
+      impl_->split.find(program, impl_->options.world, impl_->cache).parts;
+  const Program& stage =
+      parts.stages.empty() ? parts.step.program : parts.stages.back().module.program;
   const SizesOfPart sizes = sizes_of_stage(program, stage, feeds, options.dims);
   return impl_->plan(stage, sizes.feeds, sizes.dims, {});
 }
@@ -479,6 +546,7 @@ Tensor Session::value(std::string_view name) {
     return impl_->store->tensor(name).clone();
   }
   const VariableInfo& info = impl_->graph.find_variable(name).info();
+  impl_->check_not_cut(info.name);
   impl_->start_variables({info});
   if (info.kind == VariableKind::cache && !impl_->own.contains(info.name)) {
     throw StateError(
@@ -493,6 +561,7 @@ void Session::set_value(std::string_view name, const Tensor& value) {
   if (!value.defined()) {
     throw ArgumentError(fmt::format("variable '{}' was given an undefined tensor", name));
   }
+  impl_->check_not_cut(info.name);
   impl_->start_variables({info});
   VariableStore& home = impl_->home(info);
   if (info.kind == VariableKind::cache && !home.contains(info.name)) {
@@ -511,6 +580,16 @@ void Session::initialise() {
   impl_->start_all();
 }
 
+void Session::gather_state(Gather to) {
+  const Busy busy(impl_->busy);
+  impl_->gather_state(to);
+  std::vector<VariableInfo> variables;
+  for (const Variable& v : impl_->graph.variables()) {
+    if (!impl_->owned.contains(v.name())) variables.push_back(v.info());
+  }
+  impl_->start_variables(variables);
+}
+
 void Session::reset_caches() {
   const Busy busy(impl_->busy);
   impl_->own.erase(VariableKind::cache);
@@ -521,6 +600,7 @@ const std::shared_ptr<VariableStore>& Session::store() const { return impl_->sto
 const SessionOptions& Session::options() const { return impl_->options; }
 std::int64_t Session::compile_count() const { return impl_->cache.compile_count(); }
 std::int64_t Session::specialise_count() const { return impl_->cache.specialise_count(); }
+std::size_t Session::own_bytes() const { return impl_->own.bytes(); }
 std::size_t Session::arena_bytes() const { return impl_->executor.arena_bytes(); }
 void Session::set_profiling(bool on) { impl_->profiling = on; }
 const Profile& Session::profile() const { return impl_->profile; }

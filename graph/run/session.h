@@ -59,12 +59,17 @@ struct SessionOptions {
   /// The ranks (processes, perhaps on many machines) that run programs with shards together, each
   /// with a Session over a graph that is built alike; core/mpi/mpi_transport.h connects those of
   /// MPI. By default there is one. All ranks run the same programs in the same order, and each is
-  /// left with the same variables; the bits are those of one rank alone. Before its first run a
-  /// program is compared: ArgumentError where ranks differ in it, in the seed, in Weft's version or
-  /// in what their CPUs compute with. A rank that fails ends the step on all of them (WorldError,
-  /// with what it failed for). Programs without shards run on every rank by itself; those of them
-  /// that update more than random keys are an ArgumentError.
+  /// left with the same parameters and with the part of the optimizer's state that it updates
+  /// (gather_state()); the bits are those of one rank alone. Before its first run a program is
+  /// compared: an ArgumentError names all in which ranks differ, of the program, the seed, the
+  /// number of shards, the build of Weft and what their CPUs compute with. A rank that fails ends
+  /// the step on all of them (WorldError, with what it failed for). Programs without shards run on
+  /// every rank by itself; those of them that update more than random keys are an ArgumentError.
   World world = {};
+  /// With several ranks, sums of gradients are sent to their owners in pieces of so many bytes (a
+  /// multiple of 64), each as soon as it is complete, while the rest of the last shard is computed.
+  /// Bits do not depend on it; all ranks must have the same.
+  std::size_t bucket_bytes = std::size_t{8} << 20;
   // Test modes.
   /// Verifies every plan before its first run.
 #ifdef NDEBUG
@@ -78,6 +83,9 @@ struct SessionOptions {
   /// When not 0, chunks run in shuffled order and with small delays.
   std::uint64_t shuffle_seed = 0;
 };
+
+/// Who has the whole state of an optimizer behind Session::gather_state().
+enum class Gather { all, first };
 
 /// Runs programs of one graph over a VariableStore: compiles each once, specialises it per concrete
 /// sizes and runs it in one arena. A Session is for one thread at a time: a second one that enters
@@ -128,6 +136,13 @@ class Session {
   /// Gives every variable of the graph that has none its start value. Caches wait for their first
   /// use.
   void initialise();
+  /// With a World of several ranks, each has only the part of the optimizer's state that it
+  /// updates, from the first run of a program with shards on. This makes it whole in the stores of
+  /// all ranks, until the next such run; or it gives rank 0 a copy in its store until then, to be
+  /// saved, so that no other rank needs memory for it. All ranks call it (WorldError); with one
+  /// rank there is nothing to gather. Then does what initialise() does, which leaves such state to
+  /// the first run.
+  void gather_state(Gather to = Gather::all);
   /// Drops the caches; the next use makes them anew, perhaps with other sizes.
   void reset_caches();
 
@@ -141,6 +156,9 @@ class Session {
   std::int64_t specialise_count() const;
   /// Bytes of the arena now: it grows to the largest plan that ran.
   std::size_t arena_bytes() const;
+  /// Bytes of the variables that this Session keeps for itself: caches, own keys, and its part of
+  /// the optimizer's state where there are several ranks.
+  std::size_t own_bytes() const;
   /// Starts or stops recording times.
   void set_profiling(bool on);
   const Profile& profile() const;

@@ -4,13 +4,20 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <map>
+#include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
+#include "weft/core/closest.h"
 #include "weft/core/error.h"
+#include "weft/core/rounding.h"
 #include "weft/core/world/tree_sum.h"
+#include "weft/graph/run/owned_state.h"
 #include "weft/graph/run/sum_layout.h"
+#include "weft/graph/text/literal.h"
 
 namespace weft {
 namespace {
@@ -25,6 +32,11 @@ std::vector<std::string> input_names(const Program& part) {
 
 bool has(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Inputs that the program's graph does not have, which are for the Session to refuse.
+bool unknown(const Program& program, const std::string& name) {
+  return !program.graph()->find_input(name).defined();
 }
 
 // Sizes that the inputs of the program show and those of the stage do not.
@@ -59,120 +71,376 @@ NamedSizes sizes_of(const NamedTensors& fed) {
   return sizes;
 }
 
-// The sums of a stage over all shards: those of this rank are added as they come, then those of
-// all.
-class StageSums {
+// Some of a stage's sums, one behind the other in memory: those of this rank's shards are added as
+// they come.
+class SumBlock {
  public:
-  StageSums(const Program& program, const ShardedProgram::Stage& stage, const PartRunner& runner)
-      : program_(program), runner_(runner), layout_(types_of(stage), program.graph()->ops()) {
-    for (const std::size_t i : stage.sums) names_.push_back(shard_names::sum(i));
-  }
+  SumBlock(const ShardedProgram::Stage& stage, const std::vector<std::size_t>& sums,
+           const PartRunner& runner)
+      : runner_(runner), sums_(sums), layout_(types_of(stage, sums), stage.module.graph->ops()) {}
 
-  /// Tensors for the sums of the next shard.
-  NamedTensors next() {
+  bool empty() const { return sums_.empty(); }
+
+  /// Adds tensors for the sums of the next shard.
+  void next(NamedTensors& into) {
     next_ = runner_.memory(layout_.bytes());
-    return named(next_);
+    for (auto& entry : named(next_)) into.push_back(std::move(entry));
   }
-  /// Adds them to those before.
+  /// Adds the sums of a shard to those before.
   void push(int shard) {
-    for (int more = tree_.push({.first = shard, .count = 1}); more > 0; --more) {
-      std::shared_ptr<Buffer>& lower = stack_.back();
-      layout_.add(0, bytes_of(*lower), bytes_of(*next_), runner_.workers);
-      next_ = std::move(lower);
-      stack_.pop_back();
-    }
-    stack_.push_back(std::move(next_));
-  }
-  /// After all shards of all ranks.
-  NamedTensors totals() {
-    std::vector<SubtreeSums> own;
-    for (std::size_t i = 0; i < stack_.size(); ++i) {
-      own.push_back({tree_.stack()[i], bytes_of(*stack_[i])});
-    }
-    const auto add = [&](std::size_t begin, std::span<std::byte> into,
-                         std::span<const std::byte> x) {
-      layout_.add(begin, into, x, runner_.workers);
-    };
-    sum_over_ranks(runner_.world, program_.shards().count, own, add);
-    return named(stack_.at(0));
+    const std::size_t more = static_cast<std::size_t>(tree_.push({.first = shard, .count = 1}));
+    add_to(more, 0, layout_.bytes());
+    keep(more);
   }
 
- private:
-  static std::vector<ValueType> types_of(const ShardedProgram::Stage& stage) {
-    std::vector<ValueType> types;
-    for (std::size_t i = 0; i < stage.sums.size(); ++i) {
-      types.push_back(stage.module.program.outputs()[i].second.type());
-    }
-    return types;
-  }
+ protected:
   static std::span<std::byte> bytes_of(Buffer& buffer) { return {buffer.data(), buffer.bytes()}; }
+
+  // The sums of the shard that ran last, in a range of bytes, to the `more` topmost of the stack.
+  void add_to(std::size_t more, std::size_t begin, std::size_t end) {
+    std::span<std::byte> sum = bytes_of(*next_).subspan(begin, end - begin);
+    for (std::size_t i = 0; i < more && !sum.empty(); ++i) {
+      const std::span<std::byte> lower =
+          bytes_of(*stack_[stack_.size() - 1 - i]).subspan(begin, end - begin);
+      layout_.add(begin, lower, sum, runner_.workers);
+      sum = lower;
+    }
+  }
+  // What the `more` topmost became is one entry.
+  void keep(std::size_t more) {
+    if (more == 0) stack_.push_back(std::move(next_));
+    for (; more > 1; --more) stack_.pop_back();
+  }
+  std::vector<SubtreeSums> own() const {
+    std::vector<SubtreeSums> sums;
+    for (std::size_t i = 0; i < stack_.size(); ++i)
+      sums.push_back({tree_.stack()[i], bytes_of(*stack_[i])});
+    return sums;
+  }
   NamedTensors named(const std::shared_ptr<Buffer>& block) const {
     const std::vector<Tensor> tensors = layout_.tensors(block);
     NamedTensors result;
-    for (std::size_t i = 0; i < names_.size(); ++i) result.emplace_back(names_[i], tensors[i]);
+    for (std::size_t i = 0; i < sums_.size(); ++i)
+      result.emplace_back(shard_names::sum(sums_[i]), tensors[i]);
     return result;
   }
 
-  const Program& program_;
   const PartRunner& runner_;
+  const std::vector<std::size_t> sums_;  // their numbers
   const SumLayout layout_;
-  std::vector<std::string> names_;
   TreeFold tree_;
   std::vector<std::shared_ptr<Buffer>> stack_;
   std::shared_ptr<Buffer> next_;
+
+ private:
+  static std::vector<ValueType> types_of(const ShardedProgram::Stage& stage,
+                                         const std::vector<std::size_t>& sums) {
+    std::vector<ValueType> types;
+    for (const std::size_t i : sums) {
+      const auto at = std::find(stage.sums.begin(), stage.sums.end(), i) - stage.sums.begin();
+      types.push_back(stage.module.program.outputs()[static_cast<std::size_t>(at)].second.type());
+    }
+    return types;
+  }
+};
+
+// Sums that all ranks need.
+class SharedSums : public SumBlock {
+ public:
+  using SumBlock::SumBlock;
+  /// After all shards of all ranks.
+  NamedTensors totals(int shards) {
+    const auto add = [this](std::size_t begin, std::span<std::byte> into,
+                            std::span<const std::byte> x) {
+      layout_.add(begin, into, x, runner_.workers);
+    };
+    sum_over_ranks(runner_.world, shards, own(), add, runner_.memory);
+    return named(stack_.at(0));
+  }
+};
+
+// Sums that their owners alone need. While the last shard of this rank runs, they are on their way
+// as soon as they are complete.
+class OwnedSums : public SumBlock {
+ public:
+  using SumBlock::SumBlock;
+
+  /// Behind next(): the last shard of this rank is about to run.
+  void begin_last(int shard, int shards, const OwnedStep& step) {
+    more_ = static_cast<std::size_t>(tree_.push({.first = shard, .count = 1}));
+    // Memory of the sums as they will be: that of the last shard's is, or becomes, the last entry.
+    std::vector<SubtreeSums> own;
+    const std::size_t kept = stack_.size() - more_;
+    for (std::size_t i = 0; i < tree_.stack().size(); ++i) {
+      Buffer& buffer = i < kept || more_ > 0 ? *stack_[i] : *next_;
+      own.push_back({tree_.stack()[i], bytes_of(buffer)});
+    }
+    constexpr std::size_t kMostBuckets = 4096;
+    const std::size_t least = round_up(divide_up(layout_.bytes(), kMostBuckets), kTensorAlignment);
+    exchange_.emplace(runner_.world, shards, step.shares, std::move(own),
+                      std::max(runner_.bucket_bytes, least), runner_.memory);
+    missing_.assign(exchange_->buckets(), 0);
+    for (std::size_t i = 0; i < sums_.size(); ++i)
+      for_buckets(i, [&](std::size_t bucket) { ++missing_[bucket]; });
+    for (std::size_t b = 0; b < missing_.size(); ++b) {
+      if (missing_[b] == 0) give(b);
+    }
+  }
+  /// An output of the last shard is complete.
+  void complete(const std::string& output) {
+    for (std::size_t i = 0; i < sums_.size(); ++i) {
+      if (shard_names::sum(sums_[i]) != output) continue;
+      for_buckets(i, [&](std::size_t bucket) {
+        if (--missing_[bucket] == 0) give(bucket);
+      });
+    }
+    exchange_->progress(adder());
+  }
+  /// Behind the last shard: the elements that this rank owns.
+  NamedTensors totals(const OwnedStep& step) {
+    keep(more_);
+    exchange_->finish(adder());
+    const std::vector<Tensor> whole = layout_.tensors(stack_.at(0));
+    NamedTensors result;
+    std::size_t i = 0, unit = 0;
+    for (const OwnedPiece& piece : step.pieces[static_cast<std::size_t>(runner_.world.rank())]) {
+      for (; unit < piece.unit; ++unit) i += step.units[unit].sums.size();
+      for (std::size_t k = 0; k < step.units[unit].sums.size(); ++k)
+        result.emplace_back(shard_names::sum(sums_[i + k]), part_of(whole[i + k], piece));
+    }
+    return result;
+  }
+
+ private:
+  std::function<void(std::size_t, std::span<std::byte>, std::span<const std::byte>)> adder() const {
+    return [this](std::size_t begin, std::span<std::byte> into, std::span<const std::byte> x) {
+      layout_.add(begin, into, x, runner_.workers);
+    };
+  }
+  // The buckets that sum i lies in.
+  template <class F>
+  void for_buckets(std::size_t i, F&& body) const {
+    const std::size_t begin = layout_.offset(i),
+                      end = i + 1 < sums_.size() ? layout_.offset(i + 1) : layout_.bytes();
+    for (std::size_t b = 0; b < exchange_->buckets(); ++b) {
+      if (exchange_->begin_of(b) < end && begin < exchange_->begin_of(b + 1)) body(b);
+    }
+  }
+  void give(std::size_t bucket) {
+    add_to(more_, exchange_->begin_of(bucket), exchange_->begin_of(bucket + 1));
+    exchange_->give(bucket);
+  }
+  static Tensor part_of(const Tensor& whole, const OwnedPiece& piece) {
+    if (piece.whole) return whole;
+    return Tensor::view(
+        whole.dtype(), {piece.end - piece.begin}, whole.buffer(),
+        whole.byte_offset() + static_cast<std::size_t>(piece.begin) * dtype_size(whole.dtype()));
+  }
+
+  std::optional<OwnerSums> exchange_;
+  std::vector<std::size_t> missing_;  // by bucket: sums that are not complete
+  std::size_t more_ = 0;              // entries that the last shard's sums are added to
+};
+
+using Numbers = std::vector<std::size_t>;
+bool contains(const Numbers& list, std::size_t i) {
+  return std::find(list.begin(), list.end(), i) != list.end();
+}
+// Those of `list` that are in `others`, or that are not, in the order of `list`.
+Numbers chosen(const Numbers& list, const Numbers& others, bool in_others) {
+  Numbers result;
+  std::copy_if(list.begin(), list.end(), std::back_inserter(result),
+               [&](std::size_t i) { return contains(others, i) == in_others; });
+  return result;
+}
+
+// The sums of a stage over all shards: what all ranks need, and what owners alone do.
+class StageSums {
+ public:
+  StageSums(const ShardedProgram::Stage& stage, const OwnedStep& step, int shards,
+            const PartRunner& runner)
+      : step_(step),
+        shards_(shards),
+        all_(stage, chosen(stage.sums, step.sums, false), runner),
+        owned_(stage, chosen(step.sums, stage.sums, true), runner) {}
+
+  /// Sets where a shard's sums go, and who hears of them.
+  void before(int shard, bool last, RunOptions& options) {
+    if (!all_.empty()) all_.next(options.into);
+    if (owned_.empty()) return;
+    owned_.next(options.into);
+    if (!last) return;
+    owned_.begin_last(shard, shards_, step_);
+    options.on_output = [this](const std::string& output) { owned_.complete(output); };
+  }
+  void after(int shard, bool last) {
+    if (!all_.empty()) all_.push(shard);
+    if (!owned_.empty() && !last) owned_.push(shard);
+  }
+  /// After all shards of all ranks: those that this rank needs.
+  NamedTensors totals() {
+    NamedTensors result;
+    if (!all_.empty()) result = all_.totals(shards_);
+    if (owned_.empty()) return result;
+    for (auto& entry : owned_.totals(step_)) result.push_back(std::move(entry));
+    return result;
+  }
+
+ private:
+  const OwnedStep& step_;
+  const int shards_;
+  SharedSums all_;
+  OwnedSums owned_;
 };
 
 class StepRun {
  public:
-  StepRun(const Program& program, const ShardedProgram& parts, const RunOptions& options,
-          const PartRunner& runner)
+  StepRun(const Program& program, const ShardedProgram& parts, const OwnedStep& owned,
+          const RunOptions& options, const PartRunner& runner)
       : program_(program),
         parts_(parts),
+        owned_(owned),
         options_(options),
         runner_(runner),
         run_(run_of_rank(runner.world.rank(), runner.world.size(), program.shards().count)),
-        own_(input_names(program)),
         fed_(static_cast<std::size_t>(run_.size())),
         statistics_(static_cast<std::size_t>(run_.size())) {
     for (const std::string& name : parts.keys) {
       extra_[shard_names::key(name)] = runner.value(name);
     }
+    for (const Program* part : {&parts.carry.program, &parts.step.program}) {
+      for (const std::string& name : input_names(*part)) {
+        if (!unknown(program, name) && !has(of_step_, name)) of_step_.push_back(name);
+      }
+    }
   }
 
   Results run(FunctionRef<NamedTensors(int shard)> feeds) {
-    const World& world = runner_.world;
+    if (parts_.stages.empty()) {
+      for_shards([&](int shard) { note_step_inputs(feeds(shard)); });
+    }
     for (std::size_t s = 0; s < parts_.stages.size(); ++s) {
       const ShardedProgram::Stage& stage = parts_.stages[s];
       const bool last = s + 1 == parts_.stages.size();
-      StageSums sums(program_, stage, runner_);
+      StageSums sums(stage, owned_, program_.shards().count, runner_);
       const std::vector<std::string> wanted = input_names(stage.module.program);
-      for (int shard = run_.begin; shard < run_.end; ++shard) {
-        world.set_phase(fmt::format("shard {} of {}", shard, program_.shards().count));
-        const auto i = static_cast<std::size_t>(shard - run_.begin);
-        try {
-          if (s == 0) fed_[i] = feeds(shard);
-          run_stage(stage, wanted, shard, sums);
-        } catch (const Error& e) {
-          e.rethrow_as(fmt::format("shard {} of {}: {}", shard, program_.shards().count, e.what()));
-        }
-        if (last) fed_[i].clear();
-      }
-      world.set_phase("the sums of all shards");
-      if (stage.sums.empty()) continue;
-      for (auto& [name, total] : sums.totals()) extra_[name] = std::move(total);
+      // The world ends before the memory does that others may be writing into.
+      runner_.world.or_poison(
+          [&] {
+            for_shards([&](int shard) {
+              NamedTensors& fed = fed_[static_cast<std::size_t>(shard - run_.begin)];
+              if (s == 0) {
+                fed = feeds(shard);
+                note_step_inputs(fed);
+              }
+              run_stage(stage, wanted, shard, sums);
+              if (last) fed.clear();
+            });
+            set_phase("the sums of all shards");
+            for (auto& [name, total] : sums.totals()) extra_[name] = std::move(total);
+          },
+          options_.part_of);
     }
+    compare_step_inputs();
+    for (const auto& entry : of_step_fed_) extra_.insert(entry);
     carry_states();
-    world.set_phase("the end of a step");
-    return runner_.run(parts_.step.program, extra_of(parts_.step.program), options_);
+    set_phase("the end of the step");
+    if (!owned_.empty()) return own_part();
+    NamedTensors fed = extra_of(parts_.step.program);
+    for (const auto& entry : of_step_fed_) {
+      if (unknown(program_, entry.first)) fed.push_back(entry);
+    }
+    return runner_.run(parts_.step.program, fed, options_);
   }
 
  private:
+  void set_phase(const std::string& phase) const {
+    const std::string& part_of = options_.part_of;
+    runner_.world.set_phase(part_of.empty() ? phase : part_of + ": " + phase);
+  }
+
+  void for_shards(FunctionRef<void(int shard)> body) const {
+    const int count = program_.shards().count;
+    for (int shard = run_.begin; shard < run_.end; ++shard) {
+      set_phase(fmt::format("shard {} of {}", shard, count));
+      try {
+        body(shard);
+      } catch (const WorldError&) {
+        throw;  // another rank's fault, met while sums are sent
+      } catch (const Error& e) {
+        e.rethrow_as(fmt::format("shard {} of {}: {}", shard, count, e.what()));
+      }
+    }
+  }
+
+  // Inputs that are there once per step: scalars (a learning rate, say), which all shards are fed.
+  void note_step_inputs(const NamedTensors& fed) {
+    for (const auto& [name, tensor] : fed) {
+      if (parts_.stages.empty() && unknown(program_, name)) of_step_fed_.emplace(name, tensor);
+      if (!has(of_step_, name)) continue;
+      const auto [it, first] = of_step_fed_.emplace(name, tensor);
+      if (first || bitwise_equal(it->second, tensor)) continue;
+      throw ArgumentError(
+          fmt::format("input '{}' is {}, but {} in the shards before; the step has it once", name,
+                      tensor.str(), it->second.str()));
+    }
+  }
+
+  // Ranks that went on with others would differ for good, without a word.
+  void compare_step_inputs() const {
+    if (of_step_.empty() || runner_.world.size() == 1) return;
+    std::string text;
+    for (const auto& [name, tensor] : of_step_fed_) {
+      text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", name,
+                          tensor.numel() == 1 ? element_text(tensor, 0) : tensor.str());
+    }
+    runner_.world.check_same("the inputs of the step", text);
+  }
+
   NamedTensors extra_of(const Program& part) const {
     NamedTensors feeds;
     for (const std::string& name : input_names(part)) {
       if (const auto it = extra_.find(name); it != extra_.end()) feeds.push_back(*it);
     }
     return feeds;
+  }
+
+  Results run_step(const Program& step, const RunOptions& options) {
+    return runner_.run(step, extra_of(step), options);
+  }
+
+  // This rank updates what it owns, and hears of the rest.
+  Results own_part() {
+    runner_.take_state(owned_);
+    feed_owned_ranges();
+    const Program& exits = owned_.compute_exits.program;
+    if (!owned_.exits.empty()) {
+      const Results own = exits.outputs().empty() ? Results({}) : run_step(exits, of_part());
+      for (auto& [name, exit] : gather_exits(owned_, runner_.world, own))
+        extra_[name] = std::move(exit);
+    }
+    const Results results = run_step(owned_.step.program, options_);
+    // Who still held them would keep parameters from being written in place.
+    std::erase_if(extra_, [&](const auto& entry) { return ranges_.contains(entry.first); });
+    set_phase("the exchange of parameters");
+    runner_.gather_parameters(owned_, results);
+    NamedTensors outputs;
+    for (const auto& [name, value] : parts_.step.program.outputs())
+      outputs.emplace_back(name, results[name]);
+    return Results(std::move(outputs));
+  }
+
+  // Of what cut units read besides their state: views, in the memory of the whole.
+  void feed_owned_ranges() {
+    for (const OwnedPiece& piece : owned_.pieces[static_cast<std::size_t>(runner_.world.rank())]) {
+      for (const std::string& name : owned_.units[piece.unit].reads) {
+        const Tensor whole = runner_.value(name);
+        const std::size_t begin = static_cast<std::size_t>(piece.begin) * dtype_size(whole.dtype());
+        extra_[shard_names::owned(name)] = Tensor::view(
+            whole.dtype(), {piece.end - piece.begin}, whole.buffer(), whole.byte_offset() + begin);
+        ranges_.insert(shard_names::owned(name));
+      }
+    }
   }
 
   RunOptions of_part() const {
@@ -188,18 +456,18 @@ class StepRun {
     extra_[shard_names::kIndex] = Tensor::of<std::int64_t>({}, {shard});
     NamedTensors feeds = extra_of(stage.module.program);
     for (const auto& entry : fed_[i]) {
-      // What the program does not know is for the Session to refuse.
-      if (has(wanted, entry.first) || !has(own_, entry.first)) feeds.push_back(entry);
+      if (has(wanted, entry.first) || unknown(program_, entry.first)) feeds.push_back(entry);
     }
     RunOptions options = of_part();
-    options.into = sums.next();
+    const bool last = shard + 1 == run_.end;
+    sums.before(shard, last, options);
     add_dims(program_, stage.module.program, sizes_of(fed_[i]), options.dims);
     const Results results = runner_.run(stage.module.program, feeds, options);
     for (const std::size_t k : stage.statistics) {
       const std::string name = shard_names::statistic(k);
       statistics_[i].emplace_back(name, results[name]);
     }
-    sums.push(shard);
+    sums.after(shard, last);
   }
 
   // The statistics of every shard of all ranks, in order of the shards.
@@ -214,11 +482,12 @@ class StepRun {
     std::string all;
     for (const std::string& of_rank : runner_.world.gather(own)) all += of_rank;
     std::vector<NamedTensors> result;
-    for (std::size_t at = 0; at < all.size();) {
+    std::size_t at = 0;
+    for (int shard = 0; shard < program_.shards().count; ++shard) {
       NamedTensors of_shard;
       for (const auto& [name, like] : statistics_[0]) {
         Tensor tensor = Tensor::empty(like.dtype(), like.sizes());
-        std::memcpy(tensor.mutable_raw(), all.data() + at, tensor.bytes());
+        if (tensor.bytes() > 0) std::memcpy(tensor.mutable_raw(), all.data() + at, tensor.bytes());
         at += tensor.bytes();
         of_shard.emplace_back(name, std::move(tensor));
       }
@@ -245,33 +514,52 @@ class StepRun {
 
   const Program& program_;
   const ShardedProgram& parts_;
+  const OwnedStep& owned_;
   const RunOptions& options_;
   const PartRunner& runner_;
-  const ShardRun run_;                    // the shards of this rank
-  const std::vector<std::string> own_;    // names of the program's inputs
-  std::map<std::string, Tensor> extra_;   // what parts are fed besides: by name
+  const ShardRun run_;                   // the shards of this rank
+  std::map<std::string, Tensor> extra_;  // what parts are fed besides: by name
+  std::vector<std::string> of_step_;     // inputs of the program that the step reads
+  std::map<std::string, Tensor> of_step_fed_;
+  std::set<std::string> ranges_;          // of extra_: what feed_owned_ranges() feeds
   std::vector<NamedTensors> fed_;         // by shard of this rank; stages feed them again
   std::vector<NamedTensors> statistics_;  // by shard of this rank
 };
 
+// Where nothing is cut, every shard would have the whole batch: the axis has another name.
+void check_uncut(const Program& program, const NamedTensors& feeds) {
+  std::vector<std::string> axes, inputs;
+  for (const auto& [name, tensor] : feeds) {
+    const Value input = program.graph()->find_input(name);
+    if (!input.defined() || input.rank() == 0 || input.shape()[0].is_constant()) continue;
+    axes.push_back(input.shape()[0].str());
+    inputs.push_back(fmt::format("'{}' {}", name, input.type().str()));
+  }
+  if (inputs.empty()) return;
+  const std::string& axis = program.shards().axis;
+  throw ArgumentError(fmt::format(
+      "program '{}' cuts its batch along '{}', but no input that is fed begins with that{}: {}; "
+      "say the symbol in Shards::axis, or feed every shard by itself (Session::run_shards)",
+      program.name(), axis, did_you_mean(axis, axes), list_names(inputs)));
+}
+
 }  // namespace
 
-Results run_shards(const Program& program, const ShardedProgram& parts,
+Results run_shards(const Program& program, const ShardedProgram& parts, const OwnedStep& owned,
                    FunctionRef<NamedTensors(int shard)> feeds, const RunOptions& options,
                    const PartRunner& runner) {
-  return StepRun(program, parts, options, runner).run(feeds);
+  return StepRun(program, parts, owned, options, runner).run(feeds);
 }
 
 SizesOfPart sizes_of_stage(const Program& program, const Program& stage, const NamedSizes& feeds,
                            const DimValues& dims) {
   SizesOfPart result{.feeds = {}, .dims = dims};
-  const std::vector<std::string> own = input_names(program), wanted = input_names(stage);
+  const std::vector<std::string> wanted = input_names(stage);
   for (const auto& entry : feeds) {
-    // What the program does not know is for the Session to refuse.
-    if (has(wanted, entry.first) || !has(own, entry.first)) result.feeds.push_back(entry);
+    if (has(wanted, entry.first) || unknown(program, entry.first)) result.feeds.push_back(entry);
   }
   for (const Value& input : stage.inputs()) {
-    if (!has(own, name_of(input)))
+    if (unknown(program, name_of(input)))
       result.feeds.emplace_back(name_of(input), input.shape().constant());
   }
   add_dims(program, stage, feeds, result.dims);
@@ -281,6 +569,7 @@ SizesOfPart sizes_of_stage(const Program& program, const Program& stage, const N
 NamedTensors cut_feeds(const Program& program, const NamedTensors& feeds, int shard) {
   const Shards& shards = program.shards();
   NamedTensors result;
+  bool any_cut = false;
   for (const auto& [name, tensor] : feeds) {
     const Value input = program.graph()->find_input(name);
     const bool is_cut = input.defined() && tensor.defined() && tensor.rank() > 0 &&
@@ -289,6 +578,7 @@ NamedTensors cut_feeds(const Program& program, const NamedTensors& feeds, int sh
       result.emplace_back(name, tensor);
       continue;
     }
+    any_cut = true;
     const std::int64_t rows = tensor.size(0);
     if (rows % shards.count != 0) {
       throw ShapeError(fmt::format(
@@ -303,6 +593,7 @@ NamedTensors cut_feeds(const Program& program, const NamedTensors& feeds, int sh
         name, Tensor::view(tensor.dtype(), sizes, tensor.buffer(),
                            tensor.byte_offset() + bytes * static_cast<std::size_t>(shard)));
   }
+  if (!any_cut) check_uncut(program, feeds);
   return result;
 }
 

@@ -7,6 +7,7 @@
 
 #include "weft/core/parallel.h"
 #include "weft/core/world/world.h"
+#include "weft/graph/distribute/owned_step.h"
 #include "weft/graph/distribute/split_shards.h"
 #include "weft/graph/run/results.h"
 
@@ -18,14 +19,20 @@ struct PartRunner {
       run;
   FunctionRef<Tensor(const std::string& name)> value;  // of a variable, now
   FunctionRef<std::shared_ptr<Buffer>(std::size_t bytes)> memory;
+  std::size_t bucket_bytes;  // SessionOptions
+  /// Where the owned state of `step` is made ready, and where parameters that were updated go
+  /// (owned_state.h).
+  FunctionRef<void(const OwnedStep& step)> take_state;
+  FunctionRef<void(const OwnedStep& step, const Results& own)> gather_parameters;
   Workers& workers;
   World world;
 };
 
-/// Runs a step: `feeds` gives the inputs of one shard, and is called once for each that this rank
-/// computes, in order. `options` are those of the whole. An error in a shard is preceded by its
-/// number; all variables are as they were. The other ranks wait for one that throws.
-Results run_shards(const Program& program, const ShardedProgram& parts,
+/// Runs a step, of which this rank takes its part `owned` where that is not empty: `feeds` gives
+/// the inputs of one shard, and is called once for each that this rank computes, in order.
+/// `options` are those of the whole. An error in a shard is preceded by its number; all variables
+/// are as they were. The other ranks wait for one that throws.
+Results run_shards(const Program& program, const ShardedProgram& parts, const OwnedStep& owned,
                    FunctionRef<NamedTensors(int shard)> feeds, const RunOptions& options,
                    const PartRunner& runner);
 
@@ -41,7 +48,8 @@ SizesOfPart sizes_of_stage(const Program& program, const Program& stage, const N
 
 /// The inputs of one shard, cut from those of the whole batch: rows [shard * n / G, ...) of every
 /// input that begins with the axis of `program.shards()`. Throws ShapeError where the rows cannot
-/// be cut into equal parts.
+/// be cut into equal parts, ArgumentError where no input begins with the axis, but some with
+/// another symbol.
 NamedTensors cut_feeds(const Program& program, const NamedTensors& feeds, int shard);
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 #include "weft/graph/run/split_cache.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace weft {
 namespace {
@@ -18,19 +19,23 @@ bool same(const Program& a, const Program& b) {
 
 }  // namespace
 
-SplitCache::Entry& SplitCache::find(const Program& program, PlanCache& plans) {
+SplitCache::Entry& SplitCache::find(const Program& program, const World& world, PlanCache& plans) {
   const std::size_t requirements = program.graph()->requirements().size();
   for (auto it = entries_.begin(); it != entries_.end(); ++it) {
     if (it->requirements != requirements || !same(it->program, program)) continue;
     entries_.splice(entries_.begin(), entries_, it);
     return *it;
   }
-  entries_.push_front({program, requirements, split_shards(program)});
+  ShardedProgram parts = split_shards(program);
+  OwnedStep owned = own_step(parts, world.rank(), world.size());
+  entries_.push_front({program, requirements, std::move(parts), std::move(owned)});
   if (entries_.size() > kMostPrograms) {
-    const ShardedProgram& old = entries_.back().parts;
-    for (const ShardedProgram::Stage& stage : old.stages) plans.forget(*stage.module.graph);
-    plans.forget(*old.carry.graph);
-    plans.forget(*old.step.graph);
+    const Entry& old = entries_.back();
+    for (const ShardedProgram::Stage& s : old.parts.stages) plans.forget(*s.module.graph);
+    for (const Module* part :
+         {&old.parts.carry, &old.parts.step, &old.owned.compute_exits, &old.owned.step}) {
+      if (part->graph != nullptr) plans.forget(*part->graph);
+    }
     entries_.pop_back();
   }
   return entries_.front();

@@ -61,8 +61,8 @@ class VariableStore {
   /// A variable to be inserted or set.
   struct NewValue {
     std::string name;
-    VariableKind kind;
-    Tensor value;
+    VariableKind kind = {};
+    Tensor value = {};
   };
   /// Inserts those that are not there and sets the others, all at one moment or, where one does not
   /// fit (as by set()), none. Throws StateError if the store is torn.
@@ -129,7 +129,7 @@ class StoreAccess {
   /// A variable that a program needs.
   struct Wanted {
     VariableInfo info;
-    Sizes sizes;
+    Sizes sizes = {};
   };
   /// How variables start that are absent.
   struct Start {

@@ -56,10 +56,7 @@ class Parser {
       if (scan_.take_word("dim")) {
         do {
           const std::string name = scan_.name("the name of a symbol");
-          terms_.guard(at, [&] {
-            Dim::parse(name, [&](std::string_view n) { return g.dim(n).as_symbol(); });
-            return 0;
-          });
+          terms_.guard(at, [&] { return g.dim(name); });
         } while (scan_.take(","));
       } else if (scan_.take_word("require")) {
         const Dim left = terms_.dim(g, "=");

@@ -27,7 +27,7 @@ class Printer {
     if (!g.symbols().empty()) {
       out_ += indent + "dim ";
       for (std::size_t i = 0; i < g.symbols().size(); ++i) {
-        out_ += fmt::format("{}{}", comma(i), g.symbols()[i]->name);
+        out_ += fmt::format("{}{}", comma(i), quote_if_needed(g.symbols()[i]->name));
       }
       out_ += "\n";
     }

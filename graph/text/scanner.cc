@@ -44,8 +44,14 @@ void Scanner::expected(std::string_view what) {
 }
 
 int Scanner::line_of(std::size_t position) const {
-  return 1 + static_cast<int>(std::count(
-                 text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(position), '\n'));
+  const auto lines = [&](std::size_t begin, std::size_t end) {
+    const std::string_view between = text_.substr(begin, end - begin);
+    return static_cast<int>(std::count(between.begin(), between.end(), '\n'));
+  };
+  line_ = position >= counted_to_ ? line_ + lines(counted_to_, position)
+                                  : line_ - lines(position, counted_to_);
+  counted_to_ = position;
+  return line_;
 }
 
 void Scanner::skip() {

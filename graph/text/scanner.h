@@ -46,6 +46,9 @@ class Scanner {
   std::string_view text_;
   std::string file_;
   std::size_t position_ = 0;
+  // Lines are counted on from the place that was asked for last: every node asks for its own.
+  mutable std::size_t counted_to_ = 0;
+  mutable int line_ = 1;  // of that place
 };
 
 }  // namespace weft

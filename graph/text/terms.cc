@@ -50,9 +50,7 @@ Dim Terms::dim(Graph& g, std::string_view stops) {
   const std::string_view text = scan_.expression(stops);
   try {
     return Dim::parse(text, [&](std::string_view name) {
-      for (const SymbolPtr& s : g.symbols()) {
-        if (s->name == name) return s;
-      }
+      if (SymbolPtr known = g.find_symbol(name)) return known;
       throw FormatError(
           fmt::format("dim \"{}\" is not declared; write \"dim {}\" first", name, name));
     });

@@ -22,12 +22,15 @@ std::vector<std::size_t> by_length(std::span<const std::size_t> lengths) {
   return order;
 }
 
-void for_batches_by_length(std::span<const std::size_t> lengths,
-                           const std::function<void(std::span<const std::size_t>)>& use) {
+std::vector<std::vector<std::size_t>> batches_by_length(std::span<const std::size_t> lengths) {
   constexpr std::size_t kBatch = 64;
   const std::vector<std::size_t> order = by_length(lengths);
-  for (std::size_t begin = 0; begin < order.size(); begin += kBatch)
-    use(std::span(order).subspan(begin, std::min(kBatch, order.size() - begin)));
+  std::vector<std::vector<std::size_t>> batches;
+  for (std::size_t begin = 0; begin < order.size(); begin += kBatch) {
+    const auto batch = std::span(order).subspan(begin, std::min(kBatch, order.size() - begin));
+    batches.emplace_back(batch.begin(), batch.end());
+  }
+  return batches;
 }
 
 std::vector<std::vector<std::size_t>> batches_by_tokens(std::span<const std::size_t> lengths,

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -15,9 +14,8 @@ namespace WEFT_API weft {
 /// order.
 std::vector<std::size_t> by_length(std::span<const std::size_t> lengths);
 
-/// Calls `use` with the numbers of the examples of every batch: 64 of like length, and the rest.
-void for_batches_by_length(std::span<const std::size_t> lengths,
-                           const std::function<void(std::span<const std::size_t>)>& use);
+/// The numbers of the examples of every batch: 64 of like length, and the rest.
+std::vector<std::vector<std::size_t>> batches_by_length(std::span<const std::size_t> lengths);
 
 /// Batches of examples that have at most `most_tokens` tokens with their padding (an example that
 /// is longer is one alone), the longest first. Little is padding: examples of a batch differ by a

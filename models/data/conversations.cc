@@ -117,7 +117,7 @@ ConversationSplit hold_out(const std::vector<Conversation>& all, double fraction
     groups.push_back(known.emplace(beginning(turns), known.size()).first->second);
   const auto count = std::ssize(known);
   if (fraction > 0 && count < 2) {
-    throw ArgumentError(
+    throw DataError(
         fmt::format("none of {} conversations can be held out: they begin alike", all.size()));
   }
   const auto wanted = static_cast<std::int64_t>(std::round(fraction * static_cast<double>(count)));

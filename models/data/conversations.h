@@ -30,7 +30,7 @@ struct ConversationSplit {
 /// About `fraction` of the different beginnings (all up to the first answer) are held out, with all
 /// conversations that begin so: a function of the conversations, fraction and seed. Both parts keep
 /// the order. Unless the fraction is 0, one at least is held out, and one at least trains. Throws
-/// ArgumentError unless 0 <= fraction < 1, and where there are too few.
+/// ArgumentError unless 0 <= fraction < 1, DataError where there are too few.
 ConversationSplit hold_out(const std::vector<Conversation>& all, double fraction,
                            std::uint64_t seed);
 

@@ -1,10 +1,26 @@
 #include "weft/models/data/documents.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <utility>
+
+#include "weft/core/error.h"
 #include "weft/models/data/labelled_text.h"
 #include "weft/models/data/lines.h"
 #include "weft/models/data/text.h"
 
 namespace weft {
+namespace {
+
+std::vector<TextDocument> checked(std::vector<TextDocument> found,
+                                  std::span<const std::string> paths) {
+  if (found.empty() && !paths.empty())
+    throw DataError(fmt::format("{}: there is no text", fmt::join(paths, ", ")));
+  return found;
+}
+
+}  // namespace
 
 std::vector<TextDocument> read_documents(std::span<const std::string> paths) {
   std::vector<TextDocument> documents;
@@ -19,7 +35,7 @@ std::vector<TextDocument> read_documents(std::span<const std::string> paths) {
       begins = line.empty();
     });
   }
-  return documents;
+  return checked(std::move(documents), paths);
 }
 
 std::vector<TextDocument> read_single_texts(std::span<const std::string> paths) {
@@ -27,7 +43,7 @@ std::vector<TextDocument> read_single_texts(std::span<const std::string> paths) 
   for (const std::string& path : paths) {
     for (std::string& line : read_lines(path)) documents.push_back({std::move(line)});
   }
-  return documents;
+  return checked(std::move(documents), paths);
 }
 
 std::vector<std::string> sentences(std::span<const TextDocument> documents) {

@@ -13,9 +13,10 @@ namespace WEFT_API weft {
 using TextDocument = std::vector<std::string>;
 
 /// Reads UTF-8 files with a sentence per line; a blank line ends a document (the format that BERT's
-/// and ALBERT's pre-training read), and so does the end of a file. Throws IoError.
+/// and ALBERT's pre-training read), and so does the end of a file. Throws IoError,
+/// DataError where no file has any.
 std::vector<TextDocument> read_documents(std::span<const std::string> paths);
-/// Reads files with a text per line, each a document of its own. Throws IoError.
+/// Reads files with a text per line, each a document of its own. Throws as read_documents().
 std::vector<TextDocument> read_single_texts(std::span<const std::string> paths);
 
 /// All sentences in order.

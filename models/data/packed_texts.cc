@@ -18,7 +18,7 @@ PackedTexts::PackedTexts(const Tokenizer& tokenizer, std::span<const std::string
     tokens_ += static_cast<std::int64_t>(ids.size());
     texts_.push_back(std::move(ids));
   }
-  if (texts_.empty()) throw ArgumentError("there is no text to learn from");
+  if (texts_.empty()) throw DataError("there is no text to learn from");
 }
 
 std::vector<std::int32_t> PackedTexts::row(std::int64_t first) const {

@@ -15,7 +15,7 @@ namespace WEFT_API weft {
 /// that nothing is padding (RoBERTa's packing, Liu et al. 2019).
 class PackedTexts {
  public:
-  /// Throws ArgumentError without any token, and for a context of less than 3.
+  /// Throws DataError without any token, ArgumentError for a context of less than 3.
   PackedTexts(const Tokenizer& tokenizer, std::span<const std::string> texts, std::int64_t context);
 
   std::int64_t tokens() const { return tokens_; }

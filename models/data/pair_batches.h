@@ -14,7 +14,7 @@ namespace WEFT_API weft {
 
 /// Ids of a pair, each side with the id that ends it.
 struct IdPair {
-  std::vector<std::int32_t> source, target;
+  std::vector<std::int32_t> source = {}, target = {};
   std::size_t longer() const { return std::max(source.size(), target.size()); }
 };
 

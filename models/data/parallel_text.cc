@@ -52,7 +52,7 @@ std::vector<TextPair> read_text_pairs(const std::string& path, std::int64_t* mor
     if (pair.target.empty()) refuse("the target is empty");
     pairs.push_back(std::move(pair));
   }
-  if (pairs.empty()) throw ArgumentError(fmt::format("{} has no pair of texts", path));
+  if (pairs.empty()) throw FormatError(fmt::format("{} has no pair of texts", path));
   return pairs;
 }
 
@@ -67,7 +67,7 @@ TextPairSplit split_by_source(const std::vector<TextPair>& pairs, double held_ou
   std::size_t sources = 0;
   const std::vector<std::size_t> of_pair = source_indices(pairs, &sources);
   if (sources < 3) {
-    throw ArgumentError(fmt::format(
+    throw DataError(fmt::format(
         "{} different sources cannot be split into training, validation and test", sources));
   }
   const auto part = std::max<std::size_t>(

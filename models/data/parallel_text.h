@@ -17,7 +17,7 @@ struct TextPair {
 /// Reads "source <tab> target [<tab> anything]", one pair a line, UTF-8; white space around both is
 /// left out, as are empty lines. Lines with further columns, which are not read, are counted in
 /// `more_columns`. Throws IoError; FormatError with the line's number where a line
-/// has no second column, a side is empty or is no UTF-8; ArgumentError where there is no pair.
+/// has no second column, a side is empty or is no UTF-8, and where there is no pair.
 std::vector<TextPair> read_text_pairs(const std::string& path,
                                       std::int64_t* more_columns = nullptr);
 
@@ -28,8 +28,8 @@ struct TextPairSplit {
 
 /// Splits by source, so that no source of one part occurs in another: of the different sources a
 /// share of `held_out` each, at least one, goes to validation and test; which ones is a function of
-/// the seed. Parts keep the order of `pairs`. Throws ArgumentError unless 0 < held_out < 0.5 and
-/// there are at least three different sources.
+/// the seed. Parts keep the order of `pairs`. Throws ArgumentError unless 0 < held_out < 0.5,
+/// DataError for less than three different sources.
 TextPairSplit split_by_source(const std::vector<TextPair>& pairs, double held_out,
                               std::uint64_t seed);
 

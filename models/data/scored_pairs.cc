@@ -89,7 +89,7 @@ ScoredSplit hold_out(const ScoredPairs& all, double fraction, std::uint64_t seed
     throw ArgumentError(fmt::format("the share held out must be in [0, 1), not {}", fraction));
   ScoredSplit split{{{}, all.pairs}, {{}, all.pairs}};
   if (fraction > 0 && all.size() < 2)
-    throw ArgumentError(fmt::format("none of {} lines can be held out", all.size()));
+    throw DataError(fmt::format("none of {} lines can be held out", all.size()));
   const auto wanted =
       static_cast<std::int64_t>(std::round(fraction * static_cast<double>(all.size())));
   const std::int64_t count = fraction > 0 ? std::clamp<std::int64_t>(wanted, 1, all.size() - 1) : 0;

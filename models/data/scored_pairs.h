@@ -39,8 +39,8 @@ struct ScoredSplit {
 };
 /// About `fraction` of the lines are held out, chosen at random: a function of their number,
 /// fraction and seed. Both parts keep the order of the lines. Unless the fraction is 0, a line at
-/// least is held out, and one at least trains. Throws ArgumentError unless 0 <= fraction < 1, and
-/// where there are too few lines.
+/// least is held out, and one at least trains. Throws ArgumentError unless 0 <= fraction < 1,
+/// DataError where there are too few lines.
 ScoredSplit hold_out(const ScoredPairs& all, double fraction, std::uint64_t seed);
 
 }  // namespace weft

@@ -20,9 +20,9 @@ struct SquadAnswer {
 
 /// A question about a text.
 struct SquadQuestion {
-  std::string id, question;
-  std::size_t context = 0;           // its number
-  std::vector<SquadAnswer> answers;  // none: the context does not say
+  std::string id = {}, question = {};
+  std::size_t context = 0;                // its number
+  std::vector<SquadAnswer> answers = {};  // none: the context does not say
   friend bool operator==(const SquadQuestion&, const SquadQuestion&) = default;
 
   std::vector<std::string> answer_texts() const;

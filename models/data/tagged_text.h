@@ -37,7 +37,7 @@ std::vector<WordPlace> words_between_blanks(std::string_view text);
 /// A word of a text (bytes [begin, end) of it), the likeliest of its tags, and how likely that is.
 struct TaggedWord {
   std::size_t begin = 0, end = 0;
-  std::string tag;
+  std::string tag = {};
   double score = 0;
 };
 /// What tags of words that follow each other mark together: a name, say.

@@ -191,7 +191,7 @@ TokenBatch TextData::random_windows(std::int64_t batch, std::int64_t length, std
 
 ConsecutiveWindows TextData::validation_windows(std::int64_t batch, std::int64_t length) const {
   if (predictions() < 1) {
-    throw ArgumentError(
+    throw DataError(
         fmt::format("the validation part has {} tokens: at least 2 are needed to predict one",
                     validation_size()));
   }

@@ -84,7 +84,7 @@ class TextData {
 
   /// The whole validation part as consecutive windows that do not overlap: batches of up to `batch`
   /// full windows, and a last shorter window where the length does not divide, so that each of the
-  /// predictions() occurs once. Throws ArgumentError where there is nothing to predict.
+  /// predictions() occurs once. Throws DataError where there is nothing to predict.
   ConsecutiveWindows validation_windows(std::int64_t batch, std::int64_t length) const;
 
  private:

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "weft/core/error.h"
 
 namespace weft {
@@ -11,7 +13,10 @@ std::int64_t training_part(std::int64_t size, double validation_fraction) {
     throw ArgumentError(
         fmt::format("validation_fraction must be in [0, 1), not {}", validation_fraction));
   }
-  return static_cast<std::int64_t>(static_cast<double>(size) * (1 - validation_fraction));
+  // A size beyond 2^53 may be rounded up, and one beyond 2^63 - 512 to what 64 bits do not hold.
+  constexpr double kMost = 0x1p63;
+  const double part = static_cast<double>(size) * (1 - validation_fraction);
+  return part < kMost ? std::min(size, static_cast<std::int64_t>(part)) : size;
 }
 
 }  // namespace weft

@@ -57,12 +57,12 @@ struct EncoderDecoderDecoding {
 struct DecodingInputs {
   Value ids;                  // prompt: i32 or i64 [batch, source]
   Value attention_mask = {};  // prompt: [batch, source], 1 = token; may be undefined
-  Value prompt_of_row;        // prompt: i64 [rows], row r of decoding belongs to this prompt
-  Value tokens;               // step: i32 or i64 [rows, new]
-  Value position;             // step: i64 scalar, tokens that are in the caches already
+  Value prompt_of_row = {};   // prompt: i64 [rows], row r of decoding belongs to this prompt
+  Value tokens = {};          // step: i32 or i64 [rows, new]
+  Value position = {};        // step: i64 scalar, tokens that are in the caches already
   /// step: i64 [rows], the row that row r goes on from, one of the same prompt; undefined: its own.
   Value parents = {};
-  Dim capacity;  // most tokens that the decoder can hold, a symbol
+  Dim capacity = {};  // most tokens that the decoder can hold, a symbol
 };
 
 /// The parameters of an encoder-decoder.

@@ -57,8 +57,8 @@ struct GptOutputs {
 
 /// What a step of incremental decoding reads.
 struct GptDecodeInputs {
-  Value tokens;    // i32 or i64 [batch, new]
-  Value position;  // i64 scalar: entries of the caches that are filled, the same in every row
+  Value tokens;         // i32 or i64 [batch, new]
+  Value position = {};  // i64 scalar: entries of the caches that are filled, the same in every row
   /// Optional, i32 or i64 [batch, new]; position, position + 1, ... if absent.
   Value position_ids = {};
   /// Optional, bool [batch, capacity]: false for entries of the caches that are padding.

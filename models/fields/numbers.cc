@@ -99,6 +99,48 @@ double parse_real(std::string_view what, std::string_view text, const RealRange&
   return value;
 }
 
+namespace {
+
+/// "1.5 GB" as its number, which is read, and its unit; false where the number is none.
+bool read_unit(std::string_view text, double& value, std::string_view& unit) {
+  const std::size_t end = text.find_first_not_of("0123456789.");
+  unit = end == std::string_view::npos ? std::string_view() : text.substr(end);
+  if (unit.starts_with(' ')) unit.remove_prefix(1);
+  return read_real(text.substr(0, end), value);
+}
+
+}  // namespace
+
+double parse_speed(std::string_view what, std::string_view text) {
+  constexpr std::string_view kPowers = "kMGT";
+  double value = 0;
+  std::string_view unit;
+  bool known = read_unit(text, value, unit) && value > 0;
+  const std::size_t power = unit.empty() ? std::string_view::npos : kPowers.find(unit.front());
+  if (power != std::string_view::npos) {
+    value *= std::pow(1000.0, static_cast<double>(power) + 1);
+    unit.remove_prefix(1);
+  }
+  if (unit == "bit/s") {
+    value /= 8;
+  } else {
+    known = known && unit == "B/s";
+  }
+  if (!known || !std::isfinite(value)) refuse(what, "a speed", "(10Gbit/s, 1.25GB/s)", text);
+  return value;
+}
+
+double parse_duration(std::string_view what, std::string_view text) {
+  double value = 0;
+  std::string_view unit;
+  const bool read = read_unit(text, value, unit);
+  for (const auto& [name, seconds] :
+       {std::pair{"s", 1.0}, std::pair{"ms", 1e-3}, std::pair{"us", 1e-6}, std::pair{"ns", 1e-9}}) {
+    if (read && unit == name && std::isfinite(value)) return value * seconds;
+  }
+  refuse(what, "a time", "(50us, 1.5ms, 2s)", text);
+}
+
 std::uint64_t parse_bytes(std::string_view what, std::string_view text) {
   constexpr std::string_view kUnits = "KMGTPE";
   constexpr double kMax = 0x1p62;

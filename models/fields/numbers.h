@@ -45,6 +45,12 @@ double parse_real(std::string_view what, std::string_view text, const RealRange&
 /// At most 2^62. ArgumentError as above.
 std::uint64_t parse_bytes(std::string_view what, std::string_view text);
 
+/// Bytes per second of a network: "10Gbit/s", "100 Mbit/s", "1.25GB/s"; k, M, G, T are powers of
+/// 1000. Above 0. ArgumentError as above.
+double parse_speed(std::string_view what, std::string_view text);
+/// Seconds: "50us", "1.5ms", "2s", "300ns". At least 0. ArgumentError as above.
+double parse_duration(std::string_view what, std::string_view text);
+
 /// 1234567 as "1,234,567".
 std::string grouped(std::int64_t number);
 

@@ -49,8 +49,8 @@ struct SelfAttentionOptions {
 
 /// Keys and values of earlier tokens, for incremental decoding.
 struct AttentionCache {
-  Variable keys, values;  // kind cache, [batch, kv_heads, capacity, head_size]
-  Value position;         // i64 scalar: tokens that are in the cache already, the same in every row
+  Variable keys = {}, values = {};  // kind cache, [batch, kv_heads, capacity, head_size]
+  Value position = {};  // i64 scalar: tokens that are in the cache already, the same in every row
 };
 
 /// What differs from call to call.

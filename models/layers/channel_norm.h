@@ -20,7 +20,8 @@ struct BatchNormLayerOptions {
 /// computes it, or a gradient through it, updates the running statistics: the buffers
 /// "<scope>.running_mean" (starts at 0) and "<scope>.running_var" (starts at 1), both [C]. In
 /// evaluation mode it norms by those. One program may apply a layer to one batch in training mode,
-/// not to two. Throws GraphError in a scope without a mode.
+/// not to two. Three values of x's size are kept for the gradient in training; of the other norms
+/// two. Throws GraphError in a scope without a mode.
 Value batch_norm(const Scope& scope, Value x, const BatchNormLayerOptions& options = {},
                  SourceLocation loc = SourceLocation::current());
 

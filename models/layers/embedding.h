@@ -30,7 +30,9 @@ struct Embedding {
 Embedding make_embedding(const Scope& scope, const EmbeddingOptions& options,
                          SourceLocation loc = SourceLocation::current());
 
-/// Declares a table and looks `ids` up in it: i32 or i64 [...] -> [..., width].
+/// Declares a table and looks `ids` up in it: i32 or i64 [...] -> [..., width]. Costs a pass over
+/// the result; the gradient keeps the ids and is a whole table, [vocab, width], unless the
+/// optimizer is told that few rows move (StepOptions::sparse).
 Value embedding(const Scope& scope, Value ids, const EmbeddingOptions& options,
                 SourceLocation loc = SourceLocation::current());
 

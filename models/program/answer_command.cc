@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 
 #include "weft/core/error.h"
 #include "weft/models/data/text.h"
@@ -9,6 +10,7 @@
 #include "weft/models/program/console.h"
 #include "weft/models/program/json_lines.h"
 #include "weft/models/program/options.h"
+#include "weft/models/program/ranks.h"
 #include "weft/models/program/text_inputs.h"
 #include "weft/models/tasks/tasks.h"
 
@@ -62,14 +64,22 @@ std::vector<std::string> questions_of(const AnswerArguments& args) {
   return lines;
 }
 
-int run_answer(const AnswerArguments& args) {
-  const std::string context = read_utf8_file(args.context);
-  if (context.find_first_not_of(" \t\r\n") == std::string::npos)
-    throw DataError(fmt::format("{} holds no text", args.context));
+int run_answer(const AnswerArguments& args, const World& world) {
+  const std::string context = from_first(world, [&] {
+    std::string text = read_utf8_file(args.context);
+    if (text.find_first_not_of(" \t\r\n") == std::string::npos)
+      throw DataError(fmt::format("{} holds no text", args.context));
+    return text;
+  });
   std::vector<Question> questions;
-  for (const std::string& question : questions_of(args)) questions.push_back({question, context});
-  const auto [task, model] = load_model_for(Use::answer, args.file);
-  Session session(*model->graph, model->store, session_options(*model, {.threads = args.threads}));
+  for (const std::string& question : texts_of_first(world, [&] { return questions_of(args); }))
+    questions.push_back({question, context});
+  std::optional<LoadedModel> opened;
+  together(world, [&] { opened.emplace(load_model_for(Use::answer, args.file)); });
+  const auto& [task, model] = *opened;
+  Session session(
+      *model->graph, model->store,
+      session_options(*model, {.threads = threads_of_rank(world, args.threads), .world = world}));
   const SpeedReport speed;
   const PlaceOf place = [&](std::size_t i) {
     if (!args.questions_file.empty()) return lines_in(args.questions_file)(i);
@@ -118,7 +128,7 @@ void add_answer_command(CLI::App& app, Action& action) {
                "\"none\" (0 for models that were trained so; default: it always answers)");
   options.flag("--json", args->json, "a JSON object on each line: question, answers");
   options.threads(args->threads);
-  options.run(action, [args] { return run_answer(*args); });
+  options.run(action, [args](const World& world) { return run_answer(*args, world); });
 }
 
 }  // namespace weft::program

@@ -127,9 +127,9 @@ class Talk {
     hint("\n");
     if (total_.answers > 0) {
       flush_stdout();
-      fmt::print(stderr, "{}, {} in {:.2f} s: {} tokens/s\n", counted(total_.answers, "answers"),
-                 counted(total_.tokens, "tokens"), total_.seconds,
-                 short_number(static_cast<double>(total_.tokens) / std::max(total_.seconds, 1e-9)));
+      say_aside("{}, {} in {:.2f} s: {} tokens/s\n", counted(total_.answers, "answers"),
+                counted(total_.tokens, "tokens"), total_.seconds,
+                short_number(static_cast<double>(total_.tokens) / std::max(total_.seconds, 1e-9)));
     }
     return failed_ ? 1 : 0;
   }
@@ -142,7 +142,7 @@ class Talk {
   /// Of what went wrong; the conversation goes on in a terminal.
   void complain(const std::string& what) {
     flush_stdout();
-    fmt::print(stderr, "weft: {}\n", one_line(what));
+    say_aside("weft: {}\n", one_line(what));
     failed_ = failed_ || !terminal_;
   }
 

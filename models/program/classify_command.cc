@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 
 #include "weft/models/program/console.h"
 #include "weft/models/program/json_lines.h"
 #include "weft/models/program/options.h"
+#include "weft/models/program/ranks.h"
 #include "weft/models/program/text_inputs.h"
 #include "weft/models/program/train_arguments.h"
 #include "weft/models/tasks/tasks.h"
@@ -35,11 +37,15 @@ void print_classes_json(const std::string& input, const std::vector<ClassScore>&
   say_json({{"input", input}, {"classes", std::move(classes)}});
 }
 
-int run_classify(ClassifyArguments& args) {
-  const std::vector<std::string> inputs = args.inputs.read();
-  const auto [task, model] = load_model_for(Use::classify, args.file);
+int run_classify(ClassifyArguments& args, const World& world) {
+  const std::vector<std::string> inputs = args.inputs.read(world);
+  std::optional<LoadedModel> opened;
+  together(world, [&] { opened.emplace(load_model_for(Use::classify, args.file)); });
+  const auto& [task, model] = *opened;
   Session session(*model->graph, model->store,
-                  {.seed = model->settings.seed, .threads = args.threads});
+                  {.seed = model->settings.seed,
+                   .threads = threads_of_rank(world, args.threads),
+                   .world = world});
   const SpeedReport speed;
   const PlaceOf place = [&](std::size_t i) { return args.inputs.place(i); };
   const auto found = with_places(place, [&, &task = task, &model = model] {
@@ -73,7 +79,7 @@ void add_classify_command(CLI::App& app, Action& action) {
   args->truncate.add(options);
   options.flag("--json", args->json, "a JSON object on each line: input, classes");
   options.threads(args->threads);
-  options.run(action, [args] { return run_classify(*args); });
+  options.run(action, [args](const World& world) { return run_classify(*args, world); });
 }
 
 }  // namespace weft::program

@@ -4,6 +4,10 @@
 
 #include <functional>
 #include <stdexcept>
+#include <type_traits>
+#include <utility>
+
+#include "weft/core/world/world.h"
 
 namespace CLI {
 class App;
@@ -17,7 +21,31 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-using Action = std::function<int()>;
+/// What a command does. One that takes a World shares its work among the ranks, and is called on
+/// all of them; others refuse to run on several.
+class Action {
+ public:
+  Action() = default;
+  template <class Do, class = std::enable_if_t<!std::is_same_v<std::decay_t<Do>, Action>>>
+  Action(Do what) {  // NOLINT(google-explicit-constructor)
+    if constexpr (std::is_invocable_v<Do, const World&>) {
+      what_ = std::move(what);
+    } else {
+      what_ = [what = std::move(what)](const World& world) {
+        refuse(world);
+        return what();
+      };
+    }
+  }
+  /// Gives the exit code.
+  int operator()(const World& world) const { return what_(world); }
+
+ private:
+  /// UsageError where there are several ranks, as together() throws it.
+  static void refuse(const World& world);
+
+  std::function<int(const World&)> what_;
+};
 
 void add_train_command(CLI::App& app, Action& action);
 void add_classify_command(CLI::App& app, Action& action);

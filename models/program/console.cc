@@ -1,5 +1,6 @@
 #include "weft/models/program/console.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -11,6 +12,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "weft/core/world/launcher.h"
+
 namespace weft::program {
 namespace {
 
@@ -21,15 +24,29 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+bool silent = false;
+
 void report_stdout(int error) {
-  fmt::print(stderr, "weft: cannot write to stdout: {}\n", std::strerror(error));
+  say_aside("weft: cannot write to stdout: {}\n", std::strerror(error));
 }
+
+/// Launchers of MPI give a rank a terminal, whatever becomes of what it prints.
+bool is_terminal() { return isatty(STDOUT_FILENO) != 0 && !started_by_mpi(); }
 
 }  // namespace
 
+void fill_standard_streams() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+    // The first that is free: this one. It is opened for the other direction, so that using it
+    // fails as before.
+    static_cast<void>(::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY));
+  }
+}
+
 void write_stdout(std::string_view text) {
   // The stream's own flag is the memory: after the first failure nothing is tried again.
-  if (stdout_failed()) return;
+  if (silent || stdout_failed()) return;
   errno = 0;
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) report_stdout(errno);
 }
@@ -40,7 +57,15 @@ void flush_stdout() {
   if (std::fflush(stdout) != 0) report_stdout(errno);
 }
 
+void silence_stdout() { silent = true; }
+
+bool is_silent() { return silent; }
+
 bool stdout_failed() { return std::ferror(stdout) != 0; }
+
+void write_stderr(std::string_view text) noexcept {
+  static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr));
+}
 
 std::string short_number(double value) {
   if (value < 1e3) return fmt::format("{:.0f}", value);
@@ -76,10 +101,10 @@ std::string one_line(const std::string& message) {
   return out;
 }
 
-bool colourful() { return isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr; }
+bool colourful() { return is_terminal() && std::getenv("NO_COLOR") == nullptr; }
 
 ConsoleProgress::ConsoleProgress(std::function<std::string()> sample)
-    : sample_(std::move(sample)), terminal_(isatty(STDOUT_FILENO) != 0), colours_(colourful()) {}
+    : sample_(std::move(sample)), terminal_(is_terminal()), colours_(colourful()) {}
 
 void ConsoleProgress::draw(const StepReport& r) {
   const double share = static_cast<double>(r.step) / static_cast<double>(r.steps);

@@ -18,6 +18,11 @@ namespace weft::program {
 // reader is gone) is said once on stderr, and no more is written; it does not throw: a training is
 // not lost with its log. The program's exit code is 1 then.
 
+/// Fills the places of stdin, stdout and stderr where the caller has closed them, so that no file
+/// that is opened later takes one of them and gets what the program says. What stands there cannot
+/// be read or written.
+void fill_standard_streams();
+
 /// Writes to stdout.
 void write_stdout(std::string_view text);
 /// Formats and writes to stdout.
@@ -27,8 +32,19 @@ void say(fmt::format_string<Args...> format, Args&&... args) {
 }
 /// Everything written so far gets out.
 void flush_stdout();
+/// Nothing is written from now on: another rank speaks for this process.
+void silence_stdout();
+bool is_silent();
 /// Whether something could not be written.
 bool stdout_failed();
+
+/// Writes to stderr. What cannot be written there cannot be said anywhere.
+void write_stderr(std::string_view text) noexcept;
+/// Formats and writes to stderr.
+template <class... Args>
+void say_aside(fmt::format_string<Args...> format, Args&&... args) {
+  write_stderr(fmt::format(format, std::forward<Args>(args)...));
+}
 
 /// "950", "12.3k", "124.44M", "2.1G".
 std::string short_number(double value);

@@ -32,7 +32,7 @@ void say_model(const ConvertArguments& args, const TrainedModel& model, const st
 }
 
 int write_file(const ConvertArguments& args, CommandPaths paths) {
-  const OutputFile out = paths.writes("--out", args.out, FileKind::model);
+  const OutputFile out = paths.writes("--out", args.out, FileKind::inference);
   const auto [task, model] = load_any_model(args.model);
   model->check();  // a folder without a tokenizer is for ids alone
   save_model(out.path(), *model);
@@ -42,8 +42,7 @@ int write_file(const ConvertArguments& args, CommandPaths paths) {
 
 /// Of a file that may be trained, one that only infers, with the weights that its evaluations saw.
 int write_inference_file(const ConvertArguments& args, CommandPaths paths) {
-  const OutputFile out = paths.writes("--out", args.out, FileKind::model);
-  keep_trainable(args.out, args.force);
+  const OutputFile out = paths.writes("--out", args.out, FileKind::inference);
   const auto [task, model] = load_any_model(args.model);
   const auto infers = without_training(*model);
   infers->history = {};
@@ -102,8 +101,8 @@ void add_convert_command(CLI::App& app, Action& action) {
                "training's step, moments and curves; where it kept averages of its weights (--ema) "
                "they become the weights");
   options.flag("--force", args->force,
-               "replace a file of another kind of this name, a model that can be trained (with "
-               "--inference), or a model's folder that holds other files, too");
+               "replace a file of another kind of this name, a model that can be trained, or a "
+               "model's folder that holds other files, too");
   options.run(action, [args, &parsed = options.command()] {
     return run(*args, CommandPaths(parsed, args->force));
   });

@@ -13,10 +13,12 @@ namespace weft::program {
 struct CorpusArguments {
   std::vector<std::string> paths;
   std::optional<CorpusFormat> format;
-  CorpusOptions options;
+  std::optional<DocumentEnd> end;
+  std::string field;
 
-  /// Throws as find_corpus_files().
-  std::vector<CorpusFile> files() const { return find_corpus_files(paths, format); }
+  /// Throws as find_corpus_files(); UsageError for an option that none of the files is read by.
+  std::vector<CorpusFile> files() const;
+  CorpusOptions options() const;
 };
 
 /// Adds "files", --format, --documents and --field. `args` must outlive the options.

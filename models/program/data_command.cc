@@ -89,7 +89,7 @@ int tokenize_files(const TokenizeArguments& args, CommandPaths paths) {
         fmt::format("--out {} is what the names of the files begin with: corpus gives {}", args.out,
                     token_file_name("corpus", 0)));
   }
-  static_cast<void>(paths.writes("--out", token_file_name(args.out, 0), FileKind::tokens));
+  paths.writes_tokens("--out", args.out);
   const Tokenizer tokenizer = read_tokenizer(args.tokenizer);
   const std::vector<CorpusFile> files = args.corpus.files();
   std::uint64_t bytes = 0;
@@ -100,7 +100,7 @@ int tokenize_files(const TokenizeArguments& args, CommandPaths paths) {
   flush_stdout();
   TokenSetWriter writer(args.out, tokenizer, args.file_bytes);
   TokenizeView view(bytes);
-  tokenize(files, tokenizer, {.corpus = args.corpus.options, .threads = args.threads}, writer,
+  tokenize(files, tokenizer, {.corpus = args.corpus.options(), .threads = args.threads}, writer,
            [&](const TokenizeProgress& now) { view(now); });
   view.finish();
   const TokenSetWriter::Totals all = writer.finish();

@@ -3,12 +3,14 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
 #include "weft/models/program/json_lines.h"
 #include "weft/models/program/options.h"
 #include "weft/models/program/paths.h"
+#include "weft/models/program/ranks.h"
 #include "weft/models/program/text_inputs.h"
 #include "weft/models/tasks/tasks.h"
 #include "weft/serialization/npy.h"
@@ -22,10 +24,12 @@ struct EmbedArguments {
   TextInputs texts;
   TruncateOption truncate;
   EmbedOptions options;
-  std::int64_t top = 5;
+  std::optional<std::int64_t> top;  // kUsualTop
   bool json = false, force = false;
   int threads = 0;
 };
+
+constexpr std::int64_t kUsualTop = 5;
 
 /// What the ending of --out says.
 FileKind kind_of(const std::string& path) {
@@ -71,22 +75,36 @@ void print_vectors(const std::vector<std::string>& texts, const Tensor& vectors)
   }
 }
 
-int run_embed(EmbedArguments& args, CommandPaths paths) {
-  if (args.out.empty() && args.similar.empty() && !args.json) {
-    throw UsageError(
-        "say what becomes of the vectors: --out FILE, --similar FILE, or --json for lines with "
-        "them");
-  }
-  const FileKind kind = args.out.empty() ? FileKind::array : kind_of(args.out);
-  const std::optional<OutputFile> out =
-      args.out.empty() ? std::nullopt : std::optional(paths.writes("--out", args.out, kind));
-  const std::vector<std::string> texts = args.texts.read();
-  const std::vector<std::string> lines =
-      args.similar.empty() ? std::vector<std::string>() : read_lines(args.similar);
-  const auto [task, model] = load_model_for(Use::embed, args.file);
-  const auto encoder = task.text_encoder(*model);
-  Session session(*encoder->graph, encoder->store,
-                  session_options(*encoder, {.threads = args.threads}));
+int run_embed(EmbedArguments& args, CommandPaths paths, const World& world) {
+  FileKind kind = FileKind::array;
+  std::optional<OutputFile> out;
+  together(world, [&] {
+    if (args.out.empty() && args.similar.empty() && !args.json) {
+      throw UsageError(
+          "say what becomes of the vectors: --out FILE, --similar FILE, or --json for lines with "
+          "them");
+    }
+    if (args.top && args.similar.empty())
+      throw UsageError("--top is how many lines are printed of --similar: it needs that");
+    if (args.similar == "-" && args.texts.reads_stdin())
+      throw UsageError("stdin is read for --similar: give the texts as arguments, or --input FILE");
+    if (args.out.empty()) return;
+    kind = kind_of(args.out);
+    if (world.first()) out = paths.writes("--out", args.out, kind);
+  });
+  const std::vector<std::string> texts = args.texts.read(world);
+  const std::vector<std::string> lines = texts_of_first(world, [&] {
+    return args.similar.empty() ? std::vector<std::string>() : read_lines(args.similar);
+  });
+  std::optional<LoadedModel> opened;
+  std::unique_ptr<TextEncoder> encoder;
+  together(world, [&] {
+    opened.emplace(load_model_for(Use::embed, args.file));
+    encoder = opened->task.text_encoder(*opened->model);
+  });
+  Session session(
+      *encoder->graph, encoder->store,
+      session_options(*encoder, {.threads = threads_of_rank(world, args.threads), .world = world}));
   const SpeedReport speed;
   TruncateOption of_lines = args.truncate;
   const PlaceOf place = [&](std::size_t i) { return args.texts.place(i); };
@@ -104,7 +122,7 @@ int run_embed(EmbedArguments& args, CommandPaths paths) {
   if (out) write_vectors(*out, kind, found.vectors);
   if (!args.similar.empty()) {
     const Tensor others = vectors_of(lines, lines_in(args.similar), of_lines).vectors;
-    const auto ranked = most_similar(found.vectors, others, args.top);
+    const auto ranked = most_similar(found.vectors, others, args.top.value_or(kUsualTop));
     for (std::size_t i = 0; i < texts.size(); ++i)
       (args.json ? print_similar_json : print_similar)(texts[i], lines, ranked[i]);
   } else if (args.json) {
@@ -148,8 +166,8 @@ void add_embed_command(CLI::App& app, Action& action) {
   args->truncate.add(options);
   options.flag("--json", args->json, "a JSON object on each line: text, and vector or similar");
   options.threads(args->threads);
-  options.run(action, [args, &parsed = options.command()] {
-    return run_embed(*args, CommandPaths(parsed, args->force));
+  options.run(action, [args, &parsed = options.command()](const World& world) {
+    return run_embed(*args, CommandPaths(parsed, args->force), world);
   });
 }
 

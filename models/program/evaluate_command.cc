@@ -5,6 +5,7 @@
 
 #include "weft/models/program/console.h"
 #include "weft/models/program/options.h"
+#include "weft/models/program/ranks.h"
 #include "weft/models/program/task_options.h"
 #include "weft/models/program/train_arguments.h"
 #include "weft/models/tasks/tasks.h"
@@ -18,17 +19,21 @@ struct EvaluateArguments {
   int threads = 0;
 };
 
-int run(const EvaluateArguments& args) {
-  require_data(args.values);
-  LoadedModel loaded = load_any_model(args.file);
-  const Task& task = loaded.task;
-  check_data_options(task, args.values, args.file);
-  const std::unique_ptr<TaskRun> run =
-      rethrow_as_usage([&] { return task.open(std::move(loaded.model), args.values); });
+int run(const EvaluateArguments& args, const World& world) {
+  const Task* task = nullptr;
+  std::unique_ptr<TaskRun> run;
+  together(world, [&] {
+    require_data(args.values);
+    LoadedModel loaded = load_any_model(args.file);
+    task = &loaded.task;
+    check_data_options(*task, args.values, args.file);
+    run = rethrow_as_usage([&] { return task->open(std::move(loaded.model), args.values); });
+  });
   const TrainedModel& measured = run->model();
-  Session session(*measured.graph, measured.store,
-                  session_options(measured, {.threads = args.threads}));
-  if (!task.info().perplexity) {
+  Session session(
+      *measured.graph, measured.store,
+      session_options(measured, {.threads = threads_of_rank(world, args.threads), .world = world}));
+  if (!task->info().perplexity) {
     say("{}", run->measure_report(session, measured));
     return 0;
   }
@@ -51,7 +56,7 @@ void add_evaluate_command(CLI::App& app, Action& action) {
   options.input("file", args->file, "a .weft file that weft train or quantize wrote").required();
   add_data_options(options, args->values);
   options.threads(args->threads);
-  options.run(action, [args] { return run(*args); });
+  options.run(action, [args](const World& world) { return run(*args, world); });
 }
 
 }  // namespace weft::program

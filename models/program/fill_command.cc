@@ -2,11 +2,13 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
 #include "weft/models/program/json_lines.h"
 #include "weft/models/program/options.h"
+#include "weft/models/program/ranks.h"
 #include "weft/models/program/text_inputs.h"
 #include "weft/models/tasks/tasks.h"
 
@@ -43,10 +45,14 @@ void print_places_json(const std::string& text, const std::vector<HiddenPlace>& 
   say_json({{"text", text}, {"hidden", std::move(all)}});
 }
 
-int run_fill(FillArguments& args) {
-  const std::vector<std::string> texts = args.texts.read();
-  const auto [task, model] = load_model_for(Use::fill, args.file);
-  Session session(*model->graph, model->store, session_options(*model, {.threads = args.threads}));
+int run_fill(FillArguments& args, const World& world) {
+  const std::vector<std::string> texts = args.texts.read(world);
+  std::optional<LoadedModel> opened;
+  together(world, [&] { opened.emplace(load_model_for(Use::fill, args.file)); });
+  const auto& [task, model] = *opened;
+  Session session(
+      *model->graph, model->store,
+      session_options(*model, {.threads = threads_of_rank(world, args.threads), .world = world}));
   const SpeedReport speed;
   const PlaceOf place = [&](std::size_t i) { return args.texts.place(i); };
   const auto found = with_places(place, [&, &task = task, &model = model] {
@@ -79,7 +85,7 @@ void add_fill_command(CLI::App& app, Action& action) {
   args->truncate.add(options);
   options.flag("--json", args->json, "a JSON object on each line: text, hidden");
   options.threads(args->threads);
-  options.run(action, [args] { return run_fill(*args); });
+  options.run(action, [args](const World& world) { return run_fill(*args, world); });
 }
 
 }  // namespace weft::program

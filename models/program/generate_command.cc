@@ -13,6 +13,7 @@
 #include "weft/models/program/generate_arguments.h"
 #include "weft/models/program/json_lines.h"
 #include "weft/models/program/memory_guard.h"
+#include "weft/models/program/ranks.h"
 #include "weft/models/program/text_inputs.h"
 #include "weft/models/program/writer.h"
 #include "weft/models/tasks/next_token/language_writer.h"
@@ -23,8 +24,8 @@ namespace {
 
 /// What is written for, and how.
 struct Job {
-  std::vector<TokenIds> prompts;
-  WriteOptions options;
+  std::vector<TokenIds> prompts = {};
+  WriteOptions options = {};
   std::vector<std::string> texts = {};   // of the last prompts, as they were given
   std::vector<std::string> places = {};  // what messages call those
 
@@ -196,19 +197,27 @@ int print_texts(const Writer& writer, const Job& job, bool json) {
   return 0;
 }
 
-int run(GenerateArguments& args) {
-  check_usage(args);
-  std::vector<TokenIds> ids = given_ids(args);
-  if (!args.of_folder()) {  // what makes no sense is said before a file is opened
-    GenerationOptions usual{.sampling = SamplingOptions{}, .slide = true};
-    usual.max_new = LanguageWriter::kUsualTokens;
-    apply_arguments(args, usual);
-  }
-  const Writer writer(Use::generate, args.file, args.threads);
-  require_text(args, writer.no_tokenizer());
-  if (!args.task.empty()) writer->set_task(args.task);
-  const Job job = make_job(args, writer, std::move(ids));
-  check_caches(writer, job, args.ids);
+int run(GenerateArguments& args, const World& world) {
+  std::vector<TokenIds> ids;
+  together(world, [&] {
+    check_usage(args);
+    if (world.size() > 1 && args.prompts_file == "-")
+      throw UsageError("--prompts - is stdin, which one rank alone has: give a file");
+    ids = given_ids(args);
+    if (!args.of_folder()) {  // what makes no sense is said before a file is opened
+      GenerationOptions usual{.sampling = SamplingOptions{}, .slide = true};
+      usual.max_new = LanguageWriter::kUsualTokens;
+      apply_arguments(args, usual);
+    }
+  });
+  const Writer writer(Use::generate, args.file, threads_of_rank(world, args.threads), world);
+  Job job;
+  together(world, [&] {
+    require_text(args, writer.no_tokenizer());
+    if (!args.task.empty()) writer->set_task(args.task);
+    job = make_job(args, writer, std::move(ids));
+    check_caches(writer, job, args.ids);
+  });
   if (args.ids) return print_ids(writer, job, args);
   const bool alone =
       job.prompts.size() == 1 && writer->options_for(job.prompts.front(), job.options).results == 1;
@@ -221,7 +230,7 @@ void add_generate_command(CLI::App& app, Action& action) {
   OptionList options(app, "generate", "Let a trained model write");
   const auto args = std::make_shared<GenerateArguments>();
   add_generate_options(options, *args);
-  options.run(action, [args] { return run(*args); });
+  options.run(action, [args](const World& world) { return run(*args, world); });
 }
 
 }  // namespace weft::program

@@ -174,7 +174,17 @@ void add_inspect_command(CLI::App& app, Action& action) {
       options.integer("--seq", planned->seq, {1, std::int64_t{1} << 40},
                       "tokens per row, of models that read text (default: 128)"),
       options.choice("--precision", {"highest", "high", "medium"}, planned->precision,
-                     "of the matrix products")};
+                     "of the matrix products"),
+      options.integer("--ranks", planned->ranks, {1, 1 << 20},
+                      "predict a training step on so many ranks (processes or machines)"),
+      options.integer("--shards", planned->shards, {1, 1 << 20},
+                      "of its batch, each of --batch rows (default: one per rank, rounded up to a "
+                      "power of two)"),
+      options.speed("--bandwidth", planned->network.bytes_per_second,
+                    "of the network, per rank (default: 10Gbit/s)"),
+      options.duration("--latency", planned->network.latency, "of a message (default: 50us)"),
+      options.real("--gflops", planned->gflops, {0, 1e12, true},
+                   "GFLOP/s that a rank reaches (default: 80% of this machine's peak)")};
   options.then([args, planned, file, of_file, of_model, &action] {
     if (args->file.empty() == planned->model.empty()) {
       throw UsageError("inspect needs a file, or --model with the name of a published model");

@@ -2,12 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
+#include <thread>
+
 #include "weft/autodiff/optimizer.h"
 #include "weft/core/error.h"
 #include "weft/graph/plan/bind.h"
 #include "weft/graph/plan/specialise.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/hf/published.h"
+#include "weft/models/program/bench/machine.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
 
@@ -46,6 +51,47 @@ void print_plan(std::string_view what, const Plan& plan, double textbook_flops) 
   say("  working memory   {}, {} of variables\n",
       short_bytes(static_cast<double>(memory.arena + memory.outputs)),
       short_bytes(static_cast<double>(memory.variables)));
+}
+
+/// The line of one training step on several ranks.
+void print_ranks(const ModelInspection& inspection, const Program& train, const Plan& plan) {
+  const int ranks = static_cast<int>(inspection.ranks);
+  const int shards = inspection.shards > 0
+                         ? static_cast<int>(inspection.shards)
+                         : static_cast<int>(std::bit_ceil(static_cast<unsigned>(ranks)));
+  constexpr double kShareOfPeak = 0.8;
+  const int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  const double flops =
+      inspection.gflops > 0 ? 1e9 * inspection.gflops : kShareOfPeak * fma_peak(threads);
+  StepCost cost{.shard_flops = plan.cost().flops,
+                .arena_bytes = static_cast<double>(plan.memory().arena)};
+  for (const Variable& v : train.variables()) {
+    const VariableInfo& info = v.info();
+    const auto elements = static_cast<double>(info.type.shape.numel().constant());
+    const double bytes = elements * static_cast<double>(dtype_size(info.type.dtype));
+    if (info.kind == VariableKind::optimizer) cost.state_bytes += bytes;
+    if (info.kind == VariableKind::parameter)
+      (info.trainable ? cost.parameter_bytes : cost.frozen_bytes) += bytes;
+  }
+  const StepPrediction step = [&] {
+    try {
+      return predict_step(cost, ranks, shards, flops, inspection.network);
+    } catch (const ArgumentError& e) {
+      throw UsageError(e.what());
+    }
+  }();
+  say("training step of {} shards on {} ranks (--bandwidth {}/s, --latency {:g} us, {} FLOP/s "
+      "each)\n",
+      shards, ranks, short_bytes(inspection.network.bytes_per_second),
+      1e6 * inspection.network.latency, short_number(flops));
+  say("  sent by each     {}\n", short_bytes(step.bytes_sent));
+  say("  memory of each   {}: parameters {}, optimizer {}, sums of gradients {}, working memory "
+      "{}\n",
+      short_bytes(step.bytes()), short_bytes(step.parameters), short_bytes(step.state),
+      short_bytes(step.sums), short_bytes(step.arena));
+  say("  time             {:.3g} s: {:.3g} s computing {} of the shards, {:.3g} s sending, "
+      "of which {:.3g} s behind the backward pass of the last shard\n",
+      step.seconds(), step.compute, step.shards_of_busiest, step.communicate, step.hidden);
 }
 
 }  // namespace
@@ -101,15 +147,23 @@ int inspect_model(const ModelInspection& wanted) {
   const hf::InputTypes labelled =
       hf::published_inputs(*model, inspection.batch, inspection.seq, true);
   // A model without a head has no loss; that of an image needs labels of another shape.
-  if (logits == built.outputs.end() || image) return 0;
+  if (logits == built.outputs.end() || image) {
+    if (inspection.ranks == 0) return 0;
+    throw UsageError(fmt::format("--ranks predicts a training step, and {} has no loss here: {}",
+                                 model->name,
+                                 image ? "of models that read images none is planned"
+                                       : "it has no head; name a model with one"));
+  }
   Graph training;
   const hf::Model student = hf::build_model(training, model->config, labelled, model->architecture);
   const Value loss = student.outputs.at("loss");
   const TrainingStep step = adamw(loss, training.parameters(), {.step = {.clip_norm = 1}});
   Program train("train");
   train.output("loss", loss).update(step.updates);
-  print_plan("training step with AdamW and clipping (backward is twice a forward pass)",
-             *plan_of(train, labelled, inspection), 3 * textbook);
+  const auto step_plan = plan_of(train, labelled, inspection);
+  print_plan("training step with AdamW and clipping (backward is twice a forward pass)", *step_plan,
+             3 * textbook);
+  if (inspection.ranks > 0) print_ranks(inspection, train, *step_plan);
   return 0;
 }
 

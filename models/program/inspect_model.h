@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "weft/models/program/step_model.h"
+
 namespace weft::program {
 
 struct ModelInspection {
@@ -11,6 +13,11 @@ struct ModelInspection {
   std::int64_t batch = 1;
   std::int64_t seq = 0;  // tokens per row; 0 = 128, or what an image has
   std::string precision = "highest";
+  // A training step on several ranks, each with a batch of its own for every one of its shards:
+  std::int64_t ranks = 0;   // 0 = not asked for
+  std::int64_t shards = 0;  // 0 = one per rank, rounded up to a power of two
+  double gflops = 0;        // that a rank reaches; 0 = 80% of this machine's peak
+  Network network = {};
 };
 /// Prints parameters, FLOPs and memory of a forward pass and of a training step, beside the
 /// textbook's formulas. Returns the exit code.

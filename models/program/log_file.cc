@@ -5,9 +5,11 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "weft/core/error.h"
+#include "weft/models/program/console.h"
 
 namespace weft::program {
 namespace {
@@ -19,29 +21,43 @@ ordered_json figure(double value) {
   return std::isfinite(value) ? ordered_json(value) : ordered_json();
 }
 
-}  // namespace
-
-LogFile::LogFile(const OutputFile& file, bool append)
-    : path_(file.path()), file_(std::fopen(path_.c_str(), append ? "ae" : "we")) {
-  if (file_ == nullptr)
-    throw IoError(fmt::format("--log: cannot write {}: {}", path_, std::strerror(errno)));
+bool ends_within_a_line(const std::string& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file || file.tellg() <= 0) return false;
+  file.seekg(-1, std::ios::end);
+  return file.get() != '\n';
 }
 
-LogFile::~LogFile() { std::fclose(file_); }
+}  // namespace
+
+LogFile::LogFile(const OutputFile& file, bool append) : path_(file.path()), append_(append) {}
+
+LogFile::~LogFile() {
+  if (file_ != nullptr) std::fclose(file_);
+}
+
+void LogFile::open() {
+  const bool cut = append_ && ends_within_a_line(path_);
+  file_ = std::fopen(path_.c_str(), append_ ? "ae" : "we");
+  if (file_ == nullptr)
+    throw IoError(fmt::format("--log: cannot write {}: {}", path_, std::strerror(errno)));
+  if (cut) write("");  // a run that was killed has left half a line
+}
 
 void LogFile::write(const std::string& line) {
   if (failed_) return;
   errno = 0;
   failed_ = std::fputs((line + "\n").c_str(), file_) < 0 || std::fflush(file_) != 0;
-  if (failed_)
-    fmt::print(stderr, "weft: --log: cannot write {}: {}\n", path_, std::strerror(errno));
+  if (failed_) say_aside("weft: --log: cannot write {}: {}\n", path_, std::strerror(errno));
 }
 
 double LogFile::seconds() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
 }
 
-void LogFile::start(const TaskInfo& task, const TrainSettings& settings) {
+void LogFile::start(const TaskInfo& task, const TrainSettings& settings, const std::string& unit) {
+  unit_ = unit;
+  open();
   write(ordered_json{{"event", "start"},
                      {"task", task.id},
                      {"loss_unit", task.loss_unit},
@@ -90,12 +106,19 @@ void LogFile::on_best(std::int64_t step, double loss) {
 }
 
 void LogFile::end(const TrainOutcome& outcome) {
-  write(ordered_json{{"event", "end"},
-                     {"step", outcome.step},
-                     {"stopped", outcome.stopped},
-                     {"out_of_patience", outcome.out_of_patience},
-                     {"seconds", seconds()}}
-            .dump());
+  ordered_json line{{"event", "end"},
+                    {"step", outcome.step},
+                    {"stopped", outcome.stopped},
+                    {"out_of_patience", outcome.out_of_patience},
+                    {"seconds", seconds()}};
+  if (!outcome.ranks.empty()) {
+    ordered_json& ranks = line["ranks"] = ordered_json::array();
+    for (const RankSpeed& rank : outcome.ranks) {
+      ranks.push_back({{unit_ + "_per_second", figure(rank.items_per_second)},
+                       {"waiting", figure(rank.waiting)}});
+    }
+  }
+  write(line.dump());
 }
 
 void Observers::on_step(const StepReport& report) {

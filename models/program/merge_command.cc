@@ -88,9 +88,10 @@ void check_base(const LoraAdapters& adapters, const std::vector<Program>& forwar
 }
 
 int run(const MergeArguments& args, CommandPaths paths) {
-  const OutputFile out = paths.writes("--out", args.out, FileKind::model);
-  const LoraAdapters adapters = load_lora(args.adapters);
   const Checkpoint file = load_checkpoint(args.file, {.verify = true});
+  const OutputFile out = paths.writes(
+      "--out", args.out, file.has_program("train") ? FileKind::model : FileKind::inference);
+  const LoraAdapters adapters = load_lora(args.adapters);
   if (file.find_attachment(kLoraPart) != nullptr) {
     throw DataError(
         fmt::format("the model in {} has adapters of its own beside its weights: name the model "
@@ -110,6 +111,7 @@ int run(const MergeArguments& args, CommandPaths paths) {
     store = floats.store;
   }
   merge_lora(without_training(programs), *store, adapters);
+  check_finite(*store, fmt::format("{} with {}", args.file, args.adapters));
   save_checkpoint(out.path(), *store, programs, {file.attachments()});
   say("merged    {} matrices, scale {:g}: {}\n", adapters.adapters.size(), adapters.scale,
       out.path());
@@ -135,7 +137,9 @@ void add_merge_command(CLI::App& app, Action& action) {
       .input("--adapters", args->adapters, "what weft train --lora-rank wrote (.lora.safetensors)")
       .required();
   options.output("--out", args->out, "file to write (.weft)").required();
-  options.flag("--force", args->force, "replace a file of another kind that has this name");
+  options.flag("--force", args->force,
+               "replace a file of another kind that has this name, or a model that can be trained "
+               "by one that cannot");
   options.run(action, [args, &parsed = options.command()] {
     return run(*args, CommandPaths(parsed, args->force));
   });

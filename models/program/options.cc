@@ -138,8 +138,21 @@ AddedOption OptionList::ids(const std::string& name, std::vector<std::string>& t
 }
 
 AddedOption OptionList::bytes(const std::string& name, std::size_t& to, const std::string& help) {
-  return add(name, kBytesType, Times::once, help,
-             [&to, name](const std::string& value) { to = parse_bytes(label(name), value); });
+  return add(name, kBytesType, Times::once, help, [&to, name](const std::string& value) {
+    to = parse_bytes(label(name), value);
+    // That is no limit where nothing was given.
+    if (to == 0) throw ArgumentError(fmt::format("{} must be a byte or more", label(name)));
+  });
+}
+
+AddedOption OptionList::speed(const std::string& name, double& to, const std::string& help) {
+  return add(name, kSpeedType, Times::once, help,
+             [&to, name](const std::string& value) { to = parse_speed(label(name), value); });
+}
+
+AddedOption OptionList::duration(const std::string& name, double& to, const std::string& help) {
+  return add(name, kDurationType, Times::once, help,
+             [&to, name](const std::string& value) { to = parse_duration(label(name), value); });
 }
 
 AddedOption OptionList::choice(const std::string& name, const std::vector<std::string>& legal,

@@ -26,6 +26,8 @@ inline constexpr const char* kOutputType = "OUTPUT";  // a file that is written
 inline constexpr const char* kIntegerType = "INTEGER";
 inline constexpr const char* kNumberType = "NUMBER";
 inline constexpr const char* kBytesType = "BYTES";
+inline constexpr const char* kSpeedType = "SPEED";  // of a network
+inline constexpr const char* kDurationType = "TIME";
 inline constexpr const char* kChoiceType = "CHOICE";
 inline constexpr const char* kIdsType = "IDS";  // "1 2 3"
 inline constexpr const char* kPlaceType = "POSITION:ID";
@@ -115,6 +117,9 @@ class OptionList {
         [&to, name, range](const std::string& text) { to = parse_real(label(name), text, range); });
   }
   AddedOption bytes(const std::string& name, std::size_t& to, const std::string& help);
+  /// In bytes per second, and in seconds.
+  AddedOption speed(const std::string& name, double& to, const std::string& help);
+  AddedOption duration(const std::string& name, double& to, const std::string& help);
   /// One of `legal`, which `use` takes.
   AddedOption choice(const std::string& name, const std::vector<std::string>& legal,
                      std::function<void(const std::string&)> use, const std::string& help);

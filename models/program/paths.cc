@@ -6,12 +6,15 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include "weft/core/error.h"
-#include "weft/models/data/tokens/token_file.h"
+#include "weft/models/data/tokens/token_set.h"
+#include "weft/models/data/tokens/token_sources.h"
 #include "weft/models/hf/folder_place.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/options.h"
@@ -69,8 +72,16 @@ bool is_tokenizer(const std::string& bytes) {
          bytes.find("\"truncation\"") != std::string::npos;
 }
 
-/// A length of 8 bytes and a JSON object.
-bool is_safetensors(const std::string& bytes) { return bytes.size() > 8 && bytes[8] == '{'; }
+/// A length of 8 bytes, which the file has room for, and a JSON object.
+bool is_safetensors(const std::string& path, const std::string& bytes) {
+  constexpr std::size_t kLengthBytes = 8;
+  if (bytes.size() <= kLengthBytes || bytes[kLengthBytes] != '{') return false;
+  std::uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), kLengthBytes);
+  std::error_code error;
+  const std::uintmax_t size = fs::file_size(path, error);
+  return !error && length <= size - kLengthBytes;
+}
 
 bool holds_adapters(const std::string& path) {
   try {
@@ -87,12 +98,13 @@ bool is_of_kind(const std::string& path, FileKind kind) {
   if (fs::file_size(path, error) == 0 && !error) return true;
   const std::string bytes = first_bytes(path);
   switch (kind) {
-    case FileKind::model: return is_weft_file(path);
+    case FileKind::model:
+    case FileKind::inference: return is_weft_file(path);
     case FileKind::plot: return is_our_plot(bytes);
-    case FileKind::tensors: return is_safetensors(bytes) && !holds_adapters(path);
+    case FileKind::tensors: return is_safetensors(path, bytes) && !holds_adapters(path);
     case FileKind::array: return bytes.starts_with(kNpyMagic);
-    case FileKind::adapters: return is_safetensors(bytes) && holds_adapters(path);
-    case FileKind::log: return bytes.starts_with("{\"event\":");
+    case FileKind::adapters: return is_safetensors(path, bytes) && holds_adapters(path);
+    case FileKind::log: return bytes.starts_with(R"({"event":"start","task":)");
     case FileKind::tokenizer: return is_tokenizer(bytes);
     case FileKind::tokens: return is_token_file(path);
     case FileKind::folder: return false;
@@ -101,9 +113,12 @@ bool is_of_kind(const std::string& path, FileKind kind) {
   return false;
 }
 
+bool is_model(FileKind kind) { return kind == FileKind::model || kind == FileKind::inference; }
+
 const char* kind_name(FileKind kind) {
   switch (kind) {
-    case FileKind::model: return "a .weft file";
+    case FileKind::model:
+    case FileKind::inference: return "a .weft file";
     case FileKind::plot: return "a plot that weft drew";
     case FileKind::tensors: return "a safetensors file of plain tensors";
     case FileKind::array: return "an array of NumPy";
@@ -115,6 +130,42 @@ const char* kind_name(FileKind kind) {
     case FileKind::vectors: return "a file of word vectors";
   }
   return "";
+}
+
+/// What can be trained is worth more than what cannot.
+void check_trainable(const std::string& what, const std::string& path) {
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) return;
+  bool trainable = false;
+  try {
+    trainable = load_checkpoint(path).has_program("train");
+  } catch (const Error&) {
+    return;  // no model that could be lost
+  }
+  if (trainable) {
+    throw IoError(
+        fmt::format("{} {} is a model that can be trained, and would be replaced by one that "
+                    "cannot: name another file, or add --force",
+                    what, path));
+  }
+}
+
+/// The file that a value of an option names: of a set of token files it may say a weight, too.
+std::string path_of(const std::string& value) {
+  try {
+    return parse_source(value).path;
+  } catch (const ArgumentError&) {  // the weight is none, which its reader says
+    return value.substr(0, value.rfind('='));
+  }
+}
+
+/// The number in the name of a file of the set `prefix`; -1 for any other name.
+std::int64_t token_file_number(const std::string& prefix, const std::string& name) {
+  const std::size_t begin = prefix.size() + 1, end = name.find_last_of('.');
+  std::int64_t number = -1;
+  if (end == std::string::npos || begin >= end) return number;
+  std::from_chars(name.data() + begin, name.data() + end, number);
+  return number >= 0 && token_file_name(prefix, number) == name ? number : -1;
 }
 
 /// What is there must be a file that may be replaced: it is looked into before it is.
@@ -142,7 +193,7 @@ void check_name(const std::string& what, const std::string& path, FileKind kind)
   const std::string ending = fs::path(path).extension().string();
   constexpr std::array<std::string_view, 7> kEndings = {".weft",  ".svg", ".safetensors", ".json",
                                                         ".jsonl", ".tok", ".npy"};
-  const std::string_view own = kind == FileKind::model       ? ".weft"
+  const std::string_view own = is_model(kind)                ? ".weft"
                                : kind == FileKind::plot      ? ".svg"
                                : kind == FileKind::log       ? ".jsonl"
                                : kind == FileKind::tokens    ? ".tok"
@@ -162,7 +213,7 @@ void check_name(const std::string& what, const std::string& path, FileKind kind)
 CommandPaths::CommandPaths(const CLI::App& command, bool force) : force_(force) {
   for (const GivenOption& option : given_options(command)) {
     if (option.type != kInputType) continue;
-    for (const std::string& path : option.values) inputs_.push_back({option.name, path});
+    for (const std::string& value : option.values) inputs_.push_back({option.name, path_of(value)});
   }
 }
 
@@ -178,7 +229,7 @@ void CommandPaths::refuse_input(const std::string& what, const std::string& path
     if (!fs::is_directory(input.path, ignored) || !is_inside(resolved(path), resolved(input.path)))
       continue;
     // A run's own files may lie beside its data; they are never read as such.
-    const bool own = kind == FileKind::model || kind == FileKind::plot;
+    const bool own = is_model(kind) || kind == FileKind::plot;
     if (!own || (fs::exists(path, ignored) && !is_of_kind(path, kind))) {
       throw UsageError(fmt::format("{} {} lies in {} {}, which is read: name a file elsewhere",
                                    what, path, input.what, input.path));
@@ -197,6 +248,10 @@ void CommandPaths::refuse_output(const std::string& what, const std::string& pat
 
 OutputFile CommandPaths::plan(const std::string& what, const std::string& path, FileKind kind,
                               std::string_view replaced) {
+  if (!looks_) {
+    outputs_.push_back({what, path});
+    return OutputFile(path);
+  }
   if (path.empty()) throw UsageError(fmt::format("{} is empty: it is the file to write", what));
   check_name(what, path, kind);
   refuse_input(what, path, kind, replaced);
@@ -214,12 +269,41 @@ OutputFile CommandPaths::plan(const std::string& what, const std::string& path, 
         fmt::format("{} {} is there already and is not {}: name another file, or add --force", what,
                     path, kind_name(kind)));
   }
+  if (!force_ && kind == FileKind::inference) check_trainable(what, path);
   outputs_.push_back({what, path});
   return OutputFile(path);
 }
 
 OutputFile CommandPaths::writes(const std::string& what, const std::string& path, FileKind kind) {
   return plan(what, path, kind, "");
+}
+
+void CommandPaths::writes_tokens(const std::string& what, const std::string& prefix) {
+  static_cast<void>(writes(what, token_file_name(prefix, 0), FileKind::tokens));
+  const fs::path path(prefix);
+  std::vector<std::int64_t> numbers;
+  std::error_code error;
+  for (fs::directory_iterator it(path.has_parent_path() ? path.parent_path() : ".", error), end;
+       !error && it != end; it.increment(error)) {
+    const std::int64_t number =
+        token_file_number(path.filename().string(), it->path().filename().string());
+    if (number > 0) numbers.push_back(number);
+  }
+  if (error) throw IoError(fmt::format("{} {}: {}", what, prefix, error.message()));
+  std::sort(numbers.begin(), numbers.end());
+  for (const std::int64_t number : numbers)
+    static_cast<void>(writes(what, token_file_name(prefix, number), FileKind::tokens));
+}
+
+OutputFile CommandPaths::writes_earlier(const std::string& what, const std::string& path,
+                                        const std::string& checkpoint) {
+  const fs::path place = resolved(path);
+  const bool named = std::any_of(inputs_.begin(), inputs_.end(),
+                                 [&](const Entry& input) { return resolved(input.path) == place; });
+  if (named || place == resolved(checkpoint) || !same_file(path, checkpoint))
+    return writes(what, path, FileKind::model);
+  outputs_.push_back({what, path});
+  return OutputFile(path);
 }
 
 OutputFile CommandPaths::continues(const std::string& what, const std::string& path,
@@ -267,22 +351,6 @@ bool same_file(const std::string& a, const std::string& b) {
   struct stat first = {}, second = {};
   return ::stat(a.c_str(), &first) == 0 && ::stat(b.c_str(), &second) == 0 &&
          first.st_dev == second.st_dev && first.st_ino == second.st_ino;
-}
-
-void keep_trainable(const std::string& path, bool force) {
-  if (force || !fs::exists(path)) return;
-  bool trainable = false;
-  try {
-    trainable = load_checkpoint(path).has_program("train");
-  } catch (const Error&) {
-    return;  // no model that could be lost
-  }
-  if (trainable) {
-    throw IoError(fmt::format(
-        "--out {} is a model that can be trained, and would be replaced by one that cannot: name "
-        "another file, or add --force",
-        path));
-  }
 }
 
 std::string beside(const std::string& model, const std::string& ending) {

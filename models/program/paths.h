@@ -15,7 +15,8 @@ namespace weft::program {
 
 /// What an output is. A file that is there already is only replaced by one of its kind.
 enum class FileKind {
-  model,      // .weft
+  model,      // .weft, whether it can be trained or not
+  inference,  // .weft that cannot be trained, or else --force: what can be is worth more
   plot,       // .svg, as Weft draws them
   tensors,    // .safetensors
   array,      // .npy
@@ -45,6 +46,10 @@ class CommandPaths {
   /// `force`: files of another kind may be replaced, too.
   explicit CommandPaths(const CLI::App& command, bool force = false);
 
+  /// From now on files are planned as they are named, without a look at them: for ranks that write
+  /// none, whose machine may have other files.
+  void leave_to_first_rank() { looks_ = false; }
+
   /// Plans a file. `what` names it in messages: "--out", "the loss curve". Nothing stays behind of
   /// the look at whether it can be written.
   ///
@@ -52,8 +57,15 @@ class CommandPaths {
   /// path), lies inside a folder that is read and is not the command's own kind of file there, or
   /// is another output; where its name is that of another kind of file. IoError where it is a
   /// folder, a device or a pipe, is write-protected, has no folder, or cannot be made there; where
-  /// there is a file of another kind.
+  /// there is a file of another kind, or a model that can be trained where none is written.
   OutputFile writes(const std::string& what, const std::string& path, FileKind kind);
+  /// The same for all files of a set of token files (token_file_name) that are there already: how
+  /// many will be written is known at its end.
+  void writes_tokens(const std::string& what, const std::string& prefix);
+  /// The same for an earlier checkpoint of the run that writes `checkpoint`. One that is but
+  /// another name of that file was left by a save that did not end.
+  OutputFile writes_earlier(const std::string& what, const std::string& path,
+                            const std::string& checkpoint);
   /// The same for a model whose run goes on: the file that the option `replaced` reads may be
   /// replaced by its next state.
   OutputFile continues(const std::string& what, const std::string& path, std::string_view replaced);
@@ -75,16 +87,12 @@ class CommandPaths {
   void refuse_input(const std::string& what, const std::string& path, FileKind kind,
                     std::string_view besides) const;
 
-  bool force_ = false;
+  bool force_ = false, looks_ = true;
   std::vector<Entry> inputs_, outputs_;
 };
 
 /// Whether both are one file: the same place, a link to it, or another name of the same file.
 bool same_file(const std::string& a, const std::string& b);
-
-/// Throws IoError where `path`, which is to become a model that cannot be trained, is one that can:
-/// that is worth more. Not with `force`.
-void keep_trainable(const std::string& path, bool force);
 
 /// A file's name beside a model: "net.weft" and ".svg" make "net.svg"; a name that does not end in
 /// .weft keeps its ending, so that "net.v1" and "net.v2" have plots of their own.

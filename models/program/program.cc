@@ -3,22 +3,26 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <new>
+#include <optional>
 #include <sstream>
-#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "weft/core/excerpt.h"
 #include "weft/core/lost_files.h"
 #include "weft/core/version.h"
 #include "weft/models/program/console.h"
+#include "weft/models/program/failure.h"
 #include "weft/models/program/options.h"
 #include "weft/models/program/parse_failure.h"
+#include "weft/models/program/ranks.h"
 
 namespace weft::program {
 namespace {
@@ -36,64 +40,79 @@ void refuse_empty_values(int argc, const char* const* argv) {
   }
 }
 
-/// Messages hold names from files, which may have any length, and lists of them.
-constexpr std::size_t kMaxShown = 4000;
-
-int fail(int code, const std::string& message) {
-  fmt::print(stderr, "weft: {}\n", excerpt(one_line(message), kMaxShown));
-  return code;
-}
-
-/// Takes no memory itself.
-int fail_without_memory() {
-  std::fputs(
-      "weft: there is not enough memory for this: smaller sizes (--batch, --context, --width, "
-      "--beams) and, in training, a --memory-budget take less\n",
-      stderr);
-  return 1;
-}
-
 /// Where memory runs out while an error is on its way, in a destructor say, there is nobody left
 /// who could catch it.
 [[noreturn]] void end_without_memory() {
   try {
     if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
   } catch (const std::bad_alloc&) {
-    std::_Exit(fail_without_memory());
+    const Failure failure{Failure::Kind::memory};
+    failure.print();
+    std::_Exit(failure.code());
   } catch (...) {  // a mistake of ours
   }
   std::abort();
 }
 
-int run_commands(int argc, const char* const* argv) {
+int run_commands(const World& world, int argc, const char* const* argv) {
   CommandLine line;
+  std::optional<int> asked;  // --help, --version
+  together(world, [&] {
+    try {
+      line.parse(argc, argv);
+    } catch (const CLI::ParseError& e) {
+      std::ostringstream out;
+      asked = line.app().exit(e, out, out);
+      write_stdout(out.str());
+    }
+  });
+  return asked ? *asked : line.run(world);
+}
+
+/// Whether the first rank says the same, soon: where all fail alike one line is enough.
+bool first_rank_says(const World& world, const std::string& message) {
+  constexpr int kLooks = 15;
+  constexpr std::chrono::milliseconds kPause{20};
+  for (int i = 0; !world.first() && i < kLooks; ++i) {
+    const std::string why = world.transport()->poisoned();
+    if (!why.empty()) return why == describe_rank(*world.transport(), 0) + ": " + message;
+    std::this_thread::sleep_for(kPause);
+  }
+  return false;
+}
+
+/// Says why this rank has failed, unless another one does; the others end, too.
+int explain(const World& world) {
   try {
-    line.parse(argc, argv);
-    return line.run();
-  } catch (const CLI::ParseError& e) {  // --help, --version
-    std::ostringstream out;
-    const int code = line.app().exit(e, out, out);
-    write_stdout(out.str());
-    return code;
+    throw;
+  } catch (const CommandFailed& e) {  // on all ranks
+    if (e.print()) e.failure().print();
+    return e.failure().code();
+  } catch (...) {
+    const Failure failure = current_failure();
+    if (first_rank_says(world, failure.message)) return failure.code();
+    if (world.transport() != nullptr && world.transport()->poisoned().empty())
+      world.poison(failure.kind == Failure::Kind::memory ? "has no memory left" : failure.message);
+    failure.print();
+    return failure.code();
   }
 }
 
 /// Memory may run out anywhere, also in what says what else is wrong.
 int run_or_explain(int argc, const char* const* argv) {
+  World world;
   try {
     try {
-      return run_commands(argc, argv);
-    } catch (const UsageError& e) {
-      return fail(2, e.what());
-    } catch (const std::bad_alloc&) {
-      throw;
-    } catch (const std::length_error&) {
-      return fail_without_memory();  // of a container: more than any machine has
-    } catch (const std::exception& e) {
-      return fail(1, e.what());
+      world = connect_ranks();
+      if (!world.first()) silence_stdout();
+      return run_commands(world, argc, argv);
+    } catch (...) {
+      return explain(world);
     }
   } catch (const std::bad_alloc&) {
-    return fail_without_memory();
+    const Failure failure{Failure::Kind::memory};
+    failure.print();
+    return failure.code();
   }
 }
 
@@ -140,6 +159,7 @@ void CommandLine::parse(int argc, const char* const* argv) {
 }
 
 int run_program(int argc, const char* const* argv) {
+  fill_standard_streams();
   explain_lost_files("weft");
   std::set_terminate(end_without_memory);
   // A file that grows beyond its limit is an error of write(), as a full disk is.

@@ -18,8 +18,8 @@ class CommandLine {
   /// Reads the arguments; nothing is opened, nothing runs. UsageError for what makes no sense,
   /// CLI::Success where --help or --version was asked for.
   void parse(int argc, const char* const* argv);
-  /// Does what was read; gives the exit code.
-  int run() const { return action_(); }
+  /// Does what was read, on all ranks of the world; gives the exit code.
+  int run(const World& world = {}) const { return action_(world); }
 
   const CLI::App& app() const { return *app_; }
   CLI::App& app() { return *app_; }
@@ -30,7 +30,8 @@ class CommandLine {
 };
 
 /// Parses, runs, says in one line on stderr what went wrong; gives the exit code: 0, 1 for a failed
-/// run, 2 for bad usage.
+/// run, 2 for bad usage. Where a launcher of MPI started several processes, rank 0 speaks for all:
+/// the others print only why their part of the work has failed.
 int run_program(int argc, const char* const* argv);
 
 }  // namespace weft::program

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "weft/core/error.h"
+#include "weft/graph/run/nonfinite.h"
 #include "weft/graph/weights/quantize.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
@@ -88,6 +89,8 @@ std::unique_ptr<TrainedModel> converted(const TrainedModel& before, const Quanti
     throw UsageError(fmt::format("--caches bf16: {} keeps no keys and values", args.file));
   after->replace_programs(made.graph, made.programs);
   after->store = made.store;
+  // A number that fewer bits have no room for is an infinity there.
+  check_finite(*after->store, fmt::format("{} as {}", args.file, weight_format_name(args.weights)));
   return after;
 }
 
@@ -104,8 +107,7 @@ void compare(const Task& task, const TrainedModel& before, const TrainedModel& a
 }
 
 int run(const QuantizeArguments& args, CommandPaths paths) {
-  const OutputFile out = paths.writes("--out", args.out, FileKind::model);
-  keep_trainable(args.out, args.force);
+  const OutputFile out = paths.writes("--out", args.out, FileKind::inference);
   const auto [task, before] = load_any_model(args.file);
   if (args.values.given()) check_data_options(task, args.values, args.file);
   QuantizedModel made;

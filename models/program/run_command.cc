@@ -99,11 +99,15 @@ int run_file(const RunArguments& args, const OutputFile& out, SessionOptions opt
 }
 
 int run(const RunArguments& args, CommandPaths paths) {
+  const bool folder = std::filesystem::is_directory(args.model);
+  if (folder && !args.program.empty())
+    throw UsageError(fmt::format("--program is for .weft files; {} is a folder", args.model));
+  if (!folder && !args.architecture.empty())
+    throw UsageError(fmt::format("--architecture is for folders; {} is none", args.model));
   const OutputFile out = paths.writes("--outputs", args.outputs, FileKind::tensors);
   const SessionOptions options{.threads = args.threads,
                                .precision = parse_precision(args.precision)};
-  return std::filesystem::is_directory(args.model) ? run_folder(args, out, options)
-                                                   : run_file(args, out, options);
+  return folder ? run_folder(args, out, options) : run_file(args, out, options);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "weft/models/program/generate_arguments.h"
 #include "weft/models/program/json_lines.h"
 #include "weft/models/program/options.h"
+#include "weft/models/program/ranks.h"
 #include "weft/models/program/text_inputs.h"
 #include "weft/models/program/writer.h"
 #include "weft/models/tasks/common/bits_per_byte.h"
@@ -94,12 +95,11 @@ struct Texts {
   std::vector<std::size_t> lines = {};  // of --input, where they stand
 };
 
-Texts texts_to_score(const ScoreArguments& args) {
+Texts texts_to_score(const ScoreArguments& args, const World& world) {
   Texts found{args.continuations};
   if (args.input.empty()) return found;
-  if (!args.continuation_ids.empty())
-    throw UsageError("--input is a file of texts: leave out --continuation-ids");
-  const std::vector<std::string> lines = read_lines(args.input);
+  const std::vector<std::string> lines =
+      texts_of_first(world, [&] { return read_lines(args.input); });
   found.lines.resize(found.texts.size());
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (lines[i].empty()) continue;
@@ -153,12 +153,16 @@ std::vector<Continuation> read_all(const ScoreArguments& args, const Writer& wri
   return all;
 }
 
-int run(ScoreArguments& args) {
-  parse_all("--prompt-ids", args.prompt_ids);  // what is wrong is said before a file is opened
-  parse_all("--continuation-ids", args.continuation_ids);
-  const Texts texts = texts_to_score(args);
+int run(ScoreArguments& args, const World& world) {
+  together(world, [&] {  // what is wrong is said before a file is opened
+    parse_all("--prompt-ids", args.prompt_ids);
+    parse_all("--continuation-ids", args.continuation_ids);
+    if (!args.input.empty() && !args.continuation_ids.empty())
+      throw UsageError("--input is a file of texts: leave out --continuation-ids");
+  });
+  const Texts texts = texts_to_score(args, world);
   const bool in_text = !args.prompts.empty() || !texts.texts.empty();
-  const Writer writer(Use::score, args.file, args.threads);
+  const Writer writer(Use::score, args.file, threads_of_rank(world, args.threads), world);
   if (in_text && !writer.no_tokenizer().empty()) {
     throw UsageError(fmt::format(
         "{}: without one a folder's model reads ids: give --prompt-ids and --continuation-ids",
@@ -227,7 +231,7 @@ void add_score_command(CLI::App& app, Action& action) {
   options.ids("--continuation-ids", args->continuation_ids, "the same as ids");
   options.ids("--start-ids", args->start_ids, "encoder-decoders: what the output begins with");
   options.threads(args->threads);
-  options.run(action, [args] { return run(*args); });
+  options.run(action, [args](const World& world) { return run(*args, world); });
 }
 
 }  // namespace weft::program

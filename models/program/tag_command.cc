@@ -2,11 +2,13 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
 #include "weft/models/program/json_lines.h"
 #include "weft/models/program/options.h"
+#include "weft/models/program/ranks.h"
 #include "weft/models/program/text_inputs.h"
 #include "weft/models/tasks/tasks.h"
 
@@ -59,11 +61,18 @@ void print_tags_json(const std::string& text, const TaggedText& found) {
   say_json({{"text", text}, {"spans", std::move(spans)}, {"words", std::move(words)}});
 }
 
-int run(TagArguments& args) {
-  const std::vector<std::string> texts = args.texts.read();
-  const auto [task, model] = load_model_for(Use::tag, args.file);
+int run(TagArguments& args, const World& world) {
+  together(world, [&] {
+    if (args.spans && args.json) throw UsageError("--json has the spans: leave out --spans");
+  });
+  const std::vector<std::string> texts = args.texts.read(world);
+  std::optional<LoadedModel> opened;
+  together(world, [&] { opened.emplace(load_model_for(Use::tag, args.file)); });
+  const auto& [task, model] = *opened;
   Session session(*model->graph, model->store,
-                  {.seed = model->settings.seed, .threads = args.threads});
+                  {.seed = model->settings.seed,
+                   .threads = threads_of_rank(world, args.threads),
+                   .world = world});
   const SpeedReport speed;
   const PlaceOf place = [&](std::size_t i) { return args.texts.place(i); };
   const std::vector<TaggedText> found = with_places(place, [&, &task = task, &model = model] {
@@ -99,7 +108,7 @@ void add_tag_command(CLI::App& app, Action& action) {
   args->truncate.add(options);
   options.flag("--json", args->json, "a JSON object on each line: text, spans, words");
   options.threads(args->threads);
-  options.run(action, [args] { return run(*args); });
+  options.run(action, [args](const World& world) { return run(*args, world); });
 }
 
 }  // namespace weft::program

@@ -5,14 +5,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <iostream>
-#include <iterator>
 
+#include "weft/core/world/text_list.h"
 #include "weft/models/data/lines.h"
 #include "weft/models/data/text.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
+#include "weft/models/program/ranks.h"
+#include "weft/serialization/standard_input.h"
 
 namespace weft::program {
 namespace {
@@ -33,7 +34,7 @@ std::vector<std::string> TextInputs::read() const {
   if (!texts_.empty() && !file_.empty())
     throw UsageError(fmt::format("give {} as arguments, or --input FILE, not both", name_));
   if (!texts_.empty()) return texts_;
-  const bool from_stdin = file_.empty() || file_ == kStdin;
+  const bool from_stdin = reads_stdin();
   std::vector<std::string> lines;
   if (!from_stdin || !file_.empty() || isatty(STDIN_FILENO) == 0)
     lines = read_lines(from_stdin ? kStdin : file_);
@@ -45,6 +46,14 @@ std::vector<std::string> TextInputs::read() const {
         name_));
   }
   return lines;
+}
+
+std::vector<std::string> TextInputs::read(const World& world) const {
+  return texts_of_first(world, [&] { return read(); });
+}
+
+bool TextInputs::reads_stdin() const {
+  return texts_.empty() && (file_.empty() || file_ == kStdin);
 }
 
 PlaceOf lines_in(const std::string& file) {
@@ -72,7 +81,7 @@ OnCut TruncateOption::on_cut() {
 }
 
 void TruncateOption::report(const PlaceOf& place, std::string_view part) const {
-  if (cut_.empty()) return;
+  if (cut_.empty() || is_silent()) return;
   constexpr std::size_t kMost = 3;
   std::vector<std::string> texts;
   for (const CutText& cut : cut_) {
@@ -82,12 +91,22 @@ void TruncateOption::report(const PlaceOf& place, std::string_view part) const {
   }
   if (cut_.size() > kMost) texts.push_back(fmt::format("and {} more", cut_.size() - kMost));
   flush_stdout();
-  fmt::print(stderr, "cut to what the model reads: {}\n", fmt::join(texts, "; "));
+  say_aside("cut to what the model reads: {}\n", fmt::join(texts, "; "));
 }
 
 std::vector<std::string> read_lines(const std::string& file) {
   if (file != kStdin) return lines_of(read_utf8_file(file));
-  return lines_of(checked_utf8(std::string(std::istreambuf_iterator<char>(std::cin), {}), "stdin"));
+  return lines_of(checked_utf8(read_standard_input(), "stdin"));
+}
+
+std::vector<std::string> texts_of_first(const World& world,
+                                        FunctionRef<std::vector<std::string>()> read) {
+  if (world.size() == 1) return read();
+  return split_texts(from_first(world, [&] {
+    std::string list;
+    for (const std::string& text : read()) append_text(list, text);
+    return list;
+  }));
 }
 
 std::vector<std::string> lines_of(std::string_view text) {
@@ -104,6 +123,7 @@ std::string counted(std::int64_t count, std::string_view unit) {
 }
 
 void SpeedReport::done(std::string_view unit, std::int64_t texts, std::int64_t tokens) const {
+  if (is_silent()) return;
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   const auto rate = [&](std::int64_t count) {
@@ -111,8 +131,8 @@ void SpeedReport::done(std::string_view unit, std::int64_t texts, std::int64_t t
   };
   const std::string of_tokens = tokens == 0 ? "" : ", " + counted(tokens, "tokens");
   flush_stdout();
-  fmt::print(stderr, "{}{} in {:.2f} s: {} {}/s{}\n", counted(texts, unit), of_tokens, seconds,
-             rate(texts), unit, tokens == 0 ? "" : fmt::format(", {} tokens/s", rate(tokens)));
+  say_aside("{}{} in {:.2f} s: {} {}/s{}\n", counted(texts, unit), of_tokens, seconds, rate(texts),
+            unit, tokens == 0 ? "" : fmt::format(", {} tokens/s", rate(tokens)));
 }
 
 }  // namespace weft::program

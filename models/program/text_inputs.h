@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "weft/core/error.h"
+#include "weft/core/world/world.h"
 #include "weft/models/program/options.h"
 #include "weft/models/trained/long_texts.h"
 
@@ -27,8 +28,12 @@ class TextInputs {
   /// is empty, or a terminal), DataError for an empty file, IoError and FormatError as
   /// read_utf8_file.
   std::vector<std::string> read() const;
+  /// The same on every rank: the first one reads. Throws as together() where it cannot.
+  std::vector<std::string> read(const World& world) const;
   /// Whether they come from a file or stdin: many, of which speed is worth saying.
   bool many() const { return texts_.empty(); }
+  /// Whether read() reads stdin.
+  bool reads_stdin() const;
   /// What messages call a text: "reviews.txt, line 3", "text 3", or "the text" where it is alone.
   std::string place(std::size_t text) const;
 
@@ -71,6 +76,9 @@ class TruncateOption {
 
 /// The lines of a file; "-" is stdin. Throws as read_utf8_file.
 std::vector<std::string> read_lines(const std::string& file);
+/// What `read` gives on the first rank, on every rank. Throws as together() where it cannot.
+std::vector<std::string> texts_of_first(const World& world,
+                                        FunctionRef<std::vector<std::string>()> read);
 /// The lines of a text, each without its line feed and a carriage return in front of it.
 std::vector<std::string> lines_of(std::string_view text);
 

@@ -3,15 +3,16 @@
 #include <fmt/ranges.h>
 
 #include <cstdint>
-#include <iostream>
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
 #include "weft/models/data/corpus/corpus_texts.h"
+#include "weft/models/data/lines.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
@@ -24,6 +25,7 @@
 #include "weft/models/tokenizers/train/new_tokenizer.h"
 #include "weft/models/tokenizers/unicode/repair.h"
 #include "weft/serialization/read_file.h"
+#include "weft/serialization/standard_input.h"
 
 namespace weft::program {
 namespace {
@@ -62,11 +64,28 @@ std::vector<std::string> special_tokens(const TrainTokenizerArguments& args) {
   return tokens;
 }
 
+/// Texts, and whether there were any.
+class HeardTexts : public TextSource {
+ public:
+  explicit HeardTexts(TextSource& texts) : texts_(texts) {}
+  bool next(std::string& part) override {
+    const bool more = texts_.next(part);
+    any_ = any_ || more;
+    return more;
+  }
+  bool any() const { return any_; }
+
+ private:
+  TextSource& texts_;
+  bool any_ = false;
+};
+
 int train(const TrainTokenizerArguments& args, CommandPaths paths) {
   const OutputFile out = paths.writes("--out", args.out, FileKind::tokenizer);
   NewTokenizerOptions options = args.options;
   options.special_tokens = special_tokens(args);
-  CorpusTexts texts(args.corpus.files(), args.corpus.options);
+  CorpusTexts corpus(args.corpus.files(), args.corpus.options());
+  HeardTexts texts(corpus);
   Workers workers({.threads = args.threads});
   std::optional<SubwordTokenizer> learned;
   try {
@@ -74,6 +93,7 @@ int train(const TrainTokenizerArguments& args, CommandPaths paths) {
   } catch (const ArgumentError& e) {
     throw UsageError(e.what());
   }
+  if (!texts.any()) throw DataError("there is no text to learn from");
   write_text(out, learned->to_bytes());
   const std::int64_t found = learned->vocab_size();
   say("tokenizer {}: {} ids\n", choice_name(options.kind), grouped(found));
@@ -83,10 +103,6 @@ int train(const TrainTokenizerArguments& args, CommandPaths paths) {
   }
   say("wrote {}\n", args.out);
   return 0;
-}
-
-std::string all_input() {
-  return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
 }
 
 void print_json(const Tokenizer& tokenizer, const Encoding& encoding) {
@@ -116,6 +132,16 @@ void encode_one(const Tokenizer& tokenizer, std::string_view text, const EncodeA
   }
 }
 
+/// Calls `use`; what is wrong with a text is said with its name.
+template <class Use>
+void with_name(const std::string& name, const Use& use) {
+  try {
+    use();
+  } catch (const Error& e) {
+    e.rethrow_as(fmt::format("{}: {}", name, e.what()));
+  }
+}
+
 int encode(const EncodeArguments& args) {
   if (!args.text.empty() && !args.file.empty())
     throw UsageError("text and --file are two texts: give one of them");
@@ -124,40 +150,51 @@ int encode(const EncodeArguments& args) {
   const Tokenizer tokenizer = read_tokenizer(args.tokenizer);
   const std::string text = !args.text.empty()   ? args.text
                            : !args.file.empty() ? read_whole_file(args.file)
-                                                : all_input();
+                                                : read_standard_input();
+  const std::string name = !args.text.empty()   ? "the text"
+                           : !args.file.empty() ? args.file
+                                                : "stdin";
   if (!args.lines) {
-    encode_one(tokenizer, text, args);
+    with_name(name, [&] { encode_one(tokenizer, text, args); });
     return 0;
   }
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    encode_one(tokenizer, std::string_view(text).substr(begin, end - begin), args);
-    begin = end + 1;
-  }
+  for_lines(text, [&](std::int64_t number, std::string_view line) {
+    with_name(fmt::format("{}, line {}", name, number), [&] { encode_one(tokenizer, line, args); });
+  });
   return 0;
 }
 
-int decode(const DecodeArguments& args) {
-  TokenIds given;
-  const auto add = [&](const std::string& text) {
-    const TokenIds more = parse_ids("ids", text);
-    given.insert(given.end(), more.begin(), more.end());
-  };
-  for (const std::string& text : args.ids) add(text);
-  const Tokenizer tokenizer = read_tokenizer(args.tokenizer);
-  if (args.ids.empty()) {
-    std::string text = all_input();
-    for (char& c : text) c = c == '\n' || c == '\t' || c == '\r' ? ' ' : c;
-    if (text.find_first_not_of(' ') != std::string::npos) add(text);
-  }
+/// The ids of these texts. UsageError for what is none, or outside of the vocabulary.
+std::vector<std::int32_t> ids_of(std::span<const std::string> texts, const Tokenizer& tokenizer) {
   std::vector<std::int32_t> ids;
-  for (const std::int64_t id : given) {
-    if (id >= tokenizer.vocab_size()) {
-      throw UsageError(
-          fmt::format("token id {} is outside the vocabulary [0, {})", id, tokenizer.vocab_size()));
+  for (const std::string& text : texts) {
+    for (const std::int64_t id : parse_ids("ids", text)) {
+      if (id >= tokenizer.vocab_size()) {
+        throw UsageError(fmt::format("token id {} is outside the vocabulary [0, {})", id,
+                                     tokenizer.vocab_size()));
+      }
+      ids.push_back(static_cast<std::int32_t>(id));
     }
-    ids.push_back(static_cast<std::int32_t>(id));
   }
+  return ids;
+}
+
+/// The ids that come in by stdin: none, or DataError for what is none.
+std::vector<std::int32_t> read_ids(const Tokenizer& tokenizer) {
+  const std::string text = read_standard_input();
+  if (text.find_first_not_of(" \t\r\n") == std::string::npos) return {};
+  try {
+    return ids_of(std::span(&text, 1), tokenizer);
+  } catch (const UsageError& e) {
+    throw DataError(fmt::format("stdin: {}", e.what()));
+  }
+}
+
+int decode(const DecodeArguments& args) {
+  for (const std::string& text : args.ids) parse_ids("ids", text);  // before any file is read
+  const Tokenizer tokenizer = read_tokenizer(args.tokenizer);
+  const std::vector<std::int32_t> ids =
+      args.ids.empty() ? read_ids(tokenizer) : ids_of(args.ids, tokenizer);
   write_stdout(tokenizer.decode(ids, {.keep_special = args.special}) + "\n");
   return 0;
 }

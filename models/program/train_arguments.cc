@@ -100,6 +100,7 @@ const std::string& TrainArguments::destination() const {
 }
 
 void TrainArguments::plan_files(const std::vector<std::string>& plots) {
+  if (!world.first()) paths.leave_to_first_rank();
   const std::string& path = destination();
   // Written over the file that the run goes on from, the model is that run's next state.
   if (!resume.empty() && (out.empty() || same_file(out, resume))) {
@@ -115,7 +116,7 @@ void TrainArguments::plan_files(const std::vector<std::string>& plots) {
   if (!best.empty()) paths.writes("--best", best, FileKind::model);
   if (!log.empty()) paths.writes("--log", log, FileKind::log);
   for (std::int64_t saves = 1; saves <= keep; ++saves)
-    paths.writes("an earlier checkpoint", beside(path, earlier_ending(saves)), FileKind::model);
+    paths.writes_earlier("an earlier checkpoint", beside(path, earlier_ending(saves)), path);
   digest = data_digest(*command, {"--resume", "--from", "--tokenizer"});
 }
 
@@ -142,7 +143,8 @@ SessionOptions TrainArguments::session_options(const TrainedModel& model) const 
   return weft::session_options(model, {.seed = settings.seed,
                                        .threads = threads,
                                        .memory_budget = memory_budget,
-                                       .check_finite = check_finite});
+                                       .check_finite = check_finite,
+                                       .world = world});
 }
 
 std::string TrainArguments::command_line() const {

@@ -33,6 +33,7 @@ struct TrainArguments {
   CommandPaths paths;           // what is read, and after plan_files what may be written
   const CLI::App* command = nullptr;
   std::string digest;  // of the data that the command reads, see data_digest
+  World world = {};    // the ranks that train together; the first one writes the files
 
   /// Fills `given` and `paths` from the parsed command, which must outlive this.
   void remember(const CLI::App& command);

@@ -2,13 +2,16 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 
 #include "weft/core/error.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
 #include "weft/models/program/json_lines.h"
 #include "weft/models/program/options.h"
+#include "weft/models/program/ranks.h"
 #include "weft/models/program/text_inputs.h"
+#include "weft/models/program/train_arguments.h"
 #include "weft/models/tasks/tasks.h"
 
 namespace weft::program {
@@ -23,16 +26,20 @@ struct TranslateArguments {
   int threads = 0;
 };
 
-int run(TranslateArguments& args) {
+int run(TranslateArguments& args, const World& world) {
   TranslateOptions options = args.options;
   options.on_cut = args.truncate.on_cut();
-  const std::vector<std::string> texts = args.texts.read();
-  const auto [task, model] = load_model_for(Use::translate, args.file);
-  Session session(*model->graph, model->store, session_options(*model, {.threads = args.threads}));
+  const std::vector<std::string> texts = args.texts.read(world);
+  std::optional<LoadedModel> opened;
+  together(world, [&] { opened.emplace(load_model_for(Use::translate, args.file)); });
+  const auto& [task, model] = *opened;
+  Session session(
+      *model->graph, model->store,
+      session_options(*model, {.threads = threads_of_rank(world, args.threads), .world = world}));
   const SpeedReport speed;
   const PlaceOf place = [&](std::size_t i) { return args.texts.place(i); };
   const std::vector<WrittenText> outputs = with_places(place, [&, &task = task, &model = model] {
-    return task.translate(session, *model, texts, options);
+    return rethrow_as_usage([&] { return task.translate(session, *model, texts, options); });
   });
   args.truncate.report(place, "the first");
   std::int64_t tokens = 0;
@@ -90,7 +97,7 @@ void add_translate_command(CLI::App& app, Action& action) {
   options.flag("--json", args->json,
                "a JSON object on each line: source, text, ids, score of beams, finish");
   options.threads(args->threads);
-  options.run(action, [args] { return run(*args); });
+  options.run(action, [args](const World& world) { return run(*args, world); });
 }
 
 }  // namespace weft::program

@@ -1,6 +1,7 @@
 #include "weft/models/program/typed_lines.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -14,6 +15,8 @@
 
 namespace weft::program {
 namespace {
+
+constexpr std::size_t kLongestLine = std::size_t{16} << 20;
 
 std::atomic<bool> came{false};
 // Its bytes wake a poll. A signal alone would not: it may come just before the poll begins, or to
@@ -47,6 +50,8 @@ TypedLine TypedLines::next() {
     if (take_interrupt()) return {TypedLine::Kind::interrupted};
     const std::size_t end = read_.find('\n', searched_);
     searched_ = read_.size();
+    if (end == std::string::npos && read_.size() > kLongestLine)
+      throw IoError(fmt::format("cannot read stdin: a line of more than {} bytes", kLongestLine));
     if (end != std::string::npos || !wait()) {
       if (end == std::string::npos && read_.empty()) return {TypedLine::Kind::end};
       std::string text = read_.substr(0, end);
@@ -68,8 +73,10 @@ bool TypedLines::wait() {
     return true;
   }
   const ssize_t size = read(STDIN_FILENO, bytes, sizeof bytes);
+  if (size < 0 && errno != EINTR && errno != EAGAIN)
+    throw IoError(fmt::format("cannot read stdin: {}", std::strerror(errno)));
   if (size > 0) read_.append(bytes, static_cast<std::size_t>(size));
-  return size > 0 || (size < 0 && errno == EINTR);
+  return size != 0;
 }
 
 }  // namespace weft::program

@@ -20,7 +20,8 @@ class TypedLines {
   TypedLines();
 
   /// The next line. A Ctrl-C that nobody has taken yet comes before it, whether it came before
-  /// this call or while it waited.
+  /// this call or while it waited. Throws IoError where stdin cannot be read, and for a line of
+  /// more than 16 MiB: there are inputs without an end.
   TypedLine next();
   /// Whether Ctrl-C came since the last take_interrupt().
   static bool interrupted();

@@ -98,7 +98,15 @@ WordText read_text(const TrainVectorsArguments& args) {
     });
   } else {
     CorpusTexts lines(find_corpus_files(args.files, {}), {.end = DocumentEnd::line});
-    for (std::string line; lines.next(line);) builder.add_sentence(line);
+    const double there = machine_memory();
+    double bytes = 0;  // a few that are packed may become any number
+    for (std::string line; lines.next(line); builder.add_sentence(line)) {
+      bytes += 2 * static_cast<double>(line.size());
+      if (bytes > there) {
+        check_memory("what is kept of a text of this size", bytes,
+                     "it is learned from as a whole: a part of it takes less");
+      }
+    }
   }
   return builder.finish(args.min_count);
 }

@@ -3,10 +3,12 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "weft/core/error.h"
+#include "weft/core/excerpt.h"
 #include "weft/graph/run/nonfinite.h"
 #include "weft/models/data/tokens/token_set.h"
 #include "weft/models/hf/folder.h"
@@ -28,11 +30,22 @@ std::string whole(const TensorMap& tensors, std::string_view more) {
   return fmt::format("whole: {} tensors, {}{}", tensors.size(), short_bytes(bytes), more);
 }
 
+/// Throws DataError where a weight is NaN or infinite.
+void check_weights(const TensorMap& weights, const std::string& path) {
+  for (const auto& [name, tensor] : weights) {
+    const std::optional<std::int64_t> index = first_nonfinite(tensor);
+    if (!index) continue;
+    throw DataError(fmt::format("{}: the weight '{}' is {} at {}", path, excerpt(name),
+                                tensor.at(*index), place_text(tensor.sizes(), *index)));
+  }
+}
+
 /// What there is to say of a file that is whole; throws what is wrong with any other.
 std::string verify(const std::string& path) {
   if (fs::is_directory(path)) {
     const hf::Folder folder = hf::read_folder(path);
     static_cast<void>(parse_json_object(folder.config, (fs::path(path) / "config.json").string()));
+    check_weights(folder.weights, path);
     return whole(folder.weights, ", and a config (the weights' format has no checksums)");
   }
   if (is_token_set(path)) {
@@ -62,7 +75,7 @@ int run(const std::vector<std::string>& paths) {
     } catch (const Error& e) {
       // The others are looked at all the same.
       damaged = true;
-      fmt::print(stderr, "weft: {}\n", one_line(e.what()));
+      say_aside("weft: {}\n", one_line(e.what()));
     }
   }
   return damaged ? 1 : 0;

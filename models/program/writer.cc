@@ -4,19 +4,20 @@
 
 #include "weft/core/error.h"
 #include "weft/models/program/generate_arguments.h"
+#include "weft/models/program/ranks.h"
 #include "weft/models/tasks/next_token/language_model.h"
 #include "weft/models/tasks/seq2seq/seq2seq_model.h"
 
 namespace weft::program {
-Writer::Writer(Use use, const std::string& path, int threads)
-    : path_(path), opened_(load_model_for(use, path)) {
-  const TrainedModel& model = *opened_.model;
+Writer::Writer(Use use, const std::string& path, int threads, const World& world) : path_(path) {
+  together(world, [&] { opened_.emplace(load_model_for(use, path)); });
+  const TrainedModel& model = *opened_->model;
   const auto* decoder = dynamic_cast<const LanguageModel*>(&model);
   no_tokenizer_ = decoder != nullptr ? &decoder->no_tokenizer
                                      : &dynamic_cast<const Seq2SeqModel&>(model).no_tokenizer;
-  session_ = std::make_unique<Session>(*model.graph, model.store,
-                                       session_options(model, {.threads = threads}));
-  generator_ = opened_.task.text_generator(*session_, model);
+  session_ = std::make_unique<Session>(
+      *model.graph, model.store, session_options(model, {.threads = threads, .world = world}));
+  generator_ = opened_->task.text_generator(*session_, model);
 }
 
 TokenIds Writer::start_ids(const std::string& given) const {

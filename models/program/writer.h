@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "weft/graph/run/session.h"
@@ -14,10 +15,11 @@ namespace weft::program {
 class Writer {
  public:
   /// Opens a model that writes, for one use of it. Throws as load_model_for.
-  Writer(Use use, const std::string& path, int threads);
+  /// On every rank of the world, as together().
+  Writer(Use use, const std::string& path, int threads, const World& world = {});
 
   TextGenerator* operator->() const { return generator_.get(); }
-  const TrainedModel& model() const { return *opened_.model; }
+  const TrainedModel& model() const { return *opened_->model; }
   /// What its authors say of a folder's model; null for models that Weft trained.
   const GenerationSettings* settings() const { return generator_->settings(); }
   /// Why there is no tokenizer; empty where there is one.
@@ -28,7 +30,7 @@ class Writer {
 
  private:
   std::string path_;
-  LoadedModel opened_;
+  std::optional<LoadedModel> opened_;
   const std::string* no_tokenizer_ = nullptr;
   std::unique_ptr<Session> session_;
   std::unique_ptr<TextGenerator> generator_;

@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kTypes = "weft.tokenizer.";  // of attachments, by kind
 
 Tokenizer read_checkpoint(const std::string& path) {
-  const Checkpoint file = load_checkpoint(path);
+  const Checkpoint file = load_checkpoint(path, {.verify = true});
   for (const Attachment& attachment : file.attachments()) {
     if (attachment.type.starts_with(kTypes))
       return Tokenizer::from_bytes(attachment.type, attachment.bytes);

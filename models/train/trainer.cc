@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "weft/core/error.h"
 #include "weft/core/world/shard_tree.h"
+#include "weft/core/world/timed_transport.h"
 #include "weft/graph/run/nonfinite.h"
+#include "weft/models/train/agreed_stop.h"
 #include "weft/models/train/prefetch.h"
+#include "weft/models/train/training_greeting.h"
 #include "weft/models/train/training_step.h"
 
 namespace weft {
@@ -33,13 +37,14 @@ std::string not_finite(double loss, double gradient_norm) {
 
 void StepClock::begin() { start_ = std::chrono::steady_clock::now(); }
 
-void StepClock::end() {
+double StepClock::end() {
   const auto now = std::chrono::steady_clock::now();
   const double seconds = std::chrono::duration<double>(now - start_).count();
   ++steps_;
   // The first step also compiles: forget it as soon as there is another one.
   const double keep = steps_ <= 2 ? 0 : std::min(0.95, 1 - 1.0 / static_cast<double>(steps_));
   mean_ = keep * mean_ + (1 - keep) * seconds;
+  return seconds;
 }
 
 Trainer::Trainer(Session& session, TrainTask task, Options options)
@@ -66,9 +71,8 @@ Trainer::Trainer(Session& session, TrainTask task, Options options)
   if (compares()) best_ = options_.history.best(options_.settings.compared_batches());
 }
 
-bool Trainer::stop_asked(std::int64_t step) const {
-  return (options_.stop != nullptr && options_.stop->load()) ||
-         (options_.stop_after > 0 && step >= options_.stop_after);
+bool Trainer::stops(std::int64_t step) const {
+  return stop_ || (options_.stop_after > 0 && step >= options_.stop_after);
 }
 
 bool Trainer::out_of_patience() const {
@@ -78,6 +82,9 @@ bool Trainer::out_of_patience() const {
 
 void Trainer::evaluate(std::int64_t step, std::int64_t batches) {
   TrainHistory& history = options_.history;
+  world().set_phase(fmt::format("step {}: evaluation", step));
+  // Averages of the weights are state of the optimizer.
+  if (options_.settings.ema > 0) session_.gather_state();
   last_ = task_.evaluate(batches == 0);
   last_at_ = {step, batches};
   if (options_.observer != nullptr) options_.observer->on_evaluation(step, last_, batches == 0);
@@ -88,8 +95,9 @@ void Trainer::evaluate(std::int64_t step, std::int64_t batches) {
   best_ = history.best(batches);
   const bool now = best_.since == 0 && !std::isnan(best_.loss);
   if (!now || !options_.save_best) return;
+  world().set_phase(fmt::format("step {}: saving the best model", step));
   check_variables(step);
-  options_.save_best(history);
+  on_first_rank([&] { options_.save_best(history); });
   if (options_.observer != nullptr) options_.observer->on_best(step, last_.loss);
 }
 
@@ -102,10 +110,16 @@ void Trainer::evaluate_last(std::int64_t step) {
 
 void Trainer::save(std::int64_t step) {
   if (!options_.save) return;
+  world().set_phase(fmt::format("step {}: saving", step));
   check_variables(step);
-  options_.save(options_.history);
+  on_first_rank([&] { options_.save(options_.history); });
   saved_ = step;
   if (options_.observer != nullptr) options_.observer->on_checkpoint(step);
+}
+
+void Trainer::on_first_rank(FunctionRef<void()> write) const {
+  if (world().first()) write();
+  world().barrier();
 }
 
 void Trainer::diverged(const std::string& what, std::int64_t step) const {
@@ -118,6 +132,7 @@ void Trainer::diverged(const std::string& what, std::int64_t step) const {
 }
 
 void Trainer::check_variables(std::int64_t step) const {
+  session_.gather_state(Gather::first);
   const auto found = first_nonfinite(*session_.store());
   if (found) diverged(found->message, step);
 }
@@ -125,20 +140,33 @@ void Trainer::check_variables(std::int64_t step) const {
 Results Trainer::run_step(BatchPrefetcher& batches, std::int64_t& items) {
   const TrainSettings& settings = options_.settings;
   // The last batch of a run has none behind it, unless its step is skipped.
-  const bool last_step = step_ + 1 == settings.steps || stop_asked(step_ + 1);
+  const bool last_step = step_ + 1 == settings.steps || stop_asked() || stops(step_ + 1);
   const std::int64_t number = step_ + skipped_;
-  return session_.run_shards(*task_.train, [&](int shard) {
+  RunOptions options;
+  options.part_of = fmt::format("step {}", step_ + 1);
+  const auto feeds = [&](int shard) {
     TrainBatch batch = batches.take(number, shard, !last_step);
     items += batch.items;
     return std::move(batch.inputs);
-  });
+  };
+  return session_.run_shards(*task_.train, feeds, options);
 }
 
 // How many times what this rank computes all ranks do.
 double Trainer::share_of_rank() const {
-  const World& world = session_.options().world;
   const int shards = task_.train->shards().count;
-  return static_cast<double>(shards) / run_of_rank(world.rank(), world.size(), shards).size();
+  return static_cast<double>(shards) / run_of_rank(world().rank(), world().size(), shards).size();
+}
+
+std::vector<RankSpeed> Trainer::speeds_of_ranks() const {
+  if (world().size() == 1) return {};
+  const RankClock& clock = rank_clock_;
+  const double seconds = std::max(clock.seconds, 1e-9);
+  const RankSpeed own{static_cast<double>(clock.items) / seconds, clock.waited / seconds};
+  std::vector<RankSpeed> all;
+  for (const std::string& word : world().gather({reinterpret_cast<const char*>(&own), sizeof own}))
+    std::memcpy(&all.emplace_back(), word.data(), sizeof own);
+  return all;
 }
 
 bool Trainer::take_step(BatchPrefetcher& batches) {
@@ -146,12 +174,19 @@ bool Trainer::take_step(BatchPrefetcher& batches) {
   clock_.begin();
   Results results({});
   std::int64_t items = 0;
+  const double waited = seconds_waited(world());
   try {
     results = run_step(batches, items);
+  } catch (const WorldError&) {
+    throw;  // the same line on all ranks
   } catch (const Error& e) {
     e.rethrow_as(fmt::format("step {}: {}", step_ + 1, e.what()));
   }
-  clock_.end();
+  const double seconds = clock_.end();
+  if (rank_clock_.steps++ == 1) rank_clock_ = {.steps = 2};  // forgets the first
+  rank_clock_.items += items;
+  rank_clock_.seconds += seconds;
+  rank_clock_.waited += seconds_waited(world()) - waited;
   const double loss = results["loss"].item<float>();
   const auto gradient_norm = results["gradient_norm"].item<double>();
   const std::string what = not_finite(loss, gradient_norm);
@@ -177,46 +212,76 @@ bool Trainer::take_step(BatchPrefetcher& batches) {
   ++step_;
   options_.history.train.emplace_back(step_, loss);
   if (options_.observer != nullptr) {
-    const double seconds = clock_.seconds_per_step();
+    const double each = clock_.seconds_per_step();
     options_.observer->on_step(
         {.step = step_,
          .steps = settings.steps,
          .loss = loss,
          .learning_rate = results["learning_rate"].item<double>(),
          .gradient_norm = gradient_norm,
-         .items_per_second = static_cast<double>(items) * share_of_rank() / seconds,
+         .items_per_second = static_cast<double>(items) * share_of_rank() / each,
          .unit = task_.unit,
-         .seconds_left = static_cast<double>(settings.steps - step_) * seconds});
+         .seconds_left = static_cast<double>(settings.steps - step_) * each});
   }
   return true;
 }
 
 TrainOutcome Trainer::run() {
+  begin();
+  // Outside of what may throw: what is sent to it may come until the world has ended.
+  AgreedStop agreed(world());
+  TrainOutcome outcome;
+  world().or_poison([&] { outcome = take_steps(agreed); });
+  return outcome;
+}
+
+void Trainer::begin() {
+  Greeting greeting;
+  world().or_poison([&] {
+    world().set_phase("the start of training");
+    session_.initialise();
+    const auto counter = [&](const char* name) {
+      return session_.value(name).item<std::int64_t>();
+    };
+    step_ = counter(kStepVariable);
+    if (skips_nonfinite(*task_.train)) {
+      skipped_ = counter(kSkippedVariable);
+      in_a_row_ = counter(kSkippedInARowVariable);
+    }
+    if (world().size() == 1) return;
+    greeting = training_greeting(session_, {.train = *task_.train,
+                                            .settings = options_.settings,
+                                            .data = options_.data,
+                                            .step = step_,
+                                            .skipped = skipped_});
+  });
+  // These two throw on all ranks alike.
+  agree(world(), greeting);
+  check_shards(task_.train->shards().count, world().size());
+}
+
+TrainOutcome Trainer::take_steps(AgreedStop& agreed) {
   const TrainSettings& settings = options_.settings;
-  session_.initialise();
-  const auto counter = [&](const char* name) { return session_.value(name).item<std::int64_t>(); };
-  step_ = counter(kStepVariable);
-  if (skips_nonfinite(*task_.train)) {
-    skipped_ = counter(kSkippedVariable);
-    in_a_row_ = counter(kSkippedInARowVariable);
-  }
-  const World& world = session_.options().world;
   const int shards = task_.train->shards().count;
-  check_shards(shards, world.size());
-  BatchPrefetcher batches(task_.batch, shards, run_of_rank(world.rank(), world.size(), shards));
+  BatchPrefetcher batches(task_.batch, shards, run_of_rank(world().rank(), world().size(), shards));
   bool changed = true;  // since the last checkpoint
-  while (step_ < settings.steps && !stop_asked(step_) && !out_of_patience()) {
+  stop_ = agreed.begin(stop_asked());
+  while (step_ < settings.steps && !stops(step_) && !out_of_patience()) {
     changed = true;
-    if (!take_step(batches) || step_ == settings.steps) continue;
-    if (task_.evaluate && settings.eval_every > 0 && step_ % settings.eval_every == 0)
+    const bool taken = take_step(batches);
+    const bool goes_on = step_ < settings.steps;
+    if (taken && goes_on && task_.evaluate && settings.eval_every > 0 &&
+        step_ % settings.eval_every == 0)
       evaluate(step_, settings.eval_batches);
-    if (settings.save_every > 0 && step_ % settings.save_every == 0) {
+    if (taken && goes_on && settings.save_every > 0 && step_ % settings.save_every == 0) {
       save(step_);
       changed = false;
     }
+    stop_ = agreed.after_step(stop_asked());
   }
+  agreed.end();
   const bool early = step_ < settings.steps;
-  TrainOutcome outcome{.step = step_, .stopped = early && stop_asked(step_)};
+  TrainOutcome outcome{.step = step_, .stopped = early && stops(step_)};
   outcome.out_of_patience = early && !outcome.stopped;
   outcome.skipped = skipped_;
   if (!outcome.stopped && task_.evaluate) {
@@ -225,6 +290,8 @@ TrainOutcome Trainer::run() {
   }
   outcome.best = best_;
   if (changed) save(step_);
+  outcome.ranks = speeds_of_ranks();
+  world().set_phase("the end of training");
   return outcome;
 }
 

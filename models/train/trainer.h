@@ -6,7 +6,9 @@
 #include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "weft/core/parallel.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/data/batch_part.h"
 #include "weft/models/train/settings.h"
@@ -27,7 +29,7 @@ struct TrainTask {
   /// 0, those of steps that were skipped included. Must be a function of the part alone, so that a
   /// resumed run sees what an uninterrupted one does. The next ones are made on another thread
   /// while a step runs, never two at once; only `evaluate` runs beside it.
-  std::function<TrainBatch(const BatchPart& part)> batch;
+  std::function<TrainBatch(const BatchPart& part)> batch = {};
   /// Measures on held-out data: all of it (`whole`), or as much as a look now and then may cost.
   /// Empty: there is none.
   std::function<Evaluation(bool whole)> evaluate = {};
@@ -44,14 +46,14 @@ struct StepReport {
   double gradient_norm = 0;  // before clipping
   // Of the last steps, with what they wait for their batches, without evaluations:
   double items_per_second = 0;
-  std::string_view unit;  // what items are
+  std::string_view unit = {};  // what items are
   double seconds_left = 0;
 };
 
 /// A step that was skipped (TrainSettings::skip_nonfinite), just now.
 struct SkipReport {
   std::int64_t step = 0;  // the one that it would have been
-  std::string what;       // is not finite: "the gradient norm is nan (the loss is 2.31)"
+  std::string what = {};  // is not finite: "the gradient norm is nan (the loss is 2.31)"
   double loss = 0, gradient_norm = 0;
   std::int64_t in_a_row = 0, most = 0;  // this one counted; as many as may be
 };
@@ -71,6 +73,12 @@ class TrainObserver {
   virtual void on_best(std::int64_t /*step*/, double /*loss*/) {}
 };
 
+/// What a rank did of a run, without evaluations.
+struct RankSpeed {
+  double items_per_second = 0;  // of what all ranks did: its part
+  double waiting = 0;  // of its time the part in which it waited for others (TimedTransport)
+};
+
 /// How a run ended.
 struct TrainOutcome {
   std::int64_t step = 0;  // steps completed
@@ -83,6 +91,8 @@ struct TrainOutcome {
   /// Of the evaluations that are compared, those of `history` included; NaN where neither save_best
   /// nor patience asks for it.
   BestEvaluation best = {};
+  /// Where the Session has a World of several ranks: each one's.
+  std::vector<RankSpeed> ranks = {};
 };
 
 /// Time per step over the last few steps: follows a machine that changes its speed, and is not
@@ -90,7 +100,8 @@ struct TrainOutcome {
 class StepClock {
  public:
   void begin();
-  void end();
+  /// Seconds since begin().
+  double end();
   double seconds_per_step() const { return mean_; }
 
  private:
@@ -99,6 +110,13 @@ class StepClock {
   std::int64_t steps_ = 0;
 };
 
+/// What this rank does, over all steps but the first, which plans.
+struct RankClock {
+  std::int64_t steps = 0, items = 0;
+  double seconds = 0, waited = 0;
+};
+
+class AgreedStop;
 class BatchPrefetcher;
 
 /// Trains a model in a Session. What a step computes is in its program; this loop only feeds it, so
@@ -110,9 +128,12 @@ class BatchPrefetcher;
 /// only (TrainSettings::compared_batches), where the last step is then looked at, too; and both
 /// count what `history` knows, so that a resumed run finds the best that an uninterrupted one does.
 ///
-/// Where the Session has a World, every rank runs a Trainer of its own with the same settings over
-/// its shards, and has the same numbers and the same variables; each evaluates and saves for
-/// itself, `stop` must be set for all before the same step.
+/// Where the Session has a World of several ranks, each runs a Trainer of its own with the same
+/// settings over its shards, and has the same numbers and the same parameters. Before the first
+/// step they compare what they begin with (training_greeting.h). Rank 0 alone saves, while the
+/// others wait; only then the optimizer's state is whole, in its store (Session::gather_state()
+/// makes it so on all). `stop`, set on any of them, stops all at the same step. What one throws
+/// ends all (WorldError).
 ///
 /// What is saved is finite: a step whose loss or gradient norm is not ends the run, or is skipped
 /// (TrainSettings::skip_nonfinite), and before anything is saved all parameters and moments are
@@ -122,13 +143,17 @@ class Trainer {
   struct Options {
     TrainSettings settings = {};
     TrainHistory history = {};  // of an earlier run
+    /// A fingerprint of the data, which ranks compare.
+    std::string data = {};
     TrainObserver* observer = nullptr;
-    /// Writes a checkpoint; may be empty. Called every save_every steps and at the end.
+    /// Writes a checkpoint; may be empty. Called every save_every steps and at the end; of several
+    /// ranks on the first alone, and so is save_best: they are given on all ranks or on none.
     std::function<void(const TrainHistory&)> save = {};
     /// Writes the model to another place; may be empty. Called after every evaluation whose loss is
     /// the lowest so far; the last entry of the history is that evaluation.
     std::function<void(const TrainHistory&)> save_best = {};
-    /// Set by a signal handler, say: the run saves and ends after the step that is under way.
+    /// Set by a signal handler, say: the run saves and ends after the step that is under way (with
+    /// several ranks after the next).
     const std::atomic<bool>* stop = nullptr;
     /// Ends as `stop` does once this many steps are completed; 0 = never.
     std::int64_t stop_after = 0;
@@ -142,13 +167,20 @@ class Trainer {
 
   /// Runs to the last step (or a stop). Throws DataError that says at which step what was no longer
   /// finite (the loss, the gradient norm, which parameter), after nothing more was saved. What a
-  /// batch throws is thrown at its step, which the message of an Error begins with.
+  /// batch throws is thrown at its step, which the message of an Error begins with. ArgumentError,
+  /// on all ranks, where they differ.
   TrainOutcome run();
 
   const TrainHistory& history() const { return options_.history; }
 
  private:
-  bool stop_asked(std::int64_t step) const;
+  const World& world() const { return session_.options().world; }
+  /// Reads where the variables are, and compares it with the other ranks.
+  void begin();
+  TrainOutcome take_steps(AgreedStop& agreed);
+  bool stop_asked() const { return options_.stop != nullptr && options_.stop->load(); }
+  /// Whether the run is to end after that step.
+  bool stops(std::int64_t step) const;
   bool compares() const { return options_.save_best || options_.settings.patience > 0; }
   bool out_of_patience() const;
   /// Over that many held-out batches, 0 = all.
@@ -156,14 +188,18 @@ class Trainer {
   /// The looks at the model of the last step.
   void evaluate_last(std::int64_t step);
   void save(std::int64_t step);
+  /// Calls write() on the first rank; the others wait until it has.
+  void on_first_rank(FunctionRef<void()> write) const;
   double share_of_rank() const;
+  std::vector<RankSpeed> speeds_of_ranks() const;
   /// Takes one step. False where it was skipped.
   bool take_step(BatchPrefetcher& batches);
   /// Runs the programs of a step over its batches; `items` is what these hold.
   Results run_step(BatchPrefetcher& batches, std::int64_t& items);
   /// Throws DataError: the run is over, because of `what` ("the loss is nan").
   [[noreturn]] void diverged(const std::string& what, std::int64_t step) const;
-  /// Throws as diverged() where a variable that is about to be saved is not finite.
+  /// Makes all variables whole on rank 0. Throws as diverged() where one, about to be saved, is not
+  /// finite.
   void check_variables(std::int64_t step) const;
 
   Session& session_;
@@ -176,7 +212,9 @@ class Trainer {
   std::int64_t skipped_ = 0;                              // steps skipped, of earlier runs too
   std::int64_t in_a_row_ = 0;                             // of these, the last ones
   std::int64_t saved_ = -1;                               // step of the last checkpoint
+  bool stop_ = false;                                     // all ranks have agreed to
   StepClock clock_;
+  RankClock rank_clock_;
 };
 
 }  // namespace weft

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
@@ -23,8 +24,15 @@ void ImageNormalisation::check(std::int64_t channels) const {
     throw ArgumentError(fmt::format("{} means and {} deviations for images of {} channels",
                                     mean.size(), deviation.size(), channels));
   }
+  // As models compute with them.
   for (const double d : deviation) {
-    if (!(d > 0)) throw ArgumentError(fmt::format("a deviation must be positive, not {}", d));
+    const auto f = static_cast<float>(d);
+    if (!(f > 0 && std::isfinite(f)))
+      throw ArgumentError(fmt::format("a deviation must be positive and finite, not {}", d));
+  }
+  for (const double m : mean) {
+    if (!std::isfinite(static_cast<float>(m)))
+      throw ArgumentError(fmt::format("a mean must be finite, not {}", m));
   }
 }
 

@@ -15,6 +15,7 @@
 #include "weft/core/error.h"
 #include "weft/models/data/corpus/byte_stream.h"
 #include "weft/models/fields/numbers.h"
+#include "weft/models/tokenizers/utf8.h"
 #include "weft/serialization/atomic_file.h"
 
 namespace weft {
@@ -89,9 +90,33 @@ bool is_blank(std::string_view text) {
   return text.find_first_not_of(" \t\r") == std::string_view::npos;
 }
 
+/// Whether people can read it: numbers as their bytes are not so.
+bool is_readable(std::string_view bytes) {
+  for (std::size_t at = 0; at < bytes.size();) {
+    const int size = examine_character(bytes, at);
+    const auto byte = static_cast<unsigned char>(bytes[at]);
+    if (size <= 0 || byte == 0x7F || (byte < 0x20 && (byte < '\t' || byte > '\r'))) return false;
+    at += static_cast<std::size_t>(size);
+  }
+  return true;
+}
+
 class VectorReader {
  public:
   explicit VectorReader(const std::string& path) : path_(path), bytes_(path) {}
+
+  /// Whether its first word is as it should be. Of tables of anything the first line may be two
+  /// numbers, too.
+  bool begins_well() {
+    read_head();
+    if (is_text()) {
+      read_line(0);
+      return true;
+    }
+    read_record(0);
+    return std::all_of(values_.begin(), values_.end(), [](float x) { return std::isfinite(x); }) &&
+           !is_readable({reinterpret_cast<const char*>(values_.data()), 4 * values_.size()});
+  }
 
   WordVectors read() {
     read_head();
@@ -228,15 +253,7 @@ WordVectors read_word_vectors(const std::string& path) { return VectorReader(pat
 
 bool is_word_vectors(const std::string& path) {
   try {
-    FileBytes bytes(path);
-    const std::string line = bytes.until('\n', 64).value_or("");
-    const std::size_t blank = line.find(' ');
-    const auto is_number = [](std::string_view text) {
-      return !text.empty() && text.size() < 19 &&
-             text.find_first_not_of("0123456789") == std::string_view::npos;
-    };
-    return blank != std::string::npos && is_number(line.substr(0, blank)) &&
-           is_number(line.substr(blank + 1));
+    return VectorReader(path).begins_well();
   } catch (const Error&) {
     return false;
   }

@@ -27,7 +27,7 @@ void write_word_vectors(const std::string& path, const WordVectors& vectors, Vec
 /// NaN and infinity, a word that is there twice.
 WordVectors read_word_vectors(const std::string& path);
 
-/// Whether the file begins as such a file does.
+/// Whether the file begins as such a file does: two numbers, and the first word with its own.
 bool is_word_vectors(const std::string& path);
 
 }  // namespace weft

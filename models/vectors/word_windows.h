@@ -30,13 +30,13 @@ class WordWindows {
 
   /// A word and those around it.
   struct Example {
-    std::span<const std::int32_t> around;   // at least one
-    std::span<const std::int32_t> answers;  // the word itself, then up to `negatives` others
+    std::span<const std::int32_t> around;        // at least one
+    std::span<const std::int32_t> answers = {};  // the word itself, then up to `negatives` others
   };
   /// Memory that calls use again.
   struct Scratch {
-    std::vector<std::int32_t> kept, around, answers;
-    std::vector<std::int64_t> places;
+    std::vector<std::int32_t> kept = {}, around = {}, answers = {};
+    std::vector<std::int64_t> places = {};
   };
   /// Gives an example for each word in [begin, end) of the text that is kept and has others around
   /// it. Wrong answers are drawn by their counts to the power of 3/4, the right one left out.

@@ -14,7 +14,7 @@ inline constexpr const char* kWordNetFolder = "/usr/share/wordnet";
 /// A synset: words that mean the same, what that is, and maybe examples in quotation marks.
 struct WordNetEntry {
   std::string words;  // with blanks between; those of several words, too
-  std::string gloss;
+  std::string gloss = {};
 };
 
 /// Gives every synset of the files data.noun, data.verb, data.adj and data.adv of a folder, in this

@@ -42,8 +42,9 @@ void cut_grid(GemmTiling& tiling, std::int64_t rows, std::int64_t columns, doubl
     tiling.tile_columns = column_size(divide_up(columns, column_tiles));
     const double work = static_cast<double>(tiling.tile_rows * tiling.tile_columns) * depth;
     if (row_tiles * column_tiles >= kWantedTiles || work < 2 * kSmallTile) return;
-    const bool rows_left = tiling.tile_rows >= 2 * kMinRows;
-    const bool columns_left = tiling.tile_columns >= 2 * kMinColumns;
+    // Halves, as wide as panels make them: with narrow ones 100 columns are 64 and 48.
+    const bool rows_left = row_size(divide_up(rows, 2 * row_tiles)) >= kMinRows;
+    const bool columns_left = column_size(divide_up(columns, 2 * column_tiles)) >= kMinColumns;
     if (columns_left && (tiling.tile_columns > tiling.tile_rows || !rows_left)) {
       column_tiles *= 2;
     } else if (rows_left) {

@@ -94,11 +94,12 @@ void grad_columns(const LogitsGrad<T>& a, int64_t stride, int64_t begin, int64_t
   for (int64_t c = begin; c < end; c += lanes) {
     const int64_t left = end - c;
     const auto g = load_any(d, a.g + c, left, T(0)), lse = load_any(d, a.lse + c, left, T(0));
-    const auto counted = hn::Ne(g, hn::Zero(d));
+    // (Not Ne: Highway 1.0.3 says false for NaN on AVX2.)
+    const auto ignored = hn::Eq(g, hn::Zero(d));
     for (int64_t i = 0; i < a.n; ++i) {
       const auto v = load_any(d, a.x + i * stride + c, left, T(0));
       const auto p = exp_of_negative(d, hn::Sub(v, lse));
-      const auto dx = hn::IfThenElseZero(counted, hn::Mul(g, hn::Sub(p, shift)));
+      const auto dx = hn::IfThenZeroElse(ignored, hn::Mul(g, hn::Sub(p, shift)));
       store_any(dx, d, a.dx + i * stride + c, left);
     }
   }

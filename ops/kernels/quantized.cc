@@ -260,19 +260,6 @@ void product_fma(const QuantizedWeights& w, const float* x, int64_t rows, int64_
 // force another one test that.
 bool has_dot() { return HWY_TARGET == HWY_AVX3 && kernels::dot_unit(); }
 
-void prepare(const QuantizedWeights& w, const float* x, int64_t rows, std::byte* prepared) {
-  if (has_dot()) kernels::prepare_dot_rows(w, x, rows, prepared);
-}
-
-void product(const QuantizedWeights& w, const float* x, const std::byte* prepared, int64_t rows,
-             int64_t begin, int64_t end, float* y) {
-  if (has_dot() && kernels::can_dot(w, rows, prepared)) {
-    kernels::dot_product(w, prepared, rows, begin, end, y);
-  } else {
-    product_fma(w, x, rows, begin, end, y);
-  }
-}
-
 // -- Conversion to float --------------------------------------------------------------------------
 
 template <int t>
@@ -365,6 +352,62 @@ void channel(const QuantizedWeights& w, int64_t output, float* out) {
   }
 }
 
+// -- Products of large numbers -------------------------------------------------------------------
+
+// Sums of products with weights before their scale may overflow where those of the matrix do not.
+bool are_large(const float* x, int64_t count) {
+  bool large = false;
+  for (int64_t i = 0; i < count; ++i) large = large || !(x[i] < 0x1p100f && x[i] > -0x1p100f);
+  return large;
+}
+
+// With the weights as floats, one row after the other: rare.
+void product_of_large(const QuantizedWeights& w, const float* x, int64_t rows, int64_t begin,
+                      int64_t end, float* y) {
+  const Floats d;
+  HWY_ALIGN float tile[kGroup * kPanel];
+  for (int64_t panel = begin; panel < end; ++panel) {
+    for (int64_t r = 0; r < rows; ++r) {
+      V sums[kParts];
+      for (V& sum : sums) sum = hn::Zero(d);
+      for (int64_t i = 0; i < w.inputs; i += kGroup) {
+        const int64_t last = HWY_MIN(w.inputs, i + kGroup);
+        block(w, i, last, panel, panel + 1, tile, kPanel);
+        for (int64_t k = i; k < last; ++k) {
+          const V factor = hn::Set(d, x[r * w.inputs + k]);
+          for (int p = 0; p < kParts; ++p)
+            sums[p] =
+                hn::MulAdd(hn::Load(d, tile + (k - i) * kPanel + p * kLanes), factor, sums[p]);
+        }
+      }
+      for (int p = 0; p < kParts; ++p)
+        store_panel_part(sums[p], y + r * w.outputs, w.outputs, panel * kPanel + p * kLanes);
+    }
+  }
+}
+
+// Behind the prepared rows: whether they are large.
+int32_t* large_at(const QuantizedWeights& w, int64_t rows, const std::byte* prepared) {
+  return reinterpret_cast<int32_t*>(const_cast<std::byte*>(prepared) +
+                                    kernels::dot_rows_bytes(w.inputs, rows));
+}
+
+void prepare(const QuantizedWeights& w, const float* x, int64_t rows, std::byte* prepared) {
+  if (has_dot()) kernels::prepare_dot_rows(w, x, rows, prepared);
+  *large_at(w, rows, prepared) = are_large(x, rows * w.inputs) ? 1 : 0;
+}
+
+void product(const QuantizedWeights& w, const float* x, const std::byte* prepared, int64_t rows,
+             int64_t begin, int64_t end, float* y) {
+  if (*large_at(w, rows, prepared) != 0) {
+    product_of_large(w, x, rows, begin, end, y);
+  } else if (has_dot() && kernels::can_dot(w, rows, prepared)) {
+    kernels::dot_product(w, prepared, rows, begin, end, y);
+  } else {
+    product_fma(w, x, rows, begin, end, y);
+  }
+}
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace weft
@@ -381,7 +424,7 @@ HWY_EXPORT(channel);
 }  // namespace
 
 std::size_t prepared_rows_bytes(std::int64_t inputs, std::int64_t rows) {
-  return dot_rows_bytes(inputs, rows);
+  return dot_rows_bytes(inputs, rows) + 64;
 }
 void prepare_rows(const QuantizedWeights& w, const float* x, std::int64_t rows,
                   std::byte* prepared) {

@@ -30,6 +30,8 @@ class BlockReduction {
   void add(const void* block, std::int64_t length);
   /// Writes the result; sums are divided by `divisor`. At least one block must be there.
   void finish(double divisor, void* out) const;
+  /// Of all blocks so far: the sum (in double), the extreme or the product.
+  double total() const { return total_; }
 
  private:
   const Reduction kind_;

@@ -33,7 +33,8 @@ Kernel make_cholesky(const KernelRequest& r) {
       list.count, flops, {{n, n}, {n}}, [n](const KernelRun& run, std::int64_t unit, double* u) {
         const T* const x = run.in<T>(0) + unit * n * n;
         for (std::int64_t i = 0; i < n; ++i) {
-          for (std::int64_t j = i; j < n; ++j) {
+          u[i * n + i] = static_cast<double>(x[i * n + i]);  // half of the least number would be 0
+          for (std::int64_t j = i + 1; j < n; ++j) {
             u[i * n + j] =
                 0.5 * static_cast<double>(x[i * n + j]) + 0.5 * static_cast<double>(x[j * n + i]);
           }

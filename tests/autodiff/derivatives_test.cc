@@ -6,6 +6,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
+#include "weft/graph/plan/plan.h"
 #include "weft/tests/autodiff/evaluate.h"
 #include "weft/tests/kit/messages.h"
 
@@ -96,6 +97,68 @@ BOOST_AUTO_TEST_CASE(a_jacobian_by_what_is_neither_input_nor_all) {
   for (std::size_t i = 0; i < 3; ++i) BOOST_TEST(std::abs(third[i * 13] - 6 * kX[i]) < 1e-12);
 }
 
+// Every row is a derivative of the same output: of one draw.
+BOOST_AUTO_TEST_CASE(a_jacobian_of_draws_is_that_of_the_draw) {
+  Graph g;
+  const Value x = g.input("x", DType::f64, {"n"}), key = g.key("drops");
+  const Value q = reshape(x, Shape{Dim(1), Dim(1), g.dim("n"), Dim(1)});
+  const Value y = dropout(x, 0.5, key);
+  const Value z = attention(q, q, q, {.dropout = 0.5, .key = key});
+  Session session(g, {.seed = 1, .threads = 1});
+  const Results r = session.run(Program("p")
+                                    .output("y", y)
+                                    .output("jacobian", jacobian(y, x))
+                                    .output("z", jacobian(z, x))
+                                    .output("sums", gradient(sum(z), x)),
+                                {{"x", Tensor::full(DType::f64, {16}, 1)}});
+  for (std::int64_t i = 0; i < 16; ++i) {
+    double column = 0;
+    for (std::int64_t k = 0; k < 16; ++k) {
+      BOOST_TEST(r["jacobian"].at(i * 16 + k) == (i == k ? r["y"].at(i) : 0));
+      column += r["z"].at(k * 16 + i);
+    }
+    BOOST_TEST(std::abs(column - r["sums"].at(i)) < 1e-12);
+  }
+}
+
+// What the loop needs beside its result goes with one element, not with the square of their number.
+BOOST_AUTO_TEST_CASE(a_jacobian_takes_the_memory_of_one_gradient) {
+  constexpr std::int64_t kElements = 4096;
+  Graph g;
+  const Value x = g.input("x", DType::f32, {});
+  const Value y = exp(cast(arange(g, Dim(kElements)), DType::f32) * x);
+  Session session(g, {.threads = 1});
+  const Program program = Program("p").output("j", jacobian(y, x));
+  const Tensor j = session.run(program, {{"x", Tensor::scalar(DType::f32, -0.5)}})["j"];
+  BOOST_TEST(std::abs(j.at(2) - 2 * std::exp(-1.0)) < 1e-6);
+  const MemoryReport memory = session.plan(program, {{"x", {}}})->memory();
+  BOOST_TEST(memory.arena + memory.constants < 64 * kElements * sizeof(float));
+}
+
+// The gradient is a direction, too: H times it, and not the derivative of half its square twice.
+BOOST_AUTO_TEST_CASE(a_direction_made_of_the_values_counts_as_fixed) {
+  Graph g;
+  const Value x = g.input("x", DType::f64, {3}), y = g.input("y", DType::f64, {3});
+  const Value f = sum(x * x * x * y);
+  const std::vector<Value> slopes = gradients(f, {x, y});
+  const NamedTensors feeds = {{"x", kPoint}, {"y", kPoint}};
+  // H = [[6 x y, 3 x^2], [3 x^2, 0]], by element.
+  std::vector<double> by_x, by_y;
+  for (const double v : kX) {
+    const double dx = 3 * v * v * v, dy = v * v * v;
+    by_x.push_back(6 * v * v * dx + 3 * v * v * dy);
+    by_y.push_back(3 * v * v * dx);
+  }
+  const std::vector<Value> product = hessian_vector_product(f, {x, y}, slopes);
+  check_near(evaluate(g, product[0], feeds), by_x);
+  check_near(evaluate(g, product[1], feeds), by_y);
+  // It can be differentiated by the direction all the same.
+  const Value d = g.input("d", DType::f64, {3});
+  const Value along = hessian_vector_product(f, {x}, {d})[0];
+  check_near(evaluate(g, gradient(sum(along), d), {{"x", kPoint}, {"y", kPoint}, {"d", kPoint}}),
+             {1.5, 6, 24});
+}
+
 BOOST_AUTO_TEST_CASE(errors_say_what_does_not_fit) {
   Graph g;
   const Value x = g.input("x", DType::f64, {3}), y = g.input("y", DType::f64, {4});
@@ -108,6 +171,21 @@ BOOST_AUTO_TEST_CASE(errors_say_what_does_not_fit) {
                           {"hessian_vector_product: direction 0 is f64[4]"});
   check_error<GradientError>([&] { jacobian(square(x), y); }, {"derivatives_test.cc"});
   check_error<GradientError>([&] { jacobian(ids, ids); }, {"i64"});
+  const Value none;
+  const std::string here = "derivatives_test.cc";
+  check_error<GradientError>([&] { jvp(none, {x}, {x}); },
+                             {"jvp: output is an undefined Value", here});
+  check_error<GradientError>([&] { jvp(square(x), {none}, {x}); },
+                             {"jvp: one of wrt is an undefined Value", here});
+  check_error<GradientError>([&] { jvp(square(x), {x}, {none}); },
+                             {"jvp: a tangent is an undefined Value", here});
+  check_error<GradientError>([&] { vjp(square(x), {x}, none); },
+                             {"vjp: cotangent is an undefined Value", here});
+  check_error<GradientError>([&] { jacobian(none, x); },
+                             {"jacobian: output is an undefined Value", here});
+  check_error<GraphError>([&] { jacobian(x, none); }, {here});
+  check_error<GradientError>([&] { hessian_vector_product(sum(x), {x}, {none}); },
+                             {"hessian_vector_product: a direction is an undefined Value", here});
   BOOST_TEST(g.functions().empty());
 }
 

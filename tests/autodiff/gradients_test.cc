@@ -26,6 +26,44 @@ BOOST_AUTO_TEST_CASE(a_value_used_twice_gets_the_sum) {
   BOOST_TEST(d == (std::vector<double>{4, 1, 7}), boost::test_tools::per_element());
 }
 
+// x^0 is flat, and 0^-1 in its formula must not be seen.
+BOOST_AUTO_TEST_CASE(powers_of_zero_have_derivatives_of_all_orders) {
+  Graph g;
+  const Value x = g.input("x", DType::f64, {5});
+  const Value b = g.constant(Tensor::of<double>({5}, {0, 1, 2, 3, 4}));
+  const NamedTensors feeds = {{"x", Tensor::zeros(DType::f64, {5})}};
+  Value d = pow(x, b);
+  // The n-th derivative of x^b at 0 is b! where n = b, else 0.
+  double factorial = 1;
+  for (std::size_t n = 1; n < 5; ++n) {
+    d = gradient(sum(d), x);
+    factorial *= static_cast<double>(n);
+    std::vector<double> wanted(5);
+    wanted[n] = factorial;
+    BOOST_TEST(evaluate(g, d, feeds) == wanted, boost::test_tools::per_element());
+  }
+}
+
+// Products in their formulas overflow, and 0 * inf is NaN.
+BOOST_AUTO_TEST_CASE(gated_functions_have_derivatives_everywhere) {
+  const std::vector<float> points = {1e10f,  1e13f,  1e20f,  3.4e38f,  INFINITY,
+                                     -1e10f, -1e13f, -1e20f, -3.4e38f, -INFINITY};
+  for (const auto f : {gelu_erf, gelu_tanh, silu}) {
+    for (const DType dtype : {DType::f32, DType::f64}) {
+      Graph g;
+      const Value x = g.input("x", dtype, {10});
+      const Value first = gradient(sum(f(x)), x), second = gradient(sum(first), x);
+      Session session(g, {.threads = 1});
+      const Results r = session.run(Program("p").output("first", first).output("second", second),
+                                    {{"x", Tensor::of<float>({10}, points).to(dtype)}});
+      for (std::int64_t i = 0; i < 10; ++i) {
+        BOOST_TEST(r["first"].at(i) == (i < 5 ? 1 : 0));
+        BOOST_TEST(r["second"].at(i) == 0);
+      }
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_narrow_value_used_often_gets_the_sum_rounded_once) {
   for (const DType dtype : {DType::bf16, DType::f16}) {
     Graph g;

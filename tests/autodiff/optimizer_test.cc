@@ -188,12 +188,15 @@ BOOST_AUTO_TEST_CASE(schedules) {
 BOOST_AUTO_TEST_CASE(mistakes_are_named) {
   TwoVariables problem;
   const auto all = problem.g.parameters();
-  BOOST_CHECK_EXCEPTION(adamw(problem.loss, std::vector<Variable>{}), ArgumentError,
-                        message_contains({"adamw: there is no parameter"}));
+  BOOST_CHECK_EXCEPTION(
+      adamw(problem.loss, std::vector<Variable>{}), ArgumentError,
+      message_contains({"adamw: there is no parameter in the list", "optimizer_test.cc"}));
   BOOST_CHECK_EXCEPTION(adamw(problem.loss, {problem.w, problem.w}), ArgumentError,
                         message_contains({"parameter 'w' is listed twice"}));
   BOOST_CHECK_EXCEPTION(adamw(problem.loss, all, {.beta1 = 1.5}), ArgumentError,
                         message_contains({"beta1 1.5", "must be in [0, 1)"}));
+  BOOST_CHECK_EXCEPTION(sgd(problem.loss, all, {.momentum = -0.5}), ArgumentError,
+                        message_contains({"sgd: momentum must not be negative, but is -0.5"}));
   BOOST_CHECK_EXCEPTION(sgd(problem.loss, all, {.nesterov = true}), ArgumentError,
                         message_contains({"Nesterov momentum needs momentum"}));
   sgd(problem.loss, all, {.step = {.scope = "optimizer"}});

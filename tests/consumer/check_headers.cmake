@@ -1,20 +1,26 @@
-# Every header that is installed shows its names to users of shared libraries and can be included on its own: what it includes
-# is installed, of Weft, of the standard library or of a package that weftConfig.cmake finds, and it compiles alone. Most are
-# the first include of their own .cc file, which shows that; the others are left in `lone_headers` for the project in this
-# folder to compile.
+# What is installed under include/weft: the headers of cmake/public_headers.txt, and nothing that none of them includes. Each shows
+# its names to users of shared libraries and can be included on its own: what it includes is installed, of Weft, of the standard
+# library or of a package that weftConfig.cmake finds, and it compiles alone. Most are the first include of their own .cc file,
+# which shows that; the others are left in `lone_headers` for the project in this folder to compile.
+include(${SOURCE}/cmake/weft_headers.cmake)
+
 function(check_headers prefix source lone_headers)
   file(GLOB_RECURSE headers RELATIVE ${prefix}/include/weft ${prefix}/include/weft/*.h)
-  list(LENGTH headers count)
-  if(count EQUAL 0)
-    message(FATAL_ERROR "no header is installed under ${prefix}/include/weft")
-  endif()
+  file(GLOB_RECURSE mpi ${prefix}/lib*/weft_mpi.cmake)
+  weft_public_headers(reached "${mpi}")
   set(wrong "")
   set(lone "")
+  foreach(header ${reached})
+    if(NOT header IN_LIST headers)
+      string(APPEND wrong "\n  ${header}: users include it, and it is not installed")
+    endif()
+  endforeach()
   foreach(header ${headers})
     file(STRINGS ${prefix}/include/weft/${header} includes REGEX "^#include ")
     foreach(include ${includes})
       string(REGEX REPLACE "^#include [<\"]([^>\"]*)[>\"].*" "\\1" path "${include}")
-      if(path MATCHES "^weft/")
+      if(path MATCHES "^weft/(.*)")
+        list(APPEND reached ${CMAKE_MATCH_1})
         if(NOT EXISTS ${prefix}/include/${path})
           string(APPEND wrong "\n  ${header}: ${include} (not installed)")
         endif()
@@ -36,8 +42,13 @@ function(check_headers prefix source lone_headers)
       list(APPEND lone weft/${header})
     endif()
   endforeach()
+  foreach(header ${headers})
+    if(NOT header IN_LIST reached)
+      string(APPEND wrong "\n  ${header}: no header that users include leads to it")
+    endif()
+  endforeach()
   if(wrong)
-    message(FATAL_ERROR "installed headers that cannot be used (cmake/weft_install.cmake says which are):${wrong}")
+    message(FATAL_ERROR "installed headers that are not as they should be (cmake/public_headers.txt says which users include):${wrong}")
   endif()
   set(${lone_headers} "${lone}" PARENT_SCOPE)
 endfunction()

@@ -1,4 +1,8 @@
-# run(COMMAND...) fails with the output of the command; check_prefix tries an installed Weft.
+# What the checks of this folder share: run(COMMAND...) fails with the output of the command; the others try an installed Weft.
+# Programs must find their libraries by themselves.
+unset(ENV{LD_LIBRARY_PATH})
+include(${SOURCE}/cmake/weft_documents.cmake)
+
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT result EQUAL 0)
@@ -8,21 +12,67 @@ function(run)
   set(output "${output}" PARENT_SCOPE)
 endfunction()
 
-# check_prefix(PREFIX WORK CXX [headers separated by commas, to compile alone]): the projects in this folder are configured,
-# built and tested in folders below WORK against what is installed in PREFIX. Uses SOURCE, TYPE and LAUNCHER.
+# check_paths(PREFIX [FOLDERS...]): no file names the sources, the build or these folders. Debug information does, by nature: with
+# DEBUG_INFO only texts are looked at.
+function(check_paths prefix)
+  set(searched ${prefix})
+  if(DEBUG_INFO)
+    set(searched --include=*.h --include=*.cmake --include=*.pc ${prefix})
+  endif()
+  set(paths "")
+  foreach(folder ${SOURCE} ${BUILD} ${ARGN})
+    list(APPEND paths -e ${folder}/)
+  endforeach()
+  execute_process(COMMAND grep -rlF ${paths} ${searched} RESULT_VARIABLE result OUTPUT_VARIABLE found)
+  if(NOT result EQUAL 1)
+    list(JOIN paths " " paths)
+    message(FATAL_ERROR "installed files name folders of this machine (${paths}):\n${found}")
+  endif()
+endfunction()
+
+# check_documents(PREFIX): the files that the installed pages link to are installed, too.
+function(check_documents prefix)
+  set(wrong "")
+  file(GLOB_RECURSE pages ${prefix}/share/doc/weft/*.md)
+  list(LENGTH pages count)
+  if(count LESS 20)
+    message(FATAL_ERROR "only ${count} pages are installed below ${prefix}/share/doc/weft")
+  endif()
+  foreach(page ${pages})
+    get_filename_component(folder ${page} DIRECTORY)
+    weft_page_links(links ${page})
+    foreach(link ${links})
+      if(NOT EXISTS ${folder}/${link})
+        string(APPEND wrong "\n  ${page}: ${link}")
+      endif()
+    endforeach()
+  endforeach()
+  if(wrong)
+    message(FATAL_ERROR "installed pages link to what is not installed:${wrong}")
+  endif()
+endfunction()
+
+# check_prefix(PREFIX WORK CXX HEADERS [LIBRARIES]): the projects in this folder and the installed examples are configured, built and
+# tested in folders below WORK against what is installed in PREFIX, and HEADERS (separated by commas) are compiled alone. LIBRARIES
+# is where shared libraries lie that are unpacked and not installed. Uses SOURCE, TYPE and LAUNCHER.
 function(check_prefix prefix work cxx headers)
   file(GLOB_RECURSE pkg_config ${prefix}/*/weft-graph.pc)
   get_filename_component(pkg_config "${pkg_config}" DIRECTORY)
-  get_filename_component(libraries "${pkg_config}" DIRECTORY)
   set(ENV{PKG_CONFIG_PATH} ${pkg_config})
-  # CMake's programs know where their libraries are; those of pkg-config's users must be told.
-  set(ENV{LD_LIBRARY_PATH} ${libraries})
+  set(environment ${CMAKE_COMMAND} -E env)
+  if(ARGC GREATER 4)
+    list(APPEND environment LD_LIBRARY_PATH=${ARGV4})
+  endif()
   set(arguments -G Ninja -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_BUILD_TYPE=${TYPE} -DCMAKE_CXX_COMPILER=${cxx}
     -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
-  run(${CMAKE_COMMAND} -S ${SOURCE}/tests/consumer -B ${work}/build ${arguments} -DHEADERS=${headers})
-  run(${CMAKE_COMMAND} --build ${work}/build -j 2)
-  run(${CMAKE_CTEST_COMMAND} --test-dir ${work}/build --output-on-failure)
+  run(${CMAKE_COMMAND} -S ${SOURCE}/tests/consumer -B ${work}/build ${arguments} -DHEADERS=${headers}
+      -DEXAMPLES=${prefix}/share/doc/weft/tests/examples)
   run(${CMAKE_COMMAND} -S ${SOURCE}/tests/consumer/parts -B ${work}/parts ${arguments})
-  run(${CMAKE_COMMAND} --build ${work}/parts -j 2)
-  run(${CMAKE_CTEST_COMMAND} --test-dir ${work}/parts --output-on-failure)
+  foreach(project build parts)
+    run(${CMAKE_COMMAND} --build ${work}/${project} -j 2)
+    run(${environment} ${CMAKE_CTEST_COMMAND} --test-dir ${work}/${project} --output-on-failure)
+  endforeach()
+  if(EXISTS ${prefix}/bin/weft)
+    run(${environment} ${prefix}/bin/weft --version)
+  endif()
 endfunction()

@@ -2,11 +2,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "weft/autodiff/optimizer.h"
-#include "weft/graph/functions.h"
-#include "weft/graph/ir/scope.h"
-#include "weft/graph/run/session.h"
-#include "weft/serialization/checkpoint.h"
+#include "weft/weft.h"
 
 using namespace weft;
 
@@ -36,7 +32,7 @@ int main() {
 
   Tensor points = Tensor::empty(DType::f32, {400, 2}), values = Tensor::empty(DType::f32, {400, 1});
   for (int i = 0; i < 400; ++i) {
-    const float a = (i % 20) / 10.0f - 1, b = (i / 20) / 10.0f - 1;
+    const float a = float(i % 20) / 10 - 1, b = float(i / 20) / 10 - 1;
     points.mutable_data<float>()[2 * i] = a;
     points.mutable_data<float>()[2 * i + 1] = b;
     values.mutable_data<float>()[i] = std::sin(3 * a) * b;

@@ -113,6 +113,38 @@ BOOST_AUTO_TEST_CASE(a_long_loop_fits_a_part_of_its_memory) {
   check_same(results, tight.run(program, feeds), "in segments");
 }
 
+// The last carry of the second loop goes into the variable that the first one reads, and reads it
+// again where it is replayed.
+BOOST_AUTO_TEST_CASE(no_loop_writes_over_what_it_replays_another_with) {
+  Graph g;
+  const std::int64_t length = 64;
+  const Value x = g.input("x", DType::f32, {length, 16});
+  const Value h = g.input("h", DType::f32, {16});
+  const Variable w = g.variable("w", DType::f32, {16}, {.initializer = Initializer::constant(0.5)});
+  const ScanResult there = scan(g, {h}, {x}, {w.value()}, [](Graph&, const ScanElements& in) {
+    const Value next = tanh(in.carries[0] * in.operands[0] + in.elements[0]);
+    return ScanStep{{next}, {next * 2.0, next + 1.0}};
+  });
+  const ScanResult back =
+      scan(g, {w.value()}, there.outputs, {},
+           [](Graph&, const ScanElements& in) {
+             return ScanStep{{in.carries[0] - 0.1 * sin(in.elements[0]) * in.elements[1]}};
+           },
+           {.reverse = true});
+  Program program("p");
+  program.output("sum", sum(back.carries[0])).update(w, back.carries[0]);
+  const NamedTensors feeds = {{"x", waves({length, 16}, 0.7)}, {"h", waves({16}, 1.1)}};
+  Session whole(g, {.threads = 1});
+  SessionOptions options{.threads = 1, .verify = true};
+  options.memory_budget = least_bytes(g, options, program, feeds);
+  Session tight(g, options);
+  BOOST_TEST(in_segments(*tight.plan(program, sizes_of(feeds))));
+  for (int run = 0; run < 2; ++run) {
+    check_same(whole.run(program, feeds), tight.run(program, feeds), "in segments");
+    BOOST_TEST(bitwise_equal(whole.value("w"), tight.value("w")));
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace weft

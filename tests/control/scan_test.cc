@@ -306,7 +306,8 @@ BOOST_AUTO_TEST_CASE(errors_say_what_is_wrong) {
         scan(g, {h}, {x}, {},
              [&](Graph&, const ScanElements& in) { return ScanStep{{in.carries[0] * w}}; });
       },
-      {"is a Value of another graph; values cannot cross graphs"});
+      {"is a Value of another graph; values cannot cross graphs",
+       "hand other values in as operands"});
   check_error<GraphError>(
       [&] { scan(g, {h}, {x}, {}, [&](Graph&, const ScanElements&) { return ScanStep{{w}}; }); },
       {"output 0 of the body of scan 'scan' is f32[3] of the graph outside; hand it in as an "
@@ -348,6 +349,58 @@ BOOST_AUTO_TEST_CASE(data_are_checked_before_any_variable_is_written) {
       },
       {"4", "in step 2 of 3 of the loop at", "scan_test.cc"});
   BOOST_TEST(plain.value("w").at(0) == 1);
+}
+
+// What does not depend on carries leaves the loop, but not what might refuse data in a loop that
+// has no steps.
+BOOST_AUTO_TEST_CASE(a_loop_without_steps_refuses_no_data) {
+  for (const bool passes : {false, true}) {
+    Graph g;
+    const Value table = g.input("table", DType::i64, {4});
+    const Value ids = g.input("ids", DType::i64, {1});
+    const ScanResult r = scan(g, {ids}, {}, {table, ids},
+                              [](Graph&, const ScanElements& in) {
+                                const Value row = take(in.operands[0], in.operands[1]);
+                                return ScanStep{{in.carries[0] + div(row, row)}};
+                              },
+                              {.length = AxisSize("steps")});
+    const Program program = Program("p").output("y", r.carries[0]);
+    Session session(g, {.threads = 1, .passes = passes, .verify = true});
+    const auto run = [&](std::int64_t id, std::int64_t steps) {
+      const NamedTensors feeds = {{"table", Tensor::of<std::int64_t>({4}, {3, 2, 1, 0})},
+                                  {"ids", Tensor::of<std::int64_t>({1}, {id})}};
+      return session.run(program, feeds, {.dims = {{"steps", steps}}})["y"].item<std::int64_t>();
+    };
+    BOOST_TEST(run(1, 2) == 3);
+    BOOST_TEST(run(4, 0) == 4);
+    BOOST_TEST(run(3, 0) == 3);
+    BOOST_CHECK_THROW(run(4, 1), DataError);
+    BOOST_CHECK_THROW(run(3, 1), DataError);
+  }
+}
+
+// Inside of the body, n + m is one symbol: not the one that the caller calls alike.
+BOOST_AUTO_TEST_CASE(sizes_of_several_symbols_get_names_that_nobody_has) {
+  Graph g;
+  const Value a = g.input("a", DType::f32, {"n"}), b = g.input("b", DType::f32, {"m"});
+  const Value other = g.input("other", DType::f32, {"d0"});
+  g.require(g.dim("d1") == Dim(7));
+  const Value both = concat({a, b}, 0), all = concat({a, b, b}, 0);
+  const ScanResult r =
+      scan(g, {both, other, all}, {}, {},
+           [](Graph&, const ScanElements& in) {
+             return ScanStep{{in.carries[0] + 1, in.carries[1] + 2, in.carries[2] + 3}};
+           },
+           {.length = AxisSize(2)});
+  Program program("p");
+  for (std::size_t i = 0; i < 3; ++i) program.output(fmt::format("y{}", i), sum(r.carries[i]));
+  Session session(g, {.threads = 1, .verify = true});
+  const auto ones_of = [](std::int64_t n) { return Tensor::full(DType::f32, {n}, 1); };
+  const Results results =
+      session.run(program, {{"a", ones_of(2)}, {"b", ones_of(1)}, {"other", ones_of(5)}});
+  BOOST_TEST(results["y0"].at(0) == 9);
+  BOOST_TEST(results["y1"].at(0) == 25);
+  BOOST_TEST(results["y2"].at(0) == 28);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -261,6 +261,13 @@ BOOST_AUTO_TEST_CASE(parsing) {
   BOOST_TEST(parse("seq - 9223372036854775808*batch").str() == "-9223372036854775808*batch + seq");
 }
 
+BOOST_AUTO_TEST_CASE(names_of_symbols_are_those_that_read_back) {
+  for (const char* name : {"n", "_n1", "block.0/rows", "größe", "min"})
+    BOOST_TEST(Dim::is_symbol_name(name), name);
+  for (const char* name : {"", "my dim", "1n", "a//b", "2*n", "a-b", "n,m", "a(b", "/a", ".a"})
+    BOOST_TEST(!Dim::is_symbol_name(name), name);
+}
+
 BOOST_AUTO_TEST_CASE(parse_errors) {
   auto fails = [this](const std::string& text, const std::string& rest) {
     BOOST_CHECK_EXCEPTION(parse(text), FormatError, says_exactly("dim \"" + text + "\" " + rest));

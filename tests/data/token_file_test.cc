@@ -6,10 +6,12 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <limits>
 
 #include "token_samples.h"
 #include "weft/core/error.h"
 #include "weft/models/data/text.h"
+#include "weft/models/data/training_part.h"
 #include "weft/models/tokenizers/utf8.h"
 #include "weft/serialization/crc32c.h"
 #include "weft/testing/temporary_folder.h"
@@ -160,6 +162,23 @@ BOOST_AUTO_TEST_CASE(files_of_different_sets_do_not_mix) {
   std::filesystem::rename(folder.path("b-00000.tok"), folder.path("first"));
   check_says<FormatError>([&] { TokenSet::open(folder.path("first")); },
                           "one of several files, but has no name that ends in -00000.tok");
+}
+
+BOOST_AUTO_TEST_CASE(texts_of_more_bytes_than_can_be_counted_are_refused) {
+  const TemporaryFolder folder("tokens");
+  const Tokenizer tokenizer = letters();
+  std::uint64_t before = 0;
+  for (const std::uint32_t number : {0U, 1U}) {
+    TokenFileWriter writer(token_file_name(folder.path("x"), number), tokenizer, number, before);
+    writer.add(tokenizer.encode("a"), std::uint64_t{1} << 62);
+    writer.end_document();
+    before = writer.finish(number == 1);
+  }
+  check_says<FormatError>([&] { TokenSet::open(folder.path("x")); },
+                          "x-00001.tok\" at byte 40: all texts of the set together are too long");
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  BOOST_TEST(training_part(most, 0) == most);
+  BOOST_TEST(training_part(10, 0.1) == 9);
 }
 
 BOOST_AUTO_TEST_CASE(another_tokenizer_is_refused_with_both_named) {

@@ -6,14 +6,8 @@
 #include <random>
 #include <vector>
 
-#include "weft/autodiff/optimizer.h"
-#include "weft/graph/functions.h"
-#include "weft/graph/run/session.h"
-#include "weft/models/layers/channel_norm.h"
-#include "weft/models/layers/conv.h"
-#include "weft/models/layers/dropout.h"
-#include "weft/models/layers/linear.h"
-#include "weft/serialization/checkpoint.h"
+#include "weft/models/layers/layers.h"
+#include "weft/weft.h"
 
 using namespace weft;
 

@@ -6,11 +6,8 @@
 #include <random>
 #include <vector>
 
-#include "weft/autodiff/optimizer.h"
-#include "weft/graph/functions.h"
-#include "weft/graph/run/session.h"
-#include "weft/models/layers/linear.h"
-#include "weft/models/layers/recurrent.h"
+#include "weft/models/layers/layers.h"
+#include "weft/weft.h"
 
 using namespace weft;
 

@@ -1,6 +1,6 @@
 // Writes valid files for the fuzzers to start from: write_fuzz_seeds FOLDER makes
 // FOLDER/{dim,text,container,safetensors,idx,image_csv,image,sentence_piece,tokenizer_json,
-// vocab_txt,merges,jsonl,token_file,chat_template}/*.
+// vocab_txt,merges,jsonl,token_file,chat_template,frame,greeting}/*.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -10,6 +10,8 @@
 
 #include "weft/autodiff/optimizer.h"
 #include "weft/core/error.h"
+#include "weft/core/world/handshake.h"
+#include "weft/core/world/word.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
 #include "weft/graph/text/text.h"
@@ -56,9 +58,9 @@ std::string unigram_model() {
 }
 
 void write_seeds(const std::filesystem::path& folder) {
-  for (const char* name :
-       {"dim", "text", "container", "safetensors", "idx", "image_csv", "image", "sentence_piece",
-        "tokenizer_json", "vocab_txt", "merges", "jsonl", "token_file", "chat_template"}) {
+  for (const char* name : {"dim", "text", "container", "safetensors", "idx", "image_csv", "image",
+                           "sentence_piece", "tokenizer_json", "vocab_txt", "merges", "jsonl",
+                           "token_file", "chat_template", "frame", "greeting"}) {
     std::filesystem::create_directories(folder / name);
   }
   write_text(folder / "dim/polynomial", "2*batch*seq - 3*seq + 1");
@@ -132,6 +134,18 @@ void write_seeds(const std::filesystem::path& folder) {
       "{{ y * 1.5e3 <= 2 != false and {'a': (1, [2])}['a'][1] }}{{ t | default('d', true) }}"
       "{{ 'a,b'.replace(',', '\\u00e9').title() | indent(2) }}{{ range(3) | list }}"
       "{{ strftime_now('%d %b %Y') }}{{ bos_token }}");
+  const auto write_frame = [&](const char* name, const Word& word) {
+    const WordBytes bytes = write_word(word);
+    write_text(folder / "frame" / name,
+               std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  };
+  write_frame("alive", {.kind = Word::Kind::alive, .rank = 1, .text = "step 12: saving"});
+  write_frame("left", {.kind = Word::Kind::left, .phase_seconds = 1.5, .sent = 3, .received = 4});
+  write_frame("poison", {.kind = Word::Kind::poison, .rank = 4, .text = "rank 1: no space left"});
+  Greeting greeting;
+  greeting.add("the seed", "1");
+  greeting.add("the data (a fingerprint)", "");
+  write_text(folder / "greeting/two", greeting.bytes());
   write_text(folder / "image_csv/two", "0,16,8,4,1\n4,0,0,16,0\n");
   write_text(folder / "image/grey.png", testing::grey_png());
   write_text(folder / "image/colour.png", testing::colour_png());

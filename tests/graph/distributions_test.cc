@@ -71,6 +71,43 @@ BOOST_AUTO_TEST_CASE(draws_have_their_distributions) {
   }
 }
 
+// Where numbers are so large that few lie between the bounds, rounding must not reach the upper
+// one.
+BOOST_AUTO_TEST_CASE(uniform_draws_are_below_the_upper_bound) {
+  for (const auto& [low, high] : std::vector<std::pair<double, double>>{
+           {1, 2}, {100, 101}, {-3, -1}, {-1, 1}, {0, 3}, {1e6, 1e6 + 1}, {-1e6, -1e6 + 0.125}}) {
+    Graph g;
+    const Value draws = uniform(g.key("noise"), Shape{1 << 20}, low, high);
+    Session session(g, {.seed = 7});
+    const Results r =
+        session.run(Program("p").output("least", min(draws)).output("most", max(draws)));
+    BOOST_TEST(r["least"].at(0) >= low);
+    BOOST_TEST(r["most"].at(0) < high);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(far_tails_of_normals_have_their_means) {
+  // Of what lies in [low, low + 1]: (phi(low) - phi(low + 1)) / (Phi(low + 1) - Phi(low)).
+  for (const double low : {3.0, 4.0, 5.0, 6.0}) {
+    const auto density = [](double x) {
+      return std::exp(-x * x / 2) / std::sqrt(2 * std::acos(-1));
+    };
+    const double mean = (density(low) - density(low + 1)) / (phi(-low) - phi(-low - 1));
+    for (const double side : {1.0, -1.0}) {
+      Graph g;
+      const double from = side > 0 ? low : -low - 1;
+      const std::vector<double> draws =
+          values_of(g, truncated_normal(g.key("noise"), Shape{kDraws}, 0, 1, from, from + 1));
+      const double found = std::accumulate(draws.begin(), draws.end(), 0.0) / kDraws;
+      BOOST_TEST(std::abs(found - side * mean) < 0.01);
+    }
+  }
+  // Where double has no digits left, the nearer end.
+  Graph g;
+  for (const double x : values_of(g, truncated_normal(g.key("noise"), Shape{9}, 0, 1, 9, 10)))
+    BOOST_TEST(x == 9);
+}
+
 BOOST_AUTO_TEST_CASE(whole_numbers) {
   Graph g;
   const Value key = g.key("noise");
@@ -147,10 +184,21 @@ BOOST_AUTO_TEST_CASE(errors_name_the_bounds) {
   const Value key = g.key("noise");
   check_error<ArgumentError>([&] { exponential(key, Shape{2}, 0); },
                              {"rate must be positive, but is 0", "distributions_test.cc"});
+  check_error<ArgumentError>(
+      [&] { uniform(key, Shape{2}, 1, 0.5); },
+      {"uniform: low must be at most high", "they are 1 and 0.5", "distributions_test.cc"});
+  check_error<ArgumentError>([&] { uniform(key, Shape{2}, -1e308, 1e308, DType::f64); },
+                             {"their difference finite"});
   check_error<ArgumentError>([&] { gumbel(key, Shape{2}, 0, -1); },
                              {"scale must be positive, but is -1"});
   check_error<ArgumentError>([&] { random_integers(key, Shape{2}, 3, 3); },
                              {"there are no numbers in [3, 3)"});
+  const std::int64_t end = std::int64_t{1} << 31;
+  BOOST_TEST(random_integers(key, Shape{3}, -end, end, DType::i32).type().str() == "i32[3]");
+  check_error<ArgumentError>([&] { random_integers(key, Shape{2}, 0, end + 1, DType::i32); },
+                             {"i32 that holds all of [0, 2147483649), but is i32"});
+  check_error<ArgumentError>([&] { random_integers(key, Shape{2}, 0, 5, DType::f32); },
+                             {"dtype must be i64", "but is f32"});
   check_error<ArgumentError>([&] { truncated_normal(key, Shape{2}, 0, 1, 2, 1); },
                              {"low must be below high", "2, 1 and 1"});
 }

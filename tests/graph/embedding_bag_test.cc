@@ -1,9 +1,12 @@
 // Bags of ids: both ways to say where they end, gradients, empty bags and mistakes. Values are
 // compared with PyTorch's in test_golden.
 #include <boost/test/unit_test.hpp>
+#include <cmath>
 
 #include "weft/autodiff/check_gradients.h"
+#include "weft/autodiff/gradients.h"
 #include "weft/core/error.h"
+#include "weft/core/random.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
 #include "weft/ops/sample_data.h"
@@ -22,15 +25,15 @@ BOOST_AUTO_TEST_CASE(lengths_and_offsets_say_the_same) {
   const Value flat = g.input("flat", DType::i64, {"n"}),
               offsets = g.input("offsets", DType::i64, {"bags"});
   Program program("p");
-  for (const BagReduction reduction : {BagReduction::sum, BagReduction::mean}) {
-    const std::string name = reduction == BagReduction::sum ? "sum" : "mean";
+  const std::pair<const char*, BagReduction> reductions[] = {
+      {"sum", BagReduction::sum}, {"mean", BagReduction::mean}, {"max", BagReduction::max}};
+  for (const auto& [kind, reduction] : reductions) {
+    const std::string name = kind;
     program.output("padded." + name,
                    embedding_bag(padded, w, {.reduction = reduction, .lengths = lengths}));
     program.output("flat." + name,
                    embedding_bag(flat, w, {.reduction = reduction, .offsets = offsets}));
   }
-  program.output("max",
-                 embedding_bag(padded, w, {.reduction = BagReduction::max, .lengths = lengths}));
   program.output("all", embedding_bag(padded, w));
   Session session(g);
   const Results r = session.run(
@@ -39,12 +42,11 @@ BOOST_AUTO_TEST_CASE(lengths_and_offsets_say_the_same) {
                 {"lengths", Tensor::of<std::int32_t>({4}, {2, 0, 3, 1})},
                 {"flat", Tensor::of<std::int64_t>({6}, {5, 1, 2, 2, 4, 3})},
                 {"offsets", Tensor::of<std::int64_t>({4}, {0, 2, 2, 5})}});
-  for (const char* name : {"sum", "mean"}) {
+  for (const char* name : {"sum", "mean", "max"}) {
     const Tensor a = r[std::string("padded.") + name], b = r[std::string("flat.") + name];
     for (std::int64_t i = 0; i < a.numel(); ++i) BOOST_TEST(std::abs(a.at(i) - b.at(i)) < 1e-6);
     BOOST_TEST(a.at(3) == 0);  // a bag without ids
   }
-  BOOST_TEST(r["max"].at(4) == 0);
   BOOST_TEST(r["all"].type_str() == "f32[4, 3]");
 }
 
@@ -56,7 +58,9 @@ BOOST_AUTO_TEST_CASE(there_may_be_no_bags_and_no_ids) {
               offsets = g.input("offsets", DType::i64, {"m"});
   Program program("p");
   program.output("padded", embedding_bag(padded, w))
-      .output("flat", embedding_bag(flat, w, {.offsets = offsets}));
+      .output("flat", embedding_bag(flat, w, {.offsets = offsets}))
+      .output("largest",
+              embedding_bag(flat, w, {.reduction = BagReduction::max, .offsets = offsets}));
   Session session(g);
   const Tensor table = sample_uniform({6, 3}, 1);
   const Results r = session.run(program, {{"w", table},
@@ -66,6 +70,143 @@ BOOST_AUTO_TEST_CASE(there_may_be_no_bags_and_no_ids) {
   BOOST_TEST(r["padded"].type_str() == "f32[0, 3]");
   BOOST_TEST(r["flat"].type_str() == "f32[2, 3]");
   BOOST_TEST(r["flat"].at(5) == 0);
+  BOOST_TEST(r["largest"].type_str() == "f32[2, 3]");
+  BOOST_TEST(r["largest"].at(5) == 0);
+  const Results none = session.run(program, {{"w", table},
+                                             {"padded", Tensor::zeros(DType::i32, {0, 2})},
+                                             {"flat", Tensor::zeros(DType::i64, {0})},
+                                             {"offsets", Tensor::zeros(DType::i64, {0})}});
+  BOOST_TEST(none["largest"].type_str() == "f32[0, 3]");
+}
+
+// Values and gradients as PyTorch's kernel has them, in a plain loop: the first of the largest.
+struct LargestRows {
+  LargestRows(const Tensor& table, const Tensor& ids, const Tensor& offsets)
+      : values(Tensor::zeros(table.dtype(), {offsets.numel(), table.size(1)})),
+        gradient(Tensor::zeros(DType::f64, table.sizes())) {
+    const std::int64_t width = table.size(1), bags = offsets.numel();
+    for (std::int64_t b = 0; b < bags; ++b) {
+      const auto begin = static_cast<std::int64_t>(offsets.at(b));
+      const auto end = b + 1 < bags ? static_cast<std::int64_t>(offsets.at(b + 1)) : ids.numel();
+      for (std::int64_t j = 0; begin < end && j < width; ++j) {
+        auto row = static_cast<std::int64_t>(ids.at(begin));
+        for (std::int64_t i = begin; i < end; ++i) {
+          const auto other = static_cast<std::int64_t>(ids.at(i));
+          if (table.at(other * width + j) > table.at(row * width + j)) row = other;
+        }
+        values.mutable_data<float>()[b * width + j] = static_cast<float>(table.at(row * width + j));
+        gradient.mutable_data<double>()[row * width + j] += static_cast<double>(1 + b * width + j);
+      }
+    }
+  }
+  Tensor values, gradient;
+};
+
+BOOST_AUTO_TEST_CASE(the_largest_by_offsets_is_what_a_loop_finds) {
+  Graph g;
+  const Value w = g.input("w", DType::f32, {"vocabulary", "width"});
+  const Value flat = g.input("flat", DType::i32, {"n"}),
+              offsets = g.input("offsets", DType::i64, {"bags"});
+  const Value factor = g.input("factor", DType::f32, {"bags", "width"});
+  const Value y = embedding_bag(flat, w, {.reduction = BagReduction::max, .offsets = offsets});
+  const Program program =
+      Program("p").output("y", y).output("dw", gradients(sum(y * factor), {w})[0]);
+  Session session(g, {.verify = true, .poison = true});
+  RandomStream stream{.seed = 5};
+  std::uint64_t drawn = 0;
+  const auto below = [&](std::int64_t n) {
+    return static_cast<std::int64_t>(stream.word(drawn++) % static_cast<std::uint64_t>(n));
+  };
+  for (int round = 0; round < 20; ++round) {
+    const std::int64_t vocabulary = 1 + below(7), width = 1 + below(4), bags = 1 + below(6);
+    std::vector<std::int64_t> begins;
+    std::int64_t n = 0;
+    for (std::int64_t b = 0; b < bags; ++b) {
+      begins.push_back(n);
+      n += below(4) == 0 ? 0 : below(20);
+    }
+    Tensor table = Tensor::empty(DType::f32, {vocabulary, width});
+    // Few values, so that rows tie.
+    for (std::int64_t i = 0; i < table.numel(); ++i) {
+      table.mutable_data<float>()[i] = static_cast<float>(below(3) - 1);
+    }
+    Tensor ids = Tensor::empty(DType::i32, {n});
+    for (std::int64_t i = 0; i < n; ++i) {
+      ids.mutable_data<std::int32_t>()[i] = static_cast<std::int32_t>(below(vocabulary));
+    }
+    Tensor factors = Tensor::empty(DType::f32, {bags, width});
+    for (std::int64_t i = 0; i < factors.numel(); ++i) {
+      factors.mutable_data<float>()[i] = static_cast<float>(1 + i);
+    }
+    const Tensor at = Tensor::over(std::span<const std::int64_t>(begins), {bags});
+    const LargestRows expected(table, ids, at);
+    const Results r =
+        session.run(program, {{"w", table}, {"flat", ids}, {"offsets", at}, {"factor", factors}});
+    BOOST_TEST(bitwise_equal(r["y"], expected.values));
+    BOOST_TEST(bitwise_equal(r["dw"].to(DType::f64), expected.gradient));
+  }
+}
+
+// Which of the rows that tie gets the gradient is the same for both ways to say where bags end.
+BOOST_AUTO_TEST_CASE(the_first_of_equal_rows_gets_the_gradient) {
+  Graph g;
+  const Value w = g.input("w", DType::f32, {4, 1});
+  const Value padded = g.constant(Tensor::of<std::int32_t>({2, 3}, {2, 1, 3, 3, 0, 1}));
+  const Value flat = g.constant(Tensor::of<std::int32_t>({6}, {2, 1, 3, 3, 0, 1}));
+  const Value offsets = g.constant(Tensor::of<std::int64_t>({2}, {0, 3}));
+  Program program("p");
+  const auto add = [&](const char* name, const Value& y) {
+    program.output(name, gradients(sum(y), {w})[0]);
+  };
+  add("padded", embedding_bag(padded, w, {.reduction = BagReduction::max}));
+  add("flat", embedding_bag(flat, w, {.reduction = BagReduction::max, .offsets = offsets}));
+  const Results r = Session(g).run(program, {{"w", Tensor::of<float>({4, 1}, {-1, 5, 5, 5})}});
+  const Tensor expected = Tensor::of<float>({4, 1}, {0, 0, 1, 1});
+  BOOST_TEST(bitwise_equal(r["padded"], expected));
+  BOOST_TEST(bitwise_equal(r["flat"], expected));
+  const float nan = std::nanf("");
+  const Program values = Program("values").output(
+      "y", embedding_bag(flat, w, {.reduction = BagReduction::max, .offsets = offsets}));
+  const Tensor y = Session(g).run(values, {{"w", Tensor::of<float>({4, 1}, {-1, nan, 5, 6})}})["y"];
+  BOOST_TEST(std::isnan(y.at(0)));
+  BOOST_TEST(std::isnan(y.at(1)));
+}
+
+// The mean of a bag of two ids whose length says ten is that of two.
+BOOST_AUTO_TEST_CASE(lengths_beyond_the_row_mean_all_of_it) {
+  Graph g;
+  const Value w = g.input("w", DType::f32, {3, 1}), ids = g.input("ids", DType::i64, {2, "n"});
+  const Value lengths = g.input("lengths", DType::i32, {2});
+  Program program("p");
+  program.output("mean", embedding_bag(ids, w, {.lengths = lengths}))
+      .output("sum", embedding_bag(ids, w, {.reduction = BagReduction::sum, .lengths = lengths}))
+      .output("max", embedding_bag(ids, w, {.reduction = BagReduction::max, .lengths = lengths}));
+  Session session(g);
+  const Results r =
+      session.run(program, {{"w", Tensor::of<float>({3, 1}, {1, 3, 8})},
+                            {"ids", Tensor::of<std::int64_t>({2, 2}, {0, 1, 2, 1})},
+                            {"lengths", Tensor::of<std::int32_t>({2}, {10, 2147483647})}});
+  BOOST_CHECK((r["mean"].to_vector<float>() == std::vector<float>{2, 5.5}));
+  BOOST_CHECK((r["sum"].to_vector<float>() == std::vector<float>{4, 11}));
+  BOOST_CHECK((r["max"].to_vector<float>() == std::vector<float>{3, 8}));
+}
+
+BOOST_AUTO_TEST_CASE(bags_without_ids_are_zeros_for_every_reduction) {
+  for (const bool symbolic : {false, true}) {
+    Graph g;
+    const Value w = g.input("w", DType::f32, {6, 3});
+    const Value ids = g.input("ids", DType::i32, {2, symbolic ? g.dim("n") : Dim(0)});
+    for (const BagReduction reduction :
+         {BagReduction::sum, BagReduction::mean, BagReduction::max}) {
+      Session session(g);
+      const Value bags = embedding_bag(ids, w, {.reduction = reduction});
+      const Results r = session.run(
+          Program("p").output("bags", bags).output("dw", gradient(sum(bags), w)),
+          {{"w", sample_uniform({6, 3}, 1)}, {"ids", Tensor::zeros(DType::i32, {2, 0})}});
+      BOOST_CHECK((r["bags"].to_vector<float>() == std::vector<float>(6, 0)));
+      BOOST_CHECK((r["dw"].to_vector<float>() == std::vector<float>(18, 0)));
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(gradients_match_differences) {
@@ -83,7 +224,9 @@ BOOST_AUTO_TEST_CASE(gradients_match_differences) {
   check(embedding_bag(ids, w, {.reduction = BagReduction::max, .lengths = lengths}), {w});
   check(embedding_bag(ids, w, {.reduction = BagReduction::sum, .lengths = lengths, .factors = f}),
         {w, f});
-  check(embedding_bag(reshape(ids, Shape{Dim(6)}), w, {.offsets = lengths - 2}), {w});
+  const Value flat = reshape(ids, Shape{Dim(6)}), offsets = 3 - lengths;
+  check(embedding_bag(flat, w, {.offsets = offsets}), {w});
+  check(embedding_bag(flat, w, {.reduction = BagReduction::max, .offsets = offsets}), {w});
 }
 
 BOOST_AUTO_TEST_CASE(mistakes_are_named) {
@@ -101,8 +244,6 @@ BOOST_AUTO_TEST_CASE(mistakes_are_named) {
           "weight must be [vocabulary, width], but is i32[4]");
   refuses([&] { embedding_bag(flat, w, {.lengths = at, .offsets = at}); },
           "offsets say where bags end: lengths are for ids [bags, n]");
-  refuses([&] { embedding_bag(flat, w, {.reduction = BagReduction::max, .offsets = at}); },
-          "there is no maximum by offsets: give ids [bags, n] with lengths");
   refuses(
       [&] {
         embedding_bag(ids, w, {.factors = g.input("f", DType::f32, {4, 2})});
@@ -110,6 +251,8 @@ BOOST_AUTO_TEST_CASE(mistakes_are_named) {
       "factors are for BagReduction::sum");
   refuses([&] { embedding_bag(ids, w, {.lengths = ids}); },
           "lengths must be i32 or i64 [bags], but are i32[4, 2]");
+  refuses([&] { embedding_bag(ids, w, {.lengths = g.input("one", DType::i64, {1})}); },
+          "lengths must be i32 or i64 [bags], but are i64[1]");
   refuses([&] { embedding_bag(ids, w, {.reduction = BagReduction::sum, .factors = w}); },
           "factors must be of the ids' shape and the weight's dtype, f32[4, 2], but are f32[6, 3]");
   Session session(g);

@@ -180,6 +180,30 @@ BOOST_AUTO_TEST_CASE(clones_keep_everything_but_what_is_unused) {
   BOOST_TEST((d.graph->find_variable("w").dtype() == DType::f64));
 }
 
+BOOST_AUTO_TEST_CASE(quotients_of_dims_may_be_required) {
+  Graph g;
+  const Dim n = g.dim("n"), m = g.dim("m"), k = g.dim("k");
+  g.require(floor_div(n, m) == k);
+  g.require(floor_div(k, n - m) == m * m);
+  BOOST_TEST(g.facts().equal(floor_div(n, m), k));
+  BOOST_TEST(!g.facts().equal(n, m));
+}
+
+BOOST_AUTO_TEST_CASE(names_of_dims_read_back) {
+  Graph g;
+  for (const char* name : {"n", "_n1", "block.0/rows", "größe", "min"}) {
+    const Dim twice = g.dim(name) * 2 + 1;
+    const bool same =
+        Dim::parse(twice.str(), [&](std::string_view n) { return g.find_symbol(n); }) == twice;
+    BOOST_TEST(same, name);
+  }
+  for (const char* name : {"my dim", "1n", "a//b", "2*n", "a-b", "n,m", "a(b", "/a", ".a", " "}) {
+    BOOST_CHECK_EXCEPTION(g.input("x", DType::f32, {name}), ArgumentError,
+                          contains(std::string("\"") + name + "\" cannot be the name of a dim: "));
+  }
+  BOOST_TEST(g.symbols().size() == 5u);
+}
+
 BOOST_AUTO_TEST_CASE(a_long_chain_is_legal) {
   Graph g;
   Value v = iota(g, {2});

@@ -1,8 +1,12 @@
 // Losses at the ends of their ranges.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <string>
+#include <utility>
 
+#include "weft/core/error.h"
 #include "weft/graph/functions.h"
+#include "weft/tests/kit/messages.h"
 #include "weft/tests/reference/evaluate_graph.h"
 
 namespace weft::testing {
@@ -23,6 +27,38 @@ BOOST_AUTO_TEST_CASE(bce_with_logits_keeps_small_losses_of_both_classes) {
       BOOST_TEST(loss == right, boost::test_tools::tolerance(1e-6));
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(rows_meet_their_own_target_and_no_other_one) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {"n", 1}), row = g.input("row", DType::f32, {1, 4});
+  const Value target = g.input("target", DType::f32, {"n"});
+  for (const auto loss : {mse, l1, bce_with_logits, kl_div}) {
+    for (const auto& [a, b] : {std::pair(x, target), std::pair(target, x), std::pair(x, row)}) {
+      BOOST_CHECK_EXCEPTION(loss(a, b, Reduction::none), ShapeError, [](const ShapeError& e) {
+        const std::string text = e.what();
+        return text.find("different axes") != std::string::npos &&
+               text.find("loss_functions_test.cc") != std::string::npos;
+      });
+    }
+    const Value scalar = g.scalar(DType::f32, 0.5);
+    const Value wide = broadcast_to(row, {"n", 4});
+    BOOST_TEST(loss(x, scalar, Reduction::none).type().str() == "f32[n, 1]");
+    BOOST_TEST(loss(scalar, x, Reduction::none).type().str() == "f32[n, 1]");
+    BOOST_TEST(loss(wide, row, Reduction::none).type().str() == "f32[n, 4]");
+    BOOST_TEST(loss(row, wide, Reduction::none).type().str() == "f32[n, 4]");
+    BOOST_TEST(loss(x, unsqueeze(target, 1), Reduction::mean).rank() == 0);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_scalar_has_no_batch) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {});
+  BOOST_CHECK_EXCEPTION(
+      mse(x, 1, Reduction::batch_mean), ShapeError,
+      message_contains({"mse: batch_mean divides by the size of the first axis, but the losses are "
+                        "a scalar",
+                        "loss_functions_test.cc"}));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -5,6 +5,7 @@
 
 #include "weft/graph/decompositions/decomposition.h"
 #include "weft/graph/functions/arithmetic.h"
+#include "weft/graph/functions/attention.h"
 #include "weft/graph/functions/loss.h"
 #include "weft/graph/functions/norm.h"
 #include "weft/ops/sample_data.h"
@@ -79,6 +80,20 @@ BOOST_AUTO_TEST_CASE(attention_of_queries_that_see_nothing) {
   std::vector<Tensor> grad = {sample_uniform(out[0].sizes(), 4), out[0], out[1]};
   grad.insert(grad.end(), in.begin(), in.end());
   check_definition(builtin_ops()->at("attention_grad"), grad, attributes);
+}
+
+// Products of no features are 0, whatever the scale.
+BOOST_AUTO_TEST_CASE(attention_without_features_is_the_mean_of_the_values) {
+  Graph g;
+  const Value q = g.input("q", DType::f64, {1, 1, 2, 0});
+  const Value k = g.input("k", DType::f64, {1, 1, 4, 0});
+  const Value v = g.input("v", DType::f64, {1, 1, 4, 1});
+  const testing::Feed feed = {{q, Tensor::zeros(DType::f64, {1, 1, 2, 0})},
+                              {k, Tensor::zeros(DType::f64, {1, 1, 4, 0})},
+                              {v, Tensor::of<double>({1, 1, 4, 1}, {1, 2, 5, 8})}};
+  const Tensor out = testing::evaluate_graph({attention(q, k, v)}, feed)[0];
+  BOOST_TEST(out.at(0) == 4);
+  BOOST_TEST(out.at(1) == 4);
 }
 
 BOOST_AUTO_TEST_CASE(functions) {

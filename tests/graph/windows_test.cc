@@ -179,6 +179,41 @@ BOOST_AUTO_TEST_CASE(batches_without_images_have_results_without_images) {
   BOOST_TEST(r["dw"].at(0) == 0);
 }
 
+// A window sees its own elements and no others, whatever those are.
+BOOST_AUTO_TEST_CASE(adaptive_windows_see_their_elements_alone) {
+  const double kNan = std::numeric_limits<double>::quiet_NaN();
+  for (int size = 1; size <= 9; ++size) {
+    for (int count = 1; count <= 11; ++count) {
+      for (int bad = -1; bad < size; ++bad) {
+        Graph g;
+        std::vector<double> values;
+        for (int i = 0; i < size; ++i) values.push_back(i == bad ? kNan : element(i));
+        const Value x = g.constant(Tensor::of<double>({1, 1, size, 1}, values));
+        const Value y = reshape(x, Shape{1, 1, 1, size});
+        Session session(g, {.threads = 1});
+        const Results r = session.run(Program("p")
+                                          .output("rows", adaptive_avg_pool2d(x, {count, 1}))
+                                          .output("columns", adaptive_avg_pool2d(y, {1, count})));
+        BOOST_REQUIRE((r["rows"].sizes() == Sizes{1, 1, count, 1}));
+        BOOST_REQUIRE((r["columns"].sizes() == Sizes{1, 1, 1, count}));
+        for (int i = 0; i < count; ++i) {
+          const int begin = i * size / count, end = ((i + 1) * size + count - 1) / count;
+          double total = 0;
+          for (int k = begin; k < end; ++k) total += values[static_cast<std::size_t>(k)];
+          for (const char* name : {"rows", "columns"}) {
+            const double found = r[name].at(i);
+            if (bad >= begin && bad < end) {
+              BOOST_TEST(std::isnan(found));
+            } else {
+              BOOST_TEST(std::abs(found - total / (end - begin)) < 1e-12);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(mistakes_are_named) {
   Graph g;
   const Value x = g.input("x", DType::f32, {1, 4, 5, 6}),
@@ -217,6 +252,35 @@ BOOST_AUTO_TEST_CASE(mistakes_are_named) {
         conv_transpose2d(x, g.input("v", DType::f32, {3, 2, 3, 3}));
       },
       "channels of x (axis 1) and of weight (axis 0) differ: 4 and 3");
+  const std::int64_t huge = std::int64_t{1} << 62;
+  for (const ConvTranspose2dOptions& options :
+       {ConvTranspose2dOptions{.stride = {1, huge}}, ConvTranspose2dOptions{.padding = {huge, 0}},
+        ConvTranspose2dOptions{.padding = {0, -1}},
+        ConvTranspose2dOptions{.dilation = {huge, 1}}}) {
+    refuses(
+        [&] { conv_transpose2d(x, w, {}, options); },
+        "conv_transpose2d: stride, dilation and padding must not be negative and less than 2^31");
+  }
+  refuses(
+      [&] {
+        conv2d(x, g.input("k", DType::f32, {4, 4, 2, 2}), {},
+               {.padding = same_padding, .dilation = {1, huge}});
+      },
+      "dilation must be less than 2^31");
+  refuses(
+      [&] {
+        max_pool2d(x, {.kernel = {1, huge}, .padding = same_padding});
+      },
+      "kernel must be less than 2^31");
+  refuses(
+      [&] {
+        max_pool2d(x, {.kernel = {1, 2}, .stride = Size2d{huge, 1}, .padding = same_padding});
+      },
+      "stride must be less than 2^31");
+  refuses([&] { conv_transpose2d(x, w, {}, {.groups = 3}); },
+          "conv_transpose2d: the channels of x, 4, must be a multiple of groups, 3");
+  refuses([&] { conv_transpose2d(x, w, {}, {.groups = 0}); },
+          "groups must be at least 1, but is 0");
   refuses([&] { conv_transpose2d(x, select(w, 0, 0)); },
           "weight [C, O / groups, kh, kw] must have 4 axes, but is f32[2, 3, 3] with 3");
   refuses([&] { conv_transpose1d(x, w); }, "x [N, C, L] must have 3 axes");

@@ -188,7 +188,8 @@ BOOST_AUTO_TEST_CASE(what_a_classifier_cannot_do_is_said) {
           "a classifier needs two classes or more, not 1");
   refuses([](auto&, auto&, auto& n) { n.mean.push_back(0); },
           "2 means and 1 deviations for images of 1 channels");
-  refuses([](auto&, auto&, auto& n) { n.deviation[0] = 0; }, "a deviation must be positive, not 0");
+  refuses([](auto&, auto&, auto& n) { n.deviation[0] = 0; },
+          "a deviation must be positive and finite, not 0");
   ImageClassifier model = fresh();
   Session session(*model.graph, model.store, {.seed = 1});
   const Tensor wrong = Tensor::zeros(DType::f32, {2, 1, 8, 6});

@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(lines_that_are_no_pairs_are_named) {
   BOOST_CHECK_EXCEPTION(read_text_pairs(File("a\t \tc\n").path()), FormatError,
                         says("line 1: the target is empty"));
   BOOST_CHECK_EXCEPTION(read_text_pairs(File("a\t\xff\n").path()), FormatError, says("line 1: "));
-  BOOST_CHECK_EXCEPTION(read_text_pairs(File("\n\n").path()), ArgumentError,
+  BOOST_CHECK_EXCEPTION(read_text_pairs(File("\n\n").path()), FormatError,
                         says("has no pair of texts"));
   BOOST_CHECK_EXCEPTION(read_text_pairs("/nowhere.tsv"), IoError, says("/nowhere.tsv"));
 }
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(no_source_is_in_two_parts) {
   BOOST_TEST((split_by_source(some_pairs(), 0.1, 8).test != split.test));
   BOOST_CHECK_EXCEPTION(split_by_source(some_pairs(), 0.5, 7), ArgumentError,
                         says("must be in (0, 0.5), not 0.5"));
-  BOOST_CHECK_EXCEPTION(split_by_source({{"a", "b"}, {"c", "d"}}, 0.1, 7), ArgumentError,
+  BOOST_CHECK_EXCEPTION(split_by_source({{"a", "b"}, {"c", "d"}}, 0.1, 7), DataError,
                         says("2 different sources cannot be split"));
 }
 

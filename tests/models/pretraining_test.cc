@@ -172,8 +172,7 @@ BOOST_AUTO_TEST_CASE(inputs_ask_for_what_was_hidden) {
     const auto at = static_cast<std::size_t>(picks[i]);
     BOOST_TEST(labels[i] == rows[at / 16].ids[at % 16]);
   }
-  check_says<ArgumentError>([&] { PackedTexts(model.tokenizer, Texts{" "}, 16); },
-                            "there is no text");
+  check_says<DataError>([&] { PackedTexts(model.tokenizer, Texts{" "}, 16); }, "there is no text");
   check_says<ArgumentError>([&] { PackedTexts(model.tokenizer, lines(), 2); },
                             "a row needs 3 tokens, not 2");
 }

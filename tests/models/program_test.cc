@@ -364,6 +364,19 @@ BOOST_AUTO_TEST_CASE(models_are_inspected_without_weights) {
     BOOST_TEST(gpt3.code == 0);
     BOOST_TEST(contains(gpt3.out, "174,604,259,328"));
   }
+  const Outcome ranks = weft(
+      "inspect --model gpt2 --seq 1024 --ranks 4 --gflops 2000 --bandwidth 10Gbit/s --latency "
+      "50us");
+  BOOST_TEST_CONTEXT(ranks.out + ranks.err) {
+    BOOST_TEST(ranks.code == 0);
+    BOOST_TEST(contains(ranks.out, "training step of 4 shards on 4 ranks"));
+    // 2 * 3 / 4 of 497.8 MB of gradients and parameters.
+    BOOST_TEST(contains(ranks.out, "sent by each     712.1 MiB"));
+    BOOST_TEST(contains(ranks.out, "optimizer 237.4 MiB"));
+  }
+  check_error(weft("inspect --model gpt2 --ranks 8 --shards 4"), 2,
+              "8 ranks have nothing to do for 4 shards");
+  check_error(weft("inspect --model vit-b16 --ranks 2"), 2, "--ranks predicts a training step");
   check_error(weft("inspect --model gpt5"), 2,
               "unknown model 'gpt5' (did you mean 'gpt2'?); there are gpt2");
   check_error(weft("inspect"), 2, "inspect needs a file, or --model");

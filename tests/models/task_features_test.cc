@@ -136,10 +136,11 @@ void check_everything(const Task& task) {
              load_any_model(cut).model->history.train);
   check_success(weft.with_data("evaluate " + tuned), "an evaluation of them");
   for (const std::string& base : {whole, weft.path("small.weft")}) {
+    const std::string merged = weft.path(base == whole ? "of_floats.weft" : "of_int8.weft");
     check_success(weft.run("merge " + base + " --adapters " + weft.path("tuned.lora.safetensors") +
-                           " --out " + weft.path("merged.weft")),
+                           " --out " + merged),
                   "adapters merged into " + base);
-    check_success(weft.with_data("evaluate " + weft.path("merged.weft")), "an evaluation of that");
+    check_success(weft.with_data("evaluate " + merged), "an evaluation of that");
   }
 }
 

@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(validation_windows_predict_every_token_once) {
     BOOST_TEST(*predicted.begin() == 51);
     BOOST_TEST(*predicted.rbegin() == 99);
   }
-  BOOST_CHECK_EXCEPTION(TextData(counting(9)).validation_windows(1, 4), ArgumentError,
+  BOOST_CHECK_EXCEPTION(TextData(counting(9)).validation_windows(1, 4), DataError,
                         [](const Error& e) {
                           return std::string(e.what()).find("has 1 tokens") != std::string::npos;
                         });

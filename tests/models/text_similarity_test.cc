@@ -146,8 +146,8 @@ BOOST_AUTO_TEST_CASE(lines_are_held_out_by_chance_and_a_seed) {
   BOOST_TEST(hold_out(all, 1e-9, 3).held_out.size() == 1);
   BOOST_TEST(hold_out(all, 0.999, 3).train.size() == 1);
   check_says<ArgumentError>([&] { hold_out(all, 1, 3); }, "must be in [0, 1), not 1");
-  check_says<ArgumentError>([&] { hold_out({{all.lines[0]}}, 0.1, 3); },
-                            "none of 1 lines can be held out");
+  check_says<DataError>([&] { hold_out({{all.lines[0]}}, 0.1, 3); },
+                        "none of 1 lines can be held out");
 }
 
 BOOST_AUTO_TEST_CASE(correlations_have_known_values) {

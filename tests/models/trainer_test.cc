@@ -68,7 +68,10 @@ TrainOutcome run(LanguageModel& model, const std::string& path, std::int64_t sto
                          save_model(path, model);
                        },
                    .stop_after = stop_after});
-  return trainer.run();
+  const TrainOutcome outcome = trainer.run();
+  model.history = trainer.history();
+  session.gather_state();
+  return outcome;
 }
 
 void check_equal(const LanguageModel& a, const LanguageModel& b) {

@@ -28,6 +28,11 @@ foreach(ranks 1 2 3 4)
   endif()
 endforeach()
 
+run(3 late)
+if(NOT result EQUAL 0 OR NOT output STREQUAL alone)
+  message(FATAL_ERROR "a rank that leaves later than others: ${result}\n${output}${errors}instead of\n${alone}")
+endif()
+
 # fails(HOW LINE...): two ranks end, with one of these in what they say.
 function(fails how)
   run(2 ${how})
@@ -37,6 +42,8 @@ function(fails how)
   endif()
 endfunction()
 fails(differ "ranks differ in the seed: rank 0 .*has 1, rank 1 .*has 2")
+fails(uncut "ranks differ in the number of shards: rank 0 .*has 8, rank 1 .*has 1")
+fails(leave "rank 1 .* has left, and others wait for it; it was last in the end of the step")
 fails(throw "shard 4 of 8: row 7 is no number")
 # The launcher may be the first to see it and then ends the others.
 fails(kill "rank 1 .* is lost" "rank 1 .* is silent" "signal 9|SIGNAL 9|Killed|EXIT CODE: 9")

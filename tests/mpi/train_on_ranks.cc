@@ -1,11 +1,13 @@
 // Trains a network on all ranks that a launcher of MPI started, and prints what came out;
-// check.cmake compares. Usage: train_on_ranks train|differ|throw|kill
+// check.cmake compares. Usage: train_on_ranks train|late|differ|uncut|throw|kill|leave
 #include <fmt/format.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <thread>
 
 #include "weft/autodiff/optimizer.h"
 #include "weft/core/error.h"
@@ -30,16 +32,17 @@ void train(const World& world, const std::string& how) {
   const Scope net = Scope(g, "net").training();
   const Value x = g.input("x", DType::f32, {"batch", 32});
   const Value labels = g.input("labels", DType::i32, {"batch"});
-  const Value h = dropout(net, tanh(linear(net / "in", x, 700)), 0.1);
+  const Value h = dropout(net, tanh(linear(net / "in", x, 2500)), 0.1);
   const Value loss =
       cross_entropy(linear(net / "out", h, 10), labels, {.reduction = Reduction::shard_mean});
   const Program step = Program("train")
                            .output("loss", loss)
-                           .shards({.count = kShards})
+                           .shards({.count = how == "uncut" && odd ? 1 : kShards})
                            .update(adamw(loss, g.parameters(), {.step = {.clip_norm = 0.1}}));
   Session session(g, {.seed = how == "differ" && odd ? 2U : 1U, .threads = 1, .world = world});
   std::string losses;
   for (int i = 0; i < kSteps; ++i) {
+    if (i == 2 && odd && how == "leave") return;
     const auto feeds = [&](int shard) -> NamedTensors {
       if (i == 2 && odd && how == "throw") throw DataError("row 7 is no number");
       if (i == 2 && odd && how == "kill") std::raise(SIGKILL);
@@ -49,6 +52,7 @@ void train(const World& world, const std::string& how) {
     };
     losses += fmt::format(" {:a}", session.run_shards(step, feeds)["loss"].item<float>());
   }
+  session.gather_state();
   std::uint32_t crc = 0;
   for (const Variable& v : step.variables()) {
     const Tensor value = session.value(v.name());
@@ -56,6 +60,8 @@ void train(const World& world, const std::string& how) {
   }
   // Every rank has the same.
   world.check_same("what they have learned", fmt::format("{:08x}", crc));
+  // The others have left by then, and are not silent.
+  if (odd && how == "late") std::this_thread::sleep_for(std::chrono::seconds(4));
   if (world.first()) fmt::print("learned {:08x}, losses{}\n", crc, losses);
 }
 
@@ -63,7 +69,11 @@ void train(const World& world, const std::string& how) {
 
 int main(int argc, char** argv) {
   try {
-    train(World(connect_mpi({.silence = std::chrono::seconds(5)})), argc > 1 ? argv[1] : "train");
+    const std::string how = argc > 1 ? argv[1] : "train";
+    const std::chrono::seconds silence(how == "late" ? 2 : 5);
+    const World world(connect_mpi({.silence = silence}));
+    if (!started_by_mpi() && world.size() != 1) throw WorldError("more ranks than were started");
+    train(world, how);
   } catch (const weft::Error& e) {
     fmt::print(stderr, "error: {}\n", e.what());
     return 1;

@@ -69,6 +69,27 @@ BOOST_AUTO_TEST_CASE(agrees_with_the_reference_on_every_target_axis_and_size) {
   });
 }
 
+// A loss that is no number any more must not look like one that does not count.
+BOOST_AUTO_TEST_CASE(a_cotangent_that_is_nan_makes_nan_along_any_axis) {
+  testing::for_each_simd_target([](const char* target) {
+    BOOST_TEST_CONTEXT(target) {
+      const float nan = std::nanf("");
+      const Tensor g = Tensor::of<float>({2}, {nan, 1}), lse = Tensor::of<float>({2}, {2, 2});
+      const Tensor targets = Tensor::of<std::int64_t>({2}, {0, 1});
+      for (const std::int64_t axis : {0, 1}) {
+        const Sizes sizes = axis == 0 ? Sizes{3, 2} : Sizes{2, 3};
+        const Tensor dx =
+            evaluate_op(builtin_ops()->at("cross_entropy_grad"),
+                        {g, sample_uniform(sizes, 1), targets, lse}, {{"axis", axis}})[0];
+        for (std::int64_t i = 0; i < 6; ++i) {
+          const bool first = axis == 0 ? i % 2 == 0 : i < 3;
+          BOOST_TEST(std::isnan(dx.at(i)) == first);
+        }
+      }
+    }
+  });
+}
+
 BOOST_AUTO_TEST_CASE(targets_out_of_range_are_data_errors_that_name_place_value_and_bound) {
   BOOST_CHECK_EQUAL(data_error(Tensor::of<std::int64_t>({2, 3}, {0, 1, 2, 3, 4, 5})),
                     "targets[1, 2] is 5, but there are 5 classes: it must be in [0, 5) or "

@@ -104,7 +104,9 @@ void check_svd(const Tensor& x, double tolerance) {
     if (u.dtype() == DType::f32) us.mutable_data<float>()[i] = static_cast<float>(value);
     if (u.dtype() == DType::f64) us.mutable_data<double>()[i] = value;
   }
-  BOOST_TEST(distance(product(us, vt), x) <= tolerance * largest(x));
+  // Products of the least numbers are rounded to multiples of the least.
+  BOOST_TEST(distance(product(us, vt), x) <=
+             tolerance * largest(x) + 4 * std::numeric_limits<double>::denorm_min());
   for (std::int64_t i = 0; i < s.numel(); ++i) {
     BOOST_REQUIRE(s.at(i) >= 0);
     if (i % k > 0) BOOST_REQUIRE(s.at(i) <= s.at(i - 1));
@@ -220,6 +222,31 @@ BOOST_AUTO_TEST_CASE(matrices_of_lower_rank_have_orthonormal_vectors_all_the_sam
         scaled(c.uniform({4, 7}), 1e-300), c.uniform({80, 60}, DType::f64)}) {
     check_svd(x, 1e-13);
   }
+}
+
+BOOST_AUTO_TEST_CASE(qr_of_columns_of_tiny_numbers_has_an_orthonormal_basis_all_the_same) {
+  for (int exponent = -100; exponent >= -320; exponent -= 5) {
+    const double tiny = std::pow(10.0, exponent);
+    check_qr(Tensor::of<double>({3, 3}, {tiny, 1, 0, 2 * tiny, 0, tiny, 3 * tiny, 0, tiny}), 1e-14);
+  }
+}
+
+// Squares of such numbers have few digits, or none.
+BOOST_AUTO_TEST_CASE(singular_vectors_are_orthonormal_beside_tiny_numbers) {
+  for (int exponent = -40; exponent >= -320; exponent -= 5) {
+    const double tiny = std::pow(10.0, exponent);
+    check_svd(Tensor::of<double>({3, 3}, {1, 0, 0, 0, tiny, tiny, 0, 0, tiny}), 1e-13);
+    check_svd(Tensor::of<double>({3, 2}, {tiny, 1, 2 * tiny, tiny, 0, 3 * tiny}), 1e-13);
+    check_svd(Tensor::of<double>({2, 3}, {tiny, tiny, 0, tiny, 0, tiny}), 1e-13);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_least_numbers_have_cholesky_factors) {
+  const double least = std::numeric_limits<double>::denorm_min();
+  const auto f = apply("cholesky", {Tensor::of<double>({2, 2}, {least, 0, 0, 3 * least})});
+  BOOST_TEST(f[1].at(0) == -1);
+  BOOST_TEST(f[0].at(0) == std::sqrt(least));
+  BOOST_TEST(f[0].at(3) == std::sqrt(3 * least));
 }
 
 BOOST_AUTO_TEST_CASE(the_largest_element_of_each_left_vector_is_positive) {

@@ -217,6 +217,24 @@ BOOST_AUTO_TEST_CASE(rows_of_extreme_values) {
   }
 }
 
+// Small weights of large numbers: no sum on the way is larger than the result.
+BOOST_AUTO_TEST_CASE(rows_of_large_values_do_not_overflow_on_the_way) {
+  testing::for_each_simd_target([](const char* target) {
+    for (const auto format : {kInt8, kInt4}) {
+      const Tensor w = sample_uniform({40, 37}, 14, -0.01, 0.01);
+      const QuantizedMatrix m = quantize_matrix(w, format, false);
+      const Tensor floats = dequantize(m, 40, 37);
+      for (const std::int64_t rows : {1, 3, 16, 17}) {
+        Tensor x = sample_uniform({rows, 40}, 15);
+        for (std::int64_t i = 0; i < x.numel(); ++i) x.mutable_data<float>()[i] *= 1e38f;
+        const Tensor expected = testing::reference_matmul(x, floats, false, false);
+        BOOST_TEST_CONTEXT(target << " " << quantized_format_name(format) << " " << rows)
+        BOOST_TEST(rms_difference(multiply(x, m, 37), expected) <= 2e-6 * rms(expected));
+      }
+    }
+  });
+}
+
 BOOST_AUTO_TEST_CASE(error_of_a_product_is_that_of_its_weights) {
   // Uniform weights: a step is 3 / 254 and about 3 / 16, its error uniform within half a step.
   const Tensor w = sample_uniform({768, 64}, 6), x = sample_uniform({4, 768}, 7);

@@ -29,6 +29,24 @@ BOOST_AUTO_TEST_CASE(every_record_is_complete) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(an_empty_function_is_none) {
+  using Function = RecordFunction<int(int)>;
+  int (*const pointer)(int) = nullptr;
+  BOOST_TEST(!Function());
+  BOOST_TEST(!Function(nullptr));
+  BOOST_TEST(!Function(pointer));
+  BOOST_TEST(!Function(std::function<int(int)>()));
+  const int two = 2;
+  BOOST_TEST(Function([](int x) { return x + 1; })(3) == 4);
+  BOOST_TEST(Function([two](int x) { return x + two; })(3) == 5);
+  BOOST_TEST(Function(std::function<int(int)>([two](int x) { return x * two; }))(3) == 6);
+  OpRecord record;
+  record.name = "lacking";
+  record.infer = [](const InferContext& c) { return std::vector<ValueType>{c.input(0)}; };
+  record.kernel = std::function<Kernel(const KernelRequest&)>();
+  BOOST_CHECK_THROW(with_ops({record}), ArgumentError);
+}
+
 BOOST_AUTO_TEST_CASE(no_rule_or_decomposition_is_for_an_unknown_op) {
   for (const std::string& name : builtin_rules().names()) {
     BOOST_TEST((builtin_ops()->find(name) != nullptr), "rule for unknown op " << name);

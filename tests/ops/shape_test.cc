@@ -1,8 +1,10 @@
 #include "weft/graph/functions/shape.h"
 
 #include <boost/test/unit_test.hpp>
+#include <limits>
 #include <numeric>
 
+#include "weft/ops/op.h"
 #include "weft/ops/sample_data.h"
 #include "weft/tests/kit/messages.h"
 #include "weft/tests/kit/numbers.h"
@@ -172,6 +174,14 @@ BOOST_AUTO_TEST_CASE(composed_movements) {
                  return i[1] >= i[0] + k ? std::optional(i) : std::nullopt;
                });
   }
+  for (const std::int64_t k :
+       {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()}) {
+    const auto kept = [](bool all) {
+      return [all](const Sizes& i) { return all ? std::optional(i) : std::nullopt; };
+    };
+    check_move([&](Value x) { return tril(x, k); }, {3, 4}, {3, 4}, kept(k > 0));
+    check_move([&](Value x) { return triu(x, k); }, {3, 4}, {3, 4}, kept(k < 0));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(padding_modes) {
@@ -198,6 +208,36 @@ BOOST_AUTO_TEST_CASE(slices_follow_python) {
   BOOST_TEST(cut({2, {}, -1}) == (Doubles{2, 1, 0}));
   BOOST_TEST(cut({5, 3}).empty());
   BOOST_TEST(cut({-100, 2}) == (Doubles{0, 1}));
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max(),
+                         kLeast = std::numeric_limits<std::int64_t>::min();
+  BOOST_TEST(cut({2, {}, kMost}) == (Doubles{2}));
+  BOOST_TEST(cut({{}, {}, kLeast}) == (Doubles{6}));
+  BOOST_TEST(cut({kLeast, kMost}) == (Doubles{0, 1, 2, 3, 4, 5, 6}));
+  BOOST_TEST(cut({kMost, kLeast, -1}) == (Doubles{6, 5, 4, 3, 2, 1, 0}));
+  BOOST_TEST(cut({kMost, {}, kMost}).empty());
+}
+
+// Steps and starts that nothing is read by may be any integers.
+BOOST_AUTO_TEST_CASE(parts_of_one_element_or_none_have_any_step) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  const auto apply = [](std::string_view op, const std::vector<Tensor>& inputs,
+                        const Attributes& attributes) {
+    return elements_of(evaluate_op(builtin_ops()->at(op), inputs, attributes)[0]);
+  };
+  const std::vector<std::int64_t> steps = {kMost, -kMost};
+  const Tensor x = sample_indices({3, 2}, 3, 9), one = Tensor::full(DType::i64, {1, 1}, 5);
+  BOOST_TEST(
+      apply("slice", {x}, {{"starts", Shape{2, 1}}, {"sizes", Shape{1, 1}}, {"steps", steps}}) ==
+      (Doubles{x.at(5)}));
+  BOOST_TEST(
+      apply("slice", {x}, {{"starts", Shape{kMost, 1}}, {"sizes", Shape{0, 1}}, {"steps", steps}})
+          .empty());
+  BOOST_TEST(apply("unslice", {one},
+                   {{"shape", Shape{2, 2}}, {"starts", Shape{1, 0}}, {"steps", steps}}) ==
+             (Doubles{0, 0, 5, 0}));
+  Doubles added = elements_of(x);
+  added[4] += 5;
+  BOOST_TEST(apply("slice_add", {x, one}, {{"starts", Shape{2, 0}}, {"steps", steps}}) == added);
 }
 
 BOOST_AUTO_TEST_CASE(symbolic_sizes) {

@@ -1,16 +1,17 @@
 // The code of autodiff/README.md.
 #include <boost/test/unit_test.hpp>
+#include <cstdio>
 
 #include "weft/autodiff/check_gradients.h"
 #include "weft/autodiff/derivatives.h"
 #include "weft/autodiff/optimizer.h"
 #include "weft/autodiff/optimizers/step_builder.h"
+#include "weft/core/random_tensors.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/ir/scope.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/layers/embedding.h"
 #include "weft/models/layers/linear.h"
-#include "weft/testing/random_tensors.h"
 
 namespace {
 
@@ -47,7 +48,7 @@ struct DerivedNet {
   Value hidden = tanh(linear(net / "hidden", x, 8));
   Value y = linear(net / "out", hidden, 2);
   Value loss = mean(square(y - 1));
-  Tensor batch = testing::normal_tensor({4, 3}, 1);
+  Tensor batch = normal_tensor({4, 3}, 1);
 };
 
 BOOST_FIXTURE_TEST_SUITE(gradients_page, DerivedNet)
@@ -73,16 +74,18 @@ BOOST_AUTO_TEST_CASE(gradients_are_values) {
 }
 
 BOOST_AUTO_TEST_CASE(gradients_are_checked) {
-  BOOST_TEST(check_gradients(loss, {x, g.find_variable("net.hidden.weight")},
-                             {.feeds = {{"x", batch}}, .second_order = true}));
+  const GradientReport report = check_gradients(loss, {x, g.find_variable("net.hidden.weight")},
+                                                {.feeds = {{"x", batch}}, .second_order = true});
+  if (!report) std::printf("%s\n", report.message.c_str());  // which element, and both numbers
+  BOOST_TEST(report);
 }
 
 BOOST_AUTO_TEST_CASE(optimizers_and_groups) {
-  std::vector<Variable> slow, fast;
-  for (const Variable& parameter : g.parameters())
-    (parameter.name().starts_with("net.hidden") ? slow : fast).push_back(parameter);
+  const ParameterGroups groups =
+      group_parameters(g.parameters(), {{.where = "net.hidden.*", .learning_rate_scale = 0.1},
+                                        {.where = "*.bias", .weight_decay = 0}});
   const TrainingStep step =
-      adamw(loss, {{.parameters = slow, .learning_rate_scale = 0.1}, {.parameters = fast}},
+      adamw(loss, groups,
             {.lr = warmup_cosine(1e-3, 100, 10000), .weight_decay = 0.1, .step = {.clip_norm = 1}});
   const Ema ema(g.parameters(), {.decay = 0.999});
   const Program train = Program("train")
@@ -94,6 +97,11 @@ BOOST_AUTO_TEST_CASE(optimizers_and_groups) {
   session.run(train, {{"x", batch}});
   Session averaged(g, averaged_store(*session.store()));  // the weights that one ships
   BOOST_TEST(averaged.value("net.out.weight").rank() == 2);
+
+  const auto narrow = [](const Variable& p) { return p.shape().rank() == 1; };
+  const TrainingStep by_size =
+      sgd(loss, group_parameters(g.parameters(), {{.where = narrow, .learning_rate_scale = 2}}));
+  BOOST_TEST(by_size.gradients.size() == 4u);
 }
 
 BOOST_AUTO_TEST_CASE(a_batch_in_shards) {

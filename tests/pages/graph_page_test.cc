@@ -3,6 +3,7 @@
 
 #include "weft/autodiff/gradients.h"
 #include "weft/autodiff/optimizer.h"
+#include "weft/core/random_tensors.h"
 #include "weft/graph/control/call.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/ir/scope.h"
@@ -14,7 +15,6 @@
 #include "weft/models/layers/embedding.h"
 #include "weft/models/layers/linear.h"
 #include "weft/models/layers/norm.h"
-#include "weft/testing/random_tensors.h"
 
 namespace {
 
@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(a_model_of_layers_and_its_programs) {
   const Program predict = Program("predict").output("logits", logits);
 
   Session session(g, {.seed = 1});
-  const Tensor text = testing::integer_tensor({8, 16}, 1, 0, 100, DType::i32);
+  const Tensor text = integer_tensor({8, 16}, 1, 0, 100, DType::i32);  // random ids
   const float before =
       session.run(train, {{"tokens", text}, {"targets", text}})["loss"].item<float>();
   const Tensor out = session.run(predict, {{"tokens", text}})["logits"];  // f32 [8, 16, 100]
@@ -98,8 +98,8 @@ BOOST_AUTO_TEST_CASE(one_description_two_programs) {
   const Program train = Program("train").output("loss", loss).update(adamw(loss, net.parameters()));
   const Program predict = Program("predict").output("logits", logits);
   Session session(g, {.seed = 1});
-  const Tensor pixels = testing::normal_tensor({4, 1, 8, 8}, 1);
-  session.run(train, {{"images", pixels}, {"labels", testing::integer_tensor({4}, 1, 0, 10)}});
+  const Tensor pixels = normal_tensor({4, 1, 8, 8}, 1);
+  session.run(train, {{"images", pixels}, {"labels", integer_tensor({4}, 1, 0, 10)}});
   session.run(predict, {{"images", pixels}});
   BOOST_TEST(session.value("net.norm.running_mean").at(0) != 0.0);
 }

@@ -1,11 +1,14 @@
 // The idioms of graph/PYTORCH.md and graph/GGML.md: each stands here once, in a program that runs.
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <cstdio>
 #include <string>
 #include <vector>
 
 #include "weft/autodiff/derivatives.h"
 #include "weft/autodiff/optimizer.h"
+#include "weft/core/random_tensors.h"
 #include "weft/graph/control/call.h"
 #include "weft/graph/control/cond.h"
 #include "weft/graph/control/scan.h"
@@ -13,41 +16,54 @@
 #include "weft/graph/ir/scope.h"
 #include "weft/graph/run/session.h"
 #include "weft/graph/text/text.h"
+#include "weft/graph/weights/parameter_count.h"
 #include "weft/graph/weights/quantize.h"
-#include "weft/models/layers/channel_norm.h"
-#include "weft/models/layers/conv.h"
-#include "weft/models/layers/dropout.h"
-#include "weft/models/layers/embedding.h"
-#include "weft/models/layers/linear.h"
-#include "weft/models/layers/norm.h"
-#include "weft/models/layers/recurrent.h"
+#include "weft/models/layers/layers.h"
 #include "weft/serialization/checkpoint.h"
+#include "weft/serialization/load_parameters.h"
 #include "weft/serialization/safetensors.h"
-#include "weft/testing/random_tensors.h"
 #include "weft/testing/temporary_folder.h"
 
 namespace {
 
 using namespace weft;
 
-/// Runs a program of these outputs with x f32 [2, 6, 16] and ids i32 [2, 6].
+/// Runs a program of these outputs on small random data.
 struct Idioms {
   Graph g;
   Scope net = Scope(g, "net");
   Value x = g.input("x", DType::f32, {"batch", "seq", 16});
+  Value t = g.input("t", DType::f32, {"batch", "seq", 16});
   Value ids = g.input("ids", DType::i32, {"batch", "seq"});
+  Value images = g.input("images", DType::f32, {"batch", 8, 6, 6});
+  Value signal = g.input("signal", DType::f32, {"batch", 8, "time"});
   std::vector<Value> made;
 
   void run() {
     Program all("all");
     for (std::size_t i = 0; i < made.size(); ++i) all.output("made" + std::to_string(i), made[i]);
+    NamedTensors feeds = {{"x", normal_tensor({2, 6, 16}, 1)},
+                          {"t", normal_tensor({2, 6, 16}, 2)},
+                          {"ids", integer_tensor({2, 6}, 1, 0, 16, DType::i32)},
+                          {"images", normal_tensor({2, 8, 6, 6}, 3)},
+                          {"signal", normal_tensor({2, 8, 10}, 4)}};
+    const std::vector<Value> needed = all.inputs();
+    std::erase_if(feeds, [&](const auto& feed) {
+      return std::count(needed.begin(), needed.end(), g.find_input(feed.first)) == 0;
+    });
     Session session(g, {.seed = 1});
-    const Results results =
-        session.run(all, {{"x", testing::normal_tensor({2, 6, 16}, 1)},
-                          {"ids", testing::integer_tensor({2, 6}, 1, 0, 16, DType::i32)}});
+    const Results results = session.run(all, feeds);
     BOOST_TEST(results.size() == made.size());
   }
 };
+
+/// A block of PYTORCH.md: x and the result are f32 [..., width].
+Value block(const Scope& at, Value x, std::int64_t width) {
+  const Variable scale =
+      at.variable("scale", DType::f32, {width}, {.initializer = Initializer::ones()});
+  const Value h = gelu(linear(at / "up", layer_norm(at / "norm", x), 4 * width));
+  return x + scale * linear(at / "down", h, width);
+}
 
 BOOST_FIXTURE_TEST_SUITE(idioms_page, Idioms)
 
@@ -78,6 +94,7 @@ BOOST_AUTO_TEST_CASE(functions) {
       linear(x, w),
       matmul(x, w, {.transpose_b = true}),
       embedding(net / "tok", ids, {.vocab = 16, .width = 8}),
+      embedding_bag(net / "bag", ids, {.vocab = 16, .width = 8}),
       take(table, ids, 0),
       layer_norm(net / "norm", x),
       rms_norm(x, gain),
@@ -96,6 +113,8 @@ BOOST_AUTO_TEST_CASE(functions) {
       split_equal(x, 2, 2)[0],
       where(mask, x, -1e9),
       masked_fill(x, mask, 0),
+      equal(x, t),
+      x > 0,
       einsum("bsi,oi->bso", {x, w}),
       sum(x, {1}),
       max(x, {-1}, true),
@@ -109,10 +128,20 @@ BOOST_AUTO_TEST_CASE(functions) {
       full(g, DType::f32, {2, 3}, 0.5),
       stop_gradient(x),
       cross_entropy(x, ids),
-      mse(x, 0),
-      bce_with_logits(x, cast(mask, DType::f32)),
+      mse(x, t),
+      bce_with_logits(x, t),
+      kl_div(log_softmax(x), softmax(t), Reduction::batch_mean),
       lstm(net / "lstm", x, 8).output,
+      self_attention(net / "attention", x, {.heads = 4, .causal = false}),
+      linear(net / "start", x, 4, {.initializer = Initializer::normal(0.02)}),
+      linear(net / "he", x, 4, {.initializer = Initializer::he_normal(16)}),
+      linear(net / "glorot", x, 4, {.initializer = Initializer::glorot_uniform(16, 4)}),
       normal(g.key("noise"), x.shape()),
+      bernoulli(g.key("noise"), x.shape(), 0.5),
+      categorical(g.key("choice"), x),
+      random_permutation(g.key("order"), x.shape()[0]),
+      pad(x, {{0, 0}, {1, 1}, {0, 0}}),
+      take_along_axis(x, argmax(x, 2, true), 2),
       clamp(x, -1, 1),
       2 * x + 1,
       x * sigmoid(x),
@@ -121,16 +150,27 @@ BOOST_AUTO_TEST_CASE(functions) {
   run();
 }
 
+/// In a scope with a mode.
+Value dropped(const Scope& net, Value x, Value images) {
+  return sum(dropout(net, x, 0.1)) + sum(channel_dropout(net, images, 0.1));
+}
+
 BOOST_AUTO_TEST_CASE(modes_and_images) {
   const auto model = [](const Scope& at, Value h) {
     return linear(at / "head", dropout(at, h, 0.2), 4);
   };
-  made = {model(net.training(), x), model(net.evaluation(), x)};
-  const Value images = unsqueeze(x, 1);
-  made.push_back(conv2d(net / "conv", images, 8, {.kernel = {3, 3}, .padding = same_padding}));
-  made.push_back(batch_norm(net.training() / "bn", images));
-  made.push_back(max_pool2d(images, {.kernel = {2, 2}}));
-  made.push_back(global_avg_pool(images));
+  made = {
+      model(net.training(), x),
+      model(net.evaluation(), x),
+      dropped(net.training(), x, images),
+      conv1d(net / "conv1", signal, 16, {.kernel = 3, .padding = 1}),
+      conv2d(net / "conv", images, 16, {.kernel = {3, 3}, .padding = same_padding}),
+      conv_transpose2d(net / "up", images, 4, {.kernel = {2, 2}, .stride = {2, 2}}),
+      batch_norm(net.training() / "bn", images),
+      group_norm(net / "gn", images, 4),
+      max_pool2d(images, {.kernel = {2, 2}}),
+      global_avg_pool(images),
+  };
   run();
   std::vector<float> numbers = {1, 2, 3, 4};
   const Tensor mine = Tensor::over(numbers, {2, 2});
@@ -152,7 +192,7 @@ BOOST_AUTO_TEST_CASE(attention_and_caches) {
                              .output("turned", rope(q, positions))
                              .update(cache, keys);
   Session session(g, {.seed = 1});
-  session.run(decode, {{"x", testing::normal_tensor({2, 6, 16}, 1)},
+  session.run(decode, {{"x", normal_tensor({2, 6, 16}, 1)},
                        {"positions", Tensor::of<std::int64_t>({6}, {0, 1, 2, 3, 4, 5})},
                        {"lengths", Tensor::of<std::int64_t>({2}, {6, 3})},
                        {"start", Tensor::of<std::int64_t>({4}, {0, 0, 5, 0})}});
@@ -163,57 +203,108 @@ BOOST_AUTO_TEST_CASE(control) {
   const Variable w =
       net.variable("w", DType::f32, {16, 16}, {.initializer = Initializer::normal(0.1)});
   const Value h0 = zeros(g, DType::f32, {g.dim("batch"), 16});
-  const auto states =
-      scan(g, {h0}, {permute(x, {1, 0, 2})}, {w}, [](Graph&, const ScanElements& in) {
-        const Value h = tanh(in.elements[0] + matmul(in.carries[0], in.operands[0]));
-        return ScanStep{{h}, {h}};
-      });
+  const Value steps = permute(x, {1, 0, 2});  // a loop goes over axis 0
+  const auto cell = [](Graph&, const ScanElements& in) {
+    const Value h = tanh(in.elements[0] + matmul(in.carries[0], in.operands[0]));
+    return ScanStep{.carries = {h}, .outputs = {h}};
+  };
   const auto twice = [](Graph&, const std::vector<Value>& in) { return std::vector{2 * in[0]}; };
   const auto same = [](Graph&, const std::vector<Value>& in) { return std::vector{1 * in[0]}; };
-  made = {states.outputs[0], cond(any(greater(x, 0)), {x}, twice, same)[0]};
+  made = {scan(g, {h0}, {steps}, {w}, cell).outputs[0],
+          cond(any(greater(x, 0)), {x}, twice, same)[0]};
   run();
 }
 
-BOOST_AUTO_TEST_CASE(training) {
-  const Value y = linear(net / "out", x, 4);
-  const Value loss = mean(square(y));
-  const Value slope = gradient(loss, x);
-  const std::vector<Value> tangent = {jvp(y, {x}, {ones_like(x)})};
+BOOST_AUTO_TEST_CASE(a_module_and_its_training) {
+  const std::vector<NamedTensors> batches = {
+      {{"x", normal_tensor({4, 16}, 1)}, {"labels", integer_tensor({4}, 1, 0, 4)}}};
+  Graph g;
+  const Scope net(g, "net");
+  const Value x = g.input("x", DType::f32, {"batch", 16});
+  const Value labels = g.input("labels", DType::i64, {"batch"});
+  Value h = x;
+  for (int i = 0; i < 2; ++i) h = block(net / i, h, 16);
+  const Value loss = cross_entropy(linear(net / 2, h, 4), labels);
   const Program train =
-      Program("train")
-          .output("loss", loss)
-          .update(adamw(loss, g.parameters(),
-                        {.lr = warmup_cosine(1e-3, 100, 10000), .step = {.clip_norm = 1}}));
+      Program("train").output("loss", loss).update(adamw(loss, net.parameters(), {.lr = 1e-3}));
+
+  Session session(g, {.seed = 1});
+  for (const NamedTensors& batch : batches)  // {{"x", f32 [n, 16]}, {"labels", i64 [n]}}
+    std::printf("%.4f\n", session.run(train, batch)["loss"].item<float>());
+  BOOST_TEST(session.value("net.0.norm.weight").numel() == 16);
+  BOOST_TEST(session.value("net.2.weight").numel() == 64);
+}
+
+BOOST_AUTO_TEST_CASE(training) {
+  const Value y = linear(net / "out", linear(net / "body", x, 16), 4);
+  const Value loss = mean(square(y));
+  const Variable w = g.find_variable("net.out.weight");
+  g.set_name("hidden", y);
+  const std::vector<Value> derived = {gradient(loss, x), jvp(y, {x}, {ones_like(x)}),
+                                      vjp(y, {x}, ones_like(y))[0], jacobian(y, w),
+                                      hessian(loss, w)};
+  const TrainingStep step = adamw(
+      loss, g.parameters(),
+      {.lr = warmup_cosine(1e-3, 100, 10000), .step = {.clip_norm = 1, .skip_nonfinite = true}});
+  const Program train = Program("train")
+                            .output("loss", loss)
+                            .update(step)
+                            .update(Ema(net.parameters(), {.decay = 0.999}).updates(step));
+  const Program grouped = Program("grouped").update(adamw(
+      loss,
+      group_parameters(net.parameters(), {{.where = "net.body.*", .learning_rate_scale = 0.1}}),
+      {.lr = 1e-3}));
+  const Program momentum =
+      Program("momentum").update(sgd(loss, net.parameters(), {.lr = 0.1, .momentum = 0.9}));
   const Program evaluate = Program("evaluate").output("loss", loss);
+
   Session session(g, {.seed = 1, .threads = 4});
-  const NamedTensors batch = {{"x", testing::normal_tensor({2, 6, 16}, 1)}};
+  const NamedTensors batch = {{"x", normal_tensor({2, 6, 16}, 1)}};
+  session.set_profiling(true);
   const float now = session.run(train, batch)["loss"].item<float>();
+  const Tensor hidden = session.run(evaluate, batch, {.fetch = {"hidden"}})["hidden"];
   const Tensor weight = session.value("net.out.weight");
   session.set_value("net.out.bias", Tensor::zeros(DType::f32, {4}));
+  session.run(grouped, batch);
+  session.run(momentum, batch);
+  Session averaged(g, averaged_store(*session.store()));
   BOOST_TEST(std::isfinite(now));
-  BOOST_TEST(weight.rank() == 2);
+  BOOST_TEST(weight.rank() + hidden.rank() == 5);
+  BOOST_TEST(averaged.value("net.out.weight").rank() == 2);
 
   const testing::TemporaryFolder folder;
   const std::string path = folder.path("net.weft");
   save_checkpoint(path, session, {train, evaluate});
   const Checkpoint file = load_checkpoint(path);
-  write_safetensors(folder.path("net.safetensors"), session.store()->snapshot());
+  const std::string weights = folder.path("net.safetensors");
+  write_safetensors(weights, session.store()->snapshot());
+  load_parameters(session, weights, {.allow_missing = {"*"}, .allow_unexpected = {"*"}});
   const QuantizedModel small =
       quantize({evaluate}, *session.store(), {.weights = WeightFormat::int8});
   const std::string text = to_text(train), drawing = to_dot(train);
-  Session profiled(g, {.seed = 1, .profile = true});
-  profiled.run(evaluate, batch);
-  const std::string times = profiled.profile().table();
-  Program fast = evaluate;
-  fast.precision(Precision::medium);
+  const std::string times = session.profile().table();
+  Program program = evaluate;
+  program.precision(Precision::medium);
   const std::size_t arena = session.plan(train, {{"x", {2, 6, 16}}})->arena_bytes;
+  BOOST_TEST(count_parameters(g) == 16 * 16 + 16 + 4 * 16 + 4);
   g.set_trainable(g.find_variable("net.out.bias"), false);
   const Variable count = g.variable("count", DType::i64, {}, {.kind = VariableKind::buffer});
   BOOST_TEST(!times.empty());
   BOOST_TEST(arena > 0u);
-  BOOST_TEST(small.weights.size() + file.programs().size() == 3u);
-  BOOST_TEST(text.size() + drawing.size() + tangent.size() + count.name().size() > 100u);
-  BOOST_TEST(slope.defined());
+  BOOST_TEST(small.weights.size() + file.programs().size() == 4u);
+  BOOST_TEST(text.size() + drawing.size() + count.name().size() > 100u);
+  BOOST_TEST(derived.size() == 5u);
+}
+
+BOOST_AUTO_TEST_CASE(a_batch_in_parts) {
+  const Value y = linear(net / "out", x, 16);
+  const Value loss = mse(y, t, Reduction::shard_mean);
+  const Program train = Program("train")
+                            .output("loss", loss)
+                            .shards({.count = 8})
+                            .update(adamw(loss, g.parameters()));
+  Session session(g, {.seed = 1});
+  session.run(train, {{"x", normal_tensor({8, 6, 16}, 1)}, {"t", normal_tensor({8, 6, 16}, 2)}});
 }
 
 BOOST_AUTO_TEST_SUITE_END()

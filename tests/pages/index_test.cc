@@ -4,15 +4,21 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "weft/autodiff/optimizer.h"
 #include "weft/autodiff/optimizers/ema.h"
 #include "weft/core/dim.h"
+#include "weft/core/error.h"
 #include "weft/core/tensor.h"
+#include "weft/core/world/thread_world.h"
 #include "weft/graph/functions.h"
+#include "weft/graph/functions/arg.h"
 #include "weft/graph/ir/scope.h"
+#include "weft/graph/ir/variable.h"
 #include "weft/graph/run/session.h"
 #include "weft/graph/run/variable_store.h"
 #include "weft/graph/weights/lora.h"
@@ -25,6 +31,9 @@
 #include "weft/models/tokenizers/tokenizer.h"
 #include "weft/models/train/trainer.h"
 #include "weft/ops/attribute.h"
+#include "weft/ops/kernel.h"
+#include "weft/ops/op.h"
+#include "weft/serialization/checkpoint.h"
 #include "weft/serialization/match.h"
 #include "weft/testing/close.h"
 #include "weft/testing/printing.h"
@@ -84,6 +93,51 @@ BOOST_AUTO_TEST_CASE(attention_gives_the_sums_of_its_scores) {
   BOOST_TEST(std::abs(lse.at(0) - std::log(2.0)) < 1e-6);
 }
 
+/// A function of one's own takes numbers as well, as Weft's do, and names the line of its caller.
+Value halfway(const Arg& from, const Arg& to) {
+  const ArgPair pair = resolve_pair(from, to, "halfway");
+  return apply_binary("mul", apply_binary("add", pair.a, pair.b), 0.5);
+}
+Value shifted(const Arg& x, OptionalArg by = std::nullopt) {
+  return by.present() ? x.value("shifted") + by.value() : x.value("shifted");
+}
+
+BOOST_AUTO_TEST_CASE(functions_of_ones_own_take_numbers) {
+  using Floats = std::vector<float>;
+  BOOST_TEST((of_three([](Value x) { return halfway(x, 1); }) == Floats{-0.25f, 0.75f, 1.5f}));
+  BOOST_TEST((of_three([](Value x) { return shifted(x); }) == Floats{-1.5f, 0.5f, 2}));
+  BOOST_TEST((of_three([](Value x) { return shifted(x, x); }) == Floats{-3, 1, 4}));
+  BOOST_TEST((of_three([](Value x) { return apply_unary("neg", x); }) == Floats{1.5f, -0.5f, -2}));
+  Graph g;
+  const Arg number = 3;
+  BOOST_TEST(number.is_literal());
+  BOOST_TEST(number.literal() == 3.0);
+  BOOST_TEST(number.location().known());
+  BOOST_TEST(number.value_as(g, DType::i64, "halfway").type().str() == "i64[]");
+}
+
+BOOST_AUTO_TEST_CASE(ranks_have_names) {
+  ThreadWorld(2).run([](const std::shared_ptr<Transport>& end) {
+    const std::string host = end->host(1);
+    if (describe_rank(*end, 1) != "rank 1 (host " + host + ")") throw DataError(host);
+  });
+}
+
+// Compilers warn of a member that is left out and has no initialiser; warnings are errors here.
+BOOST_AUTO_TEST_CASE(what_is_left_out_has_a_value) {
+  const AttributeSpec attribute{.name = "scale"};
+  const KernelRequest request{.inputs = {{.dtype = DType::f32}}};
+  const Phase phase{.chunks = 2};
+  const Kernel kernel{.phases = {phase}};
+  const PackedInput packed{.layout = "panels"};
+  const Attachment attachment{.name = "notes"};
+  const VariableInfo variable{.name = "w"};
+  BOOST_TEST(attribute.default_value.index() == 0u);
+  BOOST_TEST((request.inputs[0].sizes.empty() && request.outputs.empty()));
+  BOOST_TEST((!kernel.phases[0].body && !packed.pack));
+  BOOST_TEST((attachment.bytes.empty() && variable.aliases.empty()));
+}
+
 BOOST_AUTO_TEST_CASE(layers) {
   Graph g;
   const Scope net(g, "net");
@@ -129,7 +183,7 @@ BOOST_AUTO_TEST_CASE(profiles) {
   BOOST_TEST(entry.flops_per_second() > 0);
   BOOST_TEST(entry.bytes_per_second() > 0);
   const auto plan = session.plan(Program("q").output("y", x + 1), {{"x", {2, 2}}});
-  const auto now = Profile::Clock::now();
+  const double now = Profile::now();
   profile.record(plan, StepId(0), now, now);  // as a Session does
   BOOST_TEST(profile.entries().size() == 2u);
 }

@@ -5,13 +5,12 @@
 
 #include "weft/autodiff/optimizer.h"
 #include "weft/core/error.h"
+#include "weft/core/random_tensors.h"
 #include "weft/core/world/thread_world.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/ir/scope.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/layers/linear.h"
-#include "weft/testing/close.h"
-#include "weft/testing/random_tensors.h"
 
 namespace {
 
@@ -24,8 +23,8 @@ Value classifier(const Scope& net, Value images) {
 }
 
 NamedTensors rows(std::uint64_t seed, std::int64_t count) {
-  return {{"images", testing::normal_tensor({count, 6}, seed)},
-          {"labels", testing::integer_tensor({count}, seed, 0, 4, DType::i32)}};
+  return {{"images", normal_tensor({count, 6}, seed)},
+          {"labels", integer_tensor({count}, seed, 0, 4, DType::i32)}};
 }
 NamedTensors batch(int step) { return rows(static_cast<std::uint64_t>(step), kBatch); }
 NamedTensors rows_of_shard(int step, int shard) {
@@ -55,10 +54,23 @@ BOOST_AUTO_TEST_SUITE(shards_page)
 
 BOOST_AUTO_TEST_CASE(ranks_learn_what_one_learns) {
   const Tensor alone = trained(World());
-  ThreadWorld threads(3, {.seed = 1});
+  ThreadWorld threads(3, {.seed = 1});  // three ranks, with random delays between them
   threads.run([&](const std::shared_ptr<Transport>& end) {
-    if (!testing::expect_same_bits(trained(World(end)), alone)) throw StateError("other bits");
+    const Tensor here = trained(World(end));
+    if (!bitwise_equal(here, alone)) throw StateError("other bits");
   });
+}
+
+BOOST_AUTO_TEST_CASE(a_loss_of_ones_own) {
+  Graph g;
+  const Value error = g.input("error", DType::f32, {"batch"});
+  const Value weight = g.input("weight", DType::f32, {"batch"});
+  const Value loss = shard_mean(sum(weight * square(error)), sum(weight));
+  const Program program = Program("p").output("loss", loss).shards({.count = 4});
+  const Results results =
+      Session(g).run(program, {{"error", Tensor::of<float>({4}, {1, 2, 3, 4})},
+                               {"weight", Tensor::of<float>({4}, {1, 0, 0, 1})}});
+  BOOST_TEST(results["loss"].item<float>() == 8.5f);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

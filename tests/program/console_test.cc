@@ -8,6 +8,7 @@
 
 #include "command_files.h"
 #include "weft/models/program/console.h"
+#include "weft/models/program/text_inputs.h"
 
 namespace weft::program {
 BOOST_AUTO_TEST_SUITE(console)
@@ -54,6 +55,67 @@ BOOST_AUTO_TEST_CASE(stdout_that_cannot_be_written_is_a_failure) {
   for (const char* name : {"q.weft", "q.svg"}) fs::remove(weft.path(name));
 }
 
+/// The exit code of the program in the folder with these redirections.
+int redirected(const CommandFiles& weft, const std::string& arguments, const std::string& how) {
+  const std::string command =
+      "cd " + weft.path() + " && exec timeout 100 " + WEFT_PROGRAM + " " + arguments + " " + how;
+  const int status = std::system(command.c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+BOOST_AUTO_TEST_CASE(streams_that_are_closed_get_no_file_in_their_place) {
+  const CommandFiles& weft = files();
+  // What is said would be written into the file that is opened first.
+  weft.run("quantize gpt.weft --out whole.weft");
+  const std::string whole = weft.read("whole.weft");
+  for (const char* closed : {">&-", "<&- >&-", "<&- >&- 2>&-", "<&- 2>&-", "2>&-"}) {
+    BOOST_TEST_CONTEXT(closed) {
+      const bool says = std::string(closed).find(" >&-") == std::string::npos && closed[0] != '>';
+      const std::string how = closed + std::string(says ? " >/dev/null" : "");
+      BOOST_TEST(redirected(weft, "quantize gpt.weft --out q.weft", how) == (says ? 0 : 1));
+      BOOST_TEST((weft.read("q.weft") == whole));
+      BOOST_TEST(redirected(weft, "merge gpt.weft --adapters missing --out q.weft", how) == 1);
+      BOOST_TEST((weft.read("q.weft") == whole));
+    }
+  }
+  // A log stays open for as long as something is said.
+  BOOST_TEST(redirected(weft, weft.base("train gpt") + " --out l.weft --log l.jsonl", ">&-") == 1);
+  for (const std::string& line : lines_of(weft.read("l.jsonl")))
+    BOOST_TEST(line.starts_with("{\"event\":"), line);
+  for (const char* name : {"q.weft", "whole.weft", "l.weft", "l.svg", "l.jsonl"})
+    fs::remove(weft.path(name));
+}
+
+BOOST_AUTO_TEST_CASE(stderr_that_cannot_be_written_changes_no_exit_code) {
+  const CommandFiles& weft = files();
+  BOOST_TEST(redirected(weft, "nonsense", "2>/dev/full") == 2);
+  BOOST_TEST(redirected(weft, "inspect missing.weft", "2>/dev/full") == 1);
+  BOOST_TEST(redirected(weft, "verify missing.weft", "2>/dev/full") == 1);
+  BOOST_TEST(redirected(weft, "embed folder --json", "2>/dev/full <text.txt >/dev/null") == 0);
+  BOOST_TEST(redirected(weft, "inspect gpt.weft", "2>/dev/full >/dev/full") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(stdin_without_an_end_or_that_cannot_be_read_is_an_error) {
+  const CommandFiles& weft = files();
+  weft.run("tokenizer train text.txt --vocab 300 --out tok.json");
+  for (const char* command :
+       {"tokenizer encode tok.json", "tokenizer decode tok.json", "embed folder --json",
+        "embed folder film --json --similar -", "generate gpt.weft --tokens 2 --prompts -",
+        "chat gpt.weft --format alpaca"}) {
+    for (const char* from : {"</dev/zero", "<digits", "<&-"}) {
+      BOOST_TEST_CONTEXT(command << from) {
+        BOOST_TEST(redirected(weft, command, std::string(from) + " >/dev/null 2>said") == 1);
+        BOOST_TEST(contains(weft.read("said"), "weft: cannot read stdin: "));
+      }
+    }
+  }
+  // It is data, not the command line.
+  weft.write("ids", "1 2 x");
+  BOOST_TEST(redirected(weft, "tokenizer decode tok.json", "<ids >/dev/null 2>said") == 1);
+  BOOST_TEST(contains(weft.read("said"), "stdin: ids: 'x' is not an id"));
+  for (const char* name : {"tok.json", "ids", "said"}) fs::remove(weft.path(name));
+}
+
 BOOST_AUTO_TEST_CASE(a_log_that_cannot_be_written_ends_no_training) {
   const CommandFiles& weft = files();
   weft.run(weft.base("train gpt") + " --out l.weft --log l.jsonl");
@@ -69,6 +131,24 @@ BOOST_AUTO_TEST_CASE(a_log_that_cannot_be_written_ends_no_training) {
   BOOST_TEST(weft.read("l.jsonl") == log);
   BOOST_TEST(contains(weft.read("l.weft"), "],[4,"));
   for (const char* name : {"l.weft", "l.svg", "l.jsonl"}) fs::remove(weft.path(name));
+}
+
+BOOST_AUTO_TEST_CASE(a_log_is_replaced_by_a_training_that_begins) {
+  const CommandFiles& weft = files();
+  weft.run(weft.base("train gpt") + " --out l.weft --log l.jsonl");
+  weft.check_refused(weft.base("train gpt") +
+                         " --validation-fraction 0 --out l.weft --log l.jsonl "
+                         "--best b.weft",
+                     "--best needs held-out data");
+  weft.write("other.txt", weft.read("text.txt") + weft.read("text.txt"));
+  weft.check_refused("train gpt --resume l.weft --text other.txt --log l.jsonl",
+                     "learned from other data");
+  // What a run that was killed has left is no part of the next line.
+  const std::string log = weft.read("l.jsonl"), cut = log.substr(0, log.size() - 10);
+  weft.write("l.jsonl", cut);
+  weft.run("train gpt --text text.txt --resume l.weft --steps 4 --log l.jsonl");
+  BOOST_TEST(weft.read("l.jsonl").starts_with(cut + "\n{\"event\":\"start\""));
+  for (const char* name : {"l.weft", "l.svg", "l.jsonl", "other.txt"}) fs::remove(weft.path(name));
 }
 
 /// Runs `weft arguments` in the folder with its output in "log", sends the signal once "step 2/"

@@ -1,9 +1,11 @@
 // What files and data hold is no matter of usage: exit code 1; and what would be silently ignored
 // is said.
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <span>
 
 #include "command_files.h"
 #include "weft/models/trained/lora_file.h"
@@ -46,12 +48,20 @@ BOOST_AUTO_TEST_CASE(adapters_are_merged_once_into_the_model_that_they_were_trai
   // Files of older versions do not say what they belong to.
   adapters = load_lora(weft.path("tuned.lora.safetensors"));
   adapters.base.clear();
+  // Numbers of which each is one, and whose products are none.
+  LoraAdapters large = adapters;
+  for (Tensor* part : {&large.adapters.begin()->second.a, &large.adapters.begin()->second.b}) {
+    *part = part->clone();
+    std::fill_n(part->mutable_data<float>(), part->numel(), 1e30F);
+  }
+  save_lora(weft.path("large.safetensors"), large);
+  weft.check_refused(merge + "large.safetensors", "' is inf at [");
   save_lora(weft.path("old.safetensors"), adapters);
   const Outcome old = weft(merge + "old.safetensors");
   BOOST_TEST(old.code == 0);
   BOOST_TEST(contains(old.out, "does not say which model it was trained on"));
   for (const char* name : {"other.weft", "other.svg", "negative.safetensors", "nan.safetensors",
-                           "merged.weft", "old.safetensors"})
+                           "merged.weft", "old.safetensors", "large.safetensors"})
     fs::remove(weft.path(name));
 }
 
@@ -59,6 +69,7 @@ BOOST_AUTO_TEST_CASE(data_that_are_wrong_are_a_failed_run) {
   const CommandFiles& weft = files();
   weft.write("broken.weft", "no model");
   weft.write("empty.txt", "");
+  weft.write("one.tsv", "a ship\tship a\n");
   weft.write("words.txt", "the quick brown fox jumps over the lazy dog\n");
   for (const std::string& arguments :
        {weft.base("train vit") + " --out new.weft --from broken.weft",
@@ -69,6 +80,12 @@ BOOST_AUTO_TEST_CASE(data_that_are_wrong_are_a_failed_run) {
         std::string("train gpt --text text.txt --resume broken.weft"),
         std::string("train encoder --data labelled.tsv --resume broken.weft"),
         std::string("generate gpt.weft --prompts empty.txt"),
+        std::string("train gpt --text empty.txt --out new.weft"),
+        std::string("tokenizer train empty.txt --out new.json"),
+        std::string("train encoder --task mlm --text empty.txt --out new.weft"),
+        std::string("train seq2seq --task span-corruption --text empty.txt --out new.weft"),
+        std::string("train seq2seq --pairs empty.txt --out new.weft"),
+        std::string("train seq2seq --pairs one.tsv --out new.weft"),
         std::string("train encoder --task mlm+nsp --text words.txt --vocab 36 --out new.weft"),
         std::string("evaluate broken.weft --text text.txt"), std::string("inspect text.txt"),
         std::string("quantize text.txt --out new.weft"), std::string("classify gpt.weft text"),
@@ -76,7 +93,80 @@ BOOST_AUTO_TEST_CASE(data_that_are_wrong_are_a_failed_run) {
     BOOST_TEST_CONTEXT(arguments) BOOST_TEST(weft(arguments).code == 1);
     weft.check_refused(arguments);
   }
-  for (const char* name : {"broken.weft", "empty.txt", "words.txt"}) fs::remove(weft.path(name));
+  for (const char* name : {"broken.weft", "empty.txt", "words.txt", "one.tsv"})
+    fs::remove(weft.path(name));
+}
+
+BOOST_AUTO_TEST_CASE(options_that_change_nothing_are_refused) {
+  const CommandFiles& weft = files();
+  weft.run("tokenizer train text.txt --vocab 300 --out tok.json");
+  weft.write("texts.jsonl", "{\"text\": \"some words\"}\n");
+  weft.run(
+      "train seq2seq --steps 2 --pairs pairs.tsv --vocab 60 --encoder-layers 1 "
+      "--decoder-layers 1 --width 16 --encoder-heads 2 --decoder-heads 2 --encoder-inner 32 "
+      "--decoder-inner 32 --batch 128 --warmup 1 --threads 2 --out pairs.weft");
+  const auto refuses = [&](const std::string& arguments, const std::string& part) {
+    weft.check_refused(arguments, part);
+    BOOST_TEST_CONTEXT(arguments) BOOST_TEST(weft(arguments).code == 2);
+  };
+  refuses(weft.base("run") + " --outputs o.safetensors --program p", "--program is for .weft");
+  refuses("run gpt.weft --inputs inputs.safetensors --outputs o.safetensors --architecture A",
+          "--architecture is for folders");
+  refuses("embed folder film --json --top 3", "--top is how many lines");
+  refuses("embed folder --json --similar -", "stdin is read for --similar");
+  refuses("tag folder film --spans --json", "--json has the spans");
+  refuses("translate pairs.weft 'the ships' --length-penalty 2", "length_penalty is of beams");
+  refuses("data tokenize --tokenizer tok.json --out set --field body text.txt", "--field is of");
+  refuses("data tokenize --tokenizer tok.json --out set --documents line texts.jsonl",
+          "--documents is for texts");
+  refuses("tokenizer train texts.jsonl --documents line --out t.json", "--documents is for texts");
+  for (const auto& entry : fs::directory_iterator(weft.path())) {
+    if (entry.path().filename().string().starts_with("pairs.") &&
+        entry.path().filename() != "pairs.tsv")
+      fs::remove(entry.path());
+  }
+  for (const char* name : {"tok.json", "texts.jsonl"}) fs::remove(weft.path(name));
+}
+
+BOOST_AUTO_TEST_CASE(damage_is_found_wherever_a_model_is_read) {
+  const CommandFiles& weft = files();
+  // A bit of the tokenizer in a model's file.
+  weft.run(
+      "train gpt --tokenizer bpe --vocab 60 --text text.txt --steps 2 --layers 1 --heads 2 "
+      "--width 16 --context 16 --batch 4 --warmup 1 --threads 2 --out bpe.weft");
+  std::string bytes = weft.read("bpe.weft");
+  const std::size_t at = bytes.find("boy");
+  BOOST_REQUIRE(at != std::string::npos);
+  bytes[at] = 'c';
+  weft.write("bpe.weft", bytes);
+  for (const char* command :
+       {"tokenizer encode bpe.weft boy", "tokenizer inspect bpe.weft",
+        "data tokenize --tokenizer bpe.weft --out set text.txt",
+        "train gpt --tokenizer bpe.weft --text text.txt --steps 2 --out new.weft"})
+    weft.check_refused(command, "a DATA record is damaged");
+  // A weight of a folder that is no number.
+  Safetensors weights = read_safetensors(weft.path("folder/model.safetensors"));
+  Tensor& first = weights.tensors.begin()->second;
+  first = first.clone();
+  first.mutable_data<float>()[0] = std::numeric_limits<float>::quiet_NaN();
+  fs::create_directory(weft.path("nan"));
+  write_safetensors(weft.path("nan/model.safetensors"), weights.tensors, weights.metadata);
+  fs::copy_file(weft.path("folder/config.json"), weft.path("nan/config.json"));
+  weft.check_refused("verify nan", "' is nan at [");
+  // Weights that are numbers, of which none can be computed.
+  weights = read_safetensors(weft.path("folder/model.safetensors"));
+  for (auto& [name, tensor] : weights.tensors) {
+    tensor = tensor.clone();
+    for (float& x :
+         std::span(tensor.mutable_data<float>(), static_cast<std::size_t>(tensor.numel())))
+      x *= 1e30F;
+  }
+  write_safetensors(weft.path("nan/model.safetensors"), weights.tensors, weights.metadata);
+  fs::copy_file(weft.path("folder/vocab.txt"), weft.path("nan/vocab.txt"));
+  weft.check_refused("embed nan film --json", "are not finite: its weights are damaged");
+  weft.check_refused("embed nan film --out v.npy", "are not finite: its weights are damaged");
+  fs::remove_all(weft.path("nan"));
+  for (const char* name : {"bpe.weft", "bpe.svg"}) fs::remove(weft.path(name));
 }
 
 BOOST_AUTO_TEST_CASE(columns_that_are_not_read_are_said) {

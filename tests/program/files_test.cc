@@ -151,6 +151,7 @@ BOOST_AUTO_TEST_CASE(checkpoints_that_are_kept_are_those_that_were_replaced) {
     return contains(bytes, "],[3,") ? 3 : contains(bytes, "],[2,") ? 2 : 1;
   };
   BOOST_TEST(steps("k.weft") == 3);
+  BOOST_TEST(fs::is_symlink(weft.path("k.weft")));
   std::vector<int> kept;
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(weft.path())) {
@@ -162,6 +163,13 @@ BOOST_AUTO_TEST_CASE(checkpoints_that_are_kept_are_those_that_were_replaced) {
   }
   std::sort(kept.begin(), kept.end());
   BOOST_TEST((kept == std::vector<int>{1, 2}));
+  // A run that ended within a save goes on, though the last checkpoint has a second name then.
+  fs::remove(weft.path("k.1.weft"));
+  fs::create_hard_link(weft.path("real.weft"), weft.path("k.1.weft"));
+  weft.run("train gpt --text text.txt --resume k.weft --steps 4 --keep 2");
+  BOOST_TEST(steps("k.1.weft") == 3);
+  weft.check_refused("train gpt --text text.txt --from k.1.weft --steps 2 --out k.weft --keep 2",
+                     "an earlier checkpoint k.1.weft would replace --from k.1.weft");
   for (const std::string& name : names) fs::remove(weft.path(name));
 }
 
@@ -218,12 +226,67 @@ BOOST_AUTO_TEST_CASE(a_file_of_another_kind_is_replaced_by_force_only) {
   weft.write("old.weft", "");  // as mktemp makes it: nothing is lost
   weft.run("quantize gpt.weft --out old.weft");
   weft.run("quantize gpt.weft --weights bf16 --out old.weft");  // a file of its own kind
-  // What can be trained is not replaced by what cannot.
-  fs::copy_file(weft.path("tuned.weft"), weft.path("precious.weft"));
-  weft.check_refused("quantize gpt.weft --out precious.weft",
-                     "is a model that can be trained, and would be replaced by one that cannot");
   fs::remove(weft.path("old.weft"));
-  fs::remove(weft.path("precious.weft"));
+}
+
+BOOST_AUTO_TEST_CASE(a_file_is_known_by_more_than_how_others_begin_too) {
+  const CommandFiles& weft = files();
+  // The ninth byte of a safetensors file is a brace, and a log's first word is of many logs.
+  weft.write("main.c", "int f() {\n  return 0;\n}\n");
+  weft.check_refused(weft.base("run") + " --outputs main.c", "main.c is there already");
+  weft.write("clicks.jsonl", "{\"event\":\"click\",\"at\":3}\n");
+  weft.check_refused(weft.base("train gpt") + " --out new.weft --log clicks.jsonl",
+                     "clicks.jsonl is there already");
+  for (const char* table : {"3 2\n1.0 2.0\n3.0 4.0\n5.0 6.0\n", "2 3\n1 2 3\n4 5 6\n",
+                            "2 2\nsome words that people wrote\n", "640 480\n"}) {
+    weft.write("table.txt", table);
+    weft.check_refused(weft.base("vectors train") + " --out table.txt",
+                       "table.txt is there already");
+  }
+  for (const char* format : {"", " --binary"}) {
+    weft.run(weft.base("vectors train") + " --out w.vec --force" + format);
+    weft.run(weft.base("vectors train") + " --out w.vec");
+  }
+  for (const char* name : {"main.c", "clicks.jsonl", "table.txt", "w.vec"})
+    fs::remove(weft.path(name));
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_trained_replaces_nothing_that_can) {
+  const CommandFiles& weft = files();
+  const std::string wanted = "is a model that can be trained, and would be replaced by one that";
+  fs::copy_file(weft.path("tuned.weft"), weft.path("precious.weft"));
+  fs::copy_file(weft.path("tuned.weft"), weft.path("new.ema.weft"));
+  weft.run("train gpt --from gpt.weft --lora-rank 2 --steps 2 --text text.txt --out t.weft");
+  weft.run("quantize gpt.weft --out q.weft");
+  weft.run("train gpt --from q.weft --lora-rank 2 --steps 2 --text text.txt --out t.weft");
+  weft.check_refused("quantize gpt.weft --out precious.weft", wanted);
+  weft.check_refused("convert folder --out precious.weft", wanted);
+  weft.check_refused("convert gpt.weft --inference --out precious.weft", wanted);
+  weft.check_refused("merge q.weft --adapters t.lora.safetensors --out precious.weft", wanted);
+  weft.check_refused(weft.base("train gpt") + " --ema 0.9 --out new.weft",
+                     "the averages new.ema.weft " + wanted);
+  weft.run("merge gpt.weft --adapters tuned.lora.safetensors --out precious.weft");
+  for (const char* name :
+       {"precious.weft", "new.ema.weft", "t.weft", "t.svg", "t.lora.safetensors", "q.weft"})
+    fs::remove(weft.path(name));
+}
+
+BOOST_AUTO_TEST_CASE(all_files_of_a_set_of_token_files_are_looked_at) {
+  const CommandFiles& weft = files();
+  weft.run("tokenizer train text.txt --vocab 300 --out tok.json");
+  const std::string tokenize = "data tokenize --tokenizer tok.json --out set ";
+  weft.write("set-00002.tok", "what somebody wrote\n");
+  weft.check_refused(tokenize + "text.txt", "set-00002.tok is there already and is not");
+  weft.check_refused(tokenize + "--format text set-00002.tok", "would replace files set-00002.tok");
+  fs::remove(weft.path("set-00002.tok"));
+  fs::create_directory(weft.path("set-00001.tok"));
+  weft.check_refused(tokenize + "text.txt", "it is a folder");
+  fs::remove(weft.path("set-00001.tok"));
+  weft.run(tokenize + "--documents line --shard-size 16 text.txt");
+  BOOST_TEST(fs::exists(weft.path("set-00005.tok")));
+  weft.run(tokenize + "text.txt");  // the files of an earlier set are of its own kind
+  for (const char* name : {"set-00000.tok", "tok.json"}) fs::remove(weft.path(name));
+  BOOST_TEST(!fs::exists(weft.path("set-00001.tok")));
 }
 
 BOOST_AUTO_TEST_CASE(what_is_no_file_or_cannot_be_made_is_refused_before_any_work) {

@@ -30,6 +30,9 @@ const std::vector<std::string> kNoNumbers = {"nan",   "-nan",   "inf",  "-inf", 
                                              " 1",    "1 ",     "1e",   "+",    "--1"};
 const std::vector<std::string> kNoBytes = {"-1",  "much", "nan", "inf",  "1.5",           "1e30GiB",
                                            "5XB", "0x10", "GiB", "1 MM", "99999999999EiB"};
+const std::vector<std::string> kNoSpeeds = {"-1Gbit/s", "0Gbit/s", "10",  "10G",     "Gbit/s",
+                                            "10gbit/s", "nan",     "1 s", "fastB/s", "1e400GB/s"};
+const std::vector<std::string> kNoDurations = {"-1us", "5", "us", "5 min", "nans", "1e999s", "5US"};
 const std::vector<std::string> kNoIds = {"-1", "1 two", "1,2", "1.5", "4294967296", " "};
 const std::vector<std::string> kNoPlaces = {"1", "1:", ":1", "1:2:3", "-1:2", "1:-2", "1 1:2"};
 
@@ -56,6 +59,8 @@ std::vector<std::string> bad_values(const WalkedOption& option) {
   if (option.is(kNumberType)) add(kNoNumbers);
   if (option.is(kIntegerType) || option.is(kNumberType)) add(beyond(option.type));
   if (option.is(kBytesType)) add(kNoBytes);
+  if (option.is(kSpeedType)) add(kNoSpeeds);
+  if (option.is(kDurationType)) add(kNoDurations);
   if (option.is(kIdsType)) add(kNoIds);
   if (option.is(kPlaceType)) add(kNoPlaces);
   if (option.is(kChoiceType)) add({"no-such", "A", " "});
@@ -83,8 +88,9 @@ BOOST_AUTO_TEST_CASE(every_option_says_what_its_values_are) {
     for (const WalkedOption& option : command.options) {
       BOOST_TEST_CONTEXT(command.name << " " << option.name << ": " << option.type) {
         bool known = option.type == "FLAG";
-        for (const char* type : {kInputType, kOutputType, kIntegerType, kNumberType, kBytesType,
-                                 kChoiceType, kIdsType, kPlaceType, kTextType})
+        for (const char* type :
+             {kInputType, kOutputType, kIntegerType, kNumberType, kBytesType, kSpeedType,
+              kDurationType, kChoiceType, kIdsType, kPlaceType, kTextType})
           known = known || option.is(type);
         BOOST_TEST(known);
       }
@@ -165,6 +171,8 @@ std::string good_value(const WalkedOption& option) {
   if (option.is(kIdsType)) return "3";
   if (option.is(kNumberType)) return "0.5";
   if (option.is(kBytesType)) return "1GiB";
+  if (option.is(kSpeedType)) return "10Gbit/s";
+  if (option.is(kDurationType)) return "50us";
   if (option.is(kPlaceType)) return "2:3";
   return "nothing";
 }
@@ -221,6 +229,17 @@ BOOST_AUTO_TEST_CASE(seeds_of_64_bits_are_kept) {
   BOOST_CHECK_THROW(parse_unsigned("--seed", "18446744073709551616"), ArgumentError);
   BOOST_CHECK_THROW(parse_unsigned("--seed", "-1"), ArgumentError);
   BOOST_TEST(refused({"generate", "m.weft", "--seed", "18446744073709551615"}).empty());
+}
+
+BOOST_AUTO_TEST_CASE(speeds_and_times_have_units) {
+  BOOST_TEST(parse_speed("b", "10Gbit/s") == 1.25e9);
+  BOOST_TEST(parse_speed("b", "1.25 GB/s") == 1.25e9);
+  BOOST_TEST(parse_speed("b", "100Mbit/s") == 12.5e6);
+  BOOST_TEST(parse_speed("b", "8bit/s") == 1.0);
+  BOOST_TEST(parse_duration("l", "50us") == 50 * 1e-6);
+  BOOST_TEST(parse_duration("l", "1.5ms") == 1.5 * 1e-3);
+  BOOST_TEST(parse_duration("l", "2 s") == 2.0);
+  BOOST_TEST(parse_duration("l", "0s") == 0.0);
 }
 
 BOOST_AUTO_TEST_CASE(bytes_have_units) {

@@ -78,6 +78,11 @@ BOOST_AUTO_TEST_CASE(ids_are_shown_as_asked_for) {
   weft.check_refused("tokenizer encode w.json all --pieces --json", "give one of them");
   weft.check_refused("tokenizer decode w.json 1 two", "ids");
   weft.check_refused("tokenizer decode w.json 100000", "token id 100000 is outside the vocabulary");
+  weft.check_refused("tokenizer train text.txt --special $(printf '\\377') --out x.json",
+                     "special_tokens: '\\xff' is not UTF-8");
+  weft.check_refused(
+      "tokenizer train text.txt --kind wordpiece --prefix $(printf '\\377') --out x.json",
+      "continuing_subword_prefix: '\\xff' is not UTF-8");
   for (const char* name : {"w.json", "lines"}) fs::remove(weft.path(name));
 }
 

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "weft/core/error.h"
+#include "weft/ops/make_kernel.h"
 #include "weft/ops/operands.h"
 
 namespace weft::testing {
@@ -217,6 +218,10 @@ const ScalarModels& scalar_models() {
   return models;
 }
 
+bool has_scalar_model(const OpRecord& op) {
+  return builtin_ops()->find(op.name, op.version) == &op && scalar_models().contains(op.name);
+}
+
 std::vector<NumberTensor> scalar_outputs(const OpRecord& op, const std::vector<Tensor>& inputs,
                                          const Attributes& attributes, Precision precision) {
   std::vector<bool> given;
@@ -227,10 +232,7 @@ std::vector<NumberTensor> scalar_outputs(const OpRecord& op, const std::vector<T
     throw GraphError(fmt::format("op {} has no scalar model in tests/reference", op.name));
   }
   ScalarCall call{op, inputs, op.complete(attributes).evaluate(Bindings{}), precision};
-  if (const Attribute* own = call.attributes.find("precision")) {
-    const std::string& name = std::get<std::string>(*own);
-    if (!name.empty()) call.precision = parse_precision(name);
-  }
+  call.precision = precision_for(call.attributes, precision);
   std::vector<ValueType> types(inputs.size());
   std::vector<const ValueType*> pointers(inputs.size(), nullptr);
   for (std::size_t i = 0; i < inputs.size(); ++i) {

@@ -78,6 +78,8 @@ using ScalarModels = std::map<std::string, ScalarModel, std::less<>>;
 
 /// By name of the record.
 const ScalarModels& scalar_models();
+/// Whether there is one of this very record, and not of another one that has its name.
+bool has_scalar_model(const OpRecord& op);
 
 /// The outputs of an op by its scalar model. `attributes` need not be complete; Dims must be
 /// numbers. Throws what the record's shape rule throws, DataError for data that it does not allow,

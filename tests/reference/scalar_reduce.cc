@@ -225,6 +225,23 @@ void sorted(const ScalarCall& call, std::vector<NumberTensor>& out) {
   }
 }
 
+// Sums of 65,536 elements each, in double.
+void block_sums(const ScalarCall& call, std::vector<NumberTensor>& out) {
+  const Tensor& x = call.in[0];
+  const bool squares = call.attributes.flag("squares");
+  for (std::size_t block = 0; block < out[0].elements.size(); ++block) {
+    const auto begin = static_cast<std::int64_t>(block) * 65536;
+    std::vector<Number> terms;
+    for (std::int64_t i = begin; i < std::min<std::int64_t>(begin + 65536, x.numel()); ++i) {
+      Number term = element(x, i);
+      const auto value = static_cast<double>(term.value);
+      if (squares) term = rounded(number_of(value * value), x.dtype());
+      terms.push_back(term);
+    }
+    out[0].elements[block] = sum_of(terms, x.dtype());
+  }
+}
+
 }  // namespace
 
 Number scalar_reduction(std::string_view op, const std::vector<Number>& list, DType dtype) {
@@ -252,6 +269,7 @@ void add_reduction_models(ScalarModels& models) {
     models[name] = reduction;
   }
   models["argmax"] = models["argmin"] = position_of_extreme;
+  models["block_sums"] = block_sums;
   models["cumsum"] = running_sum;
   models["linear_recurrence"] = recurrence;
   models["sort"] = models["topk"] = sorted;

@@ -1,7 +1,9 @@
 // How plans run: same bits for any number of workers, poison and shuffle modes, profiles, deep
 // graphs.
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <chrono>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -126,6 +128,33 @@ BOOST_AUTO_TEST_CASE(poison_mode_finds_overruns) {
                         message);
   BOOST_CHECK_EXCEPTION(s.run(Program("arena").output("y", engine_sum(bad)), {{"x", feed}}),
                         StateError, message);
+}
+
+BOOST_AUTO_TEST_CASE(outputs_are_told_of_once_and_when_they_are_complete) {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    BOOST_TEST_CONTEXT("seed " << seed) {
+      RandomGraph graph(seed);
+      Session session(graph.g, {.threads = 1, .verify = true, .poison = true});
+      NamedTensors into;
+      for (const auto& [name, value] : graph.program.outputs())
+        into.emplace_back(name, Tensor::empty(DType::f32, value.shape().constant()));
+      std::map<std::string, Tensor> told;
+      RunOptions options{.into = into};
+      options.on_output = [&](const std::string& name) {
+        const auto is_it = [&](const auto& entry) { return entry.first == name; };
+        const Tensor& now = std::find_if(into.begin(), into.end(), is_it)->second;
+        BOOST_TEST(told.emplace(name, now.clone()).second, name << " was told of twice");
+      };
+      const Results results = session.run(graph.program,
+                                          {{"xn", Tensor::full(DType::f32, {1000}, 0.1)},
+                                           {"xk", Tensor::full(DType::f32, {77}, 0.3)}},
+                                          options);
+      BOOST_TEST(told.size() == into.size());
+      for (const auto& [name, tensor] : results) {
+        BOOST_TEST_CONTEXT(name) BOOST_TEST(bitwise_equal(told.at(name), tensor));
+      }
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(profiles_nodes) {

@@ -268,6 +268,11 @@ BOOST_AUTO_TEST_CASE(writes_into_callers_tensors) {
         s.run(p, {{"x", x}}, {.into = {{"y", Tensor::zeros(DType::f32, {4})}}});
       },
       {"output 'y' is f32[3], but the tensor to write into is f32[4]"});
+  check_message(
+      [&] {
+        s.run(p, {{"x", x}}, {.into = {{"y", y}, {"y", y.clone()}}});
+      },
+      {"output 'y' was given two tensors to write into"});
   check_message([&] { s.run(p, {{"x", x}}, {.into = {{"z", y}}}); }, {"no output 'z'"});
   check_message(
       [&] {

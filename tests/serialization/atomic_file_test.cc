@@ -127,6 +127,12 @@ BOOST_AUTO_TEST_CASE(a_link_stays_and_the_file_behind_it_is_replaced) {
   save(folder / "link", "new");
   BOOST_TEST(fs::is_symlink(folder / "link"));
   BOOST_TEST(read_file(folder / "real") == "new");
+  // Where nothing is there yet, the file is made behind it, too.
+  fs::create_symlink("second", folder / "first");
+  fs::create_symlink("third", folder / "second");
+  save(folder / "first", "made");
+  BOOST_TEST(fs::is_symlink(folder / "first"));
+  BOOST_TEST(read_file(folder / "third") == "made");
 }
 
 BOOST_AUTO_TEST_CASE(what_was_written_can_be_written_anew_before_it_has_its_name) {

@@ -68,6 +68,11 @@ BOOST_AUTO_TEST_CASE(links_are_followed_and_files_are_not_replaced) {
   folder.commit();
   BOOST_TEST(fs::is_symlink(files / "link"));
   BOOST_TEST(read_file(files / "real/a") == "x");
+  fs::create_directory_symlink("fresh/", files / "dangling");
+  AtomicFolder made(files / "dangling");
+  made.write("a", "y");
+  made.commit();
+  BOOST_TEST(read_file(files / "fresh/a") == "y");
   std::ofstream(files / "file") << "mine";
   BOOST_CHECK_EXCEPTION(AtomicFolder(files / "file"), IoError,
                         says("cannot write the folder \"" + files / "file"));

@@ -319,6 +319,30 @@ BOOST_AUTO_TEST_CASE(every_flipped_bit_is_found) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(attachments_that_share_their_bytes_make_no_more_than_the_file_has) {
+  const TemporaryFolder folder;
+  Graph g;
+  write_checkpoint(folder / "a.weft", sample(g), value_of,
+                   {.attachments = {{"a", "text", std::string(100'000, 'a')}}});
+  const Container good(folder / "a.weft");
+  {
+    ContainerWriter writer(folder / "b.weft");
+    for (const Record& r : good.records()) {
+      std::string payload(reinterpret_cast<const char*>(good.payload(r)), r.length);
+      if (r.is(RecordType::attachments)) {
+        v1::Attachments all;
+        BOOST_REQUIRE(all.ParseFromString(payload));
+        for (int i = 0; i < 1000; ++i) *all.add_attachments() = all.attachments(0);
+        payload = all.SerializeAsString();
+      }
+      writer.add(static_cast<RecordType>(r.type), payload);
+    }
+    writer.finish();
+  }
+  BOOST_CHECK_EXCEPTION(load_checkpoint(folder / "b.weft"), FormatError,
+                        says("its attachments have more bytes than the file"));
+}
+
 BOOST_AUTO_TEST_CASE(hostile_messages_are_refused) {
   // A file with valid checksums but arbitrary content: whatever it says, loading fails cleanly.
   TemporaryFolder folder;

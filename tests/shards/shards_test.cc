@@ -5,6 +5,7 @@
 #include "weft/autodiff/optimizer.h"
 #include "weft/core/error.h"
 #include "weft/graph/control/call.h"
+#include "weft/graph/control/scan.h"
 #include "weft/graph/distribute/split_shards.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
@@ -306,6 +307,64 @@ BOOST_AUTO_TEST_CASE(without_shards_sums_are_their_operands) {
   session.run_shards(program, feeds);
 }
 
+BOOST_AUTO_TEST_CASE(scalars_that_are_fed_are_there_for_shards_and_for_the_step) {
+  Graph g;
+  const Value x = g.input("x", DType::f64, {"batch"});
+  const Value rate = g.input("rate", DType::f64, {}), scale = g.input("scale", DType::f64, {});
+  g.input("labels", DType::i32, {"batch"});  // that this program does not need
+  const Variable w = g.variable("w", DType::f64, {}, {.initializer = Initializer::ones()});
+  const Value y = shard_sum(sum(x * scale));
+  const Program program =
+      Program("p").output("y", y).update(w, w.value() - rate * y * scale).shards({.count = 2});
+  const auto feeds = [](double rate_now) {
+    return NamedTensors{{"x", Tensor::of<double>({4}, {1, 2, 3, 4})},
+                        {"rate", Tensor::scalar(DType::f64, rate_now)},
+                        {"scale", Tensor::scalar(DType::f64, 2)},
+                        {"labels", Tensor::zeros(DType::i32, {4})}};
+  };
+  Session session(g);
+  BOOST_TEST(session.run(program, feeds(0.5))["y"].item<double>() == 20);
+  BOOST_TEST(session.value("w").at(0) == -19);
+  check_error<ArgumentError>(
+      [&] { session.run_shards(program, [&](int shard) { return feeds(shard); }); },
+      {"shard 1 of 2: input 'rate' is f64[] {1}, but f64[] {0} in the shards before; the step has "
+       "it once"});
+  BOOST_TEST(session.value("w").at(0) == -19);
+  // Of no shard alone.
+  const Program once = Program("once").output("y", rate * 2.0).shards({.count = 2});
+  BOOST_TEST(session.run(once, {{"rate", Tensor::scalar(DType::f64, 3)}})["y"].at(0) == 6);
+  BOOST_TEST(session.plan(once, {{"rate", {}}})->steps.size() > 0u);
+  check_error<ArgumentError>([&] { session.run(once); }, {"program 'once' needs input 'rate'"});
+  check_error<ArgumentError>(
+      [&] {
+        session.run(once, {{"rate", Tensor::scalar(DType::f64, 3)},
+                           {"reate", Tensor::scalar(DType::f64, 3)}});
+      },
+      {"program 'once' has no input 'reate'"});
+}
+
+BOOST_AUTO_TEST_CASE(what_updates_of_states_draw_is_drawn_by_every_shard) {
+  Graph g;
+  const Value x = g.input("x", DType::f64, {"batch"});
+  const Variable state =
+      g.variable("state", DType::f64, {}, {.kind = VariableKind::buffer, .trainable = false});
+  const Value noise = cast(uniform(g.key("noise"), Shape{}), DType::f64);
+  const Value y = with_update(sum(x), state, state.value() * 4.0 + mean(x) * 0.0 + noise);
+  const Program program = Program("p").output("y", shard_sum(y)).shards({.count = 2});
+  Session session(g, {.seed = 3});
+  const NamedTensors feeds = {{"x", Tensor::zeros(DType::f64, {2})}};
+  session.run(program, feeds);
+  BOOST_TEST(session.value("noise").at(1) == 1);  // it advances once per step
+  const double first = session.value("state").at(0);
+  session.run(program, feeds);
+  BOOST_TEST(session.value("noise").at(1) == 2);
+  const double both = session.value("state").at(0) - 16 * first;
+  BOOST_TEST(both != first);
+  Session fresh(g, {.seed = 3});
+  fresh.run(program, feeds);
+  BOOST_TEST(fresh.value("state").at(0) == first);
+}
+
 BOOST_AUTO_TEST_CASE(a_plan_is_that_of_a_shard) {
   Classifier c;
   const Program program = c.train(shard_mean(c.total, c.counted), 4);
@@ -398,6 +457,51 @@ BOOST_AUTO_TEST_CASE(sums_inside_of_functions_are_refused) {
       },
       {"a shard_sum stands in function 'inner'; it belongs outside of functions and loops",
        "shards_test.cc"});
+}
+
+BOOST_AUTO_TEST_CASE(sums_inside_of_loops_inside_of_loops_are_refused) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {"batch"});
+  const auto once = [](Graph& at, const Value& carry, const ScanBody& body, std::string name) {
+    return scan(at, {carry}, {}, {}, body, {.length = AxisSize(1), .name = name}).carries[0];
+  };
+  const ScanBody inner = [](Graph&, const ScanElements& in) {
+    return ScanStep{{shard_sum(in.carries[0])}};
+  };
+  const ScanBody outer = [&](Graph& body, const ScanElements& in) {
+    return ScanStep{{once(body, in.carries[0], inner, "inner")}};
+  };
+  const Program program =
+      Program("p").output("y", shard_sum(once(g, sum(x), outer, "outer"))).shards({.count = 2});
+  Session session(g);
+  check_error<GraphError>(
+      [&] {
+        session.run(program, {{"x", Tensor::zeros(DType::f32, {2})}});
+      },
+      {"a shard_sum stands in function 'inner'; it belongs outside of functions and loops",
+       "shards_test.cc"});
+}
+
+BOOST_AUTO_TEST_CASE(programs_without_anything_and_axes_of_other_names_are_named) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {"batch"});
+  Session session(g);
+  const Program nothing = Program("nothing").shards({.count = 4});
+  const auto of_shard = [](int) { return NamedTensors(); };
+  const std::vector<std::string> line = {"program 'nothing' has neither outputs nor updates"};
+  check_error<GraphError>([&] { session.run(nothing); }, line);
+  check_error<GraphError>([&] { session.run_shards(nothing, of_shard); }, line);
+  check_error<GraphError>([&] { session.plan(nothing); }, line);
+  const Program program = Program("p").output("y", shard_sum(sum(x)));
+  const NamedTensors feeds = {{"x", Tensor::full(DType::f32, {4}, 1)}};
+  check_error<ArgumentError>(
+      [&] { session.run(Program(program).shards({.count = 2, .axis = "bach"}), feeds); },
+      {"program 'p' cuts its batch along 'bach', but no input that is fed begins with that "
+       "(did you mean 'batch'?): 'x' f32[batch]; say the symbol in Shards::axis"});
+  // Each shard by itself needs no axis.
+  const Results results = session.run_shards(Program(program).shards({.count = 2, .axis = "bach"}),
+                                             [&](int) { return feeds; });
+  BOOST_TEST(results["y"].at(0) == 8);
 }
 
 BOOST_AUTO_TEST_CASE(counts_and_rows_that_do_not_fit_are_named) {

@@ -1,6 +1,8 @@
 // Shards computed by several ranks: the bits are those of one.
 #include <boost/test/unit_test.hpp>
 
+#include <fmt/format.h>
+
 #include <functional>
 #include <mutex>
 
@@ -8,6 +10,7 @@
 #include "weft/core/error.h"
 #include "weft/core/world/thread_world.h"
 #include "weft/graph/functions.h"
+#include "weft/graph/run/agree.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/layers/channel_norm.h"
 #include "weft/models/layers/dropout.h"
@@ -65,6 +68,7 @@ NamedTensors after_steps(const World& world, SessionOptions options) {
     result.emplace_back("loss", results["loss"].clone());
     result.emplace_back("norm", results["norm"].clone());
   }
+  session.gather_state();
   for (const Variable& v : train.variables()) {
     result.emplace_back(v.name(), session.value(v.name()));
   }
@@ -145,8 +149,82 @@ BOOST_AUTO_TEST_CASE(ranks_that_differ_are_named_before_the_first_step) {
              "ranks differ in the number of shards: rank 0 (host thread-0) has 8, rank 1 (host "
              "thread-1) has 4");
   BOOST_TEST(line([&](const World& w) { run(w, 8, 1, w.rank()); })
-                 .starts_with("ranks differ in the graph of program 'train' (a hash of its text): "
-                              "rank 0 (host thread-0) has "));
+                 .starts_with("ranks differ in the program (its name, and a hash of its text): "
+                              "rank 0 (host thread-0) has 'train' "));
+  // One of them would run the program by itself, or has fewer shards than there are ranks.
+  for (const int shards : {1, 8}) {
+    BOOST_TEST(line([&](const World& w) { run(w, w.first() ? shards : 9 - shards, 1, 0); }) ==
+               fmt::format("ranks differ in the number of shards: rank 0 (host thread-0) has {}, "
+                           "rank 1 (host thread-1) has {}",
+                           shards, 9 - shards));
+  }
+  BOOST_TEST(line([&](const World& w) { run(w, w.first() ? 8 : 1, w.first() ? 1 : 2, 0); }) ==
+             "ranks differ in the seed: rank 0 (host thread-0) has 1, rank 1 (host thread-1) has "
+             "2; in the number of shards: rank 0 (host thread-0) has 8, rank 1 (host thread-1) "
+             "has 1");
+}
+
+// As those of another machine would be.
+BOOST_AUTO_TEST_CASE(other_builds_and_cpus_are_named) {
+  Network network;
+  const Program train = network.train();
+  for (const std::string name :
+       {"the protocol of Weft", "the version of Weft",
+        "the build of the program that runs (its build id)", "the instructions of their CPUs"}) {
+    ThreadWorld world(2);
+    const std::string line = line_of(world, [&](const World& rank) {
+      Greeting greeting = greeting_of(train, {.seed = 1});
+      for (Greeting::Fact& fact : greeting.facts) {
+        if (fact.name == name && !rank.first()) fact.text = "another";
+      }
+      agree(rank, greeting);
+    });
+    BOOST_TEST(line.starts_with("ranks differ in " + name + ": rank 0 (host thread-0) has "), line);
+    BOOST_TEST(line.ends_with(", rank 1 (host thread-1) has another"), line);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_lost_rank_is_named_with_its_step_and_shard) {
+  for (const std::string step : {"", "step 12"}) {
+    ThreadWorld world(2);
+    const std::string line = line_of(world, [&](const World& rank) {
+      Network network;
+      const Program train = network.train();
+      Session session(network.g, {.seed = 1, .threads = 1, .world = rank});
+      RunOptions options;
+      options.part_of = step;
+      session.run_shards(
+          train,
+          [&](int shard) {
+            if (shard == 5) world.kill(1);
+            return NamedTensors{{"x", normal_tensor({4, 6}, 1)},
+                                {"labels", integer_tensor({4}, 1, 0, 4, DType::i32)}};
+          },
+          options);
+    });
+    const std::string phase = step.empty() ? "shard 5 of 8" : "step 12: shard 5 of 8";
+    BOOST_TEST(line.starts_with("rank 1 (host thread-1) is lost; it was in " + phase + ", which"),
+               line);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(ranks_that_feed_the_step_other_scalars_are_named) {
+  ThreadWorld world(2);
+  const std::string line = line_of(world, [](const World& rank) {
+    Graph g;
+    const Value x = g.input("x", DType::f32, {"batch"}), rate = g.input("rate", DType::f32, {});
+    const Program program = Program("p").output("y", shard_sum(sum(x)) * rate).shards({.count = 2});
+    Session session(g, {.threads = 1, .world = rank});
+    const auto feeds = [](double rate_now) {
+      return NamedTensors{{"x", Tensor::full(DType::f32, {2}, 1)},
+                          {"rate", Tensor::scalar(DType::f32, rate_now)}};
+    };
+    if (session.run(program, feeds(0.1))["y"].at(0) != 0.2f) throw StateError("another sum");
+    session.run(program, feeds(rank.first() ? 0.1 : 0.3));
+  });
+  BOOST_TEST(line.find("ranks differ in the inputs of the step: rank 0 (host thread-0) has rate = "
+                       "0.1, rank 1 (host thread-1) has rate = 0.3") != std::string::npos,
+             line);
 }
 
 BOOST_AUTO_TEST_CASE(programs_that_ranks_cannot_share_are_named) {

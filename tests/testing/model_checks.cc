@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "weft/core/error.h"
+#include "weft/tests/kit/cases/every_value.h"
 
 namespace weft::testing {
 namespace {
@@ -60,6 +61,10 @@ bool begins_with(const Shape& shape, const SymbolPtr& batch) {
   return shape.rank() > 0 && shape[0].as_symbol() == batch;
 }
 
+std::string place_of(const Value& value) {
+  return fmt::format("{}, {}", value.node().op().name, value.graph().where(value.node()));
+}
+
 class Rows {
  public:
   Rows(Graph& graph, const Program& program, const RunSetup& setup, std::string_view batch,
@@ -102,7 +107,8 @@ class Rows {
           const Outcome found =
               expect_close(alone[o].second, part(tensor, 0, begin, end), tolerance_);
           if (!found) {
-            return Outcome::fail(fmt::format("{}, output '{}': {}", what, name, found.message()));
+            return Outcome::fail(fmt::format("{}, output '{}': {}{}", what, name, found.message(),
+                                             first_that_mixes(begin, end)));
           }
         }
       }
@@ -115,8 +121,9 @@ class Rows {
         if (!found) {
           return Outcome::fail(fmt::format(
               "output '{}' is {} for {} rows together, but {} is the mean of it for {} at a time: "
-              "is it a sum, or does it mix rows?",
-              name, tensor.at(0), rows_, mean.at(0), size));
+              "is it a sum, or does it mix rows?\n  it comes from {}{}",
+              name, tensor.at(0), rows_, mean.at(0), size, place_of(program_.outputs()[o].second),
+              first_that_mixes(0, size)));
         }
       }
     }
@@ -124,6 +131,21 @@ class Rows {
   }
 
  private:
+  // The first node whose rows are not those that it has for them alone.
+  std::string first_that_mixes(std::int64_t begin, std::int64_t end) const {
+    if (program_.shards().count > 1) return "";  // values of a shard are no outputs
+    const EveryValue every(program_);
+    const NamedTensors whole = run_once(graph_, every.program, setup_, setup_.feeds);
+    const NamedTensors alone = run_once(graph_, every.program, setup_, feeds_of(begin, end));
+    for (std::size_t i = 0; i < every.values.size(); ++i) {
+      if (!begins_with(every.values[i].shape(), batch_)) continue;
+      const std::size_t o = every.output(i);
+      if (expect_close(alone[o].second, part(whole[o].second, 0, begin, end), tolerance_)) continue;
+      return "\n  the first node that mixes rows is " + every.place(i);
+    }
+    return "";
+  }
+
   NamedTensors feeds_of(std::int64_t begin, std::int64_t end) const {
     NamedTensors feeds = setup_.feeds;
     for (auto& [name, tensor] : feeds) {
@@ -141,6 +163,50 @@ class Rows {
   std::int64_t rows_ = -1;
 };
 
+/// The value that `name` fetches.
+Value value_called(const Graph& graph, const Program& program, const std::string& name) {
+  for (const auto& output : program.outputs()) {
+    if (output.first == name) return output.second;
+  }
+  return graph.find_named(name);
+}
+
+/// The axis of `value` whose size is `symbol`; -1 where there are none or several.
+int axis_of(const Value& value, const SymbolPtr& symbol) {
+  int found = -1;
+  for (int axis = 0; symbol != nullptr && axis < value.rank(); ++axis) {
+    if (value.shape()[axis].as_symbol() != symbol) continue;
+    if (found >= 0) return -1;
+    found = axis;
+  }
+  return found;
+}
+
+/// Where the first node before `output` stands that has other values at places 0 to t of the axis
+/// `time` with `changed` fed; nodes with two such axes are passed over.
+std::string first_that_leaks(Graph& graph, const Program& program, const RunSetup& setup,
+                             const NamedTensors& changed, const Value& output,
+                             const SymbolPtr& time, std::int64_t t) {
+  if (!output.defined() || program.shards().count > 1) return "";
+  const EveryValue every(program);
+  const NamedTensors whole = run_once(graph, every.program, setup, setup.feeds);
+  const NamedTensors other = run_once(graph, every.program, setup, changed);
+  const std::vector<Node*> before = reachable_nodes({output});
+  for (std::size_t i = 0; i < every.values.size(); ++i) {
+    const Value& value = every.values[i];
+    const int axis = axis_of(value, time);
+    if (axis < 0 || std::find(before.begin(), before.end(), &value.node()) == before.end())
+      continue;
+    const std::size_t o = every.output(i);
+    if (expect_same_bits(part(other[o].second, axis, 0, t + 1),
+                         part(whole[o].second, axis, 0, t + 1))) {
+      continue;
+    }
+    return "\n  the first node that sees what comes later is " + every.place(i);
+  }
+  return "\n  it comes from " + place_of(output);
+}
+
 }  // namespace
 
 Outcome expect_state_changes(Graph& graph, const Program& program, const RunSetup& setup,
@@ -150,6 +216,7 @@ Outcome expect_state_changes(Graph& graph, const Program& program, const RunSetu
   session.initialise();
   const auto before = session.store()->snapshot();
   session.run(program, setup.feeds, {.dims = setup.dims});
+  const Updates updates = program.updates();
   std::string same;
   for (const Variable& v : graph.variables()) {
     const VariableInfo& info = v.info();
@@ -157,12 +224,14 @@ Outcome expect_state_changes(Graph& graph, const Program& program, const RunSetu
                        info.kind == VariableKind::buffer;
     if (!state || std::find(but.begin(), but.end(), info.name) != but.end()) continue;
     if (!expect_same_bits(session.value(info.name), before.at(info.name))) continue;
-    const bool updated = std::any_of(program.given_updates().begin(), program.given_updates().end(),
+    const bool updated = std::any_of(updates.begin(), updates.end(),
                                      [&](const auto& u) { return u.first.name() == info.name; });
-    same += fmt::format("\n  {} '{}' ({})",
-                        info.kind == VariableKind::buffer ? "buffer" : "parameter", info.name,
-                        updated ? "its update gives the value that it had: no gradient reaches it"
-                                : "the program does not update it");
+    const bool buffer = info.kind == VariableKind::buffer;
+    same += fmt::format("\n  {} '{}' ({}), {}", buffer ? "buffer" : "parameter", info.name,
+                        !updated ? "the program does not update it"
+                        : buffer ? "its update gives the value that it had"
+                                 : "its update gives the value that it had: no gradient reaches it",
+                        graph.where(v.value().node()));
   }
   if (same.empty()) return Outcome::pass();
   return Outcome::fail(fmt::format("a run of '{}' leaves as they were:{}", program.name(), same));
@@ -186,6 +255,7 @@ Outcome expect_causal(Graph& graph, const Program& program, const RunSetup& setu
     set_variables(session, setup);
     return session.run(program, feeds, {.fetch = {output}, .dims = setup.dims})[output];
   };
+  const SymbolPtr time = graph.find_input(input).shape()[1].as_symbol();
   const Tensor whole = output_of(setup.feeds);
   const std::int64_t length = fed->second.size(1);
   for (std::int64_t t = 0; t + 1 < length; ++t) {
@@ -196,8 +266,10 @@ Outcome expect_causal(Graph& graph, const Program& program, const RunSetup& setu
         expect_same_bits(part(output_of(feeds), 1, 0, t + 1), part(whole, 1, 0, t + 1));
     if (!found) {
       return Outcome::fail(
-          fmt::format("'{}' at places 0 to {} changes with '{}' at places {} to {}: {}", output, t,
-                      input, t + 1, length - 1, found.message()));
+          fmt::format("'{}' at places 0 to {} changes with '{}' at places {} to {}: {}{}", output,
+                      t, input, t + 1, length - 1, found.message(),
+                      first_that_leaks(graph, program, setup, feeds,
+                                       value_called(graph, program, output), time, t)));
     }
   }
   return Outcome::pass();

@@ -12,6 +12,7 @@
 #include "weft/graph/text/text.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/testing/temporary_folder.h"
+#include "weft/tests/kit/cases/every_value.h"
 
 namespace weft::testing {
 namespace {
@@ -68,6 +69,39 @@ Outcome same(const Trace& actual, const Trace& expected, const std::string& what
   return Outcome::pass();
 }
 
+// The first node whose values differ when all values are kept: with `changed`, or, where chance has
+// it that they do not differ again, with one of `others`.
+std::string first_difference(Graph& graph, const Program& program, const RunSetup& setup,
+                             SessionOptions changed, const std::vector<SessionOptions>& others,
+                             const Compare& compare = expect_same_bits) {
+  if (program.shards().count > 1) return "";  // values of a shard are no outputs
+  std::vector<SessionOptions> ways = {changed};
+  ways.insert(ways.end(), others.begin(), others.end());
+  try {
+    const EveryValue every(program);
+    const Trace expected = trace(graph, every.program, setup, {.threads = 1});
+    for (const SessionOptions& way : ways) {
+      const Trace actual = trace(graph, every.program, setup, way);
+      for (std::size_t run = 0; run < expected.outputs.size(); ++run) {
+        for (std::size_t i = 0; i < every.values.size(); ++i) {
+          const std::size_t o = every.output(i);
+          const Outcome found =
+              compare(actual.outputs[run][o].second, expected.outputs[run][o].second);
+          if (found) continue;
+          return fmt::format(
+              "\n  the first node that differs, when all values are kept, is {}\n  in run {}: {}",
+              every.place(i), run + 1, found.message());
+        }
+      }
+    }
+  } catch (const Error& e) {
+    return fmt::format("\n  and a run that keeps all values fails: {}", e.what());
+  }
+  return "\n  when all values are kept no node differs: that hides it where a kernel writes over "
+         "an "
+         "operand which it or another one still reads, or where steps are fused";
+}
+
 // An error of a run as an outcome: the program ran before.
 Outcome attempt(const std::string& what, const std::function<Outcome()>& run) {
   try {
@@ -85,7 +119,7 @@ NamedSizes sizes_of(const NamedTensors& feeds) {
 
 // Three quarters of the arena, or as much as a plan needs that computes things again.
 Outcome within_budget(Graph& graph, const Program& program, const RunSetup& setup,
-                      const Trace& expected) {
+                      const Trace& expected, SessionOptions& options) {
   Session whole(graph, {.seed = setup.seed, .threads = 1});
   set_variables(whole, setup);
   const std::size_t arena =
@@ -94,13 +128,25 @@ Outcome within_budget(Graph& graph, const Program& program, const RunSetup& setu
     const std::size_t budget = arena / 16 * sixteenths;
     if (budget == 0) break;
     try {
-      const Trace tight = trace(graph, program, setup, {.threads = 2, .memory_budget = budget});
+      options = {.threads = 2, .memory_budget = budget};
+      const Trace tight = trace(graph, program, setup, options);
       return same(tight, expected, fmt::format("with a memory budget of {} bytes", budget));
     } catch (const ArgumentError&) {
       // No plan needs so little.
     }
   }
   return Outcome::pass();
+}
+
+// What no file holds.
+std::string caches_of(const Program& program) {
+  std::string text;
+  for (const Variable& v : program.variables()) {
+    if (v.info().kind != VariableKind::cache) continue;
+    text += fmt::format("\n  '{}' is a cache, which is no part of a file: {}", v.name(),
+                        program.graph()->where(v.value().node()));
+  }
+  return text;
 }
 
 }  // namespace
@@ -124,23 +170,35 @@ Outcome check_determinism(Graph& graph, const Program& program, const RunSetup& 
       {"with chunks in another order", {.threads = 1, .shuffle_seed = 4}},
       {"with dead memory poisoned", {.threads = 2, .poison = true}},
   };
+  std::vector<SessionOptions> others;
+  for (const auto& variation : variations) others.push_back(variation.second);
+  const auto named = [&](const Outcome& found, const SessionOptions& changed) {
+    if (found) return found;
+    return Outcome::fail(found.message() +
+                         first_difference(graph, program, setup, changed, others));
+  };
   for (const auto& [what, options] : variations) {
     Outcome found = attempt(what, [&, &name = what, &changed = options] {
-      return same(trace(graph, program, setup, changed), expected, name);
+      return named(same(trace(graph, program, setup, changed), expected, name), changed);
     });
     if (!found) return found;
   }
-  if (Outcome found = attempt("with a smaller memory budget",
-                              [&] { return within_budget(graph, program, setup, expected); });
-      !found) {
-    return found;
-  }
-  return attempt("without passes", [&] {
-    return same(trace(graph, program, setup, {.threads = 1, .passes = false}), expected,
-                "without passes", [&](const Tensor& a, const Tensor& b) {
-                  return is_floating(b.dtype()) ? expect_close(a, b, passes)
-                                                : expect_same_bits(a, b);
-                });
+  Outcome tight = attempt("with a smaller memory budget", [&] {
+    SessionOptions changed;
+    const Outcome found = within_budget(graph, program, setup, expected, changed);
+    return named(found, changed);
+  });
+  if (!tight) return tight;
+  const std::string what = "without passes";
+  return attempt(what, [&] {
+    const SessionOptions changed{.threads = 1, .passes = false};
+    const Compare close = [&](const Tensor& a, const Tensor& b) {
+      return is_floating(b.dtype()) ? expect_close(a, b, passes) : expect_same_bits(a, b);
+    };
+    const Outcome found = same(trace(graph, program, setup, changed), expected, what, close);
+    if (found) return found;
+    return Outcome::fail(found.message() +
+                         first_difference(graph, program, setup, changed, {}, close));
   });
 }
 
@@ -189,18 +247,20 @@ Outcome check_resume(Graph& graph, const Program& program, const RunSetup& setup
     Session other(read.graph(), read.store(), {.threads = 1});
     Trace resumed;
     run_into(resumed, other, read.program(program.name()), setup);
-    // Caches are no part of a file; they are in both.
-    return same(resumed, after,
-                fmt::format("resumed from a file (runs are counted from {})", setup.runs + 1));
+    const Outcome found =
+        same(resumed, after,
+             fmt::format("resumed from a file (runs are counted from {})", setup.runs + 1));
+    return found ? found : Outcome::fail(found.message() + caches_of(program));
   });
 }
 
 Outcome check_serving(Graph& graph, const Program& program, const RunSetup& setup, int sessions) {
-  if (!program.given_updates().empty()) {
-    const Variable& updated = program.given_updates().begin()->first;
+  for (const auto& update : program.updates()) {
+    const VariableInfo& updated = update.first.info();
+    if (updated.kind == VariableKind::key || updated.kind == VariableKind::cache) continue;
     return Outcome::fail(
         fmt::format("program '{}' updates variable '{}': only one Session at a time may run it",
-                    program.name(), updated.name()));
+                    program.name(), updated.name));
   }
   const Trace expected = trace(graph, program, setup, {.threads = 1});
   const auto store = std::make_shared<VariableStore>();

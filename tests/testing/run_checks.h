@@ -30,8 +30,12 @@ void set_variables(Session& session, const RunSetup& setup);
 
 /// The same bits a second time; with 2 and 5 threads; with chunks in another order and delays; with
 /// dead memory poisoned and buffers guarded; and within a memory budget of at least three quarters
-/// of the arena, where a plan meets it. Without passes, and with `passes` given, close: fused sums
-/// may be rounded elsewhere.
+/// of the arena, where a plan meets it. Without passes close, as `passes` says: fused sums may be
+/// rounded elsewhere. In all these are eleven Sessions, so 22 runs of the program where
+/// `setup.runs` is 2.
+///
+/// What fails is run again with every value kept, and the message names the first node that differs
+/// then, and its line; it says so where that hides the difference.
 Outcome check_determinism(Graph& graph, const Program& program, const RunSetup& setup = {},
                           const Tolerance& passes = {.absolute = 1e-5, .relative = 1e-4});
 
@@ -43,7 +47,7 @@ Outcome check_round_trip(Graph& graph, const Program& program, const RunSetup& s
 Outcome check_resume(Graph& graph, const Program& program, const RunSetup& setup = {});
 
 /// `sessions` threads, each with a Session of its own over one store, have the same bits as one
-/// alone. The program must not update Variables but keys.
+/// alone. The program must not update Variables but keys and caches, which each Session has itself.
 Outcome check_serving(Graph& graph, const Program& program, const RunSetup& setup = {},
                       int sessions = 4);
 

@@ -6,6 +6,7 @@
 #include "weft/autodiff/optimizer.h"
 #include "weft/graph/control/scan.h"
 #include "weft/graph/functions.h"
+#include "weft/testing/model_checks.h"
 #include "weft/testing/random_tensors.h"
 #include "weft/testing/reference.h"
 #include "weft/testing/temporary_folder.h"
@@ -65,6 +66,73 @@ BOOST_AUTO_TEST_CASE(state_that_is_not_saved_is_found) {
                                     "of run 1: ") == 0,
                found);
   }
+}
+
+// Each chunk reads the last element of the one before it, and says that it may write over all.
+OpRecord neighbours_record() {
+  OpRecord r;
+  r.name = "chunk_neighbours";
+  r.doc = "x plus the element before it.";
+  r.inputs = {{"x"}};
+  r.inplace = {{0, 0}};
+  r.infer = [](const InferContext& c) { return std::vector<ValueType>{c.input(0)}; };
+  r.kernel = [](const KernelRequest& q) {
+    constexpr std::int64_t kChunks = 8;
+    Kernel k;
+    k.phases.push_back({.chunks = kChunks,
+                        .body =
+                            [n = q.outputs[0].numel()](const KernelRun& run, std::int64_t chunk) {
+                              const auto [begin, end] = chunk_range(n, kChunks, chunk);
+                              for (std::int64_t i = end; i-- > begin;) {
+                                run.out<float>(0)[i] =
+                                    run.in<float>(0)[i] + (i > 0 ? run.in<float>(0)[i - 1] : 0);
+                              }
+                            },
+                        .cost_ns = 1e6});
+    return k;
+  };
+  r.gradient = Gradient::none;
+  r.no_gradient_reason = "tests only run it";
+  return r;
+}
+
+// What is wrong in place is right where its operand is kept: the message says that it may be so.
+BOOST_AUTO_TEST_CASE(a_difference_that_keeping_values_hides) {
+  const MoreThreads more;
+  Graph g(with_ops({neighbours_record()}));
+  const Value x = g.input("x", DType::f32, {"n"});
+  const Program program = Program("p").output("y", cos(apply_op("chunk_neighbours", {sin(x)})));
+  const Outcome found = check_determinism(g, program, {.feeds = {{"x", normal_tensor({999}, 1)}}});
+  BOOST_TEST(!found);
+  BOOST_TEST(found.message().find("when all values are kept no node differs: that hides it where "
+                                  "a kernel writes over an operand") != std::string::npos,
+             found);
+}
+
+// Running statistics are updated by what reads them, and caches belong to each Session.
+BOOST_AUTO_TEST_CASE(updates_that_come_with_values_count) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {4});
+  const auto state = [&](const char* name, VariableKind kind) {
+    return g.variable(name, DType::f32, {4}, {.kind = kind, .initializer = Initializer::zeros()});
+  };
+  const Variable seen = state("seen", VariableKind::buffer),
+                 same = state("same", VariableKind::buffer);
+  const RunSetup setup{.feeds = {{"x", normal_tensor({4}, 1)}}};
+  const Program program =
+      Program("p").output("y", with_update(with_update(x, seen, x), same, same * 2));
+  BOOST_TEST(check_serving(g, program, setup).message() ==
+             "program 'p' updates variable 'seen': only one Session at a time may run it");
+  const Outcome found = expect_state_changes(g, program, setup);
+  BOOST_TEST(found.message().find("a run of 'p' leaves as they were:\n  buffer 'same' (its update "
+                                  "gives the value that it had), ") == 0,
+             found);
+  BOOST_TEST(found.message().find("run_checks_test.cc:") != std::string::npos, found);
+  BOOST_TEST(expect_state_changes(g, program, setup, {"same"}));
+
+  const Variable cache = state("cache", VariableKind::cache);
+  const Program remembers = Program("q").output("y", cache + x).update(cache, cache + x);
+  BOOST_TEST(check_serving(g, remembers, setup));
 }
 
 BOOST_AUTO_TEST_CASE(a_reference_names_the_node) {

@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -15,6 +16,7 @@
 #include "weft/graph/ir/difference.h"
 #include "weft/graph/passes/verify.h"
 #include "weft/graph/text/literal.h"
+#include "weft/graph/text/scanner.h"
 #include "weft/tests/kit/messages.h"
 
 namespace weft {
@@ -24,6 +26,12 @@ using testing::says;
 
 Value sum(Value x, std::vector<std::int64_t> axes) {
   return x.graph().apply("sum", {x}, {{"axes", axes}, {"keepdims", false}}).output(0);
+}
+
+std::size_t line_begin(const std::string& text, int line) {
+  std::size_t at = 0;
+  for (int i = 1; i < line; ++i) at = text.find('\n', at) + 1;
+  return at;
 }
 
 // Everything that text has to carry: symbols, requirements, variables of all kinds, aliases, odd
@@ -468,6 +476,35 @@ BOOST_AUTO_TEST_CASE(op_sets_take_only_names_that_texts_read_back) {
                       ArgumentError);
   }
   BOOST_CHECK_THROW(add([](OpRecord& r) { r.version = 0; }), ArgumentError);
+}
+
+BOOST_AUTO_TEST_CASE(dims_with_any_legal_name_return) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {"größe", "block.0/rows", "min"});
+  Program p("p");
+  p.output("y", g.apply("concat", {x, x}, {{"axis", std::int64_t{0}}}).output(0));
+  const std::string text = to_text(p);
+  BOOST_TEST(to_text(parse_text(text).program) == text);
+  BOOST_CHECK_EXCEPTION(parse_text("weft text 1\ndim \"a*b\""), FormatError,
+                        says("<text>:2:1: \"a*b\" cannot be the name of a dim: "));
+}
+
+BOOST_AUTO_TEST_CASE(places_in_a_long_text_are_found_at_once) {
+  // Counted from the beginning for each of so many nodes, the lines would take minutes.
+  constexpr int kNodes = 60'000;
+  std::string text = "weft text 1\ninput %x: f32[3]\n%0 = neg(%x)\n";
+  for (int i = 1; i < kNodes; ++i)
+    text += "%" + std::to_string(i) + " = neg(%" + std::to_string(i - 1) + ")\n";
+  text += "program p {\n  output y = %" + std::to_string(kNodes - 1) + "\n}\n";
+  const std::clock_t begin = std::clock();
+  const Module m = parse_text(text);
+  BOOST_TEST(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC < 10.0);
+  const Value y = m.program.outputs()[0].second;
+  BOOST_TEST(m.graph->where(y.node()) == "<text>:" + std::to_string(kNodes + 2));
+  BOOST_TEST(m.graph->where(y.node().input(0).node()) == "<text>:" + std::to_string(kNodes + 1));
+  Scanner scan(text, "file");
+  for (const int line : {5, 900, 3, 40'000, 39'999, 1})
+    BOOST_TEST(scan.line_of(line_begin(text, line)) == line);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -88,6 +88,8 @@ BOOST_AUTO_TEST_CASE(patterns_mean_what_they_mean_in_tokenizer_json) {
   BOOST_TEST((matches(quoted_for_regex("a.b[\n"), "axb[ a.b[\n") == Bounds{{5, 10}}));
   for (const char* wrong : {"(", "[a", "[a&&b]", "[a[^b]]", "\\C", "a\\"})
     BOOST_CHECK_THROW(Regex{wrong}, FormatError);
+  BOOST_CHECK_THROW(Regex{std::string(65'000, '[')}, FormatError);
+  BOOST_CHECK_THROW(Regex{std::string(65'000, '(')}, FormatError);
 }
 
 }  // namespace

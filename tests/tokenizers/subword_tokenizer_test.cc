@@ -215,6 +215,23 @@ BOOST_AUTO_TEST_CASE(what_is_not_known_is_refused_by_name_and_place) {
   refused("/added_tokens/0/id", 1 << 24, "has the id 16777216; ids are 0 to 16777215");
 }
 
+BOOST_AUTO_TEST_CASE(replacements_make_no_text_of_any_size) {
+  json steps = json::array();
+  for (int i = 0; i < 40; ++i)
+    steps.push_back({{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aa"}});
+  json description = byte_level_json();
+  description["normalizer"] = {{"type", "Sequence"}, {"normalizers", steps}};
+  BOOST_CHECK_THROW(tokenizer_of(description).encode("banana"), DataError);
+  BOOST_TEST(tokenizer_of(description).encode("hello").size() == 2U);
+  description["normalizer"] = {{"type", "Prepend"}, {"prepend", std::string(2 << 20, 'a')}};
+  BOOST_CHECK_THROW(tokenizer_of(description).encode("b"), DataError);
+  description["normalizer"] = nullptr;
+  steps.insert(steps.begin(), description["decoder"]);
+  description["decoder"] = {{"type", "Sequence"}, {"decoders", steps}};
+  const Tokenizer tokenizer = tokenizer_of(description);
+  BOOST_CHECK_THROW(tokenizer.decode(tokenizer.encode("banana")), DataError);
+}
+
 BOOST_AUTO_TEST_CASE(pieces_that_stand_twice_are_refused) {
   std::string text = byte_level_json().dump();
   text.insert(text.find("\"he\":"), "\"he\":9999,");

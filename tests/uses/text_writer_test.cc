@@ -296,7 +296,7 @@ BOOST_AUTO_TEST_CASE(translate_and_score_read_texts_with_folders) {
   const Outcome two = succeeds(weft(ask + languages + "--json --input " + weft.path("lines")));
   BOOST_TEST(testing::Json::parse(last_line(two.out)).at("text").get<std::string>() + "\n" == one);
   BOOST_TEST(contains(two.err, "2 texts, "));
-  check_error(weft(ask + "--to xx up"), 1,
+  check_error(weft(ask + "--to xx up"), 2,
               "unknown language code 'xx': the model knows de_DE, en_XX");
   const std::string german = "translate " + t5.path() + " up --threads 1 ";
   BOOST_TEST(succeeds(weft(german + "--from English --to German")).out ==

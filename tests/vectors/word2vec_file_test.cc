@@ -86,6 +86,8 @@ BOOST_AUTO_TEST_CASE(broken_files_say_where) {
   broken("1000000000000 16000000\na \x01\x02", "the file ends in the numbers of word 1");
   BOOST_TEST(!is_word_vectors(folder.write("file", "some text\nand more\n")));
   BOOST_TEST(!is_word_vectors(folder.path("missing")));
+  BOOST_TEST(!is_word_vectors(folder.write("file", "3 2\n1.0 2.0\n3.0 4.0\n5.0 6.0\n")));
+  BOOST_TEST(!is_word_vectors(folder.write("file", "2 3\nwords that people wrote\n")));
   check_error<IoError>([&] { read_word_vectors(folder.path("missing")); }, {"missing"});
 }
 

@@ -1,6 +1,11 @@
 // What all ranks of a world tell one another.
 #include <boost/test/unit_test.hpp>
 
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -79,6 +84,23 @@ BOOST_AUTO_TEST_CASE(a_difference_names_both_sides_on_every_rank) {
   });
 }
 
+// A length that was damaged, or is no length at all.
+BOOST_AUTO_TEST_CASE(texts_that_are_too_long_name_the_rank) {
+  for (const std::uint64_t bytes : {World::kMostTextBytes + 1, ~std::uint64_t{0}}) {
+    ThreadWorld threads(2);
+    const std::string line = fmt::format(
+        "rank 1 (host thread-1) sends a text of {} bytes; the most are 1073741824", bytes);
+    BOOST_CHECK_EXCEPTION(threads.run([&](const std::shared_ptr<Transport>& end) {
+      if (end->rank() == 0) return World(end).barrier();
+      const auto head = std::as_bytes(std::span<const std::uint64_t>(&bytes, 1));
+      end->wait(end->send(0, Transport::kChannels - 1, head));
+      std::byte more{};
+      end->wait(end->receive(0, 0, {&more, 1}));
+    }),
+                          WorldError, says(line));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_rank_ends_all_others) {
   ThreadWorld threads(3);
   BOOST_CHECK_EXCEPTION(threads.run([](const std::shared_ptr<Transport>& end) {
@@ -94,15 +116,36 @@ BOOST_AUTO_TEST_CASE(what_a_rank_throws_ends_all_others) {
   threads.run([](const std::shared_ptr<Transport>& end) {
     const World world(end);
     try {
-      world.or_poison([&] {
-        if (world.rank() == 1) throw DataError("row 7 is no number");
-        world.barrier();
-      });
+      world.or_poison(
+          [&] {
+            if (world.rank() == 1) throw DataError("row 7 is no number");
+            world.barrier();
+          },
+          "step 3");
     } catch (const WorldError& e) {
-      const std::string line = "rank 1 (host thread-1): row 7 is no number";
+      const std::string line = "rank 1 (host thread-1): step 3: row 7 is no number";
       if (world.rank() != 1 && e.what() == line && world.transport()->poisoned() == line) return;
     } catch (const DataError& e) {
       if (world.rank() == 1 && std::string(e.what()) == "row 7 is no number") return;
+    }
+    throw StateError("another error");
+  });
+}
+
+BOOST_AUTO_TEST_CASE(any_exception_of_a_rank_ends_all_others) {
+  ThreadWorld threads(2);
+  threads.run([](const std::shared_ptr<Transport>& end) {
+    const World world(end);
+    const std::string line = "rank 1 (host thread-1): an exception";
+    try {
+      world.or_poison([&] {
+        if (world.rank() == 1) throw 7;
+        world.barrier();
+      });
+    } catch (const WorldError& e) {
+      if (world.rank() == 0 && e.what() == line) return;
+    } catch (int thrown) {
+      if (world.rank() == 1 && thrown == 7 && end->poisoned() == line) return;
     }
     throw StateError("another error");
   });

@@ -17,7 +17,7 @@ TokenPassages::TokenPassages(std::vector<TokenSetPart> sources, std::int64_t tok
   std::int64_t end = 0;
   for (const TokenSetPart& source : sources_.parts()) {
     if (read(source, source.begin).size() < 2) {
-      throw ArgumentError(
+      throw DataError(
           fmt::format("{} has {} tokens here: a passage needs 2", source.set.path(), source.size));
     }
     ends_.push_back(end += (source.size + tokens - 1) / tokens);

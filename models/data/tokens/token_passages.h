@@ -14,7 +14,7 @@ namespace WEFT_API weft {
 class TokenPassages final : public PassageSource {
  public:
   /// `tokens`: ids of a passage, at least 2; the last ones of a source may have fewer. Throws
-  /// ArgumentError where a source has fewer than 2, the ids behind documents left out.
+  /// DataError where a source has fewer than 2, the ids behind documents left out.
   TokenPassages(std::vector<TokenSetPart> sources, std::int64_t tokens);
 
   std::int64_t documents() const override { return sources_.documents(); }

@@ -84,8 +84,11 @@ TokenSet TokenSet::open(const std::string& path) {
                                     offsetof(TokenFileHeader, digest), set.files_.front()->path()));
     }
     before = h.word();
-    end.token += file->tokens();
-    end.byte += file->bytes();
+    end.token += file->tokens();  // each is in a file
+    if (__builtin_add_overflow(end.byte, file->bytes(), &end.byte)) {
+      throw FormatError(fmt::format("\"{}\" at byte {}: all texts of the set together are too long",
+                                    name, offsetof(TokenFileHeader, bytes)));
+    }
     documents += file->documents();
     set.files_.push_back(file);
     set.ends_.push_back(end);

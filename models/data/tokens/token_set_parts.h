@@ -21,7 +21,7 @@ struct TokenSetPart {
 /// For any number of threads.
 class TokenSetParts {
  public:
-  /// Those without ids are left out. Throws ArgumentError where no part is left.
+  /// Those without ids are left out. Throws DataError where no part is left.
   explicit TokenSetParts(std::vector<TokenSetPart> parts);
 
   std::int64_t tokens() const;

@@ -7,6 +7,7 @@
 #include "weft/models/program/bench/machine.h"
 #include "weft/models/program/bench/models.h"
 #include "weft/models/program/bench/report.h"
+#include "weft/models/program/console.h"
 #include "weft/models/program/memory_guard.h"
 
 namespace weft::program {
@@ -102,7 +103,7 @@ int bench_model(const ModelBench& bench, std::string_view kind, MakeModel make, 
       {"initialise_seconds", variables},
       {"first_step_seconds", first}};
   print_figures(figures, bench.common.json);
-  if (bench.profile) fmt::print(stderr, "{}", session.profile().table());
+  if (bench.profile) write_stderr(session.profile().table());
   return 0;
 }
 
@@ -195,7 +196,7 @@ int bench_decode(const DecodeBench& bench) {
                  {"floor_fraction", fractions.median()},
                  {"peak_rss_bytes", peak_rss_bytes()}},
                 bench.common.json);
-  if (bench.profile) fmt::print(stderr, "{}", session.profile().table());
+  if (bench.profile) write_stderr(session.profile().table());
   return 0;
 }
 

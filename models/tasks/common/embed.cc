@@ -8,7 +8,9 @@
 #include "weft/core/error.h"
 #include "weft/core/parallel.h"
 #include "weft/models/data/by_length.h"
+#include "weft/models/tasks/common/run_checked.h"
 #include "weft/models/tasks/common/text_encoder.h"
+#include "weft/models/train/run_spread.h"
 
 namespace weft {
 namespace {
@@ -57,16 +59,24 @@ Embedded embed_counted(Session& session, const TextEncoder& encoder,
       Tensor::empty(DType::f32, {std::ssize(texts), width}),
       static_cast<std::int64_t>(std::accumulate(lengths.begin(), lengths.end(), std::size_t{0}))};
   auto* out = result.vectors.mutable_data<float>();
-  for (const std::vector<std::size_t>& batch : batches_by_tokens(lengths, options.batch_tokens)) {
-    std::vector<const TextRow*> places;
-    for (const std::size_t i : batch) places.push_back(&rows[i]);
-    // The length is that of the longest: a row has few tokens more than its text.
-    const Tensor found = session.run(program, reader.inputs(places, 1))["vectors"];
-    for (std::size_t r = 0; r < batch.size(); ++r) {
-      put(row_of(found, static_cast<std::int64_t>(r)), options.normalise,
-          out + static_cast<std::ptrdiff_t>(batch[r]) * width);
-    }
-  }
+  const std::vector<std::vector<std::size_t>> batches =
+      batches_by_tokens(lengths, options.batch_tokens);
+  run_spread(
+      session, program, std::ssize(batches),
+      [&](std::int64_t b) {
+        std::vector<const TextRow*> places;
+        for (const std::size_t i : batches[static_cast<std::size_t>(b)]) places.push_back(&rows[i]);
+        // The length is that of the longest: a row has few tokens more than its text.
+        return reader.inputs(places, 1);
+      },
+      [&](std::int64_t b, const Results& results) {
+        check_results(results);
+        std::int64_t row = 0;
+        for (const std::size_t i : batches[static_cast<std::size_t>(b)]) {
+          put(row_of(results["vectors"], row++), options.normalise,
+              out + static_cast<std::ptrdiff_t>(i) * width);
+        }
+      });
   return result;
 }
 

@@ -9,7 +9,9 @@
 #include "weft/models/data/by_length.h"
 #include "weft/models/tasks/common/bits_per_byte.h"
 #include "weft/models/tasks/common/text_generator.h"
+#include "weft/models/tasks/common/texts_of_ranks.h"
 #include "weft/models/tokenizers/text_stream.h"
+#include "weft/models/train/run_spread.h"
 
 namespace weft {
 
@@ -91,16 +93,29 @@ std::vector<ContinuationScore> TextGenerator::score_ids(std::vector<Continuation
   const std::vector<std::size_t> order = by_length(sizes);
   const TokenIds start = start_of(options.start);
   std::vector<ContinuationScore> scores(order.size());
-  for (std::size_t first = 0; first < order.size(); first += most) {
-    const auto part = std::span(order).subspan(first, std::min(most, order.size() - first));
+  const auto part = [&](std::int64_t p) {
+    const std::size_t first = static_cast<std::size_t>(p) * most;
+    return std::span(order).subspan(first, std::min(most, order.size() - first));
+  };
+  const auto parts = static_cast<std::int64_t>((order.size() + most - 1) / most);
+  const auto scores_of_part = [&](std::int64_t p) {
     std::vector<TokenIds> prompts, ids;
-    for (const std::size_t i : part) {
+    for (const std::size_t i : part(p)) {
       prompts.push_back(continuations[i].prompt);
       ids.push_back(continuations[i].ids);
     }
-    std::vector<ContinuationScore> found = score(prompts, ids, start);
-    for (std::size_t i = 0; i < part.size(); ++i) scores[part[i]] = std::move(found[i]);
+    return score(prompts, ids, start);
+  };
+  const auto put = [&](std::int64_t p, std::vector<ContinuationScore> found) {
+    for (std::size_t i = 0; i < found.size(); ++i) scores[part(p)[i]] = std::move(found[i]);
+  };
+  if (world_.size() == 1) {
+    for (std::int64_t p = 0; p < parts; ++p) put(p, scores_of_part(p));
+    return scores;
   }
+  spread_over_ranks(
+      world_, parts, [&](std::int64_t p) { return to_word(scores_of_part(p)); },
+      [&](std::int64_t p, const std::string& made) { put(p, scores_of(made)); });
   return scores;
 }
 

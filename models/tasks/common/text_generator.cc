@@ -8,11 +8,14 @@
 #include <utility>
 
 #include "weft/core/error.h"
+#include "weft/core/world/text_list.h"
 #include "weft/models/data/by_length.h"
 #include "weft/models/generate/logits_rules.h"
 #include "weft/models/generate/stop_texts.h"
 #include "weft/models/tasks/common/cut_ids.h"
+#include "weft/models/tasks/common/texts_of_ranks.h"
 #include "weft/models/tokenizers/text_stream.h"
+#include "weft/models/train/run_spread.h"
 
 namespace weft {
 namespace {
@@ -108,9 +111,9 @@ std::vector<WrittenText> TextGenerator::write_ids(const std::vector<TokenIds>& g
   std::iota(order.begin(), order.end(), std::size_t{0});
   // Draws depend on the number of the row: those stay in their order.
   if (prompts.size() > most && !each.front().sampling) order = by_length(sizes);
-  std::vector<std::vector<WrittenText>> written(prompts.size());
+  std::vector<Batch> batches;
   for (std::size_t first = 0; first < order.size();) {
-    Batch batch{{}, {}, each[order[first]]};
+    Batch& batch = batches.emplace_back(Batch{{}, {}, each[order[first]]});
     const auto goes_along = [&](std::size_t i) {
       return each[i].max_new == batch.options.max_new &&
              each[i].max_length == batch.options.max_length;
@@ -120,12 +123,36 @@ std::vector<WrittenText> TextGenerator::write_ids(const std::vector<TokenIds>& g
       batch.places.push_back(order[first]);
       batch.prompts.push_back(prompts[order[first]]);
     }
-    write_batch(batch, options, on_text, written);
+  }
+  std::vector<std::vector<WrittenText>> written(prompts.size());
+  if (world_.size() == 1 || on_text) {
+    for (const Batch& batch : batches) write_batch(batch, options, on_text, written);
+  } else {
+    write_on_ranks(batches, options, written);
   }
   std::vector<WrittenText> all;
   for (std::vector<WrittenText>& results : written)
     std::move(results.begin(), results.end(), std::back_inserter(all));
   return all;
+}
+
+void TextGenerator::write_on_ranks(const std::vector<Batch>& batches, const WriteOptions& options,
+                                   std::vector<std::vector<WrittenText>>& written) {
+  spread_over_ranks(
+      world_, std::ssize(batches),
+      [&](std::int64_t b) {
+        const Batch& batch = batches[static_cast<std::size_t>(b)];
+        write_batch(batch, options, {}, written);
+        std::string made;
+        for (const std::size_t place : batch.places) append_text(made, to_word(written[place]));
+        return made;
+      },
+      [&](std::int64_t b, const std::string& made) {
+        const std::vector<std::string> texts = split_texts(made);
+        const std::vector<std::size_t>& places = batches[static_cast<std::size_t>(b)].places;
+        for (std::size_t i = 0; i < places.size(); ++i)
+          written[places[i]] = written_texts_of(texts.at(i));
+      });
 }
 
 void TextGenerator::write_batch(const Batch& batch, const WriteOptions& write_options,

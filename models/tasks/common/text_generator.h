@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/core/world/world.h"
 #include "weft/models/chat/chat_format.h"
 #include "weft/models/generate/score.h"
 #include "weft/models/generate/search.h"
@@ -68,7 +69,9 @@ struct ScoredText {
 using OnText = std::function<bool(std::size_t row, std::string_view text)>;
 
 /// A model that writes over a session. A kind of models says how it reads texts and generates ids;
-/// what is done with texts is here.
+/// what is done with texts is here. Where the session has a World of several ranks, all of them
+/// call write(), write_ids() and score_...() alike: each does a part of the texts (all of them,
+/// where somebody listens), and is given all results.
 class TextGenerator {
  public:
   virtual ~TextGenerator() = default;
@@ -147,6 +150,8 @@ class TextGenerator {
   GenerationOptions options_for(const TokenIds& prompt, const WriteOptions& options) const;
 
  protected:
+  /// The world of the session: each rank does a part.
+  void share_with(const World& world) { world_ = world; }
   /// The task that was set, or null.
   const TaskGeneration* task() const { return task_; }
   /// What stands in front of the texts of the task.
@@ -166,8 +171,11 @@ class TextGenerator {
   void fit(std::vector<Continuation>& continuations, const ScoreOptions& options) const;
   void write_batch(const Batch& batch, const WriteOptions& options, const OnText& on_text,
                    std::vector<std::vector<WrittenText>>& written);
+  void write_on_ranks(const std::vector<Batch>& batches, const WriteOptions& options,
+                      std::vector<std::vector<WrittenText>>& written);
 
   const TaskGeneration* task_ = nullptr;
+  World world_;
 };
 
 }  // namespace weft

@@ -82,7 +82,7 @@ struct WrittenText {
 
 /// What a text is translated from and into; empty: what the model does anyway.
 struct Languages {
-  std::string source, target;
+  std::string source = {}, target = {};
 };
 struct TranslateOptions {
   /// 1 = greedy. Where nothing is said, as the model's settings have it, or else greedy.
@@ -96,7 +96,7 @@ struct TranslateOptions {
 
 /// A question and the text that may answer it.
 struct Question {
-  std::string question, context;
+  std::string question = {}, context = {};
 };
 /// A part of the context that answers, or none of it.
 struct Answer {

@@ -12,6 +12,8 @@
 #include "weft/models/data/shuffle.h"
 #include "weft/models/families/vit.h"
 #include "weft/models/layers/linear.h"
+#include "weft/models/tasks/common/run_checked.h"
+#include "weft/models/train/run_spread.h"
 #include "weft/models/train/weighted_mean.h"
 #include "weft/models/trained/folder_encoder.h"
 #include "weft/models/trained/preprocessor.h"
@@ -69,6 +71,14 @@ void require_size(const ImageClassifier& model, const Tensor& images) {
                     "fit_image() makes them fit",
                     size.channels, size.height, size.width, images.type_str()));
   }
+}
+
+/// Images are looked at in so many parts.
+std::int64_t parts_of(const ImageSet& set) {
+  return (set.count() + kImagesAtOnce - 1) / kImagesAtOnce;
+}
+ImageSet part_of(const ImageSet& set, std::int64_t i) {
+  return set.slice(i * kImagesAtOnce, std::min((i + 1) * kImagesAtOnce, set.count()));
 }
 
 ImageSet set_of(const Tensor& images) {
@@ -157,12 +167,16 @@ Tensor class_probabilities(Session& session, const ImageClassifier& model, const
   const ImageSet set = set_of(images);
   Tensor all = Tensor::empty(DType::f32, {set.count(), classes});
   auto* out = all.mutable_data<float>();
-  for (std::int64_t begin = 0; begin < set.count(); begin += kImagesAtOnce) {
-    const ImageSet part = set.slice(begin, std::min(begin + kImagesAtOnce, set.count()));
-    const Tensor found =
-        session.run(model.program("classify"), {{"images", part.images}})["probabilities"];
-    out = std::copy_n(found.data<float>(), found.numel(), out);
-  }
+  run_spread(
+      session, model.program("classify"), parts_of(set),
+      [&](std::int64_t i) -> NamedTensors {
+        return {{"images", part_of(set, i).images}};
+      },
+      [&](std::int64_t, const Results& results) {
+        check_results(results);
+        const Tensor& found = results["probabilities"];
+        out = std::copy_n(found.data<float>(), found.numel(), out);
+      });
   return all;
 }
 
@@ -192,17 +206,19 @@ ImageEvaluation evaluate_images(Session& session, const ImageClassifier& model,
   if (set.count() == 0) throw DataError("there are no images to measure on");
   ImageEvaluation result{0, ConfusionMatrix(model.classes())};
   WeightedMean loss;
-  for (std::int64_t begin = 0; begin < set.count(); begin += kImagesAtOnce) {
-    const ImageSet part = set.slice(begin, std::min(begin + kImagesAtOnce, set.count()));
-    const Results found =
-        session.run(model.program("evaluate"),
-                    {{"images", part.images}, {"labels", Tensor::of({part.count()}, part.labels)}});
-    loss.add(found["loss"].item<float>(), static_cast<double>(part.count()));
-    const Tensor& predictions = found["predictions"];
-    for (std::int64_t i = 0; i < part.count(); ++i)
-      result.matrix.add(part.labels[static_cast<std::size_t>(i)],
-                        predictions.data<std::int64_t>()[i]);
-  }
+  run_spread(
+      session, model.program("evaluate"), parts_of(set),
+      [&](std::int64_t i) -> NamedTensors {
+        const ImageSet part = part_of(set, i);
+        return {{"images", part.images}, {"labels", Tensor::of({part.count()}, part.labels)}};
+      },
+      [&](std::int64_t i, const Results& found) {
+        const auto predictions = found["predictions"].span<std::int64_t>();
+        loss.add(found["loss"].item<float>(), static_cast<double>(predictions.size()));
+        const auto first = static_cast<std::size_t>(i * kImagesAtOnce);
+        for (std::size_t k = 0; k < predictions.size(); ++k)
+          result.matrix.add(set.labels[first + k], predictions[k]);
+      });
   result.loss = loss.value();
   return result;
 }

@@ -11,6 +11,7 @@
 #include "weft/graph/functions.h"
 #include "weft/models/data/shuffle.h"
 #include "weft/models/families/vit.h"
+#include "weft/models/train/run_spread.h"
 #include "weft/models/train/weighted_mean.h"
 #include "weft/models/trained/trainable.h"
 
@@ -40,18 +41,28 @@ void check_set(const MaskedImageModel& model, const ImageSet& set, std::string_v
   }
 }
 
-/// Gives inputs of held-out images to `use`, some at a time, and how many images they are.
-void over_held_out(const MaskedImageModel& model, const ImageSet& set, std::int64_t most,
-                   const std::function<void(const NamedTensors&, double count)>& use) {
+/// Runs a program over held-out images, some at a time, and gives what comes out to `use`, with how
+/// many images it is of.
+void over_held_out(Session& session, const Program& program, const MaskedImageModel& model,
+                   const ImageSet& set, std::int64_t most,
+                   const std::function<void(const Results&, double count)>& use) {
   check_set(model, set, "measure on");
   const std::vector<std::int64_t> all = evenly_spread(set.count(), most);
-  for (std::size_t begin = 0; begin < all.size(); begin += kImagesAtOnce) {
-    const std::size_t end = std::min(begin + kImagesAtOnce, all.size());
-    const std::vector<std::int64_t> places(all.begin() + static_cast<std::ptrdiff_t>(begin),
-                                           all.begin() + static_cast<std::ptrdiff_t>(end));
-    use({{"images", set.pick(places).images}, {"mask", held_out_masks(model, places)}},
-        static_cast<double>(places.size()));
-  }
+  const std::int64_t parts = (std::ssize(all) + kImagesAtOnce - 1) / kImagesAtOnce;
+  const auto places_of = [&](std::int64_t i) {
+    return std::vector<std::int64_t>(
+        all.begin() + i * kImagesAtOnce,
+        all.begin() + std::min<std::int64_t>((i + 1) * kImagesAtOnce, std::ssize(all)));
+  };
+  run_spread(
+      session, program, parts,
+      [&](std::int64_t i) -> NamedTensors {
+        const std::vector<std::int64_t> places = places_of(i);
+        return {{"images", set.pick(places).images}, {"mask", held_out_masks(model, places)}};
+      },
+      [&](std::int64_t i, const Results& results) {
+        use(results, static_cast<double>(places_of(i).size()));
+      });
 }
 
 /// f32 [1, channels, height, width]: of an even number of values the upper one of the middle two.
@@ -82,9 +93,10 @@ Tensor held_out_masks(const MaskedImageModel& model, const std::vector<std::int6
 double masked_image_loss(Session& session, const MaskedImageModel& model, const ImageSet& set,
                          std::int64_t most) {
   WeightedMean loss;
-  over_held_out(model, set, most, [&](const NamedTensors& inputs, double count) {
-    loss.add(session.run(model.program("evaluate"), inputs)["loss"].item<float>(), count);
-  });
+  over_held_out(session, model.program("evaluate"), model, set, most,
+                [&](const Results& results, double count) {
+                  loss.add(results["loss"].item<float>(), count);
+                });
   return loss.value();
 }
 
@@ -131,8 +143,7 @@ MaskedImageBaselines masked_image_baselines(const MaskedImageModel& model, const
       .output("training_median", loss_of(graph.constant(median_image(train))));
   Session session(graph);
   WeightedMean visible_mean, training_median;
-  over_held_out(model, held_out, 0, [&](const NamedTensors& inputs, double count) {
-    const Results results = session.run(guesses, inputs);
+  over_held_out(session, guesses, model, held_out, 0, [&](const Results& results, double count) {
     visible_mean.add(results["visible_mean"].item<float>(), count);
     training_median.add(results["training_median"].item<float>(), count);
   });

@@ -10,6 +10,8 @@
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
 #include "weft/models/data/by_length.h"
+#include "weft/models/tasks/common/run_checked.h"
+#include "weft/models/train/run_spread.h"
 
 namespace weft {
 namespace {
@@ -131,7 +133,9 @@ std::vector<std::vector<HiddenPlace>> fill(Session& session, const PretrainingMo
     result.push_back(std::move(masked.places));
   }
   const Program program = logits_program(model);
-  for (const std::vector<std::size_t>& batch : batches_by_tokens(lengths, kFillTokens)) {
+  const std::vector<std::vector<std::size_t>> batches = batches_by_tokens(lengths, kFillTokens);
+  const auto inputs_of = [&](std::int64_t b) {
+    const std::vector<std::size_t>& batch = batches[static_cast<std::size_t>(b)];
     std::vector<const TextRow*> places;
     for (const std::size_t i : batch) places.push_back(&rows[i].row);
     NamedTensors inputs = reader.inputs(places);
@@ -144,16 +148,21 @@ std::vector<std::vector<HiddenPlace>> fill(Session& session, const PretrainingMo
     inputs.emplace_back("picks", Tensor::of({std::ssize(picks)}, picks));
     if (reads_pairs(model.options.objective))
       inputs.emplace_back("token_types", Tensor::zeros(DType::i32, sizes));
-    const Tensor logits = session.run(program, inputs)["logits"];
+    return inputs;
+  };
+  const auto use = [&](std::int64_t b, const Results& results) {
+    check_results(results);
+    const Tensor& logits = results["logits"];
     const auto vocab = static_cast<std::size_t>(logits.size(1));
     std::size_t next = 0;
-    for (const std::size_t i : batch) {
+    for (const std::size_t i : batches[static_cast<std::size_t>(b)]) {
       for (HiddenPlace& place : result[i]) {
         place.guesses =
             likeliest(tokenizer, logits.span<float>().subspan(next++ * vocab, vocab), options.most);
       }
     }
-  }
+  };
+  run_spread(session, program, std::ssize(batches), inputs_of, use);
   return result;
 }
 

@@ -11,6 +11,7 @@
 #include "weft/models/data/shuffle.h"
 #include "weft/models/data/token_rows.h"
 #include "weft/models/metrics/roc_auc.h"
+#include "weft/models/train/run_spread.h"
 #include "weft/models/train/weighted_mean.h"
 #include "weft/models/trained/trainable.h"
 
@@ -150,21 +151,23 @@ Evaluation evaluation_of(const Counts& c, const PretrainingOptions& options) {
   return found;
 }
 
-/// Batch b of an evaluation: rows from `begin` on.
-void measure(Session& session, const PretrainingModel& model, const Rows& rows, std::int64_t begin,
-             Counts& counts) {
+/// Of a batch of an evaluation: rows from `begin` on.
+NamedTensors measured_inputs(const PretrainingModel& model, const Rows& rows, std::int64_t begin) {
   const TrainSettings& settings = model.settings;
   std::vector<PretrainingRow> batch;
   for (std::int64_t i = begin; i < std::min(begin + settings.shard_batch(), rows.count); ++i)
     batch.push_back(rows.at(i));
   // Steps of training count from 0: no training batch is masked like this.
   NamedTensors inputs = pretraining_inputs(model, batch, settings.seed, -1 - begin);
-  const PretrainingObjective objective = model.options.objective;
-  if (objective == PretrainingObjective::rtd) {
+  if (model.options.objective == PretrainingObjective::rtd) {
     const auto seed = static_cast<std::int64_t>(stable_hash("replaced", settings.seed) >> 1);
     inputs.emplace_back("key", Tensor::of<std::int64_t>({2}, {seed, begin}));
   }
-  const Results results = session.run(model.program("evaluate"), inputs);
+  return inputs;
+}
+
+void count(const NamedTensors& inputs, const Results& results, PretrainingObjective objective,
+           Counts& counts) {
   count_hidden(inputs, results, counts);
   if (reads_pairs(objective)) count_pairs(inputs, results, counts);
   if (objective == PretrainingObjective::rtd) count_replaced(inputs, results, counts);
@@ -185,9 +188,16 @@ TrainTask task_of(Session& session, const PretrainingModel& model, const Rows& t
   task.evaluate = [=, &session, &model, rows = *held_out](bool whole) {
     const std::int64_t at_once = settings.shard_batch();
     const std::int64_t batches = (rows.count + at_once - 1) / at_once;
+    const std::vector<std::int64_t> measured =
+        evenly_spread(batches, whole ? 0 : settings.eval_shards());
+    const auto inputs = [&](std::int64_t i) {
+      return measured_inputs(model, rows, measured[static_cast<std::size_t>(i)] * at_once);
+    };
     Counts counts;
-    for (const std::int64_t b : evenly_spread(batches, whole ? 0 : settings.eval_shards()))
-      measure(session, model, rows, b * at_once, counts);
+    run_spread(session, model.program("evaluate"), std::ssize(measured), inputs,
+               [&](std::int64_t i, const Results& results) {
+                 count(inputs(i), results, model.options.objective, counts);
+               });
     return evaluation_of(counts, model.options);
   };
   return task;

@@ -222,7 +222,7 @@ class InstructionTask final : public TaskOf<LanguageModel> {
   /// What the model in a file or a folder was taught to talk in.
   static std::optional<ChatFormat> own_format(const std::string& path) {
     if (std::filesystem::is_directory(path)) return read_chat_format(path).format;
-    const Checkpoint file = load_checkpoint(path);
+    const Checkpoint file = load_checkpoint(path, {.verify = true});
     const Attachment* found = file.find_attachment(kChatPart);
     if (found == nullptr) return std::nullopt;
     return ChatFormat::from_json(found->bytes);
@@ -242,8 +242,14 @@ class InstructionTask final : public TaskOf<LanguageModel> {
     SpecialTexts specials;
     if (args.from && args.from->text.tokenizer)
       specials = special_texts(*args.from->text.tokenizer);
-    if (std::filesystem::exists(asked))
-      return ChatFormat::from_template(read_utf8_file(asked), std::move(specials));
+    if (std::filesystem::exists(asked)) {
+      const std::string source = read_utf8_file(asked);
+      try {
+        return ChatFormat::from_template(source, std::move(specials));
+      } catch (const FormatError& e) {
+        throw FormatError(fmt::format("{}: {}", asked, e.what()));
+      }
+    }
     return ChatFormat::built_in(asked, specials);
   }
 

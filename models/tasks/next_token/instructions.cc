@@ -15,6 +15,7 @@
 #include "weft/models/families/gpt.h"
 #include "weft/models/tasks/next_token/language_writer.h"
 #include "weft/models/tokenizers/unicode/repair.h"
+#include "weft/models/train/run_spread.h"
 #include "weft/models/train/weighted_mean.h"
 #include "weft/models/trained/trainable.h"
 
@@ -95,11 +96,16 @@ InstructionData::InstructionData(const LanguageModel& model,
 double instruction_loss(Session& session, const Program& evaluate, const InstructionRows& rows,
                         std::int64_t batch, std::int64_t batches) {
   WeightedMean mean;
-  for (const std::int64_t place : evenly_spread((rows.size() + batch - 1) / batch, batches)) {
-    const InstructionBatch part = rows.in_order(place * batch, batch);
-    const Results results = session.run(evaluate, part.inputs);
-    mean.add(results["loss"].item<float>(), static_cast<double>(part.counted));
-  }
+  const std::vector<std::int64_t> places =
+      evenly_spread((rows.size() + batch - 1) / batch, batches);
+  const auto batch_at = [&](std::int64_t i) {
+    return rows.in_order(places[static_cast<std::size_t>(i)] * batch, batch);
+  };
+  run_spread(
+      session, evaluate, std::ssize(places), [&](std::int64_t i) { return batch_at(i).inputs; },
+      [&](std::int64_t i, const Results& results) {
+        mean.add(results["loss"].item<float>(), static_cast<double>(batch_at(i).counted));
+      });
   return mean.value();
 }
 

@@ -8,9 +8,9 @@
 namespace weft {
 
 LanguageWriter::LanguageWriter(Session& session, const LanguageModel& model)
-    : session_(session),
-      model_(model),
-      generator_(session, model.program("decode"), model.config) {}
+    : session_(session), model_(model), generator_(session, model.program("decode"), model.config) {
+  share_with(session.options().world);
+}
 
 bool LanguageWriter::has_tokenizer() const { return model_.no_tokenizer.empty(); }
 

@@ -130,7 +130,11 @@ LanguageInput read_input(const OptionValues& values) {
   if (names.empty())
     throw ArgumentError("--text is required: the file to learn from (or --data: token files)");
   const auto tokens = std::count_if(names.begin(), names.end(), names_token_set);
-  if (tokens == 0 && names.size() == 1) return {names.front(), read_utf8_file(names.front())};
+  if (tokens == 0 && names.size() == 1) {
+    std::string text = read_utf8_file(names.front());
+    if (text.empty()) throw DataError(fmt::format("{} holds no text", names.front()));
+    return {names.front(), std::move(text)};
+  }
   if (tokens < std::ssize(names)) {
     throw ArgumentError(fmt::format(
         "{} is no token file, but one of {} files: a text is learned from alone, several are made "

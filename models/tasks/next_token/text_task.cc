@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "weft/models/data/shuffle.h"
+#include "weft/models/train/run_spread.h"
 #include "weft/models/train/weighted_mean.h"
 #include "weft/models/trained/trainable.h"
 
@@ -57,12 +58,19 @@ double validation_loss(Session& session, const Program& evaluate, const TextData
                        std::int64_t batch, std::int64_t window, std::int64_t batches) {
   const ConsecutiveWindows windows = data.validation_windows(batch, window);
   WeightedMean mean;
-  for (const std::int64_t place : evenly_spread(windows.size(), batches)) {
-    const TokenBatch part = windows[place];
-    const Results results =
-        session.run(evaluate, {{"tokens", part.inputs}, {"targets", part.targets}});
-    mean.add(results["loss"].item<float>(), static_cast<double>(part.tokens()));
-  }
+  const std::vector<std::int64_t> places = evenly_spread(windows.size(), batches);
+  const auto batch_at = [&](std::int64_t i) {
+    return windows[places[static_cast<std::size_t>(i)]];
+  };
+  run_spread(
+      session, evaluate, std::ssize(places),
+      [&](std::int64_t i) -> NamedTensors {
+        const TokenBatch part = batch_at(i);
+        return {{"tokens", part.inputs}, {"targets", part.targets}};
+      },
+      [&](std::int64_t i, const Results& results) {
+        mean.add(results["loss"].item<float>(), static_cast<double>(batch_at(i).tokens()));
+      });
   return mean.value();
 }
 

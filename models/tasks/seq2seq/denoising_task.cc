@@ -10,6 +10,7 @@
 #include "weft/models/data/draws.h"
 #include "weft/models/data/shuffle.h"
 #include "weft/models/data/token_rows.h"
+#include "weft/models/train/run_spread.h"
 #include "weft/models/train/weighted_mean.h"
 #include "weft/models/trained/trainable.h"
 
@@ -164,16 +165,20 @@ TrainTask denoising_task(Session& session, const Seq2SeqModel& model, const Pass
     const std::int64_t rows = rows_per_batch(model) / settings.shards,
                        wanted = settings.eval_shards();
     const std::int64_t batches = (std::ssize(places) + rows - 1) / rows;
-    WeightedMean mean;
-    for (const std::int64_t b : evenly_spread(batches, whole ? 0 : wanted)) {
-      const std::int64_t begin = b * rows;
-      const auto here = std::span(places).subspan(
+    const std::vector<std::int64_t> measured = evenly_spread(batches, whole ? 0 : wanted);
+    const auto batch_at = [&](std::int64_t i) {
+      const std::int64_t begin = measured[static_cast<std::size_t>(i)] * rows;
+      return maker.fixed_batch(std::span(places).subspan(
           static_cast<std::size_t>(begin),
-          static_cast<std::size_t>(std::min(rows, std::ssize(places) - begin)));
-      const Batch batch = maker.fixed_batch(here);
-      const Results results = session.run(model.program("evaluate"), batch.inputs);
-      mean.add(results["loss"].item<float>(), static_cast<double>(batch.labels));
-    }
+          static_cast<std::size_t>(std::min(rows, std::ssize(places) - begin))));
+    };
+    WeightedMean mean;
+    run_spread(
+        session, model.program("evaluate"), std::ssize(measured),
+        [&](std::int64_t i) { return batch_at(i).inputs; },
+        [&](std::int64_t i, const Results& results) {
+          mean.add(results["loss"].item<float>(), static_cast<double>(batch_at(i).labels));
+        });
     return Evaluation{mean.value(), {{"perplexity", std::exp(mean.value())}}};
   };
   return task;

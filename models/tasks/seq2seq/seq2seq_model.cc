@@ -12,8 +12,10 @@
 #include "weft/models/generate/score.h"
 #include "weft/models/layers/attention_maps.h"
 #include "weft/models/tasks/common/folder_settings.h"
+#include "weft/models/tasks/common/texts_of_ranks.h"
 #include "weft/models/tasks/seq2seq/seq2seq_writer.h"
 #include "weft/models/tokenizers/unicode/repair.h"
+#include "weft/models/train/run_spread.h"
 
 namespace weft {
 namespace {
@@ -213,15 +215,17 @@ std::vector<WrittenText> written_ids(Session& session, const Seq2SeqModel& model
     sizes.push_back(
         static_cast<std::size_t>(std::min(round_up(std::ssize(source), kStep), longest)));
   const std::vector<std::size_t> order = by_length(sizes);
-  std::vector<WrittenText> outputs(sources.size());
-  for (std::size_t first = 0; first < order.size();) {
-    const auto length = static_cast<std::int64_t>(sizes[order[first]]);
+  std::vector<std::vector<std::size_t>> batches;
+  for (const std::size_t i : order) {
+    if (batches.empty() || sizes[i] != sizes[batches.back().front()] ||
+        std::ssize(batches.back()) == options.batch)
+      batches.emplace_back();
+    batches.back().push_back(i);
+  }
+  const auto outputs_of = [&](const std::vector<std::size_t>& batch) {
+    const auto length = static_cast<std::int64_t>(sizes[batch.front()]);
     std::vector<std::vector<std::int32_t>> rows;
-    std::size_t end = first;
-    while (end < order.size() && sizes[order[end]] == sizes[order[first]] &&
-           static_cast<std::int64_t>(rows.size()) < options.batch) {
-      rows.push_back(sources[order[end++]]);
-    }
+    for (const std::size_t i : batch) rows.push_back(sources[i]);
     const Prompts prompts = padded(rows, length, tokenizer.pad_id());
     const SearchResult found =
         generate(session, model.decoding(), prompts.ids, prompts.mask, model.config.start_id,
@@ -232,17 +236,39 @@ std::vector<WrittenText> written_ids(Session& session, const Seq2SeqModel& model
                   .forbidden = model.ids_without_text(),
                   .length_penalty = options.length_penalty.value_or(1),
                   .never = {tokenizer.pad_id()}});
-    for (std::size_t i = first; i < end; ++i) {
-      const auto& ids = found.sequences[i - first];
-      WrittenText& output = outputs[order[i]];
+    std::vector<WrittenText> outputs(batch.size());
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      const auto& ids = found.sequences[i];
+      WrittenText& output = outputs[i];
       output.ids.assign(ids.begin() + 1, ids.end());  // without the start
-      if (!found.scores.empty()) output.score = found.scores[i - first];
+      if (!found.scores.empty()) output.score = found.scores[i];
       const bool ended = !output.ids.empty() && output.ids.back() == tokenizer.eos_id();
       output.finish = ended ? Finish::end : Finish::length;
     }
-    first = end;
+    return outputs;
+  };
+  std::vector<WrittenText> outputs(sources.size());
+  const auto batch_at = [&](std::int64_t b) -> const std::vector<std::size_t>& {
+    return batches[static_cast<std::size_t>(b)];
+  };
+  const auto put = [&](std::int64_t b, std::vector<WrittenText> found) {
+    for (std::size_t i = 0; i < found.size(); ++i) outputs[batch_at(b)[i]] = std::move(found[i]);
+  };
+  const World& world = session.options().world;
+  if (world.size() == 1) {
+    for (std::int64_t b = 0; b < std::ssize(batches); ++b) put(b, outputs_of(batch_at(b)));
+    return outputs;
   }
+  spread_over_ranks(
+      world, std::ssize(batches), [&](std::int64_t b) { return to_word(outputs_of(batch_at(b))); },
+      [&](std::int64_t b, const std::string& made) { put(b, written_texts_of(made)); });
   return outputs;
+}
+
+/// One beam has no other scores to compare with.
+void check_penalty(const TranslateOptions& options, std::int64_t beams) {
+  if (options.length_penalty && beams == 1)
+    throw ArgumentError("length_penalty is of beams: it needs two beams or more");
 }
 
 }  // namespace
@@ -269,6 +295,7 @@ std::vector<WrittenText> translate_texts(Session& session, const Seq2SeqModel& m
         o.sampling.reset();
         o.results = 1;
       }
+      check_penalty(options, o.beams);
       if (options.length_penalty) o.length_penalty = *options.length_penalty;
     };
     std::vector<WrittenText> outputs =
@@ -276,6 +303,7 @@ std::vector<WrittenText> translate_texts(Session& session, const Seq2SeqModel& m
     for (WrittenText& output : outputs) output.text = repaired(output.text);
     return outputs;
   }
+  check_penalty(options, options.beams.value_or(1));
   std::vector<TokenIds> prompts;
   for (const std::string& text : sources)
     prompts.push_back(with_number(prompts.size(), [&] { return writer.read(text); }));

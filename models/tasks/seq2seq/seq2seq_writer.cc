@@ -23,6 +23,7 @@ bool reads_prefixes(const Seq2SeqModel& model) {
 Seq2SeqWriter::Seq2SeqWriter(Session& session, const Seq2SeqModel& model,
                              const Languages& languages)
     : session_(session), model_(model) {
+  share_with(session.options().world);
   if (languages.source.empty() && languages.target.empty()) return;
   if (reads_prefixes(model) && language_codes(tokenizer()).empty()) {
     const LanguagePrefix found = language_prefix(*model.generation, languages);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "weft/models/data/shuffle.h"
+#include "weft/models/train/run_spread.h"
 #include "weft/models/train/weighted_mean.h"
 #include "weft/models/trained/trainable.h"
 
@@ -43,12 +44,19 @@ PairBatches make_pair_batches(EncodedPairs pairs, const Seq2SeqModel& model) {
 double mean_loss(Session& session, const Program& evaluate, const PairBatches& pairs,
                  std::int64_t batches) {
   WeightedMean mean;
-  for (const std::int64_t place : evenly_spread(pairs.per_epoch(), batches)) {
-    const PairBatch batch = pairs.in_order(place);
-    const Results results =
-        session.run(evaluate, {{"source", batch.source}, {"labels", batch.labels}});
-    mean.add(results["loss"].item<float>(), static_cast<double>(batch.labels_counted));
-  }
+  const std::vector<std::int64_t> places = evenly_spread(pairs.per_epoch(), batches);
+  const auto batch_at = [&](std::int64_t i) {
+    return pairs.in_order(places[static_cast<std::size_t>(i)]);
+  };
+  run_spread(
+      session, evaluate, std::ssize(places),
+      [&](std::int64_t i) -> NamedTensors {
+        const PairBatch batch = batch_at(i);
+        return {{"source", batch.source}, {"labels", batch.labels}};
+      },
+      [&](std::int64_t i, const Results& results) {
+        mean.add(results["loss"].item<float>(), static_cast<double>(batch_at(i).labels_counted));
+      });
   return mean.value();
 }
 

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "weft/models/data/by_length.h"
+#include "weft/models/tasks/common/run_checked.h"
+#include "weft/models/train/run_spread.h"
 
 namespace weft {
 namespace {
@@ -131,19 +133,28 @@ std::vector<std::vector<Answer>> answer_through(Session& session, const SpanAnsw
   std::vector<std::size_t> lengths;
   for (const SpanWindow& window : windows) lengths.push_back(window.row.ids.size());
   std::vector<Found> found(questions.size());
-  for (const std::vector<std::size_t>& batch : batches_by_tokens(lengths, kBatchTokens)) {
-    std::vector<const TextRow*> rows;
-    for (const std::size_t w : batch) rows.push_back(&windows[w].row);
-    const Results results = session.run(model.program("answer"), reader.inputs(rows));
-    const auto length = static_cast<std::size_t>(results["start"].size(1));
-    for (std::size_t r = 0; r < batch.size(); ++r) {
-      const SpanWindow& window = windows[batch[r]];
-      const auto start = results["start"].span<float>().subspan(r * length, window.spans.size());
-      const auto end = results["end"].span<float>().subspan(r * length, window.spans.size());
-      look(window, start, end, how.answer_tokens, found[window.question]);
-      if (see) see(batch[r], start, end);
-    }
-  }
+  const std::vector<std::vector<std::size_t>> batches = batches_by_tokens(lengths, kBatchTokens);
+  run_spread(
+      session, model.program("answer"), std::ssize(batches),
+      [&](std::int64_t b) {
+        std::vector<const TextRow*> rows;
+        for (const std::size_t w : batches[static_cast<std::size_t>(b)])
+          rows.push_back(&windows[w].row);
+        return reader.inputs(rows);
+      },
+      [&](std::int64_t b, const Results& results) {
+        check_results(results);
+        const std::vector<std::size_t>& batch = batches[static_cast<std::size_t>(b)];
+        const auto length = static_cast<std::size_t>(results["start"].size(1));
+        for (std::size_t r = 0; r < batch.size(); ++r) {
+          const SpanWindow& window = windows[batch[r]];
+          const auto logits = [&](const char* name) {
+            return results[name].span<float>().subspan(r * length, window.spans.size());
+          };
+          look(window, logits("start"), logits("end"), how.answer_tokens, found[window.question]);
+          if (see) see(batch[r], logits("start"), logits("end"));
+        }
+      });
   std::vector<std::vector<Answer>> answers;
   for (std::size_t q = 0; q < questions.size(); ++q)
     answers.push_back(best_of(std::move(found[q]), questions[q].context, options));

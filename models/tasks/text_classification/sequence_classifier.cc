@@ -17,6 +17,8 @@
 #include "weft/models/hf/gpt.h"
 #include "weft/models/tasks/common/cut_ids.h"
 #include "weft/models/tasks/common/folder_settings.h"
+#include "weft/models/tasks/common/run_checked.h"
+#include "weft/models/train/run_spread.h"
 #include "weft/models/trained/folder_encoder.h"
 
 namespace weft {
@@ -150,17 +152,24 @@ std::vector<std::vector<ClassScore>> classify(Session& session,
   const Value tokens = session.graph().find_input("tokens");
   const bool alone = tokens.size(0).is_constant();
   std::vector<std::vector<ClassScore>> result(texts.size());
-  for (const auto& batch : batches_by_tokens(lengths, alone ? 1 : kBatchTokens)) {
-    std::vector<std::vector<std::int32_t>> together;
-    for (const std::size_t i : batch) together.push_back(rows[i]);
-    const Tensor found =
-        session.run(model.program("classify"), inputs_of(model, together))["log_probabilities"];
-    const std::size_t classes = model.classes.size();
-    for (std::size_t r = 0; r < batch.size(); ++r) {
-      result[batch[r]] =
-          best_of(found.span<float>().subspan(r * classes, classes), model.classes, options.most);
-    }
-  }
+  const auto batches = batches_by_tokens(lengths, alone ? 1 : kBatchTokens);
+  run_spread(
+      session, model.program("classify"), std::ssize(batches),
+      [&](std::int64_t b) {
+        std::vector<std::vector<std::int32_t>> together;
+        for (const std::size_t i : batches[static_cast<std::size_t>(b)])
+          together.push_back(rows[i]);
+        return inputs_of(model, together);
+      },
+      [&](std::int64_t b, const Results& results) {
+        check_results(results);
+        auto found = results["log_probabilities"].span<float>();
+        const std::size_t classes = model.classes.size();
+        for (const std::size_t i : batches[static_cast<std::size_t>(b)]) {
+          result[i] = best_of(found.first(classes), model.classes, options.most);
+          found = found.subspan(classes);
+        }
+      });
   return result;
 }
 

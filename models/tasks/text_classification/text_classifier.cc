@@ -9,6 +9,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
+#include "weft/models/data/by_length.h"
 #include "weft/models/data/draws.h"
 #include "weft/models/data/epochs.h"
 #include "weft/models/data/kept_rows.h"
@@ -18,6 +19,8 @@
 #include "weft/models/families/encoder_heads.h"
 #include "weft/models/layers/attention_maps.h"
 #include "weft/models/layers/dropout.h"
+#include "weft/models/tasks/common/run_checked.h"
+#include "weft/models/train/run_spread.h"
 #include "weft/models/trained/folder_encoder.h"
 #include "weft/models/trained/trainable.h"
 
@@ -109,31 +112,33 @@ class StepTexts {
 std::vector<Classified> classify_rows(Session& session, const TextClassifier& model,
                                       std::span<const std::string> texts,
                                       const std::function<TextRow(std::size_t i)>& row) {
-  constexpr std::size_t kBatch = 64;
-  // Texts of like length share a batch: little padding.
-  std::vector<std::size_t> order(texts.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return texts[a].size() < texts[b].size(); });
+  std::vector<std::size_t> lengths;
+  for (const std::string& text : texts) lengths.push_back(text.size());
+  const std::vector<std::vector<std::size_t>> batches = batches_by_length(lengths);
   std::vector<Classified> result(texts.size());
-  for (std::size_t begin = 0; begin < order.size(); begin += kBatch) {
-    const std::size_t end = std::min(begin + kBatch, order.size());
-    std::vector<TextRow> batch;
-    for (std::size_t i = begin; i < end; ++i) batch.push_back(row(order[i]));
-    const Results results = session.run(model.program("classify"), inputs_of(model, batch));
-    const auto logs = results["log_probabilities"].span<float>();
-    const std::size_t classes = model.classes.size();
-    for (std::size_t i = begin; i < end; ++i) {
-      const auto logs_of_text = logs.subspan((i - begin) * classes, classes);
-      Classified& found = result[order[i]];
-      found.label = static_cast<std::int32_t>(
-          std::max_element(logs_of_text.begin(), logs_of_text.end()) - logs_of_text.begin());
-      for (const float log : logs_of_text) {
-        found.log_probabilities.push_back(log);
-        found.probabilities.push_back(std::exp(static_cast<double>(log)));
-      }
-    }
-  }
+  run_spread(
+      session, model.program("classify"), std::ssize(batches),
+      [&](std::int64_t b) {
+        std::vector<TextRow> batch;
+        for (const std::size_t i : batches[static_cast<std::size_t>(b)]) batch.push_back(row(i));
+        return inputs_of(model, batch);
+      },
+      [&](std::int64_t b, const Results& results) {
+        check_results(results);
+        auto logs = results["log_probabilities"].span<float>();
+        const std::size_t classes = model.classes.size();
+        for (const std::size_t i : batches[static_cast<std::size_t>(b)]) {
+          const auto logs_of_text = logs.first(classes);
+          logs = logs.subspan(classes);
+          Classified& found = result[i];
+          found.label = static_cast<std::int32_t>(
+              std::max_element(logs_of_text.begin(), logs_of_text.end()) - logs_of_text.begin());
+          for (const float log : logs_of_text) {
+            found.log_probabilities.push_back(log);
+            found.probabilities.push_back(std::exp(static_cast<double>(log)));
+          }
+        }
+      });
   return result;
 }
 

@@ -10,6 +10,7 @@
 #include "weft/models/data/kept_rows.h"
 #include "weft/models/data/tfidf.h"
 #include "weft/models/metrics/correlation.h"
+#include "weft/models/train/run_spread.h"
 #include "weft/models/train/weighted_mean.h"
 #include "weft/models/trained/trainable.h"
 
@@ -19,20 +20,31 @@ namespace {
 /// Row i of some lines.
 using RowOf = std::function<SimilarityRows(std::size_t i)>;
 
-/// Calls visit(places, rows) for batches of all lines.
-template <class Visit>
-void for_batches(std::span<const ScoredPair> lines, const RowOf& row, Visit&& visit) {
+using Places = std::span<const std::size_t>;
+
+/// Runs a program over all lines, those of like length together: for the inputs of some of them,
+/// and gives what comes out to `use`.
+void over_lines(Session& session, const Program& program, std::span<const ScoredPair> lines,
+                const std::function<NamedTensors(Places)>& inputs,
+                const std::function<void(const Results&, Places)>& use) {
   std::vector<std::size_t> lengths;
   for (const ScoredPair& line : lines) lengths.push_back(line.first.size() + line.second.size());
-  for_batches_by_length(lengths, [&](std::span<const std::size_t> places) {
-    std::vector<SimilarityRows> batch;
-    for (const std::size_t place : places) batch.push_back(row(place));
-    visit(places, batch);
-  });
+  const std::vector<std::vector<std::size_t>> batches = batches_by_length(lengths);
+  const auto places = [&](std::int64_t i) -> Places {
+    return batches[static_cast<std::size_t>(i)];
+  };
+  run_spread(
+      session, program, std::ssize(batches), [&](std::int64_t i) { return inputs(places(i)); },
+      [&](std::int64_t i, const Results& results) { use(results, places(i)); });
 }
 
-void put_scores(const Results& results, std::span<const std::size_t> places,
-                std::vector<double>& scores) {
+NamedTensors inputs_at(const SimilarityModel& model, Places places, const RowOf& row) {
+  std::vector<SimilarityRows> batch;
+  for (const std::size_t place : places) batch.push_back(row(place));
+  return similarity_inputs(model, batch);
+}
+
+void put_scores(const Results& results, Places places, std::vector<double>& scores) {
   const auto found = results["scores"].span<float>();
   for (std::size_t i = 0; i < places.size(); ++i) scores[places[i]] = found[i];
 }
@@ -50,14 +62,17 @@ Evaluation evaluate_rows(Session& session, const SimilarityModel& model, const S
                          const RowOf& row) {
   std::vector<double> scores(data.lines.size());
   WeightedMean mean;
-  for_batches(data.lines, row,
-              [&](std::span<const std::size_t> places, std::span<const SimilarityRows> batch) {
-                NamedTensors inputs = similarity_inputs(model, batch);
-                inputs.emplace_back("targets", targets(data, places));
-                const Results results = session.run(model.program("evaluate"), inputs);
-                put_scores(results, places, scores);
-                mean.add(results["loss"].item<float>(), static_cast<double>(batch.size()));
-              });
+  over_lines(
+      session, model.program("evaluate"), data.lines,
+      [&](Places places) {
+        NamedTensors inputs = inputs_at(model, places, row);
+        inputs.emplace_back("targets", targets(data, places));
+        return inputs;
+      },
+      [&](const Results& results, Places places) {
+        put_scores(results, places, scores);
+        mean.add(results["loss"].item<float>(), static_cast<double>(places.size()));
+      });
   const double loss = mean.value();
   // What is not finite correlates with nothing, and the loss says it.
   if (!std::isfinite(loss)) return {loss, {}};
@@ -75,12 +90,11 @@ KeptRows<SimilarityRows> rows_of(const SimilarityModel& model, const ScoredPairs
 std::vector<double> score_pairs(Session& session, const SimilarityModel& model,
                                 std::span<const ScoredPair> lines) {
   std::vector<double> scores(lines.size());
-  for_batches(
-      lines, [&](std::size_t i) { return similarity_rows(model, lines[i]); },
-      [&](std::span<const std::size_t> places, std::span<const SimilarityRows> batch) {
-        put_scores(session.run(model.program("score"), similarity_inputs(model, batch)), places,
-                   scores);
-      });
+  const RowOf row = [&](std::size_t i) { return similarity_rows(model, lines[i]); };
+  over_lines(
+      session, model.program("score"), lines,
+      [&](Places places) { return inputs_at(model, places, row); },
+      [&](const Results& results, Places places) { put_scores(results, places, scores); });
   return scores;
 }
 

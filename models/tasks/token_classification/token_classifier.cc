@@ -15,6 +15,8 @@
 #include "weft/models/data/token_rows.h"
 #include "weft/models/families/encoder_heads.h"
 #include "weft/models/layers/dropout.h"
+#include "weft/models/tasks/common/run_checked.h"
+#include "weft/models/train/run_spread.h"
 #include "weft/models/train/weighted_mean.h"
 #include "weft/models/trained/folder_encoder.h"
 #include "weft/models/trained/trainable.h"
@@ -191,17 +193,27 @@ NamedTensors with_labels(NamedTensors inputs, std::span<const WordRow* const> ro
   return inputs;
 }
 
-/// Runs `use` over batches of rows. It gets the rows' numbers and what they are.
+using Rows = std::span<const WordRow* const>;
+
+/// Runs a program over batches of rows, and gives what comes out to `use`, with the numbers of the
+/// batch's rows and what they are.
 void over_batches(
-    const std::vector<const WordRow*>& rows,
-    const std::function<void(std::span<const std::size_t>, std::span<const WordRow* const>)>& use) {
+    Session& session, const Program& program, const std::vector<const WordRow*>& rows,
+    const std::function<NamedTensors(Rows)>& inputs,
+    const std::function<void(const Results&, std::span<const std::size_t>, Rows)>& use) {
   std::vector<std::size_t> lengths;
   for (const WordRow* row : rows) lengths.push_back(row->ids.size());
-  for_batches_by_length(lengths, [&](std::span<const std::size_t> numbers) {
+  const std::vector<std::vector<std::size_t>> batches = batches_by_length(lengths);
+  const auto batch_at = [&](std::int64_t b) {
     std::vector<const WordRow*> batch;
-    for (const std::size_t i : numbers) batch.push_back(rows[i]);
-    use(numbers, batch);
-  });
+    for (const std::size_t i : batches[static_cast<std::size_t>(b)]) batch.push_back(rows[i]);
+    return batch;
+  };
+  run_spread(
+      session, program, std::ssize(batches), [&](std::int64_t b) { return inputs(batch_at(b)); },
+      [&](std::int64_t b, const Results& results) {
+        use(results, batches[static_cast<std::size_t>(b)], batch_at(b));
+      });
 }
 
 /// The tags of a row's words, of what was predicted for its tokens.
@@ -364,11 +376,13 @@ std::vector<std::vector<std::string>> tag_words(Session& session, const TokenCla
   std::vector<const WordRow*> places;
   for (const WordRow& row : rows) places.push_back(&row);
   std::vector<std::vector<std::string>> tags(rows.size());
-  over_batches(places, [&](auto numbers, auto batch) {
-    const Results results = session.run(model.program("tag"), inputs_of(model, batch));
-    for (std::size_t r = 0; r < batch.size(); ++r)
-      tags[numbers[r]] = tags_of_words(model, *batch[r], row_of(results["predictions"], r));
-  });
+  const auto inputs = [&](Rows batch) { return inputs_of(model, batch); };
+  const Program& program = model.program("tag");
+  over_batches(
+      session, program, places, inputs, [&](const Results& results, auto numbers, auto batch) {
+        for (std::size_t r = 0; r < batch.size(); ++r)
+          tags[numbers[r]] = tags_of_words(model, *batch[r], row_of(results["predictions"], r));
+      });
   return tags;
 }
 
@@ -380,27 +394,30 @@ std::vector<TaggedText> tag_texts(Session& session, const TokenClassifier& model
   std::vector<const WordRow*> places;
   for (const TextOfWords& text : read) places.push_back(&text.row);
   std::vector<TaggedText> tagged(texts.size());
-  over_batches(places, [&](auto numbers, auto batch) {
-    const Results results = session.run(model.program("tag"), inputs_of(model, batch));
-    const Tensor& logits = results["logits"];
-    const auto length = static_cast<std::size_t>(logits.size(1));
-    for (std::size_t r = 0; r < batch.size(); ++r) {
-      TaggedText& text = tagged[numbers[r]];
-      const std::vector<WordPlace>& words = read[numbers[r]].words;
-      for (std::size_t w = 0; w < words.size(); ++w) {
-        const std::int64_t first = batch[r]->firsts[w];
-        TaggedWord& word = text.words.emplace_back(
-            TaggedWord{words[w].begin, words[w].end, std::string(kOutside), 0});
-        if (first < 0) continue;
-        const std::size_t row = r * length + static_cast<std::size_t>(first);
-        const auto [tag, score] =
-            likeliest(logits.span<float>().subspan(row * model.tags.size(), model.tags.size()));
-        word.tag = model.tags[tag];
-        word.score = score;
-      }
-      text.spans = spans_of(text.words);
-    }
-  });
+  const auto inputs = [&](Rows batch) { return inputs_of(model, batch); };
+  const Program& program = model.program("tag");
+  over_batches(
+      session, program, places, inputs, [&](const Results& results, auto numbers, auto batch) {
+        check_results(results);
+        const Tensor& logits = results["logits"];
+        const auto length = static_cast<std::size_t>(logits.size(1));
+        for (std::size_t r = 0; r < batch.size(); ++r) {
+          TaggedText& text = tagged[numbers[r]];
+          const std::vector<WordPlace>& words = read[numbers[r]].words;
+          for (std::size_t w = 0; w < words.size(); ++w) {
+            const std::int64_t first = batch[r]->firsts[w];
+            TaggedWord& word = text.words.emplace_back(
+                TaggedWord{words[w].begin, words[w].end, std::string(kOutside), 0});
+            if (first < 0) continue;
+            const std::size_t row = r * length + static_cast<std::size_t>(first);
+            const auto [tag, score] =
+                likeliest(logits.span<float>().subspan(row * model.tags.size(), model.tags.size()));
+            word.tag = model.tags[tag];
+            word.score = score;
+          }
+          text.spans = spans_of(text.words);
+        }
+      });
   return tagged;
 }
 
@@ -413,19 +430,20 @@ TaggingScores score_tags(Session& session, const TokenClassifier& model, const T
     rows.push_back(&data.rows[static_cast<std::size_t>(place)]);
   TaggingScores scores;
   WeightedMean mean;
-  over_batches(rows, [&](auto numbers, auto batch) {
-    std::int64_t here = 0;
-    for (const WordRow* row : batch) here += row->words_seen();
-    const Results results =
-        session.run(model.program("evaluate"), with_labels(inputs_of(model, batch), batch));
-    // Of a batch without any label there is no mean.
-    if (here > 0) mean.add(results["loss"].item<float>(), static_cast<double>(here));
-    for (std::size_t r = 0; r < batch.size(); ++r) {
-      const auto place = static_cast<std::size_t>(places[numbers[r]]);
-      scores.spans.add(data.sentences[place].tags,
-                       tags_of_words(model, *batch[r], row_of(results["predictions"], r)));
-    }
-  });
+  const auto inputs = [&](Rows batch) { return with_labels(inputs_of(model, batch), batch); };
+  const Program& program = model.program("evaluate");
+  over_batches(
+      session, program, rows, inputs, [&](const Results& results, auto numbers, auto batch) {
+        std::int64_t here = 0;
+        for (const WordRow* row : batch) here += row->words_seen();
+        // Of a batch without any label there is no mean.
+        if (here > 0) mean.add(results["loss"].item<float>(), static_cast<double>(here));
+        for (std::size_t r = 0; r < batch.size(); ++r) {
+          const auto place = static_cast<std::size_t>(places[numbers[r]]);
+          scores.spans.add(data.sentences[place].tags,
+                           tags_of_words(model, *batch[r], row_of(results["predictions"], r)));
+        }
+      });
   scores.loss = mean.value();
   return scores;
 }

@@ -1,9 +1,12 @@
 #include "weft/models/tokenizers/decoders/decoders.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
 #include <utility>
 
+#include "weft/core/error.h"
 #include "weft/models/tokenizers/subwords/byte_pieces.h"
 #include "weft/models/tokenizers/unicode/characters.h"
 #include "weft/models/tokenizers/unicode/repair.h"
@@ -21,6 +24,14 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
     result += to;
   }
   text = result.append(text, last);
+}
+
+/// Replacements that follow each other could make any number of bytes of a few.
+void check_growth(std::size_t made, std::size_t of) {
+  constexpr std::size_t kMost = std::size_t{64} << 20;
+  if (made > kMost && made > of)
+    throw DataError(
+        fmt::format("the tokenizer's decoder makes more than {} bytes of a piece", kMost));
 }
 
 /// Blanks in front of signs and English contractions go.
@@ -123,6 +134,7 @@ void Replace::decode(Pieces& pieces, bool) const {
     for (match.restart(piece); match.next(); last = match.end()) {
       result += std::string_view(piece).substr(last, match.begin() - last);
       result += content_;
+      check_growth(result.size(), piece.size());
     }
     result += std::string_view(piece).substr(last);
     piece = std::move(result);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "weft/core/error.h"
+#include "weft/core/excerpt.h"
 #include "weft/models/tokenizers/formats/components.h"
 #include "weft/models/tokenizers/formats/forms.h"
 #include "weft/models/tokenizers/pre_tokenizers/byte_level.h"
@@ -24,6 +25,7 @@
 #include "weft/models/tokenizers/train/unigram_trainer.h"
 #include "weft/models/tokenizers/train/word_level_trainer.h"
 #include "weft/models/tokenizers/train/word_piece_trainer.h"
+#include "weft/models/tokenizers/unicode/repair.h"
 #include "weft/models/tokenizers/utf8.h"
 
 namespace weft {
@@ -53,6 +55,10 @@ struct Said {
 };
 void check_kind(const NewTokenizerOptions& o) {
   using enum LearnedKind;
+  if (const auto& prefix = o.continuing_subword_prefix;
+      prefix && first_broken(*prefix) < prefix->size())
+    throw ArgumentError(
+        fmt::format("continuing_subword_prefix: '{}' is not UTF-8", excerpt(*prefix)));
   for (const Said& option :
        {Said{"min_frequency",
              o.min_frequency.has_value(),
@@ -79,6 +85,8 @@ Names special_tokens(const NewTokenizerOptions& options) {
   for (const std::string& token :
        options.special_tokens ? *options.special_tokens : usual_special_tokens(options.kind)) {
     if (token.empty()) throw ArgumentError("special_tokens: one of them is empty");
+    if (first_broken(token) < token.size())
+      throw ArgumentError(fmt::format("special_tokens: '{}' is not UTF-8", excerpt(token)));
     if (std::find(tokens.begin(), tokens.end(), token) == tokens.end()) tokens.push_back(token);
   }
   return tokens;

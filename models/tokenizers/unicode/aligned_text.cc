@@ -17,6 +17,18 @@ void check_size(std::size_t bytes) {
         fmt::format("a text of {} bytes: at most 4 GiB at a time become tokens", bytes));
 }
 
+std::uint32_t end_of(std::string_view text) { return static_cast<std::uint32_t>(text.size()); }
+
+/// Replacements that follow each other could make any number of bytes of a few. No script's
+/// characters become as many: U+FDFA becomes 18 letters, and each of these two of byte-level
+/// models.
+void check_growth(std::size_t written, std::size_t input) {
+  constexpr std::size_t kMostTimes = 64, kAlways = std::size_t{1} << 20;
+  if (written <= kMostTimes * input + kAlways) return;
+  throw DataError(fmt::format("the tokenizer's normalizers make more than {} bytes of a text of {}",
+                              written, input));
+}
+
 }  // namespace
 
 void AlignedText::assign(std::string_view input) {
@@ -124,6 +136,7 @@ void TextEdit::replace(char32_t c) {
 }
 
 void TextEdit::add(char32_t c) {
+  check_growth(written_.size(), aligned_.source(0, end_of(old_)).end);
   if (in_place_) leave_place();
   if (cursor_ > begin_) return write(c, aligned_.source_of_byte(cursor_ - 1));
   const std::uint32_t at = cursor_ < end_ ? aligned_.source_of_byte(cursor_).begin : 0;
@@ -138,6 +151,7 @@ void TextEdit::prepend(std::string_view text) {
   if (text.empty() || at_end()) return;
   if (in_place_) leave_place();
   write(text, aligned_.source_of_byte(cursor_));
+  check_growth(written_.size(), aligned_.source(0, end_of(old_)).end);
 }
 
 void TextEdit::finish() {

@@ -14,6 +14,7 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kLongestPattern = 65536;
+constexpr int kDeepestClass = 100;
 // "^" and "$" stand at every line, as for Oniguruma.
 constexpr std::uint32_t kOptions =
     PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
@@ -40,7 +41,7 @@ class Translation {
       } else if (c == '[') {
         result_ += '[';
         ++at_;
-        members();
+        members(1);
         result_ += ']';
       } else {
         result_ += c;
@@ -52,7 +53,8 @@ class Translation {
 
  private:
   // Behind the '[' of a class; goes past its ']'.
-  void members() {
+  void members(int depth) {
+    if (depth > kDeepestClass) refuse(pattern_, "has classes within classes too deep");
     bool first = true;
     if (at_ < pattern_.size() && pattern_[at_] == '^') {
       result_ += '^';
@@ -76,7 +78,7 @@ class Translation {
         refuse(pattern_, "has a negated class within a class, which is not supported");
       } else if (rest.front() == '[') {  // a class within a class: its members count as well
         ++at_;
-        members();
+        members(depth + 1);
       } else if (rest.front() == ']') {
         result_ += "\\]";
         ++at_;

@@ -26,7 +26,9 @@ constexpr std::int64_t svd_scratch(std::int64_t m, std::int64_t n) {
 /// out as for qr(): QR, then one-sided Jacobi rotations of the rows of R (Demmel and Veselic,
 /// "Jacobi's method is more accurate than QR", 1992; Drmac and Veselic, "New fast and accurate
 /// Jacobi SVD algorithm", 2008). The columns of U replace those of A; v gets the n columns of V. s
-/// falls; of equals the one that came first in R stands first. Signs are not fixed.
+/// falls; of equals the one that came first in R stands first. The largest element of A shall be
+/// near 1: values below 2^-480 become 0, since squares of such have too few digits. Signs are not
+/// fixed.
 void svd(double* a, std::int64_t m, std::int64_t n, double* s, double* v, double* scratch);
 
 }  // namespace weft::kernels

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cmath>
 
 #include "weft/ops/kernels/linalg/factorise.h"
@@ -13,30 +12,26 @@ void reflect(double* x, const double* v, std::int64_t length, double scale) {
   add_rows(x, length, v, length, &factor, 1);
 }
 
-double norm_of(const double* x, std::int64_t length) {
-  const double square = dot(x, x, length);
-  if (square > 1e-280) return std::sqrt(square);
-  // Dependent columns leave next to nothing, whose squares vanish.
-  double largest = 0, sum = 0;
-  for (std::int64_t i = 0; i < length; ++i) largest = std::max(largest, std::fabs(x[i]));
-  if (largest == 0) return 0;
-  for (std::int64_t i = 0; i < length; ++i) sum += (x[i] / largest) * (x[i] / largest);
-  return largest * std::sqrt(sum);
-}
-
 // The reflection that leaves nothing of x but its first element: x becomes v of I - scale v v^T,
 // about a unit vector, and `first` what is left. A zero has scale 0.
 struct Reflection {
   double first = 0, scale = 0;
 };
 Reflection make_reflection(double* x, std::int64_t length) {
-  const double norm = norm_of(x, length);
-  if (norm == 0) return {};
+  double square = dot(x, x, length), unit = 1;
+  if (square < 1e-280) {
+    // Dependent columns leave next to nothing, whose squares vanish.
+    unit = 0x1p-600;
+    for (std::int64_t i = 0; i < length; ++i) x[i] /= unit;
+    square = dot(x, x, length);
+  }
+  if (square == 0) return {};
+  const double norm = std::sqrt(square);
   for (std::int64_t i = 0; i < length; ++i) x[i] /= norm;
   // The sign that adds: nothing cancels.
   const double head = x[0], sign = head < 0 ? 1 : -1;
   x[0] = head - sign;
-  return {sign * norm, 1 / (1 + std::fabs(head))};
+  return {sign * norm * unit, 1 / (1 + std::fabs(head))};
 }
 
 }  // namespace

@@ -9,6 +9,8 @@ namespace {
 
 // Eight or so are enough; the bound is for what rounding keeps from ending.
 constexpr int kMaxSweeps = 60;
+// Inner products below this, beside a largest element near 1, have lost digits on the way.
+constexpr double kLeastSquare = 0x1p-960;
 
 // Rotates pairs of the n vectors g of length n until all are orthogonal, and the vectors j with
 // them.
@@ -75,7 +77,8 @@ void svd(double* a, std::int64_t m, std::int64_t n, double* s, double* v, double
   // With G = R^T, rotated to G J = V diag(s): A = Q R = (Q J) diag(s) V^T.
   orthogonalise(r, j, n, squares);
   for (std::int64_t i = 0; i < n; ++i) {
-    values[i] = std::sqrt(dot(r + i * n, r + i * n, n));
+    const double square = dot(r + i * n, r + i * n, n);
+    values[i] = square < kLeastSquare ? 0 : std::sqrt(square);
     order[i] = static_cast<double>(i);
   }
   std::sort(order, order + n, [values](double x, double y) {

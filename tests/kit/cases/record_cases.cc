@@ -12,6 +12,7 @@
 #include "weft/graph/ir/graph.h"
 #include "weft/tests/kit/cases/op_execution.h"
 #include "weft/tests/kit/cases/run_outcome.h"
+#include "weft/tests/reference/in_double.h"
 
 namespace weft::testing {
 namespace {
@@ -67,24 +68,6 @@ std::string compare_run(const OpRecord& op, const OpSample& sample,
     if (!wrong.empty()) return fmt::format("output {}: {}", o, wrong);
   }
   return "";
-}
-
-std::vector<Tensor> in_double(const std::vector<Tensor>& inputs) {
-  std::vector<Tensor> result;
-  for (const Tensor& t : inputs) {
-    result.push_back(t.defined() && t.dtype() == DType::f32 ? t.to(DType::f64) : t);
-  }
-  return result;
-}
-
-Attributes in_double(const Attributes& attributes) {
-  Attributes result = attributes;
-  for (const auto& [name, value] : attributes) {
-    if (const DType* d = std::get_if<DType>(&value); d != nullptr && *d == DType::f32) {
-      result.set(name, DType::f64);
-    }
-  }
-  return result;
 }
 
 double largest(const Tensor& t) {

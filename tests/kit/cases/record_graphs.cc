@@ -13,22 +13,10 @@
 #include "weft/tests/kit/cases/record_cases.h"
 #include "weft/tests/kit/cases/session_case.h"
 #include "weft/tests/kit/cases/ways.h"
+#include "weft/tests/reference/in_double.h"
 
 namespace weft::testing {
 namespace {
-
-Tensor widened(const Tensor& t) {
-  return t.defined() && t.dtype() == DType::f32 ? t.to(DType::f64) : t;
-}
-
-Attributes widened(Attributes attributes) {
-  const Attributes narrow = attributes;
-  for (const auto& [name, value] : narrow) {
-    const DType* dtype = std::get_if<DType>(&value);
-    if (dtype != nullptr && *dtype == DType::f32) attributes.set(name, DType::f64);
-  }
-  return attributes;
-}
 
 bool all_finite(const Tensor& t) {
   for (std::int64_t i = 0; i < t.numel(); ++i) {
@@ -45,7 +33,7 @@ struct DoubleTwin {
     for (std::size_t i = 0; i < sample.inputs.size(); ++i) {
       inputs.emplace_back();
       if (!sample.inputs[i].defined()) continue;
-      const Tensor t = widened(sample.inputs[i]);
+      const Tensor t = in_double(sample.inputs[i]);
       const std::string name = "in" + std::to_string(i);
       inputs.back() = graph.input(name, {t.dtype(), Shape(t.sizes())});
       feeds.emplace_back(name, t);
@@ -53,10 +41,8 @@ struct DoubleTwin {
                                       static_cast<int>(i)) > 0;
       if (t.dtype() == DType::f64 && t.numel() > 0 && !skipped) wrt.push_back(inputs.back());
     }
-    node = &graph.apply(op, inputs, widened(sample.attributes));
-    std::vector<Tensor> wide;
-    for (const Tensor& t : sample.inputs) wide.push_back(widened(t));
-    results = evaluate_op(op, wide, widened(sample.attributes));
+    node = &graph.apply(op, inputs, in_double(sample.attributes));
+    results = evaluate_op(op, in_double(sample.inputs), in_double(sample.attributes));
   }
 
   Graph graph;

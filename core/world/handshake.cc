@@ -1,0 +1,123 @@
+#include "weft/core/world/handshake.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "weft/core/error.h"
+#include "weft/core/world/text_list.h"
+
+namespace weft {
+namespace {
+
+// The first text of a list that is a greeting.
+constexpr std::string_view kGreeting = "weft greeting 1";
+
+// What each rank has of a fact; "" for nothing.
+std::vector<std::string_view> texts_of(const std::string& name, const std::vector<Greeting>& all) {
+  std::vector<std::string_view> texts;
+  for (const Greeting& greeting : all) {
+    const std::string* text = greeting.find(name);
+    texts.push_back(text == nullptr ? std::string_view() : std::string_view(*text));
+  }
+  return texts;
+}
+
+std::vector<std::string> all_names(const std::vector<Greeting>& all) {
+  std::vector<std::string> names;
+  for (const Greeting& greeting : all) {
+    for (const Greeting::Fact& fact : greeting.facts) {
+      if (std::find(names.begin(), names.end(), fact.name) == names.end())
+        names.push_back(fact.name);
+    }
+  }
+  return names;
+}
+
+// What is wrong with the greetings of all ranks; empty where they agree.
+std::string difference(const World& world, const std::vector<std::string>& messages) {
+  const auto rank_name = [&](std::size_t r) {
+    return describe_rank(*world.transport(), static_cast<int>(r));
+  };
+  std::vector<Greeting> all;
+  for (const std::string& message : messages) {
+    try {
+      all.push_back(Greeting::parse(message));
+    } catch (const FormatError& e) {
+      return fmt::format(
+          "{} does not greet as the others do; start the same program on all ranks: {}",
+          rank_name(all.size()), e.what());
+    }
+  }
+  std::vector<std::string> differences;
+  for (const std::string& name : all_names(all)) {
+    const std::vector<std::string_view> texts = texts_of(name, all);
+    const auto other = std::find_if(texts.begin(), texts.end(),
+                                    [&](std::string_view text) { return text != texts[0]; });
+    if (other == texts.end()) continue;
+    const auto side = [&](std::size_t r) {
+      return fmt::format("{} has {}", rank_name(r), texts[r].empty() ? "nothing" : texts[r]);
+    };
+    differences.push_back(fmt::format("in {}: {}, {}", name, side(0),
+                                      side(static_cast<std::size_t>(other - texts.begin()))));
+  }
+  if (differences.empty()) return "";
+  return fmt::format("ranks differ {}", fmt::join(differences, "; "));
+}
+
+}  // namespace
+
+void Greeting::add(std::string_view name, std::string_view text) {
+  if (name.empty() || find(name) != nullptr)
+    throw ArgumentError(fmt::format("a greeting cannot have another fact called '{}'", name));
+  facts.push_back({std::string(name), std::string(text)});
+}
+
+const std::string* Greeting::find(std::string_view name) const {
+  const auto it =
+      std::find_if(facts.begin(), facts.end(), [&](const Fact& f) { return f.name == name; });
+  return it == facts.end() ? nullptr : &it->text;
+}
+
+std::string Greeting::bytes() const {
+  std::string list;
+  append_text(list, kGreeting);
+  for (const Fact& fact : facts) {
+    append_text(list, fact.name);
+    append_text(list, fact.text);
+  }
+  return list;
+}
+
+Greeting Greeting::parse(std::string_view bytes) {
+  const std::vector<std::string> texts = split_texts(bytes);
+  if (texts.empty() || texts[0] != kGreeting) {
+    throw FormatError(
+        fmt::format("what was sent does not begin with '{}': it is no greeting, or one of another "
+                    "version",
+                    kGreeting));
+  }
+  if (texts.size() % 2 == 0) throw FormatError("a greeting ends behind the name of a fact");
+  Greeting greeting;
+  for (std::size_t i = 1; i < texts.size(); i += 2) {
+    if (texts[i].empty() || greeting.find(texts[i]) != nullptr)
+      throw FormatError(fmt::format("a greeting has another fact called '{}'", texts[i]));
+    greeting.facts.push_back({texts[i], texts[i + 1]});
+  }
+  return greeting;
+}
+
+void agree(const World& world, const Greeting& greeting) {
+  if (world.size() == 1) return;
+  const std::string line = difference(world, world.gather(greeting.bytes()));
+  if (line.empty()) return;
+  // A rank that throws may end its process, and those who have not yet heard all would hear of that
+  // instead.
+  try {
+    world.barrier();
+  } catch (const WorldError&) {  // somebody was faster: all have heard all
+  }
+  throw ArgumentError(line);
+}
+
+}  // namespace weft

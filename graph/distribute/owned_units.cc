@@ -1,0 +1,286 @@
+#include "weft/graph/distribute/owned_units.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <unordered_set>
+#include <utility>
+
+#include "weft/graph/distribute/split_shards.h"
+#include "weft/ops/reduce_blocks.h"
+
+namespace weft {
+namespace {
+
+// Whose a scalar is: nobody's (all ranks can compute it), one unit's, or several's.
+constexpr int kNobody = -1, kSeveral = -2;
+
+int joined(int a, int b) { return a == kNobody ? b : b == kNobody || a == b ? a : kSeveral; }
+
+bool is_block_sums(const Node& node) { return node.op().name == "block_sums"; }
+
+// Few numbers, which ranks exchange: scalars, and sums over blocks.
+bool is_small(const Node& node) {
+  if (is_block_sums(node)) return true;
+  for (int i = 0; i < node.output_count(); ++i) {
+    if (node.type(i).shape.rank() > 0) return false;
+  }
+  return true;
+}
+
+class Finder {
+ public:
+  Finder(const Program& step, const std::function<bool(std::size_t)>& private_sum,
+         const std::function<bool(const Variable&)>& private_variable)
+      : step_(step),
+        updates_(step.updates()),
+        private_sum_(private_sum),
+        private_variable_(private_variable) {
+    std::vector<Value> roots = step.roots();
+    for (const auto& [variable, value] : updates_) {
+      roots.push_back(variable.value());
+      updated_.insert(&variable.value().node());
+    }
+    nodes_ = reachable_nodes(roots);
+    parent_.resize(nodes_.empty() ? 0 : nodes_.back()->id() + 1);
+    std::iota(parent_.begin(), parent_.end(), 0);
+    groups_.resize(parent_.size());
+  }
+
+  void find() {
+    join();
+    for (Node* node : nodes_) look_at(*node);
+    for (const auto& [name, value] : step_.outputs()) {
+      if (!is_small(value.node())) group(value.node()).everywhere = true;
+    }
+    check_dtypes();
+    // What one more group that all ranks compute changes of the others.
+    while (find_owners()) {
+    }
+  }
+
+  void write(std::vector<OwnedUnit>& units, std::vector<OwnedUnits::Exit>& exits) {
+    std::vector<int> roots;
+    for (Node* node : nodes_) {
+      if (!is_small(*node) && root(*node) == static_cast<int>(node->id()) && owned(*node))
+        roots.push_back(root(*node));
+    }
+    for (const int r : roots) {
+      std::vector<std::size_t>& sums = groups_[static_cast<std::size_t>(r)].sums;
+      std::sort(sums.begin(), sums.end());
+    }
+    std::sort(roots.begin(), roots.end(), [&](int a, int b) {
+      return groups_[static_cast<std::size_t>(a)].sums[0] <
+             groups_[static_cast<std::size_t>(b)].sums[0];
+    });
+    std::vector<std::size_t> number(groups_.size());
+    for (const int r : roots) {
+      Group& g = groups_[static_cast<std::size_t>(r)];
+      number[static_cast<std::size_t>(r)] = units.size();
+      // A range of several sums would be several ranges of memory.
+      const bool cut = g.elementwise && g.sums.size() == 1;
+      units.push_back({.range = cut ? g.elements : 0, .sums = g.sums});
+    }
+    for (const auto& [variable, value] : updates_) {
+      Node& node = variable.value().node();
+      if (is_small(node) || !owned(node)) continue;
+      OwnedUnit& unit = units[number[static_cast<std::size_t>(root(node))]];
+      (is_state(variable) ? unit.state : unit.parameters).push_back(variable);
+    }
+    for (const auto& [node, r] : found_exits_)
+      exits.push_back({node->output(0), number[static_cast<std::size_t>(r)]});
+  }
+
+ private:
+  // Values that more than scalars connect.
+  struct Group {
+    bool everywhere = false;  // all ranks compute it
+    bool elementwise = true;
+    std::optional<Shape> shape;  // of all its values while it is elementwise
+    std::int64_t elements = 0;
+    std::vector<std::size_t> sums;
+    DType dtype = DType::f32;  // of the sums
+    bool updates = false;
+  };
+
+  int root(const Node& node) {
+    auto n = static_cast<int>(node.id());
+    while (parent_[static_cast<std::size_t>(n)] != n) {
+      int& above = parent_[static_cast<std::size_t>(n)];
+      above = parent_[static_cast<std::size_t>(above)];
+      n = above;
+    }
+    return n;
+  }
+  Group& group(const Node& node) { return groups_[static_cast<std::size_t>(root(node))]; }
+  bool owned(const Node& node) {
+    const Group& g = group(node);
+    return !g.everywhere && g.updates && !g.sums.empty();
+  }
+  bool is_state(const Variable& variable) const {
+    return variable.info().kind == VariableKind::optimizer && private_variable_(variable);
+  }
+
+  void join() {
+    const auto unite = [&](const Node& a, const Node& b) {
+      parent_[static_cast<std::size_t>(root(a))] = root(b);
+    };
+    for (Node* node : nodes_) {
+      const Node* one = is_small(*node) ? nullptr : node;
+      for (const Value& v : node->inputs()) {
+        if (!v.defined() || is_small(v.node())) continue;
+        if (one != nullptr) unite(*one, v.node());
+        one = &v.node();
+      }
+    }
+    for (const auto& [variable, value] : updates_) {
+      if (!is_small(variable.value().node()) && !is_small(value.node()))
+        unite(variable.value().node(), value.node());
+    }
+  }
+
+  void look_at(Node& node) {
+    if (is_small(node)) return;
+    Group& g = group(node);
+    const std::string& op = node.op().name;
+    if (op == "input") {
+      const std::optional<std::size_t> sum =
+          shard_names::number_of_sum(node.attributes().text("name"));
+      if (sum && private_sum_(*sum)) {
+        if (g.sums.empty()) g.dtype = node.type(0).dtype;
+        g.everywhere = g.everywhere || g.dtype != node.type(0).dtype;
+        g.sums.push_back(*sum);
+      } else {
+        g.everywhere = true;
+      }
+    } else if (op == "variable") {
+      const VariableKind kind = Variable(node.output(0)).info().kind;
+      const bool known = kind == VariableKind::parameter || kind == VariableKind::optimizer;
+      g.everywhere = g.everywhere || !known;
+      g.updates = g.updates || updated_.contains(&node);
+    } else if (node.op().has(Trait::random) || !node.op().has(Trait::elementwise) ||
+               node.output_count() != 1) {
+      g.elementwise = false;
+    }
+    for (int i = 0; i < node.output_count(); ++i) look_at(node.type(i).shape, g);
+    for (const Value& v : node.inputs()) {
+      // An axis of size 1 would be broadcast.
+      if (v.defined() && v.rank() > 0 && v.shape() != node.type(0).shape) g.elementwise = false;
+    }
+  }
+
+  static void look_at(const Shape& shape, Group& g) {
+    if (!shape.is_constant()) {
+      g.everywhere = true;
+      return;
+    }
+    if (!g.shape) {
+      g.shape = shape;
+      g.elements = shape.numel().constant();
+    }
+    // Few elements are not worth cutting.
+    if (shape != *g.shape || g.elements <= kSumBlock) g.elementwise = false;
+  }
+
+  // Sums are added as one block of memory, whose parts ranks own.
+  void check_dtypes() {
+    std::optional<DType> dtype;
+    for (Node* node : nodes_) {
+      if (is_small(*node) || !owned(*node)) continue;
+      if (!dtype) dtype = group(*node).dtype;
+      if (group(*node).dtype != *dtype) group(*node).everywhere = true;
+    }
+  }
+
+  // Finds what leaves the units; true where a group turned out to be everybody's.
+  bool find_owners() {
+    const std::vector<int> from = makers(), to = readers();
+    found_exits_.clear();
+    // After how many exchanges a node can be computed.
+    std::vector<int> level(parent_.size());
+    const auto at = [](auto& list, const Node& node) -> auto& { return list[node.id()]; };
+    for (Node* node : nodes_) {
+      const bool small = is_small(*node);
+      const bool inside = small && at(from, *node) >= 0 && at(from, *node) == at(to, *node);
+      if (inside) groups_[static_cast<std::size_t>(at(from, *node))].elementwise = false;
+      bool leaves = false;
+      for (const Value& v : node->inputs()) {
+        if (!v.defined()) continue;
+        at(level, *node) = std::max(at(level, *node), at(level, v.node()));
+        leaves = leaves || (!is_small(v.node()) && owned(v.node()));
+      }
+      if (!small || inside || !leaves) continue;
+      Group& g = group(owned_input(*node));
+      if (at(level, *node) > 0 || node->output_count() != 1) {
+        g.everywhere = true;
+        return true;
+      }
+      if (!is_block_sums(*node)) g.elementwise = false;
+      ++at(level, *node);
+      found_exits_.emplace_back(node, root(owned_input(*node)));
+    }
+    return false;
+  }
+
+  const Node& owned_input(const Node& node) {
+    for (const Value& v : node.inputs()) {
+      if (v.defined() && !is_small(v.node()) && owned(v.node())) return v.node();
+    }
+    return node;
+  }
+
+  // Of small nodes: the unit that they are made from.
+  std::vector<int> makers() {
+    std::vector<int> from(parent_.size(), kNobody);
+    for (Node* node : nodes_) {
+      if (!is_small(*node)) continue;
+      int& mine = from[node->id()];
+      for (const Value& v : node->inputs()) {
+        if (!v.defined()) continue;
+        const bool small = is_small(v.node());
+        mine = joined(mine, small             ? from[v.node().id()]
+                            : owned(v.node()) ? root(v.node())
+                                              : kNobody);
+      }
+    }
+    return from;
+  }
+
+  // Of small nodes: the unit that reads them; several where anybody else does.
+  std::vector<int> readers() {
+    std::vector<int> to(parent_.size(), kNobody);
+    const auto read_outside = [&](const Value& v) { to[v.node().id()] = kSeveral; };
+    for (const auto& [name, value] : step_.outputs()) read_outside(value);
+    for (const auto& [variable, value] : updates_) read_outside(value);
+    for (auto it = nodes_.rbegin(); it != nodes_.rend(); ++it) {
+      Node& node = **it;
+      const int reader = is_small(node) ? to[node.id()] : owned(node) ? root(node) : kSeveral;
+      for (const Value& v : node.inputs()) {
+        if (!v.defined() || !is_small(v.node())) continue;
+        to[v.node().id()] = joined(to[v.node().id()], reader);
+      }
+    }
+    return to;
+  }
+
+  const Program& step_;
+  const Updates updates_;
+  const std::function<bool(std::size_t)>& private_sum_;
+  const std::function<bool(const Variable&)>& private_variable_;
+  std::vector<Node*> nodes_;
+  std::unordered_set<const Node*> updated_;         // variables
+  std::vector<int> parent_;                         // union-find over nodes, by id
+  std::vector<Group> groups_;                       // by root
+  std::vector<std::pair<Node*, int>> found_exits_;  // with their roots
+};
+
+}  // namespace
+
+OwnedUnits::OwnedUnits(const Program& step, const std::function<bool(std::size_t)>& private_sum,
+                       const std::function<bool(const Variable&)>& private_variable) {
+  Finder finder(step, private_sum, private_variable);
+  finder.find();
+  finder.write(units_, exits_);
+}
+
+}  // namespace weft

@@ -1,0 +1,239 @@
+#include "weft/graph/run/owned_state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "weft/core/error.h"
+#include "weft/graph/ir/graph.h"
+#include "weft/graph/run/write_guard.h"
+#include "weft/ops/reduce_blocks.h"
+
+namespace weft {
+namespace {
+
+constexpr int kStateChannel = 2, kParameterChannel = 3;
+
+std::span<std::byte> bytes_of(Tensor& whole, std::int64_t begin, std::int64_t end) {
+  const std::size_t size = dtype_size(whole.dtype());
+  return std::span(whole.mutable_raw(), whole.bytes())
+      .subspan(static_cast<std::size_t>(begin) * size,
+               static_cast<std::size_t>(end - begin) * size);
+}
+
+std::span<const std::byte> bytes_of(const Tensor& piece) { return {piece.raw(), piece.bytes()}; }
+
+// The elements [begin, end) of a tensor, in memory of their own.
+Tensor copy_range(const Tensor& whole, std::int64_t begin, std::int64_t end) {
+  const std::size_t size = dtype_size(whole.dtype());
+  Tensor piece = Tensor::empty(whole.dtype(), {end - begin});
+  if (piece.bytes() > 0) {
+    std::memcpy(piece.mutable_raw(), whole.raw() + static_cast<std::size_t>(begin) * size,
+                piece.bytes());
+  }
+  return piece;
+}
+
+// Transfers with all other ranks, which must all have begun before one waits.
+class Transfers {
+ public:
+  Transfers(const World& world, int channel)
+      : transport_(*world.transport()), channel_(channel), size_(world.size()) {}
+  /// To rank `only`, or to all where that is -1.
+  void send(int only, std::span<const std::byte> bytes) {
+    for (int i = 1; i < size_ && !bytes.empty(); ++i) {
+      const int to = (transport_.rank() + i) % size_;
+      if (only < 0 || only == to) open_.push_back(transport_.send(to, channel_, bytes));
+    }
+  }
+  void receive(int from, std::span<std::byte> bytes) {
+    if (!bytes.empty()) open_.push_back(transport_.receive(from, channel_, bytes));
+  }
+  void wait() {
+    for (const Transfer& t : open_) transport_.wait(t);
+    open_.clear();
+  }
+
+ private:
+  Transport& transport_;
+  const int channel_, size_;
+  std::vector<Transfer> open_;
+};
+
+}  // namespace
+
+OwnedState::Cuts OwnedState::cuts_of(const OwnedStep& step, const Graph& graph) {
+  Cuts cuts;
+  for (std::size_t u = 0; u < step.units.size(); ++u) {
+    for (const std::string& name : step.units[u].state) {
+      const VariableInfo& info = graph.find_variable(name).info();
+      Cut& cut = cuts[name];
+      cut.kind = info.kind;
+      cut.type = info.type;
+      cut.flat = step.units[u].cut;
+      for (const std::vector<OwnedPiece>& of_rank : step.pieces) {
+        Range& range = cut.ranges.emplace_back();
+        for (const OwnedPiece& piece : of_rank) {
+          if (piece.unit != u) continue;
+          range = piece.whole ? Range{0, info.type.shape.numel().constant()}
+                              : Range{piece.begin, piece.end};
+        }
+      }
+    }
+  }
+  return cuts;
+}
+
+bool OwnedState::clashes(const OwnedStep& step, const std::vector<Variable>& variables) const {
+  if (cuts_.empty() || variables.empty()) return false;
+  const Cuts wanted = cuts_of(step, variables[0].graph());
+  return std::any_of(variables.begin(), variables.end(), [&](const Variable& v) {
+    const auto is = cuts_.find(v.name());
+    if (is == cuts_.end()) return false;
+    const auto to_be = wanted.find(v.name());
+    return to_be == wanted.end() || to_be->second != is->second;
+  });
+}
+
+void OwnedState::take(const OwnedStep& step, const World& world, const Graph& graph,
+                      VariableStore& shared, const StoreAccess::Start& start) {
+  if (!copies_.empty()) StoreAccess(shared).erase(std::exchange(copies_, {}));
+  std::vector<std::string> taken;
+  for (auto& [name, cut] : cuts_of(step, graph)) {
+    if (contains(name)) continue;
+    take(name, cut, world.rank(), graph, shared, start);
+    taken.push_back(name);
+    cuts_.emplace(name, std::move(cut));
+  }
+  if (!taken.empty()) StoreAccess(shared).erase(taken);
+}
+
+void OwnedState::take(const std::string& name, const Cut& cut, int rank, const Graph& graph,
+                      VariableStore& shared, const StoreAccess::Start& start) {
+  const auto [begin, end] = cut.ranges[static_cast<std::size_t>(rank)];
+  if (begin == end) return;
+  const Sizes sizes = cut.flat ? Sizes{end - begin} : cut.type.shape.constant();
+  VariableInfo info = graph.find_variable(name).info();
+  VariableStore fresh;
+  if (!shared.contains(name)) {
+    // Every element of a constant is alike; others are functions of their place in the whole.
+    if (info.initializer.kind == Initializer::Kind::constant) {
+      info.type.shape = Shape(sizes);
+      StoreAccess(pieces_).ensure({{info, sizes}}, start);
+      return;
+    }
+    StoreAccess(fresh).ensure({{info, cut.type.shape.constant()}}, start);
+  }
+  const Tensor from = (shared.contains(name) ? shared : fresh).tensor(name);
+  if (from.dtype() != cut.type.dtype || from.sizes() != cut.type.shape.constant()) {
+    throw StateError(fmt::format("variable '{}' is {} in the graph, but {} in the store", name,
+                                 cut.type.str(), from.type_str()));
+  }
+  pieces_.insert(name, cut.kind, cut.flat ? copy_range(from, begin, end) : from.clone());
+}
+
+std::vector<VariableStore::NewValue> OwnedState::whole(const World& world, int only) const {
+  std::vector<VariableStore::NewValue> values;
+  const bool wanted = only < 0 || only == world.rank();
+  for (const auto& [name, cut] : cuts_) {
+    Tensor whole;
+    if (wanted) whole = Tensor::empty(cut.type.dtype, cut.type.shape.constant());
+    Transfers transfers(world, kStateChannel);
+    Tensor own;
+    for (std::size_t r = 0; r < cut.ranges.size(); ++r) {
+      const auto [begin, end] = cut.ranges[r];
+      if (begin == end) continue;
+      if (static_cast<int>(r) == world.rank()) {
+        own = pieces_.tensor(name);
+        transfers.send(only, bytes_of(own));
+        if (wanted && own.bytes() > 0)
+          std::memcpy(bytes_of(whole, begin, end).data(), own.raw(), own.bytes());
+      } else if (wanted) {
+        transfers.receive(static_cast<int>(r), bytes_of(whole, begin, end));
+      }
+    }
+    transfers.wait();
+    if (wanted) values.push_back({name, cut.kind, std::move(whole)});
+  }
+  return values;
+}
+
+void OwnedState::gather(const World& world, VariableStore& shared) {
+  shared.assign(whole(world, -1));
+  std::vector<std::string> names;
+  for (const auto& [name, cut] : cuts_) names.push_back(name);
+  StoreAccess(pieces_).erase(names);
+  cuts_.clear();
+  copies_.clear();
+}
+
+void OwnedState::copy_to_first(const World& world, VariableStore& shared) {
+  std::vector<VariableStore::NewValue> values = whole(world, 0);
+  for (const VariableStore::NewValue& v : values) copies_.push_back(v.name);
+  shared.assign(std::move(values));
+}
+
+NamedTensors gather_exits(const OwnedStep& step, const World& world, const Results& own) {
+  std::string bytes;
+  for (const auto& [name, tensor] : own)
+    bytes.append(reinterpret_cast<const char*>(tensor.raw()), tensor.bytes());
+  const std::vector<std::string> by_rank = world.gather(bytes);
+  NamedTensors exits;
+  for (const OwnedStep::Exit& e : step.exits) {
+    exits.emplace_back(shard_names::exit(exits.size()),
+                       Tensor::empty(e.type.dtype, e.type.shape.constant()));
+  }
+  for (std::size_t r = 0; r < by_rank.size(); ++r) {
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < step.exits.size(); ++i) {
+      for (const OwnedPiece& piece : step.pieces[r]) {
+        if (piece.unit != step.exits[i].unit) continue;
+        Tensor& exit = exits[i].second;
+        // Of a unit that is cut: the sums of its blocks.
+        const std::int64_t first = piece.whole ? 0 : piece.begin / kSumBlock;
+        const std::int64_t last =
+            piece.whole ? exit.numel() : (piece.end + kSumBlock - 1) / kSumBlock;
+        const std::span<std::byte> place = bytes_of(exit, first, last);
+        if (by_rank[r].size() - at < place.size()) throw WorldError("ranks own different units");
+        std::memcpy(place.data(), by_rank[r].data() + at, place.size());
+        at += place.size();
+      }
+    }
+  }
+  return exits;
+}
+
+void gather_parameters(const OwnedStep& step, const World& world, const Results& own,
+                       VariableStore& shared) {
+  StoreAccess access(shared);
+  const auto lock = access.write_lock();
+  WriteGuard guard(&access, nullptr);
+  guard.begin();
+  Transfers transfers(world, kParameterChannel);
+  for (std::size_t r = 0; r < step.pieces.size(); ++r) {
+    for (const OwnedPiece& piece : step.pieces[r]) {
+      for (const std::string& name : step.units[piece.unit].parameters) {
+        Tensor& parameter = access.writable(name);
+        const std::span<std::byte> place = bytes_of(parameter, piece.whole ? 0 : piece.begin,
+                                                    piece.whole ? parameter.numel() : piece.end);
+        if (static_cast<int>(r) != world.rank()) {
+          transfers.receive(static_cast<int>(r), place);
+          continue;
+        }
+        const std::span<const std::byte> mine = bytes_of(own[shard_names::updated(name)]);
+        if (!place.empty()) std::memcpy(place.data(), mine.data(), place.size());
+        transfers.send(-1, mine);
+      }
+    }
+  }
+  transfers.wait();
+  for (const OwnedStep::Unit& unit : step.units) {
+    for (const std::string& name : unit.parameters) access.updated(name);
+  }
+  guard.commit();
+}
+
+}  // namespace weft

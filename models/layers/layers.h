@@ -1,0 +1,16 @@
+// The layers that models of one's own are made of, in one include (README.md lists them). With
+// weft/weft.h it is all that most programs which train a model need.
+#pragma once
+
+#include "weft/models/layers/attention.h"
+#include "weft/models/layers/channel_norm.h"
+#include "weft/models/layers/conv.h"
+#include "weft/models/layers/dropout.h"
+#include "weft/models/layers/embedding.h"
+#include "weft/models/layers/embedding_bag.h"
+#include "weft/models/layers/feed_forward.h"
+#include "weft/models/layers/linear.h"
+#include "weft/models/layers/multi_head_attention.h"
+#include "weft/models/layers/norm.h"
+#include "weft/models/layers/positions.h"
+#include "weft/models/layers/recurrent.h"

@@ -1,0 +1,69 @@
+#include "weft/models/program/model_files.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "weft/core/error.h"
+#include "weft/models/trained/adapters.h"
+#include "weft/models/trained/lora_file.h"
+#include "weft/serialization/atomic_file.h"
+
+namespace weft::program {
+namespace {
+
+/// Gives the file a second name, whose earlier file goes: what replaces `path` later leaves that
+/// one as it was. A copy where the disk knows no second names.
+void keep_file(const std::string& path, const std::string& as) {
+  namespace fs = std::filesystem;
+  fs::remove(as);
+  std::error_code error;
+  fs::create_hard_link(fs::canonical(path), as, error);  // of the file, not of a link to it
+  if (!error) return;
+  const std::shared_ptr<MappedFile> whole = MappedFile::open(path);
+  AtomicFile copy(as);
+  copy.write(whole->data(), whole->bytes());
+  copy.commit();
+}
+
+}  // namespace
+
+ModelFiles::ModelFiles(TrainedModel& model, Averages* averages, const TrainArguments& args)
+    : model_(model), averages_(averages), args_(args), saved_(!args.resume.empty()) {}
+
+void ModelFiles::checkpoint(const TrainHistory& history) {
+  const OutputFile file = args_.file("");
+  if (saved_) keep_earlier(file.path());
+  write(file, history);
+  saved_ = true;
+}
+
+void ModelFiles::write(const OutputFile& file, const TrainHistory& history) {
+  model_.history = history;
+  save_model(file.path(), model_);
+  if (model_.lora) save_lora(companion(file, kAdapters).path(), lora_adapters(model_));
+  if (averages_ != nullptr) averages_->save(companion(file, kAverages).path());
+}
+
+OutputFile ModelFiles::companion(const OutputFile& file, const std::string& ending) const {
+  return args_.paths.planned(beside(file.path(), ending));
+}
+
+void ModelFiles::keep_earlier(const std::string& path) const {
+  namespace fs = std::filesystem;
+  if (args_.keep == 0 || !fs::exists(path)) return;
+  const auto earlier = [&](std::int64_t saves) {
+    return args_.paths.planned(beside(path, earlier_ending(saves))).path();
+  };
+  try {
+    for (std::int64_t saves = args_.keep; saves > 1; --saves) {
+      if (fs::exists(earlier(saves - 1))) fs::rename(earlier(saves - 1), earlier(saves));
+    }
+    keep_file(path, earlier(1));
+  } catch (const fs::filesystem_error& e) {
+    throw IoError(fmt::format("--keep: cannot keep the checkpoint that \"{}\" holds beside it: {}",
+                              path, e.code().message()));
+  }
+}
+
+}  // namespace weft::program

@@ -1,0 +1,29 @@
+// Ranks of the program: processes that a launcher of MPI started with one command line.
+#pragma once
+
+#include <string>
+
+#include "weft/core/parallel.h"
+#include "weft/core/world/world.h"
+
+namespace weft::program {
+
+/// Connects this process with those that were started with it. One rank alone where no launcher of
+/// MPI did that. UsageError where there are several and the program was built without MPI: on the
+/// first of them, CommandFailed that says nothing on the others.
+World connect_ranks();
+
+/// Runs `body` on every rank: what comes before any work, and asks no other rank. Where it throws
+/// on some, CommandFailed is thrown on all, with what the lowest of these says; rank 0 is to print
+/// it. With one rank what it throws goes on.
+void together(const World& world, FunctionRef<void()> body);
+
+/// `text` of rank 0 on every rank: what only that one can read (stdin).
+/// As together() where it cannot.
+std::string from_first(const World& world, FunctionRef<std::string()> read);
+
+/// How many threads this rank takes where it was asked for `threads`, 0 = all: those of its machine
+/// that it may use, shared with the ranks that may use the same. Collective.
+int threads_of_rank(const World& world, int threads);
+
+}  // namespace weft::program

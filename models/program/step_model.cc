@@ -1,0 +1,46 @@
+#include "weft/models/program/step_model.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "weft/core/world/shard_tree.h"
+
+namespace weft::program {
+
+StepPrediction predict_step(const StepCost& cost, int ranks, int shards, double flops,
+                            const Network& network) {
+  check_shards(shards, ranks);
+  StepPrediction result;
+  // Subtrees of sums: what a rank sends to an owner, and what an owner receives of all others.
+  double most_sent = 1, most_received = 0, all = 0;
+  for (int r = 0; r < ranks; ++r) {
+    const ShardRun run = run_of_rank(r, ranks, shards);
+    const auto subtrees = static_cast<double>(subtrees_of(run).size());
+    result.shards_of_busiest = std::max(result.shards_of_busiest, run.size());
+    most_sent = std::max(most_sent, subtrees);
+    all += subtrees;
+  }
+  for (int r = 0; r < ranks; ++r) {
+    const auto own = static_cast<double>(subtrees_of(run_of_rank(r, ranks, shards)).size());
+    most_received = std::max(most_received, all - own);
+  }
+  const double w = ranks, share = cost.parameter_bytes / w, others = w - 1;
+  result.bytes_sent = share * others * most_sent + share * others;
+  result.compute = (cost.shard_flops * result.shards_of_busiest + cost.step_flops / w) / flops;
+  if (ranks > 1) {
+    const double sums = share * std::max(others * most_sent, most_received);
+    const double send_sums = sums / network.bytes_per_second + network.latency;
+    const double send_parameters = share * others / network.bytes_per_second + network.latency;
+    result.communicate = send_sums + send_parameters;
+    result.hidden = std::min(send_sums, cost.shard_flops / flops * 2 / 3);
+  }
+  result.parameters = cost.parameter_bytes + cost.frozen_bytes;
+  result.state = cost.state_bytes / w;
+  // Sums that wait for their siblings, and what an owner receives.
+  const double levels = std::ceil(std::log2(result.shards_of_busiest)) + 1;
+  result.sums = cost.parameter_bytes * levels + share * most_received;
+  result.arena = cost.arena_bytes;
+  return result;
+}
+
+}  // namespace weft::program

@@ -1,0 +1,88 @@
+#include "weft/models/program/stop_signals.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+
+#include "weft/models/program/failure.h"
+
+namespace weft::program {
+namespace {
+
+std::atomic<bool> stop{false};
+std::atomic<bool> launcher_ends{false};  // SIGTERM came from the process that started this one
+
+void on_signal(int signal, siginfo_t* from, void*) {
+  if (signal == SIGTERM && from->si_pid == getppid()) launcher_ends.store(true);
+  stop.store(true);
+}
+
+/// How long Open MPI's launcher waits before it kills.
+double seconds_of_grace() {
+  const char* asked = std::getenv("OMPI_MCA_odls_base_sigkill_timeout");
+  const double seconds = asked == nullptr ? 0 : std::strtod(asked, nullptr);
+  return seconds > 0 ? seconds : 1;
+}
+
+}  // namespace
+
+const std::atomic<bool>& stop_requested() { return stop; }
+
+void install_stop_handlers(const World& world) {
+  const auto install = [](int signal, int flags) {
+    struct sigaction action = {};
+    action.sa_sigaction = on_signal;
+    action.sa_flags = flags | SA_SIGINFO;
+    sigaction(signal, &action, nullptr);
+  };
+  install(SIGINT, static_cast<int>(SA_RESETHAND));
+  install(SIGTERM, static_cast<int>(SA_RESETHAND));
+  if (world.size() > 1) install(SIGUSR1, SA_RESTART);
+  install(SIGPIPE, SA_RESTART);
+  struct sigaction hangup = {};
+  const bool nohup = sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler == SIG_IGN;
+  if (!nohup) install(SIGHUP, SA_RESTART);
+}
+
+LauncherWatch::LauncherWatch(const World& world) : world_(world) {
+  if (world.size() > 1) thread_ = std::thread([this] { watch(); });
+}
+
+LauncherWatch::~LauncherWatch() {
+  {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+bool LauncherWatch::pause(double seconds) {
+  std::unique_lock lock(mutex_);
+  return !changed_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return over_; });
+}
+
+void LauncherWatch::watch() {
+  constexpr double kLook = 0.05;
+  while (!launcher_ends.load()) {
+    if (!pause(kLook)) return;
+  }
+  const std::int64_t before = steps_.load();
+  // Half of the time is for those who know more.
+  if (!pause(0.5 * seconds_of_grace())) return;
+  // One step may have been on its way; with a second one all ranks have agreed to stop.
+  const std::string known = world_.transport()->poisoned();
+  if (known.empty() && steps_.load() > before + 1) return;
+  const Failure failure{
+      Failure::Kind::run,
+      known.empty() ? "the launcher ends this run (SIGTERM), and no step has ended since: another "
+                      "rank is lost, or somebody has interrupted the launcher; the last checkpoint "
+                      "stands"
+                    : known};
+  failure.print();
+  std::_Exit(failure.code());
+}
+
+}  // namespace weft::program

@@ -1,0 +1,92 @@
+#include "weft/ops/reduce_blocks.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "weft/core/rounding.h"
+#include "weft/ops/kernels/reduce.h"
+#include "weft/ops/kernels/unary.h"
+#include "weft/ops/sample_data.h"
+#include "weft/ops/samples.h"
+
+namespace weft {
+namespace {
+
+std::vector<ValueType> infer_block_sums(const InferContext& c) {
+  c.require_floating(0, "x");
+  return {{DType::f64, {floor_div(c.shape(0).numel() + (kSumBlock - 1), kSumBlock)}}};
+}
+
+// A block is a chunk: its bits do not depend on how many there are.
+Kernel block_sums_kernel(const KernelRequest& r) {
+  const OperandSpec& x = r.inputs[0];
+  const std::int64_t elements = x.numel();
+  const RowKernel square{.function = kernels::unary_row(kernels::UnaryOp::square, x.dtype)};
+  const bool squares = r.attributes.flag("squares");
+  Kernel kernel;
+  if (squares) kernel.slot_scratch = kernels::kReduceBlock * dtype_size(x.dtype);
+  Phase phase;
+  phase.chunks = divide_up(elements, kSumBlock);
+  phase.cost_ns = 0.3 * static_cast<double>(elements);
+  phase.body = [elements, squares, square, dtype = x.dtype](const KernelRun& run,
+                                                            std::int64_t block) {
+    constexpr std::int64_t kPart = kernels::kReduceBlock;
+    const std::int64_t begin = block * kSumBlock, end = std::min(begin + kSumBlock, elements);
+    kernels::BlockReduction sum(kernels::Reduction::sum, dtype);
+    for (std::int64_t i = begin; i < end; i += kPart) {
+      const std::int64_t n = std::min(kPart, end - i);
+      const void* part = run.in<std::byte>(0) + static_cast<std::size_t>(i) * dtype_size(dtype);
+      if (squares) {
+        square(&part, run.slot_scratch, n, i);
+        part = run.slot_scratch;
+      }
+      sum.add(part, n);
+    }
+    run.out<double>(0)[block] = sum.total();
+  };
+  kernel.phases.push_back(std::move(phase));
+  return kernel;
+}
+
+Cost block_sums_cost(const KernelRequest& r) {
+  const auto elements = static_cast<double>(r.inputs[0].numel());
+  return {elements * (r.attributes.flag("squares") ? 2 : 1),
+          elements * static_cast<double>(dtype_size(r.inputs[0].dtype))};
+}
+
+std::vector<OpSample> block_sums_samples() {
+  const auto sample = [](Sizes sizes, std::uint64_t seed, bool squares) {
+    return OpSample{{sample_uniform(std::move(sizes), seed)}, {{"squares", squares}}};
+  };
+  return {sample({3, 5}, 1, false), sample({2, 1100}, 2, true), sample({}, 3, true),
+          sample({0, 4}, 4, false), sample({kSumBlock + 3}, 5, true)};
+}
+
+std::vector<OpErrorSample> block_sums_errors() {
+  return {{{{DType::i32, {4}}}, {}, "x must be f32 or f64, but is i32"}};
+}
+
+}  // namespace
+
+void add_block_sums_op(OpSet& ops) {
+  OpRecord sums;
+  sums.name = "block_sums";
+  sums.doc =
+      "Sums over blocks of 65,536 elements of x in row-major order (the last may be shorter), or "
+      "of "
+      "their squares, f64[blocks]. A block's bits are the same whatever stands around it.";
+  sums.inputs = {{"x"}};
+  sums.attributes = {{"squares", false}};
+  sums.infer = infer_block_sums;
+  sums.kernel = block_sums_kernel;
+  sums.cost = block_sums_cost;
+  sums.gradient = Gradient::none;
+  sums.no_gradient_reason = "splitting a program among ranks makes it, behind all gradients";
+  ops.add(std::move(sums));
+}
+
+void add_block_sums_samples(OpSamples& all) {
+  all.add("block_sums", block_sums_samples, block_sums_errors);
+}
+
+}  // namespace weft

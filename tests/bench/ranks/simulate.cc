@@ -1,0 +1,57 @@
+// What GPT-2's training step (124M parameters) would take on 1 to 1,024 machines, by network: a
+// table, and a picture.
+//   weft_ranks_simulation OUT.svg [GFLOPS of a machine] [tokens of a shard]
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "weft/models/plots/svg_plot.h"
+#include "weft/models/program/step_model.h"
+
+int main(int argc, char** argv) {
+  using namespace weft;
+  if (argc < 2) {
+    fmt::print(stderr, "usage: weft_ranks_simulation OUT.svg [GFLOPS] [TOKENS]\n");
+    return 2;
+  }
+  const double gflops = argc > 2 ? std::atof(argv[2]) : 2000,
+               tokens = argc > 3 ? std::atof(argv[3]) : 4096;
+  constexpr double kParameters = 124'439'808;
+  constexpr int kShards = 1024;  // of every step, however many machines there are
+  const program::StepCost cost{.shard_flops = 6 * kParameters * tokens,
+                               .step_flops = 20 * kParameters,
+                               .parameter_bytes = 4 * kParameters,
+                               .state_bytes = 8 * kParameters};
+  fmt::print("GPT-2 124M, {} shards of {:.0f} tokens, {:.0f} GFLOP/s a machine\n", kShards, tokens,
+             gflops);
+  fmt::print("{:>9} {:>9} {:>10} {:>10} {:>10} {:>10} {:>9}\n", "network", "machines", "compute s",
+             "send s", "hidden s", "step s", "speed-up");
+  std::vector<PlotSeries> series;
+  PlotSeries ideal{.name = "as many times as machines", .dashed = true};
+  for (const int gigabits : {10, 25, 100}) {
+    PlotSeries& line = series.emplace_back(PlotSeries{.name = fmt::format("{} Gbit/s", gigabits)});
+    const program::Network network{.bytes_per_second = gigabits * 1e9 / 8, .latency = 50e-6};
+    const double alone = predict_step(cost, 1, kShards, 1e9 * gflops, network).seconds();
+    for (int machines = 1; machines <= kShards; machines *= 2) {
+      const auto step = predict_step(cost, machines, kShards, 1e9 * gflops, network);
+      const double speedup = alone / step.seconds();
+      fmt::print("{:>4} Gbit/s {:>7} {:>10.3f} {:>10.3f} {:>10.3f} {:>10.3f} {:>9.1f}\n", gigabits,
+                 machines, step.compute, step.communicate, step.hidden, step.seconds(), speedup);
+      line.points.emplace_back(machines, speedup);
+      if (gigabits == 10) ideal.points.emplace_back(machines, machines);
+    }
+  }
+  series.push_back(ideal);
+  std::ofstream(argv[1]) << svg_line_plot(
+      series, {.title = "Training steps of GPT-2 per second, as times those of one machine",
+               .x_label = "machines",
+               .y_label = "speed-up",
+               .x_scale = PlotScale::logarithmic,
+               .y_scale = PlotScale::logarithmic,
+               .legend = PlotLegend::top_left});
+  return 0;
+}

@@ -1,0 +1,24 @@
+// Greetings of other ranks, and lists of texts: whatever the bytes, they are read as what writes
+// the same bytes again, or refused by FormatError.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "weft/core/error.h"
+#include "weft/core/world/handshake.h"
+#include "weft/core/world/text_list.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  try {
+    std::string list;
+    for (const std::string& text : weft::split_texts(bytes)) weft::append_text(list, text);
+    if (list != bytes) std::abort();
+    const weft::Greeting greeting = weft::Greeting::parse(bytes);
+    if (greeting.bytes() != bytes) std::abort();
+  } catch (const weft::FormatError&) {  // the answer to what is no greeting
+  }
+  return 0;
+}

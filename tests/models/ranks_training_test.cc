@@ -1,0 +1,248 @@
+// Every task is trained by several ranks: parameters, moments, history, figures and the saved file
+// are those of one rank, byte for byte.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <boost/test/unit_test.hpp>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "tiny_training.h"
+#include "weft/core/error.h"
+#include "weft/core/world/thread_world.h"
+#include "weft/core/world/timed_transport.h"
+#include "weft/models/train/agreed_stop.h"
+#include "weft/models/trained/adapters.h"
+
+namespace weft {
+BOOST_AUTO_TEST_SUITE(ranks_training)
+namespace {
+
+/// What a training is, besides its task's usual one.
+struct Kind {
+  std::string name, options = {};
+  double budget = 0;  // part of what a shard takes; 0 = as much as it takes
+  bool lora = false;
+};
+
+/// What a rank is left with.
+struct Trained {
+  std::map<std::string, std::string> variables = {};  // their bytes
+  std::string history = {}, figures = {}, report = {};
+  std::int64_t step = 0;
+  std::size_t ranks = 0;
+};
+
+constexpr const char* kShards8 = " --shards 8 --warmup 1 --seed 3 --lr 0.01";
+
+std::string batch_of(const Task& task) {
+  // Of tasks whose batches are measured in tokens every shard has a row.
+  return task.info().family == "seq2seq" ? " --batch 512" : " --batch 8";
+}
+
+std::string bytes_of(const Tensor& tensor) {
+  return {reinterpret_cast<const char*>(tensor.raw()), tensor.bytes()};
+}
+
+/// That part of the working memory of the largest shard of two steps.
+std::size_t budget_of(TaskRun& run, double part) {
+  TrainedModel& model = run.model();
+  Session session(*model.graph, model.store, session_options(model, {.threads = 1}));
+  const TrainTask task = run.task(session);
+  const std::int64_t shards = model.settings.shards;
+  std::size_t arena = 0;
+  for (std::int64_t i = 0; i < 2 * shards; ++i) {
+    NamedSizes sizes;
+    for (const auto& [name, tensor] : task.batch(BatchPart(i / shards, i % shards, shards)).inputs)
+      sizes.emplace_back(name, tensor.sizes());
+    arena = std::max(arena, session.plan(model.program("train"), sizes)->memory().arena);
+  }
+  // The step behind the shards has a working memory of its own.
+  constexpr std::size_t kStep = 16'384;
+  return std::max(kStep, static_cast<std::size_t>(part * static_cast<double>(arena)));
+}
+
+Trained train(const Task& task, const Kind& kind, const World& world, const std::string& path,
+              const std::atomic<bool>* stop = nullptr, std::int64_t steps = 2) {
+  const LoraOptions lora{.rank = 2, .dropout = 0.1, .patterns = {"*"}};
+  const std::string fraction =
+      task.info().id == "text-classification" ? "" : " --validation-fraction 0.1";
+  const auto run = tiny_run(task,
+                            kind.options + kShards8 + batch_of(task) + fraction +
+                                fmt::format(" --steps {} --eval-every 1 --eval-batches 2", steps),
+                            kind.lora ? &lora : nullptr);
+  TrainedModel& model = run->model();
+  SessionOptions session_of =
+      session_options(model, {.seed = model.settings.seed, .threads = 1, .world = world});
+  if (kind.budget > 0) session_of.memory_budget = budget_of(*run, kind.budget);
+  Session session(*model.graph, model.store, session_of);
+  TrainTask work = run->task(session);
+  if (kind.budget > 0) work.evaluate = {};  // of more rows than a shard
+  Trainer trainer(session, work,
+                  {.settings = model.settings,
+                   .save =
+                       [&](const TrainHistory& history) {
+                         model.history = history;
+                         save_model(path, model);
+                       },
+                   .stop = stop});
+  const TrainOutcome outcome = trainer.run();
+  Trained result{
+      .history = trainer.history().to_json(), .step = outcome.step, .ranks = outcome.ranks.size()};
+  session.gather_state();
+  for (const std::string& name : model.store->names())
+    result.variables[name] = bytes_of(model.store->tensor(name));
+  result.figures = fmt::format("{:a}", outcome.evaluation.loss);
+  for (const Metric& metric : outcome.evaluation.metrics)
+    result.figures += fmt::format(" {} {:a}", metric.name, metric.value);
+  if (!outcome.stopped && work.evaluate) result.report = run->report(session, outcome, "m").text;
+  return result;
+}
+
+/// What all ranks of a world are left with.
+std::vector<Trained> train_on(int ranks, const Task& task, const Kind& kind,
+                              const std::string& path) {
+  std::vector<Trained> all(static_cast<std::size_t>(ranks));
+  ThreadWorld world(ranks, {.seed = static_cast<std::uint64_t>(ranks), .most_delay = {}});
+  world.run([&](const std::shared_ptr<Transport>& end) {
+    all[static_cast<std::size_t>(end->rank())] = train(task, kind, World(end), path);
+  });
+  return all;
+}
+
+void check_same(const Trained& found, const Trained& expected) {
+  BOOST_TEST(found.history == expected.history);
+  BOOST_TEST(found.figures == expected.figures);
+  BOOST_TEST(found.report == expected.report);
+  BOOST_TEST(found.variables.size() == expected.variables.size());
+  for (const auto& [name, bytes] : expected.variables) {
+    const auto same = found.variables.find(name);
+    BOOST_TEST((same != found.variables.end() && same->second == bytes), name);
+  }
+}
+
+void check_ranks(const Task& task, const Kind& kind, const std::vector<int>& worlds) {
+  const testing::TemporaryFolder folder("ranks");
+  const Trained alone = train(task, kind, World(), folder.path("1.weft"));
+  const std::string file = read_text_file(folder.path("1.weft"));
+  BOOST_TEST(alone.step == 2);
+  for (const int ranks : worlds) {
+    BOOST_TEST_CONTEXT(ranks << " ranks, " << kind.name) {
+      const std::string path = folder.path(fmt::format("{}.weft", ranks));
+      for (const Trained& found : train_on(ranks, task, kind, path)) {
+        check_same(found, alone);
+        BOOST_TEST(found.ranks == static_cast<std::size_t>(ranks));
+      }
+      BOOST_TEST((read_text_file(path) == file), "another file");
+    }
+  }
+}
+
+/// Dropout, as the families call it.
+const std::map<std::string, std::string> kDropout = {
+    {"gpt", "--embedding-dropout 0.1 --attention-dropout 0.1 --residual-dropout 0.1"},
+    {"encoder", "--hidden-dropout 0.1 --attention-dropout 0.1"},
+    {"seq2seq", "--dropout 0.1 --attention-dropout 0.1"},
+    {"vit", "--dropout 0.1 --attention-dropout 0.1"},
+};
+
+const std::vector<Kind> kKinds = {
+    {"clipping and averages", "--clip 0.05 --ema 0.9"},
+    {"adapters", "", 0, true},
+    {"Adafactor", "--optimizer adafactor --skip-nonfinite 2"},
+    {"medium precision", "--precision medium --optimizer lion --schedule linear"},
+    {"high precision", "--precision high --optimizer sgd"},
+    {"a memory budget", "", 0.9},
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(every_task_learns_on_several_ranks_what_one_learns) {
+  for (const Task* task : all_tasks()) {
+    BOOST_TEST_CONTEXT("task " << task->info().id) {
+      check_ranks(*task, {"as usual", kDropout.at(task->info().family)}, {2, 3, 5});
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(whatever_a_training_may_have_gives_the_bits_of_one_rank) {
+  for (const char* id : {"next-token", "mlm", "translation", "image-classification"}) {
+    const Task& task = *find_task(id);
+    BOOST_TEST_CONTEXT("task " << id) {
+      for (Kind kind : kKinds) {
+        kind.options += " " + kDropout.at(task.info().family);
+        check_ranks(task, kind, {3});
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(one_rank_that_is_asked_to_stop_stops_all_at_one_step) {
+  const testing::TemporaryFolder folder("ranks");
+  const Task& task = *find_task("next-token");
+  std::vector<Trained> all(3);
+  ThreadWorld world(3, {.seed = 1});
+  world.run([&](const std::shared_ptr<Transport>& end) {
+    const std::atomic<bool> stop{end->rank() == 1};
+    const auto rank = static_cast<std::size_t>(end->rank());
+    all[rank] = train(task, {"stop"}, World(end), folder.path("m.weft"), &stop, 50);
+  });
+  for (const Trained& found : all) BOOST_TEST(found.step == 0);
+  BOOST_TEST(load_any_model(folder.path("m.weft")).model->history.train.empty());
+}
+
+BOOST_AUTO_TEST_CASE(what_ranks_are_asked_is_agreed_on_a_step_later_and_all_hear_it) {
+  for (const int ranks : {1, 2, 3, 8}) {
+    std::vector<int> stopped(static_cast<std::size_t>(ranks), -1);
+    ThreadWorld world(ranks, {.seed = 7});
+    world.run([&](const std::shared_ptr<Transport>& end) {
+      AgreedStop agreed{World(end)};
+      if (agreed.begin(false)) return;
+      int step = 1;
+      while (!agreed.after_step(step >= 4 && end->rank() == end->size() - 1)) ++step;
+      agreed.end();
+      stopped[static_cast<std::size_t>(end->rank())] = step;
+    });
+    for (const int step : stopped) BOOST_TEST(step == (ranks == 1 ? 4 : 5));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_rank_that_cannot_save_ends_all) {
+  const Task& task = *find_task("next-token");
+  ThreadWorld world(2);
+  std::vector<std::string> said(2);
+  const testing::TemporaryFolder folder("ranks");
+  world.run([&](const std::shared_ptr<Transport>& end) {
+    try {
+      train(task, {"no folder"}, World(end), folder.path("none/m.weft"));
+    } catch (const Error& e) {
+      said[static_cast<std::size_t>(end->rank())] = e.what();
+    }
+  });
+  BOOST_TEST_CONTEXT(said[0] << "\n" << said[1]) {
+    BOOST_TEST(contains(said[0], "none/m.weft"));
+    BOOST_TEST(contains(said[1], "rank 0 (host thread-0): " + said[0]));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(time_that_a_rank_waits_is_measured) {
+  ThreadWorld world(2);
+  std::vector<double> waited(2);
+  world.run([&](const std::shared_ptr<Transport>& end) {
+    const World ranks(std::make_shared<TimedTransport>(end));
+    if (ranks.first()) std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    ranks.barrier();
+    waited[static_cast<std::size_t>(ranks.rank())] = seconds_waited(ranks);
+  });
+  BOOST_TEST(waited[1] > 0.04);
+  BOOST_TEST(waited[0] < waited[1]);
+  BOOST_TEST(seconds_waited(World()) == 0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace weft

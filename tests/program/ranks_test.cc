@@ -1,0 +1,166 @@
+// Ranks of the program: what is wrong on one ends all, and is said once.
+#include "weft/models/program/ranks.h"
+
+#include <boost/test/unit_test.hpp>
+#include <cstdlib>
+#include <functional>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "weft/core/error.h"
+#include "weft/core/parallel.h"
+#include "weft/core/world/launcher.h"
+#include "weft/core/world/thread_world.h"
+#include "weft/models/program/commands.h"
+#include "weft/models/program/failure.h"
+#include "weft/models/program/text_inputs.h"
+
+namespace weft::program {
+BOOST_AUTO_TEST_SUITE(ranks)
+namespace {
+
+/// How a rank ended.
+struct Ended {
+  int code = 0;
+  bool prints = false;
+  std::string message = {};
+};
+
+std::vector<Ended> ends_of(int ranks, const std::function<void(const World&)>& body) {
+  std::vector<Ended> all(static_cast<std::size_t>(ranks));
+  ThreadWorld world(ranks);
+  world.run([&](const std::shared_ptr<Transport>& end) {
+    try {
+      together(World(end), [&] { body(World(end)); });
+    } catch (const CommandFailed& e) {
+      all[static_cast<std::size_t>(end->rank())] = {e.failure().code(), e.print(), e.what()};
+    }
+  });
+  return all;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(what_is_wrong_on_all_ranks_is_said_by_the_first) {
+  const auto all = ends_of(3, [](const World&) { throw UsageError("--steps is no number"); });
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    BOOST_TEST(all[r].code == 2);
+    BOOST_TEST(all[r].prints == (r == 0));
+    BOOST_TEST(all[r].message == "--steps is no number");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_is_wrong_on_one_rank_is_said_by_the_first_with_its_name) {
+  const auto all = ends_of(4, [](const World& world) {
+    if (world.rank() >= 2) throw IoError("cannot read text.txt");
+  });
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    BOOST_TEST(all[r].code == 1);
+    BOOST_TEST(all[r].prints == (r == 0));
+    BOOST_TEST(all[r].message == "rank 2 (host thread-2): cannot read text.txt");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_rank_without_memory_ends_all) {
+  const auto all = ends_of(2, [](const World& world) {
+    if (world.first()) throw std::bad_alloc();
+  });
+  for (const Ended& ended : all) BOOST_TEST(ended.code == 1);
+}
+
+BOOST_AUTO_TEST_CASE(where_nothing_is_wrong_all_go_on) {
+  for (const Ended& ended : ends_of(3, [](const World&) {})) BOOST_TEST(ended.code == 0);
+}
+
+BOOST_AUTO_TEST_CASE(one_rank_throws_what_it_throws) {
+  BOOST_CHECK_THROW(together(World(), [] { throw UsageError("x"); }), UsageError);
+}
+
+BOOST_AUTO_TEST_CASE(texts_that_the_first_rank_reads_are_those_of_all) {
+  ThreadWorld world(3);
+  std::vector<std::vector<std::string>> all(3);
+  world.run([&](const std::shared_ptr<Transport>& end) {
+    const World ranks(end);
+    all[static_cast<std::size_t>(end->rank())] = texts_of_first(ranks,
+                                                                [&] {
+                                                                  return ranks.first() ? std::vector<std::string>{"one", "", "three"}
+                           : std::vector<std::string>();
+                                                                });
+  });
+  for (const auto& texts : all)
+    BOOST_TEST(texts == (std::vector<std::string>{"one", "", "three"}),
+               boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(commands_that_know_no_ranks_refuse_several) {
+  const Action one([] { return 5; });
+  const Action shared([](const World& world) { return 10 + world.size(); });
+  BOOST_TEST(one(World()) == 5);
+  BOOST_TEST(shared(World()) == 11);
+  ThreadWorld world(2);
+  std::vector<std::string> said(2);
+  std::vector<int> codes(2);
+  world.run([&](const std::shared_ptr<Transport>& end) {
+    const auto rank = static_cast<std::size_t>(end->rank());
+    codes[rank] = shared(World(end));
+    try {
+      one(World(end));
+    } catch (const CommandFailed& e) {
+      said[rank] = e.what();
+    }
+  });
+  for (std::size_t r = 0; r < 2; ++r) {
+    BOOST_TEST(codes[r] == 12);
+    BOOST_TEST(said[r] ==
+               "this command does its work on one rank, and 2 were started: start it without "
+               "mpirun");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(ranks_of_a_machine_share_its_threads) {
+  BOOST_TEST(threads_of_rank(World(), 0) == 0);
+  BOOST_TEST(threads_of_rank(World(), 3) == 3);
+  ThreadWorld world(2);
+  std::vector<int> own(2), asked(2);
+  world.run([&](const std::shared_ptr<Transport>& end) {
+    const auto rank = static_cast<std::size_t>(end->rank());
+    own[rank] = threads_of_rank(World(end), 0);
+    asked[rank] = threads_of_rank(World(end), 7);
+  });
+  // Here each has a host of its own.
+  for (std::size_t r = 0; r < 2; ++r) {
+    BOOST_TEST(own[r] == hardware_threads());
+    BOOST_TEST(asked[r] == 7);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_a_launcher_says_of_a_process_is_read) {
+  const auto of = [](const char* rank_name, const char* rank, const char* size_name,
+                     const char* size) {
+    ::setenv(rank_name, rank, 1);
+    ::setenv(size_name, size, 1);
+    const LaunchedRank found = launched_rank();
+    const bool started = started_by_mpi();
+    ::unsetenv(rank_name);
+    ::unsetenv(size_name);
+    BOOST_TEST(started);
+    return std::vector<int>{found.rank, found.ranks};
+  };
+  if (started_by_mpi()) return;  // the tests themselves run so
+  BOOST_TEST(launched_rank().ranks == 1);
+  BOOST_TEST(
+      of("OMPI_COMM_WORLD_RANK", "2", "OMPI_COMM_WORLD_SIZE", "4") == (std::vector<int>{2, 4}),
+      boost::test_tools::per_element());
+  BOOST_TEST(of("PMI_RANK", "0", "PMI_SIZE", "3") == (std::vector<int>{0, 3}),
+             boost::test_tools::per_element());
+  BOOST_TEST(of("PMIX_RANK", "1", "SLURM_STEP_NUM_TASKS", "2") == (std::vector<int>{1, 2}),
+             boost::test_tools::per_element());
+  // A shell in an allocation of Slurm has no launcher.
+  ::setenv("SLURM_STEP_NUM_TASKS", "2", 1);
+  BOOST_TEST(launched_rank().ranks == 1);
+  ::unsetenv("SLURM_STEP_NUM_TASKS");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace weft::program

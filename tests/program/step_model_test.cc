@@ -1,0 +1,60 @@
+// What a training step on several ranks is predicted to cost.
+#include "weft/models/program/step_model.h"
+
+#include <boost/test/unit_test.hpp>
+
+#include "weft/core/error.h"
+
+namespace weft::program {
+BOOST_AUTO_TEST_SUITE(step_model)
+namespace {
+
+constexpr StepCost kCost{.shard_flops = 1e12,
+                         .step_flops = 1e9,
+                         .parameter_bytes = 500e6,
+                         .state_bytes = 1000e6,
+                         .arena_bytes = 200e6};
+constexpr Network kNetwork{.bytes_per_second = 1e9, .latency = 1e-3};
+
+BOOST_AUTO_TEST_CASE(one_rank_sends_nothing) {
+  const StepPrediction step = predict_step(kCost, 1, 4, 1e12, kNetwork);
+  BOOST_TEST(step.bytes_sent == 0);
+  BOOST_TEST(step.communicate == 0);
+  BOOST_TEST(step.seconds() == 4.001, boost::test_tools::tolerance(1e-12));
+  BOOST_TEST(step.state == 1000e6);
+}
+
+BOOST_AUTO_TEST_CASE(ranks_send_gradients_and_parameters_once_but_for_their_own_share) {
+  for (const int ranks : {2, 4, 8, 1024}) {
+    const StepPrediction step = predict_step(kCost, ranks, 1024, 1e12, kNetwork);
+    const double sent = 2.0 * (ranks - 1) / ranks * 500e6;
+    BOOST_TEST(step.bytes_sent == sent, boost::test_tools::tolerance(1e-12));
+    BOOST_TEST(step.communicate == sent / 1e9 + 2e-3, boost::test_tools::tolerance(1e-12));
+    // Sums are sent in less time than the backward pass of a shard takes.
+    BOOST_TEST(step.hidden == sent / 2 / 1e9 + 1e-3, boost::test_tools::tolerance(1e-12));
+    BOOST_TEST(step.seconds() == step.compute + step.communicate - step.hidden);
+    BOOST_TEST(step.shards_of_busiest == 1024 / ranks);
+    BOOST_TEST(step.state == 1000e6 / ranks, boost::test_tools::tolerance(1e-12));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(no_more_is_hidden_than_a_backward_pass_takes) {
+  const Network slow{.bytes_per_second = 1e6, .latency = 0};
+  const StepPrediction step = predict_step(kCost, 2, 2, 1e12, slow);
+  BOOST_TEST(step.hidden == 2.0 / 3, boost::test_tools::tolerance(1e-12));
+}
+
+BOOST_AUTO_TEST_CASE(shards_that_are_no_subtree_are_sent_in_parts) {
+  // Three ranks of eight shards: 0 and 1, 2 to 4, 5 to 7: one, two and two subtrees.
+  const StepPrediction step = predict_step(kCost, 3, 8, 1e12, kNetwork);
+  BOOST_TEST(step.shards_of_busiest == 3);
+  BOOST_TEST(step.bytes_sent == 500e6 / 3 * (2 * 2 + 2), boost::test_tools::tolerance(1e-12));
+}
+
+BOOST_AUTO_TEST_CASE(more_ranks_than_shards_are_refused) {
+  BOOST_CHECK_THROW(predict_step(kCost, 8, 4, 1e12, kNetwork), ArgumentError);
+}
+
+}  // namespace
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace weft::program

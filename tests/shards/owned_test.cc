@@ -1,0 +1,354 @@
+// Ranks update a part of the parameters each: the bits are those of one rank that updates all.
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weft/autodiff/optimizer.h"
+#include "weft/core/error.h"
+#include "weft/core/random_tensors.h"
+#include "weft/core/world/thread_world.h"
+#include "weft/graph/distribute/owned_step.h"
+#include "weft/graph/functions.h"
+#include "weft/graph/run/session.h"
+#include "weft/models/layers/embedding.h"
+#include "weft/models/layers/linear.h"
+#include "weft/tests/kit/messages.h"
+#include "weft/tests/shards/same_bits.h"
+
+namespace weft::testing::owned_state {
+namespace {
+
+constexpr int kShards = 8;
+
+// A table of three and a half blocks of sums, a matrix of one and a half, and small parameters.
+struct Network {
+  using Optimizer = std::function<TrainingStep(Value loss, const std::vector<Variable>&)>;
+
+  Graph g;
+  Value ids = g.input("ids", DType::i32, {"batch"});
+  Value labels = g.input("labels", DType::i32, {"batch"});
+
+  Program train(const Optimizer& optimizer, bool averages = false) {
+    const Scope net(g, "net");
+    const Value h = embedding(net / "table", ids, {.vocab = 1001, .width = 229});
+    const Value logits = linear(net / "out", tanh(linear(net / "in", h, 430)), 3);
+    const Value loss = cross_entropy(logits, labels, {.reduction = Reduction::shard_mean});
+    const TrainingStep step = optimizer(loss, g.parameters());
+    Program program("train");
+    program.output("loss", loss).output("norm", step.gradient_norm).update(step.updates);
+    if (averages) program.update(Ema(g.parameters(), {.decay = 0.9}).updates(step));
+    return program.shards({.count = kShards});
+  }
+  static NamedTensors batch(int step) {
+    const auto seed = static_cast<std::uint64_t>(step);
+    return {{"ids", integer_tensor({16}, seed, 0, 1001, DType::i32)},
+            {"labels", integer_tensor({16}, seed + 50, 0, 3, DType::i32)}};
+  }
+};
+
+StepOptions clipped() { return {.clip_norm = 0.5, .skip_nonfinite = true}; }
+
+TrainingStep adamw_step(Value loss, const std::vector<Variable>& parameters) {
+  return adamw(loss, parameters, {.lr = 0.01, .step = clipped()});
+}
+
+// All that a rank has after some steps, and after all state was gathered.
+NamedTensors after_steps(const World& world, const Network::Optimizer& optimizer, bool averages,
+                         int threads) {
+  Network network;
+  const Program train = network.train(optimizer, averages);
+  // So small that sums are sent in many pieces.
+  Session session(network.g,
+                  {.seed = 3, .threads = threads, .world = world, .bucket_bytes = 1 << 16});
+  NamedTensors result;
+  for (int step = 0; step < 3; ++step) {
+    const Results results = session.run(train, Network::batch(step));
+    result.emplace_back("loss", results["loss"].clone());
+    result.emplace_back("norm", results["norm"].clone());
+    // In between: what was gathered is cut again, and copies go.
+    if (step == 0) session.gather_state(Gather::first);
+    if (step == 1) session.gather_state();
+  }
+  session.gather_state();
+  for (const Variable& v : train.variables())
+    result.emplace_back(v.name(), session.value(v.name()));
+  return result;
+}
+
+void check_all_worlds(const Network::Optimizer& optimizer, bool averages = false) {
+  const NamedTensors expected = after_steps({}, optimizer, averages, 1);
+  for (const int ranks : {2, 3, 5, 8}) {
+    BOOST_TEST_CONTEXT(ranks << " ranks") {
+      ThreadWorld world(ranks, {.seed = static_cast<std::uint64_t>(ranks),
+                                .most_delay = std::chrono::microseconds(100)});
+      std::vector<NamedTensors> found(static_cast<std::size_t>(ranks));
+      world.run([&](const std::shared_ptr<Transport>& end) {
+        found[static_cast<std::size_t>(end->rank())] =
+            after_steps(World(end), optimizer, averages, 1 + ranks % 2);
+      });
+      for (const NamedTensors& of_rank : found) check_same(of_rank, expected);
+    }
+  }
+}
+
+OwnedStep owned(const Network::Optimizer& optimizer, int rank, int ranks) {
+  Network network;
+  return own_step(split_shards(network.train(optimizer)), rank, ranks);
+}
+
+BOOST_AUTO_TEST_SUITE(owned_state)
+
+BOOST_AUTO_TEST_CASE(every_optimizer_has_the_bits_of_one_rank) {
+  check_all_worlds(adamw_step, true);
+  check_all_worlds([](Value loss, const std::vector<Variable>& p) {
+    return sgd(loss, p, {.lr = 0.1, .momentum = 0.9, .step = clipped()});
+  });
+  check_all_worlds(
+      [](Value loss, const std::vector<Variable>& p) { return lion(loss, p, {.lr = 0.001}); });
+  check_all_worlds([](Value loss, const std::vector<Variable>& p) {
+    return adagrad(loss, p, {.lr = 0.1, .step = clipped()});
+  });
+}
+
+BOOST_AUTO_TEST_CASE(an_optimizer_that_reduces_over_its_matrices_has_the_bits_of_one_rank) {
+  check_all_worlds([](Value loss, const std::vector<Variable>& p) {
+    return adafactor(loss, p, {.lr = 0.01, .beta1 = 0.9, .step = clipped()});
+  });
+}
+
+BOOST_AUTO_TEST_CASE(adam_is_cut_at_blocks_of_sums_and_evenly) {
+  for (const int ranks : {2, 3, 4}) {
+    const OwnedStep step = owned(adamw_step, 0, ranks);
+    BOOST_REQUIRE(step.units.size() == 5u);
+    const std::size_t bytes = step.shares.back();
+    for (int r = 0; r < ranks; ++r) {
+      const auto i = static_cast<std::size_t>(r);
+      const std::size_t share = step.shares[i + 1] - step.shares[i];
+      BOOST_TEST(share <= bytes / static_cast<std::size_t>(ranks) + 65536 * 4);
+      for (const OwnedPiece& piece : step.pieces[i]) {
+        if (!piece.whole) BOOST_TEST(piece.begin % 65536 == 0);
+      }
+    }
+    // Every element has one owner.
+    for (std::size_t u = 0; u < step.units.size(); ++u) {
+      std::int64_t covered = 0;
+      for (const auto& of_rank : step.pieces) {
+        for (const OwnedPiece& piece : of_rank) {
+          if (piece.unit == u) covered += piece.whole ? 1 : piece.end - piece.begin;
+        }
+      }
+      BOOST_TEST(covered == (step.units[u].cut ? step.units[u].elements : 1));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_matrix_that_is_reduced_over_has_one_owner) {
+  const OwnedStep step = owned(
+      [](Value loss, const std::vector<Variable>& p) { return adafactor(loss, p, {.lr = 0.01}); },
+      1, 2);
+  BOOST_TEST(step.units.size() == 5u);
+  for (const OwnedStep::Unit& unit : step.units) BOOST_TEST(!unit.cut);
+}
+
+BOOST_AUTO_TEST_CASE(each_rank_has_its_part_of_the_state_alone) {
+  for (const int ranks : {2, 4}) {
+    ThreadWorld world(ranks);
+    std::mutex mutex;
+    std::size_t all = 0, most = 0, whole = 0;
+    world.run([&](const std::shared_ptr<Transport>& end) {
+      Network network;
+      const Program train = network.train(adamw_step);
+      Session session(network.g, {.seed = 3, .threads = 1, .world = World(end)});
+      session.initialise();
+      session.run(train, Network::batch(0));
+      std::size_t state = 0;
+      for (const Variable& v : train.variables()) {
+        if (v.info().kind != VariableKind::optimizer || v.shape().rank() == 0) continue;
+        state += static_cast<std::size_t>(v.shape().numel().constant()) * sizeof(float);
+        BOOST_TEST(!session.store()->contains(v.name()));
+      }
+      const std::lock_guard lock(mutex);
+      whole = state;
+      all += session.own_bytes();
+      most = std::max(most, session.own_bytes());
+    });
+    BOOST_TEST(all == whole);
+    // Blocks are 64 Ki elements, with two moments each.
+    BOOST_TEST(most <= whole / static_cast<std::size_t>(ranks) + 2 * 65536 * sizeof(float));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(state_that_is_cut_is_named_where_it_is_asked_for) {
+  ThreadWorld world(2);
+  world.run([](const std::shared_ptr<Transport>& end) {
+    Network network;
+    const Program train = network.train(adamw_step);
+    const Program norm = Program("norm").output(
+        "norm", global_norm({network.g.find_variable("optimizer.net.table.weight.m").value()}));
+    Session session(network.g, {.seed = 3, .threads = 1, .world = World(end)});
+    session.run(train, Network::batch(0));
+    const std::string line =
+        "variable 'optimizer.net.table.weight.m' is cut: each of the 2 ranks has the part of it "
+        "that it updates; Session::gather_state(), called on all ranks, makes it whole";
+    check_error<StateError>([&] { session.value("optimizer.net.table.weight.m"); }, {line});
+    check_error<StateError>([&] { session.run(norm); }, {line});
+    session.gather_state();
+    session.run(norm);
+    BOOST_TEST(session.store()->contains("optimizer.net.table.weight.m"));
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_training_goes_on_with_another_number_of_ranks) {
+  const NamedTensors expected = after_steps({}, adamw_step, false, 1);
+  std::map<std::string, Tensor, std::less<>> saved;
+  ThreadWorld first(3);
+  first.run([&](const std::shared_ptr<Transport>& end) {
+    Network network;
+    const Program train = network.train(adamw_step);
+    Session session(network.g, {.seed = 3, .threads = 1, .world = World(end)});
+    session.run(train, Network::batch(0));
+    session.gather_state(Gather::first);
+    if (end->rank() == 0) saved = session.store()->snapshot();
+  });
+  ThreadWorld second(2);
+  second.run([&](const std::shared_ptr<Transport>& end) {
+    Network network;
+    const Program train = network.train(adamw_step);
+    const auto store = std::make_shared<VariableStore>();
+    for (const auto& [name, value] : saved)
+      store->insert(name, network.g.find_variable(name).info().kind, value);
+    Session session(network.g, store, {.seed = 3, .threads = 1, .world = World(end)});
+    for (int step = 1; step < 3; ++step) session.run(train, Network::batch(step));
+    session.gather_state();
+    for (const auto& [name, value] : expected) {
+      if (name == "loss" || name == "norm") continue;
+      BOOST_TEST_CONTEXT(name) { BOOST_TEST(expect_same_bits(session.value(name), value)); }
+    }
+  });
+}
+
+// The update of one parameter reads the gradient of another.
+TrainingStep mixed_step(Value loss, const std::vector<Variable>& parameters) {
+  TrainingStep step = sgd(loss, parameters, {.lr = 0.1, .momentum = 0.9});
+  Updates updates;
+  for (const auto& [variable, value] : step.updates) {
+    const bool is_bias = variable.name() == "net.in.bias";
+    updates.add(variable, is_bias ? value - 0.1 * sum(step.gradients[1], 1) : value);
+  }
+  step.updates = updates;
+  return step;
+}
+
+BOOST_AUTO_TEST_CASE(parameters_that_more_than_scalars_connect_have_one_owner) {
+  const OwnedStep step = owned(mixed_step, 0, 2);
+  std::vector<std::string> together;
+  for (const OwnedStep::Unit& unit : step.units) {
+    if (unit.parameters.size() > 1) together = unit.parameters;
+  }
+  BOOST_TEST(together == (std::vector<std::string>{"net.in.weight", "net.in.bias"}),
+             boost::test_tools::per_element());
+  check_all_worlds(mixed_step);
+}
+
+// Says of every message that is sent in which phase it is.
+class Watched : public Transport {
+ public:
+  Watched(std::shared_ptr<Transport> inner, std::function<void(const std::string& phase)> sends)
+      : inner_(std::move(inner)), sends_(std::move(sends)) {}
+  int rank() const override { return inner_->rank(); }
+  int size() const override { return inner_->size(); }
+  std::string host(int rank) const override { return inner_->host(rank); }
+  Transfer send(int to, int channel, std::span<const std::byte> bytes) override {
+    sends_(phase_);
+    return inner_->send(to, channel, bytes);
+  }
+  Transfer receive(int from, int channel, std::span<std::byte> bytes) override {
+    return inner_->receive(from, channel, bytes);
+  }
+  bool done(const Transfer& transfer) override { return inner_->done(transfer); }
+  void wait(const Transfer& transfer) override { inner_->wait(transfer); }
+  void poison(std::string_view why) override { inner_->poison(why); }
+  std::string poisoned() const override { return inner_->poisoned(); }
+  void set_phase(std::string_view phase) override {
+    phase_ = phase;
+    inner_->set_phase(phase);
+  }
+
+ private:
+  std::shared_ptr<Transport> inner_;
+  std::function<void(const std::string&)> sends_;
+  std::string phase_;
+};
+
+BOOST_AUTO_TEST_CASE(sums_are_sent_while_the_last_shard_is_computed) {
+  ThreadWorld world(2);
+  world.run([](const std::shared_ptr<Transport>& end) {
+    std::map<std::string, int> sent;
+    const auto watched =
+        std::make_shared<Watched>(end, [&](const std::string& phase) { ++sent[phase]; });
+    Network network;
+    const Program train = network.train(adamw_step);
+    Session session(network.g,
+                    {.seed = 3, .threads = 1, .world = World(watched), .bucket_bytes = 1 << 16});
+    session.run(train, Network::batch(0));
+    // 1.3 MB in pieces of 64 KiB, some of which are complete before the shard's run ends.
+    BOOST_TEST(sent[end->rank() == 0 ? "shard 3 of 8" : "shard 7 of 8"] >= 20);
+    BOOST_TEST(sent[end->rank() == 0 ? "shard 2 of 8" : "shard 6 of 8"] == 0);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(sizes_of_pieces_that_make_no_sense_are_refused) {
+  Graph g;
+  for (const std::size_t bytes : {0, 100}) {
+    check_error<ArgumentError>([&] { Session(g, {.bucket_bytes = bytes}); },
+                               {"bucket_bytes is", "must be a multiple of 64 above 0"});
+  }
+}
+
+BOOST_AUTO_TEST_CASE(who_is_in_the_exchange_of_parameters_when_a_rank_is_lost_has_a_torn_store) {
+  ThreadWorld world(3);
+  std::mutex mutex;
+  int torn = 0;
+  const auto body = [&](const std::shared_ptr<Transport>& end) {
+    const bool fails = end->rank() == 1;
+    Network network;
+    const Program train = network.train(adamw_step);
+    Session session(network.g,
+                    {.seed = 3,
+                     .threads = 1,
+                     .world = World(std::make_shared<Watched>(end, [&](const std::string& phase) {
+                       if (fails && phase == "the exchange of parameters")
+                         throw WorldError("the cable is out");
+                     }))});
+    session.initialise();
+    const std::map<std::string, Tensor, std::less<>> before = session.store()->snapshot();
+    try {
+      session.run(train, Network::batch(0));
+    } catch (const WorldError& e) {
+      if (fails) end->poison(e.what());
+      const std::lock_guard lock(mutex);
+      torn += session.store()->torn() ? 1 : 0;
+      BOOST_TEST((session.store()->torn() || !fails));
+      if (session.store()->torn()) throw;
+      // Who had not begun has what it had.
+      for (const auto& [name, value] : before)
+        BOOST_TEST(expect_same_bits(session.store()->tensor(name), value));
+      throw;
+    }
+  };
+  BOOST_CHECK_THROW(world.run(body), WorldError);
+  BOOST_TEST(torn >= 1);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft::testing::owned_state

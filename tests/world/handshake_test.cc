@@ -1,0 +1,125 @@
+// Ranks compare what they are.
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "weft/core/error.h"
+#include "weft/core/world/build_id.h"
+#include "weft/core/world/handshake.h"
+#include "weft/core/world/text_list.h"
+#include "weft/core/world/thread_world.h"
+#include "weft/tests/kit/messages.h"
+
+namespace weft {
+namespace {
+
+using testing::says;
+
+std::string list_of(const std::vector<std::string>& texts) {
+  std::string list;
+  for (const std::string& text : texts) append_text(list, text);
+  return list;
+}
+
+// What `ranks` ranks throw, each with the greeting that it is given; the same on all.
+std::string line_of(int ranks, const std::function<Greeting(int rank)>& greeting) {
+  ThreadWorld threads(ranks, {.seed = 4});
+  std::mutex mutex;
+  std::vector<std::string> lines;
+  threads.run([&](const std::shared_ptr<Transport>& end) {
+    std::string line;
+    try {
+      agree(World(end), greeting(end->rank()));
+    } catch (const ArgumentError& e) {
+      line = e.what();
+    }
+    const std::lock_guard lock(mutex);
+    lines.push_back(line);
+  });
+  BOOST_TEST(std::count(lines.begin(), lines.end(), lines[0]) == ranks);
+  return lines[0];
+}
+
+BOOST_AUTO_TEST_SUITE(handshake_test)
+
+BOOST_AUTO_TEST_CASE(greetings_are_messages) {
+  Greeting greeting;
+  greeting.add("the seed", "1");
+  greeting.add("the data", "");
+  greeting.add("odd", std::string("\0,", 2));
+  BOOST_TEST((Greeting::parse(greeting.bytes()) == greeting));
+  BOOST_TEST(Greeting::parse(Greeting().bytes()).facts.empty());
+  BOOST_TEST(*greeting.find("the seed") == "1");
+  BOOST_TEST(greeting.find("the seeds") == nullptr);
+  BOOST_CHECK_EXCEPTION(greeting.add("the seed", "2"), ArgumentError,
+                        says("a greeting cannot have another fact called 'the seed'"));
+  BOOST_CHECK_EXCEPTION(greeting.add("", "2"), ArgumentError, says("another fact called ''"));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_greeting_is_refused) {
+  const std::string head = "weft greeting 1";
+  BOOST_CHECK_EXCEPTION(Greeting::parse(""), FormatError,
+                        says("what was sent does not begin with 'weft greeting 1'"));
+  BOOST_CHECK_EXCEPTION(Greeting::parse(list_of({"weft greeting 2", "a", "b"})), FormatError,
+                        says("it is no greeting, or one of another version"));
+  BOOST_CHECK_EXCEPTION(Greeting::parse(list_of({head, "a"})), FormatError,
+                        says("a greeting ends behind the name of a fact"));
+  BOOST_CHECK_EXCEPTION(Greeting::parse(list_of({head, "a", "b", "a", "c"})), FormatError,
+                        says("a greeting has another fact called 'a'"));
+  BOOST_CHECK_EXCEPTION(Greeting::parse(list_of({head, "", "b"})), FormatError,
+                        says("another fact called ''"));
+  BOOST_CHECK_EXCEPTION(Greeting::parse("weft greeting 1"), FormatError,
+                        says("a list of texts ends"));
+}
+
+BOOST_AUTO_TEST_CASE(all_facts_that_differ_are_named) {
+  const auto greeting = [](int rank) {
+    Greeting g;
+    g.add("the version of Weft", "0.1.0");
+    g.add("the seed", rank >= 2 ? "2" : "1");
+    g.add("the build of the program that runs (its build id)", rank == 3 ? "c0ffee" : "abcdef");
+    if (rank != 1) g.add("the data", rank == 0 ? "" : "5 files");
+    if (rank == 3) g.add("the mood", "good");
+    return g;
+  };
+  BOOST_TEST(line_of(4, greeting) ==
+             "ranks differ in the seed: rank 0 (host thread-0) has 1, rank 2 (host thread-2) has "
+             "2; in the build of the program that runs (its build id): rank 0 (host thread-0) has "
+             "abcdef, rank 3 (host thread-3) has c0ffee; in the data: rank 0 (host thread-0) has "
+             "nothing, rank 2 (host thread-2) has 5 files; in the mood: rank 0 (host thread-0) "
+             "has nothing, rank 3 (host thread-3) has good");
+  BOOST_TEST(line_of(2, greeting) == "");
+  BOOST_TEST(line_of(1, greeting) == "");
+}
+
+BOOST_AUTO_TEST_CASE(a_rank_that_says_something_else_is_named) {
+  ThreadWorld threads(3);
+  BOOST_CHECK_EXCEPTION(threads.run([](const std::shared_ptr<Transport>& end) {
+    const World world(end);
+    if (world.rank() == 1) {
+      world.gather("hello");
+    } else {
+      agree(world, {.facts = {{"the seed", "1"}}});
+    }
+  }),
+                        ArgumentError,
+                        says("rank 1 (host thread-1) does not greet as the others do; start the "
+                             "same program on all ranks: a list of texts ends at byte 5"));
+}
+
+// Weft's own programs are linked with one.
+BOOST_AUTO_TEST_CASE(programs_know_which_build_they_are) {
+  const std::string& id = build_id();
+  BOOST_TEST(id.size() >= 16u);
+  BOOST_TEST(id.find_first_not_of("0123456789abcdef") == std::string::npos, id);
+  BOOST_TEST(&build_id() == &id);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft
