@@ -9,7 +9,6 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t kLine = 64;  // bytes: of all dtypes whole elements
 constexpr int kTotalChannel = 0, kFirstBucketChannel = 16;
 
 // Every rank's share of the total, on all ranks.
@@ -31,12 +30,13 @@ void spread(Transport& transport, const Shares& shares, std::span<std::byte> tot
 }  // namespace
 
 Shares even_shares(int ranks, std::size_t bytes) {
-  const std::size_t lines = divide_up(bytes, kLine), all = static_cast<std::size_t>(ranks);
+  const std::size_t lines = divide_up(bytes, kTensorAlignment),
+                    all = static_cast<std::size_t>(ranks);
   Shares shares;
   for (std::size_t r = 0; r <= all; ++r) {
     // Without a product that could overflow.
     const std::size_t line = lines / all * r + lines % all * r / all;
-    shares.push_back(std::min(line * kLine, bytes));
+    shares.push_back(std::min(line * kTensorAlignment, bytes));
   }
   return shares;
 }
@@ -149,7 +149,8 @@ void sum_over_ranks(const World& world, int shards, const std::vector<SubtreeSum
   if (world.size() == 1) return;
   const std::size_t bytes = own.at(0).bytes.size();
   const Shares shares = even_shares(world.size(), bytes);
-  OwnerSums sums(world, shards, shares, own, std::max(kLine, round_up(bytes, kLine)), memory);
+  OwnerSums sums(world, shards, shares, own,
+                 std::max(kTensorAlignment, round_up(bytes, kTensorAlignment)), memory);
   sums.give(0);
   sums.finish(add);
   spread(*world.transport(), shares, own[0].bytes);

@@ -57,6 +57,8 @@ class OwnerSums {
   std::size_t buckets() const { return buckets_.size(); }
   /// The first byte of a bucket; of `buckets()` the end.
   std::size_t begin_of(std::size_t bucket) const;
+  /// The bucket that a byte lies in.
+  std::size_t bucket_of(std::size_t byte) const { return byte / bucket_bytes_; }
   /// This rank's sums of all its shards are complete in a bucket: sends them.
   void give(std::size_t bucket);
   /// Adds up the buckets that are given and for which all has come; does not wait.

@@ -5,7 +5,6 @@
 #include <unordered_set>
 #include <utility>
 
-#include "weft/core/rounding.h"
 #include "weft/graph/distribute/owned_units.h"
 #include "weft/ops/reduce_blocks.h"
 
@@ -84,7 +83,7 @@ class Maker {
       places.push_back({bytes, u, 0});
       for (std::int64_t e = kSumBlock; e < unit.elements; e += kSumBlock)
         places.push_back({bytes + static_cast<std::size_t>(e) * size, u, e});
-      for (const std::size_t i : unit.sums) bytes += aligned_size(bytes_of(type_of_sum(i)));
+      for (const std::size_t i : unit.sums) bytes += bytes_of(type_of_sum(i));
     }
     places.push_back({bytes, result.units.size(), 0});
     const auto place_of = [&](int rank) -> const Place& {
@@ -98,7 +97,6 @@ class Maker {
     };
     for (int rank = 0; rank < ranks_; ++rank) {
       const Place &from = place_of(rank), &to = place_of(rank + 1);
-      result.shares.push_back(from.byte);
       std::vector<OwnedPiece>& own = result.pieces.emplace_back();
       for (std::size_t u = from.unit; u < result.units.size() && u <= to.unit; ++u) {
         const OwnedStep::Unit& unit = result.units[u];
@@ -108,7 +106,6 @@ class Maker {
           own.push_back({.unit = u, .whole = !unit.cut, .begin = begin, .end = end});
       }
     }
-    result.shares.push_back(bytes);
   }
 
   Module empty_module() const {

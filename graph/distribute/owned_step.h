@@ -42,9 +42,6 @@ struct OwnedStep {
   std::vector<std::size_t> sums = {};
   /// By rank.
   std::vector<std::vector<OwnedPiece>> pieces = {};
-  /// Where the sums of a rank's pieces begin, in bytes of all these sums as SumLayout lays them
-  /// out; one more for the end.
-  std::vector<std::size_t> shares = {};
 
   /// This rank's part. In cut units sums, state and owned(name) for what they read besides are
   /// flat: the elements that are owned. `compute_exits` has outputs exit(i), and `step` takes all

@@ -7,7 +7,6 @@
 #include <iterator>
 #include <map>
 #include <optional>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -177,7 +176,7 @@ class OwnedSums : public SumBlock {
     }
     constexpr std::size_t kMostBuckets = 4096;
     const std::size_t least = round_up(divide_up(layout_.bytes(), kMostBuckets), kTensorAlignment);
-    exchange_.emplace(runner_.world, shards, step.shares, std::move(own),
+    exchange_.emplace(runner_.world, shards, shares_of(step), std::move(own),
                       std::max(runner_.bucket_bytes, least), runner_.memory);
     missing_.assign(exchange_->buckets(), 0);
     for (std::size_t i = 0; i < sums_.size(); ++i)
@@ -188,12 +187,11 @@ class OwnedSums : public SumBlock {
   }
   /// An output of the last shard is complete.
   void complete(const std::string& output) {
-    for (std::size_t i = 0; i < sums_.size(); ++i) {
-      if (shard_names::sum(sums_[i]) != output) continue;
-      for_buckets(i, [&](std::size_t bucket) {
-        if (--missing_[bucket] == 0) give(bucket);
-      });
-    }
+    const std::optional<std::size_t> sum = shard_names::number_of_sum(output);
+    if (!sum || place_of(*sum) == sums_.size()) return;  // a statistic, or one that all need
+    for_buckets(place_of(*sum), [&](std::size_t bucket) {
+      if (--missing_[bucket] == 0) give(bucket);
+    });
     exchange_->progress(adder());
   }
   /// Behind the last shard: the elements that this rank owns.
@@ -202,11 +200,9 @@ class OwnedSums : public SumBlock {
     exchange_->finish(adder());
     const std::vector<Tensor> whole = layout_.tensors(stack_.at(0));
     NamedTensors result;
-    std::size_t i = 0, unit = 0;
     for (const OwnedPiece& piece : step.pieces[static_cast<std::size_t>(runner_.world.rank())]) {
-      for (; unit < piece.unit; ++unit) i += step.units[unit].sums.size();
-      for (std::size_t k = 0; k < step.units[unit].sums.size(); ++k)
-        result.emplace_back(shard_names::sum(sums_[i + k]), part_of(whole[i + k], piece));
+      for (const std::size_t sum : step.units[piece.unit].sums)
+        result.emplace_back(shard_names::sum(sum), part_of(whole[place_of(sum)], piece));
     }
     return result;
   }
@@ -217,14 +213,30 @@ class OwnedSums : public SumBlock {
       layout_.add(begin, into, x, runner_.workers);
     };
   }
+  std::size_t place_of(std::size_t sum) const {
+    return static_cast<std::size_t>(std::find(sums_.begin(), sums_.end(), sum) - sums_.begin());
+  }
+  // Where the pieces of each rank begin.
+  Shares shares_of(const OwnedStep& step) const {
+    Shares shares(step.pieces.size() + 1, layout_.bytes());
+    for (std::size_t r = step.pieces.size(); r-- > 0;) {
+      shares[r] = shares[r + 1];  // of a rank that owns nothing
+      if (step.pieces[r].empty()) continue;
+      const OwnedPiece& first = step.pieces[r].front();
+      const std::size_t sum = place_of(step.units[first.unit].sums[0]);
+      shares[r] = layout_.offset(sum) +
+                  static_cast<std::size_t>(first.begin) * dtype_size(layout_.dtype(sum));
+    }
+    shares[0] = 0;
+    return shares;
+  }
   // The buckets that sum i lies in.
   template <class F>
   void for_buckets(std::size_t i, F&& body) const {
-    const std::size_t begin = layout_.offset(i),
-                      end = i + 1 < sums_.size() ? layout_.offset(i + 1) : layout_.bytes();
-    for (std::size_t b = 0; b < exchange_->buckets(); ++b) {
-      if (exchange_->begin_of(b) < end && begin < exchange_->begin_of(b + 1)) body(b);
-    }
+    const std::size_t end = i + 1 < sums_.size() ? layout_.offset(i + 1) : layout_.bytes();
+    for (std::size_t b = exchange_->bucket_of(layout_.offset(i));
+         b < exchange_->buckets() && exchange_->begin_of(b) < end; ++b)
+      body(b);
   }
   void give(std::size_t bucket) {
     add_to(more_, exchange_->begin_of(bucket), exchange_->begin_of(bucket + 1));
@@ -419,14 +431,23 @@ class StepRun {
       for (auto& [name, exit] : gather_exits(owned_, runner_.world, own))
         extra_[name] = std::move(exit);
     }
-    const Results results = run_step(owned_.step.program, options_);
-    // Who still held them would keep parameters from being written in place.
-    std::erase_if(extra_, [&](const auto& entry) { return ranges_.contains(entry.first); });
+    const auto& outputs_of_program = parts_.step.program.outputs();
+    RunOptions options = options_;
+    if (options_.on_output) {
+      options.on_output = [&](const std::string& name) {
+        const auto is_it = [&](const auto& output) { return output.first == name; };
+        if (std::any_of(outputs_of_program.begin(), outputs_of_program.end(), is_it))
+          options_.on_output(name);
+      };
+    }
+    const Results results = run_step(owned_.step.program, options);
+    // Who still held the ranges would keep parameters from being written in place.
+    const std::string prefix = shard_names::owned("");
+    std::erase_if(extra_, [&](const auto& entry) { return entry.first.starts_with(prefix); });
     set_phase("the exchange of parameters");
     runner_.gather_parameters(owned_, results);
     NamedTensors outputs;
-    for (const auto& [name, value] : parts_.step.program.outputs())
-      outputs.emplace_back(name, results[name]);
+    for (const auto& [name, value] : outputs_of_program) outputs.emplace_back(name, results[name]);
     return Results(std::move(outputs));
   }
 
@@ -438,7 +459,6 @@ class StepRun {
         const std::size_t begin = static_cast<std::size_t>(piece.begin) * dtype_size(whole.dtype());
         extra_[shard_names::owned(name)] = Tensor::view(
             whole.dtype(), {piece.end - piece.begin}, whole.buffer(), whole.byte_offset() + begin);
-        ranges_.insert(shard_names::owned(name));
       }
     }
   }
@@ -521,7 +541,6 @@ class StepRun {
   std::map<std::string, Tensor> extra_;  // what parts are fed besides: by name
   std::vector<std::string> of_step_;     // inputs of the program that the step reads
   std::map<std::string, Tensor> of_step_fed_;
-  std::set<std::string> ranges_;          // of extra_: what feed_owned_ranges() feeds
   std::vector<NamedTensors> fed_;         // by shard of this rank; stages feed them again
   std::vector<NamedTensors> statistics_;  // by shard of this rank
 };

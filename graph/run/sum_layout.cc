@@ -3,16 +3,14 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "weft/core/rounding.h"
 #include "weft/ops/kernel.h"
 #include "weft/ops/row_kernel.h"
 
 namespace weft {
 namespace {
 
-constexpr std::size_t kLine = 64;                           // bytes
 constexpr std::size_t kAddedAtOnce = std::size_t{1} << 18;  // bytes
-
-std::size_t up_to_line(std::size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
 
 std::size_t bytes_of(const ValueType& type) {
   std::size_t bytes = dtype_size(type.dtype);
@@ -29,7 +27,7 @@ SumLayout::SumLayout(const std::vector<ValueType>& types, const OpSet& ops)
     for (std::size_t i = 0; i < types.size(); ++i) {
       if (types[i].dtype != dtype) continue;
       places_[i] = {types[i], bytes_};
-      bytes_ += up_to_line(bytes_of(types[i]));
+      bytes_ += aligned_size(bytes_of(types[i]));
     }
     region.end = bytes_;
     if (region.end > region.begin) regions_.push_back(region);

@@ -21,6 +21,7 @@ class SumLayout {
   std::size_t bytes() const { return bytes_; }
   /// Where a sum begins in a block.
   std::size_t offset(std::size_t i) const { return places_[i].offset; }
+  DType dtype(std::size_t i) const { return places_[i].type.dtype; }
   /// The sums in a block of memory, by number.
   std::vector<Tensor> tensors(const std::shared_ptr<Buffer>& block) const;
   /// into += x, both from byte `begin` of a block on, a multiple of 64.

@@ -96,8 +96,7 @@ void Trainer::evaluate(std::int64_t step, std::int64_t batches) {
   const bool now = best_.since == 0 && !std::isnan(best_.loss);
   if (!now || !options_.save_best) return;
   world().set_phase(fmt::format("step {}: saving the best model", step));
-  check_variables(step);
-  on_first_rank([&] { options_.save_best(history); });
+  save_on_first_rank(step, options_.save_best);
   if (options_.observer != nullptr) options_.observer->on_best(step, last_.loss);
 }
 
@@ -111,14 +110,16 @@ void Trainer::evaluate_last(std::int64_t step) {
 void Trainer::save(std::int64_t step) {
   if (!options_.save) return;
   world().set_phase(fmt::format("step {}: saving", step));
-  check_variables(step);
-  on_first_rank([&] { options_.save(options_.history); });
+  save_on_first_rank(step, options_.save);
   saved_ = step;
   if (options_.observer != nullptr) options_.observer->on_checkpoint(step);
 }
 
-void Trainer::on_first_rank(FunctionRef<void()> write) const {
-  if (world().first()) write();
+void Trainer::save_on_first_rank(std::int64_t step,
+                                 const std::function<void(const TrainHistory&)>& write) const {
+  session_.gather_state(Gather::first);
+  check_variables(step);
+  if (world().first()) write(options_.history);
   world().barrier();
 }
 
@@ -132,7 +133,6 @@ void Trainer::diverged(const std::string& what, std::int64_t step) const {
 }
 
 void Trainer::check_variables(std::int64_t step) const {
-  session_.gather_state(Gather::first);
   const auto found = first_nonfinite(*session_.store());
   if (found) diverged(found->message, step);
 }

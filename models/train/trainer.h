@@ -188,8 +188,10 @@ class Trainer {
   /// The looks at the model of the last step.
   void evaluate_last(std::int64_t step);
   void save(std::int64_t step);
-  /// Calls write() on the first rank; the others wait until it has.
-  void on_first_rank(FunctionRef<void()> write) const;
+  /// Makes all variables whole on the first rank, looks at them, and lets it write; the others wait
+  /// until it has.
+  void save_on_first_rank(std::int64_t step,
+                          const std::function<void(const TrainHistory&)>& write) const;
   double share_of_rank() const;
   std::vector<RankSpeed> speeds_of_ranks() const;
   /// Takes one step. False where it was skipped.
@@ -198,8 +200,7 @@ class Trainer {
   Results run_step(BatchPrefetcher& batches, std::int64_t& items);
   /// Throws DataError: the run is over, because of `what` ("the loss is nan").
   [[noreturn]] void diverged(const std::string& what, std::int64_t step) const;
-  /// Makes all variables whole on rank 0. Throws as diverged() where one, about to be saved, is not
-  /// finite.
+  /// Throws as diverged() where a variable that is about to be saved is not finite.
   void check_variables(std::int64_t step) const;
 
   Session& session_;
