@@ -13,6 +13,7 @@
 
 #include "weft/core/error.h"
 #include "weft/core/random.h"
+#include "weft/core/rounding.h"
 #include "weft/core/tensor.h"
 
 namespace weft {
@@ -20,7 +21,7 @@ namespace {
 
 // The build id among the notes of a segment; empty where there is none.
 std::string id_in(std::span<const std::byte> notes, std::size_t alignment) {
-  const auto padded = [&](std::size_t size) { return (size + alignment - 1) & ~(alignment - 1); };
+  const auto padded = [&](std::size_t size) { return round_up(size, alignment); };
   while (notes.size() >= sizeof(ElfW(Nhdr))) {
     ElfW(Nhdr) note;
     std::memcpy(&note, notes.data(), sizeof note);

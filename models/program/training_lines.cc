@@ -25,13 +25,15 @@ std::string_view optimizer_name(Optimizer optimizer) {
   return "Lion";
 }
 
-/// Bytes of the variables that a program has; caches, whose sizes differ, are none of training.
-double variable_bytes(const Program& program) {
+/// Bytes of the variables that a program has on a rank, which has its part of the optimizer's
+/// state; caches, whose sizes differ, are none of training.
+double variable_bytes(const Program& program, int ranks) {
   double bytes = 0;
   for (const Variable& variable : program.variables()) {
     const ValueType& type = variable.value().type();
+    const int owners = variable.info().kind == VariableKind::optimizer ? ranks : 1;
     bytes += static_cast<double>(type.shape.numel().constant()) *
-             static_cast<double>(dtype_size(type.dtype));
+             static_cast<double>(dtype_size(type.dtype)) / owners;
   }
   return bytes;
 }
@@ -83,7 +85,7 @@ void print_plan(Session& session, const Program& train, const NamedTensors& batc
   // A shard's plan has the parameters alone; of its sums some wait for those of other shards.
   const int shards = train.shards().count;
   const double variables =
-      shards > 1 ? variable_bytes(train) : static_cast<double>(memory.variables);
+      shards > 1 ? variable_bytes(train, args.world.size()) : static_cast<double>(memory.variables);
   const double sums =
       shards > 1 ? static_cast<double>(memory.outputs) * (std::log2(shards) + 1) : 0;
   check_memory("a training step",
