@@ -3,58 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <bit>
-#include <optional>
-#include <set>
 
 #include "weft/core/closest.h"
-#include "weft/core/error.h"
-#include "weft/core/floating_point.h"
-#include "weft/core/world/shard_tree.h"
-#include "weft/graph/run/agree.h"
-#include "weft/graph/run/executor.h"
-#include "weft/graph/run/output_pool.h"
-#include "weft/graph/run/owned_state.h"
-#include "weft/graph/run/plan_cache.h"
+#include "weft/graph/run/session_impl.h"
 #include "weft/graph/run/shard_runner.h"
-#include "weft/graph/run/split_cache.h"
 
 namespace weft {
 namespace {
-
-// Marks the Session as in use for as long as it lives. Everything that the Session computes then,
-// including constants that passes fold, is computed in the default floating-point environment,
-// whatever the caller's is.
-class Busy {
- public:
-  explicit Busy(std::atomic<bool>& flag) : flag_(flag) {
-    if (flag_.exchange(true, std::memory_order_acquire)) {
-      throw StateError(
-          "this Session is in use by another thread (or by the run that called back); make one "
-          "Session per thread over a shared VariableStore");
-    }
-  }
-  ~Busy() { flag_.store(false, std::memory_order_release); }
-  Busy(const Busy&) = delete;
-  Busy& operator=(const Busy&) = delete;
-
- private:
-  std::atomic<bool>& flag_;
-  DefaultFloatingPoint environment_;
-};
-
-// True while it lives.
-class SetForScope {
- public:
-  explicit SetForScope(bool& flag) : flag_(flag) { flag_ = true; }
-  ~SetForScope() { flag_ = false; }
-  SetForScope(const SetForScope&) = delete;
-  SetForScope& operator=(const SetForScope&) = delete;
-
- private:
-  bool& flag_;
-};
 
 bool overlap(const Tensor& a, const Tensor& b) {
   return a.bytes() > 0 && b.bytes() > 0 && a.raw() < b.raw() + b.bytes() &&
@@ -72,182 +27,7 @@ std::string why_writer(const CompiledProgram& c, const VariableInfo& written) {
   return fmt::format("program '{}' updates '{}'", c.name, written.name);
 }
 
-// A program without outputs and updates is run whole, too, to be refused there.
-bool is_whole(const Program& program) {
-  return program.shards().count == 1 || program.graph() == nullptr;
-}
-
-void refuse_fetch(const Program& program, const RunOptions& o) {
-  if (o.fetch.empty()) return;
-  throw ArgumentError(fmt::format(
-      "program '{}' has {} shards, and so has a value that is fetched; make it an output, as a sum "
-      "or mean over the shards",
-      program.name(), program.shards().count));
-}
-
 }  // namespace
-
-struct Session::Impl {
-  Impl(Graph& g, std::shared_ptr<VariableStore> s, SessionOptions o)
-      : graph(g),
-        options(o),
-        store(std::move(s)),
-        cache({.plans = o.plan_cache,
-               .passes = o.passes,
-               .verify = o.verify,
-               .guard = o.poison ? kGuardBytes : 0,
-               .precision = o.precision,
-               .memory_budget = o.memory_budget,
-               .prepack = o.prepack,
-               .check_finite = o.check_finite}),
-        executor({.threads = o.threads,
-                  .shuffle_seed = o.shuffle_seed,
-                  .poison = o.poison,
-                  .check_finite = o.check_finite}),
-        profiling(o.profile) {
-    if (store == nullptr) throw ArgumentError("a Session needs a VariableStore; this one is null");
-    if (o.plan_cache < 1) {
-      throw ArgumentError(fmt::format("plan_cache is {}; it must be at least 1", o.plan_cache));
-    }
-    if (o.bucket_bytes == 0 || o.bucket_bytes % 64 != 0) {
-      throw ArgumentError(
-          fmt::format("bucket_bytes is {}; it must be a multiple of 64 above 0", o.bucket_bytes));
-    }
-  }
-
-  Graph& graph;
-  const SessionOptions options;
-  std::shared_ptr<VariableStore> store;
-  VariableStore own;  // caches, keys with own_keys, and this rank's part of owned state
-  OwnedState owned{own};
-  PlanCache cache;
-  SplitCache split;
-  OutputPool sums;  // memory for sums over shards
-  bool running_shards = false;
-  Executor executor;
-  OutputPool pool;
-  Profile profile;
-  bool profiling;
-  std::atomic<bool> busy{false};
-  // Programs whose variables have started.
-  std::set<std::weak_ptr<const CompiledProgram>, std::owner_less<>> started;
-
-  VariableStore& home(const VariableInfo& info) {
-    const bool mine = info.kind == VariableKind::cache ||
-                      (info.kind == VariableKind::key && options.own_keys) ||
-                      owned.contains(info.name);
-    return mine ? own : *store;
-  }
-
-  StoreAccess::Start start() {
-    return {.seed = options.seed,
-            .workers = &executor.workers(),
-            .missing = options.start_missing,
-            .graph = &graph};
-  }
-
-  // Gives those of `variables` that have no value their start values, except caches.
-  void start_variables(const std::vector<VariableInfo>& variables) {
-    std::vector<StoreAccess::Wanted> shared, mine;
-    for (const VariableInfo& info : variables) {
-      if (info.kind == VariableKind::cache) continue;
-      (&home(info) == &own ? mine : shared).push_back({info, variable_sizes(info, {})});
-    }
-    StoreAccess(*store).ensure(shared, start());
-    StoreAccess(own).ensure(mine, start());
-  }
-
-  void start_variables(const std::shared_ptr<const CompiledProgram>& program) {
-    if (started.contains(program)) return;
-    std::vector<VariableInfo> variables;
-    for (const auto& use : program->variables) variables.push_back(use.info);
-    start_variables(variables);
-    std::erase_if(started, [](const auto& p) { return p.expired(); });
-    started.insert(program);
-  }
-
-  void start_all() {
-    std::vector<VariableInfo> variables;
-    for (const Variable& v : graph.variables()) {
-      // Ranks that train together have a part of it each, from the first step on.
-      const bool later = options.world.size() > 1 && v.info().kind == VariableKind::optimizer;
-      if (!later) variables.push_back(v.info());
-    }
-    start_variables(variables);
-  }
-
-  void check_not_cut(std::string_view name) const {
-    if (!owned.contains(name)) return;
-    throw StateError(fmt::format(
-        "variable '{}' is cut: each of the {} ranks has the part of it that it updates; "
-        "Session::gather_state(), called on all ranks, makes it whole",
-        name, options.world.size()));
-  }
-
-  void check_graph(const Program& program) const {
-    if (program.graph() != nullptr && program.graph() != &graph) {
-      throw GraphError(
-          fmt::format("program '{}' is over another graph than this Session's", program.name()));
-    }
-  }
-
-  std::shared_ptr<const Plan> plan(const Program& program, const NamedSizes& feeds,
-                                   const DimValues& dims, const std::vector<std::string>& fetch) {
-    const auto c = cache.compiled(program, fetch);
-    std::vector<FeedType> types;
-    for (const auto& [name, sizes] : feeds) types.push_back({name, std::nullopt, sizes});
-    return cache.plan(c, bind(*c, types, dims));
-  }
-
-  Bindings bind(const CompiledProgram& c, const std::vector<FeedType>& feeds,
-                const DimValues& dims) {
-    std::vector<std::pair<VariableId, Sizes>> existing;
-    for (const VariableId v : c.variables.ids()) {
-      const VariableInfo& info = c.variables[v].info;
-      if (info.kind == VariableKind::cache && own.contains(info.name)) {
-        existing.emplace_back(v, own.tensor(info.name).sizes());
-      }
-    }
-    return bind_symbols(c, feeds, dims, existing);
-  }
-
-  /// Returns the names of the caches that were not there before.
-  std::vector<std::string> make_caches(const CompiledProgram& c, const Bindings& bindings) {
-    std::vector<StoreAccess::Wanted> caches;
-    for (const auto& use : c.variables) {
-      if (use.info.kind == VariableKind::cache && !own.contains(use.info.name))
-        caches.push_back({use.info, variable_sizes(use.info, bindings)});
-    }
-    return StoreAccess(own).ensure(caches, start());
-  }
-
-  // The tensors of the outputs: the caller's, or ours.
-  struct Outputs {
-    NamedTensors tensors;
-    std::vector<char> guarded;
-  };
-  Outputs make_outputs(const Plan& plan, const NamedTensors& feeds, const NamedTensors& into);
-
-  /// The copies that the plan's kernels read, alive as long as what is returned.
-  std::vector<std::shared_ptr<const Buffer>> pack_weights(
-      const Plan& plan, const IdVector<VariableId, std::uint64_t>& versions, RunMemory& memory);
-
-  void refuse_unshared(const Program& program, const CompiledProgram& c);
-  Results run(const Program& program, const NamedTensors& feeds, const RunOptions& o);
-  void gather_state(Gather to = Gather::all) {
-    options.world.or_poison([&] {
-      if (to == Gather::all) {
-        owned.gather(options.world, *store);
-      } else {
-        owned.copy_to_first(options.world, *store);
-      }
-    });
-  }
-  Results run_sharded(const Program& program, FunctionRef<NamedTensors(int shard)> feeds,
-                      const RunOptions& o);
-  void execute(const std::shared_ptr<const Plan>& plan, const NamedTensors& feeds, Outputs& outputs,
-               const RunOptions& o);
-};
 
 Session::Impl::Outputs Session::Impl::make_outputs(const Plan& plan, const NamedTensors& feeds,
                                                    const NamedTensors& into) {
@@ -308,21 +88,6 @@ Session::Impl::Outputs Session::Impl::make_outputs(const Plan& plan, const Named
   return result;
 }
 
-// Programs that change more of the store than random keys belong to all ranks. Where another rank
-// has shards for this one, it waits for its word: both hear what is different.
-void Session::Impl::refuse_unshared(const Program& program, const CompiledProgram& c) {
-  if (options.world.size() == 1 || running_shards) return;
-  for (const auto& [variable, value] : c.updates) {
-    const VariableInfo& info = c.variables[variable].info;
-    if (&home(info) == &own || info.kind == VariableKind::key) continue;
-    agree_on_program(options.world, program, options);
-    throw ArgumentError(
-        fmt::format("program '{}' updates '{}', but has no shards to share among {} ranks; see "
-                    "Program::shards()",
-                    c.name, info.name, options.world.size()));
-  }
-}
-
 Results Session::Impl::run(const Program& program, const NamedTensors& feeds, const RunOptions& o) {
   const auto c = cache.compiled(program, o.fetch);
   refuse_unshared(program, *c);
@@ -349,59 +114,6 @@ Results Session::Impl::run(const Program& program, const NamedTensors& feeds, co
     throw;
   }
   return Results(std::move(outputs.tensors));
-}
-
-Results Session::Impl::run_sharded(const Program& program,
-                                   FunctionRef<NamedTensors(int shard)> feeds,
-                                   const RunOptions& o) {
-  refuse_fetch(program, o);
-  const auto run_part = [&](const Program& part, const NamedTensors& fed,
-                            const RunOptions& options_of_part) {
-    return run(part, fed, options_of_part);
-  };
-  const auto value = [&](const std::string& name) {
-    const VariableInfo& info = graph.find_variable(name).info();
-    start_variables({info});
-    return home(info).tensor(info.name);
-  };
-  const auto memory = [&](std::size_t bytes) {
-    // A sum for every level of the tree, one that is added to them, and what rounding up costs.
-    sums.begin_run(bytes * static_cast<std::size_t>(
-                               std::bit_width(static_cast<unsigned>(program.shards().count)) + 1));
-    return sums.take(bytes);
-  };
-  SplitCache::Entry* entry = nullptr;
-  options.world.or_poison([&] { entry = &split.find(program, options.world, cache); });
-  // Throws on all ranks alike.
-  if (!entry->agreed) agree_on_program(options.world, program, options);
-  entry->agreed = true;
-  check_shards(program.shards().count, options.world.size());
-  // Another program, or another number of ranks, cut it otherwise.
-  if (owned.clashes(entry->owned, program.variables())) gather_state();
-  const auto take_state = [&](const OwnedStep& step) {
-    owned.take(step, options.world, graph, *store, start());
-  };
-  const auto gather_parameters = [&](const OwnedStep& step, const Results& updated) {
-    StoreAccess(*store).become_writer(
-        this, fmt::format("program '{}' updates parameters", program.name()));
-    weft::gather_parameters(step, options.world, updated, *store);
-  };
-  const SetForScope running(running_shards);
-  std::optional<Results> results;
-  options.world.or_poison(
-      [&] {
-        results = weft::run_shards(program, entry->parts, entry->owned, feeds, o,
-                                   {.run = run_part,
-                                    .value = value,
-                                    .memory = memory,
-                                    .bucket_bytes = options.bucket_bytes,
-                                    .take_state = take_state,
-                                    .gather_parameters = gather_parameters,
-                                    .workers = executor.workers(),
-                                    .world = options.world});
-      },
-      o.part_of);
-  return std::move(*results);
 }
 
 std::vector<std::shared_ptr<const Buffer>> Session::Impl::pack_weights(
@@ -517,27 +229,12 @@ Results Session::run(const Program& program, const NamedTensors& feeds, const Ru
   return impl_->run_sharded(program, of_shard, options);
 }
 
-Results Session::run_shards(const Program& program,
-                            const std::function<NamedTensors(int shard)>& feeds,
-                            const RunOptions& options) {
-  const Busy busy(impl_->busy);
-  impl_->check_graph(program);
-  if (is_whole(program)) return impl_->run(program, feeds(0), options);
-  return impl_->run_sharded(program, feeds, options);
-}
-
 std::shared_ptr<const Plan> Session::plan(const Program& program, const NamedSizes& feeds,
                                           const RunOptions& options) {
   const Busy busy(impl_->busy);
   impl_->check_graph(program);
-  if (is_whole(program)) return impl_->plan(program, feeds, options.dims, options.fetch);
-  refuse_fetch(program, options);
-  const ShardedProgram& parts =
-      impl_->split.find(program, impl_->options.world, impl_->cache).parts;
-  const Program& stage =
-      parts.stages.empty() ? parts.step.program : parts.stages.back().module.program;
-  const SizesOfPart sizes = sizes_of_stage(program, stage, feeds, options.dims);
-  return impl_->plan(stage, sizes.feeds, sizes.dims, {});
+  return is_whole(program) ? impl_->plan(program, feeds, options.dims, options.fetch)
+                           : impl_->plan_sharded(program, feeds, options);
 }
 
 Tensor Session::value(std::string_view name) {
@@ -578,16 +275,6 @@ void Session::set_value(std::string_view name, const Tensor& value) {
 void Session::initialise() {
   const Busy busy(impl_->busy);
   impl_->start_all();
-}
-
-void Session::gather_state(Gather to) {
-  const Busy busy(impl_->busy);
-  impl_->gather_state(to);
-  std::vector<VariableInfo> variables;
-  for (const Variable& v : impl_->graph.variables()) {
-    if (!impl_->owned.contains(v.name())) variables.push_back(v.info());
-  }
-  impl_->start_variables(variables);
 }
 
 void Session::reset_caches() {

@@ -1,0 +1,209 @@
+// What a Session is made of; session.cc runs programs, session_shards.cc those with shards.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weft/core/error.h"
+#include "weft/core/floating_point.h"
+#include "weft/graph/run/executor.h"
+#include "weft/graph/run/output_pool.h"
+#include "weft/graph/run/owned_state.h"
+#include "weft/graph/run/plan_cache.h"
+#include "weft/graph/run/session.h"
+#include "weft/graph/run/split_cache.h"
+
+namespace weft {
+
+/// Marks the Session as in use for as long as it lives. Everything that the Session computes then,
+/// including constants that passes fold, is computed in the default floating-point environment,
+/// whatever the caller's is.
+class Busy {
+ public:
+  explicit Busy(std::atomic<bool>& flag) : flag_(flag) {
+    if (flag_.exchange(true, std::memory_order_acquire)) {
+      throw StateError(
+          "this Session is in use by another thread (or by the run that called back); make one "
+          "Session per thread over a shared VariableStore");
+    }
+  }
+  ~Busy() { flag_.store(false, std::memory_order_release); }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+
+ private:
+  std::atomic<bool>& flag_;
+  DefaultFloatingPoint environment_;
+};
+
+/// Whether the program is run whole. One without outputs and updates is, too, to be refused there.
+inline bool is_whole(const Program& program) {
+  return program.shards().count == 1 || program.graph() == nullptr;
+}
+
+struct Session::Impl {
+  Impl(Graph& g, std::shared_ptr<VariableStore> s, SessionOptions o)
+      : graph(g),
+        options(o),
+        store(std::move(s)),
+        cache({.plans = o.plan_cache,
+               .passes = o.passes,
+               .verify = o.verify,
+               .guard = o.poison ? kGuardBytes : 0,
+               .precision = o.precision,
+               .memory_budget = o.memory_budget,
+               .prepack = o.prepack,
+               .check_finite = o.check_finite}),
+        executor({.threads = o.threads,
+                  .shuffle_seed = o.shuffle_seed,
+                  .poison = o.poison,
+                  .check_finite = o.check_finite}),
+        profiling(o.profile) {
+    if (store == nullptr) throw ArgumentError("a Session needs a VariableStore; this one is null");
+    if (o.plan_cache < 1) {
+      throw ArgumentError(fmt::format("plan_cache is {}; it must be at least 1", o.plan_cache));
+    }
+    if (o.bucket_bytes == 0 || o.bucket_bytes % 64 != 0) {
+      throw ArgumentError(
+          fmt::format("bucket_bytes is {}; it must be a multiple of 64 above 0", o.bucket_bytes));
+    }
+  }
+
+  Graph& graph;
+  const SessionOptions options;
+  std::shared_ptr<VariableStore> store;
+  VariableStore own;  // caches, keys with own_keys, and this rank's part of owned state
+  OwnedState owned{own};
+  PlanCache cache;
+  SplitCache split;
+  OutputPool sums;  // memory for sums over shards
+  bool running_shards = false;
+  Executor executor;
+  OutputPool pool;
+  Profile profile;
+  bool profiling;
+  std::atomic<bool> busy{false};
+  // Programs whose variables have started.
+  std::set<std::weak_ptr<const CompiledProgram>, std::owner_less<>> started;
+
+  VariableStore& home(const VariableInfo& info) {
+    const bool mine = info.kind == VariableKind::cache ||
+                      (info.kind == VariableKind::key && options.own_keys) ||
+                      owned.contains(info.name);
+    return mine ? own : *store;
+  }
+
+  StoreAccess::Start start() {
+    return {.seed = options.seed,
+            .workers = &executor.workers(),
+            .missing = options.start_missing,
+            .graph = &graph};
+  }
+
+  // Gives those of `variables` that have no value their start values, except caches.
+  void start_variables(const std::vector<VariableInfo>& variables) {
+    std::vector<StoreAccess::Wanted> shared, mine;
+    for (const VariableInfo& info : variables) {
+      if (info.kind == VariableKind::cache) continue;
+      (&home(info) == &own ? mine : shared).push_back({info, variable_sizes(info, {})});
+    }
+    StoreAccess(*store).ensure(shared, start());
+    StoreAccess(own).ensure(mine, start());
+  }
+
+  void start_variables(const std::shared_ptr<const CompiledProgram>& program) {
+    if (started.contains(program)) return;
+    std::vector<VariableInfo> variables;
+    for (const auto& use : program->variables) variables.push_back(use.info);
+    start_variables(variables);
+    std::erase_if(started, [](const auto& p) { return p.expired(); });
+    started.insert(program);
+  }
+
+  void start_all() {
+    std::vector<VariableInfo> variables;
+    for (const Variable& v : graph.variables()) {
+      // Ranks that train together have a part of it each, from the first step on.
+      const bool later = options.world.size() > 1 && v.info().kind == VariableKind::optimizer;
+      if (!later) variables.push_back(v.info());
+    }
+    start_variables(variables);
+  }
+
+  void check_not_cut(std::string_view name) const {
+    if (!owned.contains(name)) return;
+    throw StateError(fmt::format(
+        "variable '{}' is cut: each of the {} ranks has the part of it that it updates; "
+        "Session::gather_state(), called on all ranks, makes it whole",
+        name, options.world.size()));
+  }
+
+  void check_graph(const Program& program) const {
+    if (program.graph() != nullptr && program.graph() != &graph) {
+      throw GraphError(
+          fmt::format("program '{}' is over another graph than this Session's", program.name()));
+    }
+  }
+
+  std::shared_ptr<const Plan> plan(const Program& program, const NamedSizes& feeds,
+                                   const DimValues& dims, const std::vector<std::string>& fetch) {
+    const auto c = cache.compiled(program, fetch);
+    std::vector<FeedType> types;
+    for (const auto& [name, sizes] : feeds) types.push_back({name, std::nullopt, sizes});
+    return cache.plan(c, bind(*c, types, dims));
+  }
+
+  Bindings bind(const CompiledProgram& c, const std::vector<FeedType>& feeds,
+                const DimValues& dims) {
+    std::vector<std::pair<VariableId, Sizes>> existing;
+    for (const VariableId v : c.variables.ids()) {
+      const VariableInfo& info = c.variables[v].info;
+      if (info.kind == VariableKind::cache && own.contains(info.name)) {
+        existing.emplace_back(v, own.tensor(info.name).sizes());
+      }
+    }
+    return bind_symbols(c, feeds, dims, existing);
+  }
+
+  /// Returns the names of the caches that were not there before.
+  std::vector<std::string> make_caches(const CompiledProgram& c, const Bindings& bindings) {
+    std::vector<StoreAccess::Wanted> caches;
+    for (const auto& use : c.variables) {
+      if (use.info.kind == VariableKind::cache && !own.contains(use.info.name))
+        caches.push_back({use.info, variable_sizes(use.info, bindings)});
+    }
+    return StoreAccess(own).ensure(caches, start());
+  }
+
+  // The tensors of the outputs: the caller's, or ours.
+  struct Outputs {
+    NamedTensors tensors;
+    std::vector<char> guarded;
+  };
+  Outputs make_outputs(const Plan& plan, const NamedTensors& feeds, const NamedTensors& into);
+
+  /// The copies that the plan's kernels read, alive as long as what is returned.
+  std::vector<std::shared_ptr<const Buffer>> pack_weights(
+      const Plan& plan, const IdVector<VariableId, std::uint64_t>& versions, RunMemory& memory);
+
+  void refuse_unshared(const Program& program, const CompiledProgram& c);
+  Results run(const Program& program, const NamedTensors& feeds, const RunOptions& o);
+  void gather_state(Gather to);
+  /// What a shard's stage, the last one, is planned as.
+  std::shared_ptr<const Plan> plan_sharded(const Program& program, const NamedSizes& feeds,
+                                           const RunOptions& o);
+  Results run_sharded(const Program& program, FunctionRef<NamedTensors(int shard)> feeds,
+                      const RunOptions& o);
+  void execute(const std::shared_ptr<const Plan>& plan, const NamedTensors& feeds, Outputs& outputs,
+               const RunOptions& o);
+};
+
+}  // namespace weft

@@ -1,0 +1,148 @@
+// Sessions running programs with shards, among ranks.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+#include <utility>
+
+#include "weft/core/error.h"
+#include "weft/core/world/shard_tree.h"
+#include "weft/graph/run/agree.h"
+#include "weft/graph/run/session_impl.h"
+#include "weft/graph/run/shard_runner.h"
+
+namespace weft {
+namespace {
+
+// True while it lives.
+class SetForScope {
+ public:
+  explicit SetForScope(bool& flag) : flag_(flag) { flag_ = true; }
+  ~SetForScope() { flag_ = false; }
+  SetForScope(const SetForScope&) = delete;
+  SetForScope& operator=(const SetForScope&) = delete;
+
+ private:
+  bool& flag_;
+};
+
+void refuse_fetch(const Program& program, const RunOptions& o) {
+  if (o.fetch.empty()) return;
+  throw ArgumentError(fmt::format(
+      "program '{}' has {} shards, and so has a value that is fetched; make it an output, as a sum "
+      "or mean over the shards",
+      program.name(), program.shards().count));
+}
+
+}  // namespace
+
+// Programs that change more of the store than random keys belong to all ranks. Where another rank
+// has shards for this one, it waits for its word: both hear what is different.
+void Session::Impl::refuse_unshared(const Program& program, const CompiledProgram& c) {
+  if (options.world.size() == 1 || running_shards) return;
+  for (const auto& [variable, value] : c.updates) {
+    const VariableInfo& info = c.variables[variable].info;
+    if (&home(info) == &own || info.kind == VariableKind::key) continue;
+    agree_on_program(options.world, program, options);
+    throw ArgumentError(
+        fmt::format("program '{}' updates '{}', but has no shards to share among {} ranks; see "
+                    "Program::shards()",
+                    c.name, info.name, options.world.size()));
+  }
+}
+
+void Session::Impl::gather_state(Gather to) {
+  options.world.or_poison([&] {
+    if (to == Gather::all) {
+      owned.gather(options.world, *store);
+    } else {
+      owned.copy_to_first(options.world, *store);
+    }
+  });
+}
+
+std::shared_ptr<const Plan> Session::Impl::plan_sharded(const Program& program,
+                                                        const NamedSizes& feeds,
+                                                        const RunOptions& o) {
+  refuse_fetch(program, o);
+  const ShardedProgram& parts = split.find(program, options.world, cache).parts;
+  const Program& stage =
+      parts.stages.empty() ? parts.step.program : parts.stages.back().module.program;
+  const SizesOfPart sizes = sizes_of_stage(program, stage, feeds, o.dims);
+  return plan(stage, sizes.feeds, sizes.dims, {});
+}
+
+Results Session::Impl::run_sharded(const Program& program,
+                                   FunctionRef<NamedTensors(int shard)> feeds,
+                                   const RunOptions& o) {
+  refuse_fetch(program, o);
+  const auto run_part = [&](const Program& part, const NamedTensors& fed,
+                            const RunOptions& options_of_part) {
+    return run(part, fed, options_of_part);
+  };
+  const auto value = [&](const std::string& name) {
+    const VariableInfo& info = graph.find_variable(name).info();
+    start_variables({info});
+    return home(info).tensor(info.name);
+  };
+  const auto memory = [&](std::size_t bytes) {
+    // A sum for every level of the tree, one that is added to them, and what rounding up costs.
+    sums.begin_run(bytes * static_cast<std::size_t>(
+                               std::bit_width(static_cast<unsigned>(program.shards().count)) + 1));
+    return sums.take(bytes);
+  };
+  SplitCache::Entry* entry = nullptr;
+  options.world.or_poison([&] { entry = &split.find(program, options.world, cache); });
+  // Throws on all ranks alike.
+  if (!entry->agreed) agree_on_program(options.world, program, options);
+  entry->agreed = true;
+  check_shards(program.shards().count, options.world.size());
+  // Another program, or another number of ranks, cut it otherwise.
+  if (owned.clashes(entry->owned, program.variables())) gather_state(Gather::all);
+  const auto take_state = [&](const OwnedStep& step) {
+    owned.take(step, options.world, graph, *store, start());
+  };
+  const auto gather_parameters = [&](const OwnedStep& step, const Results& updated) {
+    StoreAccess(*store).become_writer(
+        this, fmt::format("program '{}' updates parameters", program.name()));
+    weft::gather_parameters(step, options.world, updated, *store);
+  };
+  const SetForScope running(running_shards);
+  std::optional<Results> results;
+  options.world.or_poison(
+      [&] {
+        results = weft::run_shards(program, entry->parts, entry->owned, feeds, o,
+                                   {.run = run_part,
+                                    .value = value,
+                                    .memory = memory,
+                                    .bucket_bytes = options.bucket_bytes,
+                                    .take_state = take_state,
+                                    .gather_parameters = gather_parameters,
+                                    .workers = executor.workers(),
+                                    .world = options.world});
+      },
+      o.part_of);
+  return std::move(*results);
+}
+
+Results Session::run_shards(const Program& program,
+                            const std::function<NamedTensors(int shard)>& feeds,
+                            const RunOptions& options) {
+  const Busy busy(impl_->busy);
+  impl_->check_graph(program);
+  if (is_whole(program)) return impl_->run(program, feeds(0), options);
+  return impl_->run_sharded(program, feeds, options);
+}
+
+void Session::gather_state(Gather to) {
+  const Busy busy(impl_->busy);
+  impl_->gather_state(to);
+  std::vector<VariableInfo> variables;
+  for (const Variable& v : impl_->graph.variables()) {
+    if (!impl_->owned.contains(v.name())) variables.push_back(v.info());
+  }
+  impl_->start_variables(variables);
+}
+
+}  // namespace weft
