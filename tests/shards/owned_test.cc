@@ -28,6 +28,9 @@ namespace {
 
 constexpr int kShards = 8;
 
+// Boost.Test is for one thread at a time; ranks of a ThreadWorld are threads.
+std::mutex one_at_a_time;
+
 // A table of three and a half blocks of sums, a matrix of one and a half, and small parameters.
 struct Network {
   using Optimizer = std::function<TrainingStep(Value loss, const std::vector<Variable>&)>;
@@ -164,7 +167,6 @@ BOOST_AUTO_TEST_CASE(a_matrix_that_is_reduced_over_has_one_owner) {
 BOOST_AUTO_TEST_CASE(each_rank_has_its_part_of_the_state_alone) {
   for (const int ranks : {2, 4}) {
     ThreadWorld world(ranks);
-    std::mutex mutex;
     std::size_t all = 0, most = 0, whole = 0;
     world.run([&](const std::shared_ptr<Transport>& end) {
       Network network;
@@ -172,13 +174,13 @@ BOOST_AUTO_TEST_CASE(each_rank_has_its_part_of_the_state_alone) {
       Session session(network.g, {.seed = 3, .threads = 1, .world = World(end)});
       session.initialise();
       session.run(train, Network::batch(0));
+      const std::lock_guard lock(one_at_a_time);
       std::size_t state = 0;
       for (const Variable& v : train.variables()) {
         if (v.info().kind != VariableKind::optimizer || v.shape().rank() == 0) continue;
         state += static_cast<std::size_t>(v.shape().numel().constant()) * sizeof(float);
         BOOST_TEST(!session.store()->contains(v.name()));
       }
-      const std::lock_guard lock(mutex);
       whole = state;
       all += session.own_bytes();
       most = std::max(most, session.own_bytes());
@@ -201,10 +203,14 @@ BOOST_AUTO_TEST_CASE(state_that_is_cut_is_named_where_it_is_asked_for) {
     const std::string line =
         "variable 'optimizer.net.table.weight.m' is cut: each of the 2 ranks has the part of it "
         "that it updates; Session::gather_state(), called on all ranks, makes it whole";
-    check_error<StateError>([&] { session.value("optimizer.net.table.weight.m"); }, {line});
-    check_error<StateError>([&] { session.run(norm); }, {line});
+    {
+      const std::lock_guard lock(one_at_a_time);
+      check_error<StateError>([&] { session.value("optimizer.net.table.weight.m"); }, {line});
+      check_error<StateError>([&] { session.run(norm); }, {line});
+    }
     session.gather_state();
     session.run(norm);
+    const std::lock_guard lock(one_at_a_time);
     BOOST_TEST(session.store()->contains("optimizer.net.table.weight.m"));
   });
 }
@@ -231,6 +237,7 @@ BOOST_AUTO_TEST_CASE(a_training_goes_on_with_another_number_of_ranks) {
     Session session(network.g, store, {.seed = 3, .threads = 1, .world = World(end)});
     for (int step = 1; step < 3; ++step) session.run(train, Network::batch(step));
     session.gather_state();
+    const std::lock_guard lock(one_at_a_time);
     for (const auto& [name, value] : expected) {
       if (name == "loss" || name == "norm") continue;
       BOOST_TEST_CONTEXT(name) { BOOST_TEST(expect_same_bits(session.value(name), value)); }
@@ -302,6 +309,7 @@ BOOST_AUTO_TEST_CASE(sums_are_sent_while_the_last_shard_is_computed) {
     Session session(network.g,
                     {.seed = 3, .threads = 1, .world = World(watched), .bucket_bytes = 1 << 16});
     session.run(train, Network::batch(0));
+    const std::lock_guard lock(one_at_a_time);
     // 1.3 MB in pieces of 64 KiB, some of which are complete before the shard's run ends.
     BOOST_TEST(sent[end->rank() == 0 ? "shard 3 of 8" : "shard 7 of 8"] >= 20);
     BOOST_TEST(sent[end->rank() == 0 ? "shard 2 of 8" : "shard 6 of 8"] == 0);
@@ -320,6 +328,7 @@ BOOST_AUTO_TEST_CASE(outputs_that_are_told_of_are_those_of_the_program) {
       options.on_output = [&](const std::string& name) { told.push_back(name); };
       session.run(train, Network::batch(0), options);
       std::sort(told.begin(), told.end());
+      const std::lock_guard lock(one_at_a_time);
       BOOST_TEST(told == (std::vector<std::string>{"loss", "norm"}),
                  boost::test_tools::per_element());
     });
@@ -336,7 +345,6 @@ BOOST_AUTO_TEST_CASE(sizes_of_pieces_that_make_no_sense_are_refused) {
 
 BOOST_AUTO_TEST_CASE(who_is_in_the_exchange_of_parameters_when_a_rank_is_lost_has_a_torn_store) {
   ThreadWorld world(3);
-  std::mutex mutex;
   int torn = 0;
   const auto body = [&](const std::shared_ptr<Transport>& end) {
     const bool fails = end->rank() == 1;
@@ -355,7 +363,7 @@ BOOST_AUTO_TEST_CASE(who_is_in_the_exchange_of_parameters_when_a_rank_is_lost_ha
       session.run(train, Network::batch(0));
     } catch (const WorldError& e) {
       if (fails) end->poison(e.what());
-      const std::lock_guard lock(mutex);
+      const std::lock_guard lock(one_at_a_time);
       torn += session.store()->torn() ? 1 : 0;
       BOOST_TEST((session.store()->torn() || !fails));
       if (session.store()->torn()) throw;
