@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <optional>
 
 #include "weft/core/error.h"
 #include "weft/models/data/text.h"
@@ -74,9 +73,8 @@ int run_answer(const AnswerArguments& args, const World& world) {
   std::vector<Question> questions;
   for (const std::string& question : texts_of_first(world, [&] { return questions_of(args); }))
     questions.push_back({question, context});
-  std::optional<LoadedModel> opened;
-  together(world, [&] { opened.emplace(load_model_for(Use::answer, args.file)); });
-  const auto& [task, model] = *opened;
+  const auto [task, model] =
+      together(world, [&] { return load_model_for(Use::answer, args.file); });
   Session session(
       *model->graph, model->store,
       session_options(*model, {.threads = threads_of_rank(world, args.threads), .world = world}));

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <optional>
 
 #include "weft/models/program/console.h"
 #include "weft/models/program/json_lines.h"
@@ -39,9 +38,8 @@ void print_classes_json(const std::string& input, const std::vector<ClassScore>&
 
 int run_classify(ClassifyArguments& args, const World& world) {
   const std::vector<std::string> inputs = args.inputs.read(world);
-  std::optional<LoadedModel> opened;
-  together(world, [&] { opened.emplace(load_model_for(Use::classify, args.file)); });
-  const auto& [task, model] = *opened;
+  const auto [task, model] =
+      together(world, [&] { return load_model_for(Use::classify, args.file); });
   Session session(*model->graph, model->store,
                   {.seed = model->settings.seed,
                    .threads = threads_of_rank(world, args.threads),

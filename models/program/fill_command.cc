@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <optional>
 
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
@@ -47,9 +46,7 @@ void print_places_json(const std::string& text, const std::vector<HiddenPlace>& 
 
 int run_fill(FillArguments& args, const World& world) {
   const std::vector<std::string> texts = args.texts.read(world);
-  std::optional<LoadedModel> opened;
-  together(world, [&] { opened.emplace(load_model_for(Use::fill, args.file)); });
-  const auto& [task, model] = *opened;
+  const auto [task, model] = together(world, [&] { return load_model_for(Use::fill, args.file); });
   Session session(
       *model->graph, model->store,
       session_options(*model, {.threads = threads_of_rank(world, args.threads), .world = world}));

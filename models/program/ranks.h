@@ -1,7 +1,10 @@
 // Ranks of the program: processes that a launcher of MPI started with one command line.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 #include "weft/core/parallel.h"
 #include "weft/core/world/world.h"
@@ -17,6 +20,15 @@ World connect_ranks();
 /// on some, CommandFailed is thrown on all, with what the lowest of these says; rank 0 is to print
 /// it. With one rank what it throws goes on.
 void together(const World& world, FunctionRef<void()> body);
+/// The same, and gives what `make` makes.
+template <class Make>
+requires(!std::is_void_v<std::invoke_result_t<Make&>>) std::invoke_result_t<Make&> together(
+    const World& world, Make&& make) {
+  std::optional<std::invoke_result_t<Make&>> made;
+  const auto body = [&] { made.emplace(make()); };
+  together(world, FunctionRef<void()>(body));
+  return std::move(*made);
+}
 
 /// `text` of rank 0 on every rank: what only that one can read (stdin).
 /// As together() where it cannot.

@@ -11,19 +11,18 @@ StepPrediction predict_step(const StepCost& cost, int ranks, int shards, double 
                             const Network& network) {
   check_shards(shards, ranks);
   StepPrediction result;
-  // Subtrees of sums: what a rank sends to an owner, and what an owner receives of all others.
-  double most_sent = 1, most_received = 0, all = 0;
+  // Subtrees of sums: a rank sends its own to every owner, and an owner receives those of all
+  // others.
+  double most_sent = 1, least_sent = shards, all = 0;
   for (int r = 0; r < ranks; ++r) {
     const ShardRun run = run_of_rank(r, ranks, shards);
     const auto subtrees = static_cast<double>(subtrees_of(run).size());
     result.shards_of_busiest = std::max(result.shards_of_busiest, run.size());
     most_sent = std::max(most_sent, subtrees);
+    least_sent = std::min(least_sent, subtrees);
     all += subtrees;
   }
-  for (int r = 0; r < ranks; ++r) {
-    const auto own = static_cast<double>(subtrees_of(run_of_rank(r, ranks, shards)).size());
-    most_received = std::max(most_received, all - own);
-  }
+  const double most_received = all - least_sent;
   const double w = ranks, share = cost.parameter_bytes / w, others = w - 1;
   result.bytes_sent = share * others * most_sent + share * others;
   result.compute = (cost.shard_flops * result.shards_of_busiest + cost.step_flops / w) / flops;

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <optional>
 
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
@@ -66,9 +65,7 @@ int run(TagArguments& args, const World& world) {
     if (args.spans && args.json) throw UsageError("--json has the spans: leave out --spans");
   });
   const std::vector<std::string> texts = args.texts.read(world);
-  std::optional<LoadedModel> opened;
-  together(world, [&] { opened.emplace(load_model_for(Use::tag, args.file)); });
-  const auto& [task, model] = *opened;
+  const auto [task, model] = together(world, [&] { return load_model_for(Use::tag, args.file); });
   Session session(*model->graph, model->store,
                   {.seed = model->settings.seed,
                    .threads = threads_of_rank(world, args.threads),

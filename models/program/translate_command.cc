@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <optional>
 
 #include "weft/core/error.h"
 #include "weft/models/program/commands.h"
@@ -30,9 +29,8 @@ int run(TranslateArguments& args, const World& world) {
   TranslateOptions options = args.options;
   options.on_cut = args.truncate.on_cut();
   const std::vector<std::string> texts = args.texts.read(world);
-  std::optional<LoadedModel> opened;
-  together(world, [&] { opened.emplace(load_model_for(Use::translate, args.file)); });
-  const auto& [task, model] = *opened;
+  const auto [task, model] =
+      together(world, [&] { return load_model_for(Use::translate, args.file); });
   Session session(
       *model->graph, model->store,
       session_options(*model, {.threads = threads_of_rank(world, args.threads), .world = world}));

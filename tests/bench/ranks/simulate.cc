@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "weft/models/fields/numbers.h"
 #include "weft/models/plots/svg_plot.h"
 #include "weft/models/program/step_model.h"
 
@@ -18,8 +18,10 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "usage: weft_ranks_simulation OUT.svg [GFLOPS] [TOKENS]\n");
     return 2;
   }
-  const double gflops = argc > 2 ? std::atof(argv[2]) : 2000,
-               tokens = argc > 3 ? std::atof(argv[3]) : 4096;
+  const auto number = [&](int i, const char* what, double otherwise) {
+    return argc > i ? parse_real(what, argv[i], {.low = 0, .open_low = true}) : otherwise;
+  };
+  const double gflops = number(2, "GFLOPS", 2000), tokens = number(3, "TOKENS", 4096);
   constexpr double kParameters = 124'439'808;
   constexpr int kShards = 1024;  // of every step, however many machines there are
   const program::StepCost cost{.shard_flops = 6 * kParameters * tokens,
