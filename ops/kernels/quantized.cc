@@ -1,5 +1,6 @@
 #include "weft/ops/kernels/quantized.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -356,9 +357,9 @@ void channel(const QuantizedWeights& w, int64_t output, float* out) {
 
 // Sums of products with weights before their scale may overflow where those of the matrix do not.
 bool are_large(const float* x, int64_t count) {
-  bool large = false;
-  for (int64_t i = 0; i < count; ++i) large = large || !(x[i] < 0x1p100f && x[i] > -0x1p100f);
-  return large;
+  int32_t large = 0;  // without a branch: the compiler makes vectors of it
+  for (int64_t i = 0; i < count; ++i) large |= static_cast<int32_t>(!(fabsf(x[i]) < 0x1p100f));
+  return large != 0;
 }
 
 // With the weights as floats, one row after the other: rare.

@@ -136,8 +136,7 @@ void add_svd_ops(OpSet& ops) {
       "orthonormal columns, vt [..., k, n] orthonormal rows, s [..., k] falls and is not negative. "
       "The element of each column of u that is largest in magnitude is positive. By one-sided "
       "Jacobi rotations after QR; f32 computes in double. Values below 2^-480 of the largest "
-      "element "
-      "count as 0. A matrix with a NaN or infinity gives NaNs.";
+      "element count as 0. A matrix with a NaN or infinity gives NaNs.";
   r.inputs = {{"x"}};
   r.outputs = {"u", "s", "vt"};
   r.infer = infer_svd;
