@@ -169,14 +169,16 @@ void add_inspect_command(CLI::App& app, Action& action) {
       options.flag("--variables", args->variables, "variables: kind, type, name")};
   options.text("--model", planned->model,
                "a published model instead of a file (gpt2, bert-base, ...)");
-  const std::vector<AddedOption> of_model = {
+  std::vector<AddedOption> of_model = {
       options.integer("--batch", planned->batch, kFromOne, "rows (default: 1)"),
       options.integer("--seq", planned->seq, {1, std::int64_t{1} << 40},
                       "tokens per row, of models that read text (default: 128)"),
       options.choice("--precision", {"highest", "high", "medium"}, planned->precision,
-                     "of the matrix products"),
+                     "of the matrix products")};
+  const AddedOption ranks =
       options.integer("--ranks", planned->ranks, {1, 1 << 20},
-                      "predict a training step on so many ranks (processes or machines)"),
+                      "predict a training step on so many ranks (processes or machines)");
+  const std::vector<AddedOption> of_ranks = {
       options.integer("--shards", planned->shards, {1, 1 << 20},
                       "of its batch, each of --batch rows (default: one per rank, rounded up to a "
                       "power of two)"),
@@ -185,6 +187,8 @@ void add_inspect_command(CLI::App& app, Action& action) {
       options.duration("--latency", planned->network.latency, "of a message (default: 50us)"),
       options.real("--gflops", planned->gflops, {0, 1e12, true},
                    "GFLOP/s that a rank reaches (default: 80% of this machine's peak)")};
+  for (const AddedOption& option : of_ranks) option.needs(ranks);
+  of_model.push_back(ranks);  // and with it those that need it
   options.then([args, planned, file, of_file, of_model, &action] {
     if (args->file.empty() == planned->model.empty()) {
       throw UsageError("inspect needs a file, or --model with the name of a published model");

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <thread>
 
 #include "weft/autodiff/optimizer.h"
 #include "weft/core/error.h"
+#include "weft/core/parallel.h"
 #include "weft/graph/plan/bind.h"
 #include "weft/graph/plan/specialise.h"
 #include "weft/models/fields/numbers.h"
@@ -60,9 +60,8 @@ void print_ranks(const ModelInspection& inspection, const Program& train, const 
                          ? static_cast<int>(inspection.shards)
                          : static_cast<int>(std::bit_ceil(static_cast<unsigned>(ranks)));
   constexpr double kShareOfPeak = 0.8;
-  const int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   const double flops =
-      inspection.gflops > 0 ? 1e9 * inspection.gflops : kShareOfPeak * fma_peak(threads);
+      inspection.gflops > 0 ? 1e9 * inspection.gflops : kShareOfPeak * fma_peak(hardware_threads());
   StepCost cost{.shard_flops = plan.cost().flops,
                 .arena_bytes = static_cast<double>(plan.memory().arena)};
   for (const Variable& v : train.variables()) {

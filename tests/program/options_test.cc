@@ -218,6 +218,12 @@ BOOST_AUTO_TEST_CASE(options_that_contradict_each_other_are_refused) {
   says({"inspect", "m.weft", "--seq", "3"}, "--seq is for --model");
   says({"inspect", "--model", "gpt2", "--graph"}, "--graph is for a file, not for --model");
   says({"inspect", "m.weft", "--model", "gpt2"}, "inspect needs a file, or --model");
+  for (const char* option : {"--shards", "--bandwidth", "--latency", "--gflops"}) {
+    const std::string value = option == std::string("--bandwidth") ? "1Gbit/s"
+                              : option == std::string("--latency") ? "1ms"
+                                                                   : "4";
+    says({"inspect", "--model", "gpt2", option, value}, option + std::string(" requires --ranks"));
+  }
   says({"generate", "m.weft", "--force", "3:1", "--force", "3:2"},
        "--force says twice what is in position 3");
   says({"bench", "gemm", "--m", "3"}, "--m, --n and --k belong together");

@@ -4,24 +4,19 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <fstream>
 #include <string>
 #include <vector>
 
+#include "weft/core/error.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/plots/svg_plot.h"
 #include "weft/models/program/step_model.h"
+#include "weft/serialization/atomic_file.h"
 
-int main(int argc, char** argv) {
-  using namespace weft;
-  if (argc < 2) {
-    fmt::print(stderr, "usage: weft_ranks_simulation OUT.svg [GFLOPS] [TOKENS]\n");
-    return 2;
-  }
-  const auto number = [&](int i, const char* what, double otherwise) {
-    return argc > i ? parse_real(what, argv[i], {.low = 0, .open_low = true}) : otherwise;
-  };
-  const double gflops = number(2, "GFLOPS", 2000), tokens = number(3, "TOKENS", 4096);
+namespace weft {
+namespace {
+
+void simulate(const std::string& picture, double gflops, double tokens) {
   constexpr double kParameters = 124'439'808;
   constexpr int kShards = 1024;  // of every step, however many machines there are
   const program::StepCost cost{.shard_flops = 6 * kParameters * tokens,
@@ -48,12 +43,34 @@ int main(int argc, char** argv) {
     }
   }
   series.push_back(ideal);
-  std::ofstream(argv[1]) << svg_line_plot(
+  const std::string svg = svg_line_plot(
       series, {.title = "Training steps of GPT-2 per second, as times those of one machine",
                .x_label = "machines",
                .y_label = "speed-up",
                .x_scale = PlotScale::logarithmic,
                .y_scale = PlotScale::logarithmic,
                .legend = PlotLegend::top_left});
+  AtomicFile file(picture);
+  file.write(svg.data(), svg.size());
+  file.commit();
+}
+
+}  // namespace
+}  // namespace weft
+
+int main(int argc, char** argv) {
+  const auto number = [&](int i, const char* what, double otherwise) {
+    return argc > i ? weft::parse_real(what, argv[i], {.low = 0, .open_low = true}) : otherwise;
+  };
+  try {
+    if (argc < 2) throw weft::ArgumentError("OUT.svg is missing");
+    weft::simulate(argv[1], number(2, "GFLOPS", 2000), number(3, "TOKENS", 4096));
+  } catch (const weft::ArgumentError& e) {
+    fmt::print(stderr, "{}\nusage: weft_ranks_simulation OUT.svg [GFLOPS] [TOKENS]\n", e.what());
+    return 2;
+  } catch (const weft::Error& e) {
+    fmt::print(stderr, "{}\n", e.what());
+    return 1;
+  }
   return 0;
 }
