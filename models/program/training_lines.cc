@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "weft/models/fields/numbers.h"
 #include "weft/models/program/console.h"
 #include "weft/models/program/memory_guard.h"
+#include "weft/models/program/step_memory.h"
 
 namespace weft::program {
 namespace {
@@ -23,19 +23,6 @@ std::string_view optimizer_name(Optimizer optimizer) {
     case Optimizer::lion: break;
   }
   return "Lion";
-}
-
-/// Bytes of the variables that a program has on a rank, which has its part of the optimizer's
-/// state; caches, whose sizes differ, are none of training.
-double variable_bytes(const Program& program, int ranks) {
-  double bytes = 0;
-  for (const Variable& variable : program.variables()) {
-    const ValueType& type = variable.value().type();
-    const int owners = variable.info().kind == VariableKind::optimizer ? ranks : 1;
-    bytes += static_cast<double>(type.shape.numel().constant()) *
-             static_cast<double>(dtype_size(type.dtype)) / owners;
-  }
-  return bytes;
 }
 
 }  // namespace
@@ -82,22 +69,16 @@ void print_plan(Session& session, const Program& train, const NamedTensors& batc
   for (const auto& [name, tensor] : batch) sizes.emplace_back(name, tensor.sizes());
   const auto plan = rethrow_as_usage([&] { return session.plan(train, sizes); });
   const MemoryReport memory = plan->memory();
-  // A shard's plan has the parameters alone; of its sums some wait for those of other shards.
-  const int shards = train.shards().count;
-  const double variables =
-      shards > 1 ? variable_bytes(train, args.world.size()) : static_cast<double>(memory.variables);
-  const double sums =
-      shards > 1 ? static_cast<double>(memory.outputs) * (std::log2(shards) + 1) : 0;
-  check_memory("a training step",
-               variables + static_cast<double>(memory.arena) +
-                   std::max(sums, static_cast<double>(memory.outputs)),
+  const StepMemory step = step_memory(train, *plan, args.world.size());
+  check_memory("a training step", step.total(),
                "a smaller --batch and model, more --shards or a --memory-budget take less");
   const int threads = args.threads == 0 ? hardware_threads() : args.threads;
+  const int shards = train.shards().count;
   say("plan      {} FLOP per step; {} of variables, {} of working memory{}; {} {}\n",
-      short_number(plan->cost().flops * shards), short_bytes(variables),
-      short_bytes(static_cast<double>(memory.arena)),
-      shards > 1 ? fmt::format(" for a shard and {} for sums", short_bytes(sums)) : "", threads,
-      threads == 1 ? "thread" : "threads");
+      short_number(plan->cost().flops * shards), short_bytes(step.variables),
+      short_bytes(step.working),
+      shards > 1 ? fmt::format(" for a shard and {} for sums", short_bytes(step.sums)) : "",
+      threads, threads == 1 ? "thread" : "threads");
   if (memory.recomputed_bytes > 0) {
     say("budget    {}: {} of results are computed again, {} FLOP per step\n",
         short_bytes(static_cast<double>(memory.budget)),

@@ -52,11 +52,18 @@ void add_bench_command(CLI::App& app, Action& action) {
   });
 
   OptionList train(bench.command(), "train", "A whole training step");
-  const auto training = std::make_shared<ModelBench>();
+  const auto training = std::make_shared<TrainBench>();
   add_model(train, *training, kPreset);
+  train.integer("--shards", training->shards, {1, 1 << 20},
+                "parts of a batch, a power of two, which ranks share (mpirun) (default: 1)");
+  train.bytes("--bucket", training->bucket_bytes,
+              "ranks send sums of gradients in pieces of so many bytes (default: 8MiB)");
   train.bytes("--memory-budget", training->memory_budget,
               "most bytes of the arena (600MiB); the rest is computed again");
-  train.run(action, [training] { return bench_train(*training); });
+  train.run(action, [training](const World& world) {
+    training->world = world;
+    return bench_train(*training);
+  });
 
   OptionList forward(bench.command(), "forward", "A forward pass, all logits");
   const auto passes = std::make_shared<ModelBench>();

@@ -1,7 +1,11 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <string>
 
+#include "weft/core/world/shard_tree.h"
+#include "weft/core/world/timed_transport.h"
 #include "weft/models/hf/published.h"
 #include "weft/models/program/bench/benches.h"
 #include "weft/models/program/bench/machine.h"
@@ -9,6 +13,9 @@
 #include "weft/models/program/bench/report.h"
 #include "weft/models/program/console.h"
 #include "weft/models/program/memory_guard.h"
+#include "weft/models/program/ranks.h"
+#include "weft/models/program/step_memory.h"
+#include "weft/models/program/train_arguments.h"
 
 namespace weft::program {
 namespace {
@@ -19,7 +26,7 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-using MakeModel = BenchModel (*)(std::string_view, std::int64_t, std::int64_t);
+using MakeModel = FunctionRef<BenchModel()>;
 
 constexpr const char* kSmaller = "a smaller --batch, --seq or --model takes less";
 
@@ -36,74 +43,108 @@ void check_parameters(const Graph& graph) {
                kSmaller);
 }
 
-int bench_model(const ModelBench& bench, std::string_view kind, MakeModel make, int default_runs) {
-  check_ids(bench.batch, bench.seq);
+/// Whether a batch can be cut so, for so many ranks.
+void check_parts(const TrainBench& bench) {
+  rethrow_as_usage([&] { check_shards(bench.shards, bench.world.size()); });
+  if (bench.batch % bench.shards == 0) return;
+  throw UsageError(
+      fmt::format("a --batch of {} is no multiple of {} shards", bench.batch, bench.shards));
+}
+
+/// The most of what each rank gives.
+std::size_t largest_of_ranks(const World& world, std::size_t own) {
+  std::size_t largest = own;
+  for (const std::string& word : world.gather(std::to_string(own)))
+    largest = std::max<std::size_t>(largest, std::stoull(word));
+  return largest;
+}
+
+int bench_model(const TrainBench& bench, std::string_view kind, MakeModel make, int default_runs) {
+  const World& world = bench.world;
   const auto begin = Clock::now();
-  const BenchModel made = make(bench.model, bench.batch, bench.seq);
-  const double build = seconds_since(begin);
+  double build = 0;
+  const BenchModel made = together(world, [&] {
+    check_ids(bench.batch, bench.seq);
+    check_parts(bench);
+    BenchModel model = make();
+    build = seconds_since(begin);
+    check_parameters(*model.graph);
+    return model;
+  });
 
   SessionOptions options = bench.common.session();
+  options.threads = threads_of_rank(world, options.threads);
   options.memory_budget = bench.memory_budget;
   options.prepack = bench.prepack;
+  options.world = world;
+  if (bench.bucket_bytes > 0) options.bucket_bytes = bench.bucket_bytes;
   Session session(*made.graph, options);
-  check_parameters(*made.graph);
   const auto before_variables = Clock::now();
   session.initialise();
   const double variables = seconds_since(before_variables);
 
   NamedSizes sizes;
-  for (const auto& [name, tensor] : made.feeds) sizes.emplace_back(name, tensor.sizes());
+  for (const auto& [name, tensor] : made.feeds) {
+    sizes.emplace_back(name, tensor.sizes());
+    sizes.back().second.front() /= bench.shards;
+  }
   const auto before_plan = Clock::now();
   const auto plan = session.plan(made.program, sizes);
   const double planning = seconds_since(before_plan);
-  check_memory("a step",
-               static_cast<double>(plan->memory().variables) +
-                   static_cast<double>(plan->memory().arena) +
-                   static_cast<double>(plan->memory().outputs),
-               kSmaller);
+  const StepMemory step = step_memory(made.program, *plan, world.size());
+  together(world, [&] { check_memory("a step", step.total(), kSmaller); });
 
   session.run(made.program, made.feeds);
   const double first = seconds_since(begin);
   session.set_profiling(bench.profile);
-  const int threads = bench.common.thread_count();
+  const int threads = options.threads > 0 ? options.threads : hardware_threads();
   const double peak_before = fma_peak(threads);
-  const Times times = measure(1, bench.common.runs > 0 ? bench.common.runs : default_runs,
-                              [&] { session.run(made.program, made.feeds); });
+  double waited = 0;
+  const Times times = measure(1, bench.common.runs > 0 ? bench.common.runs : default_runs, [&] {
+    const double before = seconds_waited(world);
+    session.run(made.program, made.feeds);
+    waited = seconds_waited(world) - before;
+  });
   const double peak = (peak_before + fma_peak(threads)) / 2;
 
   const MemoryReport memory = plan->memory();
   // What is computed again for the budget's sake is no work done.
-  const double flop = plan->cost().flops - memory.recomputed_flops;
+  const double flop = (plan->cost().flops - memory.recomputed_flops) * bench.shards;
   const double seconds = times.median();
-  Figures figures = {
-      {"benchmark", kind},
-      {"model", bench.model},
-      {"batch", bench.batch},
-      {"seq", bench.seq > 0                ? bench.seq
-              : made.item_name == "images" ? 0
-                                           : kDefaultSeq},
-      {"precision", precision_name(bench.common.precision)},
-      {"threads", threads},
-      {"seconds_per_step", seconds},
-      {"best_seconds_per_step", times.best()},
-      {made.item_name + "_per_second", made.items / seconds},
-      {"peak_rss_bytes", peak_rss_bytes()},
-      {"planned_bytes", memory.arena + memory.variables + memory.packed + memory.outputs},
-      {"arena_bytes", memory.arena},
-      {"variable_bytes", memory.variables},
-      {"packed_bytes", memory.packed},
-      {"flops", flop},
-      {"recomputed_flops", memory.recomputed_flops},
-      {"recomputed_bytes", memory.recomputed_bytes},
-      {"flops_per_second", flop / seconds},
-      {"peak_flops_per_second", peak},
-      {"fraction_of_peak", flop / seconds / peak},
-      {"build_seconds", build},
-      {"plan_seconds", planning},
-      {"initialise_seconds", variables},
-      {"first_step_seconds", first}};
+  Figures figures = {{"benchmark", kind},
+                     {"model", bench.model},
+                     {"batch", bench.batch},
+                     {"seq", bench.seq > 0                ? bench.seq
+                             : made.item_name == "images" ? 0
+                                                          : kDefaultSeq},
+                     {"precision", precision_name(bench.common.precision)},
+                     {"threads", threads},
+                     {"seconds_per_step", seconds},
+                     {"best_seconds_per_step", times.best()},
+                     {made.item_name + "_per_second", made.items / seconds},
+                     {"peak_rss_bytes", largest_of_ranks(world, peak_rss_bytes())},
+                     {"planned_bytes", static_cast<std::size_t>(step.total()) + memory.packed},
+                     {"arena_bytes", memory.arena},
+                     {"variable_bytes", static_cast<std::size_t>(step.variables)},
+                     {"packed_bytes", memory.packed},
+                     {"flops", flop},
+                     {"recomputed_flops", memory.recomputed_flops},
+                     {"recomputed_bytes", memory.recomputed_bytes},
+                     {"flops_per_second", flop / seconds},
+                     {"peak_flops_per_second", peak},
+                     {"fraction_of_peak", flop / seconds / peak},
+                     {"build_seconds", build},
+                     {"plan_seconds", planning},
+                     {"initialise_seconds", variables},
+                     {"first_step_seconds", first}};
+  if (bench.shards > 1) {
+    figures["shards"] = bench.shards;
+    figures["ranks"] = world.size();
+    figures["sum_bytes"] = static_cast<std::size_t>(step.sums);
+    figures["waiting_seconds"] = waited;
+  }
   print_figures(figures, bench.common.json);
-  if (bench.profile) write_stderr(session.profile().table());
+  if (bench.profile && world.first()) write_stderr(session.profile().table());
   return 0;
 }
 
@@ -115,12 +156,16 @@ SessionOptions BenchOptions::session() const {
   return {.threads = threads, .precision = precision};
 }
 
-int bench_train(const ModelBench& bench) {
-  return bench_model(bench, "train", bench_training_step, 5);
+int bench_train(const TrainBench& bench) {
+  return bench_model(
+      bench, "train",
+      [&] { return bench_training_step(bench.model, bench.batch, bench.seq, bench.shards); }, 5);
 }
 
 int bench_forward(const ModelBench& bench) {
-  return bench_model(bench, "forward", bench_forward_pass, 7);
+  return bench_model(
+      TrainBench{bench}, "forward",
+      [&] { return bench_forward_pass(bench.model, bench.batch, bench.seq); }, 7);
 }
 
 int bench_decode(const DecodeBench& bench) {

@@ -43,8 +43,16 @@ struct ModelBench {
   bool profile = false;           // a table of times per node, on stderr
   bool prepack = false;           // SessionOptions::prepack
 };
-int bench_train(const ModelBench& bench);
 int bench_forward(const ModelBench& bench);
+
+/// A training step, which the ranks of a World share by shards: what is measured are those of rank
+/// 0, which prints. Every rank has the whole batch.
+struct TrainBench : ModelBench {
+  int shards = 1;                // a power of two, not below the ranks; the batch is a multiple
+  std::size_t bucket_bytes = 0;  // SessionOptions::bucket_bytes; 0 = its default
+  World world = {};
+};
+int bench_train(const TrainBench& bench);
 
 /// Causal attention with its gradients: q, k and v are [batch, heads, seq, size].
 struct AttentionBench {

@@ -67,17 +67,19 @@ Tensor bench_ids(const Sizes& sizes, std::int64_t vocab, std::uint64_t seed) {
   return ids;
 }
 
-BenchModel bench_training_step(std::string_view model, std::int64_t batch, std::int64_t seq) {
+BenchModel bench_training_step(std::string_view model, std::int64_t batch, std::int64_t seq,
+                               int shards) {
   if (seq == 0) seq = kDefaultSeq;
   GptBench made = make_gpt(model, batch, seq);
   BenchModel& bench = made.bench;
   const Value targets = bench.graph->input("targets", DType::i32, {"batch", "seq"});
   bench.feeds.emplace_back("targets", bench_ids({batch, seq}, made.config.vocab, 2));
-  const Value loss =
-      cross_entropy((*made.model)({.ids = made.tokens}).logits, targets, {.class_axis = -1});
+  const Reduction over = shards > 1 ? Reduction::shard_mean : Reduction::mean;
+  const Value loss = cross_entropy((*made.model)({.ids = made.tokens}).logits, targets,
+                                   {.class_axis = -1, .reduction = over});
   const TrainingStep step =
       adamw(loss, bench.graph->parameters(), {.lr = 1e-4, .step = {.clip_norm = 1}});
-  bench.program.output("loss", loss).update(step.updates);
+  bench.program.output("loss", loss).shards({.count = shards}).update(step.updates);
   return std::move(made.bench);
 }
 

@@ -23,10 +23,11 @@ struct BenchModel {
 
 inline constexpr std::int64_t kDefaultSeq = 256;
 
-/// One training step: forward without dropout, mean cross-entropy, backward, clipping to norm 1,
-/// AdamW. Throws UsageError for a name that is not known (it lists those that are) or a `seq` that
-/// the model cannot take.
-BenchModel bench_training_step(std::string_view model, std::int64_t batch, std::int64_t seq);
+/// One training step, its batch cut into so many shards (a power of two): forward without dropout,
+/// mean cross-entropy, backward, clipping to norm 1, AdamW. Throws UsageError for a name that is
+/// not known (it lists those that are) or a `seq` that the model cannot take.
+BenchModel bench_training_step(std::string_view model, std::int64_t batch, std::int64_t seq,
+                               int shards);
 
 /// The forward pass with all its results (all logits of a language model), of a preset or of a
 /// published model. A `seq` of 0 is kDefaultSeq; one that is given for images is a UsageError.

@@ -6,16 +6,21 @@ usage: torch_peer.py gemm SHAPES     SHAPES is "MxNxK,MxNxK,..."
 options: --threads N   --dtype f32|bf16   --runs N   --attention math|fused   --compile
 
 bf16 is autocast for models and bfloat16 operands for products. `--attention fused` uses
-scaled_dot_product_attention and `--compile` torch.compile, where this PyTorch has them.
+scaled_dot_product_attention and `--compile` torch.compile, where this PyTorch has them. `--ranks N`
+trains in N processes (DistributedDataParallel over Gloo) that share batch and threads; `--address`
+and `--rank` start one of them by itself, on a machine of its own.
 """
 import argparse
 import json
 import math
+import os
 import resource
 import statistics
 import time
 
 import torch
+import torch.distributed as dist
+import torch.multiprocessing as multiprocessing
 import torch.nn as nn
 import torch.nn.functional as F
 
@@ -161,6 +166,8 @@ def model(args, training):
                 run(x)
     else:
         run = torch.compile(net) if args.compile else net
+        if args.ranks > 1:
+            run = nn.parallel.DistributedDataParallel(run)
         optimizer = torch.optim.AdamW(net.parameters(), 1e-4, foreach=True)
 
         def work():
@@ -174,8 +181,32 @@ def model(args, training):
 
     seconds = seconds_of(work, args.runs or 4, warmups=2 if args.compile else 1)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return {"model": name, "batch": batch, "seq": seq, "seconds_per_step": seconds,
+    if args.ranks > 1:
+        largest = torch.tensor(peak)
+        dist.all_reduce(largest, dist.ReduceOp.MAX)
+        peak = int(largest)
+    return {"model": name, "batch": batch * args.ranks, "seq": seq, "seconds_per_step": seconds,
             "peak_rss_bytes": peak}
+
+
+def train_rank(rank, args):
+    """One of the processes that train together, each with its rows of the batch."""
+    os.environ.update(zip(("MASTER_ADDR", "MASTER_PORT"), args.address.split(":")))
+    dist.init_process_group("gloo", rank=rank, world_size=args.ranks)
+    if len(os.sched_getaffinity(0)) >= args.ranks * args.threads and args.rank is None:
+        cpus = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, cpus[rank * args.threads:(rank + 1) * args.threads])
+    torch.set_num_threads(args.threads)
+    torch.manual_seed(rank)
+    figures = model(args, True)
+    if rank == 0:
+        show(args, figures)
+    dist.destroy_process_group()
+
+
+def show(args, figures):
+    print(json.dumps({"peer": f"PyTorch {torch.__version__}", "dtype": args.dtype,
+                      "ranks": args.ranks, **figures}))
 
 
 def main():
@@ -187,7 +218,18 @@ def main():
     parser.add_argument("--runs", type=int, default=0)
     parser.add_argument("--attention", choices=["math", "fused"], default="math")
     parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--ranks", type=int, default=1)
+    parser.add_argument("--rank", type=int)
+    parser.add_argument("--address", default="127.0.0.1:29401")
     args = parser.parse_args()
+    if args.ranks > 1:
+        if args.kind != "train" or int(args.work[1]) % args.ranks != 0:
+            parser.error("--ranks is for train, with a batch that is a multiple of it")
+        args.work[1] = str(int(args.work[1]) // args.ranks)
+        args.threads = max(1, args.threads // args.ranks)
+        if args.rank is not None:
+            return train_rank(args.rank, args)
+        return multiprocessing.spawn(train_rank, (args,), args.ranks)
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
     if args.kind == "gemm":
@@ -196,7 +238,7 @@ def main():
         figures = attention(args)
     else:
         figures = model(args, args.kind == "train")
-    print(json.dumps({"peer": f"PyTorch {torch.__version__}", "dtype": args.dtype, **figures}))
+    return show(args, figures)
 
 
 if __name__ == "__main__":

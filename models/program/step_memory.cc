@@ -1,0 +1,39 @@
+#include "weft/models/program/step_memory.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace weft::program {
+namespace {
+
+/// Bytes of the variables that a program has on a rank, which has its part of the optimizer's
+/// state; caches, whose sizes differ, are none of training.
+double variable_bytes(const Program& program, int ranks) {
+  double bytes = 0;
+  for (const Variable& variable : program.variables()) {
+    const ValueType& type = variable.value().type();
+    const int owners = variable.info().kind == VariableKind::optimizer ? ranks : 1;
+    bytes += static_cast<double>(type.shape.numel().constant()) *
+             static_cast<double>(dtype_size(type.dtype)) / owners;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+double StepMemory::total() const { return variables + working + std::max(sums, outputs); }
+
+StepMemory step_memory(const Program& program, const Plan& plan, int ranks) {
+  const MemoryReport memory = plan.memory();
+  const int shards = program.shards().count;
+  StepMemory result{.variables = static_cast<double>(memory.variables),
+                    .working = static_cast<double>(memory.arena),
+                    .outputs = static_cast<double>(memory.outputs)};
+  if (shards == 1) return result;
+  // A shard's plan has the parameters alone.
+  result.variables = variable_bytes(program, ranks);
+  result.sums = result.outputs * (std::log2(shards) + 1);
+  return result;
+}
+
+}  // namespace weft::program

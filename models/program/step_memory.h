@@ -1,0 +1,21 @@
+// The memory of a training step on a rank, before it is taken.
+#pragma once
+
+#include "weft/graph/ir/program.h"
+#include "weft/graph/plan/plan.h"
+
+namespace weft::program {
+
+/// In bytes; doubles, as sums of sizes need not fit an integer.
+struct StepMemory {
+  double variables = 0;  // with a rank's part of the optimizer's state
+  double working = 0;    // of a shard, where the batch is cut
+  double sums = 0;       // of shards, that wait for those of others; 0 without shards
+  double outputs = 0;
+  double total() const;
+};
+
+/// Of `program`, whose plan `plan` is (for a shard: Session::plan), on each of so many ranks.
+StepMemory step_memory(const Program& program, const Plan& plan, int ranks);
+
+}  // namespace weft::program
