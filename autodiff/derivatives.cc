@@ -124,8 +124,8 @@ Value jacobian_for(const char* function, Value output, Value wrt, Unreachable un
   dims.insert(dims.end(), wrt.shape().begin(), wrt.shape().end());
   const std::vector<Node*> nodes = reachable_nodes({output});
   const std::unordered_set<const Node*> depend = dependents(nodes, wrt);
-  if (output != wrt && (output.node_pointer() == wrt.node_pointer() ||
-                        !depend.contains(output.node_pointer())))
+  if (output != wrt &&
+      (output.node_pointer() == wrt.node_pointer() || !depend.contains(output.node_pointer())))
     return zeros(graph, wrt.dtype(), Shape(dims), loc);
   std::vector<Value> operands = other_operands(nodes, depend, wrt);
   operands.insert(operands.begin(), wrt);
