@@ -56,12 +56,9 @@ Value inner_product(const std::vector<Value>& a, const std::vector<Value>& b) {
   return total;
 }
 
-// What `output` is computed from without `wrt`: the operands of a function from `wrt` to it.
-std::vector<Value> other_operands(const Value& output, const Value& wrt) {
-  const std::vector<Node*> nodes = reachable_nodes({output});
+// The nodes of `nodes`, operands before their users, that depend on `wrt`, and that which makes it.
+std::unordered_set<const Node*> dependents(const std::vector<Node*>& nodes, const Value& wrt) {
   std::unordered_set<const Node*> depend = {wrt.node_pointer()};
-  std::unordered_set<Value, ValueHash> seen = {wrt};
-  std::vector<Value> result;
   for (const Node* n : nodes) {
     if (n == wrt.node_pointer()) continue;
     for (const Value& v : n->inputs()) {
@@ -70,6 +67,14 @@ std::vector<Value> other_operands(const Value& output, const Value& wrt) {
       if (v.defined() && !other && depend.contains(v.node_pointer())) depend.insert(n);
     }
   }
+  return depend;
+}
+
+// What `nodes` are computed from without `wrt`: the operands of a function from `wrt` to them.
+std::vector<Value> other_operands(const std::vector<Node*>& nodes,
+                                  const std::unordered_set<const Node*>& depend, const Value& wrt) {
+  std::unordered_set<Value, ValueHash> seen = {wrt};
+  std::vector<Value> result;
   for (const Node* n : nodes) {
     if (n == wrt.node_pointer() || !depend.contains(n)) continue;
     for (const Value& v : n->inputs()) {
@@ -98,34 +103,31 @@ std::function<std::optional<Dim>(const SymbolPtr&)> symbols_as_in(const std::vec
   };
 }
 
-}  // namespace
-
-std::vector<Value> vjp(Value output, const std::vector<Value>& wrt, Value cotangent,
-                       SourceLocation loc) {
-  check_defined(cotangent, "vjp", "cotangent", loc);
-  return gradients(output, wrt, {.cotangent = cotangent}, loc);
+// Users of these functions cannot give options.
+GradientAdvice advice(const char* function) {
+  return {.function = function, .unreachable = "leave it out: the derivative by it is 0"};
 }
 
-Value jvp(Value output, const std::vector<Value>& wrt, const std::vector<Value>& tangents,
-          SourceLocation loc) {
-  check_same_types(wrt, tangents, "jvp", "tangent", loc);
-  check_defined(output, "jvp", "output", loc);
-  // Any value does, since the result does not depend on it; this one is nobody else's.
-  const Value cotangent = optimization_barrier(zeros_like(output));
-  const std::vector<Value> linear = gradients(output, wrt, {.cotangent = cotangent}, loc);
-  return gradient(inner_product(linear, tangents), cotangent, {.unreachable = Unreachable::zeros},
-                  loc);
-}
-
-Value jacobian(Value output, Value wrt, SourceLocation loc) {
-  check_defined(output, "jacobian", "output", loc);
+Value jacobian_for(const char* function, Value output, Value wrt, Unreachable unreachable,
+                   SourceLocation loc) {
   Graph& graph = output.graph();
+  const auto product = [&](Value of, Value by, Value cotangent) {
+    return gradients_for(advice(function), of, {by},
+                         {.cotangent = cotangent, .unreachable = unreachable}, loc)[0];
+  };
   {
     // Says what is wrong with output and wrt, if anything, before the loop is there.
     const Graph::Undo undo(graph);
-    vjp(output, {wrt}, output, loc);
+    product(output, wrt, output);
   }
-  std::vector<Value> operands = other_operands(output, wrt);
+  std::vector<Dim> dims(output.shape().begin(), output.shape().end());
+  dims.insert(dims.end(), wrt.shape().begin(), wrt.shape().end());
+  const std::vector<Node*> nodes = reachable_nodes({output});
+  const std::unordered_set<const Node*> depend = dependents(nodes, wrt);
+  if (output != wrt &&
+      (output.node_pointer() == wrt.node_pointer() || !depend.contains(output.node_pointer())))
+    return zeros(graph, wrt.dtype(), Shape(dims), loc);
+  std::vector<Value> operands = other_operands(nodes, depend, wrt);
   operands.insert(operands.begin(), wrt);
   // Says what symbols in the sizes of the output alone are.
   if (!output.shape().is_constant()) operands.push_back(zeros_like(Arg(output, loc)));
@@ -136,24 +138,50 @@ Value jacobian(Value output, Value wrt, SourceLocation loc) {
         for (Index i = 0; i < operands.size(); ++i) cloner.set(operands[i], in.operands[i]);
         const Value copy = cloner.copy(output);
         const Value unit = cast(equal(arange(body, copy.shape().numel()), in.index), copy.dtype());
-        return ScanStep{{}, {vjp(copy, {in.operands[0]}, reshape(unit, copy.shape()))[0]}};
+        return ScanStep{{}, {product(copy, in.operands[0], reshape(unit, copy.shape()))}};
       },
-      {.length = AxisSize(output.shape().numel()), .same_draws = true, .name = "jacobian"}, loc);
-  std::vector<Dim> dims(output.shape().begin(), output.shape().end());
-  dims.insert(dims.end(), wrt.shape().begin(), wrt.shape().end());
+      {.length = AxisSize(output.shape().numel()), .same_draws = true, .name = function}, loc);
   return reshape(Arg(result.outputs[0], loc), Shape(dims));
 }
 
+}  // namespace
+
+std::vector<Value> vjp(Value output, const std::vector<Value>& wrt, Value cotangent,
+                       SourceLocation loc) {
+  check_defined(cotangent, "vjp", "cotangent", loc);
+  return gradients_for(advice("vjp"), output, wrt, {.cotangent = cotangent}, loc);
+}
+
+Value jvp(Value output, const std::vector<Value>& wrt, const std::vector<Value>& tangents,
+          SourceLocation loc) {
+  check_same_types(wrt, tangents, "jvp", "tangent", loc);
+  check_defined(output, "jvp", "output", loc);
+  // Any value does, since the result does not depend on it; this one is nobody else's.
+  const Value cotangent = optimization_barrier(zeros_like(output));
+  const std::vector<Value> linear =
+      gradients_for(advice("jvp"), output, wrt, {.cotangent = cotangent}, loc);
+  return gradient(inner_product(linear, tangents), cotangent, {.unreachable = Unreachable::zeros},
+                  loc);
+}
+
+Value jacobian(Value output, Value wrt, SourceLocation loc) {
+  check_defined(output, "jacobian", "output", loc);
+  return jacobian_for("jacobian", output, wrt, Unreachable::error, loc);
+}
+
 Value hessian(Value output, Value wrt, SourceLocation loc) {
-  return jacobian(gradient(output, wrt, {}, loc), wrt, loc);
+  const Value slope = gradients_for(advice("hessian"), output, {wrt}, {}, loc)[0];
+  // That of what is linear in wrt is 0, as its product with a direction is.
+  return jacobian_for("hessian", slope, wrt, Unreachable::zeros, loc);
 }
 
 std::vector<Value> hessian_vector_product(Value output, const std::vector<Value>& wrt,
                                           const std::vector<Value>& direction, SourceLocation loc) {
   check_same_types(wrt, direction, "hessian_vector_product", "direction", loc);
   // The direction stays what it is, also where it is made of wrt.
-  return gradients_of_all({.function = "hessian_vector_product"}, gradients(output, wrt, {}, loc),
-                          direction, wrt, {.unreachable = Unreachable::zeros}, loc);
+  const GradientAdvice words = advice("hessian_vector_product");
+  return gradients_of_all(words, gradients_for(words, output, wrt, {}, loc), direction, wrt,
+                          {.unreachable = Unreachable::zeros}, loc);
 }
 
 }  // namespace weft

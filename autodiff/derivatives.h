@@ -28,7 +28,8 @@ Value jvp(Value output, const std::vector<Value>& wrt, const std::vector<Value>&
 /// and, but for the result, the memory of one. What `output` draws is the same in all of them.
 Value jacobian(Value output, Value wrt, SourceLocation loc = SourceLocation::current());
 
-/// The second derivatives of the scalar `output`: [sizes of wrt, sizes of wrt].
+/// The second derivatives of the scalar `output`: [sizes of wrt, sizes of wrt]; zeros of one that
+/// is linear in `wrt`.
 Value hessian(Value output, Value wrt, SourceLocation loc = SourceLocation::current());
 
 /// The Hessian of the scalar `output` times `direction`, of the types of `wrt` (which may be made

@@ -437,6 +437,7 @@ void add_index_ops(OpSet& ops) {
   ops.add(std::move(one_hot));
 
   add_dynamic_slice_ops(ops);
+  add_offset_ops(ops);
 }
 
 void add_index_samples(OpSamples& all) {

@@ -31,5 +31,7 @@ inline std::int64_t read_index(const void* data, DType dtype, std::int64_t i) {
 
 /// dynamic_slice and dynamic_update_slice. Called by add_index_ops.
 void add_dynamic_slice_ops(OpSet& ops);
+/// require_offsets. Called by add_index_ops.
+void add_offset_ops(OpSet& ops);
 
 }  // namespace weft

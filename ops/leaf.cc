@@ -1,8 +1,8 @@
 // Leaves and barriers: ops without arithmetic.
 #include <fmt/format.h>
 
+#include "weft/core/integer_range.h"
 #include "weft/ops/builtin.h"
-
 #include "weft/ops/samples.h"
 
 namespace weft {
@@ -19,6 +19,19 @@ std::vector<ValueType> infer_constant(const InferContext& c) {
 
 std::vector<ValueType> infer_same(const InferContext& c) { return {c.input(0)}; }
 
+/// A size that is known may have an index, or be a value itself, that the dtype does not hold.
+void require_held(const Dim& largest, DType dtype, std::string_view what) {
+  if (!is_integer(dtype) || !largest.is_constant()) return;
+  const IntegerRange range = integer_range(dtype);
+  if (range.holds(largest.constant())) return;
+  throw ShapeError(fmt::format("{} {} does not fit {}, which holds {} to {}; use i64", what,
+                               largest.constant(), dtype_name(dtype), range.low, range.high));
+}
+
+void require_indices(const Dim& size, DType dtype) {
+  if (size.is_constant() && size.constant() > 0) require_held(size - 1, dtype, "the index");
+}
+
 std::vector<ValueType> infer_iota(const InferContext& c) {
   const Shape& shape = c.attributes().shape("shape");
   const std::int64_t axis = c.attributes().integer("axis");
@@ -30,6 +43,7 @@ std::vector<ValueType> infer_iota(const InferContext& c) {
     throw DTypeError(
         fmt::format("indices cannot be {}; use i64, i32, f32 or f64", dtype_name(dtype)));
   }
+  require_indices(shape[static_cast<int>(axis)], dtype);
   return {{dtype, shape}};
 }
 
@@ -41,6 +55,7 @@ Kernel iota_kernel(const KernelRequest& request) {
   const std::int64_t total = request.outputs[0].numel();
   const std::int64_t chunks = chunk_count(total, 1 << 16);
   const DType dtype = request.outputs[0].dtype;
+  require_indices(size, dtype);
   Phase phase;
   phase.chunks = chunks;
   phase.cost_ns = static_cast<double>(total);
@@ -65,12 +80,14 @@ std::vector<ValueType> infer_dim_value(const InferContext& c) {
     throw DTypeError(fmt::format("the value of a dim cannot be {}; use i64, i32, f32 or f64",
                                  dtype_name(dtype)));
   }
+  require_held(c.attributes().dim("dim"), dtype, "the size");
   return {{dtype, Shape()}};
 }
 
 Kernel dim_value_kernel(const KernelRequest& request) {
   const std::int64_t value = request.attributes.dim("dim").constant();
   const DType dtype = request.outputs[0].dtype;
+  require_held(value, dtype, "the size");
   Kernel kernel;
   kernel.phases.push_back({.chunks = 1, .body = [=](const KernelRun& run, std::int64_t) {
                              visit_dtype(dtype, [&](auto tag) {
@@ -95,7 +112,10 @@ std::vector<OpErrorSample> iota_errors() {
            "axis 1 is not an axis of [3]"},
           {{},
            {{"shape", Shape{3}}, {"axis", std::int64_t{0}}, {"dtype", DType::boolean}},
-           "indices cannot be bool"}};
+           "indices cannot be bool"},
+          {{},
+           {{"shape", Shape{2, 300}}, {"axis", std::int64_t{1}}, {"dtype", DType::i8}},
+           "the index 299 does not fit i8, which holds -128 to 127; use i64"}};
 }
 
 std::vector<OpSample> dim_value_samples() {
@@ -104,7 +124,10 @@ std::vector<OpSample> dim_value_samples() {
 }
 
 std::vector<OpErrorSample> dim_value_errors() {
-  return {{{}, {{"dim", Dim(7)}, {"dtype", DType::boolean}}, "the value of a dim cannot be bool"}};
+  return {{{}, {{"dim", Dim(7)}, {"dtype", DType::boolean}}, "the value of a dim cannot be bool"},
+          {{},
+           {{"dim", Dim(std::int64_t{1} << 40)}, {"dtype", DType::i32}},
+           "the size 1099511627776 does not fit i32"}};
 }
 
 std::vector<OpSample> identity_samples() {

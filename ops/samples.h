@@ -45,6 +45,7 @@ void add_cholesky_samples(OpSamples& all);
 void add_conv_samples(OpSamples& all);
 void add_cross_entropy_samples(OpSamples& all);
 void add_dynamic_slice_samples(OpSamples& all);
+void add_offset_samples(OpSamples& all);
 void add_fused_samples(OpSamples& all);
 void add_index_samples(OpSamples& all);
 void add_leaf_samples(OpSamples& all);

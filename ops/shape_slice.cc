@@ -5,6 +5,7 @@
 #include <memory>
 #include <type_traits>
 
+#include "weft/core/integer_range.h"
 #include "weft/ops/reduce_arg.h"
 #include "weft/ops/sample_data.h"
 #include "weft/ops/samples.h"
@@ -290,6 +291,7 @@ std::vector<ValueType> infer_pad(const InferContext& c) {
         fmt::format("before {} and after {} must have one entry for each of the {} axes of {}",
                     before.str(), after.str(), c.rank(0), c.input(0).str()));
   }
+  require_number_of(c.attributes().real("value"), c.dtype(0));
   Shape shape = c.shape(0);
   for (int i = 0; i < c.rank(0); ++i) {
     for (const Dim& d : {before[i], after[i]}) {
@@ -346,6 +348,9 @@ std::vector<OpErrorSample> pad_errors() {
   return {
       {{x}, padding({0, -1}, {0, 0}, 0), "axis 1: padding -1 is negative; use slice() to cut"},
       {{x}, padding({1}, {0, 0}, 0), "before [1] and after [0, 0] must have one entry for each"},
+      {{{DType::i8, {3}}}, padding({1}, {0}, 300), "300 does not fit i8, which holds -128 to 127"},
+      {{{DType::i32, {3}}}, padding({1}, {0}, 0.5), "0.5 would lose its fraction as i32"},
+      {{{DType::boolean, {3}}}, padding({1}, {0}, 2), "2 does not fit bool, which holds 0 to 1"},
   };
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "weft/core/integer_range.h"
 #include "weft/ops/builtin.h"
 #include "weft/ops/elementwise.h"
 #include "weft/ops/kernels/math.h"
@@ -82,6 +83,13 @@ std::vector<ValueType> infer_clamp(const InferContext& context) {
   if (!(lo <= hi)) {
     throw ArgumentError(fmt::format("lo must be at most hi, but lo is {} and hi is {}", lo, hi));
   }
+  const DType dtype = context.dtype(0);
+  if (is_integer(dtype) && !whole_numbers(lo, hi, dtype)) {
+    const IntegerRange range = integer_range(dtype);
+    throw DTypeError(
+        fmt::format("no number of {}, which holds {} to {}, is from lo = {} to hi = {}",
+                    dtype_name(dtype), range.low, range.high, lo, hi));
+  }
   return {context.input(0)};
 }
 
@@ -132,6 +140,9 @@ std::vector<OpErrorSample> logical_errors() {
 std::vector<OpErrorSample> clamp_errors() {
   return {{{{DType::f32, {2}}}, {{"lo", 2.0}, {"hi", 1.0}}, "lo must be at most hi, but lo is 2"},
           {{{DType::f32, {2}}}, {{"lo", std::nan("")}}, "lo must be at most hi, but lo is nan"},
+          {{{DType::i8, {2}}}, {{"lo", 300.0}}, "no number of i8, which holds -128 to 127"},
+          {{{DType::u8, {2}}}, {{"hi", -1.0}}, "no number of u8, which holds 0 to 255"},
+          {{{DType::i32, {2}}}, {{"lo", 0.2}, {"hi", 0.8}}, "is from lo = 0.2 to hi = 0.8"},
           {{{DType::boolean, {2}}}, {}, "x must be f32, f64 or an integer, but is bool"}};
 }
 

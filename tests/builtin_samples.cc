@@ -13,6 +13,7 @@ void add_builtin_samples(OpSamples& all) {
   add_conv_samples(all);
   add_cross_entropy_samples(all);
   add_dynamic_slice_samples(all);
+  add_offset_samples(all);
   add_fused_samples(all);
   add_index_samples(all);
   add_leaf_samples(all);

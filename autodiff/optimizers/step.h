@@ -103,7 +103,8 @@ struct StepOptions {
 };
 
 /// L2 norm over all elements of all values, as an f64 scalar: sums of squares are combined in
-/// double.
+/// double. Squares are of the values' dtype: f32 values above 1.8e19 have an infinite norm, by
+/// which clipping makes finite gradients 0, and which skip_nonfinite skips.
 Value global_norm(const std::vector<Value>& values);
 
 }  // namespace weft

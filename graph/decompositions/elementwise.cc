@@ -2,6 +2,7 @@
 // for large arguments.
 #include <limits>
 
+#include "weft/core/integer_range.h"
 #include "weft/graph/decompositions/decomposition.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/math.h"
@@ -53,6 +54,11 @@ Inputs decompose_clamp(const Node& node, const Inputs& in, Graph&) {
   const double lo = node.attributes().real("lo"), hi = node.attributes().real("hi");
   const double inf = std::numeric_limits<double>::infinity();
   Value x = in[0];
+  if (is_integer(x.dtype())) {
+    const std::optional<IntegerRange> range = whole_numbers(lo, hi, x.dtype());
+    x = where(x < range->low, range->low, x);
+    return {where(x > range->high, range->high, x)};
+  }
   if (lo != -inf) x = where(x < lo, lo, x);
   if (hi != inf) x = where(x > hi, hi, x);
   return {x};

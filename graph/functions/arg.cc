@@ -2,41 +2,20 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <string>
+
+#include "weft/core/integer_range.h"
 
 namespace weft {
 namespace {
 
 std::string at_place(SourceLocation loc) { return loc.known() ? " (" + loc.str() + ")" : ""; }
 
-/// Whether an integer dtype (or bool) holds `value`.
-bool fits(std::int64_t value, DType dtype) {
-  switch (dtype) {
-    case DType::i64: return true;
-    case DType::i32: return value >= -0x80000000LL && value <= 0x7FFFFFFF;
-    case DType::i8: return value >= -128 && value <= 127;
-    case DType::u8: return value >= 0 && value <= 255;
-    default: return value == 0 || value == 1;
-  }
-}
-
 /// The number as a tensor of an integer dtype; throws DTypeError where its value would change.
 Tensor whole(double value, std::optional<std::int64_t> integer, DType dtype) {
-  if (!integer && value != std::floor(value)) {
-    throw DTypeError(
-        fmt::format("the number {} would lose its fraction as {}; cast the tensor to a "
-                    "floating dtype",
-                    value, dtype_name(dtype)));
-  }
-  if (!integer && value >= -0x1p63 && value < 0x1p63) integer = static_cast<std::int64_t>(value);
-  if (!integer || !fits(*integer, dtype)) {
-    throw DTypeError(fmt::format("the number {} does not fit {}",
-                                 integer ? std::to_string(*integer) : fmt::format("{}", value),
-                                 dtype_name(dtype)));
-  }
-  if (dtype == DType::i64) return Tensor::of<std::int64_t>({}, {*integer});
-  return Tensor::scalar(dtype, static_cast<double>(*integer));
+  const std::int64_t number = integer ? whole_number(*integer, dtype) : whole_number(value, dtype);
+  if (dtype == DType::i64) return Tensor::of<std::int64_t>({}, {number});
+  return Tensor::scalar(dtype, static_cast<double>(number));
 }
 
 }  // namespace

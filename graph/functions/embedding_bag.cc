@@ -104,8 +104,10 @@ Value flat_maximum(Value rows, Value bag, Value sizes) {
 // Bags one after the other.
 Value flat_bags(Value ids, Value weight, const EmbeddingBagOptions& o) {
   Graph& graph = ids.graph();
-  const Value offsets = o.offsets.value();
-  const Dim count = ids.shape()[0], bags = offsets.shape()[0];
+  const Dim count = ids.shape()[0], bags = o.offsets.value().shape()[0];
+  // Sums would take any offsets for those that they are when sorted.
+  const Value offsets =
+      graph.apply("require_offsets", {o.offsets.value()}, {{"count", count}}).output(0);
   // How many bags begin up to each id; several begin at one place where some are empty.
   const Value begun = cumsum(
       index_add(zeros(graph, DType::i64, {count + 1}), offsets, ones(graph, DType::i64, {bags})),

@@ -25,7 +25,8 @@ struct EmbeddingBagOptions {
 /// Rows of weight [vocabulary, width] by id, summed, averaged or maximised over each bag -> [bags,
 /// width] (PyTorch: EmbeddingBag). A bag without ids gives zeros. ids are i32 or i64, [bags, n] or,
 /// with offsets, [n]. Where several rows of a bag have the largest element, the first of them gets
-/// its gradient; a NaN is larger than all. Ids and offsets out of range are a DataError of the run.
+/// its gradient; a NaN is larger than all. Ids out of range are a DataError of the run, and offsets
+/// that do not ascend from 0 to at most n.
 /// Takes memory for all rows that are looked up, [bags, n, width] or [n, width]; a maximum by
 /// offsets four times that, and log2(the longest bag) passes over it.
 Value embedding_bag(Arg ids, Arg weight, const EmbeddingBagOptions& options = {});

@@ -58,6 +58,14 @@ Value embedding(Arg ids, Arg weight, std::optional<std::int64_t> padding_idx) {
                                       table.shape().str())),
                "embedding", {index, table}, ids.location());
   }
+  const Dim& vocabulary = table.shape()[0];
+  if (padding_idx &&
+      (*padding_idx < 0 || (vocabulary.is_constant() && *padding_idx >= vocabulary.constant()))) {
+    graph.fail(ArgumentError(fmt::format("padding_idx {} is no row of weight, which has {}: no id "
+                                         "would ever be padding",
+                                         *padding_idx, vocabulary.str())),
+               "embedding", {index, table}, ids.location());
+  }
   const Graph::Frame frame(graph, "embedding", ids.location());
   const Value rows = take(table, index, 0);
   if (!padding_idx) return rows;

@@ -23,8 +23,8 @@ Value take_along_axis(Arg x, Arg index, int axis);
 Value scatter_add(Arg x, Arg index, Arg src, int axis);
 /// 1 at the id on a new last axis of size `classes`, 0 elsewhere.
 Value one_hot(Arg ids, const Dim& classes, DType dtype = DType::f32);
-/// Rows of weight [vocabulary, width] by id: ids.shape + [width]. Look-ups of `padding_idx` give
-/// that row no gradient.
+/// Rows of weight [vocabulary, width] by id: ids.shape + [width]. Look-ups of `padding_idx`, which
+/// must be a row, give that row no gradient.
 Value embedding(Arg ids, Arg weight, std::optional<std::int64_t> padding_idx = std::nullopt);
 /// The block of `sizes` that begins at start (one index per axis); out of range is a DataError.
 Value dynamic_slice(Arg x, Arg start, const Shape& sizes);

@@ -85,7 +85,8 @@ Value ceil(Arg x);
 /// To the nearest integer, ties to even.
 Value round(Arg x);
 /// min(max(x, lo), hi), an absent bound being none; also for integers. NaN stays NaN; gradient 1
-/// from lo to hi, both included. Throws ArgumentError unless lo <= hi.
+/// from lo to hi, both included. Throws ArgumentError unless lo <= hi, and DTypeError where no
+/// number of an integer dtype lies between.
 Value clamp(Arg x, std::optional<double> lo, std::optional<double> hi = std::nullopt);
 /// x with elements of `dtype` (x itself if it has that dtype). Floats to integers truncate and
 /// saturate, NaN gives 0; integers to narrower ones wrap around; to bool is x != 0.

@@ -72,7 +72,8 @@ struct PadOptions {
   PadMode mode = PadMode::constant;
   double value = 0;
 };
-/// Adds pads[i].first elements before and pads[i].second after axis i.
+/// Adds pads[i].first elements before and pads[i].second after axis i. Throws DTypeError for a
+/// value that x's dtype does not hold: a fraction among integers, a number out of range.
 Value pad(Arg x, const std::vector<std::pair<Dim, Dim>>& pads, const PadOptions& options = {});
 
 /// Reverses the order along the axes.
@@ -93,7 +94,8 @@ Value pixel_shuffle(Arg x, std::int64_t r);
 
 // -- Made from sizes ------------------------------------------------------------------------------
 
-/// The index along `axis`, in a tensor of `shape`.
+/// The index along `axis`, in a tensor of `shape`. ShapeError where an integer dtype does not hold
+/// the last one; so for arange() and dim_value().
 Value iota(Graph& graph, const Shape& shape, int axis, DType dtype = DType::i64,
            SourceLocation loc = SourceLocation::current());
 /// [0, 1, ..., n - 1].
@@ -102,7 +104,8 @@ Value arange(Graph& graph, const Dim& n, DType dtype = DType::i64,
 /// A scalar with the value of a Dim.
 Value dim_value(Graph& graph, const Dim& dim, DType dtype = DType::i64,
                 SourceLocation loc = SourceLocation::current());
-/// A tensor of one value, of zeros, of ones.
+/// A tensor of one value, of zeros, of ones. Throws DTypeError for a value that an integer dtype
+/// does not hold: a fraction, or one out of range.
 Value full(Graph& graph, DType dtype, const Shape& shape, double value,
            SourceLocation loc = SourceLocation::current());
 Value zeros(Graph& graph, DType dtype, const Shape& shape,

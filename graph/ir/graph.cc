@@ -6,6 +6,7 @@
 
 #include "weft/core/closest.h"
 #include "weft/core/excerpt.h"
+#include "weft/core/integer_range.h"
 #include "weft/graph/ir/draws.h"
 #include "weft/graph/ir/facts.h"
 #include "weft/ops/operands.h"
@@ -117,6 +118,11 @@ Value Graph::constant(Tensor value, SourceLocation loc) {
 }
 
 Value Graph::scalar(DType dtype, double value, SourceLocation loc) {
+  try {
+    require_number_of(value, dtype);
+  } catch (const Error& error) {
+    fail(error, "constant", {}, loc);
+  }
   return constant(Tensor::scalar(dtype, value), loc);
 }
 
@@ -143,6 +149,13 @@ Variable Graph::variable(std::string_view name, const ValueType& type, VariableO
     throw ShapeError(fmt::format(
         "{}: shape {} is symbolic; only variables of kind cache may have symbolic sizes\n  {}",
         what, type.shape.str(), describe_source(loc)));
+  }
+  if (options.initializer.kind == Initializer::Kind::constant) {
+    try {
+      require_number_of(options.initializer.a, type.dtype);
+    } catch (const Error& error) {
+      fail(error, what + ", its initial value", {}, loc);
+    }
   }
   const Value read = add_leaf("variable", name, type, loc);
   variable_index_.emplace(std::string(name), variables_.size());

@@ -75,7 +75,8 @@ class Graph {
               SourceLocation loc = SourceLocation::current());
   /// A constant. Equal constants are one node.
   Value constant(Tensor value, SourceLocation loc = SourceLocation::current());
-  /// A scalar constant of that dtype.
+  /// A scalar constant of that dtype. Throws DTypeError for a value that an integer dtype does not
+  /// hold: a fraction, or one out of range.
   Value scalar(DType dtype, double value, SourceLocation loc = SourceLocation::current());
   /// Named state. Names are unique among variables and aliases.
   Variable variable(std::string_view name, DType dtype, std::initializer_list<AxisSize> sizes,

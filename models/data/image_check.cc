@@ -76,6 +76,7 @@ class UnpackedCount {
     }
     return true;
   }
+  std::uint64_t bytes() const { return bytes_; }
 
  private:
   z_stream stream_ = {};
@@ -93,10 +94,18 @@ std::uint64_t most_png_bytes(const Bytes& file, std::size_t header) {
   return 2 * height * (width * bits / 8 + 8) + 1024;
 }
 
+/// What the pixels take without anything between rows.
+std::uint64_t least_png_bytes(const Bytes& file, std::size_t header) {
+  const std::uint64_t width = file.big(header + 8, 4), height = file.big(header + 12, 4);
+  const unsigned colours = file[header + 17];  // grey, colours, palette, grey or colours and alpha
+  const std::uint64_t channels = colours == 2 ? 3 : colours == 4 ? 2 : colours == 6 ? 4 : 1;
+  return (width * height * channels * file[header + 16] + 7) / 8;
+}
+
 /// Chunks are length, type, data, CRC-32 of type and data.
 void check_png(const Bytes& file) {
   std::size_t at = kPngSignature.size();
-  const std::uint64_t most = most_png_bytes(file, at);
+  const std::uint64_t most = most_png_bytes(file, at), least = least_png_bytes(file, at);
   UnpackedCount count;
   while (true) {
     const std::uint64_t length = file.big(at, 4);
@@ -110,7 +119,14 @@ void check_png(const Bytes& file) {
                                 ? covered.substr(0, 4)
                                 : "?"),
                 at);
-    if (covered.starts_with("IEND")) return;
+    if (covered.starts_with("IEND")) {
+      // Decoders take memory for all pixels before they look.
+      if (count.bytes() < least)
+        file.fail(fmt::format("the image data are {} bytes, but its pixels take {}; they end",
+                              count.bytes(), least),
+                  at);
+      return;
+    }
     if (covered.starts_with("IDAT") && !count.add(covered.substr(4), most))
       file.fail("the image data are more than its pixels take; they begin", at);
     at += 12 + length;
@@ -124,6 +140,19 @@ void check_huffman_tables(const Bytes& file, std::size_t at, std::size_t end) {
     for (std::size_t i = 1; i <= 16; ++i) codes += file[at + i];
     if (codes > 256) file.fail("a Huffman table of more than 256 codes", at);
     at += 17 + codes;
+  }
+}
+
+/// Precision, height, width, components. A block of 8 x 8 pixels takes a bit at least, and of any
+/// component there are a quarter as many: a few bytes are no large image, for all pixels of which
+/// decoders take memory before they look.
+void check_frame(const Bytes& file, std::size_t at) {
+  const std::uint64_t height = file.big(at + 1, 2), width = file.big(at + 3, 2);
+  const std::uint64_t blocks = (height + 7) / 8 * ((width + 7) / 8);
+  if (file.size() < blocks / 32) {
+    file.fail(fmt::format("{} bytes are too few for {} x {} pixels, which the file claims",
+                          file.size(), width, height),
+              at);
   }
 }
 
@@ -143,6 +172,7 @@ void check_jpeg(const Bytes& file) {
     if (length < 2) file.fail("a segment of less than its own length", at);
     file.need(at, length);
     if (marker == 0xC4) check_huffman_tables(file, at + 2, at + length);
+    if (marker >= 0xC0 && marker <= 0xC2) check_frame(file, at + 2);
     at += length;
     if (marker != 0xDA) continue;
     // Each may cost as much time as the whole image; progressive files have about ten.

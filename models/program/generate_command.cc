@@ -10,9 +10,9 @@
 #include "weft/models/generate/stop_texts.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
+#include "weft/models/program/decoding_guard.h"
 #include "weft/models/program/generate_arguments.h"
 #include "weft/models/program/json_lines.h"
-#include "weft/models/program/memory_guard.h"
 #include "weft/models/program/ranks.h"
 #include "weft/models/program/text_inputs.h"
 #include "weft/models/program/writer.h"
@@ -124,25 +124,6 @@ Job make_job(GenerateArguments& args, const Writer& writer, std::vector<TokenIds
   return job;
 }
 
-/// UsageError where the keys and values of all rows of a batch do not fit into memory.
-void check_caches(const Writer& writer, const Job& job, bool together) {
-  const auto most =
-      together ? std::ssize(job.prompts) : std::min(std::ssize(job.prompts), job.options.batch);
-  double rows = 0, capacity = 0;
-  for (const TokenIds& prompt : job.prompts) {
-    const GenerationOptions options = writer->options_for(prompt, job.options);
-    const std::int64_t length =
-        options.max_new >= 0 ? std::ssize(prompt) + options.max_new : options.max_length;
-    capacity =
-        std::max(capacity,
-                 static_cast<double>(options.slide ? std::min(length, writer->context()) : length));
-    rows = static_cast<double>(most) * static_cast<double>(rows_per_prompt(options));
-  }
-  check_memory(fmt::format("keeping keys and values of {:.0f} rows of {:.0f} ids", rows, capacity),
-               cache_bytes(*writer.model().graph, rows, capacity),
-               "fewer --beams, --results, --tokens or prompts take less");
-}
-
 int print_ids(const Writer& writer, const Job& job, const GenerateArguments& args) {
   GenerationOptions options = writer->options_for(job.prompts.front(), job.options);
   if (!args.stop.empty()) stop_at(args.stop, writer->tokenizer(), job.prompts, options);
@@ -216,7 +197,11 @@ int run(GenerateArguments& args, const World& world) {
     require_text(args, writer.no_tokenizer());
     if (!args.task.empty()) writer->set_task(args.task);
     job = make_job(args, writer, std::move(ids));
-    check_caches(writer, job, args.ids);
+    // Ids are printed of all prompts together.
+    WriteOptions options = job.options;
+    if (args.ids) options.batch = std::ssize(job.prompts);
+    check_caches(*writer.operator->(), *writer.model().graph, job.prompts, options,
+                 "fewer --beams, --results, --tokens or prompts take less");
   });
   if (args.ids) return print_ids(writer, job, args);
   const bool alone =

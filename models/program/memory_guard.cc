@@ -81,15 +81,18 @@ void check_trainable_size(double parameters) {
                "fewer --layers, a smaller --width, --vocab or --context make it smaller");
 }
 
-double cache_bytes(const Graph& graph, double rows, double capacity) {
+double cache_bytes(const Graph& graph, const CacheSizes& sizes) {
   double bytes = 0;
   for (const Variable& variable : graph.variables()) {
     if (variable.info().kind != VariableKind::cache) continue;
     auto size = static_cast<double>(dtype_size(variable.info().type.dtype));
     for (const Dim& dim : variable.shape().dims()) {
-      size *= dim.is_constant()         ? static_cast<double>(dim.constant())
-              : dim.str() == "capacity" ? capacity
-                                        : rows;
+      const bool grows = dim.str() == "capacity";
+      size *= dim.is_constant()       ? static_cast<double>(dim.constant())
+              : grows                 ? sizes.capacity
+              : dim.str() == "source" ? sizes.source
+                                      : sizes.rows;
+      if (grows && sizes.moved) size *= 2;
     }
     bytes += size;
   }

@@ -28,7 +28,13 @@ double estimated_parameters(const VitConfig& config);
 /// UsageError where weights, gradients and the two moments of AdamW do not fit.
 void check_trainable_size(double parameters);
 
-/// Bytes of all caches of a graph for so many rows and tokens.
-double cache_bytes(const Graph& graph, double rows, double capacity);
+/// What caches are made for: rows, ids of each, and ids of the text that an encoder-decoder
+/// answers.
+struct CacheSizes {
+  double rows = 0, capacity = 0, source = 0;
+  bool moved = false;  // beams: where rows go on from others, all of them are there twice
+};
+/// Bytes of all caches of a graph.
+double cache_bytes(const Graph& graph, const CacheSizes& sizes);
 
 }  // namespace weft::program

@@ -6,6 +6,7 @@
 #include "weft/core/error.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
+#include "weft/models/program/decoding_guard.h"
 #include "weft/models/program/json_lines.h"
 #include "weft/models/program/options.h"
 #include "weft/models/program/ranks.h"
@@ -25,6 +26,24 @@ struct TranslateArguments {
   int threads = 0;
 };
 
+/// UsageError where the keys and values of a batch do not fit into memory. Throws TextError for a
+/// text that cannot be read.
+void check_size(const TextGenerator& reader, const Graph& graph,
+                const std::vector<std::string>& texts, const TranslateOptions& options) {
+  std::vector<TokenIds> prompts;
+  for (const std::string& text : texts)
+    prompts.push_back(
+        with_number(prompts.size(), [&] { return reader.read(options.prefix + text); }));
+  const auto change = [&](GenerationOptions& o) {
+    if (!options.beams) return;
+    o.beams = *options.beams;
+    o.sampling.reset();
+    o.results = 1;
+  };
+  check_caches(reader, graph, prompts, {.change = change, .batch = options.batch},
+               "fewer --beams and a smaller --batch take less");
+}
+
 int run(TranslateArguments& args, const World& world) {
   TranslateOptions options = args.options;
   options.on_cut = args.truncate.on_cut();
@@ -37,7 +56,10 @@ int run(TranslateArguments& args, const World& world) {
   const SpeedReport speed;
   const PlaceOf place = [&](std::size_t i) { return args.texts.place(i); };
   const std::vector<WrittenText> outputs = with_places(place, [&, &task = task, &model = model] {
-    return rethrow_as_usage([&] { return task.translate(session, *model, texts, options); });
+    return rethrow_as_usage([&] {
+      check_size(*task.text_generator(session, *model), *model->graph, texts, options);
+      return task.translate(session, *model, texts, options);
+    });
   });
   args.truncate.report(place, "the first");
   std::int64_t tokens = 0;

@@ -111,21 +111,51 @@ WordText read_text(const TrainVectorsArguments& args) {
   return builder.finish(args.min_count);
 }
 
+// Buckets of all n-grams of all words.
+double subwords_of(const WordText& text, const SubwordOptions& options) {
+  double count = 0;
+  for (std::int64_t w = 0; w < text.counts.size(); ++w) {
+    const std::string& word = text.counts.word(w);
+    const auto characters = 2 + std::count_if(word.begin(), word.end(), [](char c) {
+                              return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+                            });
+    for (std::int64_t n = options.shortest;
+         n <= std::min<std::int64_t>(options.longest, characters); ++n)
+      count += static_cast<double>(characters - n + 1);
+  }
+  return count;
+}
+
 // What is kept for each word, about.
 void check_size(const WordText& text, const VectorRecipe& recipe) {
-  double rows = static_cast<double>(text.counts.size()), width = 0;
+  double rows = static_cast<double>(text.counts.size()), width = 0, more = 0;
   switch (recipe.model) {
     case kSkipGram:
     case kCbow: rows *= 3, width = static_cast<double>(recipe.sampling.width); break;
     case kFastText:
       rows = 3 * rows + static_cast<double>(recipe.sampling.subwords->buckets);
       width = static_cast<double>(recipe.sampling.width);
+      more = subwords_of(text, *recipe.sampling.subwords);
       break;
     case kGlove: rows *= 5, width = static_cast<double>(recipe.glove.width); break;
-    case kLsa: rows *= 8, width = static_cast<double>(recipe.lsa.width); break;
+    case kLsa:  // rows and columns of what is decomposed
+      rows += recipe.matrix == LsaMatrix::tf_idf ? static_cast<double>(text.ends.size()) : rows;
+      rows *= 4, width = static_cast<double>(recipe.lsa.width);
+      break;
   }
   check_memory(fmt::format("learning vectors of {} words", grouped(text.counts.size())),
-               4 * rows * width, "a smaller --width or a higher --min-count takes less");
+               4 * (rows * width + more), "a smaller --width or a higher --min-count takes less");
+}
+
+// How many counts there are is known when they are made.
+void check_counts(VectorRecipe& recipe) {
+  // A count and its column; GloVe: its row and its place in the order; LSA: two more matrices.
+  const double bytes_each = recipe.model == kGlove ? 8 + 4 + 8 : 3 * 8;
+  recipe.counts.check = [bytes_each](std::int64_t elements) {
+    check_memory("counting which words stand near each other",
+                 bytes_each * static_cast<double>(elements),
+                 "a smaller --window or a higher --min-count takes less");
+  };
 }
 
 int train(const TrainVectorsArguments& args, CommandPaths paths) {
@@ -134,7 +164,8 @@ int train(const TrainVectorsArguments& args, CommandPaths paths) {
   if (args.headwords && args.wordnet.empty())
     throw UsageError("--headwords are those of WordNet's entries: it needs --wordnet");
   refuse_special(args);
-  const VectorRecipe recipe = recipe_of(args);
+  VectorRecipe recipe = recipe_of(args);
+  check_counts(recipe);
   const OutputFile out = paths.writes("--out", args.out, FileKind::vectors);
   std::vector<std::vector<WordPair>> pairs;
   for (const std::string& path : args.pairs) pairs.push_back(read_word_pairs(path));

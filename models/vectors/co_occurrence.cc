@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <numeric>
 #include <utility>
 
@@ -55,6 +56,7 @@ SparseMatrix co_occurrences(const WordText& text, const CoOccurrenceOptions& opt
   const std::vector<std::int32_t> sentences = sentences_of(text);
   const std::int64_t words = text.counts.size();
   std::vector<Part> parts(static_cast<std::size_t>((words + kCountedRows - 1) / kCountedRows));
+  std::atomic<std::int64_t> elements = 0;
   workers.for_chunks(std::ssize(parts), [&](std::int64_t chunk, int) {
     Part& part = parts[static_cast<std::size_t>(chunk)];
     std::vector<double> sums(static_cast<std::size_t>(words), 0.0);
@@ -87,6 +89,8 @@ SparseMatrix co_occurrences(const WordText& text, const CoOccurrenceOptions& opt
       touched.clear();
       part.ends.push_back(std::ssize(part.column));
     }
+    const std::int64_t all = elements += std::ssize(part.column);
+    if (options.check) options.check(all);
   });
   SparseMatrix all{words, words, {}, {}, {}};
   for (Part& part : parts) {

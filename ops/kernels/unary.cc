@@ -1,5 +1,7 @@
 #include "weft/ops/kernels/unary.h"
 
+#include "weft/core/integer_range.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "weft/ops/kernels/unary.cc"
 #include "hwy/foreach_target.h"
@@ -140,30 +142,6 @@ HWY_EXPORT(ClampRow);
 HWY_EXPORT(IsFiniteRow);
 HWY_EXPORT(NotRow);
 namespace kernels {
-namespace {
-
-struct IntegerRange {
-  std::int64_t low, high;
-};
-
-IntegerRange integer_range(DType dtype) {
-  switch (dtype) {
-    case DType::i32: return {INT32_MIN, INT32_MAX};
-    case DType::i8: return {INT8_MIN, INT8_MAX};
-    case DType::u8: return {0, UINT8_MAX};
-    default: return {INT64_MIN, INT64_MAX};
-  }
-}
-
-/// A whole (or infinite) bound as an integer of the range.
-std::int64_t integer_bound(double bound, IntegerRange range) {
-  if (bound <= static_cast<double>(range.low)) return range.low;
-  if (bound >= static_cast<double>(range.high)) return range.high;
-  return static_cast<std::int64_t>(bound);
-}
-
-}  // namespace
-
 RowKernel::Function unary_row(UnaryOp op, DType dtype) {
   return HWY_DYNAMIC_DISPATCH(UnaryRow)(op, dtype);
 }
@@ -174,8 +152,8 @@ RowKernel clamp_row(DType dtype, double lo, double hi) {
   if (is_floating(dtype)) {
     kernel.reals = {lo, hi};
   } else {
-    const IntegerRange range = integer_range(dtype);
-    kernel.integers = {integer_bound(::ceil(lo), range), integer_bound(::floor(hi), range)};
+    const std::optional<IntegerRange> range = whole_numbers(lo, hi, dtype);  // the shape rule asked
+    kernel.integers = {range->low, range->high};
   }
   return kernel;
 }

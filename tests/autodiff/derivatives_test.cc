@@ -83,6 +83,11 @@ BOOST_AUTO_TEST_CASE(second_derivatives) {
   check_near(evaluate(g, jvp(gradient(f, x), {x}, {v}), feeds), {1, 13, 36});
   // Of a linear function.
   check_near(evaluate(g, hessian_vector_product(sum(x * 2), {x}, {v})[0], feeds), {0, 0, 0});
+  const Value n = g.input("n", DType::f64, {"n"});
+  for (const Value& linear : {sum(n * 2), sum(relu(n)), sum(abs(n) * 3) + sum(v)}) {
+    check_near(evaluate(g, hessian(linear, n), {{"n", kPoint}, {"v", kPoint}}),
+               std::vector<double>(9, 0));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_jacobian_by_what_is_neither_input_nor_all) {
@@ -169,7 +174,16 @@ BOOST_AUTO_TEST_CASE(errors_say_what_does_not_fit) {
                           {"jvp: tangent 0 is f64[4], but the value is f64[3]"});
   check_error<ShapeError>([&] { hessian_vector_product(sum(square(x)), {x}, {y}); },
                           {"hessian_vector_product: direction 0 is f64[4]"});
-  check_error<GradientError>([&] { jacobian(square(x), y); }, {"derivatives_test.cc"});
+  // The advice is what users of these functions can follow.
+  const std::string unreachable =
+      "does not depend on input 'y' (f64[4]) through differentiable ops; leave it out: the "
+      "derivative by it is 0";
+  check_error<GradientError>([&] { jacobian(square(x), y); },
+                             {"jacobian: ", unreachable, "derivatives_test.cc"});
+  check_error<GradientError>([&] { vjp(square(x), {y}, x); }, {"vjp: ", unreachable});
+  check_error<GradientError>([&] { jvp(square(x), {y}, {y}); }, {"jvp: ", unreachable});
+  check_error<GradientError>([&] { hessian(sum(x), y); }, {"hessian: ", unreachable});
+  check_error<GradientError>([&] { hessian(square(x), x); }, {"hessian: ", "is not a scalar"});
   check_error<GradientError>([&] { jacobian(ids, ids); }, {"i64"});
   const Value none;
   const std::string here = "derivatives_test.cc";

@@ -126,6 +126,27 @@ BOOST_AUTO_TEST_CASE(clipping_scales_by_the_global_norm) {
   BOOST_TEST(session.value("b").item<double>() == 2 - scale * 3, tt::tolerance(1e-13));
 }
 
+// Squares of 1e20 are no float32: the norm is infinite, and min(1, clip / norm) is 0. Nothing
+// becomes NaN by that, and whoever skips what is not finite skips it.
+BOOST_AUTO_TEST_CASE(finite_gradients_with_an_infinite_norm_move_nothing) {
+  for (const bool skip : {false, true}) {
+    Graph g;
+    const Value scale = g.input("scale", DType::f32, {});
+    const Variable w = g.variable("w", DType::f32, {3}, {.initializer = Initializer::constant(2)});
+    const TrainingStep step =
+        sgd(sum(w * scale), {w}, {.lr = 1, .step = {.clip_norm = 1, .skip_nonfinite = skip}});
+    const Program train = Program("train").output("norm", step.gradient_norm).update(step);
+    Session session(g, {.threads = 1});
+    const Results r = session.run(train, {{"scale", Tensor::of<float>({}, {1e20f})}});
+    BOOST_TEST(std::isinf(r["norm"].item<double>()));
+    BOOST_TEST(session.value("w").to_vector<float>() == std::vector<float>(3, 2),
+               tt::per_element());
+    BOOST_TEST(session.value("optimizer.step").item<std::int64_t>() == (skip ? 0 : 1));
+    session.run(train, {{"scale", Tensor::of<float>({}, {1e18f})}});
+    BOOST_TEST(session.value("w").at(0) == 2 - 1 / std::sqrt(3.0), tt::tolerance(1e-5));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_step_that_is_not_finite_can_be_skipped) {
   TwoVariables problem;
   const Value scale = problem.g.input("scale", DType::f64, {});

@@ -261,12 +261,42 @@ BOOST_AUTO_TEST_CASE(mistakes_are_named) {
                   {{"w", sample_uniform({6, 3}, 1)},
                    {"ids", Tensor::of<std::int32_t>({4, 2}, {0, 0, 0, 6, 0, 0, 0, 0})}}),
       DataError, message_contains({"6"}));
-  // A first bag that does not begin at 0 leaves ids without one.
-  BOOST_CHECK_THROW(session.run(Program("q").output("y", embedding_bag(flat, w, {.offsets = at})),
-                                {{"w", sample_uniform({6, 3}, 1)},
-                                 {"flat", Tensor::zeros(DType::i32, {8})},
-                                 {"at", Tensor::of<std::int32_t>({4}, {1, 2, 3, 4})}}),
-                    DataError);
+}
+
+// Sums by offsets know them by how many begin up to an id: without a look at them, those of 3, 0
+// would be 0, 3, in silence.
+BOOST_AUTO_TEST_CASE(offsets_that_no_bags_have_are_refused_for_every_reduction) {
+  for (const BagReduction reduction : {BagReduction::sum, BagReduction::mean, BagReduction::max}) {
+    Graph g;
+    const Value w = g.input("w", DType::f32, {6, 3}), flat = g.input("flat", DType::i32, {"n"});
+    const Value at = g.input("at", DType::i32, {"bags"});
+    const Variable steps = g.variable("steps", DType::i64, {});
+    const Program program =
+        Program("p")
+            .output("y", embedding_bag(flat, w, {.reduction = reduction, .offsets = at}))
+            .update(steps, steps + 1);
+    Session session(g);
+    const auto run = [&](const std::vector<std::int32_t>& offsets) {
+      session.run(program, {{"w", sample_uniform({6, 3}, 1)},
+                            {"flat", Tensor::zeros(DType::i32, {8})},
+                            {"at", Tensor::of<std::int32_t>({std::ssize(offsets)}, offsets)}});
+    };
+    const auto refused = [&](const std::vector<std::int32_t>& offsets, const std::string& words) {
+      BOOST_CHECK_EXCEPTION(run(offsets), DataError,
+                            message_contains({words, "embedding_bag", "embedding_bag_test.cc"}));
+    };
+    constexpr std::int32_t kMost = std::numeric_limits<std::int32_t>::max();
+    refused({1, 2, 3, 4}, "offset 1 at position 0 must be 0: the first part begins there");
+    refused({-1, 2}, "offset -1 at position 0 must be 0");
+    refused({0, 5, 3, 6},
+            "offset 3 at position 2 is less than 5 at position 1: offsets must ascend");
+    refused({0, -kMost - 1}, "offset -2147483648 at position 1 is less than 0 at position 0");
+    refused({0, 9}, "offset 9 at position 1 is out of range: there are 8 elements");
+    refused({0, kMost}, "offset 2147483647 at position 1 is out of range");
+    refused({}, "there are no offsets, but 8 elements: the first part begins at offset 0");
+    run({0, 0, 8, 8});
+    BOOST_TEST(session.value("steps").item<std::int64_t>() == 1);  // refused runs write nothing
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -26,6 +26,7 @@
 #include "weft/testing/temporary_folder.h"
 #include "weft/tests/fuzz/attack/deflate.h"
 #include "weft/tests/kit/messages.h"
+#include "weft/tests/models/image_files.h"
 #include "weft/tests/models/program_shell.h"
 
 namespace weft {
@@ -121,6 +122,29 @@ BOOST_AUTO_TEST_CASE(a_png_whose_data_are_more_than_its_pixels_is_refused) {
   BOOST_CHECK_EXCEPTION(decode_image(png, 1, "b.png"), FormatError,
                         says("b.png: the image data are more than its pixels take"));
   BOOST_TEST(peak_bytes() - before < std::int64_t{200} << 20);
+}
+
+BOOST_AUTO_TEST_CASE(
+    a_few_bytes_that_claim_a_large_image_are_refused_before_there_is_memory_for_it) {
+  const std::string sides("\0\0\x1f\xff\0\0\x1f\xff", 8);  // 8191 x 8191
+  const std::string png = std::string("\x89PNG\r\n\x1a\n", 8) +
+                          png_chunk("IHDR", sides + std::string("\x08\x06\0\0\0", 5)) +
+                          png_chunk("IDAT", attack::packed(std::string(100, '\0'), MAX_WBITS)) +
+                          png_chunk("IEND", "");
+  const std::int64_t before = peak_bytes();
+  BOOST_CHECK_EXCEPTION(decode_image(png, 3, "b.png"), FormatError,
+                        says("b.png: the image data are 100 bytes, but its pixels take 268369924; "
+                             "they end at byte 5"));
+  std::string jpeg = testing::grey_jpeg();
+  const std::size_t frame = jpeg.find("\xff\xc0");
+  BOOST_TEST_REQUIRE(frame != std::string::npos);
+  jpeg.replace(frame + 5, 4, "\x1f\xff\x1f\xff");
+  BOOST_CHECK_EXCEPTION(
+      decode_image(jpeg, 3, "b.jpg"), FormatError,
+      says("b.jpg: " + std::to_string(jpeg.size()) +
+           " bytes are too few for 8191 x 8191 pixels, which the file claims at byte " +
+           std::to_string(frame + 4)));
+  BOOST_TEST(peak_bytes() - before < std::int64_t{50} << 20);
 }
 
 BOOST_AUTO_TEST_CASE(configs_that_nest_deep_repeat_a_key_or_wrap_are_errors) {

@@ -134,6 +134,11 @@ BOOST_AUTO_TEST_CASE(functions) {
   BOOST_TEST(elements_of(evaluate_graph({one_hot(tokens, 4)}, feed)[0]) ==
              (Doubles{0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1}));
   BOOST_TEST((take(w, 2).shape() == Shape{2}));
+  // PyTorch's -1 is the last row: here an id that no token has would be padding, in silence.
+  for (const std::int64_t none : {-1, 9}) {
+    BOOST_CHECK_EXCEPTION(embedding(tokens, w, none), ArgumentError,
+                          says("padding_idx " + std::to_string(none) + " is no row of weight"));
+  }
   BOOST_CHECK_EXCEPTION(embedding(tokens, tokens), ShapeError,
                         says("weight must be [vocabulary, width], but is [3]"));
   BOOST_CHECK_EXCEPTION(take(w, w), DTypeError, says("index_test.cc"));

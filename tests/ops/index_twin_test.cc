@@ -285,6 +285,8 @@ BOOST_AUTO_TEST_CASE(integers_out_of_range_are_data_errors_however_large) {
     const Tensor start = Tensor::of<std::int64_t>({2}, {bad, 0});
     refused("dynamic_slice", {x, start}, {{"sizes", Shape{1, 2}}});
     refused("dynamic_update_slice", {x, Tensor::zeros(DType::f32, {1, 2}), start}, {});
+    refused("require_offsets", {Tensor::of<std::int64_t>({2}, {0, bad})}, {{"count", Dim(2)}});
+    refused("require_offsets", {Tensor::of<std::int64_t>({2}, {bad, 2})}, {{"count", Dim(2)}});
   }
 }
 

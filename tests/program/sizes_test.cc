@@ -76,7 +76,54 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_into_memory_says_what_it_takes,
   refused("bench forward --model char-small --batch 1000000000 --seq 64", "a batch takes");
   refused("bench forward --model gpt3-175b", "the model takes 650.");
   refused("bench decode --batch 1000 --context 60 --model gpt2", "keeping keys and values takes");
+  weft.write("sentences.txt", [] {
+    std::string lines;
+    for (int i = 0; i < 2'000'000; ++i) lines += "a b\n";
+    return lines;
+  }());
+  refused(
+      "vectors train --text sentences.txt --model lsa --matrix tf-idf --width 1000 --out new.txt",
+      "learning vectors of 2 words takes 29.80 GiB");
+  weft.run("train seq2seq --pairs pairs.tsv --out translator.weft" +
+           weft.base("train seq2seq").substr(std::string("train seq2seq").size()));
+  std::string line, texts;
+  for (int i = 0; i < 15; ++i) line += "the ships ";
+  for (int i = 0; i < 4096; ++i) texts += line + "\n";
+  weft.write("texts.txt", texts);
+  refused("translate translator.weft --input texts.txt --beams 64 --batch 4096",
+          "keeping keys and values of 262144 rows of ");
+  // The text that is answered is no square of the rows.
+  const Outcome answered =
+      weft("generate translator.weft --prompt \"the ships\" --prompt ships --beams 4096 --tokens 1",
+           {.kilobytes = 4'000'000});
+  BOOST_TEST(answered.code == 0, answered.err);
   BOOST_TEST(!fs::exists(weft.path("new.weft")));
+  BOOST_TEST(!fs::exists(weft.path("new.txt")));
+}
+
+// How many words stand near each other is known when they are counted.
+BOOST_AUTO_TEST_CASE(counts_of_near_words_that_do_not_fit_say_what_they_take,
+                     *boost::unit_test::enable_if<kCanLimitMemory>()) {
+  const CommandFiles& weft = files();
+  std::string text;
+  std::uint64_t state = 1;
+  for (int i = 0; i < 30'000; ++i) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    text += "w" + std::to_string((state >> 33) % 6000) + " ";
+  }
+  weft.write("near.txt", text + "\n");
+  for (const char* model : {"glove", "lsa"}) {
+    const std::string arguments =
+        std::string("vectors train --text near.txt --window 1000 --model ") + model +
+        " --width 4 --threads 2 --out new.txt";
+    const Outcome outcome = weft(arguments, {.kilobytes = 450'000});
+    BOOST_TEST_CONTEXT(arguments << "\n" << outcome.err) {
+      BOOST_TEST(outcome.code == 2);
+      BOOST_TEST(contains(outcome.err, "counting which words stand near each other takes 4"));
+      BOOST_TEST(contains(outcome.err, ", and there are 439.5 MiB: a smaller --window"));
+      BOOST_TEST(!fs::exists(weft.path("new.txt")));
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(memory_that_runs_out_is_a_sentence,

@@ -227,6 +227,19 @@ void one_hot(const ScalarCall& call, std::vector<NumberTensor>& out) {
   }
 }
 
+void require_offsets(const ScalarCall& call, std::vector<NumberTensor>& out) {
+  const std::int64_t count = call.attributes.dim("count").constant();
+  std::int64_t before = 0;
+  for (std::int64_t i = 0; i < call.in[0].numel(); ++i) {
+    const std::int64_t offset = element(call.in[0], i).integer;
+    if (offset < before || offset > (i == 0 ? 0 : count))
+      throw DataError("scalar model: offsets do not ascend from 0");
+    before = offset;
+  }
+  if (call.in[0].numel() == 0 && count > 0) throw DataError("scalar model: no offsets");
+  same(call, out);
+}
+
 Sizes checked_start(const Tensor& start, const Sizes& x, const Sizes& block) {
   Sizes at;
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -278,6 +291,7 @@ void add_index_models(ScalarModels& models) {
   models["take"] = models["take_along_axis"] = take;
   models["index_add"] = models["scatter_add"] = add_at;
   models["one_hot"] = one_hot;
+  models["require_offsets"] = require_offsets;
   models["dynamic_slice"] = dynamic_slice;
   models["dynamic_update_slice"] = dynamic_update_slice;
 }

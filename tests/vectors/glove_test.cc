@@ -1,5 +1,6 @@
 #include "weft/models/vectors/glove.h"
 
+#include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -47,6 +48,16 @@ BOOST_AUTO_TEST_CASE(co_occurrences_are_counted_by_distance_within_sentences) {
   BOOST_TEST(at(near, "c", "c") == 0);
   const SparseMatrix flat = co_occurrences(text, {.window = 3, .by_distance = false}, workers);
   BOOST_TEST(at(flat, "a", "b") == 2);
+  std::atomic<std::int64_t> most = 0;
+  const auto note = [&](std::int64_t elements) {
+    for (std::int64_t seen = most;
+         seen < elements && !most.compare_exchange_weak(seen, elements);) {
+    }
+  };
+  co_occurrences(text, {.window = 2, .check = note}, workers);
+  BOOST_TEST(most == std::ssize(near.value));
+  const auto refuse = [](std::int64_t) { throw StateError("too many"); };
+  check_error<StateError>([&] { co_occurrences(text, {.check = refuse}, workers); }, {"too many"});
   check_error<ArgumentError>([&] { co_occurrences(text, {.window = 0}, workers); },
                              {"the window must be at least 1"});
 }

@@ -175,8 +175,8 @@ int bench_decode(const DecodeBench& bench) {
   std::shared_ptr<Graph> graph = std::move(made.graph);
   check_parameters(*graph);
   check_memory("keeping keys and values",
-               cache_bytes(*graph, static_cast<double>(bench.batch),
-                           static_cast<double>(bench.context + tokens + 1)),
+               cache_bytes(*graph, {.rows = static_cast<double>(bench.batch),
+                                    .capacity = static_cast<double>(bench.context + tokens + 1)}),
                "a smaller --batch or --context takes less");
   auto store = std::make_shared<VariableStore>();
   if (bench.weights) {

@@ -1,0 +1,86 @@
+// Where parts of a list begin: checked, as no other op that reads such offsets could.
+#include <fmt/format.h>
+
+#include "weft/ops/index_kernel.h"
+#include "weft/ops/samples.h"
+#include "weft/ops/shape_kernel.h"
+
+namespace weft {
+namespace {
+
+std::vector<ValueType> infer_offsets(const InferContext& c) {
+  c.require_index(0, "offsets");
+  c.require_rank(0, 1, "offsets");
+  return {c.input(0)};
+}
+
+Kernel offsets_kernel(const KernelRequest& r) {
+  Kernel kernel;
+  kernel.phases.push_back(clone_phase(r.inputs[0], 0));
+  kernel.check = [dtype = r.inputs[0].dtype, parts = r.inputs[0].numel(),
+                  count = r.attributes.dim("count").constant()](const KernelRun& run) {
+    if (parts == 0 && count > 0) {
+      throw DataError(fmt::format(
+          "there are no offsets, but {} elements: the first part begins at offset 0", count));
+    }
+    std::int64_t before = 0;
+    for (std::int64_t i = 0; i < parts; ++i) {
+      const std::int64_t offset = read_index(run.inputs[0], dtype, i);
+      if (i == 0 && offset != 0) {
+        throw DataError(
+            fmt::format("offset {} at position 0 must be 0: the first part begins there", offset));
+      }
+      if (offset < before) {
+        throw DataError(fmt::format(
+            "offset {} at position {} is less than {} at position {}: offsets must ascend", offset,
+            i, before, i - 1));
+      }
+      if (offset > count) {
+        throw DataError(fmt::format(
+            "offset {} at position {} is out of range: there are {} elements", offset, i, count));
+      }
+      before = offset;
+    }
+  };
+  return kernel;
+}
+
+Attributes counted(Dim count) { return {{"count", std::move(count)}}; }
+
+std::vector<OpSample> offsets_samples() {
+  return {{{Tensor::of<std::int64_t>({4}, {0, 2, 2, 5})}, counted(5)},
+          {{Tensor::of<std::int32_t>({2}, {0, 3})}, counted(7)},
+          {{Tensor::of<std::int64_t>({2}, {0, 0})}, counted(0)},
+          {{Tensor::zeros(DType::i64, {0})}, counted(0)}};
+}
+
+std::vector<OpErrorSample> offsets_errors() {
+  return {
+      {{{DType::f32, {4}}}, counted(5), "offsets must be i32 or i64, but is f32"},
+      {{{DType::i64, {2, 2}}}, counted(5), "offsets must have 1 axes, but is i64[2, 2] with 2"}};
+}
+
+}  // namespace
+
+void add_offset_ops(OpSet& ops) {
+  OpRecord offsets;
+  offsets.name = "require_offsets";
+  offsets.doc =
+      "offsets, if they ascend from 0 to at most `count` and some are there where `count` is above "
+      "0; else a data error that names position and values.";
+  offsets.inputs = {{"offsets"}};
+  offsets.attributes = {{"count", Dim(), true}};
+  offsets.inplace = {{0, 0}};
+  offsets.infer = infer_offsets;
+  offsets.kernel = offsets_kernel;
+  offsets.cost = movement_cost;
+  offsets.gradient = Gradient::none;
+  offsets.no_gradient_reason = "its operand holds integers";
+  ops.add(std::move(offsets));
+}
+
+void add_offset_samples(OpSamples& all) {
+  all.add("require_offsets", offsets_samples, offsets_errors);
+}
+
+}  // namespace weft
