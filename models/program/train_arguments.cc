@@ -117,7 +117,8 @@ void TrainArguments::plan_files(const std::vector<std::string>& plots) {
   if (!log.empty()) paths.writes("--log", log, FileKind::log);
   for (std::int64_t saves = 1; saves <= keep; ++saves)
     paths.writes_earlier("an earlier checkpoint", beside(path, earlier_ending(saves)), path);
-  digest = data_digest(*command, {"--resume", "--from", "--tokenizer"});
+  // What is in the model's file is no part of the data: a run that goes on is not given it.
+  digest = data_digest(*command, {"--resume", "--from", "--tokenizer", "--chat-format"});
 }
 
 void TrainArguments::plan_companions(const std::string& what, const std::string& ending,
