@@ -205,7 +205,7 @@ void GraphWriter::attribute(const Attribute& value, v1::Attribute& out) {
   std::visit(Visitor{*this, out}, value);
 }
 
-v1::Variable GraphWriter::variable(const VariableInfo& info, std::uint64_t data) {
+v1::Variable GraphWriter::variable(const VariableInfo& info) {
   v1::Variable out;
   out.set_name(info.name);
   out.set_kind(static_cast<std::uint32_t>(info.kind));
@@ -215,7 +215,6 @@ v1::Variable GraphWriter::variable(const VariableInfo& info, std::uint64_t data)
   out.mutable_initializer()->set_a(info.initializer.a);
   out.mutable_initializer()->set_b(info.initializer.b);
   for (const std::string& alias : info.aliases) out.add_aliases(alias);
-  out.set_data(data);
   return out;
 }
 

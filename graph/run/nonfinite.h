@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "weft/core/tensor.h"
+#include "weft/graph/run/owned_state.h"
 #include "weft/graph/run/variable_store.h"
 
 namespace WEFT_API weft {
@@ -32,6 +33,8 @@ struct NonFiniteVariable {
 /// their creation. Buffers may hold infinities on purpose (a mask), caches and keys are no
 /// knowledge. Throws StateError where the store is torn.
 std::optional<NonFiniteVariable> first_nonfinite(const VariableStore& store);
+/// The same of what this rank has of the state that ranks share out.
+std::optional<NonFiniteVariable> first_nonfinite(const OwnedState& owned, int rank);
 
 /// Throws DataError where first_nonfinite finds one: "<what>: the parameter 'net.w' is nan at [0]".
 void check_finite(const VariableStore& store, std::string_view what);

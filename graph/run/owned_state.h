@@ -20,11 +20,28 @@ class Graph;
 /// whole, in the store that Sessions share, or cut, each rank's piece in a store of its own.
 class OwnedState {
  public:
+  struct Range {
+    std::int64_t begin = 0, end = 0;
+    friend bool operator==(const Range&, const Range&) = default;
+  };
+  struct Cut {
+    VariableKind kind = VariableKind::optimizer;
+    ValueType type;             // of the whole
+    bool flat = false;          // pieces are ranges
+    std::vector<Range> ranges;  // of elements, by rank; many may be empty
+    friend bool operator==(const Cut&, const Cut&) = default;
+  };
+  using Cuts = std::map<std::string, Cut, std::less<>>;
+
   /// `pieces` gets this rank's: a range is flat, what one rank has alone keeps its sizes.
   explicit OwnedState(VariableStore& pieces) : pieces_(pieces) {}
 
   /// Whether a variable is cut.
   bool contains(std::string_view name) const { return cuts_.find(name) != cuts_.end(); }
+  /// All that is cut, by name: the same on all ranks.
+  const Cuts& cuts() const { return cuts_; }
+  /// What this rank has of a variable that is cut; undefined where that is nothing.
+  Tensor piece(std::string_view name) const;
   /// Whether anything is cut in another way than the state of `step`, which may read `variables`.
   bool clashes(const OwnedStep& step, const std::vector<Variable>& variables) const;
 
@@ -39,19 +56,6 @@ class OwnedState {
   void copy_to_first(const World& world, VariableStore& shared);
 
  private:
-  struct Range {
-    std::int64_t begin = 0, end = 0;
-    friend bool operator==(const Range&, const Range&) = default;
-  };
-  struct Cut {
-    VariableKind kind = VariableKind::optimizer;
-    ValueType type;             // of the whole
-    bool flat = false;          // pieces are ranges
-    std::vector<Range> ranges;  // of elements, by rank
-    friend bool operator==(const Cut&, const Cut&) = default;
-  };
-  using Cuts = std::map<std::string, Cut, std::less<>>;
-
   static Cuts cuts_of(const OwnedStep& step, const Graph& graph);
   /// The whole of all that is cut, on rank `only`, or on all where that is -1.
   std::vector<VariableStore::NewValue> whole(const World& world, int only) const;

@@ -18,6 +18,8 @@
 
 namespace WEFT_API weft {
 
+class OwnedState;
+
 struct SessionOptions {
   /// Variables start as a function of this and their names.
   std::uint64_t seed = 0;
@@ -143,6 +145,10 @@ class Session {
   /// rank there is nothing to gather. Then does what initialise() does, which leaves such state to
   /// the first run.
   void gather_state(Gather to = Gather::all);
+  /// For savers: which part of the optimizer's state each rank has, until the next run, and this
+  /// rank's. All other variables start that have no value, as by gather_state(). Asks no other
+  /// rank.
+  const OwnedState& owned_state();
   /// Drops the caches; the next use makes them anew, perhaps with other sizes.
   void reset_caches();
 

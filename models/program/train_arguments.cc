@@ -16,8 +16,8 @@ namespace {
 /// What a run that goes on takes besides the data: where it writes, how long it runs and how often
 /// it looks.
 const std::set<std::string> kTakenOnResume = {
-    "--log",  "--keep",    "--resume",        "--out",          "--best",      "--force",
-    "--task", "--threads", "--memory-budget", "--check-finite", "--stop-after"};
+    "--log",  "--keep",    "--resume",        "--out",          "--best",       "--force",
+    "--task", "--threads", "--memory-budget", "--check-finite", "--stop-after", "--sharded"};
 const std::set<std::string> kFieldsTakenOnResume = {"steps",      "eval_every", "eval_batches",
                                                     "save_every", "patience",   "skip_nonfinite"};
 
@@ -173,6 +173,11 @@ void add_train_options(OptionList& options, const std::vector<const Task*>& task
   options.integer("--keep", args.keep, {0, 1000},
                   "also keep so many of the checkpoints before the last: net.1.weft is the newest "
                   "of them (default 0)");
+  options.flag("--sharded", args.sharded,
+               "with several ranks: all write the checkpoints of --out and --best together, each a "
+               "part (net-7-00001-of-00003.weft) beside the file that names the parts, so that "
+               "none needs the memory for the optimizer's state of all; weft convert makes one "
+               "file of them");
   options.output("--log", args.log,
                  "write what happens to this file (.jsonl), a JSON object on each line; a run that "
                  "goes on goes on with its log");
