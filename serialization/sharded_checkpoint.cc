@@ -98,7 +98,7 @@ class ShardedSave {
         programs_(programs),
         options_(options),
         contents_(programs),
-        owned_(session.owned_state()),
+        owned_(owned_state(session)),
         layout_(contents_.variables(), owned_, world_.size()) {}
 
   void run() {
@@ -250,6 +250,10 @@ void save_checkpoint_in_shards(const std::string& path, Session& session,
                                const std::vector<Program>& programs, const SaveOptions& options) {
   const World& world = session.options().world;
   if (world.size() == 1) return save_checkpoint(path, session, programs, options);
+  if (parse_shard_name(fs::path(path).filename().string())) {
+    throw ArgumentError(
+        fmt::format("\"{}\" cannot be a checkpoint in shards: its name is that of a shard", path));
+  }
   world.or_poison([&] { ShardedSave(path, session, programs, options).run(); });
 }
 

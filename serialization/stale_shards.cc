@@ -55,7 +55,7 @@ Listing list(const std::string& checkpoint) {
     if (number) {
       result.shards.push_back({it->path().parent_path() / target.value_or(found), shard->save,
                                *number, target.has_value()});
-    } else if (!shard && !target) {
+    } else if (!target) {
       result.others.push_back(it->path());
     }
   }

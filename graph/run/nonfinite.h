@@ -7,10 +7,11 @@
 #include <string_view>
 
 #include "weft/core/tensor.h"
-#include "weft/graph/run/owned_state.h"
 #include "weft/graph/run/variable_store.h"
 
 namespace WEFT_API weft {
+
+class OwnedState;
 
 /// Where element `index` of a row-major tensor stands: "[3, 5]".
 std::string place_text(const Sizes& sizes, std::int64_t index);

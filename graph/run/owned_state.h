@@ -15,6 +15,7 @@
 namespace WEFT_API weft {
 
 class Graph;
+class Session;
 
 /// Which elements of which variables this rank has, and where all others are. A variable is either
 /// whole, in the store that Sessions share, or cut, each rank's piece in a store of its own.
@@ -66,6 +67,11 @@ class OwnedState {
   Cuts cuts_;
   std::vector<std::string> copies_;  // in the shared store
 };
+
+/// For savers: which part of the optimizer's state each rank of a Session has, until its next run,
+/// and this rank's. All other variables start that have no value, as by Session::gather_state().
+/// Asks no other rank.
+const OwnedState& owned_state(Session& session);
 
 /// The exits of all units, from what this rank's units gave (OwnedStep::compute_exits). Collective.
 NamedTensors gather_exits(const OwnedStep& step, const World& world, const Results& own);

@@ -145,10 +145,6 @@ class Session {
   /// rank there is nothing to gather. Then does what initialise() does, which leaves such state to
   /// the first run.
   void gather_state(Gather to = Gather::all);
-  /// For savers: which part of the optimizer's state each rank has, until the next run, and this
-  /// rank's. All other variables start that have no value, as by gather_state(). Asks no other
-  /// rank.
-  const OwnedState& owned_state();
   /// Drops the caches; the next use makes them anew, perhaps with other sizes.
   void reset_caches();
 
@@ -174,6 +170,7 @@ class Session {
   Workers::Statistics worker_statistics() const;
 
  private:
+  friend const OwnedState& owned_state(Session& session);
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

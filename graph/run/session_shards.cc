@@ -149,10 +149,10 @@ void Session::gather_state(Gather to) {
   impl_->start_uncut();
 }
 
-const OwnedState& Session::owned_state() {
-  const Busy busy(impl_->busy);
-  impl_->start_uncut();
-  return impl_->owned;
+const OwnedState& owned_state(Session& session) {
+  const Busy busy(session.impl_->busy);
+  session.impl_->start_uncut();
+  return session.impl_->owned;
 }
 
 }  // namespace weft

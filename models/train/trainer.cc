@@ -10,6 +10,7 @@
 #include "weft/core/world/shard_tree.h"
 #include "weft/core/world/timed_transport.h"
 #include "weft/graph/run/nonfinite.h"
+#include "weft/graph/run/owned_state.h"
 #include "weft/models/train/agreed_stop.h"
 #include "weft/models/train/prefetch.h"
 #include "weft/models/train/training_greeting.h"
@@ -133,7 +134,7 @@ void Trainer::diverged(const std::string& what, std::int64_t step) const {
 
 void Trainer::check_variables(std::int64_t step) const {
   auto found = first_nonfinite(*session_.store());
-  if (!found) found = first_nonfinite(session_.owned_state(), world().rank());
+  if (!found) found = first_nonfinite(owned_state(session_), world().rank());
   if (found) diverged(found->message, step);
 }
 

@@ -366,6 +366,19 @@ BOOST_AUTO_TEST_CASE(no_save_writes_over_shards_and_those_that_nothing_names_go)
   BOOST_TEST((names() == std::set<std::string>{"net.weft"}));
 }
 
+BOOST_AUTO_TEST_CASE(a_checkpoint_is_not_called_as_a_shard) {
+  const TemporaryFolder folder;
+  ThreadWorld world(2);
+  const auto errors = run_ranks(world, [&](const std::shared_ptr<Transport>& end) {
+    const Training training{World(end)};
+    training.save(folder / "net-1-00001-of-00002.weft");
+  });
+  for (const std::string& error : errors)
+    BOOST_TEST(error.ends_with("cannot be a checkpoint in shards: its name is that of a shard"),
+               error);
+  BOOST_TEST(names_in(folder.path("")).empty());
+}
+
 BOOST_AUTO_TEST_CASE(a_folder_that_not_all_ranks_see_is_noticed) {
   const TemporaryFolder one, other;
   const auto ask = [](int ranks, const std::function<std::string(int)>& path) {

@@ -206,10 +206,10 @@ BOOST_AUTO_TEST_CASE(
     const Program train = network.train(adamw_step);
     Session session(network.g, {.seed = 3, .threads = 1, .world = World(end)});
     // Before the first step nothing is cut, and all starts.
-    if (!session.owned_state().cuts().empty() || !session.store()->contains(name))
+    if (!weft::owned_state(session).cuts().empty() || !session.store()->contains(name))
       throw StateError("state is cut too early");
     session.run(train, Network::batch(0));
-    const OwnedState& owned = session.owned_state();
+    const OwnedState& owned = weft::owned_state(session);
     const auto rank = static_cast<std::size_t>(end->rank());
     const auto [begin, last] = owned.cuts().at(name).ranges[rank];
     const Tensor piece = owned.piece(name);
@@ -237,13 +237,13 @@ BOOST_AUTO_TEST_CASE(a_piece_that_is_not_finite_is_named_as_the_variable_that_it
     const Program train = network.train(adamw_step);
     Session session(network.g, {.seed = 3, .threads = 1, .world = World(end)});
     session.initialise();
-    session.owned_state();  // all starts, whole
+    weft::owned_state(session);  // all starts, whole
     Tensor moment = session.value("optimizer.net.table.weight.v").clone();
     // Of the last row: the second rank has it.
     moment.mutable_data<float>()[moment.numel() - 2] = std::numeric_limits<float>::infinity();
     session.set_value("optimizer.net.table.weight.v", moment);
     session.run(train, Network::batch(0));
-    if (const auto bad = first_nonfinite(session.owned_state(), end->rank()))
+    if (const auto bad = first_nonfinite(weft::owned_state(session), end->rank()))
       found[static_cast<std::size_t>(end->rank())] = bad->message;
   });
   BOOST_TEST(found[0] == "");
