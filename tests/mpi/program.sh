@@ -86,6 +86,16 @@ same one.weft best.weft
 same s.weft alone.weft
 [ "$(shards_of s)" -eq 3 ] || fail "shards are left beside one file, or those of an earlier checkpoint are not"
 rm "$work"/s.1.weft
+# In folders that not all ranks see rank 0 writes, as without --sharded.
+mkdir "$work/here" "$work/there"
+apart=("$weft" "${six[@]}" --sharded --out m.weft)
+code=0
+timeout 60 "$launcher" "${flags[@]}" -n 1 -wdir "$work/here" "${apart[@]}" : -n 1 -wdir "$work/there" "${apart[@]}" \
+  </dev/null >"$work/out" 2>"$work/err" || code=$?
+succeeds
+grep -q '^files *rank 0 writes them in spite of --sharded' "$work/out" || fail "does not say that rank 0 writes"
+same here/m.weft alone.weft
+[ -z "$(ls "$work/there")" ] || fail "a rank that is not to write has written"
 
 # Figures are those of one rank.
 for command in "evaluate $work/alone.weft --text $fixtures/weft_files/data/text.txt" \
