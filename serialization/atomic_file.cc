@@ -27,37 +27,9 @@ constexpr std::size_t kMaxName = 200;
   throw IoError(fmt::format("cannot {} \"{}\": {}", what, path, std::strerror(error)));
 }
 
-fs::path folder_of(const fs::path& path) {
-  return path.has_parent_path() ? path.parent_path() : fs::path(".");
-}
-
 /// "model.weft.tmp-": how the names of its temporary files begin.
 std::string temporary_prefix(const fs::path& path) {
   return path.filename().string().substr(0, kMaxName) + ".tmp-";
-}
-
-/// Whoever writes a temporary file has it locked, and a lock ends with its process, even on
-/// another machine that shares the disk: process numbers would say nothing there. Errors are
-/// nobody's concern: what cannot be removed stays.
-void remove_left_behind(const fs::path& path) {
-  const std::string prefix = temporary_prefix(path);
-  std::error_code error;
-  for (fs::directory_iterator it(folder_of(path), error), end; !error && it != end;
-       it.increment(error)) {
-    const std::string name = it->path().filename().string();
-    if (!name.starts_with(prefix) || !is_of_a_saver(std::string_view(name).substr(prefix.size())))
-      continue;
-    const int fd = ::open(it->path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-    if (fd < 0) continue;
-    struct stat status {};
-    const bool ours =
-        ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && ::flock(fd, LOCK_EX | LOCK_NB) == 0;
-    // The name may be another saver's by now.
-    struct stat named {};
-    if (ours && ::lstat(it->path().c_str(), &named) == 0 && named.st_ino == status.st_ino)
-      ::unlink(it->path().c_str());
-    ::close(fd);
-  }
 }
 
 /// Locks a file that was just made. False where somebody took it for one that was left behind.
@@ -83,6 +55,10 @@ std::string behind_links(const std::string& path) {
   return at.string();
 }
 
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
 bool is_of_a_saver(std::string_view end) {
   const std::size_t dash = end.find('-');
   const auto digits = [](std::string_view part) {
@@ -93,7 +69,31 @@ bool is_of_a_saver(std::string_view end) {
          digits(end.substr(dash + 1));
 }
 
-AtomicFile::AtomicFile(const std::string& path) : path_(behind_links(path)) {
+// Whoever writes a temporary file has it locked, and a lock ends with its process, even on another
+// machine that shares the disk: process numbers would say nothing there.
+void remove_left_behind(const std::string& path) {
+  const std::string prefix = temporary_prefix(path);
+  std::error_code error;
+  for (fs::directory_iterator it(folder_of(path), error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (!name.starts_with(prefix) || !is_of_a_saver(std::string_view(name).substr(prefix.size())))
+      continue;
+    const int fd = ::open(it->path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    if (fd < 0) continue;
+    struct stat status {};
+    const bool ours =
+        ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && ::flock(fd, LOCK_EX | LOCK_NB) == 0;
+    // The name may be another saver's by now.
+    struct stat named {};
+    if (ours && ::lstat(it->path().c_str(), &named) == 0 && named.st_ino == status.st_ino)
+      ::unlink(it->path().c_str());
+    ::close(fd);
+  }
+}
+
+AtomicFile::AtomicFile(const std::string& path, const std::string& like)
+    : path_(behind_links(path)) {
   if (!fs::path(path_).has_filename()) throw_io("write", path_, ENOENT);
   struct stat old {};
   const bool replaces = ::stat(path_.c_str(), &old) == 0;
@@ -103,13 +103,15 @@ AtomicFile::AtomicFile(const std::string& path) : path_(behind_links(path)) {
   if (replaces && ((old.st_mode & 0222) == 0 || ::access(path_.c_str(), W_OK) != 0))
     throw IoError(fmt::format("cannot write \"{}\": it is read-only", path_));
   remove_left_behind(path_);
+  struct stat model {};
+  const bool resembles = ::stat(like.c_str(), &model) == 0 && S_ISREG(model.st_mode);
   // Nobody may read in between what the old file kept to itself.
-  create(replaces ? 0600 : 0666);
-  if (!replaces) return;
+  create(resembles ? 0600 : 0666);
+  if (!resembles) return;
   // Only root may give a file away; the mode comes after, as a new owner clears parts of it.
-  if (old.st_uid != ::geteuid() || old.st_gid != ::getegid())
-    static_cast<void>(::fchown(fd_, old.st_uid, old.st_gid) == 0);
-  static_cast<void>(::fchmod(fd_, old.st_mode & 07777) == 0);  // some file systems have no modes
+  if (model.st_uid != ::geteuid() || model.st_gid != ::getegid())
+    static_cast<void>(::fchown(fd_, model.st_uid, model.st_gid) == 0);
+  static_cast<void>(::fchmod(fd_, model.st_mode & 07777) == 0);  // some file systems have no modes
 }
 
 void AtomicFile::create(int mode) {

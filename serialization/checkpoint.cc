@@ -6,58 +6,21 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
-#include <set>
+#include <filesystem>
 #include <tuple>
 
 #include "weft/core/closest.h"
 #include "weft/core/error.h"
 #include "weft/graph/weights/extract.h"
 #include "weft/graph/weights/matrices.h"
-#include "weft/serialization/container.h"
+#include "weft/serialization/checkpoint_files.h"
 #include "weft/serialization/graph_proto.h"
+#include "weft/serialization/shard_names.h"
 
 namespace weft {
 namespace {
 
-constexpr std::uint32_t kFormatVersion = 1;
-constexpr std::string_view kProducer = "weft 0.1";
-
-// The graph of programs that one file can hold.
-Graph& graph_to_save(const std::vector<Program>& programs) {
-  std::set<std::string> names;
-  for (const Program& p : programs) {
-    if (!names.insert(p.name()).second) {
-      throw GraphError(fmt::format("save: there are two programs called '{}'", p.name()));
-    }
-    if (p.graph() == nullptr) {
-      throw GraphError(fmt::format("save: program '{}' is empty", p.name()));
-    }
-  }
-  Graph* graph = common_graph(programs);
-  if (graph == nullptr) throw GraphError("save: there is no program to save");
-  return *graph;
-}
-
-void check_value(const VariableInfo& info, const Tensor& t) {
-  if (!t.defined()) {
-    throw GraphError(fmt::format("save: variable '{}' has no value yet", info.name));
-  }
-  if (t.dtype() != info.type.dtype) {
-    throw DTypeError(fmt::format("save: variable '{}' is {}, but its value is {}", info.name,
-                                 info.type.str(), t.type_str()));
-  }
-  if (t.sizes() != info.type.shape.constant()) {
-    throw ShapeError(fmt::format("save: variable '{}' is {}, but its value is {}", info.name,
-                                 info.type.str(), t.type_str()));
-  }
-}
-
-const Record* find(const Container& file, RecordType type) {
-  for (const Record& r : file.records()) {
-    if (r.is(type)) return &r;
-  }
-  return nullptr;
-}
+namespace fs = std::filesystem;
 
 std::string list(const std::vector<std::string>& names) {
   std::string text;
@@ -65,23 +28,11 @@ std::string list(const std::vector<std::string>& names) {
   return text.empty() ? "none" : text;
 }
 
-/// Of a file whose format version this program reads.
-v1::Header read_header(const Container& file) {
-  const Record* head = find(file, RecordType::header);
-  if (head == nullptr || head != &file.records()[0]) {
-    file.fail(kFirstRecord, "the first record is not the header");
-  }
-  auto header = parse_record<v1::Header>(file, *head);
-  if (header.format_version() != kFormatVersion) {
-    file.fail(head->offset,
-              fmt::format("the file has format version {}; this program reads version {}",
-                          header.format_version(), kFormatVersion));
-  }
-  return header;
-}
-
 const Record& variables_record(const Container& file) {
-  const Record* variables = find(file, RecordType::variables);
+  const Record* variables = find_record(file, RecordType::variables);
+  if (variables == nullptr && parse_shard_name(fs::path(file.path()).filename().string())) {
+    file.fail(file.bytes(), "this is a shard of a checkpoint, which is read by its own name");
+  }
   if (variables == nullptr) file.fail(file.bytes(), "the file has no list of variables");
   return *variables;
 }
@@ -103,59 +54,12 @@ Sizes known_sizes(const v1::Variable& variable) {
 
 }  // namespace
 
-void write_checkpoint(const std::string& path, const std::vector<Program>& programs,
-                      const std::function<Tensor(const VariableInfo&)>& value,
-                      const SaveOptions& options) {
-  Graph& graph = graph_to_save(programs);
-  const std::vector<Node*> nodes = reachable_nodes(needed_values(graph, programs, true));
-  ContainerWriter writer(path);
-  v1::Header header;
-  header.set_format_version(kFormatVersion);
-  header.set_producer(std::string(kProducer));
-  writer.add(RecordType::header, message_bytes(header));
-
-  DataList data;
-  GraphWriter graphs(writer, data);
-  graphs.write(graph, nodes);
-  v1::Programs program_list;
-  for (const Program& p : programs) *program_list.add_programs() = graphs.program(p);
-  writer.add(RecordType::programs, message_bytes(program_list));
-
-  v1::Variables manifest;
-  for (const Node* n : nodes) {
-    if (n->op().name != "variable") continue;
-    const Variable v(const_cast<Node*>(n)->output(0));
-    std::uint64_t number = 0;
-    if (v.info().kind != VariableKind::cache) {
-      Tensor t = value(v.info());
-      check_value(v.info(), t);
-      number = data.add(std::move(t));
-    }
-    *manifest.add_variables() = GraphWriter::variable(v.info(), number);
-  }
-  writer.add(RecordType::variables, message_bytes(manifest));
-
-  v1::Attachments attachments;
-  std::set<std::string> names;
-  for (const Attachment& a : options.attachments) {
-    if (!names.insert(a.name).second) {
-      throw ArgumentError(fmt::format("save: there are two attachments called '{}'", a.name));
-    }
-    v1::Attachment& out = *attachments.add_attachments();
-    out.set_name(a.name);
-    out.set_type(a.type);
-    out.set_data(data.add(a.bytes));
-  }
-  writer.add(RecordType::attachments, message_bytes(attachments));
-  data.write(writer);
-  writer.finish();
-}
-
 Checkpoint load_checkpoint(const std::string& path, const LoadOptions& options) {
-  const Container file(path);
-  if (options.verify) file.check_data();
+  CheckpointFiles files(path);
+  const Container& file = files.main();
+  if (options.verify) files.check_data();
   Checkpoint result;
-  result.producer_ = read_header(file).producer();
+  result.producer_ = files.producer();
   const Record* variables = &variables_record(file);
   const auto manifest = parse_record<v1::Variables>(file, *variables);
   GraphReader reader(file, options.ops);
@@ -170,13 +74,12 @@ Checkpoint load_checkpoint(const std::string& path, const LoadOptions& options) 
     if (!result.graph_->has_variable(v.name())) continue;
     const VariableInfo& info = result.graph_->find_variable(v.name()).info();
     if (info.kind == VariableKind::cache) continue;
-    Tensor t = file.tensor(info.type.dtype, info.type.shape.constant(), v.data(),
-                           fmt::format("variable '{}'", v.name()), variables->offset);
+    Tensor t = files.value(v, info.type.dtype, info.type.shape.constant(), *variables);
     // Read-only as a mapping is, so that stores share it.
     if (options.mode == LoadOptions::Mode::copy) t = t.clone().read_only();
     result.tensors_.emplace(v.name(), std::move(t));
   }
-  if (const Record* record = find(file, RecordType::attachments)) {
+  if (const Record* record = find_record(file, RecordType::attachments)) {
     const auto attachments = parse_record<v1::Attachments>(file, *record);
     std::uint64_t copied = 0;
     for (const v1::Attachment& a : attachments.attachments()) {
@@ -253,31 +156,32 @@ void verify_file(const std::string& path, std::shared_ptr<const OpSet> ops) {
 }
 
 std::vector<SavedVariable> saved_variables(const std::string& path) {
-  const Container file(path);
-  read_header(file);
+  CheckpointFiles files(path);
+  const Container& file = files.main();
   const Record& record = variables_record(file);
   std::vector<SavedVariable> result;
   const auto manifest = parse_record<v1::Variables>(file, record);
   for (const v1::Variable& v : manifest.variables()) {
+    DType dtype = {};
+    VariableKind kind = {};
+    Sizes sizes;
     try {
-      const auto& dims = v.type().shape().dims();
-      const DType dtype = GraphReader::dtype(v.type().dtype());
-      const VariableKind kind = GraphReader::kind(v.kind());
-      Tensor value;
-      if (kind != VariableKind::cache) {
-        value = file.tensor(dtype, known_sizes(v), v.data(), fmt::format("variable '{}'", v.name()),
-                            record.offset);
-      }
-      result.push_back(
-          {v.name(),
-           kind,
-           v.trainable(),
-           fmt::format("{}[{}]", dtype_name(dtype), fmt::join(dims.begin(), dims.end(), ", ")),
-           {v.aliases().begin(), v.aliases().end()},
-           std::move(value)});
+      dtype = GraphReader::dtype(v.type().dtype());
+      kind = GraphReader::kind(v.kind());
+      if (kind != VariableKind::cache) sizes = known_sizes(v);
     } catch (const Error& e) {
       file.fail(record.offset, e.what());
     }
+    Tensor value;
+    if (kind != VariableKind::cache) value = files.value(v, dtype, sizes, record);
+    const auto& dims = v.type().shape().dims();
+    result.push_back(
+        {v.name(),
+         kind,
+         v.trainable(),
+         fmt::format("{}[{}]", dtype_name(dtype), fmt::join(dims.begin(), dims.end(), ", ")),
+         {v.aliases().begin(), v.aliases().end()},
+         std::move(value)});
   }
   return result;
 }

@@ -5,12 +5,10 @@
 
 #include "weft/core/closest.h"
 #include "weft/core/error.h"
-#include "weft/serialization/checkpoint.h"
+#include "weft/serialization/checkpoint_contents.h"
 
 namespace weft {
 namespace {
-
-using Snapshot = std::map<std::string, Tensor, std::less<>>;
 
 // Variables that the programs read or update, caches left out, in order of creation.
 std::vector<std::string> needed_variables(const std::vector<Program>& programs) {
@@ -30,8 +28,8 @@ std::vector<std::string> needed_variables(const std::vector<Program>& programs) 
 
 }  // namespace
 
-void save_checkpoint(const std::string& path, Session& session,
-                     const std::vector<Program>& programs, const SaveOptions& options) {
+TensorMap snapshot(Session& session, const std::vector<Program>& programs,
+                   const std::vector<std::string>& names) {
   for (const Program& p : programs) {
     if (p.graph() != nullptr && p.graph() != &session.graph()) {
       throw GraphError(
@@ -41,23 +39,27 @@ void save_checkpoint(const std::string& path, Session& session,
   session.store()->check_whole("saved");
   // Variables that no run has needed yet start now, and what a session keeps for itself (keys) is
   // not in the store. Both come first: all else is of one moment.
-  Snapshot own;
-  for (const std::string& name : needed_variables(programs)) {
+  TensorMap own;
+  for (const std::string& name : names) {
     if (!session.store()->contains(name)) own.emplace(name, session.value(name));
   }
-  const Snapshot values = session.store()->snapshot();
-  const auto value = [&](const VariableInfo& info) {
-    const auto shared = values.find(info.name);
-    return shared != values.end() ? shared->second : own.at(info.name);
-  };
-  write_checkpoint(path, programs, value, options);
+  TensorMap values = session.store()->snapshot();
+  values.merge(own);
+  return values;
+}
+
+void save_checkpoint(const std::string& path, Session& session,
+                     const std::vector<Program>& programs, const SaveOptions& options) {
+  const TensorMap values = snapshot(session, programs, needed_variables(programs));
+  write_checkpoint(
+      path, programs, [&](const VariableInfo& info) { return values.at(info.name); }, options);
 }
 
 void save_checkpoint(const std::string& path, const VariableStore& store,
                      const std::vector<Program>& programs, const SaveOptions& options) {
   store.check_whole("saved");
   // Under one lock: another thread may be training.
-  const Snapshot values = store.snapshot();
+  const TensorMap values = store.snapshot();
   std::vector<std::string> missing;
   for (const std::string& name : needed_variables(programs)) {
     if (!values.contains(name)) missing.push_back(fmt::format("'{}'", name));

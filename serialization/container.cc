@@ -53,7 +53,8 @@ std::string record_type_name(std::uint32_t type) {
   return word ? name : fmt::format("0x{:08x}", type);
 }
 
-ContainerWriter::ContainerWriter(const std::string& path) : file_(path) {
+ContainerWriter::ContainerWriter(const std::string& path, const std::string& like)
+    : file_(path, like) {
   char start[kStart] = {};
   std::memcpy(start, kMagic, sizeof(kMagic));
   std::memcpy(start + sizeof(kMagic), &kContainerVersion, sizeof(kContainerVersion));
@@ -88,7 +89,7 @@ void ContainerWriter::add(RecordType type, const void* payload, std::size_t byte
   records_.push_back({static_cast<std::uint32_t>(type), offset, bytes, checksums(payload, bytes)});
 }
 
-void ContainerWriter::finish() {
+FileMark ContainerWriter::finish() {
   v1::Index index;
   for (const Record& r : records_) {
     v1::IndexEntry& entry = *index.add_records();
@@ -113,6 +114,7 @@ void ContainerWriter::finish() {
   std::memcpy(footer + 20, &own, 4);
   put(RecordType::footer, footer, kFooterBytes);
   file_.commit();
+  return {file_.written(), crc};
 }
 
 Container::Container(const std::string& path) : file_(MappedFile::open(path)) {
@@ -185,7 +187,8 @@ void Container::read_index() {
   }
   const std::byte* bytes = payload(index_record);
   v1::Index index;
-  if (crc32c(bytes, index_record.length) != read_number<std::uint32_t>(f + 16) ||
+  index_crc_ = read_number<std::uint32_t>(f + 16);
+  if (crc32c(bytes, index_record.length) != index_crc_ ||
       !index.ParseFromArray(bytes, static_cast<int>(index_record.length))) {
     fail(index_record.offset, "the index is damaged (its checksum differs)");
   }

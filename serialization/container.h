@@ -28,6 +28,7 @@ enum class RecordType : std::uint32_t {  // four letters
   variables = 0x53524156,                // "VARS"
   attachments = 0x43415441,              // "ATAC"
   data = 0x41544144,                     // "DATA"
+  shards = 0x44524853,                   // "SHRD"
   index = 0x58444e49,                    // "INDX"
   footer = 0x544f4f46,                   // "FOOT"
 };
@@ -49,15 +50,25 @@ struct Record {
   bool is(RecordType t) const { return type == static_cast<std::uint32_t>(t); }
 };
 
+/// By which a file is known again: two files that differ in a byte of a record differ in it, but
+/// for one in some 4e9.
+struct FileMark {
+  std::uint64_t bytes = 0;
+  std::uint32_t crc = 0;  // of the index, which has the checksums of all records
+  friend bool operator==(const FileMark&, const FileMark&) = default;
+};
+
 /// Writes records one after the other; finish() adds index and footer and gives the file its name.
 class ContainerWriter {
  public:
-  explicit ContainerWriter(const std::string& path);
+  explicit ContainerWriter(const std::string& path) : ContainerWriter(path, path) {}
+  /// With the mode of the file `like`, where there is one.
+  ContainerWriter(const std::string& path, const std::string& like);
   void add(RecordType type, const void* payload, std::size_t bytes);
   void add(RecordType type, const std::string& payload) {
     add(type, payload.data(), payload.size());
   }
-  void finish();
+  FileMark finish();
 
  private:
   void put(RecordType type, const void* payload, std::size_t bytes);
@@ -75,6 +86,7 @@ class Container {
   explicit Container(const std::string& path);
   const std::string& path() const { return file_->path(); }
   std::uint64_t bytes() const { return file_->bytes(); }
+  FileMark mark() const { return {bytes(), index_crc_}; }
   const std::vector<Record>& records() const { return records_; }
   const std::byte* payload(const Record& record) const { return file_->data() + record.offset; }
   /// All data records in order.
@@ -97,6 +109,7 @@ class Container {
   std::shared_ptr<MappedFile> file_;
   std::shared_ptr<Buffer> buffer_;
   std::vector<Record> records_, data_;
+  std::uint32_t index_crc_ = 0;
 };
 
 }  // namespace weft

@@ -58,7 +58,8 @@ class GraphWriter {
   /// value, counted from 1, is kept for program().
   void write(const Graph& graph, const std::vector<Node*>& nodes);
   v1::Program program(const Program& program) const;
-  static v1::Variable variable(const VariableInfo& info, std::uint64_t data);
+  /// All but where its value is.
+  static v1::Variable variable(const VariableInfo& info);
 
  private:
   using Numbers = std::unordered_map<Value, std::uint32_t, ValueHash>;

@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <unordered_set>
+
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
 #include "weft/serialization/graph_proto.h"
@@ -24,6 +27,20 @@ void put(const ValueType& type, v1::Type& out) {
 std::vector<Node*> all_nodes(const Graph& g) {
   std::vector<Node*> nodes;
   for (std::size_t id = 0; id < g.node_count(); ++id) nodes.push_back(&g.node(id));
+  return nodes;
+}
+
+/// The order of a file. A graph that is read makes every variable first, and with a random key what
+/// it becomes: so that stands before all other nodes, wherever the graph at hand has it. All others
+/// are read in the order in which they stand. Thus a graph that was read is written as the one that
+/// was built.
+std::vector<Node*> in_order_of_files(const Graph& g, std::vector<Node*> nodes) {
+  std::unordered_set<const Node*> advanced;
+  for (const Variable& v : g.variables()) {
+    if (const Value next = g.advanced_key(v); next.defined()) advanced.insert(&next.node());
+  }
+  std::stable_partition(nodes.begin(), nodes.end(),
+                        [&](const Node* n) { return advanced.contains(n); });
   return nodes;
 }
 
@@ -89,7 +106,7 @@ void GraphWriter::graph(const Graph& g, const std::vector<Node*>& nodes, const F
   v1::Nodes chunk;
   std::size_t chunk_bytes = 0;
   std::uint64_t written = 0;
-  for (Node* n : nodes) {
+  for (Node* n : in_order_of_files(g, nodes)) {
     if (n->op().name == "input" || n->op().name == "variable") continue;
     v1::Node& out = *chunk.add_nodes();
     node(*n, numbers, ops, strings, out);
@@ -188,7 +205,7 @@ void GraphWriter::attribute(const Attribute& value, v1::Attribute& out) {
   std::visit(Visitor{*this, out}, value);
 }
 
-v1::Variable GraphWriter::variable(const VariableInfo& info, std::uint64_t data) {
+v1::Variable GraphWriter::variable(const VariableInfo& info) {
   v1::Variable out;
   out.set_name(info.name);
   out.set_kind(static_cast<std::uint32_t>(info.kind));
@@ -198,7 +215,6 @@ v1::Variable GraphWriter::variable(const VariableInfo& info, std::uint64_t data)
   out.mutable_initializer()->set_a(info.initializer.a);
   out.mutable_initializer()->set_b(info.initializer.b);
   for (const std::string& alias : info.aliases) out.add_aliases(alias);
-  out.set_data(data);
   return out;
 }
 

@@ -8,6 +8,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/text/literal.h"
+#include "weft/serialization/checkpoint_files.h"
 #include "weft/serialization/graph_proto.h"
 
 namespace weft {
@@ -173,10 +174,10 @@ class Lister {
 SavedFile read_saved_file(const std::string& path, const std::shared_ptr<const OpSet>& ops) {
   SavedFile result;
   result.variables = saved_variables(path);  // checks the header
-  const Container file(path);
-  file.check_data();
-  result.producer = parse_record<v1::Header>(file, file.records().at(0)).producer();
-  Lister(file, *ops, result).list();
+  const CheckpointFiles files(path);
+  files.check_data();
+  result.producer = files.producer();
+  Lister(files.main(), *ops, result).list();
   return result;
 }
 

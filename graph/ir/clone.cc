@@ -122,6 +122,10 @@ void Cloner::copy_node(const Node& node) {
           {.kind = info.kind, .trainable = info.trainable, .initializer = info.initializer}, {});
       for (const std::string& alias : info.aliases) target_.alias(alias, v, {});
       target_.copy_source_info(node, v.value().node());
+      // What a random key becomes is made with it.
+      const Value from = graph.advanced_key(Variable(source.output(0))),
+                  to = target_.advanced_key(v);
+      if (from.defined() && to.defined()) target_.copy_source_info(from.node(), to.node());
     }
     return put(0, target_.find_variable(info.name));
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "weft/core/error.h"
+#include "weft/graph/run/owned_state.h"
 
 namespace weft {
 namespace {
@@ -38,6 +39,16 @@ std::string_view noun(VariableKind kind) {
   return kind == VariableKind::parameter ? "parameter" : "optimizer's variable";
 }
 
+/// Of a variable of those sizes, whose element `index` is `value`.
+NonFiniteVariable report(const std::string& name, VariableKind kind, const Sizes& sizes,
+                         std::int64_t index, double value) {
+  NonFiniteVariable found{name, kind, index, value, {}};
+  found.message =
+      fmt::format("the {} '{}' is {} at {}", noun(kind), name,
+                  std::isnan(value) ? "nan" : fmt::format("{}", value), place_text(sizes, index));
+  return found;
+}
+
 }  // namespace
 
 std::string place_text(const Sizes& sizes, std::int64_t index) {
@@ -63,12 +74,19 @@ std::optional<NonFiniteVariable> first_nonfinite(const VariableStore& store) {
     if (kind != VariableKind::parameter && kind != VariableKind::optimizer) continue;
     const Tensor tensor = store.tensor(name);
     const std::optional<std::int64_t> index = first_nonfinite(tensor);
+    if (index) return report(name, kind, tensor.sizes(), *index, tensor.at(*index));
+  }
+  return {};
+}
+
+std::optional<NonFiniteVariable> first_nonfinite(const OwnedState& owned, int rank) {
+  for (const auto& [name, cut] : owned.cuts()) {
+    const Tensor piece = owned.piece(name);
+    if (!piece.defined()) continue;
+    const std::optional<std::int64_t> index = first_nonfinite(piece);
     if (!index) continue;
-    NonFiniteVariable found{name, kind, *index, tensor.at(*index), {}};
-    found.message = fmt::format("the {} '{}' is {} at {}", noun(kind), name,
-                                std::isnan(found.value) ? "nan" : fmt::format("{}", found.value),
-                                place_text(tensor.sizes(), *index));
-    return found;
+    const std::int64_t begin = cut.ranges[static_cast<std::size_t>(rank)].begin;
+    return report(name, cut.kind, cut.type.shape.constant(), begin + *index, piece.at(*index));
   }
   return {};
 }

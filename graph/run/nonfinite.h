@@ -11,6 +11,8 @@
 
 namespace WEFT_API weft {
 
+class OwnedState;
+
 /// Where element `index` of a row-major tensor stands: "[3, 5]".
 std::string place_text(const Sizes& sizes, std::int64_t index);
 
@@ -32,6 +34,8 @@ struct NonFiniteVariable {
 /// their creation. Buffers may hold infinities on purpose (a mask), caches and keys are no
 /// knowledge. Throws StateError where the store is torn.
 std::optional<NonFiniteVariable> first_nonfinite(const VariableStore& store);
+/// The same of what this rank has of the state that ranks share out.
+std::optional<NonFiniteVariable> first_nonfinite(const OwnedState& owned, int rank);
 
 /// Throws DataError where first_nonfinite finds one: "<what>: the parameter 'net.w' is nan at [0]".
 void check_finite(const VariableStore& store, std::string_view what);

@@ -135,6 +135,10 @@ void OwnedState::take(const std::string& name, const Cut& cut, int rank, const G
   pieces_.insert(name, cut.kind, cut.flat ? copy_range(from, begin, end) : from.clone());
 }
 
+Tensor OwnedState::piece(std::string_view name) const {
+  return pieces_.contains(name) ? pieces_.tensor(name) : Tensor();
+}
+
 std::vector<VariableStore::NewValue> OwnedState::whole(const World& world, int only) const {
   std::vector<VariableStore::NewValue> values;
   const bool wanted = only < 0 || only == world.rank();

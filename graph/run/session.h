@@ -18,6 +18,8 @@
 
 namespace WEFT_API weft {
 
+class OwnedState;
+
 struct SessionOptions {
   /// Variables start as a function of this and their names.
   std::uint64_t seed = 0;
@@ -168,6 +170,7 @@ class Session {
   Workers::Statistics worker_statistics() const;
 
  private:
+  friend const OwnedState& owned_state(Session& session);
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -197,6 +197,8 @@ struct Session::Impl {
   void refuse_unshared(const Program& program, const CompiledProgram& c);
   Results run(const Program& program, const NamedTensors& feeds, const RunOptions& o);
   void gather_state(Gather to);
+  /// Gives all variables that are whole a value.
+  void start_uncut();
   /// What a shard's stage, the last one, is planned as.
   std::shared_ptr<const Plan> plan_sharded(const Program& program, const NamedSizes& feeds,
                                            const RunOptions& o);

@@ -135,14 +135,24 @@ Results Session::run_shards(const Program& program,
   return impl_->run_sharded(program, feeds, options);
 }
 
+void Session::Impl::start_uncut() {
+  std::vector<VariableInfo> variables;
+  for (const Variable& v : graph.variables()) {
+    if (!owned.contains(v.name())) variables.push_back(v.info());
+  }
+  start_variables(variables);
+}
+
 void Session::gather_state(Gather to) {
   const Busy busy(impl_->busy);
   impl_->gather_state(to);
-  std::vector<VariableInfo> variables;
-  for (const Variable& v : impl_->graph.variables()) {
-    if (!impl_->owned.contains(v.name())) variables.push_back(v.info());
-  }
-  impl_->start_variables(variables);
+  impl_->start_uncut();
+}
+
+const OwnedState& owned_state(Session& session) {
+  const Busy busy(session.impl_->busy);
+  session.impl_->start_uncut();
+  return session.impl_->owned;
 }
 
 }  // namespace weft

@@ -38,14 +38,15 @@ std::pair<std::shared_ptr<Graph>, std::vector<Program>> extract(
   auto graph = graph_like(*source);
   Cloner cloner(*graph);
   const std::vector<Value> roots = needed_values(*source, programs, false);
-  // Leaves first and in order of declaration, so that copies list them alike.
+  const std::vector<Node*> nodes = reachable_nodes(roots);
+  // Leaves first, then all others, in the order of their graph, so that copies list them alike.
   for (const char* op : {"input", "variable"}) {
-    for (Node* node : reachable_nodes(roots)) {
+    for (Node* node : nodes) {
       if (node->op().name == op) cloner.copy(node->output(0));
     }
   }
+  for (Node* node : nodes) cloner.copy(node->output(0));
   std::vector<Program> copies = copy_programs(programs, cloner);
-  for (const Value& value : roots) cloner.copy(value);
   copy_names(*source, cloner);
   return {std::move(graph), std::move(copies)};
 }

@@ -10,6 +10,7 @@
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
 #include "weft/models/trained/model.h"
+#include "weft/serialization/sharded_checkpoint.h"
 
 namespace weft::program {
 namespace {
@@ -77,7 +78,7 @@ void BestFile::print(const BestEvaluation& best) const {
   const std::string found = loss_of(best, batches_);
   if (holds_best_) {
     say("best      {}: {} ({})\n", found, file_.path(),
-        short_bytes(static_cast<double>(fs::file_size(file_.path()))));
+        short_bytes(static_cast<double>(checkpoint_bytes(file_.path()))));
   } else {
     say("best      {}, before this part of the run: it is not in {}\n", found, file_.path());
   }

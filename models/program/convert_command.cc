@@ -1,5 +1,5 @@
 // weft convert: a folder of Hugging Face's library as one .weft file, and the other way round; a
-// training's file as one that only infers.
+// training's file as one that only infers; a checkpoint in shards as one file.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -13,6 +13,7 @@
 #include "weft/models/program/options.h"
 #include "weft/models/program/paths.h"
 #include "weft/models/tasks/tasks.h"
+#include "weft/serialization/sharded_checkpoint.h"
 
 namespace weft::program {
 namespace {
@@ -32,7 +33,9 @@ void say_model(const ConvertArguments& args, const TrainedModel& model, const st
 }
 
 int write_file(const ConvertArguments& args, CommandPaths paths) {
-  const OutputFile out = paths.writes("--out", args.out, FileKind::inference);
+  const bool of_folder = fs::is_directory(args.model);
+  const OutputFile out =
+      paths.writes("--out", args.out, of_folder ? FileKind::inference : FileKind::model);
   const auto [task, model] = load_any_model(args.model);
   model->check();  // a folder without a tokenizer is for ids alone
   save_model(out.path(), *model);
@@ -52,7 +55,7 @@ int write_inference_file(const ConvertArguments& args, CommandPaths paths) {
   say_model(args, *infers, fmt::format("a {}", infers->layout().kind), fs::file_size(args.out));
   if (averages) say("weights   the averages of the training (--ema)\n");
   say("file      {} -> {} (what only training needs is gone)\n",
-      short_bytes(static_cast<double>(fs::file_size(args.model))),
+      short_bytes(static_cast<double>(checkpoint_bytes(args.model))),
       short_bytes(static_cast<double>(fs::file_size(args.out))));
   return 0;
 }
@@ -73,8 +76,9 @@ int run(const ConvertArguments& args, const CommandPaths& paths) {
       throw UsageError(fmt::format("--inference is for .weft files; {} is a folder", args.model));
     return write_inference_file(args, paths);
   }
-  // A folder may also become another folder; then the name says so.
-  const bool to_folder = !fs::is_directory(args.model) || args.out.ends_with('/');
+  // Both may also become another one of their kind; then the name says so.
+  const bool to_folder =
+      fs::is_directory(args.model) ? args.out.ends_with('/') : !args.out.ends_with(".weft");
   return to_folder ? write_folder(args, paths) : write_file(args, paths);
 }
 
@@ -83,18 +87,21 @@ int run(const ConvertArguments& args, const CommandPaths& paths) {
 void add_convert_command(CLI::App& app, Action& action) {
   OptionList options(
       app, "convert",
-      "Make one .weft file of a Hugging Face folder, a folder of a .weft file, or of a "
-      "training's file one that only infers");
+      "Make one .weft file of a Hugging Face folder or of a checkpoint in shards, a folder of a "
+      ".weft file, or of a training's file one that only infers");
   const auto args = std::make_shared<ConvertArguments>();
   options
       .input("model", args->model,
              "a folder with config.json, model.safetensors and a tokenizer, or a .weft file")
       .required();
   options
-      .output("--out", args->out,
-              "of a folder: file to write (.weft): the commands that take the folder take it as "
-              "well; it is not trainable (--from FOLDER trains). Of a .weft file: folder to write, "
-              "which Hugging Face's library reads; a model's that is there is replaced as a whole")
+      .output(
+          "--out", args->out,
+          "of a folder: file to write (.weft): the commands that take the folder take it as "
+          "well; it is not trainable (--from FOLDER trains). Of a .weft file: folder to write, "
+          "which Hugging Face's library reads; a model's that is there is replaced as a whole. Or "
+          "a .weft file: the same model, in one file also where several ranks wrote a part "
+          "each (weft train --sharded)")
       .required();
   options.flag("--inference", args->inference,
                "of a .weft file: write a .weft file with only what inference needs, without the "

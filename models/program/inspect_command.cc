@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,6 +13,7 @@
 #include "weft/models/program/options.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/serialization/saved_file.h"
+#include "weft/serialization/sharded_checkpoint.h"
 
 namespace weft::program {
 namespace {
@@ -25,7 +25,7 @@ struct InspectArguments {
 
 void print_summary(const InspectArguments& args, const Checkpoint& file) {
   say("{}: {}, written by {}\n", args.file,
-      short_bytes(static_cast<double>(std::filesystem::file_size(args.file))), file.producer());
+      short_bytes(static_cast<double>(checkpoint_bytes(args.file))), file.producer());
   struct Total {
     std::int64_t count = 0, elements = 0;
     double bytes = 0;
@@ -95,7 +95,7 @@ void print_saved_variables(const std::vector<SavedVariable>& variables) {
 /// shape rules would give.
 void print_saved_file(const InspectArguments& args, const SavedFile& file) {
   say("{}: {}, written by {}\n", args.file,
-      short_bytes(static_cast<double>(std::filesystem::file_size(args.file))), file.producer);
+      short_bytes(static_cast<double>(checkpoint_bytes(args.file))), file.producer);
   std::string unknown;
   for (const std::string& op : file.unknown_ops) unknown += (unknown.empty() ? "" : ", ") + op;
   say("  ops that this program does not know: {}\n", unknown);

@@ -28,19 +28,31 @@ void keep_file(const std::string& path, const std::string& as) {
 
 }  // namespace
 
-ModelFiles::ModelFiles(TrainedModel& model, Averages* averages, const TrainArguments& args)
-    : model_(model), averages_(averages), args_(args), saved_(!args.resume.empty()) {}
+ModelFiles::ModelFiles(TrainedModel& model, Averages* averages, Session& session,
+                       const TrainArguments& args)
+    : model_(model),
+      averages_(averages),
+      session_(session),
+      args_(args),
+      saved_(!args.resume.empty()) {}
 
 void ModelFiles::checkpoint(const TrainHistory& history) {
   const OutputFile file = args_.file("");
-  if (saved_) keep_earlier(file.path());
+  if (saved_ && args_.world.first()) keep_earlier(file.path());
   write(file, history);
   saved_ = true;
 }
 
 void ModelFiles::write(const OutputFile& file, const TrainHistory& history) {
   model_.history = history;
-  save_model(file.path(), model_);
+  if (args_.all_write) {
+    save_model_in_shards(file.path(), model_, session_);
+    // Averages are state of the optimizer, and have a file of their own.
+    if (averages_ != nullptr) session_.gather_state(Gather::first);
+    if (!args_.world.first()) return;
+  } else {
+    save_model(file.path(), model_);
+  }
   if (model_.lora) save_lora(companion(file, kAdapters).path(), lora_adapters(model_));
   if (averages_ != nullptr) averages_->save(companion(file, kAverages).path());
 }

@@ -13,8 +13,9 @@ namespace weft::program {
 /// The files of a model's state: its own, and those that go beside it.
 class ModelFiles {
  public:
-  /// `averages` may be null. The arguments must outlive it.
-  ModelFiles(TrainedModel& model, Averages* averages, const TrainArguments& args);
+  /// `averages` may be null. `session` is that of the training; where all write (TrainArguments::
+  /// all_write) all ranks call what is below, else rank 0 alone. The arguments must outlive it.
+  ModelFiles(TrainedModel& model, Averages* averages, Session& session, const TrainArguments& args);
 
   /// A checkpoint of the run, to the file of --out.
   void checkpoint(const TrainHistory& history);
@@ -28,6 +29,7 @@ class ModelFiles {
 
   TrainedModel& model_;
   Averages* averages_;
+  Session& session_;
   const TrainArguments& args_;
   bool saved_;  // by this run: the file of the last checkpoint is its own
 };

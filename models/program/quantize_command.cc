@@ -15,6 +15,7 @@
 #include "weft/models/program/train_arguments.h"
 #include "weft/models/tasks/tasks.h"
 #include "weft/models/trained/adapters.h"
+#include "weft/serialization/sharded_checkpoint.h"
 
 namespace weft::program {
 namespace {
@@ -30,8 +31,7 @@ struct QuantizeArguments {
 
 /// Of a file, or of all files of a folder.
 double bytes_on_disk(const std::string& path) {
-  if (!std::filesystem::is_directory(path))
-    return static_cast<double>(std::filesystem::file_size(path));
+  if (!std::filesystem::is_directory(path)) return static_cast<double>(checkpoint_bytes(path));
   double bytes = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(path))
     bytes += entry.is_regular_file() ? static_cast<double>(entry.file_size()) : 0;

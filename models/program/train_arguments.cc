@@ -16,8 +16,8 @@ namespace {
 /// What a run that goes on takes besides the data: where it writes, how long it runs and how often
 /// it looks.
 const std::set<std::string> kTakenOnResume = {
-    "--log",  "--keep",    "--resume",        "--out",          "--best",      "--force",
-    "--task", "--threads", "--memory-budget", "--check-finite", "--stop-after"};
+    "--log",  "--keep",    "--resume",        "--out",          "--best",       "--force",
+    "--task", "--threads", "--memory-budget", "--check-finite", "--stop-after", "--sharded"};
 const std::set<std::string> kFieldsTakenOnResume = {"steps",      "eval_every", "eval_batches",
                                                     "save_every", "patience",   "skip_nonfinite"};
 
@@ -117,7 +117,8 @@ void TrainArguments::plan_files(const std::vector<std::string>& plots) {
   if (!log.empty()) paths.writes("--log", log, FileKind::log);
   for (std::int64_t saves = 1; saves <= keep; ++saves)
     paths.writes_earlier("an earlier checkpoint", beside(path, earlier_ending(saves)), path);
-  digest = data_digest(*command, {"--resume", "--from", "--tokenizer"});
+  // What is in the model's file is no part of the data: a run that goes on is not given it.
+  digest = data_digest(*command, {"--resume", "--from", "--tokenizer", "--chat-format"});
 }
 
 void TrainArguments::plan_companions(const std::string& what, const std::string& ending,
@@ -172,6 +173,11 @@ void add_train_options(OptionList& options, const std::vector<const Task*>& task
   options.integer("--keep", args.keep, {0, 1000},
                   "also keep so many of the checkpoints before the last: net.1.weft is the newest "
                   "of them (default 0)");
+  options.flag("--sharded", args.sharded,
+               "with several ranks: all write the checkpoints of --out and --best together, each a "
+               "part (net-7-00001-of-00003.weft) beside the file that names the parts, so that "
+               "none needs the memory for the optimizer's state of all; weft convert makes one "
+               "file of them");
   options.output("--log", args.log,
                  "write what happens to this file (.jsonl), a JSON object on each line; a run that "
                  "goes on goes on with its log");

@@ -22,6 +22,7 @@ struct TrainArguments {
   double layer_lr_decay = 1;
   LoraOptions lora{.rank = 0, .patterns = {}};  // rank 0 = all weights are trained
   int threads = 0;
+  bool sharded = false;       // ranks write checkpoints together
   bool force = false;         // files of another kind may be replaced
   bool check_finite = false;  // SessionOptions::check_finite
   std::size_t memory_budget = 0;
@@ -32,8 +33,9 @@ struct TrainArguments {
   std::set<std::string> given;  // names of all options that were given
   CommandPaths paths;           // what is read, and after plan_files what may be written
   const CLI::App* command = nullptr;
-  std::string digest;  // of the data that the command reads, see data_digest
-  World world = {};    // the ranks that train together; the first one writes the files
+  std::string digest;      // of the data that the command reads, see data_digest
+  World world = {};        // the ranks that train together; the first one writes the files
+  bool all_write = false;  // all write a part of each checkpoint: --sharded, and they can
 
   /// Fills `given` and `paths` from the parsed command, which must outlive this.
   void remember(const CLI::App& command);

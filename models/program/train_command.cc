@@ -5,7 +5,6 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,6 +27,7 @@
 #include "weft/models/tasks/tasks.h"
 #include "weft/models/trained/adapters.h"
 #include "weft/models/trained/trainable.h"
+#include "weft/serialization/sharded_checkpoint.h"
 
 namespace weft::program {
 namespace {
@@ -186,7 +186,7 @@ void Training::prepare() {
           .begin;
   const BatchPart mine(0, shard, model.settings.shards);
   const NamedTensors fed = rethrow_as_usage([&] { return work_.batch(mine).inputs; });
-  print_ranks(args_.world, model.settings.shards);
+  print_ranks(args_, model.settings.shards);
   print_plan(*session_, model.program("train"), fed, args_);
   prepare_averages();
   observe();
@@ -246,7 +246,7 @@ void Training::prepare_trainer() {
   const TrainHistory before = model.history;
   TrainHistory history = before;
   history.data = args_.digest;
-  files_.emplace(model, averages_ ? &*averages_ : nullptr, args_);
+  files_.emplace(model, averages_ ? &*averages_ : nullptr, *session_, args_);
   if (!args_.best.empty() && first()) {
     best_.emplace(args_.paths.planned(args_.best), args_.destination(), settings, before,
                   static_cast<bool>(work_.evaluate));
@@ -256,12 +256,13 @@ void Training::prepare_trainer() {
                            .data = args_.digest,
                            .observer = &observers_,
                            .save = [this](const TrainHistory& now) { files_->checkpoint(now); },
+                           .all_save = args_.all_write,
                            .stop = &stop_requested(),
                            .stop_after = args_.stop_after};
   if (!args_.best.empty()) {
     options.save_best = [this](const TrainHistory& now) {
-      files_->write(best_->file(), now);
-      best_->saved();
+      files_->write(args_.paths.planned(args_.best), now);
+      if (best_) best_->saved();
     };
   }
   rethrow_as_usage([&] { trainer_.emplace(*session_, work_, std::move(options)); });
@@ -304,7 +305,7 @@ void Training::finish(const TrainOutcome& outcome) {
   write_text(plot, trainer_->history().svg(fmt::format("{}: loss", model_name(out)),
                                            task_->info().loss_unit));
   say("saved     {} ({}), loss curve {}\n", out,
-      short_bytes(static_cast<double>(std::filesystem::file_size(out))), plot.path());
+      short_bytes(static_cast<double>(checkpoint_bytes(out))), plot.path());
   if (best_) best_->print(outcome.best);
   print_ending(outcome, run_->model().settings, args_);
   print_speeds(outcome.ranks, work_.unit);
@@ -321,9 +322,18 @@ void Training::write_report(const TaskReport& report) {
   say("{}", report.text);
 }
 
+/// Of --sharded: whether all ranks see the folders that they are to write to.
+bool ranks_share_folders(const TrainArguments& args) {
+  bool share = true;
+  for (const std::string& path : {args.out.empty() ? args.resume : args.out, args.best})
+    share = share && (path.empty() || ranks_share_folder(path, args.world));
+  return share;
+}
+
 int run(TrainArguments& args, const World& world) {
   args.world = world;
   args.threads = threads_of_rank(world, args.threads);
+  args.all_write = args.sharded && world.size() > 1 && ranks_share_folders(args);
   Training training(args);
   together(world, [&] { training.prepare(); });
   return training.run();

@@ -104,7 +104,8 @@ void print_ending(const TrainOutcome& outcome, const TrainSettings& settings,
   if (outcome.skipped > 0) say("skipped   {} steps that were not finite\n", outcome.skipped);
 }
 
-void print_ranks(const World& world, std::int64_t shards) {
+void print_ranks(const TrainArguments& args, std::int64_t shards) {
+  const World& world = args.world;
   const int ranks = world.size();
   if (ranks == 1) return;
   std::set<std::string> machines;
@@ -113,6 +114,10 @@ void print_ranks(const World& world, std::int64_t shards) {
   say("ranks     {}{}; each computes {} of {} shards\n", ranks,
       machines.size() > 1 ? fmt::format(" on {} machines", machines.size()) : "",
       least == most ? fmt::format("{}", least) : fmt::format("{} or {}", least, most), shards);
+  if (args.sharded && !args.all_write) {
+    say("files     rank 0 writes them in spite of --sharded: not all ranks see, and may write to, "
+        "the folder that they are in\n");
+  }
 }
 
 void print_speeds(const std::vector<RankSpeed>& ranks, const std::string& unit) {

@@ -15,7 +15,7 @@ void print_start(const TaskRun& run, const TrainedModel& model, const TrainArgum
 /// The line "training". UsageError where a batch is too large for the machine.
 void print_training(const TrainSettings& settings, const TaskRun& run);
 /// The line "ranks" before a run of several.
-void print_ranks(const World& world, std::int64_t shards);
+void print_ranks(const TrainArguments& args, std::int64_t shards);
 /// The line "plan"; `batch` is the inputs of a shard. UsageError where a memory budget is too
 /// small, or the machine.
 void print_plan(Session& session, const Program& train, const NamedTensors& batch,

@@ -10,6 +10,7 @@
 #include "weft/core/world/shard_tree.h"
 #include "weft/core/world/timed_transport.h"
 #include "weft/graph/run/nonfinite.h"
+#include "weft/graph/run/owned_state.h"
 #include "weft/models/train/agreed_stop.h"
 #include "weft/models/train/prefetch.h"
 #include "weft/models/train/training_greeting.h"
@@ -96,7 +97,7 @@ void Trainer::evaluate(std::int64_t step, std::int64_t batches) {
   const bool now = best_.since == 0 && !std::isnan(best_.loss);
   if (!now || !options_.save_best) return;
   world().set_phase(fmt::format("step {}: saving the best model", step));
-  save_on_first_rank(step, options_.save_best);
+  write(step, options_.save_best);
   if (options_.observer != nullptr) options_.observer->on_best(step, last_.loss);
 }
 
@@ -110,16 +111,15 @@ void Trainer::evaluate_last(std::int64_t step) {
 void Trainer::save(std::int64_t step) {
   if (!options_.save) return;
   world().set_phase(fmt::format("step {}: saving", step));
-  save_on_first_rank(step, options_.save);
+  write(step, options_.save);
   saved_ = step;
   if (options_.observer != nullptr) options_.observer->on_checkpoint(step);
 }
 
-void Trainer::save_on_first_rank(std::int64_t step,
-                                 const std::function<void(const TrainHistory&)>& write) const {
-  session_.gather_state(Gather::first);
+void Trainer::write(std::int64_t step, const std::function<void(const TrainHistory&)>& save) const {
+  if (!options_.all_save) session_.gather_state(Gather::first);
   check_variables(step);
-  if (world().first()) write(options_.history);
+  if (options_.all_save || world().first()) save(options_.history);
   world().barrier();
 }
 
@@ -133,7 +133,8 @@ void Trainer::diverged(const std::string& what, std::int64_t step) const {
 }
 
 void Trainer::check_variables(std::int64_t step) const {
-  const auto found = first_nonfinite(*session_.store());
+  auto found = first_nonfinite(*session_.store());
+  if (!found) found = first_nonfinite(owned_state(session_), world().rank());
   if (found) diverged(found->message, step);
 }
 

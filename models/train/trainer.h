@@ -132,8 +132,8 @@ class BatchPrefetcher;
 /// settings over its shards, and has the same numbers and the same parameters. Before the first
 /// step they compare what they begin with (training_greeting.h). Rank 0 alone saves, while the
 /// others wait; only then the optimizer's state is whole, in its store (Session::gather_state()
-/// makes it so on all). `stop`, set on any of them, stops all at the same step. What one throws
-/// ends all (WorldError).
+/// makes it so on all). Or all save together (Options::all_save). `stop`, set on any of them, stops
+/// all at the same step. What one throws ends all (WorldError).
 ///
 /// What is saved is finite: a step whose loss or gradient norm is not ends the run, or is skipped
 /// (TrainSettings::skip_nonfinite), and before anything is saved all parameters and moments are
@@ -149,6 +149,9 @@ class Trainer {
     /// Writes a checkpoint; may be empty. Called every save_every steps and at the end; of several
     /// ranks on the first alone, and so is save_best: they are given on all ranks or on none.
     std::function<void(const TrainHistory&)> save = {};
+    /// Of several ranks all call `save` and `save_best`, and nothing is gathered before: for those
+    /// that write together (save_model_in_shards).
+    bool all_save = false;
     /// Writes the model to another place; may be empty. Called after every evaluation whose loss is
     /// the lowest so far; the last entry of the history is that evaluation.
     std::function<void(const TrainHistory&)> save_best = {};
@@ -188,10 +191,9 @@ class Trainer {
   /// The looks at the model of the last step.
   void evaluate_last(std::int64_t step);
   void save(std::int64_t step);
-  /// Makes all variables whole on the first rank, looks at them, and lets it write; the others wait
-  /// until it has.
-  void save_on_first_rank(std::int64_t step,
-                          const std::function<void(const TrainHistory&)>& write) const;
+  /// Looks at all variables, and lets all ranks write. Or makes them whole on the first rank, and
+  /// lets that one; the others wait until it has.
+  void write(std::int64_t step, const std::function<void(const TrainHistory&)>& save) const;
   double share_of_rank() const;
   std::vector<RankSpeed> speeds_of_ranks() const;
   /// Takes one step. False where it was skipped.

@@ -10,6 +10,7 @@
 #include "weft/core/error.h"
 #include "weft/graph/run/nonfinite.h"
 #include "weft/models/trained/adapters.h"
+#include "weft/serialization/sharded_checkpoint.h"
 #include "weft/serialization/strict_json.h"
 
 namespace weft {
@@ -61,6 +62,29 @@ const Program* program_in(const Checkpoint& file, const ModelLayout& layout,
 
 bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// The programs of a model in the order of files.
+std::vector<Program> programs_in_file(const TrainedModel& model) {
+  const ModelLayout& layout = model.layout();
+  std::vector<Program> programs;
+  if (const Program* found = model.find_program("train")) programs.push_back(*found);
+  for (const std::string& name : layout.programs) {
+    if (model.has_program(name) || !contains(layout.added_programs, name))
+      programs.push_back(model.program(name));
+  }
+  return programs;
+}
+
+std::vector<Attachment> attachments_in_file(const TrainedModel& model) {
+  std::vector<Attachment> attachments;
+  if (!model.task.empty()) attachments.push_back({kTaskPart, "weft.task", model.task});
+  for (const auto* parts : {&model.layout().parts, &common_parts()}) {
+    for (const FilePart& part : *parts) {
+      if (auto written = part.write(model)) attachments.push_back(*std::move(written));
+    }
+  }
+  return attachments;
 }
 
 }  // namespace
@@ -119,21 +143,13 @@ std::unique_ptr<TrainedModel> without_training(const TrainedModel& model) {
 }
 
 void save_model(const std::string& path, const TrainedModel& model) {
-  const ModelLayout& layout = model.layout();
-  std::vector<Program> programs;
-  if (const Program* found = model.find_program("train")) programs.push_back(*found);
-  for (const std::string& name : layout.programs) {
-    if (model.has_program(name) || !contains(layout.added_programs, name))
-      programs.push_back(model.program(name));
-  }
-  std::vector<Attachment> attachments;
-  if (!model.task.empty()) attachments.push_back({kTaskPart, "weft.task", model.task});
-  for (const auto* parts : {&layout.parts, &common_parts()}) {
-    for (const FilePart& part : *parts) {
-      if (auto written = part.write(model)) attachments.push_back(*std::move(written));
-    }
-  }
-  save_checkpoint(path, *model.store, programs, {.attachments = std::move(attachments)});
+  save_checkpoint(path, *model.store, programs_in_file(model),
+                  {.attachments = attachments_in_file(model)});
+}
+
+void save_model_in_shards(const std::string& path, const TrainedModel& model, Session& session) {
+  save_checkpoint_in_shards(path, session, programs_in_file(model),
+                            {.attachments = attachments_in_file(model)});
 }
 
 void read_model(const std::string& path, TrainedModel& model) {

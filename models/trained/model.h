@@ -136,6 +136,9 @@ SessionOptions session_options(const TrainedModel& model, SessionOptions options
 /// Writes `model` with its store's variables. The file is replaced as a whole or not at all. Throws
 /// IoError; StateError where variables are torn or missing.
 void save_model(const std::string& path, const TrainedModel& model);
+/// The same by all ranks of the World of `session`, which trains the model: each writes a part, and
+/// nothing is gathered (save_checkpoint_in_shards).
+void save_model_in_shards(const std::string& path, const TrainedModel& model, Session& session);
 
 /// Fills `model` from a file of its kind. Throws IoError; FormatError, also for a .weft file with
 /// another kind of model in it; DataError for a parameter or moment that is not finite.

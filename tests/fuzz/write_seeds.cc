@@ -1,6 +1,6 @@
 // Writes valid files for the fuzzers to start from: write_fuzz_seeds FOLDER makes
 // FOLDER/{dim,text,container,safetensors,idx,image_csv,image,sentence_piece,tokenizer_json,
-// vocab_txt,merges,jsonl,token_file,chat_template,frame,greeting}/*.
+// vocab_txt,merges,jsonl,token_file,chat_template,frame,greeting,shards}/*.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -21,6 +21,7 @@
 #include "weft/models/tokenizers/sentence_piece.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/serialization/safetensors.h"
+#include "weft/tests/fuzz/read_checkpoint.h"
 #include "weft/tests/models/image_files.h"
 
 namespace {
@@ -60,7 +61,7 @@ std::string unigram_model() {
 void write_seeds(const std::filesystem::path& folder) {
   for (const char* name : {"dim", "text", "container", "safetensors", "idx", "image_csv", "image",
                            "sentence_piece", "tokenizer_json", "vocab_txt", "merges", "jsonl",
-                           "token_file", "chat_template", "frame", "greeting"}) {
+                           "token_file", "chat_template", "frame", "greeting", "shards"}) {
     std::filesystem::create_directories(folder / name);
   }
   write_text(folder / "dim/polynomial", "2*batch*seq - 3*seq + 1");
@@ -82,6 +83,11 @@ void write_seeds(const std::filesystem::path& folder) {
   write_text(folder / "text/train", to_text(train));
   Session session(g);
   save_checkpoint((folder / "container/small").string(), session, {predict});
+  // The file alone: the shards are where the fuzzer writes them.
+  const std::string& scratch = fuzz::scratch_folder();
+  fuzz::write_sharded(scratch);
+  std::filesystem::copy_file(scratch + "/net.weft", folder / "shards/two",
+                             std::filesystem::copy_options::overwrite_existing);
   write_safetensors((folder / "safetensors/two").string(),
                     {{"weight", Tensor::of<float>({2, 2}, {1, 2, 3, 4})},
                      {"ids", Tensor::of<std::int64_t>({3}, {7, 8, 9})}},

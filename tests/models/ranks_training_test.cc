@@ -27,6 +27,7 @@ struct Kind {
   std::string name, options = {};
   double budget = 0;  // part of what a shard takes; 0 = as much as it takes
   bool lora = false;
+  bool together = false;  // all ranks write the file
 };
 
 /// What a rank is left with.
@@ -87,8 +88,10 @@ Trained train(const Task& task, const Kind& kind, const World& world, const std:
                    .save =
                        [&](const TrainHistory& history) {
                          model.history = history;
+                         if (kind.together) return save_model_in_shards(path, model, session);
                          save_model(path, model);
                        },
+                   .all_save = kind.together,
                    .stop = stop});
   const TrainOutcome outcome = trainer.run();
   Trained result{
@@ -176,6 +179,25 @@ BOOST_AUTO_TEST_CASE(whatever_a_training_may_have_gives_the_bits_of_one_rank) {
       for (Kind kind : kKinds) {
         kind.options += " " + kDropout.at(task.info().family);
         check_ranks(task, kind, {3});
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(ranks_that_write_together_leave_the_model_that_one_writes) {
+  for (const char* id : {"next-token", "mlm", "translation", "image-classification"}) {
+    const Task& task = *find_task(id);
+    const std::string options = kDropout.at(task.info().family) + " --ema 0.9";
+    const testing::TemporaryFolder folder("ranks");
+    const std::string path = folder.path("m.weft"), one = folder.path("one.weft");
+    const Trained alone = train(task, {"alone", options}, World(), one);
+    const std::string file = read_text_file(one);
+    for (const int ranks : {1, 2, 3}) {
+      BOOST_TEST_CONTEXT("task " << id << ", " << ranks << " ranks") {
+        const Kind kind{.name = "together", .options = options, .together = true};
+        for (const Trained& found : train_on(ranks, task, kind, path)) check_same(found, alone);
+        save_model(one, *load_any_model(path).model);
+        BOOST_TEST((read_text_file(one) == file), "another model");
       }
     }
   }

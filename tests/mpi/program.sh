@@ -51,16 +51,51 @@ done
 grep -q -E '^ranks +4: .* tokens/s each, .* together; waiting [0-9.]+%$' "$work/out" || fail "does not say how fast the ranks were"
 grep -q '"event":"end".*"ranks":\[{"tokens_per_second"' "$work/4.jsonl" || fail "the log does not say it either"
 
-# Stopped with three ranks, gone on with two, ended by one process.
+# Stopped with three ranks, gone on with two, ended by one process: the file does not tell.
 ranks 3 "${six[@]}" --out "$work/part.weft" --best "$work/bestpart.weft" --stop-after 2
 succeeds
 ranks 2 "${again[@]}" --resume "$work/part.weft" --best "$work/bestpart.weft" --stop-after 4
 succeeds
 "$weft" "${again[@]}" --resume "$work/part.weft" --best "$work/bestpart.weft" >"$work/out" 2>"$work/err" || fail "one process does not go on"
-# The file of a graph that was loaded names its operations in another order than that of one that was built.
-"$weft" "${again[@]}" --resume "$work/alone.weft" --best "$work/best.weft" --out "$work/loaded.weft" >"$work/out" 2>"$work/err" ||
-  fail "a run at its end cannot be resumed"
-same part.weft loaded.weft
+same part.weft alone.weft
+same part.ema.weft alone.ema.weft
+same bestpart.weft best.weft
+
+# Ranks that write together: any number of them goes on, and one file made of the parts is that of one process.
+shards_of() { find "$work" -name "$1-*-of-*.weft" | wc -l; }
+ranks 3 "${six[@]}" --sharded --out "$work/s.weft" --best "$work/sbest.weft" --keep 1 --stop-after 4
+succeeds
+grep -q '^files ' "$work/out" && fail "says that not all ranks see the folder"
+[ "$(shards_of s)" -eq 6 ] || fail "$(shards_of s) shards of two checkpoints by three ranks"
+for file in s.weft s.1.weft sbest.weft; do
+  "$weft" verify "$work/$file" >"$work/out" 2>"$work/err" || fail "$file is broken"
+done
+ranks 2 "${again[@]}" --sharded --resume "$work/s.weft" --best "$work/sbest.weft"
+succeeds
+[ "$(shards_of s)" -eq 5 ] || fail "shards that nothing names are left, or too few"
+"$weft" convert "$work/s.weft" --out "$work/one.weft" >"$work/out" 2>"$work/err" || fail "convert"
+same one.weft alone.weft
+same s.ema.weft alone.ema.weft
+"$weft" convert "$work/sbest.weft" --out "$work/one.weft" >"$work/out" 2>"$work/err" || fail "convert the best"
+same one.weft best.weft
+"$weft" convert "$work/s.weft" --inference --out "$work/small.weft" >"$work/out" 2>"$work/err" || fail "convert --inference"
+"$weft" evaluate "$work/s.weft" --text "$fixtures/weft_files/data/text.txt" >"$work/out" 2>"$work/err" || fail "evaluate"
+"$weft" inspect "$work/s.weft" >"$work/out" 2>"$work/err" || fail "inspect"
+# One process makes one file of it, and the shards go.
+"$weft" "${again[@]}" --resume "$work/s.weft" --best "$work/sbest.weft" >"$work/out" 2>"$work/err" || fail "one process does not read shards"
+same s.weft alone.weft
+[ "$(shards_of s)" -eq 3 ] || fail "shards are left beside one file, or those of an earlier checkpoint are not"
+rm "$work"/s.1.weft
+# In folders that not all ranks see rank 0 writes, as without --sharded.
+mkdir "$work/here" "$work/there"
+apart=("$weft" "${six[@]}" --sharded --out m.weft)
+code=0
+timeout 60 "$launcher" "${flags[@]}" -n 1 -wdir "$work/here" "${apart[@]}" : -n 1 -wdir "$work/there" "${apart[@]}" \
+  </dev/null >"$work/out" 2>"$work/err" || code=$?
+succeeds
+grep -q '^files *rank 0 writes them in spite of --sharded' "$work/out" || fail "does not say that rank 0 writes"
+same here/m.weft alone.weft
+[ -z "$(ls "$work/there")" ] || fail "a rank that is not to write has written"
 
 # Figures are those of one rank.
 for command in "evaluate $work/alone.weft --text $fixtures/weft_files/data/text.txt" \
@@ -98,9 +133,9 @@ pid_of() {
   done
   return 1
 }
-# train_until_saved RANKS FILE: in the background.
+# train_until_saved RANKS FILE OPTION...: in the background.
 train_until_saved() {
-  timeout 100 "$launcher" "${flags[@]}" -n "$1" "$weft" "${new[@]}" --steps 1000000 --eval-every 0 --save-every 5 --out "$2" \
+  timeout 100 "$launcher" "${flags[@]}" -n "$1" "$weft" "${new[@]}" --steps 1000000 --eval-every 0 --save-every 5 --out "$2" "${@:3}" \
     </dev/null >"$work/out" 2>"$work/err" &
   launched=$!
   for _ in $(seq 300); do
@@ -120,8 +155,9 @@ grep -q '^stopped ' "$work/out" || fail "does not say that it was stopped"
 "$weft" verify "$work/stopped.weft" >/dev/null || fail "the checkpoint of a stop is broken"
 
 # One of the ranks is killed: all end, and the launcher says so even where it ends the others before they can.
-for rank in 0 2; do
-  train_until_saved 3 "$work/killed.weft"
+for how in 0 2 "0 --sharded" "1 --sharded"; do
+  read -r rank option <<<"$how"
+  train_until_saved 3 "$work/killed.weft" ${option:+"$option"}
   kill -KILL "$(pid_of $rank "$work/killed.weft")"
   code=0
   wait $launched || code=$?
@@ -130,6 +166,6 @@ for rank in 0 2; do
   # MPICH's launcher kills the others at once.
   [ ${#flags[@]} -eq 0 ] || grep -q '^weft: ' "$work/err" || fail "no rank says why it ends"
   "$weft" verify "$work/killed.weft" >/dev/null || fail "the last checkpoint is broken"
-  rm "$work/killed.weft"
+  rm "$work"/killed*.weft
 done
 echo "mpi program: ranks of $launcher write the files of one"

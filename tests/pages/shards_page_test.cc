@@ -2,6 +2,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <memory>
+#include <string>
 
 #include "weft/autodiff/optimizer.h"
 #include "weft/core/error.h"
@@ -11,6 +12,8 @@
 #include "weft/graph/ir/scope.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/layers/linear.h"
+#include "weft/serialization/sharded_checkpoint.h"
+#include "weft/testing/temporary_folder.h"
 
 namespace {
 
@@ -59,6 +62,26 @@ BOOST_AUTO_TEST_CASE(ranks_learn_what_one_learns) {
     const Tensor here = trained(World(end));
     if (!bitwise_equal(here, alone)) throw StateError("other bits");
   });
+}
+
+BOOST_AUTO_TEST_CASE(ranks_save_together) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder / "net.weft";
+  ThreadWorld threads(3);
+  threads.run([&](const std::shared_ptr<Transport>& end) {
+    Graph g;
+    const Scope net(g, "net");
+    const Value images = g.input("images", DType::f32, {"batch", 6});
+    const Value labels = g.input("labels", DType::i32, {"batch"});
+    const Value logits = classifier(net, images);
+    const Value loss = cross_entropy(logits, labels, {.reduction = Reduction::shard_mean});
+    Program train("train");
+    train.output("loss", loss).shards({.count = 8}).update(adamw(loss, net.parameters()));
+    Session session(g, {.seed = 1, .world = World(end)});
+    session.run(train, batch(0));
+    save_checkpoint_in_shards(path, session, {train});
+  });
+  BOOST_TEST(load_checkpoint(path).tensors().size() > 4u);
 }
 
 BOOST_AUTO_TEST_CASE(a_loss_of_ones_own) {

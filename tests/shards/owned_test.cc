@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -17,6 +18,8 @@
 #include "weft/core/world/thread_world.h"
 #include "weft/graph/distribute/owned_step.h"
 #include "weft/graph/functions.h"
+#include "weft/graph/run/nonfinite.h"
+#include "weft/graph/run/owned_state.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/layers/embedding.h"
 #include "weft/models/layers/linear.h"
@@ -189,6 +192,63 @@ BOOST_AUTO_TEST_CASE(each_rank_has_its_part_of_the_state_alone) {
     // Blocks are 64 Ki elements, with two moments each.
     BOOST_TEST(most <= whole / static_cast<std::size_t>(ranks) + 2 * 65536 * sizeof(float));
   }
+}
+
+BOOST_AUTO_TEST_CASE(
+    the_pieces_of_all_ranks_are_the_state_and_are_looked_at_for_what_is_not_finite) {
+  constexpr int kRanks = 3;
+  const std::string name = "optimizer.net.table.weight.m";
+  std::vector<Tensor> pieces(kRanks);
+  Tensor whole;
+  ThreadWorld world(kRanks);
+  world.run([&](const std::shared_ptr<Transport>& end) {
+    Network network;
+    const Program train = network.train(adamw_step);
+    Session session(network.g, {.seed = 3, .threads = 1, .world = World(end)});
+    // Before the first step nothing is cut, and all starts.
+    if (!weft::owned_state(session).cuts().empty() || !session.store()->contains(name))
+      throw StateError("state is cut too early");
+    session.run(train, Network::batch(0));
+    const OwnedState& owned = weft::owned_state(session);
+    const auto rank = static_cast<std::size_t>(end->rank());
+    const auto [begin, last] = owned.cuts().at(name).ranges[rank];
+    const Tensor piece = owned.piece(name);
+    if (piece.defined() != (begin < last) || owned.piece("net.table.weight").defined() ||
+        first_nonfinite(owned, end->rank()))
+      throw StateError("a piece is wrong");
+    if (piece.defined()) pieces[rank] = piece.clone();
+    session.gather_state();
+    if (rank == 0) whole = session.value(name);
+  });
+  std::vector<float> joined;
+  for (const Tensor& piece : pieces) {
+    if (!piece.defined()) continue;
+    const std::vector<float> part = piece.to_vector<float>();
+    joined.insert(joined.end(), part.begin(), part.end());
+  }
+  BOOST_TEST((joined == whole.to_vector<float>()));
+}
+
+BOOST_AUTO_TEST_CASE(a_piece_that_is_not_finite_is_named_as_the_variable_that_it_is_of) {
+  std::vector<std::string> found(2);
+  ThreadWorld world(2);
+  world.run([&](const std::shared_ptr<Transport>& end) {
+    Network network;
+    const Program train = network.train(adamw_step);
+    Session session(network.g, {.seed = 3, .threads = 1, .world = World(end)});
+    session.initialise();
+    weft::owned_state(session);  // all starts, whole
+    Tensor moment = session.value("optimizer.net.table.weight.v").clone();
+    // Of the last row: the second rank has it.
+    moment.mutable_data<float>()[moment.numel() - 2] = std::numeric_limits<float>::infinity();
+    session.set_value("optimizer.net.table.weight.v", moment);
+    session.run(train, Network::batch(0));
+    if (const auto bad = first_nonfinite(weft::owned_state(session), end->rank()))
+      found[static_cast<std::size_t>(end->rank())] = bad->message;
+  });
+  BOOST_TEST(found[0] == "");
+  BOOST_TEST(found[1] ==
+             "the optimizer's variable 'optimizer.net.table.weight.v' is inf at [1000, 227]");
 }
 
 BOOST_AUTO_TEST_CASE(state_that_is_cut_is_named_where_it_is_asked_for) {

@@ -1,0 +1,187 @@
+#include "weft/serialization/checkpoint_files.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "weft/core/error.h"
+#include "weft/core/excerpt.h"
+#include "weft/serialization/checked_size.h"
+#include "weft/serialization/graph_proto.h"
+#include "weft/serialization/shard_names.h"
+#include "weft/serialization/writing_place.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Of a file whose format version this program reads.
+v1::Header read_header(const Container& file) {
+  const Record* head = find_record(file, RecordType::header);
+  if (head == nullptr || head != &file.records()[0]) {
+    file.fail(kFirstRecord, "the first record is not the header");
+  }
+  auto header = parse_record<v1::Header>(file, *head);
+  if (header.format_version() != kFormatVersion) {
+    file.fail(head->offset,
+              fmt::format("the file has format version {}; this program reads version {}",
+                          header.format_version(), kFormatVersion));
+  }
+  return header;
+}
+
+v1::Shards read_shards(const Container& file, const Record& record) {
+  auto shards = parse_record<v1::Shards>(file, record);
+  const std::string& name = shards.name();
+  // A shard lies beside its checkpoint: no name leads elsewhere.
+  if (name.empty() || name.size() > kMaxShardedName ||
+      name.find_first_of(std::string_view("/\0", 2)) != std::string::npos) {
+    file.fail(record.offset, fmt::format("'{}' is no name of shards", excerpt(name)));
+  }
+  const auto count = static_cast<std::uint64_t>(shards.shards_size());
+  if (count == 0 || count > kMaxShards)
+    file.fail(record.offset, fmt::format("{} shards; there are 1 to {}", count, kMaxShards));
+  return shards;
+}
+
+/// Those of the checkpoint at `path` that has shards of this name by now.
+bool is_replaced(const std::string& path, const std::string& name) {
+  try {
+    return name_of_shards(path) != name;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+const Record* find_record(const Container& file, RecordType type) {
+  for (const Record& r : file.records()) {
+    if (r.is(type)) return &r;
+  }
+  return nullptr;
+}
+
+std::string name_of_shards(const std::string& path) {
+  const Container file(path);
+  const Record* record = find_record(file, RecordType::shards);
+  return record == nullptr ? std::string() : read_shards(file, *record).name();
+}
+
+CheckpointFiles::CheckpointFiles(const std::string& path) : main_(path) {
+  for (;;) {
+    producer_ = read_header(main_).producer();
+    const Record* record = find_record(main_, RecordType::shards);
+    if (record == nullptr) return;
+    try {
+      open_shards(*record);
+      return;
+    } catch (const IoError&) {
+      // A training that saves removes the shards of its save before, as they are opened here.
+      if (!is_replaced(path, read_shards(main_, *record).name())) throw;
+      main_ = Container(path);
+    }
+  }
+}
+
+void CheckpointFiles::open_shards(const Record& record) {
+  shards_.clear();
+  taken_.clear();
+  const v1::Shards list = read_shards(main_, record);
+  const fs::path folder = folder_of(behind_links(main_.path()));
+  const auto count = static_cast<std::uint64_t>(list.shards_size());
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::string name = shard_name(list.name(), i + 1, count);
+    const v1::Shard& said = list.shards(static_cast<int>(i));
+    try {
+      shards_.emplace_back((folder / name).string());
+    } catch (const IoError& e) {
+      throw IoError(fmt::format("\"{}\" is in {} shards, which lie beside it: {}", main_.path(),
+                                count, e.what()));
+    }
+    const Container& shard = shards_.back();
+    read_header(shard);
+    if (shard.mark() != FileMark{said.bytes(), said.crc()}) {
+      main_.fail(record.offset,
+                 fmt::format("the shard {} has {} bytes and the checksum {:08x}, but the one that "
+                             "was saved has {} and {:08x}: it is of another save",
+                             name, shard.bytes(), shard.mark().crc, said.bytes(), said.crc()));
+    }
+    taken_.emplace_back(shard.data().size(), false);
+  }
+}
+
+std::uint64_t CheckpointFiles::bytes() const {
+  std::uint64_t sum = main_.bytes();
+  for (const Container& shard : shards_) sum += shard.bytes();
+  return sum;
+}
+
+void CheckpointFiles::check_data() const {
+  main_.check_data();
+  for (const Container& shard : shards_) shard.check_data();
+}
+
+Tensor CheckpointFiles::value(const v1::Variable& variable, DType dtype, const Sizes& sizes,
+                              const Record& variables) {
+  if (variable.pieces_size() > 0) return join(variable, dtype, sizes, variables);
+  return main_.tensor(dtype, sizes, variable.data(), fmt::format("variable '{}'", variable.name()),
+                      variables.offset);
+}
+
+Tensor CheckpointFiles::join(const v1::Variable& variable, DType dtype, const Sizes& sizes,
+                             const Record& variables) {
+  const std::string what = fmt::format("variable '{}'", variable.name());
+  const auto fail = [&](const std::string& why) {
+    main_.fail(variables.offset, fmt::format("{} {}", what, why));
+  };
+  if (variable.data() != 0) fail("has a record of this file and pieces in shards");
+  CheckedSize bytes = 0;
+  for (const v1::Piece& piece : variable.pieces()) {
+    if (piece.shard() == 0 || piece.shard() > shards_.size())
+      fail(fmt::format("is in shard {}, but there are {}", piece.shard(), shards_.size()));
+    const Container& shard = shards_[piece.shard() - 1];
+    std::vector<bool>& taken = taken_[piece.shard() - 1];
+    if (piece.data() == 0 || piece.data() > taken.size()) {
+      fail(fmt::format("is in data record {} of shard {}, which has {}", piece.data(),
+                       piece.shard(), taken.size()));
+    }
+    if (taken[piece.data() - 1]) {
+      fail(fmt::format("has a piece that was read before: data record {} of shard {}", piece.data(),
+                       piece.shard()));
+    }
+    taken[piece.data() - 1] = true;
+    bytes = bytes + shard.data()[piece.data() - 1].length;
+  }
+  const auto wanted = [&] {
+    try {
+      return checked_tensor_bytes(dtype, sizes);
+    } catch (const FormatError& e) {
+      main_.fail(variables.offset, fmt::format("{}: {}", what, e.what()));
+    }
+  }();
+  if (bytes.value() != wanted) {
+    fail(fmt::format("is {}{}, which takes {} bytes, but its pieces have {}", dtype_name(dtype),
+                     to_string(sizes), wanted, bytes.value()));
+  }
+  const auto view = [&](const v1::Piece& piece, const Sizes& of) {
+    const Container& shard = shards_[piece.shard() - 1];
+    return shard.tensor(dtype, of, piece.data(), what, shard.data()[piece.data() - 1].offset);
+  };
+  if (variable.pieces_size() == 1) return view(variable.pieces(0), sizes);
+  Tensor whole = Tensor::empty(dtype, sizes);
+  auto* to = static_cast<std::byte*>(whole.mutable_raw());
+  const std::uint64_t size = dtype_size(dtype);
+  for (const v1::Piece& piece : variable.pieces()) {
+    const std::uint64_t length = shards_[piece.shard() - 1].data()[piece.data() - 1].length;
+    if (length % size != 0) fail(fmt::format("has a piece of {} bytes", length));
+    const Tensor part = view(piece, {static_cast<std::int64_t>(length / size)});
+    if (length > 0) std::memcpy(to, part.raw(), length);
+    to += length;
+  }
+  return whole.read_only();
+}
+
+}  // namespace weft

@@ -1,0 +1,100 @@
+#include "weft/serialization/stale_shards.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "weft/core/error.h"
+#include "weft/serialization/atomic_file.h"
+#include "weft/serialization/checkpoint_files.h"
+#include "weft/serialization/shard_names.h"
+#include "weft/serialization/writing_place.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// "net.weft" of "net.weft.tmp-123-0"; none of what is no saver's temporary file.
+std::optional<std::string> target_of(const std::string& name) {
+  constexpr std::string_view kMark = ".tmp-";
+  const std::size_t at = name.rfind(kMark);
+  if (at == std::string::npos || !is_of_a_saver(std::string_view(name).substr(at + kMark.size())))
+    return std::nullopt;
+  return name.substr(0, at);
+}
+
+struct Listing {
+  struct Shard {
+    fs::path path;
+    std::string save;
+    std::uint64_t number = 0;
+    bool temporary = false;  // then `path` is what it would have become
+  };
+  std::vector<Shard> shards;     // of the checkpoint that is asked for
+  std::vector<fs::path> others;  // which may be checkpoints
+  bool complete = true;          // all of the folder could be listed
+};
+
+Listing list(const std::string& checkpoint) {
+  const fs::path file = behind_links(checkpoint);
+  const std::string name = file.filename().string();
+  Listing result;
+  std::error_code error;
+  fs::directory_iterator it(folder_of(file), error);
+  for (const fs::directory_iterator end; !error && it != end; it.increment(error)) {
+    const std::string found = it->path().filename().string();
+    const std::optional<std::string> target = target_of(found);
+    const std::optional<ShardName> shard = parse_shard_name(target.value_or(found));
+    const auto number = shard ? parse_save_name(name, shard->save) : std::nullopt;
+    if (number) {
+      result.shards.push_back({it->path().parent_path() / target.value_or(found), shard->save,
+                               *number, target.has_value()});
+    } else if (!target) {
+      result.others.push_back(it->path());
+    }
+  }
+  result.complete = !error;
+  return result;
+}
+
+}  // namespace
+
+std::uint64_t next_save_number(const std::string& path) {
+  std::uint64_t last = 0;
+  for (const Listing::Shard& shard : list(path).shards) last = std::max(last, shard.number);
+  return last + 1;
+}
+
+void remove_stale_shards(const std::string& path) {
+  const Listing found = list(path);
+  if (found.shards.empty() || !found.complete) return;
+  std::set<std::string> named;
+  for (const fs::path& other : found.others) {
+    std::error_code error;
+    const bool regular = fs::is_regular_file(other, error);
+    if (!regular && (!error || error == std::errc::no_such_file_or_directory)) continue;
+    try {
+      named.insert(name_of_shards(other.string()));
+    } catch (const FormatError&) {  // is no checkpoint, or a damaged one that nobody can read
+    } catch (const Error&) {
+      return;
+    }
+  }
+  for (const Listing::Shard& shard : found.shards) {
+    if (named.contains(shard.save)) continue;
+    std::error_code error;
+    if (shard.temporary) {
+      remove_left_behind(shard.path.string());
+    } else {
+      fs::remove(shard.path, error);
+    }
+  }
+}
+
+}  // namespace weft

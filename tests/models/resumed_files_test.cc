@@ -1,0 +1,88 @@
+// A training that was stopped, at any step, and goes on writes the files of one that was not, byte
+// for byte: by the program, of every task.
+#include <fmt/format.h>
+
+#include <boost/test/unit_test.hpp>
+#include <functional>
+#include <string>
+
+#include "task_shell.h"
+
+namespace weft {
+BOOST_AUTO_TEST_SUITE(resumed_files)
+namespace {
+
+/// Dropout draws from keys, which are made in the midst of a graph.
+std::string dropout_of(const std::string& family) {
+  if (family == "gpt") return " --residual-dropout 0.1 --embedding-dropout 0.1";
+  return family == "encoder" ? " --hidden-dropout 0.1 --attention-dropout 0.1"
+                             : " --dropout 0.1 --attention-dropout 0.1";
+}
+
+/// `start` begins a training with more options.
+void check_stops(const TaskShell& weft, const std::string& more,
+                 const std::function<Outcome(const std::string&)>& start) {
+  const auto bytes = [&](const std::string& name) { return read_text_file(weft.path(name)); };
+  const auto train = [&](const std::string& name, const std::string& options) {
+    check_success(start(more + options + " --out " + weft.path(name + ".weft")), options);
+  };
+  train("whole", "");
+  for (const int stop : {1, 3}) {  // of four, with an evaluation after the second
+    train("stopped", fmt::format(" --stop-after {}", stop));
+    check_success(weft.train("--resume " + weft.path("stopped.weft")), "a training that goes on");
+    BOOST_TEST((bytes("stopped.weft") == bytes("whole.weft")), "stopped after step " << stop);
+    if (!contains(more, "--ema")) continue;
+    BOOST_TEST((bytes("stopped.ema.weft") == bytes("whole.ema.weft")), "averages");
+  }
+  // One that is at its end is only saved once more.
+  check_success(weft.train("--resume " + weft.path("stopped.weft")), "a training at its end");
+  BOOST_TEST((bytes("stopped.weft") == bytes("whole.weft")), "saved twice");
+}
+
+void check_stops(const Task& task, const std::string& more) {
+  const TaskShell weft(task);
+  check_stops(weft, more, [&](const std::string& options) { return weft.train_new(options); });
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(
+    trainings_of_every_task_that_were_stopped_write_the_file_of_those_that_were_not) {
+  for (const Task* task : all_tasks()) {
+    BOOST_TEST_CONTEXT("task " << task->info().id) {
+      check_stops(*task, dropout_of(task->info().family));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(whatever_a_training_may_have_does_not_tell_where_it_was_stopped) {
+  for (const char* id : {"next-token", "mlm", "translation", "image-classification"}) {
+    const Task& task = *find_task(id);
+    for (const char* kind : {" --shards 2 --ema 0.9 --optimizer lion --save-every 1",
+                             " --optimizer adafactor --skip-nonfinite 2 --precision high"}) {
+      BOOST_TEST_CONTEXT("task " << id << kind) {
+        check_stops(task, dropout_of(task.info().family) + kind);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(adapters_that_were_stopped_are_written_as_those_that_were_not) {
+  for (const char* id : {"next-token", "mlm", "translation", "image-classification"}) {
+    const TaskShell weft(*find_task(id));
+    const std::string base = weft.path("base.weft"), small = weft.path("small.weft");
+    check_success(weft.train_new("--out " + base), "weights");
+    check_success(weft.with_data("quantize " + base + " --out " + small), "int8 weights");
+    for (const std::string& from : {base, small}) {
+      BOOST_TEST_CONTEXT("task " << id << ", adapters beside " << from) {
+        check_stops(weft, " --lora-rank 2 --lora-dropout 0.1 --from " + from,
+                    [&](const std::string& options) {
+                      return weft.train(weft.short_settings() + options);
+                    });
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace weft
