@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Ranks on machines that are network namespaces, each with a name and a link of a limited rate to a switch: they write the
+# file of one process, byte for byte. A rank that is lost, and a machine whose link is pulled out, end all; those that are left go on.
+#   network.sh WEFT_WITH_FAULTS LAUNCHER FIXTURES
+# Exit code 77 where machines.sh cannot make them.
+# shellcheck source=tests/mpi/common.sh
+. "$(dirname "$0")/common.sh" network "$1" "$2" "$3"
+# shellcheck source=tests/mpi/machines.sh
+. "$(dirname "$0")/machines.sh"
+
+export WEFT_SILENCE=2s WEFT_RANK_FAULT=
+train_undisturbed
+for m in 1 2; do add_machine $m 50mbit; done
+for n in 2 3; do
+  ranks $n "${six[@]}" --out "$work/$n.weft" --best "$work/best$n.weft"
+  succeeds
+  same $n.weft alone.weft
+done
+sent=$(ip netns exec $tag-2 cat /sys/class/net/eth0/statistics/tx_bytes)
+[ "$sent" -gt 50000 ] || fail "machine 2 has sent $sent bytes: ranks went another way"
+
+# lost WHERE HOW COMMAND: one of the ranks runs a command in step 3, and all end.
+lost() {
+  rm -f "$work"/m.* "$work"/best-m.*
+  WEFT_RANK_FAULT="1|$1|$2|$3" ranks $machines "${six[@]}" --out "$work/m.weft" --best "$work/best-m.weft"
+  [ "$code" -ne 0 ] || fail "$3: did not fail"
+  [ "$code" -ne 124 ] || fail "$3: does not end"
+  names_lost 1 "$1"
+  grep -q -E "\(host machine2\)|AT 10\.77\.0\.2" "$work/out" "$work/err" || fail "$3: does not name the machine"
+  nobody_is_left
+  is_checkpoint m.weft
+}
+lost "step 3: the sums of all shards" 1 'kill -KILL $PPID'
+machines=1
+goes_on 1 m.weft
+machines=2
+lost "step 4: saving" 2 'kill -STOP $PPID'
+goes_on 2 m.weft
+
+# With a third machine, whose cable is pulled out.
+add_machine 3 50mbit
+machines=3
+ranks 4 "${six[@]}" --out "$work/4.weft" --best "$work/best4.weft"
+succeeds
+same 4.weft alone.weft
+lost "step 3: the exchange of parameters" 1 'ip link set eth0 down'
+machines=2
+ip -n $tag-2 link set eth0 up
+goes_on 2 m.weft
+echo "network: ranks of $launcher on 2 and 3 machines write the file of one process, and those that are left go on"
