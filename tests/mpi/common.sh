@@ -95,13 +95,14 @@ names_lost() {
   [ "$(ours | wc -l)" -eq 1 ] || fail "not one line of all ranks"
   ours | grep -q -E "$pattern" || fail "does not say: $pattern"
 }
-# nobody_is_left: of the processes that work on files of this script.
+# nobody_is_left: of the launcher and the ranks that work on files of this script. Launchers' daemons on machines that cannot
+# be reached end when TCP gives up.
 nobody_is_left() {
-  local i
-  for i in $(seq 50); do
-    pgrep -f "$work" >/dev/null || return 0
+  local _
+  for _ in $(seq 50); do
+    pgrep -f "$weft.*$work" >/dev/null || return 0
     sleep 0.1
   done
-  pgrep -af "$work" >&2
+  pgrep -af "$weft.*$work" >&2
   fail "processes are left"
 }
