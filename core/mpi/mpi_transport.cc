@@ -598,7 +598,7 @@ class MpiTransport final : public Transport {
   bool started_ = false, leaving_ = false;
   Tell tell_ = Tell::nobody;  // all where this rank is the first to say that the world ends
   std::string poison_;
-  std::optional<Question> question_;  // the rank that this one listens to has not answered
+  std::optional<Question> question_;           // the rank that this one listens to has not answered
   std::string phase_of_before_ = "the start";  // of that rank
   Clock::time_point phase_of_before_since_ = Clock::now();
   std::string phase_ = "the start";

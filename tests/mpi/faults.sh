@@ -94,6 +94,36 @@ disturb_rank() {
   goes_on 2 m.weft
 }
 
+# A rank stops, and goes on when the others have ended, of which the launcher tells it nothing: it ends, too.
+continue_late() {
+  local phase="step 3: the exchange of parameters" launcher_flags=("${flags[@]}") launched ranks=() i
+  what="a rank goes on late"
+  [ -z "${verbose:-}" ] || echo "$what"
+  rm -f "$work"/m.* "$work"/best-m.*
+  flags+=(--mca orte_abort_on_non_zero_status 0 --mca orte_allowed_exit_without_sync 1)
+  launch_on 3
+  flags=("${launcher_flags[@]}")
+  WEFT_RANK_FAULT="1|$phase|2|kill -STOP \$PPID" timeout -k 5 60 "${launch[@]}" "$weft" "${six[@]}" --out "$work/m.weft" \
+    </dev/null >"$work/out" 2>"$work/err" &
+  launched=$!
+  for ((i = 0; i < 10 * most; ++i)); do
+    sleep 0.1
+    mapfile -t ranks < <(pgrep -f "^$weft .*$work/m.weft")
+    [ ${#ranks[@]} -eq 1 ] && grep -q "^State:.*stopped" "/proc/${ranks[0]}/status" && break
+  done
+  [ ${#ranks[@]} -eq 1 ] || fail "$what: the others do not end"
+  kill -CONT "${ranks[0]}"
+  for ((i = 0; i < 10 * most; ++i)); do
+    sleep 0.1
+    kill -0 "${ranks[0]}" 2>/dev/null || break
+  done
+  ! kill -0 "${ranks[0]}" 2>/dev/null || fail "$what: it does not end"
+  wait "$launched" || true
+  names_lost 1 "$phase"
+  nobody_is_left
+  is_checkpoint m.weft
+}
+
 # A call of the C library fails while rank 0 writes, or that rank is killed or stops in it.
 disturb_disk() {
   local call error number
@@ -129,8 +159,9 @@ disturb_disk() {
 all=()
 for kind in "${kinds[@]}"; do
   for what in kill stop; do all+=("$what $kind"); done
-  all+=("disk")
+  [ -z "$shim" ] || all+=(disk)
 done
+[ $open_mpi = no ] || all+=(late)
 all+=("pause step N: shard N of N" "pause step N: saving" "pause step N: the exchange of parameters")
 met=0
 end=$(($(now) + 1000 * seconds))
@@ -143,11 +174,11 @@ while [ "$(now)" -lt $end ]; do
     all[REPLY]=${all[i - 1]}
     all[i - 1]=$it
     met=$((met + 1))
-    if [ "$it" != disk ]; then
-      disturb_rank "${it#* }" "${it%% *}"
-    elif [ -n "$shim" ]; then
-      disturb_disk
-    fi
+    case $it in
+      disk) disturb_disk ;;
+      late) continue_late ;;
+      *) disturb_rank "${it#* }" "${it%% *}" ;;
+    esac
   done
 done
 echo "faults: all ranks ended as they should in $met cases of seed $seed, within $((longest / 1000)).$((longest % 1000 / 100)) s"

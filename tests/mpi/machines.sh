@@ -9,14 +9,20 @@ skip() {
 for tool in ip tc unshare; do command -v $tool >/dev/null || skip "there is no $tool (Debian: iproute2, util-linux)"; done
 tag=weft$$
 
-# remove_machines TAG: those of a script, with all processes on them.
-remove_machines() {
+# machines_of TAG: of a script.
+machines_of() { ip netns list | grep -o -E "^$1-[a-z0-9]+"; }
+# end_all TAG: all processes on these.
+end_all() {
   local space pids
-  for space in $(ip netns list | grep -o -E "^$1-[a-z0-9]+"); do
+  for space in $(machines_of "$1"); do
     mapfile -t pids < <(ip netns pids "$space")
     [ ${#pids[@]} -eq 0 ] || kill -KILL "${pids[@]}" 2>/dev/null || true
-    ip netns del "$space" || true
   done
+}
+remove_machines() {
+  local space
+  end_all "$1"
+  for space in $(machines_of "$1"); do ip netns del "$space" || true; done
 }
 clean_up() { remove_machines $tag; }
 # Of scripts that were killed before they could.
@@ -57,7 +63,7 @@ chmod +x "$work/agent"
 
 machines=2
 # Ranks take turns among the machines. Without these keepalives Open MPI's launcher waits for hours for a machine that does
-# not answer; with those of its own, MPICH (4.0 on UCX 1.13) does not always come out of MPI_Finalize, with no Weft in it.
+# not answer.
 launch_on() {
   local m hosts=()
   for m in $(seq $machines); do hosts+=("10.77.0.$m"); done
@@ -68,7 +74,7 @@ launch_on() {
       --mca oob_tcp_keepalive_probes 2 -x WEFT_SILENCE -x WEFT_RANK_FAULT)
   else
     launch=("$launcher" -launcher ssh -launcher-exec "$work/agent" -iface eth0 -hosts "$(IFS=,; echo "${hosts[*]}")"
-      -genv UCX_TLS tcp,self -genv UCX_NET_DEVICES eth0 -genv UCX_KEEPALIVE_INTERVAL inf)
+      -genv UCX_TLS tcp,self -genv UCX_NET_DEVICES eth0)
   fi
   launch=(ip netns exec $tag-1 unshare --uts bash -c 'hostname machine1; exec "$@"' bash "${launch[@]}" -n "$1")
 }

@@ -8,6 +8,18 @@
 # shellcheck source=tests/mpi/machines.sh
 . "$(dirname "$0")/machines.sh"
 
+# MPICH 4.0 on UCX 1.13 does not always come out of MPI_Finalize over TCP, in programs of three lines, too. What ranks have to do
+# is done by then.
+[ $open_mpi = yes ] || bound=25
+succeeds() {
+  if [ $open_mpi = no ] && [ "$code" -ge 124 ] && grep -q "^validation loss" "$work/out"; then
+    echo "network: hangs in MPICH's MPI_Finalize"
+    end_all $tag
+  else
+    [ "$code" -eq 0 ] || fail "exit code $code"
+  fi
+}
+
 export WEFT_SILENCE=2s WEFT_RANK_FAULT=
 train_undisturbed
 for m in 1 2; do add_machine $m 50mbit; done

@@ -2,7 +2,8 @@
 // WEFT_RANK_FAULT="RANK|PHASE|CALLS|COMMAND" lets that rank run a command of the shell (whose
 // parent, $PPID, is the rank) once it has sent, received and waited so often in the phase that
 // begins with these words. The others have been told of that phase by then. The command "calls" is
-// none: ranks print how often they did so in each of their phases, "RANK|CALLS|PHASE". RANK -1: all.
+// none: ranks print how often they did so in each of their phases, "RANK|CALLS|PHASE". RANK -1:
+// all.
 #include <fmt/format.h>
 
 #include <charconv>

@@ -58,8 +58,10 @@ void measure(const World& world, const std::vector<std::string>& arguments) {
   const Value loss = cross_entropy(model({.ids = ids}).logits, targets,
                                    {.class_axis = -1, .reduction = Reduction::shard_mean});
   const Program train =
-      Program("train").output("loss", loss).shards({.count = shards}).update(
-          adamw(loss, g.parameters(), {.lr = 1e-4, .step = {.clip_norm = 1}}));
+      Program("train")
+          .output("loss", loss)
+          .shards({.count = shards})
+          .update(adamw(loss, g.parameters(), {.lr = 1e-4, .step = {.clip_norm = 1}}));
   Session session(g, {.seed = 1,
                       .threads = static_cast<int>(number(5)),
                       .world = world,
