@@ -6,11 +6,13 @@
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <condition_variable>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -79,10 +81,14 @@ double seconds_since(Clock::time_point start) {
 
 #ifdef MPICH_VERSION
 // Where one process fails, MPICH's launcher goes on waiting for those on other machines, perhaps
-// for one that does not answer any more: it wants to be told.
+// for one that does not answer any more: it wants to be told. Where it cannot be reached itself,
+// this process ends by a signal.
 void end_all_at_exit() {
   const auto end_all = [] {
     std::fflush(nullptr);
+    constexpr unsigned kSeconds = 2;
+    std::signal(SIGALRM, SIG_DFL);
+    alarm(kSeconds);
     MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
   };
   std::atexit(end_all);
