@@ -62,7 +62,7 @@ TXT
 chmod +x "$work/agent"
 
 machines=2
-# Ranks take turns among the machines. Without these keepalives Open MPI's launcher waits for hours for a machine that does
+# Ranks take turns among the machines. Without these keepalives Open MPI's launcher waits for many minutes for a machine that does
 # not answer.
 launch_on() {
   local m hosts=()
