@@ -11,18 +11,18 @@ tag=weft$$
 
 # machines_of TAG: of a script.
 machines_of() { ip netns list | grep -o -E "^$1-[a-z0-9]+"; }
-# end_all TAG: all processes on these.
-end_all() {
-  local space pids
-  for space in $(machines_of "$1"); do
-    mapfile -t pids < <(ip netns pids "$space")
-    [ ${#pids[@]} -eq 0 ] || kill -KILL "${pids[@]}" 2>/dev/null || true
-  done
+# end_on MACHINE: all processes there.
+end_on() {
+  local pids
+  mapfile -t pids < <(ip netns pids "$1")
+  [ ${#pids[@]} -eq 0 ] || kill -KILL "${pids[@]}" 2>/dev/null || true
 }
 remove_machines() {
-  local space
-  end_all "$1"
-  for space in $(machines_of "$1"); do ip netns del "$space" || true; done
+  local machine
+  for machine in $(machines_of "$1"); do
+    end_on "$machine"
+    ip netns del "$machine" || true
+  done
 }
 clean_up() { remove_machines $tag; }
 # Of scripts that were killed before they could.

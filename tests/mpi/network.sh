@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Ranks on machines that are network namespaces, each with a name and a link of a limited rate to a switch: they write the
 # file of one process, byte for byte. A rank that is lost, and a machine whose link is pulled out, end all; those that are left go on.
-#   network.sh WEFT_WITH_FAULTS LAUNCHER FIXTURES
+#   network.sh WEFT_WITH_FAULTS LAUNCHER FIXTURES [all]
+# With "all" the link is pulled out in every phase, and not in one alone.
 # Exit code 77 where machines.sh cannot make them.
 # shellcheck source=tests/mpi/common.sh
 . "$(dirname "$0")/common.sh" network "$1" "$2" "$3"
@@ -14,7 +15,7 @@
 succeeds() {
   if [ $open_mpi = no ] && [ "$code" -ge 124 ] && grep -q "^validation loss" "$work/out"; then
     echo "network: hangs in MPICH's MPI_Finalize"
-    end_all $tag
+    for m in $(seq $machines); do end_on "$tag-$m"; done
   else
     [ "$code" -eq 0 ] || fail "exit code $code"
   fi
@@ -52,11 +53,20 @@ goes_on 2 m.weft
 # With a third machine, whose cable is pulled out.
 add_machine 3 50mbit
 machines=3
+phases=("step 3: the exchange of parameters")
+if [ "${4:-}" = all ]; then
+  phases+=("step 3: shard 3 of 8" "step 3: shard 4 of 8" "step 3: the sums of all shards" "step 3: the end of the step"
+    "step 3: evaluation" "step 3: saving the best model" "step 4: saving")
+fi
 ranks 4 "${six[@]}" --out "$work/4.weft" --best "$work/best4.weft"
 succeeds
 same 4.weft alone.weft
-lost "step 3: the exchange of parameters" 1 'ip link set eth0 down'
-machines=2
-ip -n $tag-2 link set eth0 up
-goes_on 2 m.weft
+for phase in "${phases[@]}"; do
+  machines=3
+  lost "$phase" 0 'ip link set eth0 down'
+  machines=2
+  end_on $tag-2 # what its launcher has left there
+  ip -n $tag-2 link set eth0 up
+  goes_on 2 m.weft
+done
 echo "network: ranks of $launcher on 2 and 3 machines write the file of one process, and those that are left go on"
