@@ -6,12 +6,15 @@
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <condition_variable>
+#include <csignal>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -24,6 +27,7 @@
 #include <vector>
 
 #include "weft/core/error.h"
+#include "weft/core/world/awake_clock.h"
 #include "weft/core/world/word.h"
 
 namespace weft {
@@ -58,7 +62,14 @@ struct Posted {
 struct Peer {
   std::uint64_t sent = 0, received = 0;  // pieces of messages, to it and from it
   std::optional<Word> left;              // what it said when it left,
-  Clock::time_point left_at;             // and when
+  Clock::time_point left_at;             // and when, by awake_
+};
+
+// Whether the rank that this one listens to is there.
+struct Question {
+  std::chrono::milliseconds within;
+  Clock::time_point answer_by;
+  bool asked = false;
 };
 
 // Whom a rank tells that the world ends.
@@ -68,9 +79,27 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+#ifdef MPICH_VERSION
+// Where one process fails, MPICH's launcher goes on waiting for those on other machines, perhaps
+// for one that does not answer any more: it wants to be told. Where it cannot be reached itself,
+// this process ends by a signal.
+void end_all_at_exit() {
+  const auto end_all = [] {
+    std::fflush(nullptr);
+    constexpr unsigned kSeconds = 2;
+    std::signal(SIGALRM, SIG_DFL);
+    alarm(kSeconds);
+    MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+  };
+  std::atexit(end_all);
+}
+#else
+void end_all_at_exit() {}  // Open MPI's ends them
+#endif
+
 class MpiTransport final : public Transport {
  public:
-  explicit MpiTransport(const MpiOptions& options) : options_(options) {
+  explicit MpiTransport(const MpiOptions& options) : silence_(options.silence) {
     thread_ = std::thread([this] { main(); });
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return started_; });
@@ -88,6 +117,7 @@ class MpiTransport final : public Transport {
     }
     posted_something_.notify_all();
     thread_.join();
+    if (!poison_.empty()) end_all_at_exit();
   }
 
   int rank() const override { return rank_; }
@@ -111,8 +141,16 @@ class MpiTransport final : public Transport {
   void wait(const Transfer& transfer) override {
     std::unique_lock lock(mutex_);
     const auto* state = static_cast<MpiTransfer*>(transfer.state());
-    changed_.wait(lock, [&] { return !poison_.empty() || state == nullptr || state->done; });
-    check();
+    while (true) {
+      settle_question();
+      check();
+      if (state == nullptr || state->done) return;
+      if (question_) {
+        changed_.wait_until(lock, question_->answer_by);
+      } else {
+        changed_.wait(lock);
+      }
+    }
   }
 
   void poison(std::string_view why) override {
@@ -134,6 +172,14 @@ class MpiTransport final : public Transport {
     phase_ = phase;
     phase_since_ = Clock::now();
   }
+  void ask(std::chrono::milliseconds within) override {
+    {
+      const std::lock_guard lock(mutex_);
+      if (size_ == 1 || question_) return;
+      question_ = {.within = within, .answer_by = Clock::now() + within};
+    }
+    changed_.notify_all();
+  }
 
  private:
   struct Active {
@@ -145,6 +191,28 @@ class MpiTransport final : public Transport {
 
   void check() const {
     if (!poison_.empty()) throw WorldError(poison_);
+  }
+
+  // Under the lock: poisons the world where nobody has answered. Who waits looks, too: MPI may keep
+  // its own thread for long (Open MPI's, with what it has to say of a process that is gone); with
+  // two ranks it is clear of which one, before the question is asked.
+  void settle_question() {
+    if (!question_ || Clock::now() < question_->answer_by || !poison_.empty()) return;
+    if (!question_->asked && size_ > 2) {
+      question_->answer_by = Clock::now() + question_->within;
+      return;
+    }
+    poison_ = before_is("lost");
+    tell_ = Tell::all;
+    changed_.notify_all();
+    posted_something_.notify_all();
+  }
+
+  // Under the lock: the line about the rank that this one listens to.
+  std::string before_is(std::string_view how) const {
+    return fmt::format("{} is {}; it was in {}, which began {:.1f} s ago",
+                       describe_rank(*this, before()), how, phase_of_before_,
+                       seconds_since(phase_of_before_since_));
   }
 
   Transfer post(Posted posted) {
@@ -183,9 +251,11 @@ class MpiTransport final : public Transport {
     changed_.notify_all();
     if (data_ == MPI_COMM_NULL) return;
     while (true) {
+      awake_.look();
       const bool started = start_posted(), finished = finish_active();
       hear();
       look_for_left();
+      ask_before();
       say_alive();
       if (!poisoned().empty()) return end_poisoned();
       if (leave()) return;
@@ -215,8 +285,14 @@ class MpiTransport final : public Transport {
     MPI_Allgather(name.data(), count, MPI_CHAR, all.data(), count, MPI_CHAR, data_);
     for (int r = 0; r < size_; ++r)
       hosts_.emplace_back(all.data() + name.size() * static_cast<std::size_t>(r));
+    // Who speaks more seldom than others want to hear would be taken for lost.
+    std::int64_t silence = silence_.count();
+    MPI_Bcast(&silence, 1, MPI_INT64_T, 0, data_);
+    silence_ = std::chrono::milliseconds(silence);
     peers_.resize(hosts_.size());
-    last_heard_ = last_said_ = Clock::now();
+    awake_ = AwakeClock(silence_ / 8);
+    last_heard_ = awake_.now();
+    last_said_ = Clock::now();
     if (size_ > 1) listen();
   }
 
@@ -330,12 +406,18 @@ class MpiTransport final : public Transport {
       listen();
       if (!take(*word)) return;
     }
-    if (Clock::now() - last_heard_ < options_.silence) return;
-    const double silent = seconds_since(last_heard_);
-    poison(fmt::format("{} is silent for {:.1f} s; it was in {}, which began {:.1f} s ago",
-                       describe_rank(*this, before()), silent,
-                       last_word_.text.empty() ? "the start" : last_word_.text,
-                       silent + last_word_.phase_seconds));
+    std::string silent;
+    {
+      const std::lock_guard lock(mutex_);
+      settle_question();
+      if (awake_.now() - last_heard_ < silence_) return;
+      silent = before_is(fmt::format("silent for {:.1f} s", seconds_awake_since(last_heard_)));
+    }
+    poison(silent);
+  }
+
+  double seconds_awake_since(Clock::time_point start) const {
+    return std::chrono::duration<double>(awake_.now() - start).count();
   }
 
   // The rank that this one listens to.
@@ -356,11 +438,16 @@ class MpiTransport final : public Transport {
     }
     if (word.kind == Word::Kind::left) {
       peer(word.rank).left = word;
-      peer(word.rank).left_at = Clock::now();
+      peer(word.rank).left_at = awake_.now();
     }
+    if (word.kind == Word::Kind::question) wanted_ = true;
     if (word.rank == before()) {
-      last_heard_ = Clock::now();
-      last_word_ = word;
+      last_heard_ = awake_.now();
+      const std::chrono::duration<double> lasts(word.phase_seconds);
+      const std::lock_guard lock(mutex_);
+      phase_of_before_ = word.text;
+      phase_of_before_since_ = Clock::now() - std::chrono::duration_cast<Clock::duration>(lasts);
+      question_.reset();
     }
     return true;
   }
@@ -373,13 +460,27 @@ class MpiTransport final : public Transport {
       const bool in_vain =
           a.send ? other.left->received < other.sent : other.left->sent == other.received;
       // Otherwise it is on its way, unless what was sent is on a channel that nobody listens to.
-      if (!in_vain && Clock::now() - other.left_at < options_.silence) continue;
+      if (!in_vain && awake_.now() - other.left_at < silence_) continue;
       return poison(
           fmt::format("{} has left, and others wait for it; it was last in {}, which began {:.1f} "
                       "s ago",
                       describe_rank(*this, a.other), other.left->text,
-                      other.left->phase_seconds + seconds_since(other.left_at)));
+                      other.left->phase_seconds + seconds_awake_since(other.left_at)));
     }
+  }
+
+  // Every rank asks the one that it listens to: so somebody asks each.
+  void ask_before() {
+    // One question is enough; a rank that is about to end has no answer.
+    if (asking_ != MPI_REQUEST_NULL || leave_ != MPI_REQUEST_NULL) return;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!question_ || question_->asked) return;
+      question_->asked = true;
+      question_->answer_by = Clock::now() + question_->within;
+    }
+    asked_ = write_word(own_word(Word::Kind::question));
+    good(send_word(asked_, before(), &asking_), "a send");
   }
 
   // To the next rank, which listens to this one.
@@ -390,12 +491,13 @@ class MpiTransport final : public Transport {
     {
       const std::lock_guard lock(mutex_);
       const bool news = phase_since_ > last_said_;
-      if (now - last_said_ < (news ? kNewsPause : options_.silence / 8)) return;
+      if (!wanted_ && now - last_said_ < (news ? kNewsPause : silence_ / 8)) return;
     }
     int there = 1;
     if (saying_ != MPI_REQUEST_NULL) MPI_Test(&saying_, &there, MPI_STATUS_IGNORE);
     if (there == 0) return;
     last_said_ = now;
+    wanted_ = false;
     said_ = write_word(own_word(Word::Kind::alive));
     good(send_word(said_, (rank_ + 1) % size_, &saying_), "a send");
   }
@@ -479,10 +581,11 @@ class MpiTransport final : public Transport {
     for (int r = 0; r < size_; ++r) {
       if (r != rank_ && !peer(r).left) return false;
     }
-    int said = 0, still_said = 0;
+    int said = 0, still_said = 0, asked = 0;
     return good(MPI_Testall(size_, goodbyes_.data(), &said, MPI_STATUSES_IGNORE), "a send") &&
-           good(MPI_Test(&saying_, &still_said, MPI_STATUS_IGNORE), "a send") && said != 0 &&
-           still_said != 0;
+           good(MPI_Test(&saying_, &still_said, MPI_STATUS_IGNORE), "a send") &&
+           good(MPI_Test(&asking_, &asked, MPI_STATUS_IGNORE), "a send") && said != 0 &&
+           still_said != 0 && asked != 0;
   }
 
   void pause() {
@@ -492,7 +595,6 @@ class MpiTransport final : public Transport {
     posted_something_.wait_for(lock, busy ? kBusyPause : kIdlePause);
   }
 
-  const MpiOptions options_;
   int rank_ = 0, size_ = 1;
   std::vector<std::string> hosts_;
 
@@ -502,6 +604,9 @@ class MpiTransport final : public Transport {
   bool started_ = false, leaving_ = false;
   Tell tell_ = Tell::nobody;  // all where this rank is the first to say that the world ends
   std::string poison_;
+  std::optional<Question> question_;           // the rank that this one listens to has not answered
+  std::string phase_of_before_ = "the start";  // of that rank
+  Clock::time_point phase_of_before_since_ = Clock::now();
   std::string phase_ = "the start";
   Clock::time_point phase_since_ = Clock::now();
   std::vector<Posted> posted_;
@@ -513,12 +618,15 @@ class MpiTransport final : public Transport {
   std::vector<int> indices_;
   std::vector<MPI_Status> statuses_;
   std::vector<Peer> peers_;  // by rank
-  WordBytes heard_, said_, poison_word_;
-  Word last_word_;  // of the rank that this one listens to
+  std::chrono::milliseconds silence_;
+  AwakeClock awake_{std::chrono::seconds(1)};
+  WordBytes heard_, said_, asked_, poison_word_;
   std::vector<WordBytes> farewells_;
   std::vector<MPI_Request> goodbyes_;  // of these
   MPI_Request hearing_ = MPI_REQUEST_NULL, saying_ = MPI_REQUEST_NULL, leave_ = MPI_REQUEST_NULL;
+  MPI_Request asking_ = MPI_REQUEST_NULL;
   Clock::time_point last_heard_, last_said_;
+  bool wanted_ = false;  // the next rank has asked
   std::thread thread_;
 };
 

@@ -12,8 +12,9 @@
 namespace WEFT_API weft {
 
 struct MpiOptions {
-  /// How long a rank may be silent before the world is poisoned. Ranks say that they are there from
-  /// a thread that does nothing else, however long a step takes.
+  /// How long a rank may be silent before the world is poisoned; what rank 0 has counts. Ranks say
+  /// that they are there from a thread that does nothing else, however long a step takes. Time in
+  /// which a process is stopped itself does not count for those that it listens to.
   std::chrono::milliseconds silence{30'000};
 };
 

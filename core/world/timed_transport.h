@@ -33,6 +33,7 @@ class TimedTransport final : public Transport {
   void poison(std::string_view why) override { other_->poison(why); }
   std::string poisoned() const override { return other_->poisoned(); }
   void set_phase(std::string_view phase) override { other_->set_phase(phase); }
+  void ask(std::chrono::milliseconds within) override { other_->ask(within); }
 
  private:
   const std::shared_ptr<Transport> other_;

@@ -1,6 +1,7 @@
 // What carries bytes between the ranks of a world.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -70,6 +71,10 @@ class Transport {
   /// What this rank does from now on ("step 12: gradients"), for the line about a rank that is
   /// lost.
   virtual void set_phase(std::string_view phase) = 0;
+  /// Asks whether the others are there, where something says that one is not: the world is poisoned
+  /// unless they answer within that time. Returns at once. Does nothing where a transport sees by
+  /// itself who is lost.
+  virtual void ask(std::chrono::milliseconds within) { static_cast<void>(within); }
 };
 
 /// Throws ArgumentError unless `transport` has messages with rank `other` on this channel.

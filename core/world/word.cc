@@ -23,7 +23,7 @@ static_assert(sizeof(Frame) == kWordBytes);
 
 bool is_kind(std::uint32_t kind) {
   return kind >= static_cast<std::uint32_t>(Word::Kind::alive) &&
-         kind <= static_cast<std::uint32_t>(Word::Kind::poison);
+         kind <= static_cast<std::uint32_t>(Word::Kind::question);
 }
 
 }  // namespace

@@ -14,18 +14,19 @@
 namespace WEFT_API weft {
 
 /// Of what ranks send one another; other numbers do not understand one another.
-inline constexpr std::uint32_t kWorldProtocol = 1;
+inline constexpr std::uint32_t kWorldProtocol = 2;
 
-/// A rank is there, has left (it sends and receives no more), or says that the world ends.
+/// A rank is there, has left (it sends and receives no more), says that the world ends, or wants to
+/// be told that the one who hears this is there.
 struct Word {
-  enum class Kind : std::uint32_t { alive = 1, left = 2, poison = 3 };
+  enum class Kind : std::uint32_t { alive = 1, left = 2, poison = 3, question = 4 };
   Kind kind = Kind::alive;
   int rank = 0;  // who says it
-  /// alive, left: how long the phase lasts.
+  /// All but poison: how long the phase lasts.
   double phase_seconds = 0;
   /// left: how many messages the rank has sent to the one who hears this, and received from it.
   std::uint64_t sent = 0, received = 0;
-  /// alive, left: the phase. poison: why the world ends.
+  /// The phase. poison: why the world ends.
   std::string text = {};
   friend bool operator==(const Word&, const Word&) = default;
 };

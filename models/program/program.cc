@@ -99,11 +99,11 @@ int explain(const World& world) {
 }
 
 /// Memory may run out anywhere, also in what says what else is wrong.
-int run_or_explain(int argc, const char* const* argv) {
+int run_or_explain(int argc, const char* const* argv, World (*connect)()) {
   World world;
   try {
     try {
-      world = connect_ranks();
+      world = connect();
       if (!world.first()) silence_stdout();
       return run_commands(world, argc, argv);
     } catch (...) {
@@ -158,13 +158,13 @@ void CommandLine::parse(int argc, const char* const* argv) {
   }
 }
 
-int run_program(int argc, const char* const* argv) {
+int run_program(int argc, const char* const* argv, World (*connect)()) {
   fill_standard_streams();
   explain_lost_files("weft");
   std::set_terminate(end_without_memory);
   // A file that grows beyond its limit is an error of write(), as a full disk is.
   std::signal(SIGXFSZ, SIG_IGN);
-  const int code = run_or_explain(argc, argv);
+  const int code = run_or_explain(argc, argv, connect);
   // What was said last may only fail to be written now.
   flush_stdout();
   return code == 0 && stdout_failed() ? 1 : code;

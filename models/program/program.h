@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "weft/models/program/commands.h"
+#include "weft/models/program/ranks.h"
 
 namespace weft::program {
 
@@ -31,7 +32,7 @@ class CommandLine {
 
 /// Parses, runs, says in one line on stderr what went wrong; gives the exit code: 0, 1 for a failed
 /// run, 2 for bad usage. Where a launcher of MPI started several processes, rank 0 speaks for all:
-/// the others print only why their part of the work has failed.
-int run_program(int argc, const char* const* argv);
+/// the others print only why their part of the work has failed. Tests connect ranks otherwise.
+int run_program(int argc, const char* const* argv, World (*connect)() = connect_ranks);
 
 }  // namespace weft::program

@@ -5,14 +5,19 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <cstdlib>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "weft/core/error.h"
+#include "weft/core/excerpt.h"
 #include "weft/core/world/launcher.h"
 #include "weft/core/world/text_list.h"
 #include "weft/core/world/timed_transport.h"
+#include "weft/models/fields/numbers.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/failure.h"
 #ifdef WEFT_PROGRAM_MPI
@@ -45,20 +50,43 @@ Failure of_word(std::string_view word) {
 
 }  // namespace
 
+std::chrono::milliseconds silence_of_ranks() {
+  const char* const asked = std::getenv("WEFT_SILENCE");
+  if (asked == nullptr) return std::chrono::seconds(30);
+  constexpr double kLeast = 0.2, kMost = 86'400;
+  double seconds = 0;
+  try {
+    seconds = parse_duration("WEFT_SILENCE", asked);
+  } catch (const ArgumentError&) {
+  }
+  if (seconds < kLeast || seconds > kMost) {
+    throw UsageError(
+        fmt::format("WEFT_SILENCE in the environment is '{}', and must be a time from 200ms to "
+                    "86400s (2s, 500ms): how long a rank may be silent",
+                    excerpt(asked)));
+  }
+  return std::chrono::milliseconds(std::llround(1000 * seconds));
+}
+
 World connect_ranks() {
   if (!started_by_mpi()) return World();
-#ifdef WEFT_PROGRAM_MPI
-  return World(std::make_shared<TimedTransport>(connect_mpi()));
-#else
   const LaunchedRank launched = launched_rank();
-  if (launched.ranks == 1) return World();
-  const UsageError error(fmt::format(
-      "{} ranks were started of a program that was built without MPI: each would do all of the "
-      "work (./run build --mpi, or CMake's -DWEFT_MPI=ON, builds one that shares it)",
-      launched.ranks));
-  if (launched.rank == 0) throw error;
-  throw CommandFailed({Failure::Kind::usage, error.what()}, false);
+  try {
+#ifdef WEFT_PROGRAM_MPI
+    return World(std::make_shared<TimedTransport>(connect_mpi({.silence = silence_of_ranks()})));
+#else
+    if (launched.ranks == 1) return World();
+    throw UsageError(fmt::format(
+        "{} ranks were started of a program that was built without MPI: each would do all of the "
+        "work (./run build --mpi, or CMake's -DWEFT_MPI=ON, builds one that shares it)",
+        launched.ranks));
 #endif
+  } catch (const UsageError& e) {
+    if (launched.rank == 0) throw;
+    // Launchers end all once one has failed, and rank 0 is to say why.
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    throw CommandFailed({Failure::Kind::usage, e.what()}, false);
+  }
 }
 
 void together(const World& world, FunctionRef<void()> body) {

@@ -1,6 +1,7 @@
 // Ranks of the program: processes that a launcher of MPI started with one command line.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -10,6 +11,10 @@
 #include "weft/core/world/world.h"
 
 namespace weft::program {
+
+/// How long a rank may be silent before all end: WEFT_SILENCE in the environment ("2min", "500ms");
+/// 30 s where it is not set. UsageError for what is no time, or none that ranks can keep.
+std::chrono::milliseconds silence_of_ranks();
 
 /// Connects this process with those that were started with it. One rank alone where no launcher of
 /// MPI did that. UsageError where there are several and the program was built without MPI: on the

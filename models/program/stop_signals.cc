@@ -70,8 +70,10 @@ void LauncherWatch::watch() {
     if (!pause(kLook)) return;
   }
   const std::int64_t before = steps_.load();
+  const double grace = seconds_of_grace();
+  world_.transport()->ask(std::chrono::milliseconds(static_cast<int>(350 * grace)));
   // Half of the time is for those who know more.
-  if (!pause(0.5 * seconds_of_grace())) return;
+  if (!pause(0.5 * grace)) return;
   // One step may have been on its way; with a second one all ranks have agreed to stop.
   const std::string known = world_.transport()->poisoned();
   if (known.empty() && steps_.load() > before + 1) return;

@@ -20,9 +20,9 @@ const std::atomic<bool>& stop_requested();
 void install_stop_handlers(const World& world);
 
 /// Of several ranks: a launcher that has lost one ends the others by SIGTERM and kills them a
-/// moment later (Open MPI's after a second), while they still wait for the lost one. This says why,
-/// and ends the process, where no rank says why and no steps end after that signal, so that nobody
-/// can have agreed to stop and save.
+/// moment later (Open MPI's after a second), while they still wait for the lost one. This asks who
+/// is lost; where all are there, and yet no steps end after that signal, so that nobody can have
+/// agreed to stop and save, it says so and ends the process.
 class LauncherWatch : public TrainObserver {
  public:
   explicit LauncherWatch(const World& world);

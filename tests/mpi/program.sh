@@ -2,43 +2,9 @@
 # The program under a launcher of MPI: any number of ranks writes the file that one writes, byte for byte; what is wrong is
 # said once; a rank that is killed ends all, and the last checkpoint is whole.
 #   program.sh WEFT LAUNCHER FIXTURES
-set -euo pipefail
-weft=$1 launcher=$2 fixtures=$3
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-flags=()
-# More ranks than cores; tests may run as root in containers.
-if "$launcher" --version 2>&1 | grep -q -E "Open MPI|OpenRTE"; then flags=(--oversubscribe --allow-run-as-root); fi
+. "$(dirname "$0")/common.sh" "mpi program" "$@"
 
-fail() {
-  echo "mpi program: $*" >&2
-  cat "$work/out" "$work/err" >&2 || true
-  exit 1
-}
-
-# ranks N ARGUMENTS...: sets `code`; what was printed is in $work/out and $work/err.
-ranks() {
-  local count=$1
-  shift
-  code=0
-  timeout 60 "$launcher" "${flags[@]}" -n "$count" "$weft" "$@" </dev/null >"$work/out" 2>"$work/err" || code=$?
-}
-succeeds() { [ "$code" -eq 0 ] || fail "exit code $code"; }
-# said PATTERN: one line of ours says it, and there is no other one. The launcher has lines of its own.
-said() {
-  [ "$code" -ne 0 ] || fail "did not fail"
-  [ "$(grep -c '^weft: ' "$work/err")" -eq 1 ] || fail "not one line"
-  grep -q -E "^weft: .*$1" "$work/err" || fail "does not say: $1"
-}
-same() { cmp -s "$work/$1" "$work/$2" || fail "$1 and $2 differ"; }
-
-tiny=(--layers 1 --heads 2 --width 16 --context 16 --text "$fixtures/weft_files/data/text.txt")
-new=(train gpt "${tiny[@]}" --batch 8 --shards 8 --validation-fraction 0.1 --warmup 1 --seed 3
-  --residual-dropout 0.1 --ema 0.9 --threads 1)
-six=("${new[@]}" --steps 6 --eval-every 3 --save-every 2)
-again=(train gpt --text "$fixtures/weft_files/data/text.txt" --threads 1)
-
-"$weft" "${six[@]}" --out "$work/alone.weft" --best "$work/best.weft" >"$work/out" 2>"$work/err" || fail "one process without a launcher"
+one "${six[@]}" --out "$work/alone.weft" --best "$work/best.weft"
 for n in 1 2 3 4; do
   ranks $n "${six[@]}" --out "$work/$n.weft" --log "$work/$n.jsonl" --best "$work/best$n.weft"
   succeeds
@@ -56,7 +22,7 @@ ranks 3 "${six[@]}" --out "$work/part.weft" --best "$work/bestpart.weft" --stop-
 succeeds
 ranks 2 "${again[@]}" --resume "$work/part.weft" --best "$work/bestpart.weft" --stop-after 4
 succeeds
-"$weft" "${again[@]}" --resume "$work/part.weft" --best "$work/bestpart.weft" >"$work/out" 2>"$work/err" || fail "one process does not go on"
+one "${again[@]}" --resume "$work/part.weft" --best "$work/bestpart.weft"
 same part.weft alone.weft
 same part.ema.weft alone.ema.weft
 same bestpart.weft best.weft
@@ -67,22 +33,20 @@ ranks 3 "${six[@]}" --sharded --out "$work/s.weft" --best "$work/sbest.weft" --k
 succeeds
 grep -q '^files ' "$work/out" && fail "says that not all ranks see the folder"
 [ "$(shards_of s)" -eq 6 ] || fail "$(shards_of s) shards of two checkpoints by three ranks"
-for file in s.weft s.1.weft sbest.weft; do
-  "$weft" verify "$work/$file" >"$work/out" 2>"$work/err" || fail "$file is broken"
-done
+for file in s.weft s.1.weft sbest.weft; do one verify "$work/$file"; done
 ranks 2 "${again[@]}" --sharded --resume "$work/s.weft" --best "$work/sbest.weft"
 succeeds
 [ "$(shards_of s)" -eq 5 ] || fail "shards that nothing names are left, or too few"
-"$weft" convert "$work/s.weft" --out "$work/one.weft" >"$work/out" 2>"$work/err" || fail "convert"
+one convert "$work/s.weft" --out "$work/one.weft"
 same one.weft alone.weft
 same s.ema.weft alone.ema.weft
-"$weft" convert "$work/sbest.weft" --out "$work/one.weft" >"$work/out" 2>"$work/err" || fail "convert the best"
+one convert "$work/sbest.weft" --out "$work/one.weft"
 same one.weft best.weft
-"$weft" convert "$work/s.weft" --inference --out "$work/small.weft" >"$work/out" 2>"$work/err" || fail "convert --inference"
-"$weft" evaluate "$work/s.weft" --text "$fixtures/weft_files/data/text.txt" >"$work/out" 2>"$work/err" || fail "evaluate"
-"$weft" inspect "$work/s.weft" >"$work/out" 2>"$work/err" || fail "inspect"
+one convert "$work/s.weft" --inference --out "$work/small.weft"
+one evaluate "$work/s.weft" --text "$fixtures/weft_files/data/text.txt"
+one inspect "$work/s.weft"
 # One process makes one file of it, and the shards go.
-"$weft" "${again[@]}" --resume "$work/s.weft" --best "$work/sbest.weft" >"$work/out" 2>"$work/err" || fail "one process does not read shards"
+one "${again[@]}" --resume "$work/s.weft" --best "$work/sbest.weft"
 same s.weft alone.weft
 [ "$(shards_of s)" -eq 3 ] || fail "shards are left beside one file, or those of an earlier checkpoint are not"
 rm "$work"/s.1.weft
@@ -122,13 +86,15 @@ ranks 2 inspect "$work/alone.weft"
 said "this command does its work on one rank, and 2 were started"
 ranks 3 "${again[@]}" --resume "$work/none.weft"
 said "none.weft"
+WEFT_SILENCE=never ranks 3 "${six[@]}" --out "$work/x.weft"
+said "WEFT_SILENCE in the environment is 'never', and must be a time from 200ms to 86400s"
 [ ! -e "$work/x.weft" ] || fail "a file was written"
 
 # pid_of RANK FILE: of the process that trains FILE as that rank.
 pid_of() {
   local pid
   for pid in $(pgrep -f "$2"); do
-    [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = "$(basename "$weft")" ] || continue
+    [ "$(readlink "/proc/$pid/exe")" = "$(readlink -f "$weft")" ] || continue
     if tr '\0' '\n' <"/proc/$pid/environ" | grep -q -E "^(OMPI_COMM_WORLD_RANK|PMI_RANK)=$1$"; then echo "$pid" && return; fi
   done
   return 1

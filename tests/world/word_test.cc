@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_word_is_nothing) {
   BOOST_TEST(read_with<std::uint32_t>(0, 0x74666557).has_value());  // as it was
   BOOST_TEST(!read_with<std::uint32_t>(0, 0x57656674).has_value());
   BOOST_TEST(!read_with<std::uint32_t>(4, kWorldProtocol + 1).has_value());
-  for (const std::uint32_t kind : {0U, 4U, 0xffffffffU})
+  for (const std::uint32_t kind : {0U, 5U, 0xffffffffU})
     BOOST_TEST(!read_with(8, kind).has_value());
   for (const std::int32_t rank : {-1, 3, std::numeric_limits<std::int32_t>::min()})
     BOOST_TEST(!read_with(12, rank).has_value());

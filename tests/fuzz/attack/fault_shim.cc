@@ -1,6 +1,6 @@
 // A library for LD_PRELOAD: a call of the C library fails. WEFT_FAULT is "CALL:NUMBER:ERRNO";
 // NUMBER counts the calls from 0, and NUMBER+ lets all from there on fail. ERRNO "kill" ends the
-// process in the middle of the call instead. CALL is
+// process in the middle of the call instead, "stop" stops it there; then the call works. CALL is
 //   write, short (half of what was asked is written), interrupted (EINTR, then it works), fsync,
 //   rename, open (for writing), fchmod, unlink, close   files below WEFT_FAULT_PATH
 //   read, open-to-read, mmap                            the same
@@ -45,6 +45,10 @@ bool is_next(const char* call) {
   }
   const char* const error = std::strchr(end, ':') + 1;
   if (std::strcmp(error, "kill") == 0) ::raise(SIGKILL);
+  if (std::strcmp(error, "stop") == 0) {
+    if (now == number) ::kill(::getpid(), SIGSTOP);  // all threads
+    return false;
+  }
   errno = std::atoi(error);
   return true;
 }

@@ -1,0 +1,23 @@
+# Where MPICH is there besides the MPI that Weft is built with (Debian: mpich, libmpich-dev): the transport once more, and
+# the program with faults on it, as weft_with_faults_mpich, for WEFT_MPICH_LAUNCHER.
+find_program(WEFT_MPICH_COMPILER mpicxx.mpich)
+find_program(WEFT_MPICH_LAUNCHER mpiexec.mpich)
+mark_as_advanced(WEFT_MPICH_COMPILER WEFT_MPICH_LAUNCHER)
+if(NOT WEFT_MPICH_COMPILER OR NOT WEFT_MPICH_LAUNCHER OR MPI_CXX_LIBRARIES MATCHES "mpich")
+  return()
+endif()
+execute_process(COMMAND ${WEFT_MPICH_COMPILER} -show -c x.cc OUTPUT_VARIABLE words)
+separate_arguments(words UNIX_COMMAND "${words}")
+set(folders ${words})
+list(FILTER folders INCLUDE REGEX "^-I")
+list(TRANSFORM folders REPLACE "^-I" "")
+find_library(WEFT_MPICH_LIBRARY mpich)
+mark_as_advanced(WEFT_MPICH_LIBRARY)
+
+add_executable(weft_with_faults_mpich mpi/weft_with_faults.cc ${PROJECT_SOURCE_DIR}/core/mpi/mpi_transport.cc)
+target_include_directories(weft_with_faults_mpich SYSTEM PRIVATE ${folders})
+# The file of weft_program, and not the target, which brings the other MPI.
+add_dependencies(weft_with_faults_mpich weft_program)
+target_link_libraries(weft_with_faults_mpich PRIVATE $<TARGET_FILE:weft_program> ${WEFT_MPICH_LIBRARY} weft_models
+                      CLI11::CLI11 fmt::fmt)
+weft_compile_options(weft_with_faults_mpich)

@@ -1,0 +1,142 @@
+// The program `weft`, to one of whose ranks something happens at a place of its work:
+// WEFT_RANK_FAULT="RANK|PHASE|CALLS|COMMAND" lets that rank run a command of the shell (whose
+// parent, $PPID, is the rank) once it has sent, received and waited so often in the phase that
+// begins with these words. The others have been told of that phase by then. The command "calls" is
+// none: ranks print how often they did so in each of their phases, "RANK|CALLS|PHASE". RANK -1:
+// all.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "weft/core/error.h"
+#include "weft/core/mpi/mpi_transport.h"
+#include "weft/core/world/timed_transport.h"
+#include "weft/models/program/program.h"
+#include "weft/models/program/ranks.h"
+
+namespace weft {
+namespace {
+
+struct Fault {
+  int rank = 0, calls = 0;
+  std::string phase, command;
+
+  static std::optional<Fault> asked() {
+    const char* const text = std::getenv("WEFT_RANK_FAULT");
+    if (text == nullptr || *text == '\0') return std::nullopt;
+    std::string_view rest = text;
+    const auto next = [&] {
+      const std::size_t end = rest.find('|');
+      if (end == std::string_view::npos)
+        throw ArgumentError(fmt::format("WEFT_RANK_FAULT: '{}' is no RANK|PHASE|CALLS|WHAT", text));
+      const std::string_view part = rest.substr(0, end);
+      rest.remove_prefix(end + 1);
+      return part;
+    };
+    const auto number = [&](int& value) {
+      const std::string_view part = next();
+      std::from_chars(part.data(), part.data() + part.size(), value);
+    };
+    Fault fault;
+    number(fault.rank);
+    fault.phase = next();
+    number(fault.calls);
+    fault.command = rest;
+    return fault;
+  }
+};
+
+// Another transport, with a fault.
+class FaultyTransport final : public Transport {
+ public:
+  FaultyTransport(std::shared_ptr<Transport> other, Fault fault)
+      : other_(std::move(other)),
+        fault_(std::move(fault)),
+        mine_(fault_.rank < 0 || other_->rank() == fault_.rank),
+        counts_(fault_.command == "calls") {}
+  ~FaultyTransport() override { end_phase(); }
+
+  int rank() const override { return other_->rank(); }
+  int size() const override { return other_->size(); }
+  std::string host(int rank) const override { return other_->host(rank); }
+  Transfer send(int to, int channel, std::span<const std::byte> bytes) override {
+    call();
+    return other_->send(to, channel, bytes);
+  }
+  Transfer receive(int from, int channel, std::span<std::byte> bytes) override {
+    call();
+    return other_->receive(from, channel, bytes);
+  }
+  bool done(const Transfer& transfer) override { return other_->done(transfer); }
+  void wait(const Transfer& transfer) override {
+    call();
+    other_->wait(transfer);
+  }
+  void poison(std::string_view why) override { other_->poison(why); }
+  std::string poisoned() const override { return other_->poisoned(); }
+  void set_phase(std::string_view phase) override {
+    other_->set_phase(phase);
+    end_phase();
+    {
+      const std::lock_guard lock(mutex_);
+      phase_ = phase;
+      calls_ = -1;
+    }
+    call();
+  }
+  void ask(std::chrono::milliseconds within) override { other_->ask(within); }
+
+ private:
+  void end_phase() {
+    const std::lock_guard lock(mutex_);
+    if (mine_ && counts_) fmt::print(stderr, "{}|{}|{}\n", rank(), calls_, phase_);
+  }
+
+  void call() {
+    {
+      const std::lock_guard lock(mutex_);
+      ++calls_;
+      if (!mine_ || counts_ || happened_ || calls_ < fault_.calls ||
+          !phase_.starts_with(fault_.phase))
+        return;
+      happened_ = true;
+    }
+    const std::chrono::milliseconds told(100), felt(50);
+    std::this_thread::sleep_for(told);
+    if (std::system(fault_.command.c_str()) != 0)
+      fmt::print(stderr, "the fault fails: {}\n", fault_.command);
+    std::this_thread::sleep_for(felt);
+  }
+
+  const std::shared_ptr<Transport> other_;
+  const Fault fault_;
+  const bool mine_, counts_;
+  std::mutex mutex_;
+  bool happened_ = false;
+  int calls_ = 0;
+  std::string phase_ = "the start";
+};
+
+World connect_with_fault() {
+  const std::optional<Fault> fault = Fault::asked();
+  if (!fault || !started_by_mpi()) return program::connect_ranks();
+  return World(std::make_shared<TimedTransport>(std::make_shared<FaultyTransport>(
+      connect_mpi({.silence = program::silence_of_ranks()}), *fault)));
+}
+
+}  // namespace
+}  // namespace weft
+
+int main(int argc, char** argv) {
+  return weft::program::run_program(argc, argv, weft::connect_with_fault);
+}
