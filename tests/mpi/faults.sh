@@ -150,7 +150,7 @@ disturb_disk() {
     28) [ -n "$(ours)" ] && ! ours | grep -v -q "No space left on device" || fail "$what: is not said" ;;
     5) [ -n "$(ours)" ] && ! ours | grep -v -q "Input/output error" || fail "$what: is not said" ;;
     # What it began a moment before may not have been told.
-    *) names_lost 0 "(step [3-6]: [a-z ]+|the end of training)" ;;
+    *) names_lost 0 "(step [3-6]: [a-z0-9 ]+|the start|the start of training|the end of training)" ;;
   esac
   goes_on 2 m.weft
 }
