@@ -140,6 +140,7 @@ int bench_model(const TrainBench& bench, std::string_view kind, MakeModel make, 
   if (bench.shards > 1) {
     figures["shards"] = bench.shards;
     figures["ranks"] = world.size();
+    figures["gradient_bytes"] = static_cast<std::size_t>(step.outputs);
     figures["sum_bytes"] = static_cast<std::size_t>(step.sums);
     figures["waiting_seconds"] = waited;
   }

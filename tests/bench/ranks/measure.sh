@@ -3,51 +3,75 @@
 # - one process with two threads, and two processes with a core each, in turns;
 # - two ranks on two machines (network namespaces: takes root) whose link lets talk take about half as long as the work,
 #   with sums sent while the last shard is computed, and with none sent before it is over, in turns.
-#   measure.sh STEP LAUNCHER [SIZE [BATCH TOKENS SHARDS STEPS ROUNDS]]
-# STEP is build/weft_ranks_step (-DWEFT_BENCH=ON -DWEFT_MPI=ON), LAUNCHER Open MPI's mpirun. Medians of ROUNDS medians.
+# - where PYTHON (default: python3) has PyTorch, its DistributedDataParallel over Gloo beside both.
+#   measure.sh WEFT LAUNCHER [MODEL [BATCH TOKENS SHARDS STEPS ROUNDS]]
+# WEFT is build/weft with -DWEFT_MPI=ON, LAUNCHER Open MPI's mpirun. Medians of ROUNDS medians.
 # shellcheck source=tests/mpi/common.sh
-. "$(dirname "$0")/../../mpi/common.sh" measure "$1" "$2" ""
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../../mpi/common.sh" measure "$1" "$2" ""
 [ $open_mpi = yes ] || fail "binds ranks as Open MPI's launcher does"
-size=${3:-gpt2} batch=${4:-8} tokens=${5:-512} shards=${6:-8} steps=${7:-5} rounds=${8:-5}
+model=${3:-gpt2} batch=${4:-8} tokens=${5:-512} shards=${6:-8} steps=${7:-5} rounds=${8:-5} python=${PYTHON:-python3}
 bound=36000
-pieces=8388608 whole=1099511627776 # bytes of a bucket: 8 MiB, and more than all gradients
+pieces=8MiB whole=1TiB # a bucket, and more than all gradients
 
-step() { echo "$size $batch $tokens $shards $steps $1 $2"; }
-# of_ranks FILE THREADS BUCKET: appends the line of two ranks to the file.
+# step THREADS BUCKET: the command that measures a training step.
+step() {
+  echo bench train --model "$model" --batch "$batch" --seq "$tokens" --shards "$shards" --runs "$steps" --threads "$1" \
+    --bucket "$2" --json
+}
+# figure NAME: of the JSON object that was printed last.
+figure() { sed -n "s/.*\"$1\":\( *[0-9.e+-]*\).*/\1/p" "$work/out" | tail -n 1; }
+# note FILE: appends seconds of a step, seconds of it waiting, and MiB of the largest rank.
+note() { echo "$(figure seconds_per_step) $(figure waiting_seconds) $(($(figure peak_rss_bytes) >> 20))" >>"$work/$1"; }
 of_ranks() {
   # shellcheck disable=SC2046
-  ranks 2 $(step "$2" "$3")
+  ranks 2 $(step 1 "$2")
   succeeds
-  cat "$work/out" >>"$work/$1"
+  note "$1"
+}
+peer() {
+  "$python" "$here/../peers/torch_peer.py" train "$model" "$batch" "$tokens" --threads 2 --runs "$steps" --ranks "$2" \
+    >"$work/out" 2>"$work/err" || fail "the peer does not run"
+  sed -i 's/": /":/g' "$work/out"
+  note "$1"
 }
 # median FILE COLUMN
 median() { cut -d ' ' -f "$2" "$work/$1" | sort -g | sed -n "$(((rounds + 1) / 2))p"; }
 calculate() { awk "BEGIN { printf \"$1\", $2 }"; }
+with_peer=no
+if [ "$model" = gpt2 ] && "$python" -c "import torch.distributed" 2>/dev/null; then with_peer=yes; fi
 
 flags+=(--bind-to core)
 for _ in $(seq "$rounds"); do
   # shellcheck disable=SC2046
   one $(step 2 $pieces)
-  cat "$work/out" >>"$work/threads"
-  of_ranks processes 1 $pieces
+  note threads
+  of_ranks processes $pieces
+  megabytes=$(calculate %.1f "$(figure gradient_bytes) / 1e6")
+  if [ $with_peer = yes ]; then peer peer_threads 1 && peer peer_processes 2; fi
 done
-a=$(median threads 1) b=$(median processes 1) megabytes=$(median processes 3)
-echo "model           $size, $megabytes MB of gradients; $batch x $tokens tokens in $shards shards a step"
-echo "one process     $a s a step, 2 threads"
-echo "two processes   $b s a step, a core each: $(calculate %+.1f "($b / $a - 1) * 100")%"
+a=$(median threads 1) b=$(median processes 1)
+show() { echo "$1 $2 s a step, $3: $(calculate %+.1f "($2 / $4 - 1) * 100")%, $5 MiB a rank"; }
+echo "model           $model, $megabytes MB of gradients; $batch x $tokens tokens in $shards shards a step"
+echo "one process     $a s a step, 2 threads, $(median threads 3) MiB"
+show "two processes  " "$b" "a core each" "$a" "$(median processes 3)"
+if [ $with_peer = yes ]; then
+  echo "PyTorch         $(median peer_threads 1) s a step, 2 threads, $(median peer_threads 3) MiB"
+  show "with DDP       " "$(median peer_processes 1)" "a core each" "$(median peer_threads 1)" "$(median peer_processes 3)"
+fi
 
 # Each of two ranks sends half of the gradients' bytes, and half of the parameters'.
 mbits=$(calculate %.0f "$megabytes * 8 / ($b / 2)")
 # shellcheck source=tests/mpi/machines.sh
-. "$(dirname "$0")/../../mpi/machines.sh"
+. "$here/../../mpi/machines.sh"
 export WEFT_SILENCE=120s WEFT_RANK_FAULT=
 flags=(--allow-run-as-root --bind-to none)
 for m in 1 2; do add_machine $m 40gbit; done
-for _ in $(seq "$rounds"); do of_ranks fast 1 $pieces; done
+for _ in $(seq "$rounds"); do of_ranks fast $pieces; done
 for m in 1 2; do set_rate $m "${mbits}mbit"; done
 for _ in $(seq "$rounds"); do
-  of_ranks hidden 1 $pieces
-  of_ranks open 1 $whole
+  of_ranks hidden $pieces
+  of_ranks open $whole
 done
 fast=$(median fast 1) hidden=$(median hidden 1) open=$(median open 1)
 echo "two machines    $fast s a step, without a limit of their link"
