@@ -43,6 +43,10 @@ BOOST_AUTO_TEST_CASE(sizes_beyond_all_models_are_refused_by_their_names) {
                      "--min-tokens 9: a text that must not end before cannot end after 5");
   weft.check_refused("generate gpt.weft --greedy --min-length 9 --max-length 5 --prompt al",
                      "--min-length 9: a text that must not end before cannot end after 5");
+  weft.check_refused("bench train --model char-small --shards 3",
+                     "shards must be a power of two in [1, 1048576], not 3");
+  weft.check_refused("bench train --model char-small --shards 8",
+                     "a --batch of 4 is no multiple of 8 shards");
   const std::string config = weft.read("folder/config.json");
   std::string huge = config;
   const std::size_t at = huge.find("\"n_layers\": ") + 12;
