@@ -92,6 +92,8 @@ void remove_left_behind(const std::string& path) {
   }
 }
 
+AtomicFile::AtomicFile(const std::string& path) : AtomicFile(path, path) {}
+
 AtomicFile::AtomicFile(const std::string& path, const std::string& like)
     : path_(behind_links(path)) {
   if (!fs::path(path_).has_filename()) throw_io("write", path_, ENOENT);

@@ -19,7 +19,7 @@ namespace WEFT_API weft {
 /// ("PATH.tmp-PID-N" that no process has locked) is removed.
 class AtomicFile {
  public:
-  explicit AtomicFile(const std::string& path) : AtomicFile(path, path) {}
+  explicit AtomicFile(const std::string& path);
   /// With the mode of the file `like`, where there is one.
   AtomicFile(const std::string& path, const std::string& like);
   ~AtomicFile();

@@ -52,7 +52,7 @@ same s.weft alone.weft
 rm "$work"/s.1.weft
 # In folders that not all ranks see rank 0 writes, as without --sharded.
 mkdir "$work/here" "$work/there"
-apart=("$weft" "${six[@]}" --sharded --out m.weft)
+apart=("$weft" "${six[@]}" --sharded --out m.weft --best best.weft)
 code=0
 timeout 60 "$launcher" "${flags[@]}" -n 1 -wdir "$work/here" "${apart[@]}" : -n 1 -wdir "$work/there" "${apart[@]}" \
   </dev/null >"$work/out" 2>"$work/err" || code=$?
