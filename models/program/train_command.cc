@@ -333,6 +333,7 @@ bool ranks_share_folders(const TrainArguments& args) {
 int run(TrainArguments& args, const World& world) {
   args.world = world;
   args.threads = threads_of_rank(world, args.threads);
+  together(world, [&] { world.check_same("--sharded", args.sharded ? "it" : "none"); });
   args.all_write = args.sharded && world.size() > 1 && ranks_share_folders(args);
   Training training(args);
   together(world, [&] { training.prepare(); });

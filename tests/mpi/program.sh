@@ -60,6 +60,10 @@ succeeds
 grep -q '^files *rank 0 writes them in spite of --sharded' "$work/out" || fail "does not say that rank 0 writes"
 same here/m.weft alone.weft
 [ -z "$(ls "$work/there")" ] || fail "a rank that is not to write has written"
+code=0
+timeout 60 "$launcher" "${flags[@]}" -n 1 "$weft" "${six[@]}" --sharded --out "$work/x.weft" : -n 1 "$weft" "${six[@]}" --out "$work/x.weft" \
+  </dev/null >"$work/out" 2>"$work/err" || code=$?
+said "ranks differ in --sharded: rank 0 .* has it, rank 1 .* has none"
 
 # Figures are those of one rank.
 for command in "evaluate $work/alone.weft --text $fixtures/weft_files/data/text.txt" \
