@@ -27,9 +27,10 @@ struct TranslateArguments {
 };
 
 /// UsageError where the keys and values of a batch do not fit into memory. Throws TextError for a
-/// text that cannot be read.
+/// text that cannot be read, FormatError where the model has no tokenizer.
 void check_size(const TextGenerator& reader, const Graph& graph,
                 const std::vector<std::string>& texts, const TranslateOptions& options) {
+  reader.tokenizer();  // that there is none is said of the model, not of a text
   std::vector<TokenIds> prompts;
   for (const std::string& text : texts)
     prompts.push_back(

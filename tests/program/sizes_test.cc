@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_into_memory_says_what_it_takes,
   refused(
       "vectors train --text sentences.txt --model lsa --matrix tf-idf --width 1000 --out new.txt",
       "learning vectors of 2 words takes 29.80 GiB");
-  weft.run("train seq2seq --pairs pairs.tsv --out translator.weft" +
+  weft.run("train seq2seq --out translator.weft" +
            weft.base("train seq2seq").substr(std::string("train seq2seq").size()));
   std::string line, texts;
   for (int i = 0; i < 15; ++i) line += "the ships ";

@@ -105,7 +105,8 @@ int bench_model(const TrainBench& bench, std::string_view kind, MakeModel make, 
     session.run(made.program, made.feeds);
     waited = seconds_waited(world) - before;
   });
-  const double peak = (peak_before + fma_peak(threads)) / 2;
+  // Ranks have the same part in what is done, and measure their peaks at the same time.
+  const double peak = world.size() * (peak_before + fma_peak(threads)) / 2;
 
   const MemoryReport memory = plan->memory();
   // What is computed again for the budget's sake is no work done.
