@@ -26,9 +26,9 @@ namespace WEFT_API weft {
 /// checkpoint in the folder names. So whatever fails, and whenever, `path` is the old checkpoint or
 /// the new one.
 ///
-/// Throws as save_checkpoint(); ArgumentError where `path` is called as a shard is; WorldError where
-/// another rank fails; IoError where rank 0 does not see what others wrote (ranks_share_folder()
-/// tells before).
+/// Throws as save_checkpoint(); ArgumentError where `path` is called as a shard is; WorldError
+/// where another rank fails; IoError where rank 0 does not see what others wrote
+/// (ranks_share_folder() tells before).
 void save_checkpoint_in_shards(const std::string& path, Session& session,
                                const std::vector<Program>& programs,
                                const SaveOptions& options = {});
