@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "weft/core/error.h"
 #include "weft/core/world/world.h"
 
 namespace CLI {
@@ -20,6 +21,17 @@ class UsageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
+
+/// Runs `make`, whose errors of arguments are errors of usage: it depends on what was asked for
+/// alone. What files and data hold fails as it is.
+template <class Make>
+auto rethrow_as_usage(Make&& make) {
+  try {
+    return make();
+  } catch (const ArgumentError& e) {
+    throw UsageError(e.what());
+  }
+}
 
 /// What a command does. One that takes a World shares its work among the ranks, and is called on
 /// all of them; others refuse to run on several.

@@ -3,11 +3,11 @@
 #include <cmath>
 #include <memory>
 
+#include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
 #include "weft/models/program/options.h"
 #include "weft/models/program/ranks.h"
 #include "weft/models/program/task_options.h"
-#include "weft/models/program/train_arguments.h"
 #include "weft/models/tasks/tasks.h"
 
 namespace weft::program {

@@ -12,7 +12,6 @@
 #include "weft/models/program/options.h"
 #include "weft/models/program/paths.h"
 #include "weft/models/program/task_options.h"
-#include "weft/models/program/train_arguments.h"
 #include "weft/models/tasks/tasks.h"
 #include "weft/models/trained/adapters.h"
 #include "weft/serialization/sharded_checkpoint.h"

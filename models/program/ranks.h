@@ -12,7 +12,7 @@
 
 namespace weft::program {
 
-/// How long a rank may be silent before all end: WEFT_SILENCE in the environment ("2min", "500ms");
+/// How long a rank may be silent before all end: WEFT_SILENCE in the environment ("300s", "500ms");
 /// 30 s where it is not set. UsageError for what is no time, or none that ranks can keep.
 std::chrono::milliseconds silence_of_ranks();
 

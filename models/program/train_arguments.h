@@ -70,17 +70,6 @@ std::string earlier_ending(std::int64_t saves);
 void add_train_options(OptionList& options, const std::vector<const Task*>& tasks,
                        TrainArguments& args);
 
-/// Runs `make`, whose errors of arguments are errors of usage: it depends on what was asked for
-/// alone. What files and data hold fails as it is.
-template <class Make>
-auto rethrow_as_usage(Make&& make) {
-  try {
-    return make();
-  } catch (const ArgumentError& e) {
-    throw UsageError(e.what());
-  }
-}
-
 /// A run that goes on may change how long and how often, not what a step is: UsageError that names
 /// any other option that was given. `tasks` are the family's.
 void check_resume(const TrainArguments& args, const std::vector<const Task*>& tasks);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "weft/models/fields/numbers.h"
+#include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
 #include "weft/models/program/memory_guard.h"
 #include "weft/models/program/step_memory.h"

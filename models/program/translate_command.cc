@@ -11,7 +11,6 @@
 #include "weft/models/program/options.h"
 #include "weft/models/program/ranks.h"
 #include "weft/models/program/text_inputs.h"
-#include "weft/models/program/train_arguments.h"
 #include "weft/models/tasks/tasks.h"
 
 namespace weft::program {
@@ -26,41 +25,24 @@ struct TranslateArguments {
   int threads = 0;
 };
 
-/// UsageError where the keys and values of a batch do not fit into memory. Throws TextError for a
-/// text that cannot be read, FormatError where the model has no tokenizer.
-void check_size(const TextGenerator& reader, const Graph& graph,
-                const std::vector<std::string>& texts, const TranslateOptions& options) {
-  reader.tokenizer();  // that there is none is said of the model, not of a text
-  std::vector<TokenIds> prompts;
-  for (const std::string& text : texts)
-    prompts.push_back(
-        with_number(prompts.size(), [&] { return reader.read(options.prefix + text); }));
-  const auto change = [&](GenerationOptions& o) {
-    if (!options.beams) return;
-    o.beams = *options.beams;
-    o.sampling.reset();
-    o.results = 1;
-  };
-  check_caches(reader, graph, prompts, {.change = change, .batch = options.batch},
-               "fewer --beams and a smaller --batch take less");
-}
-
 int run(TranslateArguments& args, const World& world) {
   TranslateOptions options = args.options;
   options.on_cut = args.truncate.on_cut();
   const std::vector<std::string> texts = args.texts.read(world);
   const auto [task, model] =
       together(world, [&] { return load_model_for(Use::translate, args.file); });
+  options.before = [&graph = *model->graph](const TextGenerator& writer,
+                                            const std::vector<TokenIds>& prompts,
+                                            const WriteOptions& write) {
+    check_caches(writer, graph, prompts, write, "fewer --beams and a smaller --batch take less");
+  };
   Session session(
       *model->graph, model->store,
       session_options(*model, {.threads = threads_of_rank(world, args.threads), .world = world}));
   const SpeedReport speed;
   const PlaceOf place = [&](std::size_t i) { return args.texts.place(i); };
   const std::vector<WrittenText> outputs = with_places(place, [&, &task = task, &model = model] {
-    return rethrow_as_usage([&] {
-      check_size(*task.text_generator(session, *model), *model->graph, texts, options);
-      return task.translate(session, *model, texts, options);
-    });
+    return rethrow_as_usage([&] { return task.translate(session, *model, texts, options); });
   });
   args.truncate.report(place, "the first");
   std::int64_t tokens = 0;

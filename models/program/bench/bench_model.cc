@@ -11,11 +11,11 @@
 #include "weft/models/program/bench/machine.h"
 #include "weft/models/program/bench/models.h"
 #include "weft/models/program/bench/report.h"
+#include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
 #include "weft/models/program/memory_guard.h"
 #include "weft/models/program/ranks.h"
 #include "weft/models/program/step_memory.h"
-#include "weft/models/program/train_arguments.h"
 
 namespace weft::program {
 namespace {
@@ -72,8 +72,9 @@ int bench_model(const TrainBench& bench, std::string_view kind, MakeModel make, 
     return model;
   });
 
-  SessionOptions options = bench.common.session();
-  options.threads = threads_of_rank(world, options.threads);
+  BenchOptions common = bench.common;
+  common.threads = threads_of_rank(world, common.threads);
+  SessionOptions options = common.session();
   options.memory_budget = bench.memory_budget;
   options.prepack = bench.prepack;
   options.world = world;
@@ -89,7 +90,8 @@ int bench_model(const TrainBench& bench, std::string_view kind, MakeModel make, 
     sizes.back().second.front() /= bench.shards;
   }
   const auto before_plan = Clock::now();
-  const auto plan = session.plan(made.program, sizes);
+  const auto plan = together(
+      world, [&] { return rethrow_as_usage([&] { return session.plan(made.program, sizes); }); });
   const double planning = seconds_since(before_plan);
   const StepMemory step = step_memory(made.program, *plan, world.size());
   together(world, [&] { check_memory("a step", step.total(), kSmaller); });
@@ -97,13 +99,13 @@ int bench_model(const TrainBench& bench, std::string_view kind, MakeModel make, 
   session.run(made.program, made.feeds);
   const double first = seconds_since(begin);
   session.set_profiling(bench.profile);
-  const int threads = options.threads > 0 ? options.threads : hardware_threads();
+  const int threads = common.thread_count();
   const double peak_before = fma_peak(threads);
-  double waited = 0;
-  const Times times = measure(1, bench.common.runs > 0 ? bench.common.runs : default_runs, [&] {
+  Times waits;
+  const Times times = measure(1, common.runs > 0 ? common.runs : default_runs, [&] {
     const double before = seconds_waited(world);
     session.run(made.program, made.feeds);
-    waited = seconds_waited(world) - before;
+    waits.seconds.push_back(seconds_waited(world) - before);
   });
   // Ranks have the same part in what is done, and measure their peaks at the same time.
   const double peak = world.size() * (peak_before + fma_peak(threads)) / 2;
@@ -118,7 +120,7 @@ int bench_model(const TrainBench& bench, std::string_view kind, MakeModel make, 
                      {"seq", bench.seq > 0                ? bench.seq
                              : made.item_name == "images" ? 0
                                                           : kDefaultSeq},
-                     {"precision", precision_name(bench.common.precision)},
+                     {"precision", precision_name(common.precision)},
                      {"threads", threads},
                      {"seconds_per_step", seconds},
                      {"best_seconds_per_step", times.best()},
@@ -143,9 +145,9 @@ int bench_model(const TrainBench& bench, std::string_view kind, MakeModel make, 
     figures["ranks"] = world.size();
     figures["gradient_bytes"] = static_cast<std::size_t>(step.outputs);
     figures["sum_bytes"] = static_cast<std::size_t>(step.sums);
-    figures["waiting_seconds"] = waited;
+    figures["waiting_seconds"] = waits.median();
   }
-  print_figures(figures, bench.common.json);
+  print_figures(figures, common.json);
   if (bench.profile && world.first()) write_stderr(session.profile().table());
   return 0;
 }

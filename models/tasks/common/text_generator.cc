@@ -48,13 +48,17 @@ bool TextGenerator::says_length() const {
   return task_ == nullptr ? settings()->states_length : task_->states_length;
 }
 
-std::vector<WrittenText> TextGenerator::write(const std::vector<std::string>& texts,
-                                              const WriteOptions& options, const OnText& on_text) {
-  static_cast<void>(tokenizer());  // without one no text can be read
+std::vector<TokenIds> TextGenerator::read_all(const std::vector<std::string>& texts) const {
+  static_cast<void>(tokenizer());  // that there is none is said of the model, not of a text
   std::vector<TokenIds> prompts;
   for (const std::string& text : texts)
     prompts.push_back(with_number(prompts.size(), [&] { return read(text); }));
-  return write_ids(prompts, options, on_text);
+  return prompts;
+}
+
+std::vector<WrittenText> TextGenerator::write(const std::vector<std::string>& texts,
+                                              const WriteOptions& options, const OnText& on_text) {
+  return write_ids(read_all(texts), options, on_text);
 }
 
 GenerationOptions TextGenerator::options_for(const TokenIds& prompt,

@@ -93,6 +93,8 @@ class TextGenerator {
   /// A prompt as ids, with those that the model wants around it. Throws as Tokenizer::encode;
   /// DataError where nothing is left of it.
   virtual TokenIds read(std::string_view text) const = 0;
+  /// All of them. FormatError where there is no tokenizer, TextError for one that cannot be read.
+  std::vector<TokenIds> read_all(const std::vector<std::string>& texts) const;
   /// A text as the model is to write it; those of encoder-decoders may have a tokenizer of their
   /// own (Tokenizer::targets()). Throws as read().
   virtual TokenIds read_output(std::string_view text) const { return read(text); }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,9 @@
 #include "weft/models/trained/long_texts.h"
 
 namespace WEFT_API weft {
+
+class TextGenerator;
+struct WriteOptions;
 
 /// What models are used for, called as the program's commands are.
 enum class Use : std::uint8_t {
@@ -92,6 +96,10 @@ struct TranslateOptions {
   std::string prefix = {};   // in front of every text: "translate English to German: "
   Languages languages = {};  // of models that know several
   OnCut on_cut = {};
+  /// Told all texts as ids, and how they are to be written, before the first is translated. What it
+  /// throws ends all.
+  std::function<void(const TextGenerator&, const std::vector<TokenIds>&, const WriteOptions&)>
+      before = {};
 };
 
 /// A question and the text that may answer it.

@@ -288,27 +288,26 @@ std::vector<WrittenText> translate_texts(Session& session, const Seq2SeqModel& m
   std::vector<std::string> sources;
   for (const std::string& text : texts) sources.push_back(options.prefix + text);
   Seq2SeqWriter writer(session, model, options.languages);
+  if (!model.generation) check_penalty(options, options.beams.value_or(1));
+  const std::vector<TokenIds> prompts = writer.read_all(sources);
+  const auto change = [&](GenerationOptions& o) {
+    if (options.beams) {
+      o.beams = *options.beams;
+      o.sampling.reset();
+      o.results = 1;
+    }
+    check_penalty(options, o.beams);
+    if (options.length_penalty) o.length_penalty = *options.length_penalty;
+  };
+  const WriteOptions write{.change = change, .batch = options.batch, .on_cut = options.on_cut};
+  if (options.before) options.before(writer, prompts, write);
   if (model.generation) {
-    const auto change = [&](GenerationOptions& o) {
-      if (options.beams) {
-        o.beams = *options.beams;
-        o.sampling.reset();
-        o.results = 1;
-      }
-      check_penalty(options, o.beams);
-      if (options.length_penalty) o.length_penalty = *options.length_penalty;
-    };
-    std::vector<WrittenText> outputs =
-        writer.write(sources, {.change = change, .batch = options.batch, .on_cut = options.on_cut});
+    std::vector<WrittenText> outputs = writer.write_ids(prompts, write);
     for (WrittenText& output : outputs) output.text = repaired(output.text);
     return outputs;
   }
-  check_penalty(options, options.beams.value_or(1));
-  std::vector<TokenIds> prompts;
-  for (const std::string& text : sources)
-    prompts.push_back(with_number(prompts.size(), [&] { return writer.read(text); }));
   std::vector<std::vector<std::int32_t>> ids;
-  for (const TokenIds& read : writer.fitted(prompts, {.on_cut = options.on_cut}))
+  for (const TokenIds& read : writer.fitted(prompts, write))
     ids.emplace_back(read.begin(), read.end());
   const Tokenizer targets = model.tokenizer.targets();
   std::vector<WrittenText> outputs = written_ids(session, model, ids, options);
