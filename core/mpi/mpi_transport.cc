@@ -2,13 +2,8 @@
 
 #include <fmt/format.h>
 
-// The C++ bindings that MPI has dropped.
-#define OMPI_SKIP_MPICXX 1
-#define MPICH_SKIP_MPICXX 1
-#include <mpi.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <condition_variable>
@@ -16,7 +11,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <mutex>
 #include <optional>
@@ -27,6 +21,7 @@
 #include <vector>
 
 #include "weft/core/error.h"
+#include "weft/core/mpi/mpi_messages.h"
 #include "weft/core/world/awake_clock.h"
 #include "weft/core/world/word.h"
 
@@ -35,8 +30,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// MPI counts in int.
-constexpr std::size_t kMostPiece = std::size_t{1} << 30;
 // Between two looks at what is on its way: the machine's cores are for the workers.
 constexpr std::chrono::microseconds kBusyPause{30}, kIdlePause{2000};
 constexpr std::chrono::milliseconds kNewsPause{20};
@@ -45,24 +38,10 @@ constexpr std::chrono::milliseconds kFarewell{500};
 // What others have to say, before a process goes that has left already.
 constexpr std::chrono::milliseconds kLastWords{2000};
 
-struct MpiTransfer : Transfer::State {
-  std::size_t pieces = 0;  // under way
-  bool done = false;
-};
-
-struct Posted {
-  bool send;
-  int other, channel;
-  std::byte* data;
-  std::size_t bytes;
-  std::shared_ptr<MpiTransfer> transfer;
-};
-
-// What this rank knows of another one.
-struct Peer {
-  std::uint64_t sent = 0, received = 0;  // pieces of messages, to it and from it
-  std::optional<Word> left;              // what it said when it left,
-  Clock::time_point left_at;             // and when, by awake_
+// What a rank said when it left, and when, by the clock of who heard it.
+struct Farewell {
+  Word word;
+  Clock::time_point at;
 };
 
 // Whether the rank that this one listens to is there.
@@ -126,10 +105,10 @@ class MpiTransport final : public Transport {
 
   Transfer send(int to, int channel, std::span<const std::byte> bytes) override {
     // MPI reads it only.
-    return post({true, to, channel, const_cast<std::byte*>(bytes.data()), bytes.size(), nullptr});
+    return post({true, to, channel, const_cast<std::byte*>(bytes.data()), bytes.size()});
   }
   Transfer receive(int from, int channel, std::span<std::byte> bytes) override {
-    return post({false, from, channel, bytes.data(), bytes.size(), nullptr});
+    return post({false, from, channel, bytes.data(), bytes.size()});
   }
 
   bool done(const Transfer& transfer) override {
@@ -182,13 +161,6 @@ class MpiTransport final : public Transport {
   }
 
  private:
-  struct Active {
-    std::shared_ptr<MpiTransfer> transfer;
-    bool send;
-    int other, channel;
-    std::size_t bytes;
-  };
-
   void check() const {
     if (!poison_.empty()) throw WorldError(poison_);
   }
@@ -215,14 +187,14 @@ class MpiTransport final : public Transport {
                        seconds_since(phase_of_before_since_));
   }
 
-  Transfer post(Posted posted) {
-    check_message(*this, posted.other, posted.channel);
-    auto transfer = std::make_shared<MpiTransfer>();
-    posted.transfer = transfer;
+  Transfer post(MpiMessage message) {
+    check_message(*this, message.other, message.channel);
+    message.transfer = std::make_shared<MpiTransfer>();
+    auto transfer = message.transfer;
     {
       const std::lock_guard lock(mutex_);
       check();
-      posted_.push_back(std::move(posted));
+      posted_.push_back(std::move(message));
     }
     posted_something_.notify_all();
     return Transfer(std::move(transfer));
@@ -233,11 +205,7 @@ class MpiTransport final : public Transport {
   // False, and the world is poisoned, where `code` says that MPI failed.
   bool good(int code, std::string_view what) {
     if (code == MPI_SUCCESS) return true;
-    std::array<char, MPI_MAX_ERROR_STRING> text{};
-    int size = 0;
-    MPI_Error_string(code, text.data(), &size);
-    poison(fmt::format("{}: {} failed: {}", describe_rank(*this, rank_), what,
-                       std::string_view(text.data(), static_cast<std::size_t>(size))));
+    poison(fmt::format("{}: {}", describe_rank(*this, rank_), mpi_failure(code, what)));
     return false;
   }
 
@@ -289,7 +257,9 @@ class MpiTransport final : public Transport {
     std::int64_t silence = silence_.count();
     MPI_Bcast(&silence, 1, MPI_INT64_T, 0, data_);
     silence_ = std::chrono::milliseconds(silence);
-    peers_.resize(hosts_.size());
+    farewells_heard_.resize(hosts_.size());
+    messages_.emplace(data_, rank_, size_, describe_rank(*this, rank_),
+                      [this](const std::string& why) { poison(why); });
     awake_ = AwakeClock(silence_ / 8);
     last_heard_ = awake_.now();
     last_said_ = Clock::now();
@@ -297,89 +267,27 @@ class MpiTransport final : public Transport {
   }
 
   bool start_posted() {
-    std::vector<Posted> posted;
+    std::vector<MpiMessage> posted;
     {
       const std::lock_guard lock(mutex_);
       posted.swap(posted_);
     }
-    for (const Posted& p : posted) {
-      // A message without bytes is a message, too.
-      for (std::size_t at = 0; at == 0 || at < p.bytes; at += kMostPiece) {
-        const std::size_t bytes = std::min(kMostPiece, p.bytes - at);
-        const int count = static_cast<int>(bytes);
-        MPI_Request request = MPI_REQUEST_NULL;
-        const int code =
-            p.send ? MPI_Isend(p.data + at, count, MPI_BYTE, p.other, p.channel, data_, &request)
-                   : MPI_Irecv(p.data + at, count, MPI_BYTE, p.other, p.channel, data_, &request);
-        if (!good(code, p.send ? "a send" : "a receive")) return true;
-        ++p.transfer->pieces;
-        if (p.send) ++peer(p.other).sent;
-        requests_.push_back(request);
-        active_.push_back({p.transfer, p.send, p.other, p.channel, bytes});
-      }
+    for (const MpiMessage& message : posted) {
+      if (!messages_->start(message)) break;
     }
     return !posted.empty();
   }
 
   bool finish_active() {
-    if (requests_.empty()) return false;
-    const int count = static_cast<int>(requests_.size());
-    indices_.resize(requests_.size());
-    statuses_.resize(requests_.size());
-    int finished = 0;
-    const int code =
-        MPI_Testsome(count, requests_.data(), &finished, indices_.data(), statuses_.data());
-    if (code == MPI_ERR_IN_STATUS) {
-      for (int i = 0; i < finished; ++i)
-        check_finished(i, statuses_[static_cast<std::size_t>(i)].MPI_ERROR);
-      return true;
-    }
-    if (!good(code, "a test of messages") || finished <= 0) return false;
-    for (int i = 0; i < finished; ++i) check_finished(i, MPI_SUCCESS);
+    bool finished = false;
+    const std::vector<std::shared_ptr<MpiTransfer>> done = messages_->finish(finished);
+    if (done.empty()) return finished;
     {
       const std::lock_guard lock(mutex_);
-      for (int i = 0; i < finished; ++i) {
-        MpiTransfer& transfer = *active_at(i).transfer;
-        if (--transfer.pieces == 0) transfer.done = true;
-      }
+      for (const auto& transfer : done) transfer->done = true;
     }
     changed_.notify_all();
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < requests_.size(); ++i) {
-      if (requests_[i] == MPI_REQUEST_NULL) continue;
-      requests_[kept] = requests_[i];
-      if (kept != i) active_[kept] = std::move(active_[i]);
-      ++kept;
-    }
-    requests_.resize(kept);
-    active_.resize(kept);
     return true;
-  }
-
-  Peer& peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
-
-  Active& active_at(int finished) {
-    return active_[static_cast<std::size_t>(indices_[static_cast<std::size_t>(finished)])];
-  }
-
-  void check_finished(int i, int code) {
-    const Active& a = active_at(i);
-    int got = 0;
-    if (!a.send && code == MPI_SUCCESS)
-      MPI_Get_count(&statuses_[static_cast<std::size_t>(i)], MPI_BYTE, &got);
-    const bool longer = !a.send && code != MPI_SUCCESS && is_truncation(code);
-    if (longer || (!a.send && code == MPI_SUCCESS && static_cast<std::size_t>(got) != a.bytes)) {
-      poison(fmt::format("rank {} sent {} bytes on channel {}, rank {} expected {}", a.other,
-                         longer ? "more" : std::to_string(got), a.channel, rank_, a.bytes));
-    } else if (good(code, "a message") && !a.send) {
-      ++peer(a.other).received;
-    }
-  }
-
-  static bool is_truncation(int code) {
-    int kind = 0;
-    MPI_Error_class(code, &kind);
-    return kind == MPI_ERR_TRUNCATE;
   }
 
   void listen() {
@@ -437,8 +345,7 @@ class MpiTransport final : public Transport {
       return false;
     }
     if (word.kind == Word::Kind::left) {
-      peer(word.rank).left = word;
-      peer(word.rank).left_at = awake_.now();
+      farewell_of(word.rank) = {word, awake_.now()};
     }
     if (word.kind == Word::Kind::question) wanted_ = true;
     if (word.rank == before()) {
@@ -454,19 +361,24 @@ class MpiTransport final : public Transport {
 
   // Poisons the world where a message cannot come any more, or arrive.
   void look_for_left() {
-    for (const Active& a : active_) {
-      const Peer& other = peer(a.other);
-      if (!other.left) continue;
-      const bool in_vain =
-          a.send ? other.left->received < other.sent : other.left->sent == other.received;
+    for (const MpiMessages::Piece& piece : messages_->under_way()) {
+      const std::optional<Farewell>& left = farewell_of(piece.other);
+      if (!left) continue;
+      const MpiMessages::Counts& ours = messages_->counts(piece.other);
+      const bool in_vain = piece.send ? left->word.received < ours.sent  //
+                                      : left->word.sent == ours.received;
       // Otherwise it is on its way, unless what was sent is on a channel that nobody listens to.
-      if (!in_vain && awake_.now() - other.left_at < silence_) continue;
+      if (!in_vain && awake_.now() - left->at < silence_) continue;
       return poison(
           fmt::format("{} has left, and others wait for it; it was last in {}, which began {:.1f} "
                       "s ago",
-                      describe_rank(*this, a.other), other.left->text,
-                      other.left->phase_seconds + seconds_awake_since(other.left_at)));
+                      describe_rank(*this, piece.other), left->word.text,
+                      left->word.phase_seconds + seconds_awake_since(left->at)));
     }
+  }
+
+  std::optional<Farewell>& farewell_of(int rank) {
+    return farewells_heard_[static_cast<std::size_t>(rank)];
   }
 
   // Every rank asks the one that it listens to: so somebody asks each.
@@ -547,7 +459,7 @@ class MpiTransport final : public Transport {
       const std::lock_guard lock(mutex_);
       if (!leaving_ || !posted_.empty()) return false;
     }
-    if (!requests_.empty() || !said_left()) return false;
+    if (!messages_->under_way().empty() || !said_left()) return false;
     // Until all have left, one of them may fail, and this rank is listened to.
     if (leave_ == MPI_REQUEST_NULL) good(MPI_Ibarrier(data_, &leave_), "a barrier");
     int all = 0;
@@ -566,20 +478,20 @@ class MpiTransport final : public Transport {
   // one has said is on its way.
   bool said_left() {
     if (farewells_.empty()) {
-      farewells_.resize(peers_.size());
-      goodbyes_.assign(peers_.size(), MPI_REQUEST_NULL);
+      farewells_.resize(hosts_.size());
+      goodbyes_.assign(hosts_.size(), MPI_REQUEST_NULL);
       for (int r = 0; r < size_; ++r) {
         if (r == rank_) continue;
         const auto i = static_cast<std::size_t>(r);
         Word word = own_word(Word::Kind::left);
-        word.sent = peer(r).sent;
-        word.received = peer(r).received;
+        word.sent = messages_->counts(r).sent;
+        word.received = messages_->counts(r).received;
         farewells_[i] = write_word(word);
         if (!good(send_word(farewells_[i], r, &goodbyes_[i]), "a send")) return false;
       }
     }
     for (int r = 0; r < size_; ++r) {
-      if (r != rank_ && !peer(r).left) return false;
+      if (r != rank_ && !farewell_of(r)) return false;
     }
     int said = 0, still_said = 0, asked = 0;
     return good(MPI_Testall(size_, goodbyes_.data(), &said, MPI_STATUSES_IGNORE), "a send") &&
@@ -591,7 +503,7 @@ class MpiTransport final : public Transport {
   void pause() {
     std::unique_lock lock(mutex_);
     if (!posted_.empty() || tell_ != Tell::nobody) return;
-    const bool busy = !requests_.empty() || leave_ != MPI_REQUEST_NULL;
+    const bool busy = !messages_->under_way().empty() || leave_ != MPI_REQUEST_NULL;
     posted_something_.wait_for(lock, busy ? kBusyPause : kIdlePause);
   }
 
@@ -609,15 +521,12 @@ class MpiTransport final : public Transport {
   Clock::time_point phase_of_before_since_ = Clock::now();
   std::string phase_ = "the start";
   Clock::time_point phase_since_ = Clock::now();
-  std::vector<Posted> posted_;
+  std::vector<MpiMessage> posted_;
 
   // Of the thread.
   MPI_Comm data_ = MPI_COMM_NULL, words_ = MPI_COMM_NULL;
-  std::vector<MPI_Request> requests_;
-  std::vector<Active> active_;  // of the requests
-  std::vector<int> indices_;
-  std::vector<MPI_Status> statuses_;
-  std::vector<Peer> peers_;  // by rank
+  std::optional<MpiMessages> messages_;                   // once MPI has started
+  std::vector<std::optional<Farewell>> farewells_heard_;  // by rank
   std::chrono::milliseconds silence_;
   AwakeClock awake_{std::chrono::seconds(1)};
   WordBytes heard_, said_, asked_, poison_word_;

@@ -14,7 +14,8 @@ list(TRANSFORM folders REPLACE "^-I" "")
 find_library(WEFT_MPICH_LIBRARY mpich)
 mark_as_advanced(WEFT_MPICH_LIBRARY)
 
-add_executable(weft_with_faults_mpich mpi/weft_with_faults.cc ${PROJECT_SOURCE_DIR}/core/mpi/mpi_transport.cc)
+file(GLOB transport CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/core/mpi/*.cc)
+add_executable(weft_with_faults_mpich mpi/weft_with_faults.cc ${transport})
 target_include_directories(weft_with_faults_mpich SYSTEM PRIVATE ${folders})
 # The file of weft_program, and not the target, which brings the other MPI.
 add_dependencies(weft_with_faults_mpich weft_program)

@@ -47,6 +47,8 @@ BOOST_AUTO_TEST_CASE(sizes_beyond_all_models_are_refused_by_their_names) {
                      "shards must be a power of two in [1, 1048576], not 3");
   weft.check_refused("bench train --model char-small --shards 8",
                      "a --batch of 4 is no multiple of 8 shards");
+  weft.check_refused("bench train --model char-small --bucket 100",
+                     "--bucket must be a multiple of 64 bytes, not 100");
   const std::string config = weft.read("folder/config.json");
   std::string huge = config;
   const std::size_t at = huge.find("\"n_layers\": ") + 12;

@@ -43,12 +43,16 @@ void check_parameters(const Graph& graph) {
                kSmaller);
 }
 
-/// Whether a batch can be cut so, for so many ranks.
+/// Whether a batch and what is sent can be cut so, for so many ranks.
 void check_parts(const TrainBench& bench) {
   rethrow_as_usage([&] { check_shards(bench.shards, bench.world.size()); });
-  if (bench.batch % bench.shards == 0) return;
-  throw UsageError(
-      fmt::format("a --batch of {} is no multiple of {} shards", bench.batch, bench.shards));
+  if (bench.batch % bench.shards != 0) {
+    throw UsageError(
+        fmt::format("a --batch of {} is no multiple of {} shards", bench.batch, bench.shards));
+  }
+  if (bench.bucket_bytes % 64 != 0)
+    throw UsageError(
+        fmt::format("--bucket must be a multiple of 64 bytes, not {}", bench.bucket_bytes));
 }
 
 /// The most of what each rank gives.

@@ -1,0 +1,115 @@
+#include "weft/core/mpi/mpi_messages.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace weft {
+namespace {
+
+constexpr std::size_t kMostPiece = std::size_t{1} << 30;
+
+bool is_truncation(int code) {
+  int kind = 0;
+  MPI_Error_class(code, &kind);
+  return kind == MPI_ERR_TRUNCATE;
+}
+
+}  // namespace
+
+std::string mpi_failure(int code, std::string_view what) {
+  std::array<char, MPI_MAX_ERROR_STRING> text{};
+  int size = 0;
+  MPI_Error_string(code, text.data(), &size);
+  return fmt::format("{} failed: {}", what,
+                     std::string_view(text.data(), static_cast<std::size_t>(size)));
+}
+
+MpiMessages::MpiMessages(MPI_Comm comm, int rank, int size, std::string self,
+                         std::function<void(const std::string&)> fail)
+    : comm_(comm),
+      rank_(rank),
+      self_(std::move(self)),
+      fail_(std::move(fail)),
+      counts_(static_cast<std::size_t>(size)) {}
+
+bool MpiMessages::good(int code, std::string_view what) const {
+  if (code == MPI_SUCCESS) return true;
+  fail_(fmt::format("{}: {}", self_, mpi_failure(code, what)));
+  return false;
+}
+
+bool MpiMessages::start(const MpiMessage& m) {
+  // A message without bytes is a message, too.
+  for (std::size_t at = 0; at == 0 || at < m.bytes; at += kMostPiece) {
+    const std::size_t bytes = std::min(kMostPiece, m.bytes - at);
+    const int count = static_cast<int>(bytes);
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code =
+        m.send ? MPI_Isend(m.data + at, count, MPI_BYTE, m.other, m.channel, comm_, &request)
+               : MPI_Irecv(m.data + at, count, MPI_BYTE, m.other, m.channel, comm_, &request);
+    if (!good(code, m.send ? "a send" : "a receive")) return false;
+    ++m.transfer->pieces;
+    if (m.send) ++counts_[static_cast<std::size_t>(m.other)].sent;
+    requests_.push_back(request);
+    pieces_.push_back({m.transfer, m.send, m.other, m.channel, bytes});
+  }
+  return true;
+}
+
+std::vector<std::shared_ptr<MpiTransfer>> MpiMessages::finish(bool& any) {
+  std::vector<std::shared_ptr<MpiTransfer>> over;
+  any = false;
+  if (requests_.empty()) return over;
+  indices_.resize(requests_.size());
+  statuses_.resize(requests_.size());
+  int finished = 0;
+  const int code = MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &finished,
+                                indices_.data(), statuses_.data());
+  if (code == MPI_ERR_IN_STATUS) {
+    for (int i = 0; i < finished; ++i)
+      check_finished(i, statuses_[static_cast<std::size_t>(i)].MPI_ERROR);
+    any = true;
+    return over;
+  }
+  if (!good(code, "a test of messages") || finished <= 0) return over;
+  any = true;
+  for (int i = 0; i < finished; ++i) {
+    check_finished(i, MPI_SUCCESS);
+    const std::shared_ptr<MpiTransfer>& transfer = finished_piece(i).transfer;
+    if (--transfer->pieces == 0) over.push_back(transfer);
+  }
+  drop_finished();
+  return over;
+}
+
+void MpiMessages::check_finished(int i, int code) {
+  const Piece& piece = finished_piece(i);
+  int got = 0;
+  if (!piece.send && code == MPI_SUCCESS)
+    MPI_Get_count(&statuses_[static_cast<std::size_t>(i)], MPI_BYTE, &got);
+  const bool longer = !piece.send && code != MPI_SUCCESS && is_truncation(code);
+  if (longer ||
+      (!piece.send && code == MPI_SUCCESS && static_cast<std::size_t>(got) != piece.bytes)) {
+    fail_(fmt::format("rank {} sent {} bytes on channel {}, rank {} expected {}", piece.other,
+                      longer ? "more" : std::to_string(got), piece.channel, rank_, piece.bytes));
+  } else if (good(code, "a message") && !piece.send) {
+    ++counts_[static_cast<std::size_t>(piece.other)].received;
+  }
+}
+
+void MpiMessages::drop_finished() {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < requests_.size(); ++i) {
+    if (requests_[i] == MPI_REQUEST_NULL) continue;
+    requests_[kept] = requests_[i];
+    if (kept != i) pieces_[kept] = std::move(pieces_[i]);
+    ++kept;
+  }
+  requests_.resize(kept);
+  pieces_.resize(kept);
+}
+
+}  // namespace weft

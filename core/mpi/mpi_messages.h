@@ -1,0 +1,83 @@
+// Messages between ranks that MPI has under way. Internal, and of the thread that owns MPI.
+#pragma once
+
+// The C++ bindings that MPI has dropped.
+#define OMPI_SKIP_MPICXX 1
+#define MPICH_SKIP_MPICXX 1
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/core/world/transport.h"
+
+namespace weft {
+
+struct MpiTransfer : Transfer::State {
+  std::size_t pieces = 0;  // under way
+  bool done = false;       // for whoever waits
+};
+
+struct MpiMessage {
+  bool send;
+  int other, channel;
+  std::byte* data;
+  std::size_t bytes;
+  std::shared_ptr<MpiTransfer> transfer = nullptr;
+};
+
+/// "a send failed: ..."
+std::string mpi_failure(int code, std::string_view what);
+
+class MpiMessages {
+ public:
+  /// Of a message: MPI counts in int.
+  struct Piece {
+    std::shared_ptr<MpiTransfer> transfer;
+    bool send;
+    int other, channel;
+    std::size_t bytes;
+  };
+  /// Pieces that were sent to a rank (begun, at least), and that have come from it.
+  struct Counts {
+    std::uint64_t sent = 0, received = 0;
+  };
+
+  /// `fail` is told what ends the world: that MPI fails, or that a message is not as long as was
+  /// expected. `self` describes this rank.
+  MpiMessages(MPI_Comm comm, int rank, int size, std::string self,
+              std::function<void(const std::string&)> fail);
+
+  /// False where it failed.
+  bool start(const MpiMessage& message);
+  /// The transfers that are over since the last call. `any`: whether a piece of any is.
+  std::vector<std::shared_ptr<MpiTransfer>> finish(bool& any);
+
+  const std::vector<Piece>& under_way() const { return pieces_; }
+  const Counts& counts(int other) const { return counts_[static_cast<std::size_t>(other)]; }
+
+ private:
+  bool good(int code, std::string_view what) const;
+  Piece& finished_piece(int i) {
+    return pieces_[static_cast<std::size_t>(indices_[static_cast<std::size_t>(i)])];
+  }
+  void check_finished(int i, int code);
+  void drop_finished();
+
+  const MPI_Comm comm_;
+  const int rank_;
+  const std::string self_;
+  const std::function<void(const std::string&)> fail_;
+  std::vector<MPI_Request> requests_;
+  std::vector<Piece> pieces_;   // of the requests
+  std::vector<Counts> counts_;  // by rank
+  std::vector<int> indices_;    // of what MPI has finished
+  std::vector<MPI_Status> statuses_;
+};
+
+}  // namespace weft
