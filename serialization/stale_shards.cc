@@ -63,6 +63,15 @@ Listing list(const std::string& checkpoint) {
   return result;
 }
 
+/// Whether a file is what its name says: a model of somebody's that is called so stays.
+bool is_shard(const fs::path& path) {
+  try {
+    return find_record(Container(path.string()), RecordType::variables) == nullptr;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 std::uint64_t next_save_number(const std::string& path) {
@@ -91,7 +100,7 @@ void remove_stale_shards(const std::string& path) {
     std::error_code error;
     if (shard.temporary) {
       remove_left_behind(shard.path.string());
-    } else {
+    } else if (is_shard(shard.path)) {
       fs::remove(shard.path, error);
     }
   }

@@ -134,7 +134,8 @@ void Trainer::diverged(const std::string& what, std::int64_t step) const {
 
 void Trainer::check_variables(std::int64_t step) const {
   auto found = first_nonfinite(*session_.store());
-  if (!found) found = first_nonfinite(owned_state(session_), world().rank());
+  // Else the first rank's store has it all.
+  if (!found && options_.all_save) found = first_nonfinite(owned_state(session_), world().rank());
   if (found) diverged(found->message, step);
 }
 

@@ -346,10 +346,14 @@ BOOST_AUTO_TEST_CASE(no_save_writes_over_shards_and_those_that_nothing_names_go)
   BOOST_TEST((merged(folder / "net.1.weft") == alone(1)));
   // What lies beside them stays: files of another checkpoint, what is no shard, and what only looks
   // like one.
-  const std::vector<std::string> others = {
+  std::vector<std::string> others = {
       "net-2-00001-of-00003.txt",  "net-2-1-of-3.weft", "other-1-00001-of-00002.weft",
       "net-x-00001-of-00001.weft", "net.weft.tmp",      "empty"};
   for (const std::string& name : others) write_file(folder / name, "");
+  // A model, too, that is called as a shard would be, and what cannot be read.
+  others.insert(others.end(), {"net-4-00001-of-00001.weft", "net-5-00001-of-00001.weft"});
+  write_file(folder / others[6], alone(1));
+  write_file(folder / others[7], "something");
   // What a killed saver has left of a shard goes.
   write_file(folder / "net-9-00001-of-00002.weft.tmp-123-0", "half");
   save_with(3, path, 1);
