@@ -60,11 +60,13 @@ double seconds_since(Clock::time_point start) {
 
 #ifdef MPICH_VERSION
 // Where one process fails, MPICH's launcher goes on waiting for those on other machines, perhaps
-// for one that does not answer any more: it wants to be told. Where it cannot be reached itself,
-// this process ends by a signal.
+// for one that does not answer any more: it wants to be told. Then it passes on nothing of what it
+// has not read by then, so that what this process had to say is given a moment. Where the launcher
+// cannot be reached itself, this process ends by a signal.
 void end_all_at_exit() {
   const auto end_all = [] {
     std::fflush(nullptr);
+    std::this_thread::sleep_for(kFarewell);
     constexpr unsigned kSeconds = 2;
     std::signal(SIGALRM, SIG_DFL);
     alarm(kSeconds);
