@@ -273,7 +273,7 @@ void dynamic_update_slice(const ScalarCall& call, std::vector<NumberTensor>& out
 
 void add_movement_models(ScalarModels& models) {
   models["reshape"] = models["stop_gradient"] = models["optimization_barrier"] = same;
-  models["shard_sum"] = same;
+  models["shard_sum"] = models["shard_concat"] = same;
   models["with_update"] = same;
   models["permute"] = permute;
   models["broadcast_to"] = broadcast_to;
