@@ -112,6 +112,12 @@ class Splitter {
           source().variable_info(*node).kind == VariableKind::cache) {
         fail("a cache is there once, not per shard", *node);
       }
+      if (node->op().has(Trait::collective)) {
+        fail(fmt::format("it says itself what ranks exchange; {} is for programs without shards, "
+                         "which every rank runs as a whole",
+                         node->op().name),
+             *node);
+      }
       check_bodies(*node, *node);
     }
     for (const auto& [name, value] : program_.outputs()) {

@@ -2,10 +2,11 @@
 
 #include <cstring>
 #include <numeric>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "weft/core/world/exchange.h"
 
 namespace weft {
 namespace {
@@ -44,38 +45,27 @@ NamedTensors StageRows::of_all() {
   NamedTensors result;
   if (own_.empty()) return result;
   const std::vector<std::vector<std::int64_t>> rows = counts();
-  std::vector<Transfer> transfers;
   for (std::size_t i = 0; i < own_.size(); ++i) {
     const Tensor& like = own_[i].at(0);
     Sizes sizes = like.sizes();
-    std::vector<std::size_t> begin{0};  // in bytes, by rank, and the end
-    for (const std::int64_t n : rows[i]) {
-      sizes[0] = n;
-      begin.push_back(begin.back() + tensor_bytes(like.dtype(), sizes));
-    }
     sizes[0] = std::accumulate(rows[i].begin(), rows[i].end(), std::int64_t{0});
     Tensor all = Tensor::empty(like.dtype(), sizes);
-    const std::span<std::byte> bytes(static_cast<std::byte*>(all.mutable_raw()), all.bytes());
-    const auto of_rank = [&](int r) {
-      const auto k = static_cast<std::size_t>(r);
-      return bytes.subspan(begin[k], begin[k + 1] - begin[k]);
-    };
-    const std::span<std::byte> mine = of_rank(world_.rank());
-    std::size_t at = 0;
+    Blocks blocks;
+    std::byte* at = all.mutable_raw();
+    for (const std::int64_t n : rows[i]) {
+      sizes[0] = n;
+      blocks.emplace_back(at, tensor_bytes(like.dtype(), sizes));
+      at += blocks.back().size();
+    }
+    std::byte* own = blocks[static_cast<std::size_t>(world_.rank())].data();
     for (const Tensor& t : own_[i]) {
-      if (t.bytes() > 0) std::memcpy(mine.data() + at, t.raw(), t.bytes());
-      at += t.bytes();
+      if (t.bytes() > 0) std::memcpy(own, t.raw(), t.bytes());
+      own += t.bytes();
     }
     own_[i].clear();
-    for (int r = 0; r < world_.size(); ++r) {
-      if (r == world_.rank()) continue;
-      Transport& transport = *world_.transport();
-      if (!of_rank(r).empty()) transfers.push_back(transport.receive(r, kRowsChannel, of_rank(r)));
-      if (!mine.empty()) transfers.push_back(transport.send(r, kRowsChannel, mine));
-    }
+    if (world_.size() > 1) all_gather(*world_.transport(), kRowsChannel, blocks);
     result.emplace_back(shard_names::rows(stage_.rows[i]), std::move(all));
   }
-  for (const Transfer& t : transfers) world_.transport()->wait(t);
   return result;
 }
 
