@@ -44,6 +44,7 @@ const RuleSet& builtin_rules() {
     add_triangular_solve_rules(s);
     add_qr_rules(s);
     add_svd_rules(s);
+    add_collective_rules(s);
     return s;
   }();
   return set;

@@ -20,10 +20,12 @@ struct GradientAdvice {
   std::int64_t* steps = nullptr;
 };
 
-/// gradients() with other words. What fails leaves the graph as it was.
+/// gradients() with other words. What fails leaves the graph as it was. `joined` are those of `wrt`
+/// that differ by shard and whose derivatives in all shards are wanted, as rows of the last axis
+/// behind one another: shard_concat() of [n, width].
 std::vector<Value> gradients_for(const GradientAdvice& advice, Value output,
                                  const std::vector<Value>& wrt, const GradientOptions& options,
-                                 SourceLocation loc);
+                                 SourceLocation loc, const std::vector<Value>& joined = {});
 
 /// The sums over `outputs` (at least one) of their gradients, each with its cotangent (of its type;
 /// that of `options` is not read), in one sweep. Unlike in the gradients of an inner product,
@@ -31,6 +33,6 @@ std::vector<Value> gradients_for(const GradientAdvice& advice, Value output,
 std::vector<Value> gradients_of_all(const GradientAdvice& advice, const std::vector<Value>& outputs,
                                     const std::vector<Value>& cotangents,
                                     const std::vector<Value>& wrt, const GradientOptions& options,
-                                    SourceLocation loc);
+                                    SourceLocation loc, const std::vector<Value>& joined = {});
 
 }  // namespace weft

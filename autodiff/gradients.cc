@@ -15,6 +15,8 @@
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/math.h"
 #include "weft/graph/functions/reduce.h"
+#include "weft/graph/functions/shape.h"
+#include "weft/graph/functions/shards.h"
 #include "weft/graph/ir/clone.h"
 #include "weft/graph/ir/program.h"
 
@@ -266,10 +268,12 @@ class Sweep {
 class SweepOfShards {
  public:
   SweepOfShards(Graph& graph, Sweep& sweep, const std::vector<Node*>& nodes,
-                const std::vector<Value>& wrt)
+                const std::vector<Value>& wrt, const std::vector<Value>& joined)
       : graph_(graph), sweep_(sweep), parts_(nodes) {
     for (Node* sum : parts_.sums()) sums_.push_back(sum->output(0));
-    for (const Value& v : wrt) wrt_.insert(v);
+    for (Node* concat : parts_.concats()) concats_.push_back(concat->output(0));
+    wrt_.insert(wrt.begin(), wrt.end());
+    joined_.insert(joined.begin(), joined.end());
     for (const Node* node : nodes) {
       if (node->op().gradient == Gradient::none) continue;
       const std::span<const Value> in = node->inputs();
@@ -282,10 +286,17 @@ class SweepOfShards {
                          const std::vector<Value>& wrt, bool in_shard) {
     std::vector<Value> targets = wrt;
     targets.insert(targets.end(), sums_.begin(), sums_.end());
+    targets.insert(targets.end(), concats_.begin(), concats_.end());
     std::vector<Value> found = sweep_.run(outputs, cotangents, targets, nullptr);
+    refuse_concats(std::span(found).last(concats_.size()));
     if (in_shard) {
       for (std::size_t i = 0; i < targets.size(); ++i) {
-        if (found[i].defined() && !parts_.varies(targets[i])) found[i] = of_all_shards(found[i]);
+        if (!found[i].defined()) continue;
+        if (!parts_.varies(targets[i])) {
+          found[i] = of_all_shards(found[i]);
+        } else if (joined_.contains(targets[i])) {
+          found[i] = rows_of_all_shards(targets[i], found[i]);
+        }
       }
     }
     std::vector<Value> from, with;
@@ -315,6 +326,27 @@ class SweepOfShards {
   }
 
  private:
+  // What is there once does not say what belongs to which shard.
+  void refuse_concats(std::span<const Value> found) const {
+    for (std::size_t i = 0; i < concats_.size(); ++i) {
+      const Node& concat = concats_[i].node();
+      if (!found[i].defined() || !depends(concat.inputs()[0])) continue;
+      throw GradientError(fmt::format(
+          "a gradient does not go through shard_concat, whose rows are of all shards; make the "
+          "loss of what each shard has, and join it by shard_sum or shard_mean\n  {}",
+          graph_.where(concat)));
+    }
+  }
+
+  // Several derivatives of a target have the same rows.
+  Value rows_of_all_shards(Value target, Value v) {
+    const Value rows = v.rank() > 2 ? flatten(v, 0, -2) : v;
+    const auto [it, first] = rows_of_.try_emplace(target);
+    const Value all = first ? shard_concat(rows) : shard_concat_as(it->second, rows);
+    it->second = all.size(0);
+    return all;
+  }
+
   Value of_all_shards(Value v) const {
     const Value wide = is_narrow(v) ? cast(v, DType::f32) : v;
     const Value total = graph_.apply("shard_sum", {wide}, {}, {}).output(0);
@@ -336,21 +368,23 @@ class SweepOfShards {
   Graph& graph_;
   Sweep& sweep_;
   const PerShard parts_;
-  std::vector<Value> sums_;
-  std::unordered_set<Value, ValueHash> wrt_;
+  std::vector<Value> sums_, concats_;
+  std::unordered_set<Value, ValueHash> wrt_, joined_;
+  std::unordered_map<Value, Dim, ValueHash> rows_of_;  // all shards, by target
   std::unordered_set<const Node*> dependent_;
 };
 
 // One sweep, or, where there are sums over shards, several.
 std::vector<Value> sweep_all(Graph& graph, Sweep& sweep, const std::vector<Value>& outputs,
-                             const std::vector<Value>& cotangents, const std::vector<Value>& wrt) {
+                             const std::vector<Value>& cotangents, const std::vector<Value>& wrt,
+                             const std::vector<Value>& joined) {
   std::vector<Value> roots = wrt;
   roots.insert(roots.end(), outputs.begin(), outputs.end());
   const std::vector<Node*> nodes = reachable_nodes(roots);
   const bool shards =
-      std::any_of(nodes.begin(), nodes.end(), [](const Node* n) { return is_shard_sum(*n); });
+      std::any_of(nodes.begin(), nodes.end(), [](const Node* n) { return joins_shards(*n); });
   if (!shards) return sweep.run(outputs, cotangents, wrt, nullptr);
-  return SweepOfShards(graph, sweep, nodes, wrt).run(outputs, cotangents, wrt, false);
+  return SweepOfShards(graph, sweep, nodes, wrt, joined).run(outputs, cotangents, wrt, false);
 }
 
 std::string describe(const Value& v) {
@@ -367,7 +401,7 @@ std::string describe(const Value& v) {
 
 std::vector<Value> gradients_for(const GradientAdvice& advice, Value output,
                                  const std::vector<Value>& wrt, const GradientOptions& options,
-                                 SourceLocation loc) {
+                                 SourceLocation loc, const std::vector<Value>& joined) {
   if (!output.defined()) {
     throw GradientError(fmt::format("{}: the differentiated Value is undefined\n  at {}",
                                     advice.function, loc.str()));
@@ -383,7 +417,7 @@ std::vector<Value> gradients_for(const GradientAdvice& advice, Value output,
     }
     cotangent = graph.scalar(output.dtype(), 1, loc);
   }
-  auto result = gradients_of_all(advice, {output}, {cotangent}, wrt, options, loc);
+  auto result = gradients_of_all(advice, {output}, {cotangent}, wrt, options, loc, joined);
   undo.keep();
   return result;
 }
@@ -391,7 +425,7 @@ std::vector<Value> gradients_for(const GradientAdvice& advice, Value output,
 std::vector<Value> gradients_of_all(const GradientAdvice& advice, const std::vector<Value>& outputs,
                                     const std::vector<Value>& cotangents,
                                     const std::vector<Value>& wrt, const GradientOptions& options,
-                                    SourceLocation loc) {
+                                    SourceLocation loc, const std::vector<Value>& joined) {
   Graph& graph = outputs.at(0).graph();
   Graph::Undo undo(graph);
   const auto fail = [&](const std::string& what) {
@@ -417,7 +451,7 @@ std::vector<Value> gradients_of_all(const GradientAdvice& advice, const std::vec
   const DecompositionSet& decompositions =
       options.decompositions != nullptr ? *options.decompositions : builtin_decompositions();
   Sweep sweep(graph, rules, decompositions, advice);
-  auto result = sweep_all(graph, sweep, outputs, cotangents, wrt);
+  auto result = sweep_all(graph, sweep, outputs, cotangents, wrt, joined);
   std::string missing;
   for (std::size_t i = 0; i < wrt.size(); ++i) {
     if (result[i].defined()) continue;

@@ -85,5 +85,6 @@ void add_cholesky_rules(RuleSet& rules);
 void add_triangular_solve_rules(RuleSet& rules);
 void add_qr_rules(RuleSet& rules);
 void add_svd_rules(RuleSet& rules);
+void add_collective_rules(RuleSet& rules);
 
 }  // namespace weft

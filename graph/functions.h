@@ -5,6 +5,7 @@
 #include "weft/graph/functions/arg.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/attention.h"
+#include "weft/graph/functions/collectives.h"
 #include "weft/graph/functions/conv.h"
 #include "weft/graph/functions/distributions.h"
 #include "weft/graph/functions/embedding_bag.h"

@@ -35,6 +35,7 @@ std::shared_ptr<const OpSet> builtin_ops() {
     add_triangular_solve_ops(*set);
     add_qr_ops(*set);
     add_svd_ops(*set);
+    add_collective_ops(*set);
     if (add_builtin_samples != nullptr) {  // in programs of tests only
       OpSamples samples;
       add_builtin_samples(samples);

@@ -49,5 +49,6 @@ void add_cholesky_ops(OpSet& ops);  // and require_pivots
 void add_triangular_solve_ops(OpSet& ops);
 void add_qr_ops(OpSet& ops);
 void add_svd_ops(OpSet& ops);
+void add_collective_ops(OpSet& ops);  // all_reduce, all_gather, ... of several ranks
 
 }  // namespace weft

@@ -53,6 +53,11 @@ std::vector<Tensor> evaluate_op(const OpRecord& op, const std::vector<Tensor>& i
   for (const Tensor& t : inputs) in.push_back(t.defined() ? t.raw() : nullptr);
 
   const Kernel kernel = make_kernel(op, request);
+  if (kernel.exchange) {
+    throw StateError(fmt::format(
+        "op {} is for several ranks: a Session with a World runs it (SessionOptions::world)",
+        op.name));
+  }
   const auto shared = Buffer::allocate(kernel.shared_scratch);
   const auto slot = Buffer::allocate(kernel.slot_scratch);
   const KernelRun run{in.data(), out.data(), shared->data(), slot->data()};

@@ -16,6 +16,8 @@
 namespace WEFT_API weft {
 
 class OpSet;
+class Workers;
+class World;
 
 /// Concrete type of one operand. `present` is false for an optional input that was not given and
 /// for an output that nobody reads: its pointer is null at run time.
@@ -95,6 +97,10 @@ struct Kernel {
   std::size_t slot_scratch = 0;
   /// Only of an input whose OperandSpec says `constant`.
   std::optional<PackedInput> packed = {};
+  /// Of an op that several ranks compute together (all_reduce): runs in place of phases, on the
+  /// thread that runs the plan, when nothing else of it runs. Every rank gets there at the same
+  /// place of the same plan. May be empty.
+  std::function<void(const KernelRun& run, const World& world, Workers& workers)> exchange = {};
   /// Validates data (indices in range ...): throws DataError that names index, value and bound.
   /// Runs once the integer inputs are there, before the kernel, and before any variable is written;
   /// it reads them and nothing else: all other pointers may be null. May be empty.

@@ -149,6 +149,28 @@ std::vector<OpErrorSample> shard_sum_errors() {
           {{{DType::boolean, {4}}}, {}, "shards cannot be added in bool"}};
 }
 
+std::vector<ValueType> infer_shard_concat(const InferContext& c) {
+  c.require_min_rank(0, 1, "x");
+  const Dim rows = c.attributes().dim("rows");
+  c.require_equal(rows, c.shape(0)[0], "the rows of x, which are all where there are no shards");
+  Shape shape = c.shape(0);
+  shape[0] = rows;
+  return {{c.dtype(0), shape}};
+}
+
+std::vector<OpSample> shard_concat_samples() {
+  return {{{Tensor::of<float>({2, 3}, {1, -2, 3, 0.5f, 0, -1})}, {{"rows", Dim(2)}}},
+          {{Tensor::of<std::int32_t>({3}, {7, -1, 7})}, {{"rows", Dim(3)}}},
+          {{Tensor::zeros(DType::f32, {0, 3})}, {{"rows", Dim(0)}}}};
+}
+
+std::vector<OpErrorSample> shard_concat_errors() {
+  return {{{{DType::f32, {}}}, {{"rows", Dim(1)}}, "x must have rank >= 1"},
+          {{{DType::f32, {4, 2}}},
+           {{"rows", Dim(8)}},
+           "the rows of x, which are all where there are no shards"}};
+}
+
 std::vector<ValueType> infer_with_update(const InferContext& c) {
   c.require_same_dtype(1, 2);
   c.require_shape(2, c.shape(1), "the new value of the variable");
@@ -247,6 +269,19 @@ void add_leaf_ops(OpSet& ops) {
   shards.no_gradient_reason = "gradients() adds over the shards what goes through it";
   ops.add(std::move(shards));
 
+  OpRecord rows;
+  rows.name = "shard_concat";
+  rows.doc =
+      "The rows of x in all shards of the program's batch, in the order of the shards. `rows` is "
+      "how many these are. Alone, and in programs without shards, x.";
+  rows.inputs = {{"x"}};
+  rows.attributes = {{"rows", Dim(), true}};
+  rows.traits = Trait::alias;
+  rows.infer = infer_shard_concat;
+  rows.gradient = Gradient::none;
+  rows.no_gradient_reason = "what all shards gave has no way back to each of them";
+  ops.add(std::move(rows));
+
   OpRecord update;
   update.name = "with_update";
   update.doc =
@@ -264,6 +299,7 @@ void add_leaf_samples(OpSamples& all) {
   all.add("stop_gradient", identity_samples);
   all.add("optimization_barrier", identity_samples);
   all.add("shard_sum", identity_samples, shard_sum_errors);
+  all.add("shard_concat", shard_concat_samples, shard_concat_errors);
   all.add("with_update", with_update_samples, with_update_errors);
 }
 

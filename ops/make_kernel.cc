@@ -9,7 +9,7 @@ Kernel make_kernel(const OpRecord& op, const KernelRequest& request) {
   const bool writes =
       std::any_of(request.outputs.begin(), request.outputs.end(),
                   [](const OperandSpec& output) { return output.present && output.numel() > 0; });
-  if (!writes) {
+  if (!writes && !kernel.exchange) {
     kernel.phases.clear();
     kernel.shared_scratch = kernel.slot_scratch = 0;
     kernel.packed.reset();

@@ -135,6 +135,7 @@ enum class Trait : std::uint32_t {
   alias = 8,        // the output is the first input's memory with another shape: no kernel
   random = 16,      // has attributes `stream` and an input `key`
   opaque = 32,      // passes neither fold nor simplify through it (optimization_barrier)
+  collective = 64,  // all ranks of a world compute it together: Kernel::exchange where `ranks` > 1
 };
 constexpr Trait operator|(Trait a, Trait b) {
   return static_cast<Trait>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));

@@ -42,6 +42,7 @@ void add_binary_samples(OpSamples& all);
 void add_block_sums_samples(OpSamples& all);
 void add_cast_samples(OpSamples& all);
 void add_cholesky_samples(OpSamples& all);
+void add_collective_samples(OpSamples& all);
 void add_conv_samples(OpSamples& all);
 void add_cross_entropy_samples(OpSamples& all);
 void add_dynamic_slice_samples(OpSamples& all);

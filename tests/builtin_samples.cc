@@ -10,6 +10,7 @@ void add_builtin_samples(OpSamples& all) {
   add_block_sums_samples(all);
   add_cast_samples(all);
   add_cholesky_samples(all);
+  add_collective_samples(all);
   add_conv_samples(all);
   add_cross_entropy_samples(all);
   add_dynamic_slice_samples(all);

@@ -11,6 +11,7 @@
 #include "weft/graph/functions/math.h"
 #include "weft/graph/functions/reduce.h"
 #include "weft/graph/functions/shape.h"
+#include "weft/graph/functions/shards.h"
 #include "weft/graph/ir/program.h"
 
 namespace weft {
@@ -100,11 +101,15 @@ std::vector<Node*> look_ups(std::string_view function, Value value, const Variab
 }
 
 SparseGradient joined_gradient(const std::vector<Node*>& look_ups,
-                               const std::vector<Value>& gradients, SourceLocation loc) {
+                               const std::vector<Value>& gradients,
+                               const std::vector<Value>& of_shards, SourceLocation loc) {
   std::vector<Value> rows, values;
   for (std::size_t i = 0; i < look_ups.size(); ++i) {
-    rows.push_back(flat_rows(look_ups[i]->input(1)));
     values.push_back(flat_values(gradients[i]));
+    const Value own = flat_rows(look_ups[i]->input(1));
+    const bool of_shard = std::find(of_shards.begin(), of_shards.end(), look_ups[i]->output(0)) !=
+                          of_shards.end();
+    rows.push_back(of_shard ? shard_concat_as(values.back().size(0), own) : own);
   }
   if (rows.size() == 1) return sparse_gradient(rows[0], values[0], loc);
   return sparse_gradient(concat(rows, 0), concat(values, 0), loc);

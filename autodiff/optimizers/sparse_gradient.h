@@ -35,8 +35,10 @@ Value dense_gradient(const SparseGradient& gradient, const Dim& count);
 std::vector<Node*> look_ups(std::string_view function, Value value, const Variable& matrix,
                             SourceLocation loc);
 
-/// The gradient from those of the results of all look-ups (of look_ups(), in that order).
+/// The gradient from those of the results of all look-ups (of look_ups(), in that order). Those of
+/// `of_shards` are of all shards (gradients_for(): `joined`).
 SparseGradient joined_gradient(const std::vector<Node*>& look_ups,
-                               const std::vector<Value>& gradients, SourceLocation loc);
+                               const std::vector<Value>& gradients,
+                               const std::vector<Value>& of_shards, SourceLocation loc);
 
 }  // namespace weft

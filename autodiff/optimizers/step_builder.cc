@@ -9,11 +9,13 @@
 #include "weft/autodiff/gradient_advice.h"
 #include "weft/core/closest.h"
 #include "weft/core/error.h"
+#include "weft/graph/distribute/per_shard.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/index.h"
 #include "weft/graph/functions/math.h"
 #include "weft/graph/functions/reduce.h"
 #include "weft/graph/functions/shape.h"
+#include "weft/graph/ir/program.h"
 
 namespace weft {
 namespace {
@@ -27,6 +29,19 @@ GradientAdvice advice(const std::string& function) {
           .unreachable =
               "leave it out of the parameters, or ask for zeros "
               "(StepOptions::gradients.unreachable)"};
+}
+
+// The rows that each shard reads, where the loss is one of shards: those of all move at once.
+std::vector<Value> read_by_shards(Value loss, const std::vector<std::vector<Node*>>& reads) {
+  std::vector<Value> result;
+  const PerShard parts(reachable_nodes({loss}));
+  if (parts.level(loss) == 0) return result;
+  for (const std::vector<Node*>& of_parameter : reads) {
+    for (Node* node : of_parameter) {
+      if (parts.varies(node->output(0))) result.push_back(node->output(0));
+    }
+  }
+  return result;
 }
 
 }  // namespace
@@ -168,8 +183,10 @@ std::vector<Value> StepBuilder::gradients_of(const Loss& loss, const GradientOpt
     reads[i] = look_ups(scope_.function, loss.value(), parameters_[i].variable, scope_.loc);
     for (Node* node : reads[i]) values.push_back(node->output(0));
   }
+  std::vector<Value> of_shards;
+  if (any) of_shards = read_by_shards(loss.value(), reads);
   std::vector<Value> found =
-      gradients_for(advice(scope_.function), loss.value(), values, options, scope_.loc);
+      gradients_for(advice(scope_.function), loss.value(), values, options, scope_.loc, of_shards);
   if (!any) return found;
   std::vector<Value> result;
   auto next = found.begin();
@@ -179,7 +196,7 @@ std::vector<Value> StepBuilder::gradients_of(const Loss& loss, const GradientOpt
       continue;
     }
     const auto end = next + std::ssize(reads[i]);
-    parameters_[i].rows = joined_gradient(reads[i], {next, end}, scope_.loc);
+    parameters_[i].rows = joined_gradient(reads[i], {next, end}, of_shards, scope_.loc);
     result.push_back(parameters_[i].rows->values);
     next = end;
   }

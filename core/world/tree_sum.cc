@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "weft/core/rounding.h"
+#include "weft/core/world/exchange.h"
 
 namespace weft {
 namespace {
@@ -13,18 +14,10 @@ constexpr int kTotalChannel = 0, kFirstBucketChannel = 16;
 
 // Every rank's share of the total, on all ranks.
 void spread(Transport& transport, const Shares& shares, std::span<std::byte> total) {
-  const int ranks = transport.size();
-  const auto share = [&](int rank) {
-    const auto r = static_cast<std::size_t>(rank);
-    return total.subspan(shares[r], shares[r + 1] - shares[r]);
-  };
-  std::vector<Transfer> transfers;
-  for (int i = 1; i < ranks; ++i) {
-    const int other = (transport.rank() + i) % ranks;
-    transfers.push_back(transport.receive(other, kTotalChannel, share(other)));
-    transfers.push_back(transport.send(other, kTotalChannel, share(transport.rank())));
-  }
-  for (const Transfer& t : transfers) transport.wait(t);
+  Blocks blocks;
+  for (std::size_t r = 0; r + 1 < shares.size(); ++r)
+    blocks.push_back(total.subspan(shares[r], shares[r + 1] - shares[r]));
+  all_gather(transport, kTotalChannel, blocks);
 }
 
 }  // namespace

@@ -8,23 +8,6 @@
 namespace weft {
 namespace {
 
-bool has_symbols(const Shape& shape) {
-  return std::any_of(shape.begin(), shape.end(), [](const Dim& d) { return !d.is_constant(); });
-}
-
-// Whether sizes, or a size that is read as a number, come from symbols.
-bool depends_on_symbols(Node& node) {
-  for (int i = 0; i < node.output_count(); ++i) {
-    if (has_symbols(node.type(i).shape)) return true;
-  }
-  return std::any_of(node.attributes().begin(), node.attributes().end(), [](const auto& entry) {
-    const Attribute& value = entry.second;
-    if (const Dim* dim = std::get_if<Dim>(&value)) return !dim->is_constant();
-    if (const Shape* shape = std::get_if<Shape>(&value)) return has_symbols(*shape);
-    return false;
-  });
-}
-
 // What the value of a node is made of: the new value of with_update() is no part of it.
 std::span<const Value> operands(const Node& node) {
   const std::span<const Value> all = node.inputs();
@@ -34,14 +17,38 @@ std::span<const Value> operands(const Node& node) {
 }  // namespace
 
 bool is_shard_sum(const Node& node) { return node.op().name == "shard_sum"; }
+bool is_shard_concat(const Node& node) { return node.op().name == "shard_concat"; }
+
+bool PerShard::of_all_shards(const Dim& dim) const {
+  const std::vector<SymbolPtr> symbols = dim.symbols();
+  return std::all_of(symbols.begin(), symbols.end(),
+                     [this](const SymbolPtr& s) { return rows_.contains(s); });
+}
+
+// Whether sizes, or a size that is read as a number, come from symbols that shards have each.
+bool PerShard::has_sizes_of_shard(Node& node) const {
+  const auto differs = [this](const Dim& d) { return !of_all_shards(d); };
+  const auto any = [&](const Shape& shape) {
+    return std::any_of(shape.begin(), shape.end(), differs);
+  };
+  for (int i = 0; i < node.output_count(); ++i) {
+    if (any(node.type(i).shape)) return true;
+  }
+  return std::any_of(node.attributes().begin(), node.attributes().end(), [&](const auto& entry) {
+    const Attribute& value = entry.second;
+    if (const Dim* dim = std::get_if<Dim>(&value)) return differs(*dim);
+    if (const Shape* shape = std::get_if<Shape>(&value)) return any(*shape);
+    return false;
+  });
+}
 
 PerShard::PerShard(const std::vector<Node*>& nodes) {
   if (nodes.empty()) return;
   facts_.resize(nodes.back()->id() + 1);
   for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
-    if (!is_shard_sum(**it) && !facts_[(*it)->id()].feeds_sum) continue;
+    if (!joins_shards(**it) && !facts_[(*it)->id()].feeds_join) continue;
     for (const Value& v : operands(**it)) {
-      if (v.defined()) facts_[v.node().id()].feeds_sum = true;
+      if (v.defined()) facts_[v.node().id()].feeds_join = true;
     }
   }
   for (Node* node : nodes) {
@@ -52,8 +59,9 @@ PerShard::PerShard(const std::vector<Node*>& nodes) {
       facts.drawn = facts.drawn || at(v).drawn;
       facts.level = std::max(facts.level, at(v).level);
     }
-    if (is_shard_sum(*node)) {
-      sums_.push_back(node);
+    if (joins_shards(*node)) {
+      (is_shard_sum(*node) ? sums_ : concats_).push_back(node);
+      if (is_shard_concat(*node)) rows_.insert(node->attributes().dim("rows").as_symbol());
       facts.varies = facts.drawn = false;
       ++facts.level;
       continue;
@@ -62,7 +70,7 @@ PerShard::PerShard(const std::vector<Node*>& nodes) {
     const bool draws_here = draws(*node);
     facts.drawn = facts.drawn || draws_here;
     facts.varies =
-        facts.varies || fed || (facts.feeds_sum && draws_here) || depends_on_symbols(*node);
+        facts.varies || fed || (facts.feeds_join && draws_here) || has_sizes_of_shard(*node);
   }
 }
 

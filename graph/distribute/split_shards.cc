@@ -32,6 +32,7 @@ std::optional<std::size_t> number_of_sum(std::string_view input) {
   if (error != std::errc() || end != input.data() + input.size()) return std::nullopt;
   return i;
 }
+std::string rows(std::size_t i) { return fmt::format("shards.rows.{}", i); }
 std::string exit(std::size_t i) { return fmt::format("shards.exit.{}", i); }
 std::string owned(const std::string& name) { return "shards.owned." + name; }
 std::string updated(const std::string& name) { return "shards.updated." + name; }
@@ -71,7 +72,9 @@ class Splitter {
  public:
   explicit Splitter(const Program& program)
       : program_(program), nodes_(program.nodes()), parts_(nodes_) {
-    for (const Node* sum : parts_.sums()) numbers_.emplace(sum, numbers_.size());
+    for (const auto* joins : {&parts_.sums(), &parts_.concats()}) {
+      for (std::size_t i = 0; i < joins->size(); ++i) numbers_.emplace((*joins)[i], i);
+    }
   }
 
   ShardedProgram split() {
@@ -103,16 +106,51 @@ class Splitter {
                        type.str()),
            *sum);
     }
+    for (const Node* concat : parts_.concats()) check_concat(*concat);
     for (const Node* node : nodes_) {
       if (node->op().name == "variable" &&
           source().variable_info(*node).kind == VariableKind::cache) {
         fail("a cache is there once, not per shard", *node);
+      }
+      if (node->op().has(Trait::collective)) {
+        fail(fmt::format("it says itself what ranks exchange; {} is for programs without shards, "
+                         "which every rank runs as a whole",
+                         node->op().name),
+             *node);
       }
       check_bodies(*node, *node);
     }
     for (const auto& [name, value] : program_.outputs()) {
       if (parts_.varies(value)) refuse_varying(fmt::format("output '{}'", name), value);
     }
+  }
+
+  void check_concat(const Node& node) const {
+    const ValueType& x = node.inputs()[0].type();
+    for (int axis = 1; axis < x.shape.rank(); ++axis) {
+      if (x.shape[axis].is_constant()) continue;
+      fail(fmt::format("shard_concat of {}, whose rows may have another size in each shard",
+                       x.str()),
+           node);
+    }
+    // What it says of itself must not be what an input says of a shard.
+    const SymbolPtr rows = node.attributes().dim("rows").as_symbol();
+    const auto shows = [&](const Node* other) {
+      if (other->op().name != "input" && other->op().name != "variable") return false;
+      const Shape& shape = other->type(0).shape;
+      return std::any_of(shape.begin(), shape.end(), [&](const Dim& d) {
+        const std::vector<SymbolPtr> all = d.symbols();
+        return std::find(all.begin(), all.end(), rows) != all.end();
+      });
+    };
+    if (!rows || std::any_of(nodes_.begin(), nodes_.end(), shows)) {
+      fail(fmt::format("the rows of a shard_concat are {}; they need a symbol that is no size of an "
+                       "input or a variable",
+                       node.attributes().dim("rows").str()),
+           node);
+    }
+    if (parts_.feeds_join(node.output(0)))
+      fail("what shard_concat has joined is computed with in shards again", node);
   }
 
   // A body has functions of its own, so that this recursion is as deep as definitions nest;
@@ -122,10 +160,9 @@ class Splitter {
       const Function& function = node.graph().function(node.attributes().text(body));
       for (const Node* inside : reachable_nodes(function.outputs)) {
         check_bodies(*inside, outermost);
-        if (!is_shard_sum(*inside)) continue;
-        fail(fmt::format("a shard_sum stands in function '{}'; it belongs outside of functions and "
-                         "loops",
-                         function.name),
+        if (!joins_shards(*inside)) continue;
+        fail(fmt::format("a {} stands in function '{}'; it belongs outside of functions and loops",
+                         inside->op().name, function.name),
              outermost);
       }
     }
@@ -169,7 +206,7 @@ class Splitter {
               return v.defined() && depends.contains(v.node_pointer());
             })) {
           depends.insert(n);
-          if (is_shard_sum(*n) || draws(*n)) {
+          if (joins_shards(*n) || draws(*n)) {
             fail(fmt::format("the new value of '{}' comes from its old one through a {}, so that "
                              "it cannot be updated shard by shard",
                              update.variable.name(), n->op().name),
@@ -200,37 +237,51 @@ class Splitter {
   }
 
   void find_levels() {
-    for (const Node* sum : parts_.sums())
-      levels_ = std::max(levels_, parts_.level(sum->inputs()[0]) + 1);
+    for (const auto* joins : {&parts_.sums(), &parts_.concats()}) {
+      for (const Node* join : *joins)
+        levels_ = std::max(levels_, parts_.level(join->inputs()[0]) + 1);
+    }
     for (const Value& v : statistics_) levels_ = std::max(levels_, parts_.level(v) + 1);
     for (const Node* node : reachable_nodes(statistics_)) read_by_statistics_.insert(node);
   }
 
   // What only the step reads waits for the last stage: most of it is computed there anyway, as the
   // losses whose counts are all that the stages before are for.
-  int stage_of(Node& sum) const {
+  int stage_of(Node& join) const {
     const bool read_by_shards =
-        parts_.feeds_sum(sum.output(0)) || read_by_statistics_.contains(&sum);
-    return read_by_shards ? parts_.level(sum.inputs()[0]) : levels_ - 1;
+        parts_.feeds_join(join.output(0)) || read_by_statistics_.contains(&join);
+    return read_by_shards ? parts_.level(join.inputs()[0]) : levels_ - 1;
   }
 
   Module empty_module() const {
     Module module{std::make_unique<Graph>(source().shared_ops()), Program(program_.name())};
     module.program.precision(program_.precision());
     module.graph->share_symbols(source());
-    for (const DimEquation& e : source().requirements()) module.graph->require(e, {});
+    for (const DimEquation& e : source().requirements()) {
+      // What the rows of all shards would be if there was one.
+      if (!has_rows(e.left) && !has_rows(e.right)) module.graph->require(e, {});
+    }
     return module;
   }
 
-  // Copies into a part: sums come in from outside, and updates stay behind.
+  bool has_rows(const Dim& dim) const {
+    const std::vector<SymbolPtr> symbols = dim.symbols();
+    return std::any_of(symbols.begin(), symbols.end(),
+                       [&](const SymbolPtr& s) { return parts_.of_all_shards(Dim(s)); });
+  }
+
+  // Copies into a part: what joins shards comes in from outside, and updates stay behind.
   Cloner cloner_into(Graph& part, bool is_step = false) const {
     return {part,
             {.rewrite = [this, is_step](const Node& node, const std::vector<Value>& inputs,
                                         Graph& target) -> std::vector<Value> {
               if (node.op().name == "with_update") return {inputs[0]};
               if (is_step && is_large_sum(node)) return {sum_of_blocks(node, inputs[0])};
-              if (!is_shard_sum(node)) return {};
-              return {target.input(shard_names::sum(numbers_.at(&node)), node.type(0), {})};
+              if (!joins_shards(node)) return {};
+              const std::size_t i = numbers_.at(&node);
+              const std::string name =
+                  is_shard_sum(node) ? shard_names::sum(i) : shard_names::rows(i);
+              return {target.input(name, node.type(0), {})};
             }}};
   }
 
@@ -246,6 +297,11 @@ class Splitter {
       if (stage_of(*parts_.sums()[i]) != level) continue;
       result.sums.push_back(i);
       give(shard_names::sum(i), operand);
+    }
+    for (std::size_t i = 0; i < parts_.concats().size(); ++i) {
+      if (stage_of(*parts_.concats()[i]) != level) continue;
+      result.rows.push_back(i);
+      give(shard_names::rows(i), parts_.concats()[i]->inputs()[0]);
     }
     for (std::size_t i = 0; i < statistics_.size(); ++i) {
       if (parts_.level(statistics_[i]) != level) continue;
@@ -314,7 +370,7 @@ class Splitter {
   Updates updates_;
   std::vector<CarriedUpdate> carried_;
   std::vector<Value> statistics_;
-  std::unordered_map<const Node*, std::size_t> numbers_;  // of the sums
+  std::unordered_map<const Node*, std::size_t> numbers_;  // of the sums, and of the concats
   std::unordered_set<const Node*> read_by_statistics_;
   int levels_ = 0;  // stages that there are
   std::vector<std::string> keys_;

@@ -1,4 +1,4 @@
-// Sums over the shards of a batch: what makes a training step the same on any number of machines.
+// Sums and rows over the shards of a batch: what makes a training step the same on any number of machines.
 #pragma once
 
 #include "weft/graph/functions/arg.h"
@@ -19,6 +19,15 @@ namespace WEFT_API weft {
 
 /// The sum of x over all shards; x has the same sizes in each: f32, f64, i64 or i32.
 Value shard_sum(Arg x);
+
+/// The rows (slices along the first axis) of x in all shards, one behind the other in the order of
+/// the shards: outputs of an evaluation, or rows that an optimizer moves. Sizes of other axes are
+/// the same in all shards. How many rows there are is a symbol of its own, since shards may differ
+/// in theirs; without shards it is x.size(0). What is made of them is there once per step. Throws
+/// ShapeError for a scalar. Gradients do not go through.
+Value shard_concat(Arg x);
+/// The same of a value with as many rows in each shard as one that was joined to `rows`.
+Value shard_concat_as(const Dim& rows, Arg x);
 
 /// The mean over the elements of all shards: each has their `sum`, and how many they are (or what
 /// they weigh): shard_sum(sum) / shard_sum(count). NaN where nothing counts in any shard.

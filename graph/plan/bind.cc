@@ -89,6 +89,22 @@ void check_axes(const Sighting& s, const Bindings& bindings) {
   }
 }
 
+// A symbol that no axis shows, but a requirement: "rows == batch * 4".
+void bind_required(const std::vector<DimEquation>& requirements, Bindings& bindings) {
+  const auto define = [&](const Dim& symbol, const Dim& value) {
+    const SymbolPtr s = symbol.as_symbol();
+    if (!s || bindings.find(*s) || !all_bound(value, bindings)) return false;
+    bindings.bind(s, value.evaluate(bindings));
+    return true;
+  };
+  // What one says may be what another one waits for.
+  for (bool any = true; any;) {
+    any = false;
+    for (const DimEquation& e : requirements)
+      any = define(e.left, e.right) || define(e.right, e.left) || any;
+  }
+}
+
 void bind_given(const CompiledProgram& c, const DimValues& dims, Bindings& bindings) {
   const std::vector<SymbolPtr>& symbols = c.module.graph->symbols();
   for (const auto& [name, value] : dims) {
@@ -150,6 +166,7 @@ Bindings bind_symbols(const CompiledProgram& c, const std::vector<FeedType>& fee
   bind_given(c, dims, bindings);
   std::vector<std::pair<SymbolPtr, std::string>> origins;
   for (const Sighting& s : sightings) bind_axes(s, bindings, origins);
+  bind_required(c.requirements, bindings);
   for (const Sighting& s : sightings) check_axes(s, bindings);
   for (const DimEquation& e : c.requirements) {
     if (!all_bound(e.left, bindings) || !all_bound(e.right, bindings)) continue;

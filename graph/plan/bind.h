@@ -19,8 +19,9 @@ struct FeedType {
 /// Sizes given by name, for symbols that no input shows.
 using DimValues = std::vector<std::pair<std::string, std::int64_t>>;
 
-/// Binds symbols: an axis that is a plain symbol binds it, every other Dim is checked afterwards;
-/// so are the graph's requirements, as far as their symbols are bound. `existing` are variables
+/// Binds symbols: an axis that is a plain symbol binds it, and then so does a requirement that one
+/// is equal to something known. Every other Dim is checked afterwards; so are the graph's
+/// requirements, as far as their symbols are bound. `existing` are variables
 /// that have sizes already (caches bind symbols too). Throws
 /// - ArgumentError for an unknown, repeated or missing input (the legal ones are listed) or symbol,
 /// - DTypeError for another dtype (nothing is converted),

@@ -72,6 +72,7 @@ struct ControlPlan {
   bool reverse = false;
   /// Some kernel inside checks its data: no variable may be written before all steps have run.
   bool checks = false;
+  bool exchanges = false;  // some kernel inside is one of all ranks
   /// {output, input}: carries whose last value may be made over the first one.
   std::vector<std::pair<int, int>> inplace;
 

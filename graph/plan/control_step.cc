@@ -1,7 +1,10 @@
 #include "weft/graph/plan/control_step.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "weft/core/error.h"
 #include "weft/core/rounding.h"
 #include "weft/graph/plan/control_plan.h"
 #include "weft/graph/plan/liveness.h"
@@ -107,9 +110,23 @@ class ControlPlanner {
       if (inner.kernel.check || (inner.control != nullptr && inner.control->checks)) {
         c_.checks = true;
       }
+      if (inner.kernel.exchange || (inner.control != nullptr && inner.control->exchanges)) {
+        c_.exchanges = true;
+        refuse_exchange(*inner.node);
+      }
     }
     step_.kernel.slot_scratch = std::max(step_.kernel.slot_scratch, body.plan->slot_scratch);
     c_.bodies.push_back(std::move(body));
+  }
+
+  // Ranks may take another branch each, or another number of steps, and wait for one another.
+  void refuse_exchange(const Node& inner) const {
+    if (c_.op == ControlOp::scan) return;
+    inner.graph().fail(
+        GraphError(fmt::format("an op that ranks compute together stands in a {}, whose way may "
+                               "differ by rank; put it outside, or in a scan",
+                               node_.op().name)),
+        inner);
   }
 
   void plan_carries(int count) {

@@ -11,7 +11,7 @@ constexpr std::int64_t kManyChunks = 32;  // a step of so many fills any machine
 constexpr double kLongNs = 500e3;         // the cost of starting so long a step alone is negligible
 
 bool is_small(const PlanStep& step) {
-  if (step.control != nullptr) return false;
+  if (step.control != nullptr || step.kernel.exchange) return false;
   std::int64_t chunks = 0;
   for (const Phase& p : step.kernel.phases) chunks = std::max(chunks, p.chunks);
   return chunks < kManyChunks && step.cost_ns < kLongNs;

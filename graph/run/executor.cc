@@ -157,8 +157,20 @@ void Executor::run_chunk(const Frame& frame, const Part& part, std::int64_t chun
   }
 }
 
+void Executor::run_exchange(const Frame& frame, StepId s) {
+  const PlanStep& step = frame.plan().steps[s];
+  try {
+    step.kernel.exchange(frame.run(s), options_.world, workers_);
+  } catch (const WorldError&) {
+    throw;  // another rank's fault
+  } catch (const Error& e) {
+    step.node->graph().fail(e, *step.node);
+  }
+}
+
 void Executor::run_steps(const Frame& frame, const StepId* steps, std::size_t count) {
   const Plan& plan = frame.plan();
+  if (plan.steps[steps[0]].kernel.exchange) return run_exchange(frame, steps[0]);
   Index phases = 0;
   for (Index i = 0; i < count; ++i) {
     phases = std::max(phases, plan.steps[steps[i]].kernel.phases.size());

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "weft/core/parallel.h"
+#include "weft/core/world/world.h"
 #include "weft/graph/plan/plan.h"
 #include "weft/graph/run/frame.h"
 #include "weft/graph/run/profile.h"
@@ -24,6 +25,7 @@ struct ExecutorOptions {
   std::uint64_t shuffle_seed = 0;
   bool poison = false;
   bool check_finite = false;
+  World world = {};
 };
 
 class Executor {
@@ -64,6 +66,8 @@ class Executor {
   void run_waves(Frame& frame, const Run& run);
   void run_check(const Frame& frame, StepId step);
   void run_steps(const Frame& frame, const StepId* steps, std::size_t count);
+  /// A step that all ranks take together.
+  void run_exchange(const Frame& frame, StepId step);
   void run_chunk(const Frame& frame, const Part& part, std::int64_t chunk, int slot);
   /// Copies what is not made in its own place.
   void copy_outputs(const Frame& frame);

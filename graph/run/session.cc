@@ -90,7 +90,8 @@ Session::Impl::Outputs Session::Impl::make_outputs(const Plan& plan, const Named
 
 Results Session::Impl::run(const Program& program, const NamedTensors& feeds, const RunOptions& o) {
   const auto c = cache.compiled(program, o.fetch);
-  refuse_unshared(program, *c);
+  const bool together = agree_on_collectives(program, c);
+  if (!together) refuse_unshared(program, *c);
   if (!running_shards) {
     for (const auto& use : c->variables) check_not_cut(use.info.name);
   }
@@ -107,7 +108,8 @@ Results Session::Impl::run(const Program& program, const NamedTensors& feeds, co
   Outputs outputs = make_outputs(*plan, feeds, o.into);
   const std::vector<std::string> fresh_caches = make_caches(*c, bindings);
   try {
-    execute(plan, feeds, outputs, o);
+    const auto body = [&] { execute(plan, feeds, outputs, o); };
+    together ? options.world.or_poison(body, o.part_of) : body();
   } catch (...) {
     // A failed run leaves no caches behind: their sizes would bind the next run.
     if (!own.torn()) StoreAccess(own).erase(fresh_caches);

@@ -65,7 +65,8 @@ struct Session::Impl {
         executor({.threads = o.threads,
                   .shuffle_seed = o.shuffle_seed,
                   .poison = o.poison,
-                  .check_finite = o.check_finite}),
+                  .check_finite = o.check_finite,
+                  .world = o.world}),
         profiling(o.profile) {
     if (store == nullptr) throw ArgumentError("a Session needs a VariableStore; this one is null");
     if (o.plan_cache < 1) {
@@ -93,6 +94,8 @@ struct Session::Impl {
   std::atomic<bool> busy{false};
   // Programs whose variables have started.
   std::set<std::weak_ptr<const CompiledProgram>, std::owner_less<>> started;
+  // Programs with collective ops on which the ranks have agreed.
+  std::set<std::weak_ptr<const CompiledProgram>, std::owner_less<>> agreed;
 
   VariableStore& home(const VariableInfo& info) {
     const bool mine = info.kind == VariableKind::cache ||
@@ -195,6 +198,9 @@ struct Session::Impl {
       const Plan& plan, const IdVector<VariableId, std::uint64_t>& versions, RunMemory& memory);
 
   void refuse_unshared(const Program& program, const CompiledProgram& c);
+  /// Whether the program has ops that all ranks compute together: before its first run the ranks
+  /// compare it. Throws StateError where they are for another number of ranks.
+  bool agree_on_collectives(const Program& program, const std::shared_ptr<const CompiledProgram>& c);
   Results run(const Program& program, const NamedTensors& feeds, const RunOptions& o);
   void gather_state(Gather to);
   /// Gives all variables that are whole a value.

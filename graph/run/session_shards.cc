@@ -27,6 +27,27 @@ class SetForScope {
   bool& flag_;
 };
 
+// Whether the program has ops that all ranks compute together; these are as many as the ops say.
+bool check_collectives(const CompiledProgram& c, int ranks) {
+  bool any = false;
+  for (const Node* node : c.nodes) {
+    if (node == nullptr || !node->op().has(Trait::collective)) continue;
+    any = true;
+    const std::int64_t wanted = node->attributes().integer("ranks");
+    if (wanted == ranks) continue;
+    node->graph().fail(
+        StateError(fmt::format("it is for a world of {} ranks, but that of this Session has {}: "
+                               "build the graph for World::size()",
+                               wanted, ranks)),
+        *node);
+  }
+  for (const std::vector<CompiledProgram::Body>& bodies : c.bodies) {
+    for (const CompiledProgram::Body& body : bodies)
+      any = check_collectives(*body.program, ranks) || any;
+  }
+  return any;
+}
+
 void refuse_fetch(const Program& program, const RunOptions& o) {
   if (o.fetch.empty()) return;
   throw ArgumentError(fmt::format(
@@ -50,6 +71,16 @@ void Session::Impl::refuse_unshared(const Program& program, const CompiledProgra
                     "Program::shards()",
                     c.name, info.name, options.world.size()));
   }
+}
+
+bool Session::Impl::agree_on_collectives(const Program& program,
+                                         const std::shared_ptr<const CompiledProgram>& c) {
+  if (agreed.contains(c)) return true;
+  if (!check_collectives(*c, options.world.size())) return false;
+  agree_on_program(options.world, program, options);
+  std::erase_if(agreed, [](const auto& p) { return p.expired(); });
+  agreed.insert(c);
+  return true;
 }
 
 void Session::Impl::gather_state(Gather to) {

@@ -12,6 +12,7 @@
 #include "weft/core/error.h"
 #include "weft/core/world/shard_tree.h"
 #include "weft/graph/run/owned_state.h"
+#include "weft/graph/run/shard_rows.h"
 #include "weft/graph/run/shard_sums.h"
 #include "weft/graph/text/literal.h"
 
@@ -97,6 +98,7 @@ class StepRun {
       const ShardedProgram::Stage& stage = parts_.stages[s];
       const bool last = s + 1 == parts_.stages.size();
       StageSums sums(stage, owned_, program_.shards().count, runner_);
+      StageRows rows(stage, runner_.world);
       const std::vector<std::string> wanted = input_names(stage.module.program);
       // The world ends before the memory does that others may be writing into.
       runner_.world.or_poison(
@@ -107,11 +109,12 @@ class StepRun {
                 fed = feeds(shard);
                 note_step_inputs(fed);
               }
-              run_stage(stage, wanted, shard, sums);
+              rows.add(run_stage(stage, wanted, shard, sums));
               if (last) fed.clear();
             });
             set_phase("the sums of all shards");
             for (auto& [name, total] : sums.totals()) extra_[name] = std::move(total);
+            for (auto& [name, all] : rows.of_all()) extra_[name] = std::move(all);
           },
           options_.part_of);
     }
@@ -232,8 +235,8 @@ class StepRun {
     return options;
   }
 
-  void run_stage(const ShardedProgram::Stage& stage, const std::vector<std::string>& wanted,
-                 int shard, StageSums& sums) {
+  Results run_stage(const ShardedProgram::Stage& stage, const std::vector<std::string>& wanted,
+                    int shard, StageSums& sums) {
     const auto i = static_cast<std::size_t>(shard - run_.begin);
     extra_[shard_names::kIndex] = Tensor::of<std::int64_t>({}, {shard});
     NamedTensors feeds = extra_of(stage.module.program);
@@ -244,12 +247,13 @@ class StepRun {
     const bool last = shard + 1 == run_.end;
     sums.before(shard, last, options);
     add_dims(program_, stage.module.program, sizes_of(fed_[i]), options.dims);
-    const Results results = runner_.run(stage.module.program, feeds, options);
+    Results results = runner_.run(stage.module.program, feeds, options);
     for (const std::size_t k : stage.statistics) {
       const std::string name = shard_names::statistic(k);
       statistics_[i].emplace_back(name, results[name]);
     }
     sums.after(shard, last);
+    return results;
   }
 
   // The statistics of every shard of all ranks, in order of the shards.

@@ -84,6 +84,16 @@ BOOST_AUTO_TEST_CASE(ranks_save_together) {
   BOOST_TEST(load_checkpoint(path).tensors().size() > 4u);
 }
 
+BOOST_AUTO_TEST_CASE(rows_of_all_shards_are_one_output) {
+  Graph g;
+  const Value images = g.input("images", DType::f32, {"batch", 6});
+  const Value logits = classifier(Scope(g, "net"), images);
+  const Program evaluate =
+      Program("evaluate").output("logits", shard_concat(logits)).shards({.count = 8});
+  Session session(g, {.seed = 1});
+  BOOST_TEST(session.run(evaluate, {rows(0, kBatch)[0]})["logits"].sizes() == (Sizes{kBatch, 4}));
+}
+
 BOOST_AUTO_TEST_CASE(a_loss_of_ones_own) {
   Graph g;
   const Value error = g.input("error", DType::f32, {"batch"});

@@ -51,6 +51,13 @@ void same(const ScalarCall& call, std::vector<NumberTensor>& out) {
   }
 }
 
+// Where nobody sends to the only rank, or there is no operand: zeros.
+void of_one_rank(const ScalarCall& call, std::vector<NumberTensor>& out) {
+  const Attribute* to = call.attributes.find("to");
+  const bool sent = to == nullptr || !std::get<std::vector<std::int64_t>>(*to).empty();
+  if (!call.in.empty() && sent) same(call, out);
+}
+
 void permute(const ScalarCall& call, std::vector<NumberTensor>& out) {
   const auto& order = call.attributes.integers("order");
   move(call, out[0], [&](const Sizes& at) {
@@ -273,7 +280,10 @@ void dynamic_update_slice(const ScalarCall& call, std::vector<NumberTensor>& out
 
 void add_movement_models(ScalarModels& models) {
   models["reshape"] = models["stop_gradient"] = models["optimization_barrier"] = same;
-  models["shard_sum"] = same;
+  models["shard_sum"] = models["shard_concat"] = same;
+  for (const char* name : {"all_reduce", "all_gather", "reduce_scatter", "all_to_all",
+                           "broadcast_from", "send_recv", "rank_number"})
+    models[name] = of_one_rank;
   models["with_update"] = same;
   models["permute"] = permute;
   models["broadcast_to"] = broadcast_to;

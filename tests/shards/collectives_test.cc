@@ -1,0 +1,379 @@
+// Ops that ranks compute together: what they give, what they cost, and what becomes of mistakes.
+#include "weft/graph/functions/collectives.h"
+
+#include <boost/test/unit_test.hpp>
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "weft/autodiff/gradients.h"
+#include "weft/autodiff/optimizer.h"
+#include "weft/core/error.h"
+#include "weft/core/world/thread_world.h"
+#include "weft/graph/control/cond.h"
+#include "weft/graph/control/scan.h"
+#include "weft/graph/functions.h"
+#include "weft/graph/run/session.h"
+#include "weft/graph/text/text.h"
+#include "weft/testing/close.h"
+#include "weft/testing/random_tensors.h"
+#include "weft/tests/kit/messages.h"
+
+namespace weft::testing {
+namespace {
+
+using Build = std::function<Value(Graph& g, Value x, int ranks)>;
+
+struct Case {
+  std::string name;
+  Build build;
+  /// Element `i` of what rank `rank` gets, of x of all ranks with `rows` rows of 3.
+  std::function<double(const std::vector<Tensor>& x, int rank, std::int64_t i)> expected;
+  bool cut = false;  // the rows of x are cut
+};
+
+double sum_of(const std::vector<Tensor>& x, std::int64_t i) {
+  double sum = 0;
+  for (const Tensor& t : x) sum += t.at(i);
+  return sum;
+}
+
+const std::vector<SendRecv>& ring(int ranks) {
+  static std::vector<SendRecv> pairs;
+  pairs.clear();
+  for (int r = 0; r + 1 < ranks; ++r) pairs.push_back({r, r + 1});
+  return pairs;
+}
+
+// Of x [rows, 3] of each rank.
+std::vector<Case> cases() {
+  const auto ranks_of = [](const std::vector<Tensor>& x) { return std::ssize(x); };
+  return {
+      {"all_reduce", [](Graph&, Value x, int w) { return all_reduce(x, w); },
+       [](const std::vector<Tensor>& x, int, std::int64_t i) { return sum_of(x, i); }},
+      {"all_gather", [](Graph&, Value x, int w) { return all_gather(x, w); },
+       [](const std::vector<Tensor>& x, int, std::int64_t i) {
+         return x[static_cast<std::size_t>(i / x[0].numel())].at(i % x[0].numel());
+       }},
+      {"all_gather of columns", [](Graph&, Value x, int w) { return all_gather(x, w, -1); },
+       [=](const std::vector<Tensor>& x, int, std::int64_t i) {
+         const std::int64_t columns = 3 * ranks_of(x), row = i / columns, column = i % columns;
+         return x[static_cast<std::size_t>(column / 3)].at(3 * row + column % 3);
+       }},
+      {"reduce_scatter", [](Graph&, Value x, int w) { return reduce_scatter(x, w); },
+       [=](const std::vector<Tensor>& x, int rank, std::int64_t i) {
+         return sum_of(x, rank * (x[0].numel() / ranks_of(x)) + i);
+       },
+       true},
+      {"all_to_all", [](Graph&, Value x, int w) { return all_to_all(x, w); },
+       [=](const std::vector<Tensor>& x, int rank, std::int64_t i) {
+         const std::int64_t part = x[0].numel() / ranks_of(x);
+         return x[static_cast<std::size_t>(i / part)].at(rank * part + i % part);
+       },
+       true},
+      {"broadcast_from", [](Graph&, Value x, int w) { return broadcast_from(x, w, w - 1); },
+       [](const std::vector<Tensor>& x, int, std::int64_t i) { return x.back().at(i); }},
+      {"send_recv", [](Graph&, Value x, int w) { return send_recv(x, w, ring(w)); },
+       [](const std::vector<Tensor>& x, int rank, std::int64_t i) {
+         return rank == 0 ? 0.0 : x[static_cast<std::size_t>(rank) - 1].at(i);
+       }},
+  };
+}
+
+// Runs `body` on so many ranks and gives what each returned.
+std::vector<NamedTensors> on_ranks(int ranks, const std::function<NamedTensors(World)>& body,
+                                   std::uint64_t seed = 1) {
+  ThreadWorld world(ranks, {.seed = seed, .most_delay = std::chrono::microseconds(100)});
+  std::vector<NamedTensors> found(static_cast<std::size_t>(ranks));
+  world.run([&](const std::shared_ptr<Transport>& end) {
+    found[static_cast<std::size_t>(end->rank())] = body(World(end));
+  });
+  return found;
+}
+
+NamedTensors copies(const Results& results) {
+  NamedTensors all;
+  for (const auto& [name, value] : results) all.emplace_back(name, value.clone());
+  return all;
+}
+
+// The line that all ranks end with.
+std::string line_of(int ranks, const std::function<void(World)>& body) {
+  try {
+    on_ranks(ranks, [&](const World& world) {
+      body(world);
+      return NamedTensors();
+    });
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "nothing";
+}
+
+BOOST_AUTO_TEST_SUITE(collectives)
+
+BOOST_AUTO_TEST_CASE(each_rank_gets_its_part) {
+  for (const Case& c : cases()) {
+    for (const int ranks : {1, 2, 3, 4, 5}) {
+      for (const std::int64_t rows : {0, 1, 7, 3000}) {
+        for (const DType dtype : {DType::f64, DType::i32, DType::f32}) {
+          BOOST_TEST_CONTEXT(c.name << " of " << ranks << " ranks, " << rows << " rows, "
+                                    << dtype_name(dtype)) {
+            const std::int64_t n = c.cut ? rows * ranks : rows;
+            std::vector<Tensor> x;
+            for (int r = 0; r < ranks; ++r)
+              x.push_back(integer_tensor({n, 3}, static_cast<std::uint64_t>(r), -50, 50, dtype));
+            const auto found = on_ranks(ranks, [&](const World& world) {
+              Graph g;
+              const Value in = g.input("x", dtype, {c.cut ? AxisSize(n) : AxisSize("n"), 3});
+              Session session(g, {.threads = 2, .shuffle_seed = 3, .poison = true, .world = world});
+              const Program program = Program("p").output("y", c.build(g, in, ranks));
+              return copies(session.run(
+                  program, {{"x", x[static_cast<std::size_t>(world.rank())]}}));
+            });
+            for (int r = 0; r < ranks; ++r) {
+              const Tensor y = found[static_cast<std::size_t>(r)][0].second;
+              std::int64_t wrong = 0;
+              for (std::int64_t i = 0; i < y.numel(); ++i) wrong += y.at(i) != c.expected(x, r, i);
+              BOOST_TEST(wrong == 0, "rank " << r);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// The sums over all ranks of <y, A x> and <A^T y, x>.
+BOOST_AUTO_TEST_CASE(gradients_are_the_transposed) {
+  for (const Case& c : cases()) {
+    for (const int ranks : {1, 2, 3, 4}) {
+      const std::int64_t n = c.cut ? 2 * ranks : 2;
+      const auto found = on_ranks(ranks, [&](const World& world) {
+        Graph g;
+        const auto seed = static_cast<std::uint64_t>(world.rank());
+        const Value x = g.constant(normal_tensor({n, 3}, seed, DType::f64));
+        const Value y = c.build(g, x, ranks);
+        const Value of = g.constant(normal_tensor(y.shape().constant(), seed + 9, DType::f64));
+        Session session(g, {.world = world});
+        return copies(session.run(
+            Program("p")
+                .output("there", sum(of * y))
+                .output("back", sum(x * gradient(y, x, {.cotangent = of})))));
+      });
+      double there = 0, back = 0;
+      for (const NamedTensors& rank : found) {
+        there += rank[0].second.item<double>();
+        back += rank[1].second.item<double>();
+      }
+      BOOST_TEST(std::abs(there - back) < 1e-12, c.name << " of " << ranks);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(sums_are_along_the_tree) {
+  // From left to right, 2^24 + 1 would lose the ones.
+  const std::vector<float> x = {16777216.0f, 1, -16777216.0f, 2};
+  const auto found = on_ranks(4, [&](const World& world) {
+    Graph g;
+    const Value own = g.constant(
+        Tensor::of<float>({}, {x[static_cast<std::size_t>(world.rank())]}));
+    Session session(g, {.world = world});
+    // What differs by rank is fed: the program is one.
+    static_cast<void>(own);
+    const Value in = g.input("x", DType::f32, {});
+    return copies(session.run(
+        Program("p").output("y", all_reduce(in, 4)),
+        {{"x", Tensor::of<float>({}, {x[static_cast<std::size_t>(world.rank())]})}}));
+  });
+  for (const NamedTensors& rank : found)
+    BOOST_TEST(rank[0].second.item<float>() == (x[0] + x[1]) + (x[2] + x[3]));
+}
+
+// A layer of two products: every rank has some of the hidden units.
+struct Halves {
+  explicit Halves(const World& world)
+      : ranks(world.size()),
+        columns(g.variable("columns", DType::f32, {6, 8 / world.size()})),
+        rows(g.variable("rows", DType::f32, {8 / world.size(), 3})) {}
+  Program train() {
+    // Both directions of Megatron's f and g: forward a sum behind the layer, backward one before.
+    const Value y = all_reduce(matmul(tanh(matmul(x, columns)), rows), ranks);
+    // All ranks have the loss; each differentiates its share.
+    const Value loss = mean(square(y - 1));
+    const TrainingStep step = sgd(loss / ranks, {columns, rows}, {.lr = 0.5});
+    return Program("train").output("loss", loss).update(step);
+  }
+  Graph g;
+  int ranks;
+  Variable columns, rows;
+  Value x = g.input("x", DType::f32, {"batch", 6});
+};
+
+BOOST_AUTO_TEST_CASE(a_layer_in_parts_learns_as_the_whole) {
+  const Tensor columns = normal_tensor({6, 8}, 1), rows = normal_tensor({8, 3}, 2);
+  const Tensor x = normal_tensor({5, 6}, 3);
+  const auto trained = [&](const World& world, SessionOptions options) {
+    Halves net(world);
+    options.world = world;
+    Session session(net.g, options);
+    const std::int64_t units = 8 / world.size();
+    Graph cut;
+    Session cutter(cut);
+    const Program part =
+        Program("part")
+            .output("columns",
+                    slice(cut.constant(columns), 1,
+                          {.begin = units * world.rank(), .end = units * (world.rank() + 1)}))
+            .output("rows", slice(cut.constant(rows), 0,
+                                  {.begin = units * world.rank(), .end = units * (world.rank() + 1)}));
+    for (const auto& [name, value] : cutter.run(part)) session.set_value(name, value);
+    const Program train = net.train();
+    NamedTensors losses;
+    for (int i = 0; i < 5; ++i)
+      losses.emplace_back("loss", session.run(train, {{"x", x}})["loss"].clone());
+    return losses;
+  };
+  const NamedTensors whole = trained(World(), {});
+  for (const int ranks : {2, 4}) {
+    const auto found =
+        on_ranks(ranks, [&](const World& world) { return trained(world, {.threads = 1}); });
+    for (const NamedTensors& rank : found) {
+      for (std::size_t i = 0; i < whole.size(); ++i) {
+        BOOST_TEST(expect_close(rank[i].second, whole[i].second, {.relative = 1e-5}), "step " << i);
+        BOOST_TEST(expect_same_bits(rank[i].second, found[0][i].second));
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_loop_may_exchange_and_a_branch_may_not) {
+  const auto found = on_ranks(3, [&](const World& world) {
+    Graph g;
+    const Value x = g.input("x", DType::f32, {2});
+    const ScanBody body = [](Graph&, const ScanElements& in) {
+      return ScanStep{{send_recv(in.carries[0], 3, {{0, 1}, {1, 2}, {2, 0}})}};
+    };
+    const Value moved = scan(g, {x}, {}, {}, body, {.length = AxisSize(4)}).carries[0];
+    Session session(g, {.world = world});
+    return copies(session.run(
+        Program("p").output("y", moved),
+        {{"x", Tensor::full(DType::f32, {2}, world.rank())}}));
+  });
+  for (int r = 0; r < 3; ++r)
+    BOOST_TEST(found[static_cast<std::size_t>(r)][0].second.at(1) == (r + 2) % 3);
+
+  const std::string line = line_of(2, [&](const World& world) {
+    Graph g;
+    const Value x = g.input("x", DType::f32, {2});
+    const auto branch = [](Graph&, const std::vector<Value>& in) {
+      return std::vector<Value>{all_reduce(in[0], 2)};
+    };
+    const auto other = [](Graph&, const std::vector<Value>& in) {
+      return std::vector<Value>{in[0] * 2};
+    };
+    const Value y = cond(greater(sum(x), 0), {x}, branch, other)[0];
+    Session session(g, {.world = world});
+    session.run(Program("p").output("y", y), {{"x", Tensor::zeros(DType::f32, {2})}});
+  });
+  BOOST_TEST(line.find("an op that ranks compute together stands in a cond") != std::string::npos,
+             line);
+  BOOST_TEST(line.find("collectives_test.cc") != std::string::npos, line);
+}
+
+BOOST_AUTO_TEST_CASE(other_numbers_of_ranks_are_named) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {2});
+  const Program program = Program("p").output("y", all_reduce(x, 2));
+  const Tensor fed = Tensor::zeros(DType::f32, {2});
+  Session alone(g);
+  const std::vector<std::string> parts = {
+      "it is for a world of 2 ranks, but that of this Session has 1: build the graph for "
+      "World::size()",
+      "all_reduce", "collectives_test.cc"};
+  check_error<StateError>([&] { alone.run(program, {{"x", fed}}); }, parts);
+  const std::string line = line_of(2, [&](const World& world) {
+    Graph of_one;
+    const Value own = of_one.input("x", DType::f32, {2});
+    Session session(of_one, {.world = world});
+    session.run(Program("p").output("y", all_reduce(own, 1)), {{"x", fed}});
+  });
+  BOOST_TEST(line.find("it is for a world of 1 ranks, but that of this Session has 2") !=
+                 std::string::npos,
+             line);
+  check_error<StateError>(
+      [&] {
+        static_cast<void>(
+            evaluate_op(builtin_ops()->at("all_reduce"), {fed}, {{"ranks", std::int64_t{2}}}));
+      },
+      {"op all_reduce is for several ranks: a Session with a World runs it"});
+  check_error<ShapeError>([&] { reduce_scatter(g.input("odd", DType::f32, {3}), 2); },
+                          {"the first axis, 3, cannot be cut into 2 equal parts"});
+  Session shards(g);
+  check_error<GraphError>(
+      [&] {
+        shards.run(Program("q").output("z", shard_sum(sum(all_reduce(x, 1)))).shards({.count = 2}),
+                   {{"x", fed}});
+      },
+      {"all_reduce is for programs without shards", "collectives_test.cc"});
+}
+
+BOOST_AUTO_TEST_CASE(programs_that_differ_are_named_before_they_run) {
+  const std::string line = line_of(2, [](const World& world) {
+    Graph g;
+    const Value x = g.input("x", DType::f32, {2});
+    Session session(g, {.world = world});
+    session.run(Program("p").output("y", all_reduce(x * (world.first() ? 1 : 2), 2)),
+                {{"x", Tensor::zeros(DType::f32, {2})}});
+  });
+  BOOST_TEST(line.find("ranks differ in the program") != std::string::npos, line);
+}
+
+BOOST_AUTO_TEST_CASE(an_error_of_one_rank_ends_the_others) {
+  std::mutex mutex;
+  std::vector<std::string> others;
+  const std::string line = line_of(3, [&](const World& world) {
+    Graph g;
+    const Value ids = g.input("ids", DType::i64, {2});
+    const Value rows = take(g.constant(normal_tensor({4, 2}, 1)), ids, 0);
+    Session session(g, {.world = world});
+    const std::int64_t id = world.rank() == 1 ? 9 : 0;
+    try {
+      session.run(Program("p").output("y", all_reduce(rows, 3)),
+                  {{"ids", Tensor::of<std::int64_t>({2}, {0, id})}}, {.part_of = "step 4"});
+    } catch (const WorldError& e) {
+      const std::lock_guard lock(mutex);
+      others.emplace_back(e.what());
+      throw;
+    }
+  });
+  BOOST_TEST(line.find("9") != std::string::npos, line);
+  BOOST_REQUIRE(others.size() == 2u);
+  for (const std::string& other : others)
+    BOOST_TEST(other.starts_with("rank 1 (host thread-1): step 4: "), other);
+}
+
+BOOST_AUTO_TEST_CASE(the_text_says_what_ranks_exchange) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {4, 2});
+  const Program program = Program("p")
+                              .output("a", send_recv(x, 2, {{1, 0}}))
+                              .output("b", reduce_scatter(x, 2))
+                              .output("c", rank_number(g, 2));
+  const std::string text = to_text(program);
+  BOOST_TEST(text.find("reduce_scatter(%x, ranks=2)") != std::string::npos, text);
+  BOOST_TEST(to_text(parse_text(text).program) == text);
+  // What goes over the network counts.
+  Session session(g);
+  BOOST_TEST(session.plan(Program("q").output("y", all_gather(x, 3)))->cost().bytes ==
+             32 + 96 + 2 * 2 * 32);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft::testing

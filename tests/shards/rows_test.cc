@@ -1,0 +1,290 @@
+// Rows of all shards, joined: outputs of the whole batch, and steps that move the rows which shards
+// read.
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "weft/autodiff/gradients.h"
+#include "weft/autodiff/optimizer.h"
+#include "weft/core/error.h"
+#include "weft/core/world/thread_world.h"
+#include "weft/graph/control/call.h"
+#include "weft/graph/distribute/split_shards.h"
+#include "weft/graph/functions.h"
+#include "weft/graph/run/session.h"
+#include "weft/graph/text/text.h"
+#include "weft/models/layers/dropout.h"
+#include "weft/models/layers/embedding.h"
+#include "weft/serialization/checkpoint.h"
+#include "weft/testing/close.h"
+#include "weft/testing/random_tensors.h"
+#include "weft/testing/temporary_folder.h"
+#include "weft/tests/kit/messages.h"
+#include "weft/tests/shards/same_bits.h"
+
+namespace weft::testing {
+namespace {
+
+constexpr std::int64_t kBatch = 16, kWords = 50, kSeen = 20, kWidth = 4;
+
+// Runs `body` on so many ranks; what each gives is that of rank 0.
+NamedTensors on_ranks(int ranks, const std::function<NamedTensors(const World&)>& body) {
+  ThreadWorld world(ranks, {.seed = static_cast<std::uint64_t>(ranks),
+                            .most_delay = std::chrono::microseconds(100)});
+  std::vector<NamedTensors> found(static_cast<std::size_t>(ranks));
+  world.run([&](const std::shared_ptr<Transport>& end) {
+    found[static_cast<std::size_t>(end->rank())] = body(World(end));
+  });
+  for (const NamedTensors& of_rank : found) check_same(of_rank, found[0]);
+  return found[0];
+}
+
+// Words are looked up, some more than once and in several shards; so are their places, of which
+// there are as many in every shard.
+struct Words {
+  explicit Words(DType dtype = DType::f32) : dtype_(dtype) {}
+
+  Program train(bool sparse, int shards, const Reduction& reduction = Reduction::shard_mean) {
+    const Scope net(g, "net");
+    const Value looked_up = embedding(tokens, table) + take(places, arange(g, 3), 0);
+    const Value hidden = dropout(Scope(net).training(), tanh(looked_up), dropped);
+    const Value logits = matmul(flatten(hidden, 1), head);
+    const Value loss = cross_entropy(logits, labels, {.reduction = reduction});
+    StepOptions options{.clip_norm = 0.5};
+    if (sparse) options.sparse = {"net.table", "net.places"};
+    const TrainingStep step =
+        adamw(loss, g.parameters(), {.lr = 0.05, .weight_decay = 0.1, .step = options});
+    return Program("train")
+        .output("loss", loss)
+        .output("norm", step.gradient_norm)
+        .update(step)
+        .shards({.count = shards});
+  }
+  NamedTensors batch(int step) const {
+    const auto seed = static_cast<std::uint64_t>(step);
+    Tensor labels_fed = integer_tensor({kBatch}, seed + 50, 0, 3, DType::i32);
+    labels_fed.mutable_data<std::int32_t>()[step] = -100;
+    return {{"tokens", integer_tensor({kBatch, 3}, seed, 0, kSeen, DType::i32)},
+            {"labels", labels_fed}};
+  }
+  NamedTensors after_steps(const Program& program, SessionOptions options, int steps = 3) {
+    options.seed = 5;
+    Session session(g, options);
+    NamedTensors result;
+    for (int i = 0; i < steps; ++i) {
+      const Results results = session.run(program, batch(i));
+      for (const auto& [name, value] : results) result.emplace_back(name, value.clone());
+    }
+    session.gather_state();
+    for (const Variable& v : program.variables()) {
+      if (v.info().kind != VariableKind::key)
+        result.emplace_back(v.name(), session.value(v.name()).clone());
+    }
+    return result;
+  }
+
+  Graph g;
+  DType dtype_;
+  double dropped = 0;
+  Variable table = g.variable("net.table", dtype_, {kWords, kWidth},
+                              {.initializer = Initializer::normal(1)});
+  Variable places =
+      g.variable("net.places", dtype_, {3, kWidth}, {.initializer = Initializer::normal(1)});
+  Variable head =
+      g.variable("net.head", dtype_, {3 * kWidth, 3}, {.initializer = Initializer::normal(1)});
+  Value tokens = g.input("tokens", DType::i32, {"batch", 3});
+  Value labels = g.input("labels", DType::i32, {"batch"});
+};
+
+Tensor find(const NamedTensors& all, const std::string& name) {
+  for (const auto& [other, tensor] : all) {
+    if (other == name) return tensor;
+  }
+  BOOST_FAIL("no " << name);
+  return {};
+}
+
+// Rows as inputs, of another number in each shard.
+struct Uneven {
+  Graph g;
+  Value x = g.input("x", DType::f32, {"rows", 2});
+  Value ids = g.input("ids", DType::i64, {"rows"});
+  Program program() {
+    const Value all = shard_concat(x);
+    return Program("join")
+        .output("x", all * 2)
+        .output("ids", shard_concat_as(all.size(0), ids))
+        .output("total", sum(all))
+        .shards({.count = 4});
+  }
+  static NamedTensors of_shard(int shard) {
+    const std::int64_t n = shard == 2 ? 0 : shard + 1;
+    return {{"x", normal_tensor({n, 2}, static_cast<std::uint64_t>(shard))},
+            {"ids", integer_tensor({n}, static_cast<std::uint64_t>(shard), 0, 99)}};
+  }
+};
+
+BOOST_AUTO_TEST_SUITE(shard_rows)
+
+BOOST_AUTO_TEST_CASE(rows_of_all_shards_stand_in_their_order) {
+  const auto joined = [](const World& world) {
+    Uneven u;
+    Session session(u.g, {.world = world});
+    const Results results = session.run_shards(u.program(), Uneven::of_shard);
+    return NamedTensors(results.begin(), results.end());
+  };
+  const NamedTensors found = joined({});
+  const Tensor x = find(found, "x"), ids = find(found, "ids");
+  BOOST_TEST(x.sizes() == (Sizes{7, 2}));
+  std::int64_t row = 0;
+  double total = 0;
+  for (int shard = 0; shard < 4; ++shard) {
+    const NamedTensors own = Uneven::of_shard(shard);
+    for (std::int64_t i = 0; i < own[1].second.numel(); ++i, ++row) {
+      BOOST_TEST(ids.at(row) == own[1].second.at(i));
+      for (std::int64_t k = 0; k < 2; ++k) {
+        BOOST_TEST(x.at(2 * row + k) == 2 * own[0].second.at(2 * i + k));
+        total += own[0].second.at(2 * i + k);
+      }
+    }
+  }
+  BOOST_TEST(std::abs(find(found, "total").at(0) - total) < 1e-5);
+  for (const int ranks : {2, 3, 4}) check_same(on_ranks(ranks, joined), found);
+}
+
+BOOST_AUTO_TEST_CASE(without_shards_the_rows_are_those_of_the_batch) {
+  Uneven u;
+  Program program = u.program();
+  program.shards({.count = 1});
+  Session session(u.g);
+  const NamedTensors fed = Uneven::of_shard(3);
+  const Results results = session.run(program, fed);
+  BOOST_TEST(expect_same_bits(results["ids"], fed[1].second));
+  BOOST_TEST(results["x"].sizes() == (Sizes{4, 2}));
+  // So they are in the text, and in what is read from it.
+  const Module read = parse_text(to_text(program));
+  Session again(*read.graph);
+  const Results same = again.run(read.program, fed);
+  for (const auto& [name, value] : results) BOOST_TEST(expect_same_bits(same[name], value), name);
+}
+
+BOOST_AUTO_TEST_CASE(rows_move_as_those_of_the_whole_batch) {
+  for (const bool sparse : {true, false}) {
+    Words whole(DType::f64);
+    const NamedTensors expected =
+        whole.after_steps(whole.train(sparse, 1, Reduction::mean), {.threads = 1});
+    for (const int shards : {2, 4, 16}) {
+      Words cut(DType::f64);
+      const NamedTensors found = cut.after_steps(cut.train(sparse, shards), {.threads = 2});
+      BOOST_REQUIRE(found.size() == expected.size());
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        BOOST_TEST_CONTEXT(shards << " shards, " << found[i].first) {
+          BOOST_TEST(expect_close(found[i].second, expected[i].second,
+                                  {.absolute = 1e-11, .relative = 1e-11}));
+        }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(rows_that_no_shard_reads_stay) {
+  Words words;
+  const Program program = words.train(true, 4);
+  Session session(words.g, {.seed = 5});
+  const Tensor before = session.value("net.table").clone();
+  session.run(program, words.batch(0));
+  const Tensor after = session.value("net.table");
+  std::vector<bool> read(static_cast<std::size_t>(kWords));
+  const Tensor tokens = words.batch(0)[0].second;
+  for (std::int64_t i = 0; i < tokens.numel(); ++i)
+    read[static_cast<std::size_t>(tokens.at(i))] = true;
+  for (std::int64_t row = 0; row < kWords; ++row) {
+    bool same = true;
+    for (std::int64_t k = 0; k < kWidth; ++k)
+      same = same && before.at(row * kWidth + k) == after.at(row * kWidth + k);
+    BOOST_TEST(same != read[static_cast<std::size_t>(row)], "row " << row);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(no_shard_is_computed_twice_for_its_rows) {
+  Words words;
+  const Program program = words.train(true, 4);
+  BOOST_TEST(split_shards(program).stages.size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(every_number_of_ranks_moves_the_rows_of_one) {
+  const auto trained = [](const World& world, int threads) {
+    Words words;
+    words.dropped = 0.3;
+    return words.after_steps(words.train(true, 8), {.threads = threads, .world = world});
+  };
+  const NamedTensors expected = trained({}, 1);
+  for (const int ranks : {1, 2, 3, 4, 5, 8}) {
+    for (const int threads : {1, 2}) {
+      BOOST_TEST_CONTEXT(ranks << " ranks with " << threads << " threads") {
+        check_same(on_ranks(ranks, [&](const World& w) { return trained(w, threads); }), expected);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_training_of_rows_goes_on_from_its_file) {
+  const TemporaryFolder folder;
+  Words words;
+  const Program program = words.train(true, 4);
+  const NamedTensors expected = words.after_steps(program, {}, 3);
+  Session session(words.g, {.seed = 5});
+  session.run(program, words.batch(0));
+  save_checkpoint(folder / "net.weft", session, {program});
+  const Checkpoint read = load_checkpoint(folder / "net.weft");
+  Session again(read.graph(), read.store());
+  for (int i = 1; i < 3; ++i) again.run(read.program("train"), words.batch(i));
+  for (const Variable& v : program.variables()) {
+    if (v.info().kind != VariableKind::key)
+      BOOST_TEST(expect_same_bits(again.value(v.name()), find(expected, v.name())), v.name());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_joined_is_named) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {"batch", "time"});
+  const Variable w = g.variable("w", DType::f32, {3});
+  check_error<ShapeError>([&] { shard_concat(sum(x)); }, {"a scalar has no rows", "rows_test.cc"});
+  const auto run = [&](Program program, const NamedTensors& fed) {
+    Session session(g);
+    session.run(program.shards({.count = 2}), fed);
+  };
+  const Tensor fed = Tensor::zeros(DType::f32, {4, 3});
+  check_error<GraphError>([&] { run(Program("p").output("x", shard_concat(x)), {{"x", fed}}); },
+                           {"shard_concat of f32[batch, time], whose rows may have another size in "
+                            "each shard",
+                            "rows_test.cc"});
+  const Value y = g.input("y", DType::f32, {"batch", 3});
+  check_error<GraphError>(
+      [&] { run(Program("p").output("y", shard_sum(sum(y) * sum(shard_concat(y)))), {{"y", fed}}); },
+      {"what shard_concat has joined is computed with in shards again", "rows_test.cc"});
+  check_error<GradientError>([&] { gradient(sum(shard_concat(y * w.value())), w); },
+                              {"a gradient does not go through shard_concat", "shard_mean",
+                               "rows_test.cc"});
+  // A constant is none of what shards have.
+  const Value of_batch =
+      g.apply("shard_concat", {y}, {{"rows", g.dim("batch")}}, {}).output(0);
+  check_error<GraphError>([&] { run(Program("p").output("y", of_batch), {{"y", fed}}); },
+                           {"the rows of a shard_concat are batch; they need a symbol that is no "
+                            "size of an input or a variable"});
+  define_function(g, "inner", {{"a", DType::f32, {"n", 3}}}, [](Graph&, const std::vector<Value>& in) {
+    return std::vector<Value>{shard_concat(in[0])};
+  });
+  check_error<GraphError>(
+      [&] { run(Program("p").output("y", shard_sum(sum(call(g, "inner", {y})[0]))), {{"y", fed}}); },
+      {"a shard_concat stands in function 'inner'; it belongs outside of functions and loops"});
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft::testing
