@@ -1,5 +1,6 @@
-// Ops that all ranks of a world compute together: a Session sees to it that there are as many as they say. Blocks are slices along the first axis; the
-// functions of graph/functions/collectives.h bring other axes there.
+// Ops that all ranks of a world compute together: a Session sees to it that there are as many as
+// they say. Blocks are slices along the first axis; the functions of graph/functions/collectives.h
+// bring other axes there.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -79,8 +80,8 @@ std::vector<ValueType> infer_send_recv(const InferContext& c) {
   const std::vector<std::int64_t>& from = c.attributes().integers("from");
   const std::vector<std::int64_t>& to = c.attributes().integers("to");
   if (from.size() != to.size()) {
-    throw ArgumentError(fmt::format("there are {} ranks in from, but {} in to", from.size(),
-                                    to.size()));
+    throw ArgumentError(
+        fmt::format("there are {} ranks in from, but {} in to", from.size(), to.size()));
   }
   for (const auto* list : {&from, &to}) {
     for (std::size_t i = 0; i < list->size(); ++i) {
@@ -89,8 +90,8 @@ std::vector<ValueType> infer_send_recv(const InferContext& c) {
         throw ArgumentError(fmt::format("rank {} is not one of 0 to {}", rank, ranks - 1));
       if (std::find(list->begin(), list->begin() + static_cast<std::ptrdiff_t>(i), rank) !=
           list->begin() + static_cast<std::ptrdiff_t>(i)) {
-        throw ArgumentError(fmt::format("rank {} {} twice", rank,
-                                        list == &from ? "sends" : "receives"));
+        throw ArgumentError(
+            fmt::format("rank {} {} twice", rank, list == &from ? "sends" : "receives"));
       }
     }
   }
@@ -128,11 +129,12 @@ Blocks blocks_of(void* data, std::size_t bytes, std::size_t count) {
 Blocks shares_of(std::byte* data, std::size_t bytes, std::size_t ranks) {
   const std::size_t lines = divide_up(bytes, kTensorAlignment);
   const auto begin = [&](std::size_t r) {
-    return std::min(bytes, lines / ranks * r * kTensorAlignment +
-                               lines % ranks * r / ranks * kTensorAlignment);
+    return std::min(
+        bytes, lines / ranks * r * kTensorAlignment + lines % ranks * r / ranks * kTensorAlignment);
   };
   Blocks blocks;
-  for (std::size_t r = 0; r < ranks; ++r) blocks.emplace_back(data + begin(r), begin(r + 1) - begin(r));
+  for (std::size_t r = 0; r < ranks; ++r)
+    blocks.emplace_back(data + begin(r), begin(r + 1) - begin(r));
   return blocks;
 }
 
@@ -319,7 +321,7 @@ Kernel rank_number_kernel(const KernelRequest& request) {
     kernel.phases.push_back(std::move(phase));
   } else {
     kernel.exchange = [=](const KernelRun& run, const World& world, Workers&) {
-        *run.out<std::int64_t>(0) = world.rank();
+      *run.out<std::int64_t>(0) = world.rank();
     };
   }
   return kernel;
@@ -330,7 +332,8 @@ Cost cost_of(const KernelRequest& request, double sent, bool adds) {
   const auto ranks = static_cast<double>(ranks_of(request.attributes));
   const auto in = static_cast<double>(bytes_of(request.inputs[0]));
   const auto out = static_cast<double>(bytes_of(request.outputs[0]));
-  const double flops = adds ? (ranks - 1) / ranks * static_cast<double>(request.inputs[0].numel()) : 0;
+  const double flops =
+      adds ? (ranks - 1) / ranks * static_cast<double>(request.inputs[0].numel()) : 0;
   return {.flops = flops, .bytes = in + out + 2 * sent * in};
 }
 double others(const KernelRequest& request) {
@@ -354,16 +357,16 @@ const Tensor& sample_x() {
 }
 Attributes one_rank() { return {{"ranks", std::int64_t{1}}}; }
 
-std::vector<OpSample> samples() {
+std::vector<OpSample> collective_samples() {
   return {{{sample_x()}, one_rank()}, {{Tensor::zeros(DType::f32, {0, 3})}, one_rank()}};
 }
 std::vector<OpSample> broadcast_samples() {
-  std::vector<OpSample> all = samples();
+  std::vector<OpSample> all = collective_samples();
   for (OpSample& s : all) s.attributes.set("root", std::int64_t{0});
   return all;
 }
 std::vector<OpSample> send_recv_samples() {
-  std::vector<OpSample> all = samples();
+  std::vector<OpSample> all = collective_samples();
   all.push_back({{sample_x()}, one_rank()});
   for (OpSample& s : all) {
     s.attributes.set("from", std::vector<std::int64_t>{0});
@@ -382,12 +385,14 @@ std::vector<OpErrorSample> all_reduce_errors() {
           {{{DType::bf16, {4}}}, of_ranks(2), "values of ranks cannot be added in bf16"}};
 }
 std::vector<OpErrorSample> all_gather_errors() {
-  return {{{{DType::f32, {}}}, of_ranks(2), "x must have rank >= 1"}};
+  return {{{{DType::f32, {}}}, of_ranks(2), "x must have at least 1 axes, but is f32[] with 0"}};
 }
 std::vector<OpErrorSample> cut_errors() {
-  return {{{{DType::f32, {5, 2}}},
-           of_ranks(2),
-           "the first axis, 5, cannot be cut into 2 equal parts"}};
+  return {
+      {{{DType::f32, {5, 2}}}, of_ranks(2), "the first axis, 5, cannot be cut into 2 equal parts"}};
+}
+std::vector<OpErrorSample> rank_number_errors() {
+  return {{{}, of_ranks(-1), "ranks is -1; it must be 1 to 2^20"}};
 }
 std::vector<OpErrorSample> broadcast_errors() {
   return {{{{DType::f32, {5}}},
@@ -474,13 +479,13 @@ void add_collective_ops(OpSet& ops) {
 }
 
 void add_collective_samples(OpSamples& all) {
-  all.add("all_reduce", samples, all_reduce_errors);
-  all.add("all_gather", samples, all_gather_errors);
-  all.add("reduce_scatter", samples, cut_errors);
-  all.add("all_to_all", samples, cut_errors);
+  all.add("all_reduce", collective_samples, all_reduce_errors);
+  all.add("all_gather", collective_samples, all_gather_errors);
+  all.add("reduce_scatter", collective_samples, cut_errors);
+  all.add("all_to_all", collective_samples, cut_errors);
   all.add("broadcast_from", broadcast_samples, broadcast_errors);
   all.add("send_recv", send_recv_samples, send_recv_errors);
-  all.add("rank_number", rank_number_samples);
+  all.add("rank_number", rank_number_samples, rank_number_errors);
 }
 
 }  // namespace weft

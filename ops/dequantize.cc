@@ -84,7 +84,7 @@ Kernel dequantize_kernel(const KernelRequest& r) {
 
 // -- quantized_take -------------------------------------------------------------------------------
 
-std::vector<ValueType> infer_take(const InferContext& c) {
+std::vector<ValueType> infer_take_quantized(const InferContext& c) {
   const Attributes& a = c.attributes();
   const std::int64_t inputs = a.integer("inputs");
   const DType dtype = checked_result(c);
@@ -95,7 +95,7 @@ std::vector<ValueType> infer_take(const InferContext& c) {
   return {{dtype, std::move(shape)}};
 }
 
-Kernel take_kernel(const KernelRequest& r) {
+Kernel take_quantized_kernel(const KernelRequest& r) {
   const QuantizedOperands w =
       quantized_operands(r, 0, r.attributes.integer("inputs"), r.attributes.integer("outputs"));
   const OperandSpec& index = r.inputs[2];
@@ -146,7 +146,7 @@ std::vector<OpSample> dequantize_samples() {
   return samples;
 }
 
-std::vector<OpSample> take_samples() {
+std::vector<OpSample> take_quantized_samples() {
   std::vector<OpSample> samples;
   for (const auto format : {kInt8, kInt4}) {
     const QuantizedMatrix m = sample_quantized(format, 37, 21);
@@ -178,7 +178,7 @@ std::vector<OpErrorSample> dequantize_errors() {
   };
 }
 
-std::vector<OpErrorSample> take_errors() {
+std::vector<OpErrorSample> take_quantized_errors() {
   const ValueType q{DType::i8, {1, 2, 16, 4}}, scale{DType::f32, {1, 16}};
   return {{{q, scale, {DType::f32, {2}}}, matrix_attributes(5, 3), "index"},
           {{q, scale, {DType::i64, {2}}}, matrix_attributes(4, 3), "must be [1, 1, 16, 4]"}};
@@ -212,8 +212,8 @@ void add_quantized_ops(OpSet& ops) {
     r.attributes = {{"inputs", std::int64_t{0}, /*required=*/true},
                     {"outputs", std::int64_t{0}, /*required=*/true},
                     {"dtype", DType::f32}};
-    r.infer = infer_take;
-    r.kernel = take_kernel;
+    r.infer = infer_take_quantized;
+    r.kernel = take_quantized_kernel;
     r.gradient = Gradient::none;
     r.no_gradient_reason = "quantised weights are constants: train the floats they were made of";
     ops.add(std::move(r));
@@ -222,7 +222,7 @@ void add_quantized_ops(OpSet& ops) {
 
 void add_quantized_samples(OpSamples& all) {
   all.add("dequantize", dequantize_samples, dequantize_errors);
-  all.add("quantized_take", take_samples, take_errors);
+  all.add("quantized_take", take_quantized_samples, take_quantized_errors);
 }
 
 }  // namespace weft

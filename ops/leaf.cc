@@ -165,10 +165,11 @@ std::vector<OpSample> shard_concat_samples() {
 }
 
 std::vector<OpErrorSample> shard_concat_errors() {
-  return {{{{DType::f32, {}}}, {{"rows", Dim(1)}}, "x must have rank >= 1"},
-          {{{DType::f32, {4, 2}}},
-           {{"rows", Dim(8)}},
-           "the rows of x, which are all where there are no shards"}};
+  return {
+      {{{DType::f32, {}}}, {{"rows", Dim(1)}}, "x must have at least 1 axes, but is f32[] with 0"},
+      {{{DType::f32, {4, 2}}},
+       {{"rows", Dim(8)}},
+       "the rows of x, which are all where there are no shards"}};
 }
 
 std::vector<ValueType> infer_with_update(const InferContext& c) {

@@ -107,8 +107,8 @@ SparseGradient joined_gradient(const std::vector<Node*>& look_ups,
   for (std::size_t i = 0; i < look_ups.size(); ++i) {
     values.push_back(flat_values(gradients[i]));
     const Value own = flat_rows(look_ups[i]->input(1));
-    const bool of_shard = std::find(of_shards.begin(), of_shards.end(), look_ups[i]->output(0)) !=
-                          of_shards.end();
+    const bool of_shard =
+        std::find(of_shards.begin(), of_shards.end(), look_ups[i]->output(0)) != of_shards.end();
     rows.push_back(of_shard ? shard_concat_as(values.back().size(0), own) : own);
   }
   if (rows.size() == 1) return sparse_gradient(rows[0], values[0], loc);

@@ -1,15 +1,13 @@
 // Each op is linear in what all ranks have together, and its gradient the transposed one.
+#include "weft/graph/functions/collectives.h"
 #include "weft/autodiff/narrow.h"
 #include "weft/autodiff/rule.h"
 #include "weft/graph/functions/arithmetic.h"
-#include "weft/graph/functions/collectives.h"
 
 namespace weft {
 namespace {
 
-int ranks_of(const GradientContext& c) {
-  return static_cast<int>(c.attributes().integer("ranks"));
-}
+int ranks_of(const GradientContext& c) { return static_cast<int>(c.attributes().integer("ranks")); }
 
 std::vector<Value> all_reduce_rule(const GradientContext& c) {
   return {all_reduce(c.cotangent(), ranks_of(c))};

@@ -91,13 +91,10 @@ class MpiTransport final : public Transport {
   }
 
   ~MpiTransport() override {
-    if (std::uncaught_exceptions() > 0) poison(describe_rank(*this, rank_) + " has failed");
-    {
-      const std::lock_guard lock(mutex_);
-      leaving_ = true;
+    if (thread_.joinable()) {
+      if (std::uncaught_exceptions() > 0) poison(describe_rank(*this, rank_) + " has failed");
+      finish();
     }
-    posted_something_.notify_all();
-    thread_.join();
     if (!poison_.empty()) end_all_at_exit();
   }
 
@@ -153,6 +150,14 @@ class MpiTransport final : public Transport {
     phase_ = phase;
     phase_since_ = Clock::now();
   }
+  void leave() override {
+    {
+      const std::lock_guard lock(mutex_);
+      says_ = true;
+    }
+    if (thread_.joinable()) finish();
+    check();
+  }
   void ask(std::chrono::milliseconds within) override {
     {
       const std::lock_guard lock(mutex_);
@@ -163,6 +168,15 @@ class MpiTransport final : public Transport {
   }
 
  private:
+  void finish() {
+    {
+      const std::lock_guard lock(mutex_);
+      leaving_ = true;
+    }
+    posted_something_.notify_all();
+    thread_.join();
+  }
+
   void check() const {
     if (!poison_.empty()) throw WorldError(poison_);
   }
@@ -228,7 +242,7 @@ class MpiTransport final : public Transport {
       ask_before();
       say_alive();
       if (!poisoned().empty()) return end_poisoned();
-      if (leave()) return;
+      if (all_left()) return;
       if (!started && !finished) pause();
     }
   }
@@ -450,13 +464,18 @@ class MpiTransport final : public Transport {
         break;
       std::this_thread::sleep_for(kBusyPause);
     }
+    if (farewells_.empty()) return;
+    {
+      const std::lock_guard lock(mutex_);
+      if (says_) return;
+    }
     // A process that has nothing to say would be the first to go, and launchers end the others
     // then.
-    if (!farewells_.empty()) std::this_thread::sleep_for(kLastWords);
+    std::this_thread::sleep_for(kLastWords);
   }
 
   // True once all ranks have left.
-  bool leave() {
+  bool all_left() {
     {
       const std::lock_guard lock(mutex_);
       if (!leaving_ || !posted_.empty()) return false;
@@ -516,6 +535,7 @@ class MpiTransport final : public Transport {
   std::condition_variable changed_;           // a transfer is done, or the world ends
   std::condition_variable posted_something_;  // the thread has work
   bool started_ = false, leaving_ = false;
+  bool says_ = false;         // leave() throws what the world ends with
   Tell tell_ = Tell::nobody;  // all where this rank is the first to say that the world ends
   std::string poison_;
   std::optional<Question> question_;           // the rank that this one listens to has not answered

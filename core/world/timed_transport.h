@@ -34,6 +34,7 @@ class TimedTransport final : public Transport {
   std::string poisoned() const override { return other_->poisoned(); }
   void set_phase(std::string_view phase) override { other_->set_phase(phase); }
   void ask(std::chrono::milliseconds within) override { other_->ask(within); }
+  void leave() override { other_->leave(); }
 
  private:
   const std::shared_ptr<Transport> other_;

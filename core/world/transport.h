@@ -35,10 +35,10 @@ class Transfer {
 /// which they were sent; channels do not wait for one another. A message is received by one
 /// receive() of exactly its size: anything else poisons the world.
 ///
-/// A rank whose end is dropped has left. A world is poisoned when a rank says so, is lost, has left
-/// while others wait for it, or is silent for longer than its transport allows. From then on every
-/// wait, on every rank, throws WorldError with the same line: nobody waits for somebody who does
-/// not come. A poisoned world stays so.
+/// A rank that calls leave(), or whose end is dropped, has left. A world is poisoned when a rank
+/// says so, is lost, has left while others wait for it, or is silent for longer than its transport
+/// allows. From then on every wait, on every rank, throws WorldError with the same line: nobody
+/// waits for somebody who does not come. A poisoned world stays so.
 class Transport {
  public:
   /// As many as every MPI has.
@@ -75,6 +75,9 @@ class Transport {
   /// unless they answer within that time. Returns at once. Does nothing where a transport sees by
   /// itself who is lost.
   virtual void ask(std::chrono::milliseconds within) { static_cast<void>(within); }
+  /// The last call: returns when all ranks have left, where a transport waits for that; throws
+  /// WorldError where one does not. An end that is dropped leaves, too, but cannot say so.
+  virtual void leave() {}
 };
 
 /// Throws ArgumentError unless `transport` has messages with rank `other` on this channel.

@@ -82,6 +82,10 @@ void World::or_poison(FunctionRef<void()> body, std::string_view when) const {
   }
 }
 
+void World::leave() const {
+  if (transport_) transport_->leave();
+}
+
 void World::barrier() const { gather(""); }
 
 std::vector<std::string> World::gather(std::string_view own) const {

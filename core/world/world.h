@@ -36,6 +36,9 @@ class World {
 
   /// What this rank does from now on, for the line about a rank that is lost.
   void set_phase(std::string_view phase) const;
+  /// The last call, when this rank is done: returns when all are. Throws WorldError where one of
+  /// them fails or is lost before that.
+  void leave() const;
   /// Ends every rank: what waits throws WorldError with `why`, preceded by this rank's name.
   void poison(std::string_view why) const;
 

@@ -20,8 +20,8 @@ class PerShard {
 
   /// Whether the value differs by shard.
   bool varies(Value value) const { return at(value).varies; }
-  /// How many joins of shards stand before the value, one behind the other: it can be computed when all
-  /// shards are done with what comes before the last of them.
+  /// How many joins of shards stand before the value, one behind the other: it can be computed when
+  /// all shards are done with what comes before the last of them.
   int level(Value value) const { return at(value).level; }
   /// Whether the value is made of random draws, other than through a join of shards.
   bool drawn(Value value) const { return at(value).drawn; }
@@ -30,7 +30,8 @@ class PerShard {
   /// The shard_sum() and the shard_concat() nodes, in order.
   const std::vector<Node*>& sums() const { return sums_; }
   const std::vector<Node*>& concats() const { return concats_; }
-  /// Whether all symbols of `dim` count the rows of shard_concat() nodes: it is the same everywhere.
+  /// Whether all symbols of `dim` count the rows of shard_concat() nodes: it is the same
+  /// everywhere.
   bool of_all_shards(const Dim& dim) const;
 
  private:

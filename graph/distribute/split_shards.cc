@@ -106,7 +106,7 @@ class Splitter {
                        type.str()),
            *sum);
     }
-    for (const Node* concat : parts_.concats()) check_concat(*concat);
+    for (Node* concat : parts_.concats()) check_concat(*concat);
     for (const Node* node : nodes_) {
       if (node->op().name == "variable" &&
           source().variable_info(*node).kind == VariableKind::cache) {
@@ -125,7 +125,7 @@ class Splitter {
     }
   }
 
-  void check_concat(const Node& node) const {
+  void check_concat(Node& node) const {
     const ValueType& x = node.inputs()[0].type();
     for (int axis = 1; axis < x.shape.rank(); ++axis) {
       if (x.shape[axis].is_constant()) continue;
@@ -144,10 +144,11 @@ class Splitter {
       });
     };
     if (!rows || std::any_of(nodes_.begin(), nodes_.end(), shows)) {
-      fail(fmt::format("the rows of a shard_concat are {}; they need a symbol that is no size of an "
-                       "input or a variable",
-                       node.attributes().dim("rows").str()),
-           node);
+      fail(
+          fmt::format("the rows of a shard_concat are {}; they need a symbol that is no size of an "
+                      "input or a variable",
+                      node.attributes().dim("rows").str()),
+          node);
     }
     if (parts_.feeds_join(node.output(0)))
       fail("what shard_concat has joined is computed with in shards again", node);

@@ -12,8 +12,8 @@
 
 namespace WEFT_API weft {
 
-/// Inputs and outputs that the parts of a program have besides its own. `i` counts sums, concats and
-/// statistics, `name` is a variable's.
+/// Inputs and outputs that the parts of a program have besides its own. `i` counts sums, concats
+/// and statistics, `name` is a variable's.
 namespace shard_names {
 inline const std::string kIndex = "shards.index";  // i64 scalar: the number of the shard
 std::string key(const std::string& name);          // what the random key is in this step
@@ -42,8 +42,8 @@ struct ShardedProgram {
   /// Takes state(name) before and the statistics of one shard, gives state(name) behind it. Without
   /// outputs where no shard updates anything.
   Module carry;
-  /// Takes the sums, rows and state(name), has the program's outputs and updates. Sums over all elements
-  /// of large values are those of block_sums(), of which ranks can have a part each.
+  /// Takes the sums, rows and state(name), has the program's outputs and updates. Sums over all
+  /// elements of large values are those of block_sums(), of which ranks can have a part each.
   Module step;
   std::vector<std::string> states = {};  // names of the variables that `carry` updates
   std::vector<std::string> keys = {};    // names of the keys that stages draw from
@@ -53,8 +53,8 @@ struct ShardedProgram {
 /// shard, so that every shard draws numbers of its own. Updates that come with a value that differs
 /// by shard (with_update(): running statistics of a batch norm) happen once per shard, in their
 /// order. Throws GraphError, with the line, for an output or any other update that differs by
-/// shard, a sum whose sizes do, a sum or concat inside of a function or a loop, a concat that shards
-/// read, and a cache.
+/// shard, a sum whose sizes do, a sum or concat inside of a function or a loop, a concat that
+/// shards read, and a cache.
 ShardedProgram split_shards(const Program& program);
 
 }  // namespace weft

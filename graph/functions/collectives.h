@@ -44,8 +44,8 @@ struct SendRecv {
   int from = 0;
   int to = 0;
 };
-/// x of rank `from`, on rank `to`, for each pair; zeros on ranks to which nobody sends. A rank sends
-/// once and receives once at most. n bytes.
+/// x of rank `from`, on rank `to`, for each pair; zeros on ranks to which nobody sends. A rank
+/// sends once and receives once at most. n bytes.
 ///   send_recv(x, 4, {{0, 1}, {1, 2}, {2, 3}})   // to the next stage of a pipeline
 Value send_recv(Arg x, int ranks, const std::vector<SendRecv>& pairs);
 

@@ -18,7 +18,8 @@ Value shard_sum(Arg x) {
 Value shard_concat(Arg x) {
   const Value v = x.value("shard_concat");
   Graph& graph = v.graph();
-  if (v.rank() == 0) graph.fail(ShapeError("a scalar has no rows"), "shard_concat", {v}, x.location());
+  if (v.rank() == 0)
+    graph.fail(ShapeError("a scalar has no rows"), "shard_concat", {v}, x.location());
   std::string name = "shard_rows";
   for (int i = 1; graph.find_symbol(name) != nullptr; ++i) name = fmt::format("shard_rows{}", i);
   const Dim rows = graph.dim(name);

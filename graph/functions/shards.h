@@ -1,4 +1,5 @@
-// Sums and rows over the shards of a batch: what makes a training step the same on any number of machines.
+// Sums and rows over the shards of a batch: what makes a training step the same on any number of
+// machines.
 #pragma once
 
 #include "weft/graph/functions/arg.h"

@@ -200,7 +200,8 @@ struct Session::Impl {
   void refuse_unshared(const Program& program, const CompiledProgram& c);
   /// Whether the program has ops that all ranks compute together: before its first run the ranks
   /// compare it. Throws StateError where they are for another number of ranks.
-  bool agree_on_collectives(const Program& program, const std::shared_ptr<const CompiledProgram>& c);
+  bool agree_on_collectives(const Program& program,
+                            const std::shared_ptr<const CompiledProgram>& c);
   Results run(const Program& program, const NamedTensors& feeds, const RunOptions& o);
   void gather_state(Gather to);
   /// Gives all variables that are whole a value.

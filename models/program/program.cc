@@ -105,7 +105,9 @@ int run_or_explain(int argc, const char* const* argv, World (*connect)()) {
     try {
       world = connect();
       if (!world.first()) silence_stdout();
-      return run_commands(world, argc, argv);
+      const int code = run_commands(world, argc, argv);
+      world.leave();
+      return code;
     } catch (...) {
       return explain(world);
     }

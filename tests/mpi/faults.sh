@@ -88,8 +88,7 @@ disturb_rank() {
       ;;
   esac
   [ "$code" -ne 0 ] && [ "$code" -ne 124 ] || fail "$what: exit code $code"
-  # Behind the last save nobody waits for anybody.
-  [ "$phase" = "the end of training" ] || names_lost "$rank" "$phase"
+  names_lost "$rank" "$phase"
   [ ! -e "$work/m.weft" ] || is_checkpoint m.weft
   goes_on 2 m.weft
 }

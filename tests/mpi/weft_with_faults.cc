@@ -95,6 +95,10 @@ class FaultyTransport final : public Transport {
     call();
   }
   void ask(std::chrono::milliseconds within) override { other_->ask(within); }
+  void leave() override {
+    call();
+    other_->leave();
+  }
 
  private:
   void end_phase() {

@@ -94,6 +94,28 @@ BOOST_AUTO_TEST_CASE(rows_of_all_shards_are_one_output) {
   BOOST_TEST(session.run(evaluate, {rows(0, kBatch)[0]})["logits"].sizes() == (Sizes{kBatch, 4}));
 }
 
+BOOST_AUTO_TEST_CASE(a_layer_in_parts) {
+  ThreadWorld threads(2);
+  threads.run([&](const std::shared_ptr<Transport>& end) {
+    const World world(end);
+    Graph g;
+    const Value images = g.input("images", DType::f32, {"batch", 6});
+    const int ranks = world.size();
+    const Variable columns = g.variable("columns", DType::f32, {6, 8 / ranks});
+    const Variable rows = g.variable("rows", DType::f32, {8 / ranks, 3});
+    // Each rank has some of the hidden units; what all of them say is added up.
+    const Value y = all_reduce(matmul(tanh(matmul(images, columns)), rows), ranks);
+    // All ranks have the loss, and differentiate their share of it.
+    const Value loss = mean(square(y));
+    const TrainingStep step = sgd(loss / ranks, {columns, rows}, {.lr = 0.1});
+    const Program train = Program("train").output("loss", loss).update(step);
+    Session session(g, {.world = world});
+    const float first = session.run(train, {batch(0)[0]})["loss"].item<float>();
+    if (!(session.run(train, {batch(0)[0]})["loss"].item<float>() <= first))
+      throw StateError("the loss rises");
+  });
+}
+
 BOOST_AUTO_TEST_CASE(a_loss_of_ones_own) {
   Graph g;
   const Value error = g.input("error", DType::f32, {"batch"});

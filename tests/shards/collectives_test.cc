@@ -13,7 +13,6 @@
 #include "weft/autodiff/gradients.h"
 #include "weft/autodiff/optimizer.h"
 #include "weft/core/error.h"
-#include "weft/core/world/thread_world.h"
 #include "weft/graph/control/cond.h"
 #include "weft/graph/control/scan.h"
 #include "weft/graph/functions.h"
@@ -22,6 +21,7 @@
 #include "weft/testing/close.h"
 #include "weft/testing/random_tensors.h"
 #include "weft/tests/kit/messages.h"
+#include "weft/tests/shards/on_ranks.h"
 
 namespace weft::testing {
 namespace {
@@ -42,9 +42,8 @@ double sum_of(const std::vector<Tensor>& x, std::int64_t i) {
   return sum;
 }
 
-const std::vector<SendRecv>& ring(int ranks) {
-  static std::vector<SendRecv> pairs;
-  pairs.clear();
+std::vector<SendRecv> ring(int ranks) {
+  std::vector<SendRecv> pairs;
   for (int r = 0; r + 1 < ranks; ++r) pairs.push_back({r, r + 1});
   return pairs;
 }
@@ -84,17 +83,6 @@ std::vector<Case> cases() {
   };
 }
 
-// Runs `body` on so many ranks and gives what each returned.
-std::vector<NamedTensors> on_ranks(int ranks, const std::function<NamedTensors(World)>& body,
-                                   std::uint64_t seed = 1) {
-  ThreadWorld world(ranks, {.seed = seed, .most_delay = std::chrono::microseconds(100)});
-  std::vector<NamedTensors> found(static_cast<std::size_t>(ranks));
-  world.run([&](const std::shared_ptr<Transport>& end) {
-    found[static_cast<std::size_t>(end->rank())] = body(World(end));
-  });
-  return found;
-}
-
 NamedTensors copies(const Results& results) {
   NamedTensors all;
   for (const auto& [name, value] : results) all.emplace_back(name, value.clone());
@@ -130,10 +118,10 @@ BOOST_AUTO_TEST_CASE(each_rank_gets_its_part) {
             const auto found = on_ranks(ranks, [&](const World& world) {
               Graph g;
               const Value in = g.input("x", dtype, {c.cut ? AxisSize(n) : AxisSize("n"), 3});
-              Session session(g, {.threads = 2, .shuffle_seed = 3, .poison = true, .world = world});
+              Session session(g, {.threads = 2, .world = world, .poison = true, .shuffle_seed = 3});
               const Program program = Program("p").output("y", c.build(g, in, ranks));
-              return copies(session.run(
-                  program, {{"x", x[static_cast<std::size_t>(world.rank())]}}));
+              return copies(
+                  session.run(program, {{"x", x[static_cast<std::size_t>(world.rank())]}}));
             });
             for (int r = 0; r < ranks; ++r) {
               const Tensor y = found[static_cast<std::size_t>(r)][0].second;
@@ -156,14 +144,16 @@ BOOST_AUTO_TEST_CASE(gradients_are_the_transposed) {
       const auto found = on_ranks(ranks, [&](const World& world) {
         Graph g;
         const auto seed = static_cast<std::uint64_t>(world.rank());
-        const Value x = g.constant(normal_tensor({n, 3}, seed, DType::f64));
+        const Value x = g.input("x", DType::f64, {n, 3});
         const Value y = c.build(g, x, ranks);
-        const Value of = g.constant(normal_tensor(y.shape().constant(), seed + 9, DType::f64));
+        const Value of = g.input("of", y.type());
         Session session(g, {.world = world});
-        return copies(session.run(
-            Program("p")
-                .output("there", sum(of * y))
-                .output("back", sum(x * gradient(y, x, {.cotangent = of})))));
+        return copies(
+            session.run(Program("p")
+                            .output("there", sum(of * y))
+                            .output("back", sum(x * gradient(y, x, {.cotangent = of}))),
+                        {{"x", normal_tensor({n, 3}, seed, DType::f64)},
+                         {"of", normal_tensor(y.shape().constant(), seed + 9, DType::f64)}}));
       });
       double there = 0, back = 0;
       for (const NamedTensors& rank : found) {
@@ -180,15 +170,11 @@ BOOST_AUTO_TEST_CASE(sums_are_along_the_tree) {
   const std::vector<float> x = {16777216.0f, 1, -16777216.0f, 2};
   const auto found = on_ranks(4, [&](const World& world) {
     Graph g;
-    const Value own = g.constant(
-        Tensor::of<float>({}, {x[static_cast<std::size_t>(world.rank())]}));
     Session session(g, {.world = world});
-    // What differs by rank is fed: the program is one.
-    static_cast<void>(own);
     const Value in = g.input("x", DType::f32, {});
-    return copies(session.run(
-        Program("p").output("y", all_reduce(in, 4)),
-        {{"x", Tensor::of<float>({}, {x[static_cast<std::size_t>(world.rank())]})}}));
+    return copies(
+        session.run(Program("p").output("y", all_reduce(in, 4)),
+                    {{"x", Tensor::of<float>({}, {x[static_cast<std::size_t>(world.rank())]})}}));
   });
   for (const NamedTensors& rank : found)
     BOOST_TEST(rank[0].second.item<float>() == (x[0] + x[1]) + (x[2] + x[3]));
@@ -229,8 +215,9 @@ BOOST_AUTO_TEST_CASE(a_layer_in_parts_learns_as_the_whole) {
             .output("columns",
                     slice(cut.constant(columns), 1,
                           {.begin = units * world.rank(), .end = units * (world.rank() + 1)}))
-            .output("rows", slice(cut.constant(rows), 0,
-                                  {.begin = units * world.rank(), .end = units * (world.rank() + 1)}));
+            .output("rows",
+                    slice(cut.constant(rows), 0,
+                          {.begin = units * world.rank(), .end = units * (world.rank() + 1)}));
     for (const auto& [name, value] : cutter.run(part)) session.set_value(name, value);
     const Program train = net.train();
     NamedTensors losses;
@@ -260,9 +247,8 @@ BOOST_AUTO_TEST_CASE(a_loop_may_exchange_and_a_branch_may_not) {
     };
     const Value moved = scan(g, {x}, {}, {}, body, {.length = AxisSize(4)}).carries[0];
     Session session(g, {.world = world});
-    return copies(session.run(
-        Program("p").output("y", moved),
-        {{"x", Tensor::full(DType::f32, {2}, world.rank())}}));
+    return copies(session.run(Program("p").output("y", moved),
+                              {{"x", Tensor::full(DType::f32, {2}, world.rank())}}));
   });
   for (int r = 0; r < 3; ++r)
     BOOST_TEST(found[static_cast<std::size_t>(r)][0].second.at(1) == (r + 2) % 3);
@@ -365,12 +351,14 @@ BOOST_AUTO_TEST_CASE(the_text_says_what_ranks_exchange) {
                               .output("b", reduce_scatter(x, 2))
                               .output("c", rank_number(g, 2));
   const std::string text = to_text(program);
-  BOOST_TEST(text.find("reduce_scatter(%x, ranks=2)") != std::string::npos, text);
+  BOOST_TEST(text.find("send_recv(%x) {from = [1], ranks = 2, to = [0]}") != std::string::npos,
+             text);
   BOOST_TEST(to_text(parse_text(text).program) == text);
   // What goes over the network counts.
   Session session(g);
-  BOOST_TEST(session.plan(Program("q").output("y", all_gather(x, 3)))->cost().bytes ==
-             32 + 96 + 2 * 2 * 32);
+  BOOST_TEST(
+      session.plan(Program("q").output("y", all_gather(x, 3)), {{"x", {4, 2}}})->cost().bytes ==
+      32 + 96 + 2 * 2 * 32);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

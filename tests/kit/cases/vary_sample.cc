@@ -292,6 +292,15 @@ bool is_legal(const OpRecord& op, const OpSample& sample) {
   }
 }
 
+namespace {
+
+// There is one rank here.
+void keep_ranks(const OpRecord& op, OpSample& sample) {
+  if (op.has(Trait::collective)) sample.attributes.set("ranks", std::int64_t{1});
+}
+
+}  // namespace
+
 OpSample vary_sample(const OpRecord& op, const std::vector<OpSample>& samples, Draw& draw,
                      const VaryOptions& options) {
   const OpSample original = draw.pick(samples);
@@ -301,6 +310,7 @@ OpSample vary_sample(const OpRecord& op, const std::vector<OpSample>& samples, D
     for (int i = 0; i < 3; ++i) {
       OpSample changed = sample;
       change(changed);
+      keep_ranks(op, changed);
       if (is_legal(op, changed) ? affordable(op, changed, options)
                                 : draw.one_in(options.illegal_one_in * 4)) {
         sample = std::move(changed);
@@ -318,6 +328,7 @@ OpSample vary_sample(const OpRecord& op, const std::vector<OpSample>& samples, D
     attempt([&](OpSample& s) { vary_attributes(op, samples, s, draw, options); });
   }
   if (draw.one_in(options.illegal_one_in * 3)) break_structure(op, sample, draw);
+  keep_ranks(op, sample);
   draw_values(op, original, samples, sample, draw, options.values);
   if (options.values != Values::spread && draw.one_in(8)) share_operands(sample, draw);
   return sample;

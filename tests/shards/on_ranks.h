@@ -1,0 +1,27 @@
+// What each of several ranks, threads of this process, gives.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "weft/core/world/thread_world.h"
+#include "weft/core/world/world.h"
+#include "weft/graph/run/results.h"
+
+namespace weft::testing {
+
+inline std::vector<NamedTensors> on_ranks(int ranks,
+                                          const std::function<NamedTensors(const World&)>& body) {
+  ThreadWorld world(ranks, {.seed = static_cast<std::uint64_t>(ranks),
+                            .most_delay = std::chrono::microseconds(100)});
+  std::vector<NamedTensors> found(static_cast<std::size_t>(ranks));
+  world.run([&](const std::shared_ptr<Transport>& end) {
+    found[static_cast<std::size_t>(end->rank())] = body(World(end));
+  });
+  return found;
+}
+
+}  // namespace weft::testing
