@@ -112,17 +112,20 @@ class Splitter {
           source().variable_info(*node).kind == VariableKind::cache) {
         fail("a cache is there once, not per shard", *node);
       }
-      if (node->op().has(Trait::collective)) {
-        fail(fmt::format("it says itself what ranks exchange; {} is for programs without shards, "
-                         "which every rank runs as a whole",
-                         node->op().name),
-             *node);
-      }
+      refuse_collective(*node, *node);
       check_bodies(*node, *node);
     }
     for (const auto& [name, value] : program_.outputs()) {
       if (parts_.varies(value)) refuse_varying(fmt::format("output '{}'", name), value);
     }
+  }
+
+  void refuse_collective(const Node& node, const Node& outermost) const {
+    if (!node.op().has(Trait::collective)) return;
+    fail(fmt::format("it says itself what ranks exchange; {} is for programs without shards, which "
+                     "every rank runs as a whole",
+                     node.op().name),
+         outermost);
   }
 
   void check_concat(Node& node) const {
@@ -161,6 +164,7 @@ class Splitter {
       const Function& function = node.graph().function(node.attributes().text(body));
       for (const Node* inside : reachable_nodes(function.outputs)) {
         check_bodies(*inside, outermost);
+        refuse_collective(*inside, outermost);
         if (!joins_shards(*inside)) continue;
         fail(fmt::format("a {} stands in function '{}'; it belongs outside of functions and loops",
                          inside->op().name, function.name),

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 
 #include "weft/core/error.h"
+#include "weft/graph/distribute/parts_text.h"
 #include "weft/graph/text/text.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/program/commands.h"
@@ -21,6 +23,7 @@ namespace {
 struct InspectArguments {
   std::string file;
   bool graph = false, programs = false, variables = false;
+  std::int64_t split = 0;
 };
 
 void print_summary(const InspectArguments& args, const Checkpoint& file) {
@@ -68,6 +71,20 @@ void print_programs(const Checkpoint& file) {
     for (const auto& [kind, count] : updated)
       say("  updates {} {} variables\n", count, variable_kind_name(kind));
   }
+}
+
+void print_parts(const InspectArguments& args, const Checkpoint& file) {
+  bool any = false;
+  for (const Program& program : file.programs()) {
+    if (program.shards().count == 1) continue;
+    any = true;
+    try {
+      say("{}", parts_text(program, {.ranks = static_cast<int>(args.split)}));
+    } catch (const ArgumentError& e) {
+      throw UsageError(fmt::format("--split {}: {}", args.split, e.what()));
+    }
+  }
+  if (!any) throw UsageError(fmt::format("no program of {} has shards for --split", args.file));
 }
 
 void print_variables(const Checkpoint& file) {
@@ -147,10 +164,12 @@ int inspect(const InspectArguments& args) {
     throw;
   }
   const Checkpoint& file = *loaded;
-  if (!args.graph && !args.programs && !args.variables) print_summary(args, file);
+  if (!args.graph && !args.programs && !args.variables && args.split == 0)
+    print_summary(args, file);
   if (args.programs) print_programs(file);
   if (args.variables) print_variables(file);
   if (args.graph) say("{}", to_text(file.graph(), {.places = true}));
+  if (args.split > 0) print_parts(args, file);
   return 0;
 }
 
@@ -166,7 +185,9 @@ void add_inspect_command(CLI::App& app, Action& action) {
   const std::vector<AddedOption> of_file = {
       options.flag("--graph", args->graph, "the graph as text, with source lines"),
       options.flag("--programs", args->programs, "programs: inputs, outputs, updates"),
-      options.flag("--variables", args->variables, "variables: kind, type, name")};
+      options.flag("--variables", args->variables, "variables: kind, type, name"),
+      options.integer("--split", args->split, {1, 1 << 20},
+                      "programs with shards as the first of so many ranks runs them, as text")};
   options.text("--model", planned->model,
                "a published model instead of a file (gpt2, bert-base, ...)");
   std::vector<AddedOption> of_model = {

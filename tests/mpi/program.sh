@@ -5,6 +5,8 @@
 . "$(dirname "$0")/common.sh" "mpi program" "$@"
 
 one "${six[@]}" --out "$work/alone.weft" --best "$work/best.weft"
+one inspect "$work/alone.weft" --split 3
+grep -q "^# reduce_scatter shards.sum." "$work/out" && grep -q "^# rank 2 owns " "$work/out" || fail "does not show what ranks exchange"
 for n in 1 2 3 4; do
   ranks $n "${six[@]}" --out "$work/$n.weft" --log "$work/$n.jsonl" --best "$work/best$n.weft"
   succeeds

@@ -8,6 +8,7 @@
 #include "weft/core/error.h"
 #include "weft/core/random_tensors.h"
 #include "weft/core/world/thread_world.h"
+#include "weft/graph/distribute/parts_text.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/ir/scope.h"
 #include "weft/graph/run/session.h"
@@ -94,6 +95,18 @@ BOOST_AUTO_TEST_CASE(rows_of_all_shards_are_one_output) {
   BOOST_TEST(session.run(evaluate, {rows(0, kBatch)[0]})["logits"].sizes() == (Sizes{kBatch, 4}));
 }
 
+BOOST_AUTO_TEST_CASE(parts_are_shown_as_text) {
+  Graph g;
+  const Scope net(g, "net");
+  const Value images = g.input("images", DType::f32, {"batch", 6});
+  const Value labels = g.input("labels", DType::i32, {"batch"});
+  const Value loss =
+      cross_entropy(classifier(net, images), labels, {.reduction = Reduction::shard_mean});
+  const Program train = Program("train").shards({.count = 8}).update(adamw(loss, net.parameters()));
+  const std::string text = parts_text(train, {.ranks = 4});
+  BOOST_TEST(text.find("rank 0 of 4 computes 0 to 1") != std::string::npos, text);
+}
+
 BOOST_AUTO_TEST_CASE(a_layer_in_parts) {
   ThreadWorld threads(2);
   threads.run([&](const std::shared_ptr<Transport>& end) {
@@ -113,6 +126,25 @@ BOOST_AUTO_TEST_CASE(a_layer_in_parts) {
     const float first = session.run(train, {batch(0)[0]})["loss"].item<float>();
     if (!(session.run(train, {batch(0)[0]})["loss"].item<float>() <= first))
       throw StateError("the loss rises");
+  });
+}
+
+BOOST_AUTO_TEST_CASE(ranks_say_what_they_have) {
+  ThreadWorld threads(2);
+  threads.run([&](const std::shared_ptr<Transport>& end) {
+    const World world(end);
+    Graph g;
+    const Value x = g.input("x", DType::f32, {2});
+    const Program program = Program("talk")
+                                .output("sum", all_reduce(x, world.size()))
+                                .output("all", all_gather(x, world.size()))
+                                .output("before", send_recv(x, world.size(), {{0, 1}}));
+    Session session(g, {.world = world});
+    const Tensor own = Tensor::full(DType::f32, {2}, world.rank() + 1);
+    const Results results = session.run(program, {{"x", own}});
+    if (results["sum"].at(1) != 3 || results["all"].at(3) != 2 ||
+        results["before"].at(0) != world.rank())
+      throw StateError("other numbers");
   });
 }
 

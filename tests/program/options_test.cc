@@ -218,6 +218,7 @@ BOOST_AUTO_TEST_CASE(options_that_contradict_each_other_are_refused) {
   says({"inspect", "m.weft", "--seq", "3"}, "--seq is for --model");
   says({"inspect", "--model", "gpt2", "--graph"}, "--graph is for a file, not for --model");
   says({"inspect", "m.weft", "--model", "gpt2"}, "inspect needs a file, or --model");
+  says({"inspect", "--model", "gpt2", "--split", "2"}, "--split is for a file, not for --model");
   for (const char* option : {"--shards", "--bandwidth", "--latency", "--gflops"}) {
     const std::string value = option == std::string("--bandwidth") ? "1Gbit/s"
                               : option == std::string("--latency") ? "1ms"

@@ -43,6 +43,7 @@ BOOST_AUTO_TEST_CASE(sizes_beyond_all_models_are_refused_by_their_names) {
                      "--min-tokens 9: a text that must not end before cannot end after 5");
   weft.check_refused("generate gpt.weft --greedy --min-length 9 --max-length 5 --prompt al",
                      "--min-length 9: a text that must not end before cannot end after 5");
+  weft.check_refused("inspect gpt.weft --split 2", "no program of gpt.weft has shards for --split");
   weft.check_refused("bench train --model char-small --shards 3",
                      "shards must be a power of two in [1, 1048576], not 3");
   weft.check_refused("bench train --model char-small --shards 8",

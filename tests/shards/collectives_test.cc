@@ -306,6 +306,15 @@ BOOST_AUTO_TEST_CASE(other_numbers_of_ranks_are_named) {
                    {{"x", fed}});
       },
       {"all_reduce is for programs without shards", "collectives_test.cc"});
+  const ScanBody body = [](Graph&, const ScanElements& in) {
+    return ScanStep{{all_reduce(in.carries[0], 1)}};
+  };
+  const Value looped = scan(g, {sum(x)}, {}, {}, body, {.length = AxisSize(2)}).carries[0];
+  check_error<GraphError>(
+      [&] {
+        shards.run(Program("r").output("z", shard_sum(looped)).shards({.count = 2}), {{"x", fed}});
+      },
+      {"all_reduce is for programs without shards", "collectives_test.cc"});
 }
 
 BOOST_AUTO_TEST_CASE(programs_that_differ_are_named_before_they_run) {

@@ -10,6 +10,7 @@
 #include "weft/autodiff/gradients.h"
 #include "weft/autodiff/optimizer.h"
 #include "weft/core/error.h"
+#include "weft/graph/distribute/parts_text.h"
 #include "weft/graph/distribute/split_shards.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
@@ -277,6 +278,32 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_joined_is_named) {
       },
       {"the rows of a shard_concat are batch; they need a symbol that is no "
        "size of an input or a variable"});
+}
+
+BOOST_AUTO_TEST_CASE(parts_say_what_ranks_exchange) {
+  Words words;
+  const Program program = words.train(true, 8);
+  const std::string alone = parts_text(program);
+  BOOST_TEST(alone.find("rank 0 of 1 computes 0 to 7") != std::string::npos, alone);
+  BOOST_TEST(alone.find("all_gather") == std::string::npos, alone);
+  const std::string text = parts_text(program, {.ranks = 4, .rank = 2});
+  for (const char* part :
+       {"# program train in 8 shards along batch: rank 2 of 4 computes 4 to 5\n",
+        "\n# stage 0, for each of these shards\n", "# reduce_scatter shards.sum.",
+        "# all_gather shards.rows.0: f32[3*batch, 4]\n",
+        "# all_gather shards.rows.1: i64[3*batch]\n", "\n# then the step\n",
+        "# all_gather net.head\n", "# rank 2 owns "})
+    BOOST_TEST(text.find(part) != std::string::npos, part << " is missing in\n" << text);
+  // Each part reads back.
+  std::string part = text.substr(text.find("weft text"));
+  part = part.substr(0, part.find("\n# "));
+  BOOST_TEST(parse_text(part).program.outputs().size() > 2u);
+  check_error<ArgumentError>([&] { parts_text(words.train(true, 1)); },
+                             {"program 'train' has no shards"});
+  check_error<ArgumentError>([&] { parts_text(program, {.ranks = 16}); },
+                             {"16 ranks have nothing to do for 8 shards"});
+  check_error<ArgumentError>([&] { parts_text(program, {.ranks = 2, .rank = 2}); },
+                             {"rank is 2, but ranks are 0 to 1"});
 }
 
 BOOST_AUTO_TEST_SUITE_END()
