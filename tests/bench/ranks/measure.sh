@@ -3,6 +3,7 @@
 # - one process with two threads, and two processes with a core each, in turns;
 # - two ranks on two machines (network namespaces: takes root) whose link lets talk take about half as long as the work,
 #   with sums sent while the last shard is computed, and with none sent before it is over, in turns.
+# - what `weft inspect --model --ranks` predicts for these links, from what one process reaches, beside what was measured;
 # - where PYTHON (default: python3) has PyTorch, its DistributedDataParallel over Gloo beside both.
 #   measure.sh WEFT LAUNCHER [MODEL [BATCH TOKENS SHARDS STEPS ROUNDS]]
 # WEFT is build/weft with -DWEFT_MPI=ON, LAUNCHER Open MPI's mpirun. Medians of ROUNDS medians.
@@ -46,6 +47,7 @@ for _ in $(seq "$rounds"); do
   # shellcheck disable=SC2046
   one $(step 2 $pieces)
   note threads
+  flops=$(figure flops)
   of_ranks processes $pieces
   megabytes=$(calculate %.1f "$(figure gradient_bytes) / 1e6")
   if [ $with_peer = yes ]; then peer peer_threads 1 && peer peer_processes 2; fi
@@ -68,6 +70,13 @@ export WEFT_SILENCE=120s WEFT_RANK_FAULT=
 flags=(--allow-run-as-root --bind-to none)
 for m in 1 2; do add_machine $m 40gbit; done
 for _ in $(seq "$rounds"); do of_ranks fast $pieces; done
+# at MBIT/S NAME: both links.
+at() {
+  for m in 1 2; do set_rate $m "$1mbit"; done
+  for _ in $(seq "$rounds"); do of_ranks "$2" $pieces; done
+}
+at $((2 * mbits)) faster
+at $((mbits / 2)) slower
 for m in 1 2; do set_rate $m "${mbits}mbit"; done
 for _ in $(seq "$rounds"); do
   of_ranks hidden $pieces
@@ -78,3 +87,16 @@ echo "two machines    $fast s a step, without a limit of their link"
 echo "                $hidden s at $mbits Mbit/s, $(median hidden 2) s of it waiting"
 echo "                $open s at that rate, where nothing is sent while shards are computed; $(median open 2) s of it waiting"
 echo "hidden          $(calculate %.0f "($open - $hidden) / ($open - $fast) * 100")% of what talk takes"
+
+# predicted MBIT/S: seconds of a step, of ranks that compute half as fast as the one process with two threads.
+gflops=$(calculate %.3f "$flops / $a / 2e9")
+predicted() {
+  one inspect --model "$model" --batch $((batch / shards)) --seq "$tokens" --ranks 2 --shards "$shards" --bandwidth "$1Mbit/s" \
+    --latency 50us --gflops "$gflops"
+  sed -n 's/^ *time *\([0-9.e+-]*\) s: .*/\1/p' "$work/out"
+}
+if "$weft" inspect --model "$model" >/dev/null 2>&1; then
+  for rate in "40000 fast" "$((2 * mbits)) faster" "$mbits hidden" "$((mbits / 2)) slower"; do
+    echo "predicted       $(predicted "${rate% *}") s at ${rate% *} Mbit/s; measured $(median "${rate#* }" 1) s"
+  done
+fi
