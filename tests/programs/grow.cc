@@ -142,6 +142,7 @@ Attribute Builder::random_attribute(const OpRecord& op, const AttributeSpec& spe
                                     const std::vector<Value>& inputs) {
   const int rank = inputs.empty() || !inputs[0].defined() ? 2 : inputs[0].rank();
   if (spec.name == "stream") return graph_.next_stream();
+  if (spec.name == "ranks" && op.has(Trait::collective)) return std::int64_t{1};
   if (!spec.required && random_.chance(0.4)) return spec.default_value;
   if (std::holds_alternative<bool>(spec.default_value)) return random_.chance(0.5);
   if (std::holds_alternative<std::int64_t>(spec.default_value)) {
@@ -165,7 +166,6 @@ Attribute Builder::random_attribute(const OpRecord& op, const AttributeSpec& spe
   }
   if (std::holds_alternative<Dim>(spec.default_value)) return random_dim();
   if (std::holds_alternative<Shape>(spec.default_value)) return random_shape(inputs);
-  (void)op;
   return spec.default_value;
 }
 

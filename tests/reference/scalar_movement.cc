@@ -53,6 +53,7 @@ void same(const ScalarCall& call, std::vector<NumberTensor>& out) {
 
 // Where nobody sends to the only rank, or there is no operand: zeros.
 void of_one_rank(const ScalarCall& call, std::vector<NumberTensor>& out) {
+  if (call.attributes.integer("ranks") != 1) throw StateError("there is one rank here");
   const Attribute* to = call.attributes.find("to");
   const bool sent = to == nullptr || !std::get<std::vector<std::int64_t>>(*to).empty();
   if (!call.in.empty() && sent) same(call, out);
