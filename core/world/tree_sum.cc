@@ -12,90 +12,99 @@ namespace {
 
 constexpr int kTotalChannel = 0, kFirstBucketChannel = 16;
 
-// Every rank's share of the total, on all ranks.
-void spread(Transport& transport, const Shares& shares, std::span<std::byte> total) {
-  Blocks blocks;
-  for (std::size_t r = 0; r + 1 < shares.size(); ++r)
-    blocks.push_back(total.subspan(shares[r], shares[r + 1] - shares[r]));
+// The total of what each rank owns, one run each, on all ranks.
+void spread(Transport& transport, const Owners& owners, std::span<std::byte> total) {
+  Blocks blocks(static_cast<std::size_t>(transport.size()));
+  for (std::size_t i = 0; i < owners.size(); ++i) {
+    const std::size_t end = i + 1 < owners.size() ? owners[i + 1].begin : total.size();
+    blocks[static_cast<std::size_t>(owners[i].owner)] =
+        total.subspan(owners[i].begin, end - owners[i].begin);
+  }
   all_gather(transport, kTotalChannel, blocks);
 }
 
 }  // namespace
 
-Shares even_shares(int ranks, std::size_t bytes) {
+Owners even_owners(int ranks, std::size_t bytes) {
   const std::size_t lines = divide_up(bytes, kTensorAlignment),
                     all = static_cast<std::size_t>(ranks);
-  Shares shares;
-  for (std::size_t r = 0; r <= all; ++r) {
-    // Without a product that could overflow.
-    const std::size_t line = lines / all * r + lines % all * r / all;
-    shares.push_back(std::min(line * kTensorAlignment, bytes));
+  // Without a product that could overflow.
+  const auto line = [&](std::size_t r) { return lines / all * r + lines % all * r / all; };
+  Owners owners;
+  for (std::size_t r = 0; r < all; ++r) {
+    if (line(r) < line(r + 1)) owners.push_back({line(r) * kTensorAlignment, static_cast<int>(r)});
   }
-  return shares;
+  return owners;
 }
 
-OwnerSums::OwnerSums(const World& world, int shards, Shares shares, std::vector<SubtreeSums> own,
-                     std::size_t bucket_bytes, SumMemory memory)
-    : transport_(*world.transport()),
-      shares_(std::move(shares)),
-      own_(std::move(own)),
-      bucket_bytes_(bucket_bytes),
-      buckets_(std::max<std::size_t>(1, divide_up(own_.at(0).bytes.size(), bucket_bytes))) {
+OwnerSums::OwnerSums(const World& world, int shards, const Owners& owners,
+                     std::vector<SubtreeSums> own, std::size_t bucket_bytes, SumMemory memory)
+    : transport_(*world.transport()), own_(std::move(own)) {
+  for (std::size_t i = 0; i < owners.size(); ++i) {
+    const std::size_t end = i + 1 < owners.size() ? owners[i + 1].begin : own_.at(0).bytes.size();
+    for (std::size_t begin = owners[i].begin; begin < end;) {
+      buckets_.push_back({{begin, owners[i].owner}});
+      begin = end - begin > bucket_bytes ? begin + bucket_bytes : end;
+    }
+  }
+  receive(shards, memory);
+}
+
+void OwnerSums::receive(int shards, SumMemory memory) {
   const int rank = transport_.rank(), size = transport_.size();
   std::vector<std::vector<Subtree>> subtrees;  // by rank
-  std::size_t foreign = 0;
+  std::size_t foreign = 0, bytes = 0;
   for (int r = 0; r < size; ++r) {
     subtrees.push_back(subtrees_of(run_of_rank(r, size, shards)));
     if (r != rank) foreign += subtrees.back().size();
   }
-  const auto mine = static_cast<std::size_t>(rank);
-  received_ = memory(foreign * (shares_[mine + 1] - shares_[mine]));
+  for (std::size_t b = 0; b < buckets_.size(); ++b) {
+    if (mine(buckets_[b])) bytes += begin_of(b + 1) - begin_of(b);
+  }
+  received_ = memory(foreign * bytes);
   std::size_t next = 0;
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
-    const std::span<std::byte> share = in_bucket(own_[0].bytes, b, rank);
-    buckets_[b].begin = static_cast<std::size_t>(share.data() - own_[0].bytes.data());
+    if (!mine(buckets_[b])) continue;
     for (int r = 0; r < size; ++r) {
       for (const Subtree& subtree : subtrees[static_cast<std::size_t>(r)]) {
         Part& part = buckets_[b].parts.emplace_back(Part{.subtree = subtree, .bytes = {}});
         if (r == rank) continue;
-        part.bytes = {received_->data() + next, share.size()};
-        next += share.size();
+        part.bytes = {received_->data() + next, begin_of(b + 1) - begin_of(b)};
+        next += part.bytes.size();
         part.coming = transport_.receive(r, kFirstBucketChannel + static_cast<int>(b), part.bytes);
       }
     }
     // This rank's.
     for (Part& part : buckets_[b].parts) {
       for (const SubtreeSums& sums : own_) {
-        if (sums.subtree == part.subtree) part.bytes = in_bucket(sums.bytes, b, rank);
+        if (sums.subtree == part.subtree) part.bytes = in_bucket(sums, b);
       }
     }
   }
 }
 
 std::size_t OwnerSums::begin_of(std::size_t bucket) const {
-  return std::min(bucket * bucket_bytes_, own_[0].bytes.size());
+  return bucket < buckets_.size() ? buckets_[bucket].bytes.begin : own_[0].bytes.size();
 }
 
-// What of a rank's share lies in a bucket.
-std::span<std::byte> OwnerSums::in_bucket(std::span<std::byte> bytes, std::size_t bucket,
-                                          int rank) const {
-  const auto r = static_cast<std::size_t>(rank);
-  const std::size_t begin = std::max(shares_[r], begin_of(bucket));
-  const std::size_t end = std::min(shares_[r + 1], begin_of(bucket + 1));
-  return begin < end ? bytes.subspan(begin, end - begin)
-                     : bytes.subspan(std::min(begin, bytes.size()), 0);
+std::size_t OwnerSums::bucket_of(std::size_t byte) const {
+  const auto after =
+      std::upper_bound(buckets_.begin(), buckets_.end(), byte,
+                       [](std::size_t at, const Bucket& b) { return at < b.bytes.begin; });
+  return static_cast<std::size_t>(after - buckets_.begin()) - 1;
+}
+
+std::span<std::byte> OwnerSums::in_bucket(const SubtreeSums& sums, std::size_t bucket) const {
+  return sums.bytes.subspan(begin_of(bucket), begin_of(bucket + 1) - begin_of(bucket));
 }
 
 void OwnerSums::give(std::size_t bucket) {
   buckets_[bucket].given = true;
-  const int size = transport_.size();
-  // From the next rank on, so that not all begin with the same one.
-  for (int i = 1; i < size; ++i) {
-    const int other = (transport_.rank() + i) % size;
-    for (const SubtreeSums& sums : own_) {
-      sent_.push_back(transport_.send(other, kFirstBucketChannel + static_cast<int>(bucket),
-                                      in_bucket(sums.bytes, bucket, other)));
-    }
+  if (mine(buckets_[bucket])) return;
+  for (const SubtreeSums& sums : own_) {
+    sent_.push_back(transport_.send(buckets_[bucket].bytes.owner,
+                                    kFirstBucketChannel + static_cast<int>(bucket),
+                                    in_bucket(sums, bucket)));
   }
 }
 
@@ -106,7 +115,7 @@ bool OwnerSums::has_come(const Bucket& bucket) const {
 
 void OwnerSums::progress(AddSums add) {
   for (Bucket& bucket : buckets_) {
-    if (bucket.given && !bucket.added && has_come(bucket)) this->add(bucket, add);
+    if (bucket.given && !bucket.added && mine(bucket) && has_come(bucket)) this->add(bucket, add);
   }
 }
 
@@ -117,20 +126,20 @@ void OwnerSums::add(Bucket& bucket, AddSums add) {
   for (const Part& part : bucket.parts) {
     std::span<std::byte> sum = part.bytes;
     for (int more = tree.push(part.subtree); more > 0; --more) {
-      if (!sum.empty()) add(bucket.begin, stack.back(), sum);
+      add(bucket.bytes.begin, stack.back(), sum);
       sum = stack.back();
       stack.pop_back();
     }
     stack.push_back(sum);
   }
   const std::span<std::byte> total = stack.at(0);
-  std::byte* const place = own_[0].bytes.data() + bucket.begin;
-  if (!total.empty() && total.data() != place) std::memcpy(place, total.data(), total.size());
+  std::byte* const place = own_[0].bytes.data() + bucket.bytes.begin;
+  if (total.data() != place) std::memcpy(place, total.data(), total.size());
 }
 
 void OwnerSums::finish(AddSums add) {
   for (Bucket& bucket : buckets_) {
-    if (bucket.added) continue;
+    if (bucket.added || !mine(bucket)) continue;
     for (const Part& part : bucket.parts) transport_.wait(part.coming);
     this->add(bucket, add);
   }
@@ -141,12 +150,14 @@ void sum_over_ranks(const World& world, int shards, const std::vector<SubtreeSum
                     AddSums add, SumMemory memory) {
   if (world.size() == 1) return;
   const std::size_t bytes = own.at(0).bytes.size();
-  const Shares shares = even_shares(world.size(), bytes);
-  OwnerSums sums(world, shards, shares, own,
-                 std::max(kTensorAlignment, round_up(bytes, kTensorAlignment)), memory);
-  sums.give(0);
+  const Owners owners = even_owners(world.size(), bytes);
+  OwnerSums sums(world, shards, owners, own, round_up(bytes, kTensorAlignment), memory);
+  // From the next rank on, so that not all begin with the same one.
+  const std::size_t buckets = sums.buckets();
+  for (std::size_t i = 1; i <= buckets; ++i)
+    sums.give((static_cast<std::size_t>(world.rank()) + i) % buckets);
   sums.finish(add);
-  spread(*world.transport(), shares, own[0].bytes);
+  spread(*world.transport(), owners, own[0].bytes);
 }
 
 }  // namespace weft

@@ -25,11 +25,15 @@ struct SubtreeSums {
 using AddSums =
     FunctionRef<void(std::size_t begin, std::span<std::byte> into, std::span<const std::byte> x)>;
 
-/// Where the share of each rank of some bytes of sums begins, and where the last one ends: one
-/// entry more than there are ranks, ascending, multiples of 64 but for the end.
-using Shares = std::vector<std::size_t>;
-/// Shares of `bytes` bytes that differ by 64 at most.
-Shares even_shares(int ranks, std::size_t bytes);
+/// Some bytes of sums, and the rank that adds them up for all.
+struct OwnedBytes {
+  std::size_t begin = 0;  // they end where the next ones begin; a multiple of 64
+  int owner = 0;
+};
+/// All bytes of sums: ascending, from 0 on.
+using Owners = std::vector<OwnedBytes>;
+/// One run of `bytes` bytes for each rank, which differ by 64 at most.
+Owners even_owners(int ranks, std::size_t bytes);
 
 /// Memory of so many bytes, for as long as it is held.
 using SumMemory = FunctionRef<std::shared_ptr<Buffer>(std::size_t bytes)>;
@@ -44,26 +48,26 @@ using SumMemory = FunctionRef<std::shared_ptr<Buffer>(std::size_t bytes)>;
 void sum_over_ranks(const World& world, int shards, const std::vector<SubtreeSums>& own,
                     AddSums add, SumMemory memory);
 
-/// The same, but every rank gets its share of the total alone, which is half of the bytes, and in
-/// buckets: what is in one is on its way while the sums of others are still computed. Collective:
-/// all ranks have as many bytes, shares and buckets.
+/// The same, but every rank gets the total of what it owns alone, which is half of the bytes, and
+/// in buckets: what is in one is on its way while the sums of others are still computed.
+/// Collective: all ranks have as many bytes, the same owners and buckets.
 class OwnerSums {
  public:
-  /// Buckets are ranges of `bucket_bytes`, a multiple of 64, of all bytes; the last one is shorter.
-  /// Begins to receive. `own` may be written until its bucket is given.
-  OwnerSums(const World& world, int shards, Shares shares, std::vector<SubtreeSums> own,
+  /// Buckets are ranges with one owner, of `bucket_bytes` at most, a multiple of 64. Begins to
+  /// receive. `own` may be written until its bucket is given.
+  OwnerSums(const World& world, int shards, const Owners& owners, std::vector<SubtreeSums> own,
             std::size_t bucket_bytes, SumMemory memory);
 
   std::size_t buckets() const { return buckets_.size(); }
   /// The first byte of a bucket; of `buckets()` the end.
   std::size_t begin_of(std::size_t bucket) const;
   /// The bucket that a byte lies in.
-  std::size_t bucket_of(std::size_t byte) const { return byte / bucket_bytes_; }
+  std::size_t bucket_of(std::size_t byte) const;
   /// This rank's sums of all its shards are complete in a bucket: sends them.
   void give(std::size_t bucket);
   /// Adds up the buckets that are given and for which all has come; does not wait.
   void progress(AddSums add);
-  /// All buckets are given: waits for the rest. This rank's share of the total is at its place in
+  /// All buckets are given: waits for the rest. The total of what this rank owns is at its place in
   /// own[0].bytes.
   void finish(AddSums add);
 
@@ -74,18 +78,18 @@ class OwnerSums {
     Transfer coming = {};  // empty where it is this rank's
   };
   struct Bucket {
-    std::size_t begin = 0;  // of this rank's share in it
-    std::vector<Part> parts = {};
+    OwnedBytes bytes;
+    std::vector<Part> parts = {};  // of this rank's
     bool given = false, added = false;
   };
-  std::span<std::byte> in_bucket(std::span<std::byte> bytes, std::size_t bucket, int rank) const;
+  bool mine(const Bucket& bucket) const { return bucket.bytes.owner == transport_.rank(); }
+  std::span<std::byte> in_bucket(const SubtreeSums& sums, std::size_t bucket) const;
+  void receive(int shards, SumMemory memory);
   bool has_come(const Bucket& bucket) const;
   void add(Bucket& bucket, AddSums add);
 
   Transport& transport_;
-  const Shares shares_;
   const std::vector<SubtreeSums> own_;
-  const std::size_t bucket_bytes_;
   std::shared_ptr<Buffer> received_;
   std::vector<Bucket> buckets_;
   std::vector<Transfer> sent_;

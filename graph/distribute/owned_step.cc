@@ -1,6 +1,8 @@
 #include "weft/graph/distribute/owned_step.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -69,42 +71,78 @@ class Maker {
     return program_.graph()->find_input(shard_names::sum(i)).type();
   }
 
-  // Ranks own runs of units, as near to equal bytes as the places allow where a run may end.
-  void share(OwnedStep& result) const {
-    struct Place {
-      std::size_t byte, unit;
-      std::int64_t element;
-    };
+  // Where what a rank owns may end.
+  struct Place {
+    std::size_t byte, unit;
+    std::int64_t element;
+  };
+
+  std::vector<Place> places_of(const OwnedStep& step) const {
     std::vector<Place> places;
     std::size_t bytes = 0;
-    for (std::size_t u = 0; u < result.units.size(); ++u) {
-      const OwnedStep::Unit& unit = result.units[u];
+    for (std::size_t u = 0; u < step.units.size(); ++u) {
+      const OwnedStep::Unit& unit = step.units[u];
       const std::size_t size = dtype_size(type_of_sum(unit.sums[0]).dtype);
       places.push_back({bytes, u, 0});
       for (std::int64_t e = kSumBlock; e < unit.elements; e += kSumBlock)
         places.push_back({bytes + static_cast<std::size_t>(e) * size, u, e});
       for (const std::size_t i : unit.sums) bytes += bytes_of(type_of_sum(i));
     }
-    places.push_back({bytes, result.units.size(), 0});
-    const auto place_of = [&](int rank) -> const Place& {
-      const std::size_t wanted =
-          bytes / static_cast<std::size_t>(ranks_) * static_cast<std::size_t>(rank);
-      if (rank == ranks_) return places.back();
-      auto next = std::lower_bound(places.begin(), places.end(), wanted,
-                                   [](const Place& p, std::size_t byte) { return p.byte < byte; });
-      if (next != places.begin() && wanted - std::prev(next)->byte < next->byte - wanted) --next;
-      return *next;
-    };
-    for (int rank = 0; rank < ranks_; ++rank) {
-      const Place &from = place_of(rank), &to = place_of(rank + 1);
-      std::vector<OwnedPiece>& own = result.pieces.emplace_back();
-      for (std::size_t u = from.unit; u < result.units.size() && u <= to.unit; ++u) {
-        const OwnedStep::Unit& unit = result.units[u];
-        const std::int64_t begin = u == from.unit ? from.element : 0;
-        const std::int64_t end = u == to.unit ? to.element : unit.elements;
-        if (unit.cut ? begin < end : u < to.unit)
-          own.push_back({.unit = u, .whole = !unit.cut, .begin = begin, .end = end});
-      }
+    places.push_back({bytes, step.units.size(), 0});
+    return places;
+  }
+
+  // Ranks own a run of every section of the units: all have something to send as soon as a part of
+  // the gradients is complete, and nobody waits for one rank's parameters at the begin of the next
+  // step.
+  void share(OwnedStep& result) const {
+    const std::vector<Place> places = places_of(result);
+    const auto ranks = static_cast<std::size_t>(ranks_);
+    // Shorter runs would be many small messages.
+    constexpr std::size_t kMostSections = 16, kLeastRun = std::size_t{1} << 20;
+    const std::size_t least = std::max(places.back().byte / kMostSections, kLeastRun * ranks);
+    result.pieces.resize(ranks);
+    std::vector<std::size_t> owned(ranks);  // bytes
+    std::size_t first = 0;
+    for (std::size_t last = 1; last < places.size(); ++last) {
+      const bool whole = places[last].element == 0, end = last + 1 == places.size();
+      if (!whole || (!end && places[last].byte - places[first].byte < least)) continue;
+      share_section(std::span(places).subspan(first, last - first + 1), owned, result);
+      first = last;
+    }
+  }
+
+  // Cuts units between two places, as near to an equal share of all bytes so far as places allow.
+  void share_section(std::span<const Place> places, std::vector<std::size_t>& owned,
+                     OwnedStep& result) const {
+    const Place* from = &places.front();
+    const std::size_t all = places.back().byte;
+    for (std::size_t rank = 0; rank < owned.size(); ++rank) {
+      const std::size_t share = all / owned.size();
+      const std::size_t wanted = from->byte + share - std::min(share, owned[rank]);
+      const auto after =
+          std::lower_bound(places.begin(), places.end(), wanted,
+                           [](const Place& p, std::size_t byte) { return p.byte < byte; });
+      const Place* to = after == places.end() ? &places.back() : &*after;
+      const bool nearer_before =
+          to > from && wanted <= to->byte && wanted - std::prev(to)->byte < to->byte - wanted;
+      if (nearer_before) --to;
+      if (rank + 1 == owned.size()) to = &places.back();
+      to = std::max(from, to);
+      owned[rank] += to->byte - from->byte;
+      own(*from, *to, result.units, result.pieces[rank]);
+      from = to;
+    }
+  }
+
+  static void own(const Place& from, const Place& to, const std::vector<OwnedStep::Unit>& units,
+                  std::vector<OwnedPiece>& pieces) {
+    for (std::size_t u = from.unit; u < units.size() && u <= to.unit; ++u) {
+      const OwnedStep::Unit& unit = units[u];
+      const std::int64_t begin = u == from.unit ? from.element : 0;
+      const std::int64_t end = u == to.unit ? to.element : unit.elements;
+      if (unit.cut ? begin < end : u < to.unit)
+        pieces.push_back({.unit = u, .whole = !unit.cut, .begin = begin, .end = end});
     }
   }
 

@@ -40,7 +40,7 @@ struct OwnedStep {
   std::vector<Exit> exits = {};
   /// Numbers of the sums that owners alone need, in the order in which they lie in memory.
   std::vector<std::size_t> sums = {};
-  /// By rank.
+  /// By rank, in order of the units; no two of one unit.
   std::vector<std::vector<OwnedPiece>> pieces = {};
 
   /// This rank's part. In cut units sums, state and owned(name) for what they read besides are

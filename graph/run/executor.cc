@@ -27,7 +27,7 @@ void Executor::Run::stop_if_cancelled() const {
 
 void Executor::run(const std::shared_ptr<const Plan>& plan, RunMemory memory,
                    const std::function<bool()>& cancel, Profile* profile, WriteGuard& guard,
-                   const std::function<void(std::size_t)>& on_output) {
+                   const RunListeners& listeners) {
   allocate(*plan);
   if (frame_ == nullptr || frame_->shared_plan() != plan || frame_->arena() != arena_->data()) {
     frame_ = std::make_unique<Frame>(plan, arena_->data());
@@ -41,12 +41,14 @@ void Executor::run(const std::shared_ptr<const Plan>& plan, RunMemory memory,
     poison(frame, arena_->bytes());
   }
   if (frame.finite) frame.finite->begin(*plan);
-  Run run{plan->program->name, cancel, profile, guard, on_output};
-  if (on_output) run.complete = last_waves(*plan);
+  Run run{plan->program->name, cancel, profile, guard, listeners};
+  if (listeners.on_output) run.complete = last_waves(*plan);
+  if (listeners.before_read) run.first_reads = first_reads(*plan);
   run_waves(frame, run);
+  run.say_read(plan->waves.end_id());
   copy_outputs(frame);
-  for (Index i = 0; on_output && i < plan->outputs.size(); ++i) {
-    if (!plan->outputs[i].direct || plan->waves.empty()) on_output(i);
+  for (Index i = 0; listeners.on_output && i < plan->outputs.size(); ++i) {
+    if (!plan->outputs[i].direct || plan->waves.empty()) listeners.on_output(i);
   }
   copy_updates(frame, run);
   guard.commit();
@@ -75,11 +77,40 @@ IdVector<WaveId, std::vector<std::size_t>> Executor::last_waves(const Plan& plan
   return complete;
 }
 
+IdVector<WaveId, std::vector<VariableId>> Executor::first_reads(const Plan& plan) {
+  IdVector<VariableId, WaveId> first(plan.program->variables.size());
+  const auto read = [&](ValueId value, WaveId wave) {
+    if (!value.defined()) return;
+    const VariableId v = plan.buffer_of(value).variable();
+    if (v.defined() && (!first[v].defined() || wave < first[v])) first[v] = wave;
+  };
+  for (const WaveId w : plan.waves.ids()) {
+    for (const auto* steps : {&plan.waves[w].checks, &plan.waves[w].steps}) {
+      for (const StepId s : *steps) {
+        for (const ValueId value : plan.steps[s].inputs) read(value, w);
+      }
+    }
+  }
+  for (const PlanOutput& output : plan.outputs) read(output.value, plan.waves.end_id());
+  for (const PlanUpdate& update : plan.updates) read(update.value, plan.waves.end_id());
+  IdVector<WaveId, std::vector<VariableId>> reads(plan.waves.size() + 1);
+  for (const VariableId v : first.ids()) {
+    if (first[v].defined()) reads[first[v]].push_back(v);
+  }
+  return reads;
+}
+
+void Executor::Run::say_read(WaveId wave) const {
+  if (first_reads.empty()) return;
+  for (const VariableId v : first_reads[wave]) listeners.before_read(v);
+}
+
 void Executor::run_waves(Frame& frame, const Run& run) {
   const Plan& plan = frame.plan();
   for (const WaveId w : plan.waves.ids()) {
     const PlanWave& wave = plan.waves[w];
     run.stop_if_cancelled();
+    if (&frame == frame_.get()) run.say_read(w);
     for (const StepId s : wave.checks) run_check(frame, s);
     if (w >= plan.first_write && !plan.loop_body) run.guard.begin();
     if (options_.poison) set_guards(frame, w);
@@ -107,7 +138,7 @@ void Executor::run_waves(Frame& frame, const Run& run) {
       poison_dead(frame, w);
     }
     if (&frame != frame_.get() || run.complete.empty()) continue;
-    for (const std::size_t output : run.complete[w]) run.on_output(output);
+    for (const std::size_t output : run.complete[w]) run.listeners.on_output(output);
   }
 }
 

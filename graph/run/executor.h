@@ -28,6 +28,14 @@ struct ExecutorOptions {
   World world = {};
 };
 
+/// Who hears of a run while it goes on: on the thread that runs, between waves.
+struct RunListeners {
+  /// An output, by number, is complete.
+  std::function<void(std::size_t output)> on_output = {};
+  /// What comes next is the first that reads a variable.
+  std::function<void(VariableId variable)> before_read = {};
+};
+
 class Executor {
  public:
   explicit Executor(const ExecutorOptions& options);
@@ -37,11 +45,9 @@ class Executor {
 
   /// Runs `plan`. `guard` begins just before the first byte of a variable is written, and commits
   /// when all are. `profile` may be null. Errors of kernels name op, operands and the user's line.
-  /// `on_output`, if there is one, is called between waves with the number of an output that is
-  /// complete.
   void run(const std::shared_ptr<const Plan>& plan, RunMemory memory,
            const std::function<bool()>& cancel, Profile* profile, WriteGuard& guard,
-           const std::function<void(std::size_t)>& on_output = {});
+           const RunListeners& listeners = {});
 
  private:
   struct Part {  // the chunks of one step in a phase of a wave
@@ -56,13 +62,17 @@ class Executor {
     const std::function<bool()>& cancel;
     Profile* profile;
     WriteGuard& guard;
-    const std::function<void(std::size_t)>& on_output;
+    const RunListeners& listeners;
     IdVector<WaveId, std::vector<std::size_t>> complete = {};  // outputs, by their last wave
+    // Variables, by the first wave that reads them; the end copies what no wave reads.
+    IdVector<WaveId, std::vector<VariableId>> first_reads = {};
     void stop_if_cancelled() const;
+    void say_read(WaveId wave) const;
   };
 
   void allocate(const Plan& plan);
   static IdVector<WaveId, std::vector<std::size_t>> last_waves(const Plan& plan);
+  static IdVector<WaveId, std::vector<VariableId>> first_reads(const Plan& plan);
   void run_waves(Frame& frame, const Run& run);
   void run_check(const Frame& frame, StepId step);
   void run_steps(const Frame& frame, const StepId* steps, std::size_t count);

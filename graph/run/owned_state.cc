@@ -9,13 +9,12 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/ir/graph.h"
-#include "weft/graph/run/write_guard.h"
 #include "weft/ops/reduce_blocks.h"
 
 namespace weft {
 namespace {
 
-constexpr int kStateChannel = 2, kParameterChannel = 3;
+constexpr int kStateChannel = 2;
 
 std::span<std::byte> bytes_of(Tensor& whole, std::int64_t begin, std::int64_t end) {
   const std::size_t size = dtype_size(whole.dtype());
@@ -208,36 +207,6 @@ NamedTensors gather_exits(const OwnedStep& step, const World& world, const Resul
     }
   }
   return exits;
-}
-
-void gather_parameters(const OwnedStep& step, const World& world, const Results& own,
-                       VariableStore& shared) {
-  StoreAccess access(shared);
-  const auto lock = access.write_lock();
-  WriteGuard guard(&access, nullptr);
-  guard.begin();
-  Transfers transfers(world, kParameterChannel);
-  for (std::size_t r = 0; r < step.pieces.size(); ++r) {
-    for (const OwnedPiece& piece : step.pieces[r]) {
-      for (const std::string& name : step.units[piece.unit].parameters) {
-        Tensor& parameter = access.writable(name);
-        const std::span<std::byte> place = bytes_of(parameter, piece.whole ? 0 : piece.begin,
-                                                    piece.whole ? parameter.numel() : piece.end);
-        if (static_cast<int>(r) != world.rank()) {
-          transfers.receive(static_cast<int>(r), place);
-          continue;
-        }
-        const std::span<const std::byte> mine = bytes_of(own[shard_names::updated(name)]);
-        if (!place.empty()) std::memcpy(place.data(), mine.data(), place.size());
-        transfers.send(-1, mine);
-      }
-    }
-  }
-  transfers.wait();
-  for (const OwnedStep::Unit& unit : step.units) {
-    for (const std::string& name : unit.parameters) access.updated(name);
-  }
-  guard.commit();
 }
 
 }  // namespace weft

@@ -76,9 +76,4 @@ const OwnedState& owned_state(Session& session);
 /// The exits of all units, from what this rank's units gave (OwnedStep::compute_exits). Collective.
 NamedTensors gather_exits(const OwnedStep& step, const World& world, const Results& own);
 
-/// Gives all ranks all parameters: writes what this rank's units gave (OwnedStep::step) and what
-/// the others send into `shared`. Collective; where it throws, `shared` is torn.
-void gather_parameters(const OwnedStep& step, const World& world, const Results& own,
-                       VariableStore& shared);
-
 }  // namespace weft

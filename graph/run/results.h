@@ -45,10 +45,10 @@ struct RunOptions {
   /// CancelledError and leaves all variables as they were. It must not use the Session or its
   /// store.
   std::function<bool()> cancel = {};
-  /// Is told the name of an output as soon as it is complete, while the rest of the program runs;
-  /// once for each, on the thread that runs. Programs with shards: of their step. What it throws
-  /// ends the run. It must not use the Session.
-  std::function<void(const std::string& output)> on_output = {};
+  /// Is told an output as soon as it is complete, while the rest of the program runs; once for
+  /// each, on the thread that runs. Programs with shards: of their step. What it throws ends the
+  /// run. It must not use the Session.
+  std::function<void(const std::string& output, const Tensor& value)> on_output = {};
   /// Values of symbols that no input shows.
   DimValues dims = {};
   /// What the run is a part of, for lines about ranks that are lost or fail: "step 12".

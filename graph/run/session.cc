@@ -170,15 +170,19 @@ void Session::Impl::execute(const std::shared_ptr<const Plan>& plan, const Named
   }
   const bool writes_shared = written != nullptr;
   if (writes_shared) shared.become_writer(this, why_writer(c, *written));
+  // Parts of a program with shards run while parameters still come.
+  const auto way = running_shards ? StoreAccess::Coming::pass : StoreAccess::Coming::wait;
+  const auto reads_packed = [](const PlanStep& step) { return step.packed_variable.defined(); };
+  if (std::any_of(plan->steps.begin(), plan->steps.end(), reads_packed)) wait_for_parameters();
 
   // A writer keeps the lock until its updates are written. A reader keeps handles instead: while
   // they are there, updates go to fresh memory.
   std::unique_lock<std::shared_mutex> write_lock;
   std::shared_lock<std::shared_mutex> read_lock;
   if (writes_shared) {
-    write_lock = shared.write_lock();
+    write_lock = shared.write_lock(way);
   } else {
-    read_lock = shared.read_lock();
+    read_lock = shared.read_lock(way);
   }
   const auto own_lock = mine.write_lock();
   shared.check_whole();
@@ -206,9 +210,16 @@ void Session::Impl::execute(const std::shared_ptr<const Plan>& plan, const Named
   const auto packed = pack_weights(*plan, versions, memory);
 
   WriteGuard guard(writes_shared ? &shared : nullptr, writes_own ? &mine : nullptr);
-  std::function<void(std::size_t)> on_output;
-  if (o.on_output) on_output = [&](std::size_t i) { o.on_output(plan->outputs[i].name); };
-  executor.run(plan, std::move(memory), o.cancel, profiling ? &profile : nullptr, guard, on_output);
+  RunListeners listeners;
+  if (o.on_output) {
+    listeners.on_output = [&](std::size_t i) {
+      o.on_output(outputs.tensors[i].first, outputs.tensors[i].second);
+    };
+  }
+  if (coming != nullptr) {
+    listeners.before_read = [&](VariableId v) { coming->wait(c.variables[v].info.name); };
+  }
+  executor.run(plan, std::move(memory), o.cancel, profiling ? &profile : nullptr, guard, listeners);
   for (const PlanUpdate& u : plan->updates) {
     const VariableInfo& info = c.variables[u.variable].info;
     access(info).updated(info.name);

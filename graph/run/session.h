@@ -68,9 +68,12 @@ struct SessionOptions {
   /// the step on all of them (WorldError, with what it failed for). Programs without shards run on
   /// every rank by itself; those of them that update more than random keys are an ArgumentError.
   World world = {};
-  /// With several ranks, sums of gradients are sent to their owners in pieces of so many bytes (a
-  /// multiple of 64), each as soon as it is complete, while the rest of the last shard is computed.
-  /// Bits do not depend on it; all ranks must have the same.
+  /// With several ranks, what is complete is on its way while the rest is computed: sums of
+  /// gradients to their owners during the last shard, parameters to all ranks from the step on
+  /// until the next run reads them. Without it a run ends when all has arrived. The same bits.
+  bool overlap = true;
+  /// Sums of gradients are sent in pieces of at most so many bytes (a multiple of 64). Bits do not
+  /// depend on it; all ranks must have the same.
   std::size_t bucket_bytes = std::size_t{8} << 20;
   // Test modes.
   /// Verifies every plan before its first run.

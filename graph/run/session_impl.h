@@ -17,6 +17,7 @@
 #include "weft/graph/run/executor.h"
 #include "weft/graph/run/output_pool.h"
 #include "weft/graph/run/owned_state.h"
+#include "weft/graph/run/parameter_exchange.h"
 #include "weft/graph/run/plan_cache.h"
 #include "weft/graph/run/session.h"
 #include "weft/graph/run/split_cache.h"
@@ -87,6 +88,7 @@ struct Session::Impl {
   SplitCache split;
   OutputPool sums;  // memory for sums over shards
   bool running_shards = false;
+  std::shared_ptr<ParameterExchange> coming;  // parameters of the step before; null where all came
   Executor executor;
   OutputPool pool;
   Profile profile;
@@ -204,6 +206,8 @@ struct Session::Impl {
                             const std::shared_ptr<const CompiledProgram>& c);
   Results run(const Program& program, const NamedTensors& feeds, const RunOptions& o);
   void gather_state(Gather to);
+  void wait_for_parameters();
+  void or_wait_for_parameters(FunctionRef<void()> body);
   /// Gives all variables that are whole a value.
   void start_uncut();
   /// What a shard's stage, the last one, is planned as.

@@ -134,27 +134,55 @@ Results Session::Impl::run_sharded(const Program& program,
   const auto take_state = [&](const OwnedStep& step) {
     owned.take(step, options.world, graph, *store, start());
   };
-  const auto gather_parameters = [&](const OwnedStep& step, const Results& updated) {
+  std::shared_ptr<ParameterExchange> exchange;
+  const auto exchange_parameters = [&](const OwnedStep& step) {
     StoreAccess(*store).become_writer(
         this, fmt::format("program '{}' updates parameters", program.name()));
-    weft::gather_parameters(step, options.world, updated, *store);
+    exchange = ParameterExchange::begin(step, options.world, *store);
+    return exchange;
+  };
+  const auto or_poison = [&](FunctionRef<void()> body) {
+    options.world.or_poison([&] { or_wait_for_parameters(body); }, o.part_of);
   };
   const SetForScope running(running_shards);
   std::optional<Results> results;
-  options.world.or_poison(
-      [&] {
-        results = weft::run_shards(program, entry->parts, entry->owned, feeds, o,
-                                   {.run = run_part,
-                                    .value = value,
-                                    .memory = memory,
-                                    .bucket_bytes = options.bucket_bytes,
-                                    .take_state = take_state,
-                                    .gather_parameters = gather_parameters,
-                                    .workers = executor.workers(),
-                                    .world = options.world});
-      },
-      o.part_of);
+  const auto body = [&] {
+    results = weft::run_shards(program, entry->parts, entry->owned, feeds, o,
+                               {.run = run_part,
+                                .value = value,
+                                .memory = memory,
+                                .bucket_bytes = options.bucket_bytes,
+                                .overlap = options.overlap,
+                                .wait_for_parameters = [this] { wait_for_parameters(); },
+                                .take_state = take_state,
+                                .exchange_parameters = exchange_parameters,
+                                .or_poison = or_poison,
+                                .workers = executor.workers(),
+                                .world = options.world});
+    coming = exchange;
+    if (!options.overlap) wait_for_parameters();
+  };
+  or_poison(body);
   return std::move(*results);
+}
+
+void Session::Impl::wait_for_parameters() {
+  if (const auto before = std::exchange(coming, nullptr)) before->wait_for_all();
+}
+
+// What this rank fails with is no reason to lose parameters that the others have sent.
+void Session::Impl::or_wait_for_parameters(FunctionRef<void()> body) {
+  try {
+    body();
+  } catch (const WorldError&) {
+    throw;
+  } catch (...) {
+    try {
+      wait_for_parameters();
+    } catch (const WorldError&) {  // the first error counts
+    }
+    throw;
+  }
 }
 
 Results Session::run_shards(const Program& program,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <map>
 #include <utility>
 #include <vector>
@@ -101,23 +102,23 @@ class StepRun {
       StageRows rows(stage, runner_.world);
       const std::vector<std::string> wanted = input_names(stage.module.program);
       // The world ends before the memory does that others may be writing into.
-      runner_.world.or_poison(
-          [&] {
-            for_shards([&](int shard) {
-              NamedTensors& fed = fed_[static_cast<std::size_t>(shard - run_.begin)];
-              if (s == 0) {
-                fed = feeds(shard);
-                note_step_inputs(fed);
-              }
-              rows.add(run_stage(stage, wanted, shard, sums));
-              if (last) fed.clear();
-            });
-            set_phase("the sums of all shards");
-            for (auto& [name, total] : sums.totals()) extra_[name] = std::move(total);
-            for (auto& [name, all] : rows.of_all()) extra_[name] = std::move(all);
-          },
-          options_.part_of);
+      // The world ends before the memory does that others may be writing into.
+      runner_.or_poison([&] {
+        for_shards([&](int shard) {
+          NamedTensors& fed = fed_[static_cast<std::size_t>(shard - run_.begin)];
+          if (s == 0) {
+            fed = feeds(shard);
+            note_step_inputs(fed);
+          }
+          rows.add(run_stage(stage, wanted, shard, sums));
+          if (last) fed.clear();
+        });
+        set_phase("the sums of all shards");
+        for (auto& [name, total] : sums.totals()) extra_[name] = std::move(total);
+        for (auto& [name, all] : rows.of_all()) extra_[name] = std::move(all);
+      });
     }
+    runner_.wait_for_parameters();
     compare_step_inputs();
     for (const auto& entry : of_step_fed_) extra_.insert(entry);
     carry_states();
@@ -189,7 +190,17 @@ class StepRun {
   // This rank updates what it owns, and hears of the rest.
   Results own_part() {
     runner_.take_state(owned_);
-    feed_owned_ranges();
+    const std::shared_ptr<ParameterExchange> exchange = runner_.exchange_parameters(owned_);
+    try {
+      return own_part(*exchange);
+    } catch (const std::exception& e) {
+      exchange->abandon(e.what());
+      throw;
+    }
+  }
+
+  Results own_part(ParameterExchange& exchange) {
+    feed_owned_ranges(exchange);
     const Program& exits = owned_.compute_exits.program;
     if (!owned_.exits.empty()) {
       const Results own = exits.outputs().empty() ? Results({}) : run_step(exits, of_part());
@@ -198,29 +209,33 @@ class StepRun {
     }
     const auto& outputs_of_program = parts_.step.program.outputs();
     RunOptions options = options_;
-    if (options_.on_output) {
-      options.on_output = [&](const std::string& name) {
-        const auto is_it = [&](const auto& output) { return output.first == name; };
-        if (std::any_of(outputs_of_program.begin(), outputs_of_program.end(), is_it))
-          options_.on_output(name);
-      };
+    options.on_output = [&](const std::string& name, const Tensor& value) {
+      if (runner_.overlap) exchange.give(name, value);
+      const auto is_it = [&](const auto& output) { return output.first == name; };
+      if (options_.on_output &&
+          std::any_of(outputs_of_program.begin(), outputs_of_program.end(), is_it))
+        options_.on_output(name, value);
+    };
+    if (options_.cancel) {
+      options.cancel = [&] { return !exchange.moving() && options_.cancel(); };
     }
     const Results results = run_step(owned_.step.program, options);
     // Who still held the ranges would keep parameters from being written in place.
     const std::string prefix = shard_names::owned("");
     std::erase_if(extra_, [&](const auto& entry) { return entry.first.starts_with(prefix); });
     set_phase("the exchange of parameters");
-    runner_.gather_parameters(owned_, results);
+    exchange.finish(results);
     NamedTensors outputs;
     for (const auto& [name, value] : outputs_of_program) outputs.emplace_back(name, results[name]);
     return Results(std::move(outputs));
   }
 
   // Of what cut units read besides their state: views, in the memory of the whole.
-  void feed_owned_ranges() {
+  void feed_owned_ranges(const ParameterExchange& exchange) {
     for (const OwnedPiece& piece : owned_.pieces[static_cast<std::size_t>(runner_.world.rank())]) {
       for (const std::string& name : owned_.units[piece.unit].reads) {
-        const Tensor whole = runner_.value(name);
+        Tensor whole = exchange.old_value(name);
+        if (!whole.defined()) whole = runner_.value(name);
         const std::size_t begin = static_cast<std::size_t>(piece.begin) * dtype_size(whole.dtype());
         extra_[shard_names::owned(name)] = Tensor::view(
             whole.dtype(), {piece.end - piece.begin}, whole.buffer(), whole.byte_offset() + begin);

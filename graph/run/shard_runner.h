@@ -9,6 +9,7 @@
 #include "weft/core/world/world.h"
 #include "weft/graph/distribute/owned_step.h"
 #include "weft/graph/distribute/split_shards.h"
+#include "weft/graph/run/parameter_exchange.h"
 #include "weft/graph/run/results.h"
 
 namespace WEFT_API weft {
@@ -20,10 +21,15 @@ struct PartRunner {
   FunctionRef<Tensor(const std::string& name)> value;  // of a variable, now
   FunctionRef<std::shared_ptr<Buffer>(std::size_t bytes)> memory;
   std::size_t bucket_bytes;  // SessionOptions
-  /// Where the owned state of `step` is made ready, and where parameters that were updated go
-  /// (owned_state.h).
+  bool overlap;              // SessionOptions
+  /// Waits for the parameters of the step before.
+  FunctionRef<void()> wait_for_parameters;
+  /// Makes the owned state of `step` ready (owned_state.h).
   FunctionRef<void(const OwnedStep& step)> take_state;
-  FunctionRef<void(const OwnedStep& step, const Results& own)> gather_parameters;
+  FunctionRef<std::shared_ptr<ParameterExchange>(const OwnedStep& step)> exchange_parameters;
+  /// What body() throws ends all ranks. Parameters of the step before, which others have sent, are
+  /// waited for before that.
+  FunctionRef<void(FunctionRef<void()> body)> or_poison;
   Workers& workers;
   World world;
 };

@@ -121,9 +121,9 @@ class OwnedSums : public SumBlock {
       Buffer& buffer = i < kept || more_ > 0 ? *stack_[i] : *next_;
       own.push_back({tree_.stack()[i], bytes_of(buffer)});
     }
-    constexpr std::size_t kMostBuckets = 4096;
+    constexpr std::size_t kMostBuckets = 4096;  // besides one for every change of the owner
     const std::size_t least = round_up(divide_up(layout_.bytes(), kMostBuckets), kTensorAlignment);
-    exchange_.emplace(runner_.world, shards, shares_of(step), std::move(own),
+    exchange_.emplace(runner_.world, shards, owners_of(step), std::move(own),
                       std::max(runner_.bucket_bytes, least), runner_.memory);
     missing_.assign(exchange_->buckets(), 0);
     for (std::size_t i = 0; i < sums_.size(); ++i)
@@ -140,6 +140,12 @@ class OwnedSums : public SumBlock {
       if (--missing_[bucket] == 0) give(bucket);
     });
     exchange_->progress(adder());
+  }
+  /// Instead of complete(), behind the last shard.
+  void complete_all() {
+    for (std::size_t b = 0; b < missing_.size(); ++b) {
+      if (missing_[b] > 0) give(b);
+    }
   }
   /// Behind the last shard: the elements that this rank owns.
   NamedTensors totals(const OwnedStep& step) {
@@ -163,19 +169,23 @@ class OwnedSums : public SumBlock {
   std::size_t place_of(std::size_t sum) const {
     return static_cast<std::size_t>(std::find(sums_.begin(), sums_.end(), sum) - sums_.begin());
   }
-  // Where the pieces of each rank begin.
-  Shares shares_of(const OwnedStep& step) const {
-    Shares shares(step.pieces.size() + 1, layout_.bytes());
-    for (std::size_t r = step.pieces.size(); r-- > 0;) {
-      shares[r] = shares[r + 1];  // of a rank that owns nothing
-      if (step.pieces[r].empty()) continue;
-      const OwnedPiece& first = step.pieces[r].front();
-      const std::size_t sum = place_of(step.units[first.unit].sums[0]);
-      shares[r] = layout_.offset(sum) +
-                  static_cast<std::size_t>(first.begin) * dtype_size(layout_.dtype(sum));
+  Owners owners_of(const OwnedStep& step) const {
+    using Owned = std::pair<const OwnedPiece*, int>;
+    std::vector<Owned> owned;
+    for (std::size_t r = 0; r < step.pieces.size(); ++r) {
+      for (const OwnedPiece& piece : step.pieces[r]) owned.emplace_back(&piece, r);
     }
-    shares[0] = 0;
-    return shares;
+    std::sort(owned.begin(), owned.end(), [](const Owned& a, const Owned& b) {
+      return std::pair(a.first->unit, a.first->begin) < std::pair(b.first->unit, b.first->begin);
+    });
+    Owners owners;
+    for (const auto& [piece, rank] : owned) {
+      if (!owners.empty() && owners.back().owner == rank) continue;
+      const std::size_t sum = place_of(step.units[piece->unit].sums[0]);
+      const auto before = static_cast<std::size_t>(piece->begin);
+      owners.push_back({layout_.offset(sum) + before * dtype_size(layout_.dtype(sum)), rank});
+    }
+    return owners;
   }
   // The buckets that sum i lies in.
   template <class F>
@@ -218,6 +228,7 @@ struct StageSums::Impl {
        const PartRunner& runner)
       : step_(step),
         shards_(shards),
+        overlap_(runner.overlap),
         all_(stage, chosen(stage.sums, step.sums, false), runner),
         owned_(stage, chosen(step.sums, stage.sums, true), runner) {}
 
@@ -227,13 +238,18 @@ struct StageSums::Impl {
     owned_.next(options.into);
     if (!last) return;
     owned_.begin_last(shard, shards_, step_);
-    options.on_output = [this](const std::string& output) { owned_.complete(output); };
+    if (!overlap_) return;
+    options.on_output = [this](const std::string& output, const Tensor&) {
+      owned_.complete(output);
+    };
   }
   void after(int shard, bool last) {
     if (!all_.empty()) all_.push(shard);
     if (!owned_.empty() && !last) owned_.push(shard);
   }
   NamedTensors totals() {
+    // Both have the same channels: first comes what all ranks were ready to receive first.
+    if (!owned_.empty() && !overlap_) owned_.complete_all();
     NamedTensors result;
     if (!all_.empty()) result = all_.totals(shards_);
     if (owned_.empty()) return result;
@@ -243,6 +259,7 @@ struct StageSums::Impl {
 
   const OwnedStep& step_;
   const int shards_;
+  const bool overlap_;
   SharedSums all_;
   OwnedSums owned_;
 };

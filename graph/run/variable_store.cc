@@ -60,11 +60,23 @@ bool VariableStore::given() const {
 }
 
 void VariableStore::check_whole_locked(std::string_view what) const {
-  if (!torn_) return;
+  if (!torn_locked()) return;
   throw StateError(fmt::format(
       "the variables cannot be {}: an earlier run failed while it wrote them, so that old and new "
       "values are mixed; load the last checkpoint into a new Session",
       what));
+}
+
+template <class Lock>
+Lock VariableStore::lock_when_come(const std::string_view* name) const {
+  while (true) {
+    Lock lock(mutex_);
+    const std::shared_ptr<ComingValues> coming = coming_;
+    if (coming == nullptr || (name ? coming->has_come(*name) : coming->have_all_come()))
+      return lock;
+    lock.unlock();
+    name ? coming->wait(*name) : coming->wait_for_all();
+  }
 }
 
 bool VariableStore::contains(std::string_view name) const {
@@ -90,13 +102,13 @@ std::uint64_t VariableStore::version(std::string_view name) const {
 }
 
 Tensor VariableStore::tensor(std::string_view name) const {
-  const std::shared_lock lock(mutex_);
+  const auto lock = lock_when_come<std::shared_lock<std::shared_mutex>>(&name);
   check_whole_locked("read");
   return at(name).value.read_only();
 }
 
 std::map<std::string, Tensor, std::less<>> VariableStore::snapshot() const {
-  const std::shared_lock lock(mutex_);
+  const auto lock = lock_when_come<std::shared_lock<std::shared_mutex>>();
   check_whole_locked("read");
   std::map<std::string, Tensor, std::less<>> values;
   for (const Entry& e : entries_) values.emplace(e.name, e.value.read_only());
@@ -169,11 +181,11 @@ void VariableStore::erase_if(const std::function<bool(const Entry&)>& gone) {
 
 bool VariableStore::torn() const {
   const std::shared_lock lock(mutex_);
-  return torn_;
+  return torn_locked();
 }
 
 void VariableStore::check_whole(std::string_view what) const {
-  const std::shared_lock lock(mutex_);
+  const auto lock = lock_when_come<std::shared_lock<std::shared_mutex>>();
   check_whole_locked(what);
 }
 
@@ -191,6 +203,16 @@ std::size_t VariableStore::bytes() const {
   std::size_t total = packed_.bytes();
   for (const Entry& e : entries_) total += e.value.bytes();
   return total;
+}
+
+std::shared_lock<std::shared_mutex> StoreAccess::read_lock(Coming coming) {
+  if (coming == Coming::pass) return std::shared_lock(store_.mutex_);
+  return store_.lock_when_come<std::shared_lock<std::shared_mutex>>();
+}
+
+std::unique_lock<std::shared_mutex> StoreAccess::write_lock(Coming coming) {
+  if (coming == Coming::pass) return std::unique_lock(store_.mutex_);
+  return store_.lock_when_come<std::unique_lock<std::shared_mutex>>();
 }
 
 void StoreAccess::check_given(const std::vector<const Wanted*>& absent, const Start& start) const {

@@ -12,11 +12,13 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "weft/core/parallel.h"
 #include "weft/core/tensor.h"
 #include "weft/graph/ir/variable.h"
+#include "weft/graph/run/coming_values.h"
 #include "weft/graph/run/packed_weights.h"
 
 namespace WEFT_API weft {
@@ -33,7 +35,9 @@ void fill_initial_value(const VariableInfo& info, std::uint64_t seed, Workers& w
 /// Named tensors with a kind and a version each. Thread-safe. Tensors handed out are snapshots that
 /// cannot be written: an update of a variable whose tensor somebody else holds (or whose memory is
 /// read-only, as that of a mapped file) writes to fresh memory. Values change through set() and
-/// through runs alone.
+/// through runs alone. Who reads a parameter that other ranks are still sending
+/// (SessionOptions::overlap) waits for it: tensor(), snapshot(), check_whole() and runs can throw a
+/// WorldError.
 class VariableStore {
  public:
   VariableStore() = default;
@@ -105,6 +109,10 @@ class VariableStore {
     return const_cast<Entry&>(static_cast<const VariableStore*>(this)->at(name));
   }
   void check_whole_locked(std::string_view what) const;
+  bool torn_locked() const { return torn_ || (coming_ != nullptr && coming_->lost()); }
+  // Locks when a variable, or all, have the values that are coming.
+  template <class Lock>
+  Lock lock_when_come(const std::string_view* name = nullptr) const;
 
   // A parameter or buffer was inserted: one that is absent was forgotten, or has another name.
   bool given() const;
@@ -118,7 +126,8 @@ class VariableStore {
   PackedWeights packed_;
   std::set<std::string, std::less<>> anew_;
   bool torn_ = false;
-  const void* writer_ = nullptr;  // the Session that may update
+  std::shared_ptr<ComingValues> coming_;  // null where none are
+  const void* writer_ = nullptr;          // the Session that may update
 };
 
 /// What Sessions do with a store; not for users.
@@ -149,9 +158,11 @@ class StoreAccess {
   /// `session` is no longer the writer.
   void release_writer(const void* session);
 
+  /// Of new values that other ranks are still sending: waited for, or let pass.
+  enum class Coming { wait, pass };
   /// While one lives, nobody else writes; while the other does, nobody else reads either.
-  std::shared_lock<std::shared_mutex> read_lock() { return std::shared_lock(store_.mutex_); }
-  std::unique_lock<std::shared_mutex> write_lock() { return std::unique_lock(store_.mutex_); }
+  std::shared_lock<std::shared_mutex> read_lock(Coming coming = Coming::pass);
+  std::unique_lock<std::shared_mutex> write_lock(Coming coming = Coming::pass);
 
   // Under a lock:
   void check_whole() const { store_.check_whole_locked("run"); }
@@ -167,6 +178,8 @@ class StoreAccess {
   }
   /// Needs no lock.
   PackedWeights& packed() { return store_.packed_; }
+  /// From here on readers wait for these.
+  void set_coming(std::shared_ptr<ComingValues> values) { store_.coming_ = std::move(values); }
   /// Old and new values are mixed from here on.
   void tear() { store_.torn_ = true; }
 

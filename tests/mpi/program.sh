@@ -80,7 +80,7 @@ for command in "evaluate $work/alone.weft --text $fixtures/weft_files/data/text.
 done
 
 # A step is measured as it is shared.
-ranks 2 bench train --model char-small --batch 4 --seq 8 --shards 4 --bucket 64KiB --runs 1 --threads 1 --json
+ranks 2 bench train --model char-small --batch 4 --seq 8 --shards 4 --bucket 64KiB --no-overlap --runs 1 --threads 1 --json
 succeeds
 grep -q '"shards":4,"ranks":2,' "$work/out" || fail "does not say who measured"
 

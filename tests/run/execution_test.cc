@@ -140,9 +140,10 @@ BOOST_AUTO_TEST_CASE(outputs_are_told_of_once_and_when_they_are_complete) {
         into.emplace_back(name, Tensor::empty(DType::f32, value.shape().constant()));
       std::map<std::string, Tensor> told;
       RunOptions options{.into = into};
-      options.on_output = [&](const std::string& name) {
+      options.on_output = [&](const std::string& name, const Tensor& value) {
         const auto is_it = [&](const auto& entry) { return entry.first == name; };
         const Tensor& now = std::find_if(into.begin(), into.end(), is_it)->second;
+        BOOST_TEST(value.raw() == now.raw());
         BOOST_TEST(told.emplace(name, now.clone()).second, name << " was told of twice");
       };
       const Results results = session.run(graph.program,

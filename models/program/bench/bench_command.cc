@@ -58,6 +58,8 @@ void add_bench_command(CLI::App& app, Action& action) {
                 "parts of a batch, a power of two, which ranks share (mpirun) (default: 1)");
   train.bytes("--bucket", training->bucket_bytes,
               "ranks send sums of gradients in pieces of so many bytes (default: 8MiB)");
+  train.flag("--no-overlap", training->no_overlap,
+             "ranks send nothing while they compute, to see what that costs");
   train.bytes("--memory-budget", training->memory_budget,
               "most bytes of the arena (600MiB); the rest is computed again");
   train.run(action, [training](const World& world) {

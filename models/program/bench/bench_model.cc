@@ -82,6 +82,7 @@ int bench_model(const TrainBench& bench, std::string_view kind, MakeModel make, 
   options.memory_budget = bench.memory_budget;
   options.prepack = bench.prepack;
   options.world = world;
+  options.overlap = !bench.no_overlap;
   if (bench.bucket_bytes > 0) options.bucket_bytes = bench.bucket_bytes;
   Session session(*made.graph, options);
   const auto before_variables = Clock::now();

@@ -50,6 +50,7 @@ int bench_forward(const ModelBench& bench);
 struct TrainBench : ModelBench {
   int shards = 1;                // a power of two, not below the ranks; the batch is a multiple
   std::size_t bucket_bytes = 0;  // SessionOptions::bucket_bytes; 0 = its default
+  bool no_overlap = false;       // SessionOptions::overlap
   World world = {};
 };
 int bench_train(const TrainBench& bench);

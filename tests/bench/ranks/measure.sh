@@ -2,7 +2,7 @@
 # What ranks cost, and what of their talk is hidden behind their work, of GPT-2's training step (or a small one's):
 # - one process with two threads, and two processes with a core each, in turns;
 # - two ranks on two machines (network namespaces: takes root) whose link lets talk take about half as long as the work,
-#   with sums sent while the last shard is computed, and with none sent before it is over, in turns.
+#   with gradients and parameters sent while something is computed, and with nothing sent then, in turns.
 # - what `weft inspect --model --ranks` predicts for these links, from what one process reaches, beside what was measured;
 # - where PYTHON (default: python3) has PyTorch, its DistributedDataParallel over Gloo beside both.
 #   measure.sh WEFT LAUNCHER [MODEL [BATCH TOKENS SHARDS STEPS ROUNDS]]
@@ -13,20 +13,19 @@ here=$(cd "$(dirname "$0")" && pwd)
 [ $open_mpi = yes ] || fail "binds ranks as Open MPI's launcher does"
 model=${3:-gpt2} batch=${4:-8} tokens=${5:-512} shards=${6:-8} steps=${7:-5} rounds=${8:-5} python=${PYTHON:-python3}
 bound=36000
-pieces=8MiB whole=1TiB # a bucket, and more than all gradients
 
-# step THREADS BUCKET: the command that measures a training step.
+# step THREADS [OPTION]: the command that measures a training step.
 step() {
-  echo bench train --model "$model" --batch "$batch" --seq "$tokens" --shards "$shards" --runs "$steps" --threads "$1" \
-    --bucket "$2" --json
+  echo bench train --model "$model" --batch "$batch" --seq "$tokens" --shards "$shards" --runs "$steps" --threads "$@" --json
 }
 # figure NAME: of the JSON object that was printed last.
 figure() { sed -n "s/.*\"$1\":\( *[0-9.e+-]*\).*/\1/p" "$work/out" | tail -n 1; }
 # note FILE: appends seconds of a step, seconds of it waiting, and MiB of the largest rank.
 note() { echo "$(figure seconds_per_step) $(figure waiting_seconds) $(($(figure peak_rss_bytes) >> 20))" >>"$work/$1"; }
+# of_ranks FILE [OPTION]
 of_ranks() {
   # shellcheck disable=SC2046
-  ranks 2 $(step 1 "$2")
+  ranks 2 $(step 1 "${@:2}")
   succeeds
   note "$1"
 }
@@ -45,10 +44,10 @@ if [ "$model" = gpt2 ] && "$python" -c "import torch.distributed" 2>/dev/null; t
 flags+=(--bind-to core)
 for _ in $(seq "$rounds"); do
   # shellcheck disable=SC2046
-  one $(step 2 $pieces)
+  one $(step 2)
   note threads
   flops=$(figure flops)
-  of_ranks processes $pieces
+  of_ranks processes
   megabytes=$(calculate %.1f "$(figure gradient_bytes) / 1e6")
   if [ $with_peer = yes ]; then peer peer_threads 1 && peer peer_processes 2; fi
 done
@@ -69,23 +68,23 @@ mbits=$(calculate %.0f "$megabytes * 8 / ($b / 2)")
 export WEFT_SILENCE=120s WEFT_RANK_FAULT=
 flags=(--allow-run-as-root --bind-to none)
 for m in 1 2; do add_machine $m 40gbit; done
-for _ in $(seq "$rounds"); do of_ranks fast $pieces; done
+for _ in $(seq "$rounds"); do of_ranks fast; done
 # at MBIT/S NAME: both links.
 at() {
   for m in 1 2; do set_rate $m "$1mbit"; done
-  for _ in $(seq "$rounds"); do of_ranks "$2" $pieces; done
+  for _ in $(seq "$rounds"); do of_ranks "$2"; done
 }
 at $((2 * mbits)) faster
 at $((mbits / 2)) slower
 for m in 1 2; do set_rate $m "${mbits}mbit"; done
 for _ in $(seq "$rounds"); do
-  of_ranks hidden $pieces
-  of_ranks open $whole
+  of_ranks hidden
+  of_ranks open --no-overlap
 done
 fast=$(median fast 1) hidden=$(median hidden 1) open=$(median open 1)
 echo "two machines    $fast s a step, without a limit of their link"
 echo "                $hidden s at $mbits Mbit/s, $(median hidden 2) s of it waiting"
-echo "                $open s at that rate, where nothing is sent while shards are computed; $(median open 2) s of it waiting"
+echo "                $open s at that rate, where nothing is sent while it computes; $(median open 2) s of it waiting"
 echo "hidden          $(calculate %.0f "($open - $hidden) / ($open - $fast) * 100")% of what talk takes"
 
 # predicted MBIT/S: seconds of a step, of ranks that compute half as fast as the one process with two threads.

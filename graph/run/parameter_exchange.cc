@@ -1,0 +1,203 @@
+#include "weft/graph/run/parameter_exchange.h"
+
+#include <cstring>
+#include <exception>
+#include <utility>
+
+#include "weft/core/error.h"
+
+namespace weft {
+namespace {
+
+constexpr int kParameterChannel = 3;
+
+}  // namespace
+
+std::shared_ptr<ParameterExchange> ParameterExchange::begin(const OwnedStep& step,
+                                                            const World& world,
+                                                            VariableStore& shared) {
+  const std::shared_ptr<ParameterExchange> exchange(new ParameterExchange(world, shared));
+  StoreAccess access(shared);
+  const auto lock = access.write_lock();
+  access.check_whole();
+  exchange->take(step, access);
+  access.set_coming(exchange);
+  return exchange;
+}
+
+ParameterExchange::~ParameterExchange() {
+  try {
+    if (state_ == State::given) wait_for_all();
+  } catch (const std::exception&) {  // nobody is left who reads them
+  }
+}
+
+void ParameterExchange::take(const OwnedStep& step, StoreAccess& access) {
+  for (std::size_t r = 0; r < step.pieces.size(); ++r) {
+    for (const OwnedPiece& of_unit : step.pieces[r]) {
+      for (const std::string& name : step.units[of_unit.unit].parameters) {
+        auto it = parameters_.find(name);
+        if (it == parameters_.end()) it = parameters_.emplace(name, access.writable(name)).first;
+        Tensor& whole = it->second;
+        const std::size_t size = dtype_size(whole.dtype());
+        const std::size_t begin = static_cast<std::size_t>(of_unit.begin) * size;
+        const std::size_t bytes =
+            of_unit.whole ? whole.bytes()
+                          : static_cast<std::size_t>(of_unit.end - of_unit.begin) * size;
+        const int rank = static_cast<int>(r);
+        if (rank == transport_.rank()) own_.emplace(shard_names::updated(name), pieces_.size());
+        pieces_.push_back(
+            {.name = name, .rank = rank, .place = std::span(whole.mutable_raw() + begin, bytes)});
+      }
+    }
+  }
+}
+
+Tensor ParameterExchange::old_value(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = parameters_.find(name);
+  return it == parameters_.end() ? Tensor() : it->second;
+}
+
+void ParameterExchange::give(const std::string& output, const Tensor& piece) {
+  const std::lock_guard lock(mutex_);
+  const auto it = own_.find(output);
+  if (it == own_.end() || pieces_[it->second].own.defined()) return;
+  pieces_[it->second].own = piece;
+  begin_to_move();
+  send_given();
+}
+
+void ParameterExchange::begin_to_move() {
+  if (state_ != State::begun) return;
+  state_ = State::moving;
+  for (Piece& piece : pieces_) {
+    if (!mine(piece) && !piece.place.empty())
+      piece.coming = transport_.receive(piece.rank, kParameterChannel, piece.place);
+  }
+}
+
+void ParameterExchange::send_given() {
+  for (; next_ < pieces_.size(); ++next_) {
+    Piece& piece = pieces_[next_];
+    if (!mine(piece) || piece.place.empty()) continue;
+    if (!piece.own.defined()) return;
+    for (int i = 1; i < transport_.size(); ++i) {
+      const int to = (transport_.rank() + i) % transport_.size();
+      piece.sent.push_back(
+          transport_.send(to, kParameterChannel, {piece.own.raw(), piece.own.bytes()}));
+    }
+  }
+}
+
+bool ParameterExchange::moving() const {
+  const std::lock_guard lock(mutex_);
+  return state_ != State::begun;
+}
+
+void ParameterExchange::finish(const Results& own) {
+  for (const auto& [output, value] : own) give(output, value);
+  {
+    const std::lock_guard lock(mutex_);
+    begin_to_move();
+    for (const Piece& piece : pieces_) {
+      if (mine(piece) && !piece.place.empty())
+        std::memcpy(piece.place.data(), piece.own.raw(), piece.place.size());
+    }
+  }
+  {
+    StoreAccess access(shared_);
+    const auto lock = access.write_lock();
+    for (const auto& [name, value] : parameters_) access.updated(name);
+  }
+  const std::lock_guard lock(mutex_);
+  state_ = State::given;
+  changed_.notify_all();
+}
+
+void ParameterExchange::abandon(std::string_view why) {
+  const std::lock_guard lock(mutex_);
+  if (state_ == State::begun) {
+    state_ = State::abandoned;
+    parameters_.clear();
+  } else if (state_ == State::moving) {
+    lose(why);
+  }
+  changed_.notify_all();
+}
+
+void ParameterExchange::lose(std::string_view why) {
+  state_ = State::lost;
+  why_lost_ = why;
+  changed_.notify_all();
+}
+
+bool ParameterExchange::has_come(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  if (state_ > State::given) return true;
+  if (parameters_.find(name) == parameters_.end()) return true;
+  if (state_ != State::given) return false;
+  for (const Piece& piece : pieces_) {
+    if (piece.name == name && piece.coming.state() != nullptr) return false;
+  }
+  return true;
+}
+
+bool ParameterExchange::have_all_come() const {
+  const std::lock_guard lock(mutex_);
+  return state_ > State::given;
+}
+
+void ParameterExchange::wait_for(const std::vector<Transfer>& transfers,
+                                 std::unique_lock<std::mutex>& lock) {
+  lock.unlock();
+  try {
+    for (const Transfer& t : transfers) transport_.wait(t);
+    lock.lock();
+  } catch (const std::exception& e) {
+    lock.lock();
+    lose(e.what());
+    throw;
+  }
+}
+
+void ParameterExchange::wait(std::string_view name) {
+  std::unique_lock lock(mutex_);
+  if (parameters_.find(name) == parameters_.end()) return;
+  changed_.wait(lock, [&] { return state_ >= State::given; });
+  if (state_ == State::lost) throw WorldError(why_lost_);
+  if (state_ != State::given) return;
+  std::vector<Transfer> coming;
+  for (const Piece& piece : pieces_) {
+    if (piece.name == name) coming.push_back(piece.coming);
+  }
+  wait_for(coming, lock);
+  for (Piece& piece : pieces_) {
+    if (piece.name == name) piece.coming = {};
+  }
+}
+
+void ParameterExchange::wait_for_all() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return state_ >= State::given; });
+  if (state_ == State::lost) throw WorldError(why_lost_);
+  if (state_ != State::given) return;
+  std::vector<Transfer> open;
+  for (const Piece& piece : pieces_) {
+    open.push_back(piece.coming);
+    open.insert(open.end(), piece.sent.begin(), piece.sent.end());
+  }
+  wait_for(open, lock);
+  if (state_ != State::given) return;
+  state_ = State::done;
+  pieces_.clear();
+  own_.clear();
+  parameters_.clear();  // who holds them would keep the next step from writing in place
+}
+
+bool ParameterExchange::lost() const {
+  const std::lock_guard lock(mutex_);
+  return state_ == State::lost;
+}
+
+}  // namespace weft

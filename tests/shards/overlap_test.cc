@@ -1,0 +1,351 @@
+// What ranks exchange while they compute.
+#include <boost/test/unit_test.hpp>
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "weft/autodiff/optimizer.h"
+#include "weft/core/error.h"
+#include "weft/core/random_tensors.h"
+#include "weft/core/world/thread_world.h"
+#include "weft/graph/distribute/owned_step.h"
+#include "weft/graph/functions.h"
+#include "weft/graph/run/session.h"
+#include "weft/graph/run/shard_runner.h"
+#include "weft/models/layers/linear.h"
+#include "weft/tests/kit/messages.h"
+#include "weft/tests/shards/same_bits.h"
+#include "weft/tests/shards/watched_transport.h"
+
+namespace weft::testing::overlap {
+namespace {
+
+constexpr int kShards = 4;
+constexpr std::size_t kSmall = 1000;  // bytes: parameters and sums take more, words less
+
+// Boost.Test is for one thread at a time; ranks of a ThreadWorld are threads.
+std::mutex one_at_a_time;
+
+// Two matrices and their biases.
+struct Network {
+  Graph g;
+  Value x = g.input("x", DType::f32, {"batch", 64});
+  Value labels = g.input("labels", DType::i32, {"batch"});
+  Value logits;
+  Program train{"train"};
+
+  explicit Network(std::int64_t width = 1030) {
+    const Scope net(g, "net");
+    logits = linear(net / "out", tanh(linear(net / "in", x, width)), 100);
+    const Value loss = cross_entropy(logits, labels, {.reduction = Reduction::shard_mean});
+    const TrainingStep step = adamw(loss, g.parameters(), {.lr = 0.01, .step = {.clip_norm = 0.5}});
+    train.output("loss", loss).update(step).shards({.count = kShards});
+  }
+  static NamedTensors batch(int step) {
+    const auto seed = static_cast<std::uint64_t>(step);
+    return {{"x", normal_tensor({8, 64}, seed)},
+            {"labels", integer_tensor({8}, seed + 50, 0, 100, DType::i32)}};
+  }
+};
+
+// Parameters after some steps on one rank.
+std::map<std::string, Tensor, std::less<>> alone(int steps) {
+  Network network;
+  Session session(network.g, {.seed = 3, .threads = 1});
+  for (int step = 0; step < steps; ++step) session.run(network.train, Network::batch(step));
+  return session.store()->snapshot();
+}
+
+void check_parameters(Network& network, Session& session, int steps) {
+  const auto expected = alone(steps);
+  for (const Variable& v : network.g.parameters()) {
+    const Tensor found = session.store()->tensor(v.name());
+    const std::lock_guard lock(one_at_a_time);
+    BOOST_TEST(expect_same_bits(found, expected.at(v.name())));
+  }
+}
+
+// Holds back what passes it until it is opened.
+class Gate {
+ public:
+  void open() {
+    {
+      const std::lock_guard lock(mutex_);
+      open_ = true;
+    }
+    changed_.notify_all();
+  }
+  void pass() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return open_; });
+  }
+  bool is_open() {
+    const std::lock_guard lock(mutex_);
+    return open_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool open_ = false;
+};
+
+// Two ranks: rank 1's parameters of the first step are held back by the gate; body(network,
+// session) runs on rank 0.
+void with_late_parameters(Gate& gate,
+                          const std::function<void(Network& network, Session& session)>& body,
+                          const std::function<void(Network& network, Session& session)>& other) {
+  ThreadWorld world(2);
+  world.run([&](const std::shared_ptr<Transport>& end) {
+    const bool first = end->rank() == 0;
+    const auto hold_back = [&](const WatchedTransport::Sent& sent) {
+      if (!first && sent.phase == "the end of the step" && sent.bytes > kSmall) gate.pass();
+    };
+    Network network;
+    Session session(network.g,
+                    {.seed = 3,
+                     .threads = 1,
+                     .world = World(std::make_shared<WatchedTransport>(end, hold_back))});
+    (first ? body : other)(network, session);
+  });
+}
+
+BOOST_AUTO_TEST_SUITE(overlap)
+
+BOOST_AUTO_TEST_CASE(sums_are_sent_while_the_last_shard_is_computed) {
+  ThreadWorld world(2);
+  int in_last = 0, before = 0;
+  world.run([&](const std::shared_ptr<Transport>& end) {
+    const std::string last = end->rank() == 0 ? "shard 1 of 4" : "shard 3 of 4";
+    const std::string one_before = end->rank() == 0 ? "shard 0 of 4" : "shard 2 of 4";
+    const auto count = [&](const WatchedTransport::Sent& sent) {
+      const std::lock_guard lock(one_at_a_time);
+      in_last += sent.phase == last ? 1 : 0;
+      before += sent.phase == one_before ? 1 : 0;
+    };
+    Network network;
+    Session session(network.g, {.seed = 3,
+                                .threads = 1,
+                                .world = World(std::make_shared<WatchedTransport>(end, count)),
+                                .bucket_bytes = 1 << 14});
+    session.run(network.train, Network::batch(0));
+  });
+  // 0.7 MB in pieces of 16 KiB, some of which are complete before the shard's run ends.
+  BOOST_TEST(in_last >= 20);
+  BOOST_TEST(before == 0);
+}
+
+BOOST_AUTO_TEST_CASE(without_overlap_nothing_is_sent_while_shards_are_computed) {
+  ThreadWorld world(2);
+  world.run([&](const std::shared_ptr<Transport>& end) {
+    const auto look = [&](const WatchedTransport::Sent& sent) {
+      const std::lock_guard lock(one_at_a_time);
+      BOOST_TEST(!sent.phase.starts_with("shard"), sent.phase);
+      BOOST_TEST((sent.bytes < kSmall || sent.phase != "the end of the step"));
+    };
+    Network network;
+    Session session(network.g, {.seed = 3,
+                                .threads = 1,
+                                .world = World(std::make_shared<WatchedTransport>(end, look)),
+                                .overlap = false});
+    for (int step = 0; step < 2; ++step) session.run(network.train, Network::batch(step));
+    check_parameters(network, session, 2);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(the_next_step_begins_before_parameters_have_come) {
+  Gate gate;
+  const auto two_steps = [](Network& network, Session& session) {
+    for (int step = 0; step < 2; ++step) session.run(network.train, Network::batch(step));
+    check_parameters(network, session, 2);
+  };
+  const auto body = [&](Network& network, Session& session) {
+    session.run(network.train, Network::batch(0));
+    session.run_shards(network.train, [&](int shard) {
+      gate.open();  // only now
+      return cut_feeds(network.train, Network::batch(1), shard);
+    });
+    check_parameters(network, session, 2);
+  };
+  with_late_parameters(gate, body, two_steps);
+}
+
+BOOST_AUTO_TEST_CASE(readers_of_the_store_wait_for_parameters_that_are_coming) {
+  Gate gate;
+  const auto step_of_other = [](Network& network, Session& session) {
+    session.run(network.train, Network::batch(0));
+    check_parameters(network, session, 1);
+  };
+  const auto body = [&](Network& network, Session& session) {
+    const auto expected = alone(1);
+    session.run(network.train, Network::batch(0));
+    const std::string name = "net.out.weight";  // rank 1 has its end
+    bool waited = false;
+    Tensor read, served;
+    std::map<std::string, Tensor, std::less<>> saved;
+    // In threads: one that looks at a parameter, one that saves, one that serves.
+    std::thread looks([&] {
+      read = session.store()->tensor(name);
+      waited = gate.is_open();
+    });
+    std::thread saves([&] { saved = session.store()->snapshot(); });
+    Network serving;
+    std::thread serves([&] {
+      Session reader(serving.g, session.store(), {.threads = 1});
+      const Program serve = Program("serve").output("logits", serving.logits);
+      served = reader.run(serve, {Network::batch(0)[0]})["logits"].clone();
+    });
+    gate.open();
+    for (std::thread* thread : {&looks, &saves, &serves}) thread->join();
+    Network fresh;
+    Session one(fresh.g, {.seed = 3, .threads = 1});
+    one.run(fresh.train, Network::batch(0));
+    const Program serve = Program("serve").output("logits", fresh.logits);
+    const Tensor logits = one.run(serve, {Network::batch(0)[0]})["logits"];
+    const std::lock_guard lock(one_at_a_time);
+    BOOST_TEST(waited);
+    BOOST_TEST(expect_same_bits(read, expected.at(name)));
+    BOOST_TEST(expect_same_bits(served, logits));
+    for (const Variable& v : network.g.parameters())
+      BOOST_TEST(expect_same_bits(saved.at(v.name()), expected.at(v.name())));
+  };
+  with_late_parameters(gate, body, step_of_other);
+}
+
+BOOST_AUTO_TEST_CASE(a_step_that_fails_at_its_begin_loses_no_parameters_of_the_one_before) {
+  Gate gate;
+  const auto wrong = [&](Network& network, Session& session) {
+    session.run(network.train, Network::batch(0));
+    const auto no_feeds = [&](int) -> NamedTensors {
+      gate.open();
+      throw ArgumentError("the data ends here");
+    };
+    std::string said;
+    try {
+      session.run_shards(network.train, no_feeds);
+    } catch (const ArgumentError& e) {
+      said = e.what();
+    }
+    {
+      const std::lock_guard lock(one_at_a_time);
+      BOOST_TEST(said == "shard 0 of 4: the data ends here");
+      BOOST_TEST(!session.store()->torn());
+    }
+    check_parameters(network, session, 1);
+  };
+  const auto other = [](Network& network, Session& session) {
+    session.run(network.train, Network::batch(0));
+    bool ended = false;
+    try {
+      session.run(network.train, Network::batch(1));
+    } catch (const WorldError&) {
+      ended = true;
+    }
+    const std::lock_guard lock(one_at_a_time);
+    BOOST_TEST(ended);
+  };
+  with_late_parameters(gate, wrong, other);
+}
+
+BOOST_AUTO_TEST_CASE(who_is_in_the_exchange_of_parameters_when_a_rank_is_lost_has_a_torn_store) {
+  for (const bool at_once : {false, true}) {
+    BOOST_TEST_CONTEXT("overlap " << at_once) {
+      ThreadWorld world(3);
+      int torn = 0;
+      const auto body = [&](const std::shared_ptr<Transport>& end) {
+        const bool fails = end->rank() == 1;
+        const auto cut = [&](const WatchedTransport::Sent& sent) {
+          const std::string phase = at_once ? "the end of the step" : "the exchange of parameters";
+          if (fails && sent.phase == phase && sent.bytes > kSmall)
+            throw WorldError("the cable is out");
+        };
+        Network network;
+        Session session(network.g, {.seed = 3,
+                                    .threads = 1,
+                                    .world = World(std::make_shared<WatchedTransport>(end, cut)),
+                                    .overlap = at_once});
+        session.initialise();
+        const std::map<std::string, Tensor, std::less<>> before = session.store()->snapshot();
+        try {
+          session.run(network.train, Network::batch(0));
+          session.store()->snapshot();
+        } catch (const WorldError& e) {
+          if (fails) end->poison(e.what());
+          const std::lock_guard lock(one_at_a_time);
+          torn += session.store()->torn() ? 1 : 0;
+          BOOST_TEST((session.store()->torn() || !fails));
+          if (session.store()->torn()) {
+            check_error<StateError>([&] { session.store()->snapshot(); },
+                                    {"cannot be read: an earlier run failed while it wrote them"});
+            throw;
+          }
+          // Who had not begun has what it had.
+          for (const auto& [name, value] : before)
+            BOOST_TEST(expect_same_bits(session.store()->tensor(name), value));
+          throw;
+        }
+      };
+      BOOST_CHECK_THROW(world.run(body), WorldError);
+      BOOST_TEST(torn >= 1);
+    }
+  }
+}
+
+// 8.5 MB of parameters: more than one section.
+BOOST_AUTO_TEST_CASE(every_rank_owns_a_run_of_each_section_and_a_fair_share_of_all) {
+  constexpr std::int64_t kWidth = 13000, kBlock = 65536;
+  for (const int ranks : {2, 3}) {
+    Network network(kWidth);
+    const OwnedStep step = own_step(split_shards(network.train), 0, ranks);
+    std::int64_t all = 0;
+    for (const Variable& v : network.g.parameters()) all += v.shape().numel().constant();
+    for (std::size_t r = 0; r < step.pieces.size(); ++r) {
+      BOOST_TEST_CONTEXT("rank " << r << " of " << ranks) {
+        std::int64_t elements = 0, of_first = 0, of_last = 0;
+        for (const OwnedPiece& piece : step.pieces[r]) {
+          const OwnedStep::Unit& unit = step.units[piece.unit];
+          elements += piece.end - piece.begin;
+          if (!unit.cut) continue;
+          (unit.elements == 64 * kWidth ? of_first : of_last) += piece.end - piece.begin;
+        }
+        BOOST_TEST(std::abs(elements - all / ranks) <= 2 * kBlock);
+        BOOST_TEST(std::abs(of_first - 64 * kWidth / ranks) <= kBlock);
+        BOOST_TEST(std::abs(of_last - 100 * kWidth / ranks) <= 2 * kBlock);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(sections_do_not_change_bits) {
+  const auto trained = [](const World& world) {
+    Network network(13000);
+    Session session(network.g, {.seed = 3, .threads = 1, .world = world});
+    for (int step = 0; step < 2; ++step) session.run(network.train, Network::batch(step));
+    session.gather_state();
+    NamedTensors result;
+    for (const Variable& v : network.train.variables())
+      result.emplace_back(v.name(), session.value(v.name()));
+    return result;
+  };
+  const NamedTensors expected = trained({});
+  for (const int ranks : {2, 3}) {
+    ThreadWorld world(ranks, {.seed = 7, .most_delay = std::chrono::microseconds(200)});
+    world.run([&](const std::shared_ptr<Transport>& end) {
+      const NamedTensors found = trained(World(end));
+      const std::lock_guard lock(one_at_a_time);
+      check_same(found, expected);
+    });
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft::testing::overlap
