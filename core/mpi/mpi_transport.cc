@@ -119,6 +119,7 @@ class MpiTransport final : public Transport {
   void wait(const Transfer& transfer) override {
     std::unique_lock lock(mutex_);
     const auto* state = static_cast<MpiTransfer*>(transfer.state());
+    const WaitingCount waiting(*this);
     while (true) {
       settle_question();
       check();
@@ -168,6 +169,20 @@ class MpiTransport final : public Transport {
   }
 
  private:
+  // Counts those who wait, for as long as it lives: under the lock.
+  class WaitingCount {
+   public:
+    explicit WaitingCount(MpiTransport& of) : of_(of) {
+      if (of_.waiting_++ == 0) of_.posted_something_.notify_all();
+    }
+    ~WaitingCount() { --of_.waiting_; }
+    WaitingCount(const WaitingCount&) = delete;
+    WaitingCount& operator=(const WaitingCount&) = delete;
+
+   private:
+    MpiTransport& of_;
+  };
+
   void finish() {
     {
       const std::lock_guard lock(mutex_);
@@ -524,7 +539,13 @@ class MpiTransport final : public Transport {
   void pause() {
     std::unique_lock lock(mutex_);
     if (!posted_.empty() || tell_ != Tell::nobody) return;
-    const bool busy = !messages_->under_way().empty() || leave_ != MPI_REQUEST_NULL;
+    const bool under_way = !messages_->under_way().empty();
+    // Somebody's core is idle. A look moves no more than a fragment or two of a message.
+    if (under_way && waiting_ > 0) {
+      lock.unlock();
+      return std::this_thread::yield();
+    }
+    const bool busy = under_way || leave_ != MPI_REQUEST_NULL;
     posted_something_.wait_for(lock, busy ? kBusyPause : kIdlePause);
   }
 
@@ -544,6 +565,7 @@ class MpiTransport final : public Transport {
   std::string phase_ = "the start";
   Clock::time_point phase_since_ = Clock::now();
   std::vector<MpiMessage> posted_;
+  int waiting_ = 0;  // in wait()
 
   // Of the thread.
   MPI_Comm data_ = MPI_COMM_NULL, words_ = MPI_COMM_NULL;

@@ -1,6 +1,10 @@
 # Installs the build into a fresh prefix, then configures, builds and runs the project in this folder against it.
 #   cmake -DSOURCE=... -DBUILD=... -DTYPE=... -DCXX=... [-DLAUNCHER=...] [-DDEBUG_INFO=ON] -P check.cmake
 set(work ${BUILD}/consumer)
+# Users of libraries that are built with sanitizers link with them, too.
+if(SANITIZE)
+  set(ENV{LDFLAGS} -fsanitize=${SANITIZE})
+endif()
 set(prefix ${work}/prefix)
 include(${SOURCE}/tests/consumer/check_headers.cmake)
 include(${SOURCE}/tests/consumer/check_prefix.cmake)

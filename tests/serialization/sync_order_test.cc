@@ -7,6 +7,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cstdio>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -25,15 +26,17 @@ struct Event {
   off_t bytes = 0;
 };
 
-// What the calls below have seen. The library is called through a C interface that knows no
-// argument of ours.
+// What the calls below have seen, of any thread. The library is called through a C interface that
+// knows no argument of ours.
 std::vector<Event>& events() {
   static std::vector<Event> list;
   return list;
 }
 
-Event event_of(const struct stat& s, bool rename) {
-  return {rename, S_ISDIR(s.st_mode), s.st_ino, s.st_size};
+void note(const struct stat& s, bool rename) {
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
+  events().push_back({rename, S_ISDIR(s.st_mode), s.st_ino, s.st_size});
 }
 
 template <class Function>
@@ -47,13 +50,13 @@ Function next(const char* name) {
 // These stand in front of the C library's.
 extern "C" int fsync(int fd) {
   struct stat s = {};
-  if (fstat(fd, &s) == 0) weft::events().push_back(weft::event_of(s, false));
+  if (fstat(fd, &s) == 0) weft::note(s, false);
   return weft::next<int (*)(int)>("fsync")(fd);
 }
 
 extern "C" int rename(const char* from, const char* to) {
   struct stat s = {};
-  if (stat(from, &s) == 0) weft::events().push_back(weft::event_of(s, true));
+  if (stat(from, &s) == 0) weft::note(s, true);
   return weft::next<int (*)(const char*, const char*)>("rename")(from, to);
 }
 
