@@ -3,6 +3,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <atomic>
+
 #include "weft/autodiff/optimizer.h"
 #include "weft/graph/control/scan.h"
 #include "weft/graph/functions.h"
@@ -68,6 +70,14 @@ BOOST_AUTO_TEST_CASE(state_that_is_not_saved_is_found) {
   }
 }
 
+// Threads that do not wait for one another, but no data race, which ThreadSanitizer would find.
+float read_relaxed(const float* at) {
+  return std::atomic_ref<float>(const_cast<float&>(*at)).load(std::memory_order_relaxed);
+}
+void write_relaxed(float* at, float value) {
+  std::atomic_ref<float>(*at).store(value, std::memory_order_relaxed);
+}
+
 // Each chunk reads the last element of the one before it, and says that it may write over all.
 OpRecord neighbours_record() {
   OpRecord r;
@@ -83,9 +93,11 @@ OpRecord neighbours_record() {
                         .body =
                             [n = q.outputs[0].numel()](const KernelRun& run, std::int64_t chunk) {
                               const auto [begin, end] = chunk_range(n, kChunks, chunk);
+                              const float* const in = run.in<float>(0);
                               for (std::int64_t i = end; i-- > begin;) {
-                                run.out<float>(0)[i] =
-                                    run.in<float>(0)[i] + (i > 0 ? run.in<float>(0)[i - 1] : 0);
+                                write_relaxed(
+                                    run.out<float>(0) + i,
+                                    read_relaxed(in + i) + (i > 0 ? read_relaxed(in + i - 1) : 0));
                               }
                             },
                         .cost_ns = 1e6});
