@@ -32,6 +32,8 @@ using Clock = std::chrono::steady_clock;
 
 // Between two looks at what is on its way: the machine's cores are for the workers.
 constexpr std::chrono::microseconds kBusyPause{30}, kIdlePause{2000};
+// From when somebody waits on, for which there is no pause.
+constexpr std::chrono::milliseconds kEager{1000};
 constexpr std::chrono::milliseconds kNewsPause{20};
 // Those who hear of the end need to be told before this process goes.
 constexpr std::chrono::milliseconds kFarewell{500};
@@ -119,11 +121,14 @@ class MpiTransport final : public Transport {
   void wait(const Transfer& transfer) override {
     std::unique_lock lock(mutex_);
     const auto* state = static_cast<MpiTransfer*>(transfer.state());
-    const WaitingCount waiting(*this);
-    while (true) {
+    const auto over = [&] {
       settle_question();
       check();
-      if (state == nullptr || state->done) return;
+      return state == nullptr || state->done;
+    };
+    if (over()) return;
+    const WaitingCount waiting(*this);
+    while (!over()) {
       if (question_) {
         changed_.wait_until(lock, question_->answer_by);
       } else {
@@ -173,7 +178,9 @@ class MpiTransport final : public Transport {
   class WaitingCount {
    public:
     explicit WaitingCount(MpiTransport& of) : of_(of) {
-      if (of_.waiting_++ == 0) of_.posted_something_.notify_all();
+      if (of_.waiting_++ > 0) return;
+      of_.waiting_since_ = Clock::now();
+      of_.posted_something_.notify_all();
     }
     ~WaitingCount() { --of_.waiting_; }
     WaitingCount(const WaitingCount&) = delete;
@@ -540,8 +547,9 @@ class MpiTransport final : public Transport {
     std::unique_lock lock(mutex_);
     if (!posted_.empty() || tell_ != Tell::nobody) return;
     const bool under_way = !messages_->under_way().empty();
-    // Somebody's core is idle. A look moves no more than a fragment or two of a message.
-    if (under_way && waiting_ > 0) {
+    // Somebody's core is idle, and a look moves no more than a fragment or two of a message. Who
+    // waits for long waits for a slow link, or a disk.
+    if (under_way && waiting_ > 0 && Clock::now() - waiting_since_ < kEager) {
       lock.unlock();
       return std::this_thread::yield();
     }
@@ -566,6 +574,7 @@ class MpiTransport final : public Transport {
   Clock::time_point phase_since_ = Clock::now();
   std::vector<MpiMessage> posted_;
   int waiting_ = 0;  // in wait()
+  Clock::time_point waiting_since_;
 
   // Of the thread.
   MPI_Comm data_ = MPI_COMM_NULL, words_ = MPI_COMM_NULL;

@@ -15,6 +15,12 @@ void exchange(Transport& transport, int channel, const ConstBlocks& to, const Bl
   for (const Transfer& t : transfers) transport.wait(t);
 }
 
+void send_to_others(Transport& transport, int channel, std::span<const std::byte> bytes,
+                    std::vector<Transfer>& open) {
+  for (int i = 1; i < transport.size(); ++i)
+    open.push_back(transport.send((transport.rank() + i) % transport.size(), channel, bytes));
+}
+
 void all_gather(Transport& transport, int channel, const Blocks& blocks) {
   const auto own = static_cast<std::size_t>(transport.rank());
   exchange(transport, channel, ConstBlocks(blocks.size(), blocks[own]), blocks);

@@ -18,6 +18,10 @@ using ConstBlocks = std::vector<std::span<const std::byte>>;
 /// is expected has the same size, on one channel; throws WorldError.
 void exchange(Transport& transport, int channel, const ConstBlocks& to, const Blocks& from);
 
+/// Begins to send `bytes` to every other rank; `open` gets the transfers.
+void send_to_others(Transport& transport, int channel, std::span<const std::byte> bytes,
+                    std::vector<Transfer>& open);
+
 /// Every rank gets the blocks of all: its own is in `blocks[rank]`. Collective: all ranks have
 /// blocks of the same sizes; throws WorldError.
 void all_gather(Transport& transport, int channel, const Blocks& blocks);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "weft/core/error.h"
+#include "weft/core/world/exchange.h"
 #include "weft/graph/ir/graph.h"
 #include "weft/ops/reduce_blocks.h"
 
@@ -39,14 +40,12 @@ Tensor copy_range(const Tensor& whole, std::int64_t begin, std::int64_t end) {
 // Transfers with all other ranks, which must all have begun before one waits.
 class Transfers {
  public:
-  Transfers(const World& world, int channel)
-      : transport_(*world.transport()), channel_(channel), size_(world.size()) {}
+  Transfers(const World& world, int channel) : transport_(*world.transport()), channel_(channel) {}
   /// To rank `only`, or to all where that is -1.
   void send(int only, std::span<const std::byte> bytes) {
-    for (int i = 1; i < size_ && !bytes.empty(); ++i) {
-      const int to = (transport_.rank() + i) % size_;
-      if (only < 0 || only == to) open_.push_back(transport_.send(to, channel_, bytes));
-    }
+    if (bytes.empty() || only == transport_.rank()) return;
+    if (only < 0) return send_to_others(transport_, channel_, bytes, open_);
+    open_.push_back(transport_.send(only, channel_, bytes));
   }
   void receive(int from, std::span<std::byte> bytes) {
     if (!bytes.empty()) open_.push_back(transport_.receive(from, channel_, bytes));
@@ -58,7 +57,7 @@ class Transfers {
 
  private:
   Transport& transport_;
-  const int channel_, size_;
+  const int channel_;
   std::vector<Transfer> open_;
 };
 

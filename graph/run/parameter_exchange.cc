@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "weft/core/error.h"
+#include "weft/core/world/exchange.h"
 
 namespace weft {
 namespace {
@@ -82,11 +83,7 @@ void ParameterExchange::send_given() {
     Piece& piece = pieces_[next_];
     if (!mine(piece) || piece.place.empty()) continue;
     if (!piece.own.defined()) return;
-    for (int i = 1; i < transport_.size(); ++i) {
-      const int to = (transport_.rank() + i) % transport_.size();
-      piece.sent.push_back(
-          transport_.send(to, kParameterChannel, {piece.own.raw(), piece.own.bytes()}));
-    }
+    send_to_others(transport_, kParameterChannel, {piece.own.raw(), piece.own.bytes()}, piece.sent);
   }
 }
 
@@ -115,13 +112,13 @@ void ParameterExchange::finish(const Results& own) {
   changed_.notify_all();
 }
 
-void ParameterExchange::abandon(std::string_view why) {
+void ParameterExchange::abandon() {
   const std::lock_guard lock(mutex_);
   if (state_ == State::begun) {
     state_ = State::abandoned;
     parameters_.clear();
   } else if (state_ == State::moving) {
-    lose(why);
+    lose("the step that computes parameters has failed");
   }
   changed_.notify_all();
 }

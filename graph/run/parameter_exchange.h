@@ -42,7 +42,7 @@ class ParameterExchange final : public ComingValues {
   /// Gives the rest. `own` is what OwnedStep::step gave; nothing of it reads old values any more.
   void finish(const Results& own);
   /// Instead of finish(), where the step failed: if nothing was moved, all is as it was.
-  void abandon(std::string_view why);
+  void abandon();
 
   bool has_come(std::string_view name) const override;
   bool have_all_come() const override;

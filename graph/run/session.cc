@@ -170,8 +170,9 @@ void Session::Impl::execute(const std::shared_ptr<const Plan>& plan, const Named
   }
   const bool writes_shared = written != nullptr;
   if (writes_shared) shared.become_writer(this, why_writer(c, *written));
-  // Parts of a program with shards run while parameters still come.
-  const auto way = running_shards ? StoreAccess::Coming::pass : StoreAccess::Coming::wait;
+  // Who sends them knows what it reads, below; a Session over another's store waits for all.
+  const bool knows = sending != nullptr || coming != nullptr;
+  const auto way = knows ? StoreAccess::Coming::pass : StoreAccess::Coming::wait;
   const auto reads_packed = [](const PlanStep& step) { return step.packed_variable.defined(); };
   if (std::any_of(plan->steps.begin(), plan->steps.end(), reads_packed)) wait_for_parameters();
 

@@ -88,7 +88,8 @@ struct Session::Impl {
   SplitCache split;
   OutputPool sums;  // memory for sums over shards
   bool running_shards = false;
-  std::shared_ptr<ParameterExchange> coming;  // parameters of the step before; null where all came
+  // Parameters that this Session's runs send, and those of the step before, until all have come.
+  std::shared_ptr<ParameterExchange> sending, coming;
   Executor executor;
   OutputPool pool;
   Profile profile;

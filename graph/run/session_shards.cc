@@ -134,12 +134,12 @@ Results Session::Impl::run_sharded(const Program& program,
   const auto take_state = [&](const OwnedStep& step) {
     owned.take(step, options.world, graph, *store, start());
   };
-  std::shared_ptr<ParameterExchange> exchange;
+  sending = nullptr;  // of a run that failed
   const auto exchange_parameters = [&](const OwnedStep& step) {
     StoreAccess(*store).become_writer(
         this, fmt::format("program '{}' updates parameters", program.name()));
-    exchange = ParameterExchange::begin(step, options.world, *store);
-    return exchange;
+    sending = ParameterExchange::begin(step, options.world, *store);
+    return sending;
   };
   const auto or_poison = [&](FunctionRef<void()> body) {
     options.world.or_poison([&] { or_wait_for_parameters(body); }, o.part_of);
@@ -159,7 +159,7 @@ Results Session::Impl::run_sharded(const Program& program,
                                 .or_poison = or_poison,
                                 .workers = executor.workers(),
                                 .world = options.world});
-    coming = exchange;
+    coming = std::exchange(sending, nullptr);
     if (!options.overlap) wait_for_parameters();
   };
   or_poison(body);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <exception>
 #include <map>
 #include <utility>
 #include <vector>
@@ -193,8 +192,8 @@ class StepRun {
     const std::shared_ptr<ParameterExchange> exchange = runner_.exchange_parameters(owned_);
     try {
       return own_part(*exchange);
-    } catch (const std::exception& e) {
-      exchange->abandon(e.what());
+    } catch (...) {
+      exchange->abandon();
       throw;
     }
   }

@@ -89,7 +89,7 @@ void print_ranks(const ModelInspection& inspection, const Program& train, const 
       short_bytes(step.bytes()), short_bytes(step.parameters), short_bytes(step.state),
       short_bytes(step.sums), short_bytes(step.arena));
   say("  time             {:.3g} s: {:.3g} s computing {} of the shards, {:.3g} s sending, "
-      "of which {:.3g} s behind the backward pass of the last shard\n",
+      "of which {:.3g} s, at best, while shards are computed\n",
       step.seconds(), step.compute, step.shards_of_busiest, step.communicate, step.hidden);
 }
 

@@ -31,7 +31,8 @@ StepPrediction predict_step(const StepCost& cost, int ranks, int shards, double 
     const double send_sums = sums / network.bytes_per_second + network.latency;
     const double send_parameters = share * others / network.bytes_per_second + network.latency;
     result.communicate = send_sums + send_parameters;
-    result.hidden = std::min(send_sums, cost.shard_flops / flops * 2 / 3);
+    const double forward = cost.shard_flops / flops / 3;
+    result.hidden = std::min(send_sums, 2 * forward) + std::min(send_parameters, forward);
   }
   result.parameters = cost.parameter_bytes + cost.frozen_bytes;
   result.state = cost.state_bytes / w;

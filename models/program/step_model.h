@@ -24,7 +24,7 @@ struct StepCost {
 struct StepPrediction {
   int shards_of_busiest = 1;  // that the rank with most shards computes
   double bytes_sent = 0;      // per rank
-  // Seconds; of what is sent a part while the last shard is computed:
+  // Seconds; of what is sent a part while shards are computed:
   double compute = 0, communicate = 0, hidden = 0;
   double seconds() const { return compute + communicate - hidden; }
   // Bytes, of the rank that needs most:
@@ -35,8 +35,9 @@ struct StepPrediction {
 /// A step of `shards` shards on `ranks` ranks that compute `flops` FLOP/s each. Ranks exchange the
 /// sums of gradients, then parameters: (W - 1) / W of each, where W is a power of two; elsewhere
 /// the shards of a rank are no whole subtree, and every part of it is sent. Sums are sent during
-/// the backward pass of the last shard, which is two thirds of its work; parameters behind the
-/// step.
+/// the backward pass of the last shard, which is two thirds of its work, parameters during the
+/// forward pass of the next step's first one. At best: what is complete last, or needed first, is
+/// waited for, and moving bytes takes a core's time; neither is counted.
 StepPrediction predict_step(const StepCost& cost, int ranks, int shards, double flops,
                             const Network& network);
 

@@ -30,18 +30,21 @@ BOOST_AUTO_TEST_CASE(ranks_send_gradients_and_parameters_once_but_for_their_own_
     const double sent = 2.0 * (ranks - 1) / ranks * 500e6;
     BOOST_TEST(step.bytes_sent == sent, boost::test_tools::tolerance(1e-12));
     BOOST_TEST(step.communicate == sent / 1e9 + 2e-3, boost::test_tools::tolerance(1e-12));
-    // Sums are sent in less time than the backward pass of a shard takes.
-    BOOST_TEST(step.hidden == sent / 2 / 1e9 + 1e-3, boost::test_tools::tolerance(1e-12));
+    // Sums are sent in less time than the backward pass of a shard takes; parameters of many ranks
+    // take longer than the forward pass.
+    const double half = sent / 2 / 1e9 + 1e-3;
+    BOOST_TEST(step.hidden == half + (ranks == 2 ? half : 1.0 / 3),
+               boost::test_tools::tolerance(1e-12));
     BOOST_TEST(step.seconds() == step.compute + step.communicate - step.hidden);
     BOOST_TEST(step.shards_of_busiest == 1024 / ranks);
     BOOST_TEST(step.state == 1000e6 / ranks, boost::test_tools::tolerance(1e-12));
   }
 }
 
-BOOST_AUTO_TEST_CASE(no_more_is_hidden_than_a_backward_pass_takes) {
+BOOST_AUTO_TEST_CASE(no_more_is_hidden_than_a_shard_takes) {
   const Network slow{.bytes_per_second = 1e6, .latency = 0};
   const StepPrediction step = predict_step(kCost, 2, 2, 1e12, slow);
-  BOOST_TEST(step.hidden == 2.0 / 3, boost::test_tools::tolerance(1e-12));
+  BOOST_TEST(step.hidden == 1.0, boost::test_tools::tolerance(1e-12));
 }
 
 BOOST_AUTO_TEST_CASE(shards_that_are_no_subtree_are_sent_in_parts) {

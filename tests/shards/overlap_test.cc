@@ -1,6 +1,7 @@
 // What ranks exchange while they compute.
 #include <boost/test/unit_test.hpp>
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <map>
@@ -39,7 +40,7 @@ struct Network {
   Value x = g.input("x", DType::f32, {"batch", 64});
   Value labels = g.input("labels", DType::i32, {"batch"});
   Value logits;
-  Program train{"train"};
+  Program train{"train"}, evaluate{"evaluate"};
 
   explicit Network(std::int64_t width = 1030) {
     const Scope net(g, "net");
@@ -47,6 +48,7 @@ struct Network {
     const Value loss = cross_entropy(logits, labels, {.reduction = Reduction::shard_mean});
     const TrainingStep step = adamw(loss, g.parameters(), {.lr = 0.01, .step = {.clip_norm = 0.5}});
     train.output("loss", loss).update(step).shards({.count = kShards});
+    evaluate.output("logits", shard_concat(logits)).shards({.count = kShards});
   }
   static NamedTensors batch(int step) {
     const auto seed = static_cast<std::uint64_t>(step);
@@ -82,9 +84,11 @@ class Gate {
     }
     changed_.notify_all();
   }
+  // Nobody waits for ever for one who is waited for.
   void pass() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return open_; });
+    if (!changed_.wait_for(lock, std::chrono::seconds(30), [&] { return open_; }))
+      throw WorldError("the gate was never opened");
   }
   bool is_open() {
     const std::lock_guard lock(mutex_);
@@ -188,31 +192,43 @@ BOOST_AUTO_TEST_CASE(readers_of_the_store_wait_for_parameters_that_are_coming) {
     session.run(network.train, Network::batch(0));
     const std::string name = "net.out.weight";  // rank 1 has its end
     bool waited = false;
-    Tensor read, served;
+    Tensor read, served, evaluated;
     std::map<std::string, Tensor, std::less<>> saved;
-    // In threads: one that looks at a parameter, one that saves, one that serves.
+    // In threads: one that looks at a parameter, one that saves, one that serves,
+    // one that evaluates in shards.
     std::thread looks([&] {
-      read = session.store()->tensor(name);
+      read = session.store()->tensor(name).clone();  // as it is now
       waited = gate.is_open();
     });
-    std::thread saves([&] { saved = session.store()->snapshot(); });
+    std::thread saves([&] {
+      for (const auto& [of, value] : session.store()->snapshot()) saved.emplace(of, value.clone());
+    });
     Network serving;
     std::thread serves([&] {
       Session reader(serving.g, session.store(), {.threads = 1});
       const Program serve = Program("serve").output("logits", serving.logits);
       served = reader.run(serve, {Network::batch(0)[0]})["logits"].clone();
     });
+    Network in_shards;
+    std::thread evaluates([&] {
+      Session reader(in_shards.g, session.store(), {.threads = 1});
+      evaluated = reader.run(in_shards.evaluate, {Network::batch(0)[0]})["logits"].clone();
+    });
+    // Long enough for one who does not wait.
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
     gate.open();
-    for (std::thread* thread : {&looks, &saves, &serves}) thread->join();
+    for (std::thread* thread : {&looks, &saves, &serves, &evaluates}) thread->join();
     Network fresh;
     Session one(fresh.g, {.seed = 3, .threads = 1});
     one.run(fresh.train, Network::batch(0));
     const Program serve = Program("serve").output("logits", fresh.logits);
     const Tensor logits = one.run(serve, {Network::batch(0)[0]})["logits"];
+    const Tensor logits_in_shards = one.run(fresh.evaluate, {Network::batch(0)[0]})["logits"];
     const std::lock_guard lock(one_at_a_time);
     BOOST_TEST(waited);
     BOOST_TEST(expect_same_bits(read, expected.at(name)));
     BOOST_TEST(expect_same_bits(served, logits));
+    BOOST_TEST(expect_same_bits(evaluated, logits_in_shards));
     for (const Variable& v : network.g.parameters())
       BOOST_TEST(expect_same_bits(saved.at(v.name()), expected.at(v.name())));
   };
