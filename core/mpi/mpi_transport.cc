@@ -30,8 +30,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Between two looks at what is on its way: the machine's cores are for the workers.
-constexpr std::chrono::microseconds kBusyPause{30}, kIdlePause{2000};
+// Between two looks at what is on its way, while nobody waits for it: the machine's cores are for
+// the workers, of which every look interrupts one, on virtual machines for some 10 us.
+constexpr std::chrono::microseconds kBusyPause{1000}, kIdlePause{2000};
+// Where MPI moves a message in fragments it moves one or two at a time: so many times a look.
+constexpr int kMovesPerLook = 16;
 // From when somebody waits on, for which there is no pause.
 constexpr std::chrono::milliseconds kEager{1000};
 constexpr std::chrono::milliseconds kNewsPause{20};
@@ -258,7 +261,7 @@ class MpiTransport final : public Transport {
     if (data_ == MPI_COMM_NULL) return;
     while (true) {
       awake_.look();
-      const bool started = start_posted(), finished = finish_active();
+      const bool started = start_posted(), finished = move_active();
       hear();
       look_for_left();
       ask_before();
@@ -314,6 +317,12 @@ class MpiTransport final : public Transport {
       if (!messages_->start(message)) break;
     }
     return !posted.empty();
+  }
+
+  bool move_active() {
+    bool finished = false;
+    for (int i = 0; i < kMovesPerLook; ++i) finished = finish_active() || finished;
+    return finished;
   }
 
   bool finish_active() {
@@ -547,8 +556,7 @@ class MpiTransport final : public Transport {
     std::unique_lock lock(mutex_);
     if (!posted_.empty() || tell_ != Tell::nobody) return;
     const bool under_way = !messages_->under_way().empty();
-    // Somebody's core is idle, and a look moves no more than a fragment or two of a message. Who
-    // waits for long waits for a slow link, or a disk.
+    // Somebody's core is idle. Who waits for long waits for a slow link, or a disk.
     if (under_way && waiting_ > 0 && Clock::now() - waiting_since_ < kEager) {
       lock.unlock();
       return std::this_thread::yield();
