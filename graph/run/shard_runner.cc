@@ -101,7 +101,6 @@ class StepRun {
       StageRows rows(stage, runner_.world);
       const std::vector<std::string> wanted = input_names(stage.module.program);
       // The world ends before the memory does that others may be writing into.
-      // The world ends before the memory does that others may be writing into.
       runner_.or_poison([&] {
         for_shards([&](int shard) {
           NamedTensors& fed = fed_[static_cast<std::size_t>(shard - run_.begin)];
