@@ -33,10 +33,11 @@ using Clock = std::chrono::steady_clock;
 // Between two looks at what is on its way, while nobody waits for it: the machine's cores are for
 // the workers, of which every look interrupts one, on virtual machines for some 10 us.
 constexpr std::chrono::microseconds kBusyPause{1000}, kIdlePause{2000};
+// The same while somebody waits for long: for a slow link, or a disk. Before that there is none.
+constexpr std::chrono::microseconds kWaitingPause{30};
+constexpr std::chrono::milliseconds kEager{1000};
 // Where MPI moves a message in fragments it moves one or two at a time: so many times a look.
 constexpr int kMovesPerLook = 16;
-// From when somebody waits on, for which there is no pause.
-constexpr std::chrono::milliseconds kEager{1000};
 constexpr std::chrono::milliseconds kNewsPause{20};
 // Those who hear of the end need to be told before this process goes.
 constexpr std::chrono::milliseconds kFarewell{500};
@@ -556,8 +557,11 @@ class MpiTransport final : public Transport {
     std::unique_lock lock(mutex_);
     if (!posted_.empty() || tell_ != Tell::nobody) return;
     const bool under_way = !messages_->under_way().empty();
-    // Somebody's core is idle. Who waits for long waits for a slow link, or a disk.
-    if (under_way && waiting_ > 0 && Clock::now() - waiting_since_ < kEager) {
+    if (under_way && waiting_ > 0) {  // somebody's core is idle
+      if (Clock::now() - waiting_since_ >= kEager) {
+        posted_something_.wait_for(lock, kWaitingPause);
+        return;
+      }
       lock.unlock();
       return std::this_thread::yield();
     }
