@@ -10,6 +10,9 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kMostPiece = std::size_t{1} << 30;
+// More of one line is begun while less than this is under way: what a fast link takes between two
+// looks at it.
+constexpr std::size_t kEnoughBegun = std::size_t{16} << 20;
 
 bool is_truncation(int code) {
   int kind = 0;
@@ -42,6 +45,33 @@ bool MpiMessages::good(int code, std::string_view what) const {
 }
 
 bool MpiMessages::start(const MpiMessage& m) {
+  if (!m.send) return begin(m);
+  Line& line = lines_[{m.other, m.channel}];
+  line.later.push_back(m);
+  return begin_next(line);
+}
+
+bool MpiMessages::begin_next(Line& line) {
+  while (!line.later.empty() && line.bytes < kEnoughBegun) {
+    const MpiMessage message = std::move(line.later.front());
+    line.later.pop_front();
+    if (!begin(message)) return false;
+    line.pieces += message.transfer->pieces;
+    line.bytes += message.bytes;
+  }
+  return true;
+}
+
+bool MpiMessages::finish(const Piece& piece) {
+  const auto line = lines_.find({piece.other, piece.channel});
+  --line->second.pieces;
+  line->second.bytes -= piece.bytes;
+  const bool good = begin_next(line->second);
+  if (line->second.pieces == 0) lines_.erase(line);
+  return good;
+}
+
+bool MpiMessages::begin(const MpiMessage& m) {
   // A message without bytes is a message, too.
   for (std::size_t at = 0; at == 0 || at < m.bytes; at += kMostPiece) {
     const std::size_t bytes = std::min(kMostPiece, m.bytes - at);
@@ -76,12 +106,17 @@ std::vector<std::shared_ptr<MpiTransfer>> MpiMessages::finish(bool& any) {
   }
   if (!good(code, "a test of messages") || finished <= 0) return over;
   any = true;
+  std::vector<Piece> sent;
   for (int i = 0; i < finished; ++i) {
     check_finished(i, MPI_SUCCESS);
-    const std::shared_ptr<MpiTransfer>& transfer = finished_piece(i).transfer;
-    if (--transfer->pieces == 0) over.push_back(transfer);
+    const Piece& piece = finished_piece(i);
+    if (--piece.transfer->pieces == 0) over.push_back(piece.transfer);
+    if (piece.send) sent.push_back(piece);
   }
   drop_finished();
+  for (const Piece& piece : sent) {
+    if (!finish(piece)) break;
+  }
   return over;
 }
 

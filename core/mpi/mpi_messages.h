@@ -8,10 +8,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "weft/core/world/transport.h"
@@ -53,7 +56,9 @@ class MpiMessages {
   MpiMessages(MPI_Comm comm, int rank, int size, std::string self,
               std::function<void(const std::string&)> fail);
 
-  /// False where it failed.
+  /// Begins a message, or has it wait for those in front of it: MPI shares a link among all sends
+  /// that are begun, so that the first of many would arrive with the last. Channels do not wait for
+  /// one another. False where it failed.
   bool start(const MpiMessage& message);
   /// The transfers that are over since the last call. `any`: whether a piece of any is.
   std::vector<std::shared_ptr<MpiTransfer>> finish(bool& any);
@@ -62,7 +67,17 @@ class MpiMessages {
   const Counts& counts(int other) const { return counts_[static_cast<std::size_t>(other)]; }
 
  private:
+  // Sends to one rank on one channel.
+  struct Line {
+    std::size_t pieces = 0, bytes = 0;  // under way
+    std::deque<MpiMessage> later = {};
+  };
+
   bool good(int code, std::string_view what) const;
+  bool begin(const MpiMessage& message);
+  bool begin_next(Line& line);
+  // Of a send.
+  bool finish(const Piece& piece);
   Piece& finished_piece(int i) {
     return pieces_[static_cast<std::size_t>(indices_[static_cast<std::size_t>(i)])];
   }
@@ -76,7 +91,9 @@ class MpiMessages {
   std::vector<MPI_Request> requests_;
   std::vector<Piece> pieces_;   // of the requests
   std::vector<Counts> counts_;  // by rank
-  std::vector<int> indices_;    // of what MPI has finished
+  std::map<std::pair<int, int>, Line>
+      lines_;                 // by rank and channel; those with something under way
+  std::vector<int> indices_;  // of what MPI has finished
   std::vector<MPI_Status> statuses_;
 };
 

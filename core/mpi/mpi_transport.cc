@@ -22,6 +22,7 @@
 
 #include "weft/core/error.h"
 #include "weft/core/mpi/mpi_messages.h"
+#include "weft/core/mpi/mpi_words.h"
 #include "weft/core/world/awake_clock.h"
 #include "weft/core/world/word.h"
 
@@ -282,8 +283,8 @@ class MpiTransport final : public Transport {
       return;
     }
     MPI_Comm_dup(MPI_COMM_WORLD, &data_);
-    MPI_Comm_dup(MPI_COMM_WORLD, &words_);
-    for (const MPI_Comm comm : {data_, words_, MPI_COMM_WORLD, MPI_COMM_SELF})
+    MPI_Comm_dup(MPI_COMM_WORLD, &words_comm_);
+    for (const MPI_Comm comm : {data_, words_comm_, MPI_COMM_WORLD, MPI_COMM_SELF})
       MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     MPI_Comm_rank(data_, &rank_);
     MPI_Comm_size(data_, &size_);
@@ -300,12 +301,12 @@ class MpiTransport final : public Transport {
     MPI_Bcast(&silence, 1, MPI_INT64_T, 0, data_);
     silence_ = std::chrono::milliseconds(silence);
     farewells_heard_.resize(hosts_.size());
-    messages_.emplace(data_, rank_, size_, describe_rank(*this, rank_),
-                      [this](const std::string& why) { poison(why); });
+    const auto fail = [this](const std::string& why) { poison(why); };
+    messages_.emplace(data_, rank_, size_, describe_rank(*this, rank_), fail);
+    words_.emplace(words_comm_, *this, fail);
     awake_ = AwakeClock(silence_ / 8);
     last_heard_ = awake_.now();
     last_said_ = Clock::now();
-    if (size_ > 1) listen();
   }
 
   bool start_posted() {
@@ -338,28 +339,9 @@ class MpiTransport final : public Transport {
     return true;
   }
 
-  void listen() {
-    good(MPI_Irecv(heard_.data(), kWordBytes, MPI_BYTE, MPI_ANY_SOURCE, 0, words_, &hearing_),
-         "a receive");
-  }
-
   void hear() {
     if (size_ == 1) return;
-    int there = 0;
-    MPI_Status status;
-    while (hearing_ != MPI_REQUEST_NULL &&
-           good(MPI_Test(&hearing_, &there, &status), "a test of messages") && there != 0) {
-      int bytes = 0;
-      MPI_Get_count(&status, MPI_BYTE, &bytes);
-      const std::optional<Word> word =
-          read_word(std::span(heard_).first(static_cast<std::size_t>(bytes)), size_);
-      if (!word || word->rank != status.MPI_SOURCE) {
-        return poison(fmt::format(
-            "{} sends words that this version of Weft does not know; start the same program on all "
-            "ranks",
-            describe_rank(*this, status.MPI_SOURCE)));
-      }
-      listen();
+    while (const std::optional<Word> word = words_->hear()) {
       if (!take(*word)) return;
     }
     std::string silent;
@@ -431,16 +413,15 @@ class MpiTransport final : public Transport {
 
   // Every rank asks the one that it listens to: so somebody asks each.
   void ask_before() {
-    // One question is enough; a rank that is about to end has no answer.
-    if (asking_ != MPI_REQUEST_NULL || leave_ != MPI_REQUEST_NULL) return;
+    // A rank that is about to end has no answer.
+    if (leave_ != MPI_REQUEST_NULL) return;
     {
       const std::lock_guard lock(mutex_);
       if (!question_ || question_->asked) return;
       question_->asked = true;
       question_->answer_by = Clock::now() + question_->within;
     }
-    asked_ = write_word(own_word(Word::Kind::question));
-    good(send_word(asked_, before(), &asking_), "a send");
+    words_->say(own_word(Word::Kind::question), before());
   }
 
   // To the next rank, which listens to this one.
@@ -453,17 +434,10 @@ class MpiTransport final : public Transport {
       const bool news = phase_since_ > last_said_;
       if (!wanted_ && now - last_said_ < (news ? kNewsPause : silence_ / 8)) return;
     }
-    int there = 1;
-    if (saying_ != MPI_REQUEST_NULL) MPI_Test(&saying_, &there, MPI_STATUS_IGNORE);
-    if (there == 0) return;
+    if (!words_->said(Word::Kind::alive)) return;
     last_said_ = now;
     wanted_ = false;
-    said_ = write_word(own_word(Word::Kind::alive));
-    good(send_word(said_, (rank_ + 1) % size_, &saying_), "a send");
-  }
-
-  int send_word(const WordBytes& word, int to, MPI_Request* request) {
-    return MPI_Isend(word.data(), kWordBytes, MPI_BYTE, to, 0, words_, request);
+    words_->say(own_word(Word::Kind::alive), (rank_ + 1) % size_);
   }
 
   Word own_word(Word::Kind kind) const {
@@ -482,21 +456,13 @@ class MpiTransport final : public Transport {
       if (tell_ == Tell::some) others = who_is_told(rank_, size_);
       for (int r = 0; tell_ == Tell::all && r < size_; ++r) others.push_back(r);
     }
-    poison_word_ = write_word(own_word(Word::Kind::poison));
-    std::vector<MPI_Request> told;
     for (const int r : others) {
-      MPI_Request request = MPI_REQUEST_NULL;
-      if (r != rank_ && send_word(poison_word_, r, &request) == MPI_SUCCESS)
-        told.push_back(request);
+      if (r != rank_) words_->say(own_word(Word::Kind::poison), r);
     }
     const Clock::time_point end = Clock::now() + kFarewell;
-    for (int all = 0; all == 0 && Clock::now() < end;) {
-      if (MPI_Testall(static_cast<int>(told.size()), told.data(), &all, MPI_STATUSES_IGNORE) !=
-          MPI_SUCCESS)
-        break;
+    while (!words_->said(Word::Kind::poison) && Clock::now() < end)
       std::this_thread::sleep_for(kBusyPause);
-    }
-    if (farewells_.empty()) return;
+    if (!said_farewell_) return;
     {
       const std::lock_guard lock(mutex_);
       if (says_) return;
@@ -517,12 +483,9 @@ class MpiTransport final : public Transport {
     if (leave_ == MPI_REQUEST_NULL) good(MPI_Ibarrier(data_, &leave_), "a barrier");
     int all = 0;
     if (!good(MPI_Test(&leave_, &all, MPI_STATUS_IGNORE), "a barrier") || all == 0) return false;
-    if (hearing_ != MPI_REQUEST_NULL) {
-      MPI_Cancel(&hearing_);
-      MPI_Wait(&hearing_, MPI_STATUS_IGNORE);
-    }
+    words_->stop_listening();
     MPI_Comm_free(&data_);
-    MPI_Comm_free(&words_);
+    MPI_Comm_free(&words_comm_);
     MPI_Finalize();
     return true;
   }
@@ -530,27 +493,19 @@ class MpiTransport final : public Transport {
   // Tells all others that this rank has left. True once they have as well, and nothing that this
   // one has said is on its way.
   bool said_left() {
-    if (farewells_.empty()) {
-      farewells_.resize(hosts_.size());
-      goodbyes_.assign(hosts_.size(), MPI_REQUEST_NULL);
-      for (int r = 0; r < size_; ++r) {
-        if (r == rank_) continue;
-        const auto i = static_cast<std::size_t>(r);
-        Word word = own_word(Word::Kind::left);
-        word.sent = messages_->counts(r).sent;
-        word.received = messages_->counts(r).received;
-        farewells_[i] = write_word(word);
-        if (!good(send_word(farewells_[i], r, &goodbyes_[i]), "a send")) return false;
-      }
+    for (int r = 0; r < size_ && !said_farewell_; ++r) {
+      if (r == rank_) continue;
+      Word word = own_word(Word::Kind::left);
+      word.sent = messages_->counts(r).sent;
+      word.received = messages_->counts(r).received;
+      words_->say(word, r);
     }
+    said_farewell_ = true;
     for (int r = 0; r < size_; ++r) {
       if (r != rank_ && !farewell_of(r)) return false;
     }
-    int said = 0, still_said = 0, asked = 0;
-    return good(MPI_Testall(size_, goodbyes_.data(), &said, MPI_STATUSES_IGNORE), "a send") &&
-           good(MPI_Test(&saying_, &still_said, MPI_STATUS_IGNORE), "a send") &&
-           good(MPI_Test(&asking_, &asked, MPI_STATUS_IGNORE), "a send") && said != 0 &&
-           still_said != 0 && asked != 0;
+    return words_->said(Word::Kind::left) && words_->said(Word::Kind::alive) &&
+           words_->said(Word::Kind::question);
   }
 
   void pause() {
@@ -589,16 +544,14 @@ class MpiTransport final : public Transport {
   Clock::time_point waiting_since_;
 
   // Of the thread.
-  MPI_Comm data_ = MPI_COMM_NULL, words_ = MPI_COMM_NULL;
+  MPI_Comm data_ = MPI_COMM_NULL, words_comm_ = MPI_COMM_NULL;
   std::optional<MpiMessages> messages_;                   // once MPI has started
+  std::optional<MpiWords> words_;                         // and this
   std::vector<std::optional<Farewell>> farewells_heard_;  // by rank
   std::chrono::milliseconds silence_;
   AwakeClock awake_{std::chrono::seconds(1)};
-  WordBytes heard_, said_, asked_, poison_word_;
-  std::vector<WordBytes> farewells_;
-  std::vector<MPI_Request> goodbyes_;  // of these
-  MPI_Request hearing_ = MPI_REQUEST_NULL, saying_ = MPI_REQUEST_NULL, leave_ = MPI_REQUEST_NULL;
-  MPI_Request asking_ = MPI_REQUEST_NULL;
+  MPI_Request leave_ = MPI_REQUEST_NULL;
+  bool said_farewell_ = false;
   Clock::time_point last_heard_, last_said_;
   bool wanted_ = false;  // the next rank has asked
   std::thread thread_;

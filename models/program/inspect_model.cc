@@ -53,6 +53,14 @@ void print_plan(std::string_view what, const Plan& plan, double textbook_flops) 
       short_bytes(static_cast<double>(memory.variables)));
 }
 
+/// Whether rows of the variable are looked up.
+bool is_table(const Variable& variable, const Program& program) {
+  const std::vector<Node*> nodes = program.nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [&](const Node* node) {
+    return node->op().name == "take" && node->inputs()[0] == variable.value();
+  });
+}
+
 /// The line of one training step on several ranks.
 void print_ranks(const ModelInspection& inspection, const Program& train, const Plan& plan) {
   const int ranks = static_cast<int>(inspection.ranks);
@@ -71,6 +79,7 @@ void print_ranks(const ModelInspection& inspection, const Program& train, const 
     if (info.kind == VariableKind::optimizer) cost.state_bytes += bytes;
     if (info.kind == VariableKind::parameter)
       (info.trainable ? cost.parameter_bytes : cost.frozen_bytes) += bytes;
+    if (info.trainable && is_table(v, train)) cost.table_bytes += bytes;
   }
   const StepPrediction step = [&] {
     try {
@@ -89,7 +98,7 @@ void print_ranks(const ModelInspection& inspection, const Program& train, const 
       short_bytes(step.bytes()), short_bytes(step.parameters), short_bytes(step.state),
       short_bytes(step.sums), short_bytes(step.arena));
   say("  time             {:.3g} s: {:.3g} s computing {} of the shards, {:.3g} s sending, "
-      "of which {:.3g} s, at best, while shards are computed\n",
+      "of which {:.3g} s while shards are computed\n",
       step.seconds(), step.compute, step.shards_of_busiest, step.communicate, step.hidden);
 }
 

@@ -32,7 +32,9 @@ StepPrediction predict_step(const StepCost& cost, int ranks, int shards, double 
     const double send_parameters = share * others / network.bytes_per_second + network.latency;
     result.communicate = send_sums + send_parameters;
     const double forward = cost.shard_flops / flops / 3;
-    result.hidden = std::min(send_sums, 2 * forward) + std::min(send_parameters, forward);
+    const double early = cost.parameter_bytes > 0 ? 1 - cost.table_bytes / cost.parameter_bytes : 1;
+    result.hidden =
+        std::min(early * send_sums, 2 * forward) + std::min(early * send_parameters, forward);
   }
   result.parameters = cost.parameter_bytes + cost.frozen_bytes;
   result.state = cost.state_bytes / w;

@@ -28,6 +28,11 @@ foreach(ranks 1 2 3 4)
   endif()
 endforeach()
 
+run(3 lines)
+if(NOT result EQUAL 0 OR NOT output STREQUAL "all lines have come\n")
+  message(FATAL_ERROR "many large messages: ${result}\n${output}${errors}")
+endif()
+
 run(3 late)
 if(NOT result EQUAL 0 OR NOT output STREQUAL alone)
   message(FATAL_ERROR "a rank that leaves later than others: ${result}\n${output}${errors}instead of\n${alone}")

@@ -1,13 +1,17 @@
 // Trains a network on all ranks that a launcher of MPI started, and prints what came out;
-// check.cmake compares. Usage: train_on_ranks train|late|differ|uncut|throw|kill|leave
+// check.cmake compares. Usage: train_on_ranks train|late|differ|uncut|throw|kill|leave|lines
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <span>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "weft/autodiff/optimizer.h"
 #include "weft/core/error.h"
@@ -65,6 +69,43 @@ void train(const World& world, const std::string& how) {
   if (world.first()) fmt::print("learned {:08x}, losses{}\n", crc, losses);
 }
 
+// Every rank sends every other one more than is begun at a time on one channel, and a message on
+// another that is received first; some have no bytes.
+void exchange_lines(Transport& transport) {
+  constexpr int kLong = 1, kShort = 2;
+  constexpr std::size_t kMessages = 9, kBytes = (std::size_t{8} << 20) + 5;
+  const auto bytes_of = [](std::size_t message) { return message % 3 == 1 ? 0 : kBytes; };
+  const auto content = [](int from, std::size_t message) {
+    return std::vector<std::byte>(
+        kBytes, static_cast<std::byte>(static_cast<std::size_t>(from) * kMessages + message));
+  };
+  std::vector<std::vector<std::byte>> ours;
+  for (std::size_t m = 0; m < kMessages; ++m) ours.push_back(content(transport.rank(), m));
+  std::vector<Transfer> sent;
+  for (int to = 0; to < transport.size(); ++to) {
+    if (to == transport.rank()) continue;
+    for (std::size_t m = 0; m < kMessages; ++m)
+      sent.push_back(transport.send(to, kLong, std::span(ours[m]).first(bytes_of(m))));
+    sent.push_back(transport.send(to, kShort, ours[0]));
+  }
+  std::vector<std::byte> got(kBytes);
+  const auto receive = [&](int from, int channel, std::size_t message, std::size_t bytes) {
+    transport.wait(transport.receive(from, channel, std::span(got).first(bytes)));
+    const std::vector<std::byte> wanted = content(from, message);
+    if (!std::equal(got.begin(), got.begin() + static_cast<std::ptrdiff_t>(bytes), wanted.begin()))
+      throw WorldError(fmt::format("message {} of rank {} has other bytes", message, from));
+  };
+  for (int from = 0; from < transport.size(); ++from) {
+    if (from != transport.rank()) receive(from, kShort, 0, kBytes);
+  }
+  for (int from = 0; from < transport.size(); ++from) {
+    if (from == transport.rank()) continue;
+    for (std::size_t m = 0; m < kMessages; ++m) receive(from, kLong, m, bytes_of(m));
+  }
+  for (const Transfer& t : sent) transport.wait(t);
+  if (transport.rank() == 0) fmt::print("all lines have come\n");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -73,7 +114,11 @@ int main(int argc, char** argv) {
     const std::chrono::seconds silence(how == "late" ? 2 : 5);
     const World world(connect_mpi({.silence = silence}));
     if (!started_by_mpi() && world.size() != 1) throw WorldError("more ranks than were started");
-    train(world, how);
+    if (how == "lines") {
+      exchange_lines(*world.transport());
+    } else {
+      train(world, how);
+    }
   } catch (const weft::Error& e) {
     fmt::print(stderr, "error: {}\n", e.what());
     return 1;

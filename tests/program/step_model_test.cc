@@ -47,6 +47,16 @@ BOOST_AUTO_TEST_CASE(no_more_is_hidden_than_a_shard_takes) {
   BOOST_TEST(step.hidden == 1.0, boost::test_tools::tolerance(1e-12));
 }
 
+BOOST_AUTO_TEST_CASE(embeddings_are_waited_for) {
+  StepCost cost = kCost;
+  cost.table_bytes = 125e6;
+  const StepPrediction all = predict_step(kCost, 2, 2, 1e12, kNetwork),
+                       some = predict_step(cost, 2, 2, 1e12, kNetwork);
+  BOOST_TEST(all.hidden == all.communicate, boost::test_tools::tolerance(1e-12));
+  BOOST_TEST(some.communicate == all.communicate);
+  BOOST_TEST(some.hidden == 0.75 * all.hidden, boost::test_tools::tolerance(1e-12));
+}
+
 BOOST_AUTO_TEST_CASE(shards_that_are_no_subtree_are_sent_in_parts) {
   // Three ranks of eight shards: 0 and 1, 2 to 4, 5 to 7: one, two and two subtrees.
   const StepPrediction step = predict_step(kCost, 3, 8, 1e12, kNetwork);

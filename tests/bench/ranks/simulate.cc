@@ -18,10 +18,12 @@ namespace {
 
 void simulate(const std::string& picture, double gflops, double tokens) {
   constexpr double kParameters = 124'439'808;
+  constexpr double kTables = (50257.0 + 1024) * 768;  // of these: tokens, positions
   constexpr int kShards = 1024;  // of every step, however many machines there are
   const program::StepCost cost{.shard_flops = 6 * kParameters * tokens,
                                .step_flops = 20 * kParameters,
                                .parameter_bytes = 4 * kParameters,
+                               .table_bytes = 4 * kTables,
                                .state_bytes = 8 * kParameters};
   fmt::print("GPT-2 124M, {} shards of {:.0f} tokens, {:.0f} GFLOP/s a machine\n", kShards, tokens,
              gflops);
