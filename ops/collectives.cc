@@ -204,7 +204,7 @@ Kernel all_reduce_kernel(const KernelRequest& request) {
     const Blocks to = shares_of(output_of(run), bytes, count);
     reduce(world, dtype, shares_of(input_of(run), bytes, count), run.shared_scratch,
            to[static_cast<std::size_t>(world.rank())], workers);
-    all_gather(*world.transport(), kChannel, to);
+    all_gather(world, kChannel, to);
   };
   return kernel;
 }
@@ -217,7 +217,7 @@ Kernel all_gather_kernel(const KernelRequest& request) {
   kernel.exchange = [=](const KernelRun& run, const World& world, Workers&) {
     const Blocks blocks = blocks_of(output_of(run), bytes, static_cast<std::size_t>(ranks));
     copy(blocks[static_cast<std::size_t>(world.rank())], {input_of(run), bytes});
-    all_gather(*world.transport(), kChannel, blocks);
+    all_gather(world, kChannel, blocks);
   };
   return kernel;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 namespace weft {
@@ -53,22 +54,23 @@ bool MpiMessages::start(const MpiMessage& m) {
 
 bool MpiMessages::begin_next(Line& line) {
   while (!line.later.empty() && line.bytes < kEnoughBegun) {
-    const MpiMessage message = std::move(line.later.front());
+    const MpiMessage& next = line.later.front();
+    if (next.received != nullptr && !next.received->over) break;
+    if (!begin(next)) return false;
+    line.pieces += next.transfer->pieces;
+    line.bytes += next.bytes;
     line.later.pop_front();
-    if (!begin(message)) return false;
-    line.pieces += message.transfer->pieces;
-    line.bytes += message.bytes;
   }
   return true;
 }
 
-bool MpiMessages::finish(const Piece& piece) {
-  const auto line = lines_.find({piece.other, piece.channel});
-  --line->second.pieces;
-  line->second.bytes -= piece.bytes;
-  const bool good = begin_next(line->second);
-  if (line->second.pieces == 0) lines_.erase(line);
-  return good;
+bool MpiMessages::begin_next() {
+  for (auto it = lines_.begin(); it != lines_.end();) {
+    Line& line = it->second;
+    if (!begin_next(line)) return false;
+    it = line.pieces == 0 && line.later.empty() ? lines_.erase(it) : std::next(it);
+  }
+  return true;
 }
 
 bool MpiMessages::begin(const MpiMessage& m) {
@@ -106,17 +108,20 @@ std::vector<std::shared_ptr<MpiTransfer>> MpiMessages::finish(bool& any) {
   }
   if (!good(code, "a test of messages") || finished <= 0) return over;
   any = true;
-  std::vector<Piece> sent;
   for (int i = 0; i < finished; ++i) {
     check_finished(i, MPI_SUCCESS);
     const Piece& piece = finished_piece(i);
-    if (--piece.transfer->pieces == 0) over.push_back(piece.transfer);
-    if (piece.send) sent.push_back(piece);
+    if (--piece.transfer->pieces == 0) {
+      piece.transfer->over = true;
+      over.push_back(piece.transfer);
+    }
+    if (!piece.send) continue;
+    Line& line = lines_.at({piece.other, piece.channel});
+    --line.pieces;
+    line.bytes -= piece.bytes;
   }
   drop_finished();
-  for (const Piece& piece : sent) {
-    if (!finish(piece)) break;
-  }
+  begin_next();
   return over;
 }
 

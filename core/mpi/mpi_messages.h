@@ -23,6 +23,7 @@ namespace weft {
 
 struct MpiTransfer : Transfer::State {
   std::size_t pieces = 0;  // under way
+  bool over = false;       // for the thread that owns MPI
   bool done = false;       // for whoever waits
 };
 
@@ -32,6 +33,7 @@ struct MpiMessage {
   std::byte* data;
   std::size_t bytes;
   std::shared_ptr<MpiTransfer> transfer = nullptr;
+  std::shared_ptr<MpiTransfer> received = nullptr;  // of a send: what is to come before
 };
 
 /// "a send failed: ..."
@@ -64,10 +66,12 @@ class MpiMessages {
   std::vector<std::shared_ptr<MpiTransfer>> finish(bool& any);
 
   const std::vector<Piece>& under_way() const { return pieces_; }
+  /// Nothing is under way, and nothing waits.
+  bool idle() const { return pieces_.empty() && lines_.empty(); }
   const Counts& counts(int other) const { return counts_[static_cast<std::size_t>(other)]; }
 
  private:
-  // Sends to one rank on one channel.
+  // Sends to one rank on one channel, in their order.
   struct Line {
     std::size_t pieces = 0, bytes = 0;  // under way
     std::deque<MpiMessage> later = {};
@@ -76,8 +80,7 @@ class MpiMessages {
   bool good(int code, std::string_view what) const;
   bool begin(const MpiMessage& message);
   bool begin_next(Line& line);
-  // Of a send.
-  bool finish(const Piece& piece);
+  bool begin_next();  // of all lines
   Piece& finished_piece(int i) {
     return pieces_[static_cast<std::size_t>(indices_[static_cast<std::size_t>(i)])];
   }

@@ -113,6 +113,15 @@ class MpiTransport final : public Transport {
     // MPI reads it only.
     return post({true, to, channel, const_cast<std::byte*>(bytes.data()), bytes.size()});
   }
+  Transfer pass_on(const Transfer& received, int to, int channel,
+                   std::span<const std::byte> bytes) override {
+    return post({.send = true,
+                 .other = to,
+                 .channel = channel,
+                 .data = const_cast<std::byte*>(bytes.data()),
+                 .bytes = bytes.size(),
+                 .received = std::static_pointer_cast<MpiTransfer>(received.state())});
+  }
   Transfer receive(int from, int channel, std::span<std::byte> bytes) override {
     return post({false, from, channel, bytes.data(), bytes.size()});
   }
@@ -120,12 +129,12 @@ class MpiTransport final : public Transport {
   bool done(const Transfer& transfer) override {
     const std::lock_guard lock(mutex_);
     check();
-    const auto* state = static_cast<MpiTransfer*>(transfer.state());
+    const auto* state = static_cast<MpiTransfer*>(transfer.state().get());
     return state == nullptr || state->done;
   }
   void wait(const Transfer& transfer) override {
     std::unique_lock lock(mutex_);
-    const auto* state = static_cast<MpiTransfer*>(transfer.state());
+    const auto* state = static_cast<MpiTransfer*>(transfer.state().get());
     const auto over = [&] {
       settle_question();
       check();
@@ -478,7 +487,7 @@ class MpiTransport final : public Transport {
       const std::lock_guard lock(mutex_);
       if (!leaving_ || !posted_.empty()) return false;
     }
-    if (!messages_->under_way().empty() || !said_left()) return false;
+    if (!messages_->idle() || !said_left()) return false;
     // Until all have left, one of them may fail, and this rank is listened to.
     if (leave_ == MPI_REQUEST_NULL) good(MPI_Ibarrier(data_, &leave_), "a barrier");
     int all = 0;

@@ -1,6 +1,14 @@
 #include "weft/core/world/exchange.h"
 
+#include "weft/core/world/levels.h"
+
 namespace weft {
+namespace {
+
+constexpr int kFirstPassed = Transport::kChannels / 2;
+static_assert(kFirstPassed + Levels::kMostRanks * kSpreadChannels <= Transport::kChannels);
+
+}  // namespace
 
 void exchange(Transport& transport, int channel, const ConstBlocks& to, const Blocks& from) {
   const int ranks = transport.size();
@@ -15,15 +23,50 @@ void exchange(Transport& transport, int channel, const ConstBlocks& to, const Bl
   for (const Transfer& t : transfers) transport.wait(t);
 }
 
-void send_to_others(Transport& transport, int channel, std::span<const std::byte> bytes,
-                    std::vector<Transfer>& open) {
-  for (int i = 1; i < transport.size(); ++i)
-    open.push_back(transport.send((transport.rank() + i) % transport.size(), channel, bytes));
+void spread(const World& world, int channel, std::span<const std::byte> bytes,
+            std::vector<Transfer>& open) {
+  Transport& transport = *world.transport();
+  const Levels& levels = world.levels();
+  const int rank = world.rank(), own = levels.group_of(rank);
+  // Every rank begins with another one, so that not all send to the same.
+  for (int i = 1; i < levels.groups(); ++i) {
+    const int g = (own + i) % levels.groups();
+    open.push_back(transport.send(levels.stands_for(rank, g), channel, bytes));
+  }
+  const RankRun& near = levels.group(own);
+  for (int i = 1; i < near.size(); ++i) {
+    const int other = near.begin + (rank - near.begin + i) % near.size();
+    open.push_back(transport.send(other, channel, bytes));
+  }
 }
 
-void all_gather(Transport& transport, int channel, const Blocks& blocks) {
-  const auto own = static_cast<std::size_t>(transport.rank());
-  exchange(transport, channel, ConstBlocks(blocks.size(), blocks[own]), blocks);
+Transfer take_spread(const World& world, int channel, int origin, std::span<std::byte> place,
+                     std::vector<Transfer>& open) {
+  Transport& transport = *world.transport();
+  const Levels& levels = world.levels();
+  const RankRun& near = levels.neighbours(world.rank());
+  if (near.contains(origin)) return transport.receive(origin, channel, place);
+  // What one rank passes on of several others comes in any order.
+  const int passed = kFirstPassed + origin * kSpreadChannels + channel;
+  const int from = levels.stands_for(origin, levels.group_of(world.rank()));
+  if (from != world.rank()) return transport.receive(from, passed, place);
+  Transfer coming = transport.receive(origin, channel, place);
+  for (int other = near.begin; other < near.end; ++other) {
+    if (other != world.rank()) open.push_back(transport.pass_on(coming, other, passed, place));
+  }
+  return coming;
+}
+
+void all_gather(const World& world, int channel, const Blocks& blocks) {
+  std::vector<Transfer> transfers;
+  for (int i = 1; i < world.size(); ++i) {
+    const int origin = (world.rank() + i) % world.size();
+    const std::span<std::byte> block = blocks[static_cast<std::size_t>(origin)];
+    if (!block.empty()) transfers.push_back(take_spread(world, channel, origin, block, transfers));
+  }
+  const std::span<std::byte> own = blocks[static_cast<std::size_t>(world.rank())];
+  if (!own.empty()) spread(world, channel, own, transfers);
+  for (const Transfer& t : transfers) world.transport()->wait(t);
 }
 
 }  // namespace weft

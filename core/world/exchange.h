@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "weft/core/world/transport.h"
+#include "weft/core/world/world.h"
 
 namespace WEFT_API weft {
 
@@ -18,12 +19,21 @@ using ConstBlocks = std::vector<std::span<const std::byte>>;
 /// is expected has the same size, on one channel; throws WorldError.
 void exchange(Transport& transport, int channel, const ConstBlocks& to, const Blocks& from);
 
-/// Begins to send `bytes` to every other rank; `open` gets the transfers.
-void send_to_others(Transport& transport, int channel, std::span<const std::byte> bytes,
-                    std::vector<Transfer>& open);
+/// Channels that spread() may use: 0 to kSpreadChannels - 1.
+constexpr int kSpreadChannels = 16;
+
+/// Begins to send `bytes` to every other rank, each of which calls take_spread() for it: along the
+/// levels of the world. `open` gets the transfers.
+void spread(const World& world, int channel, std::span<const std::byte> bytes,
+            std::vector<Transfer>& open);
+/// Begins to receive into `place` what rank `origin` spreads; ranks take what one spreads on a
+/// channel in its order. Where this rank passes it on to others, `open` gets these transfers, until
+/// the end of which `place` must stay as it is.
+Transfer take_spread(const World& world, int channel, int origin, std::span<std::byte> place,
+                     std::vector<Transfer>& open);
 
 /// Every rank gets the blocks of all: its own is in `blocks[rank]`. Collective: all ranks have
-/// blocks of the same sizes; throws WorldError.
-void all_gather(Transport& transport, int channel, const Blocks& blocks);
+/// blocks of the same sizes; `channel` is one of spread(). Throws WorldError.
+void all_gather(const World& world, int channel, const Blocks& blocks);
 
 }  // namespace weft

@@ -24,10 +24,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+using Line = std::tuple<int, int, int>;  // from, to, channel
+
 struct ThreadTransfer : Transfer::State {
   bool done = false;
   Clock::time_point due = Clock::time_point::min();
-  int waits_for = 0;  // the other rank
+  int waits_for = 0;              // the other rank
+  std::vector<Line> passed = {};  // where it is to be passed on
 };
 
 struct Sent {
@@ -35,13 +38,14 @@ struct Sent {
   std::vector<std::byte> own;  // of a send that has ended: `bytes` are these
   std::shared_ptr<ThreadTransfer> transfer;
   Clock::time_point due;
+  std::shared_ptr<ThreadTransfer> received = nullptr;  // what is to come before
 };
 struct Wanted {
   std::span<std::byte> bytes;
   std::shared_ptr<ThreadTransfer> transfer;
 };
 // Messages of one rank to another on one channel.
-struct Line {
+struct Messages {
   std::deque<Sent> sent;
   std::deque<Wanted> wanted;
   Clock::time_point due = Clock::time_point::min();  // of the last message
@@ -70,7 +74,7 @@ struct ThreadWorld::Exchange {
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<RankState> ranks;
-  std::map<std::tuple<int, int, int>, Line> lines;  // by from, to, channel
+  std::map<Line, Messages> lines;
   std::mt19937_64 random;
   std::string poison;
 
@@ -83,25 +87,43 @@ struct ThreadWorld::Exchange {
   }
   std::string lost(int rank, std::string_view how) {
     const RankState& state = at(rank);
-    return fmt::format("rank {} (host thread-{}) {} in {}, which began {:.1f} s ago", rank, rank,
+    return fmt::format("rank {} (host {}) {} in {}, which began {:.1f} s ago", rank, host(rank),
                        how, state.phase, seconds_since(state.phase_since));
   }
   void check() const {
     if (!poison.empty()) throw WorldError(poison);
   }
   bool chance() { return options.seed != 0 && random() % 2 == 0; }
-  Clock::time_point arrival(Line& line) {
+  std::string host(int rank) const {
+    return fmt::format("thread-{}", options.per_host > 0 ? rank / options.per_host : rank);
+  }
+  Clock::time_point arrival(Messages& line) {
     if (options.seed == 0) return Clock::time_point::min();
     const auto most = static_cast<std::uint64_t>(options.most_delay.count()) + 1;
     const std::chrono::microseconds delay(static_cast<std::int64_t>(random() % most));
     line.due = std::max(line.due, Clock::now() + delay);
     return line.due;
   }
-  void match(int from, int to, int channel) {
-    Line& line = lines[{from, to, channel}];
+  void match(const Line& first) {
+    std::vector<Line> open{first};
+    while (!open.empty() && poison.empty()) {
+      const Line line = open.back();
+      open.pop_back();
+      match(line, open);
+    }
+    changed.notify_all();
+  }
+  // `open`: gets the lines where something can go on now.
+  void match(const Line& at, std::vector<Line>& open) {
+    Messages& line = lines[at];
+    const auto [from, to, channel] = at;
     while (!line.sent.empty() && !line.wanted.empty()) {
-      const Sent& sent = line.sent.front();
+      Sent& sent = line.sent.front();
       const Wanted& wanted = line.wanted.front();
+      if (sent.received != nullptr) {
+        if (!sent.received->done) return;
+        sent.due = std::max(sent.due, sent.received->due);
+      }
       if (sent.bytes.size() != wanted.bytes.size()) {
         return end(fmt::format("rank {} sent {} bytes on channel {}, rank {} expected {}", from,
                                sent.bytes.size(), channel, to, wanted.bytes.size()));
@@ -112,10 +134,10 @@ struct ThreadWorld::Exchange {
         transfer->done = true;
         transfer->due = sent.due;
       }
+      open.insert(open.end(), wanted.transfer->passed.begin(), wanted.transfer->passed.end());
       line.sent.pop_front();
       line.wanted.pop_front();
     }
-    changed.notify_all();
   }
 };
 
@@ -130,12 +152,12 @@ class ThreadWorld::End final : public Transport {
 
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(x_->ranks.size()); }
-  std::string host(int rank) const override { return fmt::format("thread-{}", rank); }
+  std::string host(int rank) const override { return x_->host(rank); }
 
   Transfer send(int to, int channel, std::span<const std::byte> bytes) override {
     const std::lock_guard lock(x_->mutex);
     auto transfer = begin(to, channel);
-    Line& line = x_->lines[{rank_, to, channel}];
+    Messages& line = x_->lines[{rank_, to, channel}];
     Sent sent{bytes, {}, transfer, x_->arrival(line)};
     if (x_->chance()) {  // as a transport that copies small messages
       sent.own.assign(bytes.begin(), bytes.end());
@@ -144,7 +166,19 @@ class ThreadWorld::End final : public Transport {
     }
     line.sent.push_back(std::move(sent));
     if (transfer->done) line.sent.back().bytes = line.sent.back().own;
-    x_->match(rank_, to, channel);
+    x_->match({rank_, to, channel});
+    return Transfer(std::move(transfer));
+  }
+
+  Transfer pass_on(const Transfer& received, int to, int channel,
+                   std::span<const std::byte> bytes) override {
+    const std::lock_guard lock(x_->mutex);
+    auto transfer = begin(to, channel);
+    auto before = std::static_pointer_cast<ThreadTransfer>(received.state());
+    if (before) before->passed.emplace_back(rank_, to, channel);
+    Messages& line = x_->lines[{rank_, to, channel}];
+    line.sent.push_back({bytes, {}, transfer, x_->arrival(line), std::move(before)});
+    x_->match({rank_, to, channel});
     return Transfer(std::move(transfer));
   }
 
@@ -152,20 +186,20 @@ class ThreadWorld::End final : public Transport {
     const std::lock_guard lock(x_->mutex);
     auto transfer = begin(from, channel);
     x_->lines[{from, rank_, channel}].wanted.push_back({bytes, transfer});
-    x_->match(from, rank_, channel);
+    x_->match({from, rank_, channel});
     return Transfer(std::move(transfer));
   }
 
   bool done(const Transfer& transfer) override {
     const std::lock_guard lock(x_->mutex);
     x_->check();
-    const auto* state = static_cast<ThreadTransfer*>(transfer.state());
+    const auto* state = static_cast<ThreadTransfer*>(transfer.state().get());
     return state == nullptr || (state->done && Clock::now() >= state->due);
   }
 
   void wait(const Transfer& transfer) override {
     std::unique_lock lock(x_->mutex);
-    const auto* state = static_cast<ThreadTransfer*>(transfer.state());
+    const auto* state = static_cast<ThreadTransfer*>(transfer.state().get());
     while (true) {
       const Clock::time_point now = Clock::now();
       Clock::time_point next = now + std::chrono::seconds(1);

@@ -20,6 +20,8 @@ class ThreadWorld {
     /// Of the delays; 0 = there are none.
     std::uint64_t seed = 0;
     std::chrono::microseconds most_delay{300};
+    /// So many neighbouring ranks have a host of one name; 0 = each has its own.
+    int per_host = 0;
     /// How long a rank that was stopped may be silent before the world is poisoned.
     std::chrono::milliseconds silence{10'000};
   };

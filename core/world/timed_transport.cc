@@ -6,12 +6,12 @@
 namespace weft {
 
 TimedTransport::TimedTransport(std::shared_ptr<Transport> other)
-    : other_(std::move(other)), thread_(std::this_thread::get_id()) {}
+    : TransportAround(std::move(other)), thread_(std::this_thread::get_id()) {}
 
 void TimedTransport::wait(const Transfer& transfer) {
-  if (std::this_thread::get_id() != thread_) return other_->wait(transfer);
+  if (std::this_thread::get_id() != thread_) return inner().wait(transfer);
   const auto start = std::chrono::steady_clock::now();
-  other_->wait(transfer);
+  inner().wait(transfer);
   waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 

@@ -21,7 +21,7 @@ class Transfer {
   };
   Transfer() = default;
   explicit Transfer(std::shared_ptr<State> state) : state_(std::move(state)) {}
-  State* state() const { return state_.get(); }
+  const std::shared_ptr<State>& state() const { return state_; }
 
  private:
   std::shared_ptr<State> state_;
@@ -57,6 +57,10 @@ class Transport {
   /// Begins to move `bytes`, which must stay as they are until the transfer is done. `to` is
   /// another rank. Throws WorldError where the world is poisoned.
   virtual Transfer send(int to, int channel, std::span<const std::byte> bytes) = 0;
+  /// As send(), once `received`, which a receive() of this end gave, is done: nobody need wait for
+  /// it here. Stands among the messages of its channel where pass_on() was called.
+  virtual Transfer pass_on(const Transfer& received, int to, int channel,
+                           std::span<const std::byte> bytes) = 0;
   /// Begins to wait for a message of that size. `from` is another rank.
   virtual Transfer receive(int from, int channel, std::span<std::byte> bytes) = 0;
   /// Whether wait() would return at once.

@@ -10,17 +10,17 @@
 namespace weft {
 namespace {
 
-constexpr int kTotalChannel = 0, kFirstBucketChannel = 16;
+constexpr int kTotalChannel = 0;
 
 // The total of what each rank owns, one run each, on all ranks.
-void spread(Transport& transport, const Owners& owners, std::span<std::byte> total) {
-  Blocks blocks(static_cast<std::size_t>(transport.size()));
+void spread(const World& world, const Owners& owners, std::span<std::byte> total) {
+  Blocks blocks(static_cast<std::size_t>(world.size()));
   for (std::size_t i = 0; i < owners.size(); ++i) {
     const std::size_t end = i + 1 < owners.size() ? owners[i + 1].begin : total.size();
     blocks[static_cast<std::size_t>(owners[i].owner)] =
         total.subspan(owners[i].begin, end - owners[i].begin);
   }
-  all_gather(transport, kTotalChannel, blocks);
+  all_gather(world, kTotalChannel, blocks);
 }
 
 }  // namespace
@@ -38,47 +38,70 @@ Owners even_owners(int ranks, std::size_t bytes) {
 }
 
 OwnerSums::OwnerSums(const World& world, int shards, const Owners& owners,
-                     std::vector<SubtreeSums> own, std::size_t bucket_bytes, SumMemory memory)
-    : transport_(*world.transport()), own_(std::move(own)) {
+                     std::vector<SubtreeSums> own, std::size_t bucket_bytes, int first_channel,
+                     SumMemory memory)
+    : transport_(*world.transport()),
+      levels_(world.levels()),
+      first_channel_(first_channel),
+      own_(std::move(own)) {
+  const int group = levels_.group_of(transport_.rank());
   for (std::size_t i = 0; i < owners.size(); ++i) {
     const std::size_t end = i + 1 < owners.size() ? owners[i + 1].begin : own_.at(0).bytes.size();
     for (std::size_t begin = owners[i].begin; begin < end;) {
-      buckets_.push_back({{begin, owners[i].owner}});
+      buckets_.push_back({.bytes = {begin, owners[i].owner},
+                          .collector = levels_.stands_for(owners[i].owner, group)});
       begin = end - begin > bucket_bytes ? begin + bucket_bytes : end;
     }
   }
   receive(shards, memory);
 }
 
-void OwnerSums::receive(int shards, SumMemory memory) {
+// In order of the shards. None where this rank adds nothing.
+std::vector<OwnerSums::Source> OwnerSums::sources_of(const Bucket& bucket, int shards) const {
   const int rank = transport_.rank(), size = transport_.size();
-  std::vector<std::vector<Subtree>> subtrees;  // by rank
-  std::size_t foreign = 0, bytes = 0;
-  for (int r = 0; r < size; ++r) {
-    subtrees.push_back(subtrees_of(run_of_rank(r, size, shards)));
-    if (r != rank) foreign += subtrees.back().size();
+  std::vector<Source> sources;
+  for (int g = 0; g < levels_.groups(); ++g) {
+    const RankRun& group = levels_.group(g);
+    if (group.contains(rank)) {
+      const bool collects = bucket.collector == rank && (mine(bucket) || group.size() > 1);
+      for (int r = group.begin; collects && r < group.end; ++r)
+        sources.push_back({r, run_of_rank(r, size, shards)});
+    } else if (mine(bucket)) {
+      sources.push_back({levels_.stands_for(rank, g),
+                         {run_of_rank(group.begin, size, shards).begin,
+                          run_of_rank(group.end - 1, size, shards).end}});
+    }
   }
+  return sources;
+}
+
+void OwnerSums::receive(int shards, SumMemory memory) {
+  const int rank = transport_.rank();
+  std::size_t bytes = 0;
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
-    if (mine(buckets_[b])) bytes += begin_of(b + 1) - begin_of(b);
-  }
-  received_ = memory(foreign * bytes);
-  std::size_t next = 0;
-  for (std::size_t b = 0; b < buckets_.size(); ++b) {
-    if (!mine(buckets_[b])) continue;
-    for (int r = 0; r < size; ++r) {
-      for (const Subtree& subtree : subtrees[static_cast<std::size_t>(r)]) {
-        Part& part = buckets_[b].parts.emplace_back(Part{.subtree = subtree, .bytes = {}});
-        if (r == rank) continue;
-        part.bytes = {received_->data() + next, begin_of(b + 1) - begin_of(b)};
-        next += part.bytes.size();
-        part.coming = transport_.receive(r, kFirstBucketChannel + static_cast<int>(b), part.bytes);
+    for (const Source& source : sources_of(buckets_[b], shards)) {
+      for (const Subtree& subtree : subtrees_of(source.run)) {
+        Part part{.subtree = subtree, .bytes = {}};
+        if (source.rank == rank) {
+          for (const SubtreeSums& sums : own_) {
+            if (sums.subtree == subtree) part.bytes = in_bucket(sums, b);
+          }
+        } else {
+          bytes += begin_of(b + 1) - begin_of(b);
+        }
+        part.from = source.rank;
+        buckets_[b].parts.push_back(part);
       }
     }
-    // This rank's.
+  }
+  received_ = memory(bytes);
+  std::byte* next = received_->data();
+  for (std::size_t b = 0; b < buckets_.size(); ++b) {
     for (Part& part : buckets_[b].parts) {
-      for (const SubtreeSums& sums : own_) {
-        if (sums.subtree == part.subtree) part.bytes = in_bucket(sums, b);
-      }
+      if (part.from == rank) continue;
+      part.bytes = {next, begin_of(b + 1) - begin_of(b)};
+      next += part.bytes.size();
+      part.coming = transport_.receive(part.from, channel_of(buckets_[b]), part.bytes);
     }
   }
 }
@@ -98,14 +121,16 @@ std::span<std::byte> OwnerSums::in_bucket(const SubtreeSums& sums, std::size_t b
   return sums.bytes.subspan(begin_of(bucket), begin_of(bucket + 1) - begin_of(bucket));
 }
 
-void OwnerSums::give(std::size_t bucket) {
-  buckets_[bucket].given = true;
-  if (mine(buckets_[bucket])) return;
-  for (const SubtreeSums& sums : own_) {
-    sent_.push_back(transport_.send(buckets_[bucket].bytes.owner,
-                                    kFirstBucketChannel + static_cast<int>(bucket),
-                                    in_bucket(sums, bucket)));
-  }
+void OwnerSums::send(const Bucket& bucket, int to, std::span<const std::byte> sums) {
+  sent_.push_back(transport_.send(to, channel_of(bucket), sums));
+}
+
+void OwnerSums::give(std::size_t b) {
+  Bucket& bucket = buckets_[b];
+  bucket.given = true;
+  if (!bucket.parts.empty()) return;
+  const int to = bucket.collector == transport_.rank() ? bucket.bytes.owner : bucket.collector;
+  for (const SubtreeSums& sums : own_) send(bucket, to, in_bucket(sums, b));
 }
 
 bool OwnerSums::has_come(const Bucket& bucket) const {
@@ -115,7 +140,8 @@ bool OwnerSums::has_come(const Bucket& bucket) const {
 
 void OwnerSums::progress(AddSums add) {
   for (Bucket& bucket : buckets_) {
-    if (bucket.given && !bucket.added && mine(bucket) && has_come(bucket)) this->add(bucket, add);
+    if (bucket.parts.empty() || !bucket.given || bucket.added) continue;
+    if (has_come(bucket)) this->add(bucket, add);
   }
 }
 
@@ -132,18 +158,30 @@ void OwnerSums::add(Bucket& bucket, AddSums add) {
     }
     stack.push_back(sum);
   }
+  if (!mine(bucket)) {
+    for (const std::span<std::byte> sums : stack) send(bucket, bucket.bytes.owner, sums);
+    return;
+  }
   const std::span<std::byte> total = stack.at(0);
   std::byte* const place = own_[0].bytes.data() + bucket.bytes.begin;
   if (total.data() != place) std::memcpy(place, total.data(), total.size());
 }
 
 void OwnerSums::finish(AddSums add) {
+  // First what others wait for.
   for (Bucket& bucket : buckets_) {
-    if (bucket.added || !mine(bucket)) continue;
-    for (const Part& part : bucket.parts) transport_.wait(part.coming);
-    this->add(bucket, add);
+    if (!mine(bucket)) wait_and_add(bucket, add);
+  }
+  for (Bucket& bucket : buckets_) {
+    if (mine(bucket)) wait_and_add(bucket, add);
   }
   for (const Transfer& t : sent_) transport_.wait(t);
+}
+
+void OwnerSums::wait_and_add(Bucket& bucket, AddSums add) {
+  if (bucket.added || bucket.parts.empty()) return;
+  for (const Part& part : bucket.parts) transport_.wait(part.coming);
+  this->add(bucket, add);
 }
 
 void sum_over_ranks(const World& world, int shards, const std::vector<SubtreeSums>& own,
@@ -151,13 +189,14 @@ void sum_over_ranks(const World& world, int shards, const std::vector<SubtreeSum
   if (world.size() == 1) return;
   const std::size_t bytes = own.at(0).bytes.size();
   const Owners owners = even_owners(world.size(), bytes);
-  OwnerSums sums(world, shards, owners, own, round_up(bytes, kTensorAlignment), memory);
+  OwnerSums sums(world, shards, owners, own, round_up(bytes, kTensorAlignment), kFirstShareChannel,
+                 memory);
   // From the next rank on, so that not all begin with the same one.
   const std::size_t buckets = sums.buckets();
   for (std::size_t i = 1; i <= buckets; ++i)
     sums.give((static_cast<std::size_t>(world.rank()) + i) % buckets);
   sums.finish(add);
-  spread(*world.transport(), owners, own[0].bytes);
+  spread(world, owners, own[0].bytes);
 }
 
 }  // namespace weft

@@ -35,6 +35,10 @@ using Owners = std::vector<OwnedBytes>;
 /// One run of `bytes` bytes for each rank, which differ by 64 at most.
 Owners even_owners(int ranks, std::size_t bytes);
 
+/// Channels of sums that owners alone get: as many as there are below those that pass on, behind
+/// those of sum_over_ranks() in worlds of 4,096 ranks.
+constexpr int kFirstShareChannel = 16, kFirstBucketChannel = kFirstShareChannel + 4096;
+
 /// Memory of so many bytes, for as long as it is held.
 using SumMemory = FunctionRef<std::shared_ptr<Buffer>(std::size_t bytes)>;
 
@@ -49,14 +53,17 @@ void sum_over_ranks(const World& world, int shards, const std::vector<SubtreeSum
                     AddSums add, SumMemory memory);
 
 /// The same, but every rank gets the total of what it owns alone, which is half of the bytes, and
-/// in buckets: what is in one is on its way while the sums of others are still computed.
+/// in buckets: what is in one is on its way while the sums of others are still computed. Groups of
+/// ranks (Levels) add up a bucket among themselves, one of them for all, before it goes to an owner
+/// in another group.
 /// Collective: all ranks have as many bytes, the same owners and buckets.
 class OwnerSums {
  public:
   /// Buckets are ranges with one owner, of `bucket_bytes` at most, a multiple of 64. Begins to
-  /// receive. `own` may be written until its bucket is given.
+  /// receive. `own` may be written until its bucket is given. Bucket i goes by channel
+  /// `first_channel` + i.
   OwnerSums(const World& world, int shards, const Owners& owners, std::vector<SubtreeSums> own,
-            std::size_t bucket_bytes, SumMemory memory);
+            std::size_t bucket_bytes, int first_channel, SumMemory memory);
 
   std::size_t buckets() const { return buckets_.size(); }
   /// The first byte of a bucket; of `buckets()` the end.
@@ -72,23 +79,38 @@ class OwnerSums {
   void finish(AddSums add);
 
  private:
+  // Who gives sums of shards.
+  struct Source {
+    int rank;
+    ShardRun run;
+  };
   struct Part {  // of a bucket: the sums of one subtree
     Subtree subtree;
     std::span<std::byte> bytes;
+    int from = 0;
     Transfer coming = {};  // empty where it is this rank's
   };
   struct Bucket {
     OwnedBytes bytes;
-    std::vector<Part> parts = {};  // of this rank's
+    int collector = 0;             // of this rank's group: the owner, where that is in it
+    std::vector<Part> parts = {};  // that this rank adds up: what it owns, or collects
     bool given = false, added = false;
   };
   bool mine(const Bucket& bucket) const { return bucket.bytes.owner == transport_.rank(); }
+  int channel_of(const Bucket& bucket) const {
+    return first_channel_ + static_cast<int>(&bucket - buckets_.data());
+  }
+  std::vector<Source> sources_of(const Bucket& bucket, int shards) const;
+  void send(const Bucket& bucket, int to, std::span<const std::byte> sums);
+  void wait_and_add(Bucket& bucket, AddSums add);
   std::span<std::byte> in_bucket(const SubtreeSums& sums, std::size_t bucket) const;
   void receive(int shards, SumMemory memory);
   bool has_come(const Bucket& bucket) const;
   void add(Bucket& bucket, AddSums add);
 
   Transport& transport_;
+  const Levels& levels_;
+  const int first_channel_;
   const std::vector<SubtreeSums> own_;
   std::shared_ptr<Buffer> received_;
   std::vector<Bucket> buckets_;

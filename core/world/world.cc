@@ -59,6 +59,11 @@ std::string send_down(Transport& transport, std::string text) {
 
 }  // namespace
 
+World::World(std::shared_ptr<Transport> transport, const WorldOptions& options)
+    : transport_(std::move(transport)), options_(options) {
+  if (transport_) levels_ = std::make_shared<const Levels>(*transport_, options.most_direct);
+}
+
 void World::set_phase(std::string_view phase) const {
   if (transport_) transport_->set_phase(phase);
 }

@@ -9,9 +9,17 @@
 
 #include "weft/core/export.h"
 #include "weft/core/parallel.h"
+#include "weft/core/world/levels.h"
 #include "weft/core/world/transport.h"
 
 namespace WEFT_API weft {
+
+struct WorldOptions {
+  /// In a world of more ranks, those of one host are a group: gradients are added up there before
+  /// they go to another host, and what comes from another host is passed on there, so that it goes
+  /// over the network once. The bits are the same. All ranks have the same number.
+  int most_direct = 32;
+};
 
 /// The ranks that work on one program together, seen from one of them: each is a process (or, in
 /// tests, a thread) with memory and workers of its own. Copies share the transport. The functions
@@ -25,7 +33,7 @@ class World {
 
   /// One rank, alone.
   World() = default;
-  explicit World(std::shared_ptr<Transport> transport) : transport_(std::move(transport)) {}
+  explicit World(std::shared_ptr<Transport> transport, const WorldOptions& options = {});
 
   int rank() const { return transport_ ? transport_->rank() : 0; }
   int size() const { return transport_ ? transport_->size() : 1; }
@@ -33,6 +41,9 @@ class World {
   bool first() const { return rank() == 0; }
   /// Null where there is one rank.
   Transport* transport() const { return transport_.get(); }
+  /// Which ranks exchange with one another directly. For a world with a transport.
+  const Levels& levels() const { return *levels_; }
+  const WorldOptions& options() const { return options_; }
 
   /// What this rank does from now on, for the line about a rank that is lost.
   void set_phase(std::string_view phase) const;
@@ -58,6 +69,8 @@ class World {
 
  private:
   std::shared_ptr<Transport> transport_;
+  WorldOptions options_;
+  std::shared_ptr<const Levels> levels_;
 };
 
 }  // namespace weft

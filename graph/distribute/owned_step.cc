@@ -98,9 +98,10 @@ class Maker {
   void share(OwnedStep& result) const {
     const std::vector<Place> places = places_of(result);
     const auto ranks = static_cast<std::size_t>(ranks_);
-    // Shorter runs would be many small messages.
-    constexpr std::size_t kMostSections = 16, kLeastRun = std::size_t{1} << 20;
-    const std::size_t least = std::max(places.back().byte / kMostSections, kLeastRun * ranks);
+    // Shorter runs would be many small messages, and there are so many channels.
+    constexpr std::size_t kMostSections = 16, kMostRuns = 4096, kLeastRun = std::size_t{1} << 20;
+    const std::size_t sections = std::clamp(kMostRuns / ranks, std::size_t{1}, kMostSections);
+    const std::size_t least = std::max(places.back().byte / sections, kLeastRun * ranks);
     result.pieces.resize(ranks);
     std::vector<std::size_t> owned(ranks);  // bytes
     std::size_t first = 0;

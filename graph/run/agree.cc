@@ -37,6 +37,7 @@ Greeting greeting_of(const Program& program, const SessionOptions& options) {
   greeting.add("SessionOptions::check_finite", word(options.check_finite));
   greeting.add("SessionOptions::bucket_bytes", std::to_string(options.bucket_bytes));
   const Shards& shards = program.shards();
+  greeting.add("WorldOptions::most_direct", std::to_string(options.world.options().most_direct));
   greeting.add("the number of shards", std::to_string(shards.count));
   greeting.add("the axis of the shards", shards.axis);
   greeting.add("the program (its name, and a hash of its text)",

@@ -40,23 +40,26 @@ Tensor copy_range(const Tensor& whole, std::int64_t begin, std::int64_t end) {
 // Transfers with all other ranks, which must all have begun before one waits.
 class Transfers {
  public:
-  Transfers(const World& world, int channel) : transport_(*world.transport()), channel_(channel) {}
+  Transfers(const World& world, int channel) : world_(world), channel_(channel) {}
   /// To rank `only`, or to all where that is -1.
   void send(int only, std::span<const std::byte> bytes) {
-    if (bytes.empty() || only == transport_.rank()) return;
-    if (only < 0) return send_to_others(transport_, channel_, bytes, open_);
-    open_.push_back(transport_.send(only, channel_, bytes));
+    if (bytes.empty() || only == world_.rank()) return;
+    if (only < 0) return spread(world_, channel_, bytes, open_);
+    open_.push_back(world_.transport()->send(only, channel_, bytes));
   }
-  void receive(int from, std::span<std::byte> bytes) {
-    if (!bytes.empty()) open_.push_back(transport_.receive(from, channel_, bytes));
+  /// From a rank that sends it to `only`, or to all.
+  void receive(int only, int from, std::span<std::byte> bytes) {
+    if (bytes.empty()) return;
+    open_.push_back(only < 0 ? take_spread(world_, channel_, from, bytes, open_)
+                             : world_.transport()->receive(from, channel_, bytes));
   }
   void wait() {
-    for (const Transfer& t : open_) transport_.wait(t);
+    for (const Transfer& t : open_) world_.transport()->wait(t);
     open_.clear();
   }
 
  private:
-  Transport& transport_;
+  const World& world_;
   const int channel_;
   std::vector<Transfer> open_;
 };
@@ -154,7 +157,7 @@ std::vector<VariableStore::NewValue> OwnedState::whole(const World& world, int o
         if (wanted && own.bytes() > 0)
           std::memcpy(bytes_of(whole, begin, end).data(), own.raw(), own.bytes());
       } else if (wanted) {
-        transfers.receive(static_cast<int>(r), bytes_of(whole, begin, end));
+        transfers.receive(only, static_cast<int>(r), bytes_of(whole, begin, end));
       }
     }
     transfers.wait();

@@ -74,7 +74,7 @@ void ParameterExchange::begin_to_move() {
   state_ = State::moving;
   for (Piece& piece : pieces_) {
     if (!mine(piece) && !piece.place.empty())
-      piece.coming = transport_.receive(piece.rank, kParameterChannel, piece.place);
+      piece.coming = take_spread(world_, kParameterChannel, piece.rank, piece.place, piece.sent);
   }
 }
 
@@ -83,7 +83,7 @@ void ParameterExchange::send_given() {
     Piece& piece = pieces_[next_];
     if (!mine(piece) || piece.place.empty()) continue;
     if (!piece.own.defined()) return;
-    send_to_others(transport_, kParameterChannel, {piece.own.raw(), piece.own.bytes()}, piece.sent);
+    spread(world_, kParameterChannel, {piece.own.raw(), piece.own.bytes()}, piece.sent);
   }
 }
 

@@ -64,9 +64,9 @@ class ParameterExchange final : public ComingValues {
     std::string name;
     int rank = 0;
     std::span<std::byte> place;
-    Tensor own = {};       // this rank's, once it is given
-    Transfer coming = {};  // another's
-    std::vector<Transfer> sent = {};
+    Tensor own = {};                  // this rank's, once it is given
+    Transfer coming = {};             // another's
+    std::vector<Transfer> sent = {};  // or passed on
   };
 
   ParameterExchange(const World& world, VariableStore& shared)

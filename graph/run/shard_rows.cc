@@ -63,7 +63,7 @@ NamedTensors StageRows::of_all() {
       own += t.bytes();
     }
     own_[i].clear();
-    if (world_.size() > 1) all_gather(*world_.transport(), kRowsChannel, blocks);
+    if (world_.size() > 1) all_gather(world_, kRowsChannel, blocks);
     result.emplace_back(shard_names::rows(stage_.rows[i]), std::move(all));
   }
   return result;

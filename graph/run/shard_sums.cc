@@ -124,7 +124,7 @@ class OwnedSums : public SumBlock {
     constexpr std::size_t kMostBuckets = 4096;  // besides one for every change of the owner
     const std::size_t least = round_up(divide_up(layout_.bytes(), kMostBuckets), kTensorAlignment);
     exchange_.emplace(runner_.world, shards, owners_of(step), std::move(own),
-                      std::max(runner_.bucket_bytes, least), runner_.memory);
+                      std::max(runner_.bucket_bytes, least), kFirstBucketChannel, runner_.memory);
     missing_.assign(exchange_->buckets(), 0);
     for (std::size_t i = 0; i < sums_.size(); ++i)
       for_buckets(i, [&](std::size_t bucket) { ++missing_[bucket]; });
@@ -248,7 +248,6 @@ struct StageSums::Impl {
     if (!owned_.empty() && !last) owned_.push(shard);
   }
   NamedTensors totals() {
-    // Both have the same channels: first comes what all ranks were ready to receive first.
     if (!owned_.empty() && !overlap_) owned_.complete_all();
     NamedTensors result;
     if (!all_.empty()) result = all_.totals(shards_);

@@ -68,12 +68,29 @@ std::chrono::milliseconds silence_of_ranks() {
   return std::chrono::milliseconds(std::llround(1000 * seconds));
 }
 
+int most_direct_ranks() {
+  const char* const asked = std::getenv("WEFT_MOST_DIRECT");
+  if (asked == nullptr) return WorldOptions().most_direct;
+  try {
+    return static_cast<int>(
+        parse_integer("WEFT_MOST_DIRECT in the environment", asked, {.low = 1, .high = 1 << 20}));
+  } catch (const ArgumentError& e) {
+    throw UsageError(e.what());
+  }
+}
+
+World world_over(std::shared_ptr<Transport> transport) {
+  return World(std::make_shared<TimedTransport>(std::move(transport)),
+               {.most_direct = most_direct_ranks()});
+}
+
 World connect_ranks() {
   if (!started_by_mpi()) return World();
   const LaunchedRank launched = launched_rank();
   try {
 #ifdef WEFT_PROGRAM_MPI
-    return World(std::make_shared<TimedTransport>(connect_mpi({.silence = silence_of_ranks()})));
+    most_direct_ranks();  // what is wrong with it is said before ranks connect
+    return world_over(connect_mpi({.silence = silence_of_ranks()}));
 #else
     if (launched.ranks == 1) return World();
     throw UsageError(fmt::format(

@@ -16,6 +16,14 @@ namespace weft::program {
 /// 30 s where it is not set. UsageError for what is no time, or none that ranks can keep.
 std::chrono::milliseconds silence_of_ranks();
 
+/// In worlds of how many ranks those of one host exchange with all others: WEFT_MOST_DIRECT in the
+/// environment; 32 where it is not set. UsageError for what is no such number.
+int most_direct_ranks();
+
+/// A world whose ranks wait for one another as the environment says, on `transport`, and measure
+/// it.
+World world_over(std::shared_ptr<Transport> transport);
+
 /// Connects this process with those that were started with it. One rank alone where no launcher of
 /// MPI did that. UsageError where there are several and the program was built without MPI: on the
 /// first of them, CommandFailed that says nothing on the others.

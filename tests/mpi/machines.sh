@@ -29,6 +29,7 @@ clean_up() { remove_machines $tag; }
 for old in $(ip netns list | grep -o -E "^weft[0-9]+" | sort -u); do
   [ -e "/proc/${old#weft}" ] || remove_machines "$old"
 done
+export WEFT_MOST_DIRECT=32
 ip netns add $tag-switch 2>/dev/null || skip "this root must not make network namespaces"
 ip -n $tag-switch link add switch type bridge || skip "there are no bridges"
 ip -n $tag-switch link set switch up
@@ -62,18 +63,21 @@ TXT
 chmod +x "$work/agent"
 
 machines=2
-# Ranks take turns among the machines. Without these keepalives Open MPI's launcher waits for many minutes for a machine that does
+# So many ranks that follow one another are on one machine; 0: ranks take turns among the machines.
+neighbours=0
+# Without these keepalives Open MPI's launcher waits for many minutes for a machine that does
 # not answer.
 launch_on() {
-  local m hosts=()
+  local m hosts=() slots=8 map=node mpich=()
+  if [ $neighbours -gt 0 ]; then slots=$neighbours map=slot mpich=(-ppn $neighbours); fi
   for m in $(seq $machines); do hosts+=("10.77.0.$m"); done
   if [ $open_mpi = yes ]; then
-    launch=("$launcher" "${flags[@]}" --host "$(printf '%s:8,' "${hosts[@]}")" --map-by node
+    launch=("$launcher" "${flags[@]}" --host "$(printf "%s:$slots," "${hosts[@]}")" --map-by $map
       --mca plm_rsh_agent "$work/agent" --mca btl vader,tcp,self --mca btl_tcp_if_include eth0
       --mca oob_tcp_if_include eth0 --mca oob_tcp_keepalive_time 1 --mca oob_tcp_keepalive_intvl 1
-      --mca oob_tcp_keepalive_probes 2 -x WEFT_SILENCE -x WEFT_RANK_FAULT)
+      --mca oob_tcp_keepalive_probes 2 -x WEFT_SILENCE -x WEFT_RANK_FAULT -x WEFT_MOST_DIRECT)
   else
-    launch=("$launcher" -launcher ssh -launcher-exec "$work/agent" -iface eth0 -hosts "$(IFS=,; echo "${hosts[*]}")"
+    launch=("$launcher" -launcher ssh -launcher-exec "$work/agent" -iface eth0 -hosts "$(IFS=,; echo "${hosts[*]}")" "${mpich[@]}"
       -genv UCX_TLS tcp,self -genv UCX_NET_DEVICES eth0)
   fi
   launch=(ip netns exec $tag-1 unshare --uts bash -c 'hostname machine1; exec "$@"' bash "${launch[@]}" -n "$1")

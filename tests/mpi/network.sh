@@ -29,6 +29,12 @@ for n in 2 3; do
   succeeds
   same $n.weft alone.weft
 done
+# Two neighbours on each machine, who send to the other one together.
+neighbours=2 WEFT_MOST_DIRECT=1
+ranks 4 "${six[@]}" --out "$work/near.weft" --best "$work/best-near.weft"
+succeeds
+same near.weft alone.weft
+neighbours=0 WEFT_MOST_DIRECT=32
 sent=$(ip netns exec $tag-2 cat /sys/class/net/eth0/statistics/tx_bytes)
 [ "$sent" -gt 50000 ] || fail "machine 2 has sent $sent bytes: ranks went another way"
 

@@ -101,6 +101,8 @@ ranks 3 "${again[@]}" --resume "$work/none.weft"
 said "none.weft"
 WEFT_SILENCE=never ranks 3 "${six[@]}" --out "$work/x.weft"
 said "WEFT_SILENCE in the environment is 'never', and must be a time from 200ms to 86400s"
+WEFT_MOST_DIRECT=none ranks 3 "${six[@]}" --out "$work/x.weft"
+said "WEFT_MOST_DIRECT in the environment"
 [ ! -e "$work/x.weft" ] || fail "a file was written"
 
 # pid_of RANK FILE: of the process that trains FILE as that rank.

@@ -20,7 +20,7 @@
 
 #include "weft/core/error.h"
 #include "weft/core/mpi/mpi_transport.h"
-#include "weft/core/world/timed_transport.h"
+#include "weft/core/world/transport_around.h"
 #include "weft/models/program/program.h"
 #include "weft/models/program/ranks.h"
 
@@ -57,35 +57,34 @@ struct Fault {
 };
 
 // Another transport, with a fault.
-class FaultyTransport final : public Transport {
+class FaultyTransport final : public TransportAround {
  public:
   FaultyTransport(std::shared_ptr<Transport> other, Fault fault)
-      : other_(std::move(other)),
+      : TransportAround(std::move(other)),
         fault_(std::move(fault)),
-        mine_(fault_.rank < 0 || other_->rank() == fault_.rank),
+        mine_(fault_.rank < 0 || rank() == fault_.rank),
         counts_(fault_.command == "calls") {}
   ~FaultyTransport() override { end_phase(); }
 
-  int rank() const override { return other_->rank(); }
-  int size() const override { return other_->size(); }
-  std::string host(int rank) const override { return other_->host(rank); }
   Transfer send(int to, int channel, std::span<const std::byte> bytes) override {
     call();
-    return other_->send(to, channel, bytes);
+    return TransportAround::send(to, channel, bytes);
+  }
+  Transfer pass_on(const Transfer& received, int to, int channel,
+                   std::span<const std::byte> bytes) override {
+    call();
+    return TransportAround::pass_on(received, to, channel, bytes);
   }
   Transfer receive(int from, int channel, std::span<std::byte> bytes) override {
     call();
-    return other_->receive(from, channel, bytes);
+    return TransportAround::receive(from, channel, bytes);
   }
-  bool done(const Transfer& transfer) override { return other_->done(transfer); }
   void wait(const Transfer& transfer) override {
     call();
-    other_->wait(transfer);
+    TransportAround::wait(transfer);
   }
-  void poison(std::string_view why) override { other_->poison(why); }
-  std::string poisoned() const override { return other_->poisoned(); }
   void set_phase(std::string_view phase) override {
-    other_->set_phase(phase);
+    TransportAround::set_phase(phase);
     end_phase();
     {
       const std::lock_guard lock(mutex_);
@@ -94,10 +93,9 @@ class FaultyTransport final : public Transport {
     }
     call();
   }
-  void ask(std::chrono::milliseconds within) override { other_->ask(within); }
   void leave() override {
     call();
-    other_->leave();
+    TransportAround::leave();
   }
 
  private:
@@ -122,7 +120,6 @@ class FaultyTransport final : public Transport {
     std::this_thread::sleep_for(felt);
   }
 
-  const std::shared_ptr<Transport> other_;
   const Fault fault_;
   const bool mine_, counts_;
   std::mutex mutex_;
@@ -134,8 +131,8 @@ class FaultyTransport final : public Transport {
 World connect_with_fault() {
   const std::optional<Fault> fault = Fault::asked();
   if (!fault || !started_by_mpi()) return program::connect_ranks();
-  return World(std::make_shared<TimedTransport>(std::make_shared<FaultyTransport>(
-      connect_mpi({.silence = program::silence_of_ranks()}), *fault)));
+  return program::world_over(std::make_shared<FaultyTransport>(
+      connect_mpi({.silence = program::silence_of_ranks()}), *fault));
 }
 
 }  // namespace

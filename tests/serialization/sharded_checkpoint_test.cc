@@ -18,6 +18,7 @@
 #include "weft/core/error.h"
 #include "weft/core/random_tensors.h"
 #include "weft/core/world/thread_world.h"
+#include "weft/core/world/transport_around.h"
 #include "weft/graph/functions.h"
 #include "weft/serialization/container.h"
 #include "weft/tests/kit/messages.h"
@@ -245,26 +246,18 @@ BOOST_AUTO_TEST_CASE(whatever_reads_checkpoints_reads_shards) {
 }
 
 // An end that is killed at its n-th message.
-class DyingEnd : public Transport {
+class DyingEnd : public TransportAround {
  public:
   DyingEnd(std::shared_ptr<Transport> end, ThreadWorld& world, int messages)
-      : end_(std::move(end)), world_(world), left_(messages) {}
-  int rank() const override { return end_->rank(); }
-  int size() const override { return end_->size(); }
-  std::string host(int rank) const override { return end_->host(rank); }
+      : TransportAround(std::move(end)), world_(world), left_(messages) {}
   Transfer send(int to, int channel, std::span<const std::byte> bytes) override {
     count();
-    return end_->send(to, channel, bytes);
+    return TransportAround::send(to, channel, bytes);
   }
   Transfer receive(int from, int channel, std::span<std::byte> bytes) override {
     count();
-    return end_->receive(from, channel, bytes);
+    return TransportAround::receive(from, channel, bytes);
   }
-  bool done(const Transfer& transfer) override { return end_->done(transfer); }
-  void wait(const Transfer& transfer) override { end_->wait(transfer); }
-  void poison(std::string_view why) override { end_->poison(why); }
-  std::string poisoned() const override { return end_->poisoned(); }
-  void set_phase(std::string_view phase) override { end_->set_phase(phase); }
   /// From now on messages count.
   void begin() { counts_ = true; }
 
@@ -272,7 +265,6 @@ class DyingEnd : public Transport {
   void count() {
     if (counts_ && left_-- == 0) world_.kill(rank());
   }
-  std::shared_ptr<Transport> end_;
   ThreadWorld& world_;
   int left_;
   bool counts_ = false;

@@ -235,6 +235,21 @@ BOOST_AUTO_TEST_CASE(readers_of_the_store_wait_for_parameters_that_are_coming) {
   with_late_parameters(gate, body, step_of_other);
 }
 
+// Ranks 0 and 1 are on one host, 2 and 3 on another. What rank 0 is to pass on to rank 1 comes
+// there while rank 0 does something else.
+BOOST_AUTO_TEST_CASE(parameters_are_passed_on_by_a_rank_that_is_busy) {
+  Gate gate;
+  ThreadWorld world(4, {.seed = 5, .per_host = 2});
+  world.run([&](const std::shared_ptr<Transport>& end) {
+    Network network;
+    Session session(network.g, {.seed = 3, .threads = 1, .world = World(end, {.most_direct = 1})});
+    session.run(network.train, Network::batch(0));
+    if (end->rank() == 0) gate.pass();
+    check_parameters(network, session, 1);
+    if (end->rank() == 1) gate.open();
+  });
+}
+
 BOOST_AUTO_TEST_CASE(a_step_that_fails_at_its_begin_loses_no_parameters_of_the_one_before) {
   Gate gate;
   const auto wrong = [&](Network& network, Session& session) {

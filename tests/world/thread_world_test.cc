@@ -73,6 +73,44 @@ BOOST_AUTO_TEST_CASE(messages_of_a_channel_arrive_in_order) {
   }
 }
 
+// From rank 0 to 1 and on to 2, among what rank 1 sends itself: in the order in which it said so.
+BOOST_AUTO_TEST_CASE(what_is_passed_on_needs_nobody_who_waits) {
+  for (const std::uint64_t seed : {0, 1, 2, 3}) {
+    ThreadWorld world(3, {.seed = seed});
+    world.run([](End end) {
+      constexpr int kCount = 10;
+      std::vector<std::vector<int>> messages;
+      for (int i = 0; i < kCount; ++i)
+        messages.emplace_back(static_cast<std::size_t>(i * i % 7), end->rank() == 2 ? -1 : 10 * i);
+      std::vector<int> own(1, 77), ready(1);
+      std::vector<Transfer> transfers;
+      if (end->rank() == 1) {
+        for (std::vector<int>& m : messages) {
+          const Transfer coming = end->receive(0, 1, bytes_of(m));
+          transfers.push_back(end->pass_on(coming, 2, 5, bytes_of(std::as_const(m))));
+          transfers.push_back(end->send(2, 5, bytes_of(std::as_const(own))));
+        }
+        // Rank 2 has all before this one looks.
+        end->wait(end->receive(2, 9, bytes_of(ready)));
+      } else if (end->rank() == 0) {
+        for (const std::vector<int>& m : messages)
+          transfers.push_back(end->send(1, 1, bytes_of(m)));
+      } else {
+        for (int i = 0; i < kCount; ++i) {
+          std::vector<int>& m = messages[static_cast<std::size_t>(i)];
+          end->wait(end->receive(1, 5, bytes_of(m)));
+          std::vector<int> other(1);
+          end->wait(end->receive(1, 5, bytes_of(other)));
+          if (other[0] != 77 || m != std::vector<int>(m.size(), 10 * i))
+            throw DataError("a message was mixed up");
+        }
+        transfers.push_back(end->send(1, 9, bytes_of(std::as_const(ready))));
+      }
+      for (const Transfer& t : transfers) end->wait(t);
+    });
+  }
+}
+
 std::string said(ThreadWorld& world, FunctionRef<void(End)> body) {
   try {
     world.run(body);

@@ -1,0 +1,239 @@
+// Ranks of one host exchange with those of others together: what comes is the same, and goes from
+// host to host once.
+#include "weft/core/world/levels.h"
+
+#include <boost/test/unit_test.hpp>
+
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weft/core/error.h"
+#include "weft/core/tensor.h"
+#include "weft/core/world/exchange.h"
+#include "weft/core/world/thread_world.h"
+#include "weft/core/world/transport_around.h"
+#include "weft/core/world/tree_sum.h"
+
+namespace weft {
+namespace {
+
+// With hosts of these names, and what goes from one to another counted.
+class Hosts final : public TransportAround {
+ public:
+  Hosts(std::shared_ptr<Transport> inner, std::vector<std::string> names,
+        std::atomic<std::size_t>& bytes)
+      : TransportAround(std::move(inner)), names_(std::move(names)), bytes_(bytes) {}
+  std::string host(int rank) const override { return names_[static_cast<std::size_t>(rank)]; }
+  Transfer send(int to, int channel, std::span<const std::byte> bytes) override {
+    count(to, bytes.size());
+    return TransportAround::send(to, channel, bytes);
+  }
+  Transfer pass_on(const Transfer& received, int to, int channel,
+                   std::span<const std::byte> bytes) override {
+    count(to, bytes.size());
+    return TransportAround::pass_on(received, to, channel, bytes);
+  }
+
+ private:
+  void count(int to, std::size_t bytes) {
+    if (host(to) != host(rank())) bytes_ += bytes;
+  }
+  const std::vector<std::string> names_;
+  std::atomic<std::size_t>& bytes_;
+};
+
+using Names = std::vector<std::string>;
+
+std::vector<Names> worlds() {
+  return {{"a", "b"},
+          {"a", "a"},
+          {"a", "a", "b"},
+          {"a", "a", "b", "b"},
+          {"a", "b", "b", "b", "c"},
+          {"a", "a", "a", "b", "b", "b"},
+          {"a", "a", "b", "c", "c", "c", "c"},
+          // Those of one host who are no neighbours.
+          {"a", "b", "a", "a", "b", "b", "a", "a"}};
+}
+
+// Calls body(world) on every rank; gives the bytes that went from host to host.
+std::size_t run(const Names& names, int most_direct, FunctionRef<void(const World&)> body) {
+  std::atomic<std::size_t> bytes{0};
+  ThreadWorld world(static_cast<int>(names.size()), {.seed = 7 + names.size()});
+  world.run([&](const std::shared_ptr<Transport>& end) {
+    body(World(std::make_shared<Hosts>(end, names, bytes), {.most_direct = most_direct}));
+  });
+  return bytes;
+}
+
+BOOST_AUTO_TEST_SUITE(levels)
+
+BOOST_AUTO_TEST_CASE(neighbours_on_one_host_are_a_group) {
+  const Names names{"a", "a", "b", "c", "c", "c", "a"};
+  std::atomic<std::size_t> bytes{0};
+  ThreadWorld world(7);
+  const Hosts end(world.connect(0), names, bytes);
+  const Levels levels(end, 6);
+  BOOST_TEST(levels.groups() == 4);
+  BOOST_TEST((levels.neighbours(1) == RankRun{0, 2}));
+  BOOST_TEST((levels.neighbours(5) == RankRun{3, 6}));
+  BOOST_TEST((levels.neighbours(6) == RankRun{6, 7}));
+  BOOST_TEST(levels.stands_for(4, levels.group_of(4)) == 4);
+  // The ranks of a group spread over those of another.
+  for (const auto& [rank, other] : {std::pair(3, 0), {4, 1}, {5, 0}, {0, 0}, {1, 1}})
+    BOOST_TEST(levels.stands_for(rank, 0) == other);
+  BOOST_TEST(levels.stands_for(4, 1) == 2);
+  // As many ranks as may exchange with all.
+  const Levels direct(end, 7);
+  BOOST_TEST(direct.groups() == 7);
+  for (int r = 0; r < 7; ++r) BOOST_TEST((direct.neighbours(r) == RankRun{r, r + 1}));
+}
+
+BOOST_AUTO_TEST_CASE(hosts_of_a_thread_world) {
+  ThreadWorld apart(3), together(5, {.per_host = 2});
+  BOOST_TEST(apart.connect(1)->host(2) == "thread-2");
+  const World world(together.connect(4), {.most_direct = 1});
+  BOOST_TEST(world.levels().groups() == 3);
+  BOOST_TEST((world.levels().neighbours(3) == RankRun{2, 4}));
+}
+
+BOOST_AUTO_TEST_CASE(what_ranks_gather_goes_to_every_host_once) {
+  for (const Names& names : worlds()) {
+    for (const int most_direct : {1, 100}) {
+      std::size_t hosts = 0;  // groups
+      for (std::size_t r = 0; r < names.size(); ++r) hosts += r == 0 || names[r] != names[r - 1];
+      // Several at once, of other sizes, one of them nothing.
+      constexpr std::size_t kTimes = 3;
+      const auto size_of = [](std::size_t rank, std::size_t time) { return 5 * rank * time; };
+      const std::size_t moved = run(names, most_direct, [&](const World& world) {
+        for (std::size_t time = 0; time < kTimes; ++time) {
+          std::vector<std::vector<std::byte>> all;
+          Blocks blocks;
+          for (std::size_t r = 0; r < names.size(); ++r) all.emplace_back(size_of(r, time));
+          for (std::vector<std::byte>& block : all) blocks.emplace_back(block);
+          const auto content = [&](std::size_t rank) {
+            return std::vector<std::byte>(size_of(rank, time), std::byte(16 * rank + time));
+          };
+          const auto own = static_cast<std::size_t>(world.rank());
+          all[own] = content(own);
+          blocks[own] = all[own];
+          all_gather(world, 2, blocks);
+          for (std::size_t r = 0; r < names.size(); ++r) {
+            if (all[r] != content(r)) throw DataError("a block was mixed up");
+          }
+        }
+      });
+      if (most_direct > 1) continue;
+      std::size_t wanted = 0;
+      for (std::size_t time = 0; time < kTimes; ++time) {
+        for (std::size_t r = 0; r < names.size(); ++r) wanted += size_of(r, time) * (hosts - 1);
+      }
+      // A host whose ranks are no neighbours may be two groups, between which nothing leaves it.
+      BOOST_TEST(moved <= wanted);
+      if (names.size() < 8) BOOST_TEST(moved == wanted);
+    }
+  }
+}
+
+// Sums of a shard: `count` numbers that no order of adding makes alike.
+std::vector<float> shard(int number, std::size_t count) {
+  std::mt19937 random(static_cast<std::uint32_t>(number));
+  std::normal_distribution<float> normal(0, 1);
+  std::vector<float> values(count);
+  for (float& v : values) v = std::ldexp(normal(random), number % 7);
+  return values;
+}
+
+void add_floats(std::span<std::byte> into, std::span<const std::byte> x) {
+  auto* to = reinterpret_cast<float*>(into.data());
+  const auto* from = reinterpret_cast<const float*>(x.data());
+  for (std::size_t i = 0; i < into.size() / sizeof(float); ++i) to[i] += from[i];
+}
+
+// What a rank has of its shards, as a step leaves it.
+struct OwnSums {
+  OwnSums(const World& world, int shards, std::size_t count) {
+    const ShardRun run = run_of_rank(world.rank(), world.size(), shards);
+    TreeFold fold;
+    for (int s = run.begin; s < run.end; ++s) {
+      std::vector<float> sum = shard(s, count);
+      for (int more = fold.push({s, 1}); more > 0; --more) {
+        add_floats(std::as_writable_bytes(std::span(values.back())), std::as_bytes(std::span(sum)));
+        sum = std::move(values.back());
+        values.pop_back();
+      }
+      values.push_back(std::move(sum));
+    }
+    for (std::size_t i = 0; i < values.size(); ++i)
+      subtrees.push_back({fold.stack()[i], std::as_writable_bytes(std::span(values[i]))});
+  }
+  std::vector<std::vector<float>> values;
+  std::vector<SubtreeSums> subtrees;
+};
+
+const auto memory_of = [](std::size_t bytes) { return Buffer::allocate(bytes); };
+
+BOOST_AUTO_TEST_CASE(sums_have_the_bits_of_one_rank) {
+  constexpr int kShards = 16;
+  constexpr std::size_t kCount = 1000;
+  const OwnSums one({}, kShards, kCount);
+  const std::vector<float>& expected = one.values.at(0);
+  const auto add = [](std::size_t, std::span<std::byte> into, std::span<const std::byte> x) {
+    add_floats(into, x);
+  };
+  for (const Names& names : worlds()) {
+    for (const int most_direct : {1, 100}) {
+      run(names, most_direct, [&](const World& world) {
+        OwnSums own(world, kShards, kCount);
+        sum_over_ranks(world, kShards, own.subtrees, add, memory_of);
+        if (own.values[0] != expected) throw DataError("other sums");
+
+        // Those that owners get, two of whose buckets are given late.
+        OwnSums more(world, kShards, kCount);
+        const Owners owners = even_owners(world.size(), kCount * sizeof(float));
+        OwnerSums sums(world, kShards, owners, more.subtrees, 256, kFirstBucketChannel, memory_of);
+        for (std::size_t b = 2; b < sums.buckets(); ++b) sums.give(b), sums.progress(add);
+        sums.give(1), sums.give(0);
+        sums.finish(add);
+        for (std::size_t i = 0; i < owners.size(); ++i) {
+          if (owners[i].owner != world.rank()) continue;
+          const std::size_t begin = owners[i].begin / sizeof(float),
+                            end = i + 1 < owners.size() ? owners[i + 1].begin / sizeof(float)
+                                                        : kCount;
+          if (std::memcmp(&more.values[0][begin], &expected[begin], (end - begin) * sizeof(float)))
+            throw DataError("other sums of an owner");
+        }
+      });
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(sums_go_from_host_to_host_once) {
+  constexpr int kShards = 4;
+  constexpr std::size_t kCount = 1024;
+  const auto moved = [](int most_direct) {
+    return run({"a", "a", "b", "b"}, most_direct, [](const World& world) {
+      OwnSums own(world, kShards, kCount);
+      const Owners owners = even_owners(world.size(), kCount * sizeof(float));
+      OwnerSums sums(world, kShards, owners, own.subtrees, 512, kFirstBucketChannel, memory_of);
+      for (std::size_t b = 0; b < sums.buckets(); ++b) sums.give(b);
+      sums.finish([](std::size_t, std::span<std::byte> into, std::span<const std::byte> x) {
+        add_floats(into, x);
+      });
+    });
+  };
+  // Of what the two ranks of a host own the other host sends one sum, or each of its ranks one.
+  BOOST_TEST(moved(1) == kCount * sizeof(float));
+  BOOST_TEST(moved(4) == 2 * kCount * sizeof(float));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft
