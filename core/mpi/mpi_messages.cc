@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <string>
 #include <utility>
 
 namespace weft {
@@ -23,27 +24,18 @@ bool is_truncation(int code) {
 
 }  // namespace
 
-std::string mpi_failure(int code, std::string_view what) {
+bool mpi_good(Transport& self, int code, std::string_view what) {
+  if (code == MPI_SUCCESS) return true;
   std::array<char, MPI_MAX_ERROR_STRING> text{};
   int size = 0;
   MPI_Error_string(code, text.data(), &size);
-  return fmt::format("{} failed: {}", what,
-                     std::string_view(text.data(), static_cast<std::size_t>(size)));
-}
-
-MpiMessages::MpiMessages(MPI_Comm comm, int rank, int size, std::string self,
-                         std::function<void(const std::string&)> fail)
-    : comm_(comm),
-      rank_(rank),
-      self_(std::move(self)),
-      fail_(std::move(fail)),
-      counts_(static_cast<std::size_t>(size)) {}
-
-bool MpiMessages::good(int code, std::string_view what) const {
-  if (code == MPI_SUCCESS) return true;
-  fail_(fmt::format("{}: {}", self_, mpi_failure(code, what)));
+  self.poison(fmt::format("{}: {} failed: {}", describe_rank(self, self.rank()), what,
+                          std::string_view(text.data(), static_cast<std::size_t>(size))));
   return false;
 }
+
+MpiMessages::MpiMessages(MPI_Comm comm, Transport& self)
+    : comm_(comm), self_(self), counts_(static_cast<std::size_t>(self.size())) {}
 
 bool MpiMessages::start(const MpiMessage& m) {
   if (!m.send) return begin(m);
@@ -82,7 +74,7 @@ bool MpiMessages::begin(const MpiMessage& m) {
     const int code =
         m.send ? MPI_Isend(m.data + at, count, MPI_BYTE, m.other, m.channel, comm_, &request)
                : MPI_Irecv(m.data + at, count, MPI_BYTE, m.other, m.channel, comm_, &request);
-    if (!good(code, m.send ? "a send" : "a receive")) return false;
+    if (!mpi_good(self_, code, m.send ? "a send" : "a receive")) return false;
     ++m.transfer->pieces;
     if (m.send) ++counts_[static_cast<std::size_t>(m.other)].sent;
     requests_.push_back(request);
@@ -106,7 +98,7 @@ std::vector<std::shared_ptr<MpiTransfer>> MpiMessages::finish(bool& any) {
     any = true;
     return over;
   }
-  if (!good(code, "a test of messages") || finished <= 0) return over;
+  if (!mpi_good(self_, code, "a test of messages") || finished <= 0) return over;
   any = true;
   for (int i = 0; i < finished; ++i) {
     check_finished(i, MPI_SUCCESS);
@@ -133,9 +125,10 @@ void MpiMessages::check_finished(int i, int code) {
   const bool longer = !piece.send && code != MPI_SUCCESS && is_truncation(code);
   if (longer ||
       (!piece.send && code == MPI_SUCCESS && static_cast<std::size_t>(got) != piece.bytes)) {
-    fail_(fmt::format("rank {} sent {} bytes on channel {}, rank {} expected {}", piece.other,
-                      longer ? "more" : std::to_string(got), piece.channel, rank_, piece.bytes));
-  } else if (good(code, "a message") && !piece.send) {
+    self_.poison(fmt::format("rank {} sent {} bytes on channel {}, rank {} expected {}",
+                             piece.other, longer ? "more" : std::to_string(got), piece.channel,
+                             self_.rank(), piece.bytes));
+  } else if (mpi_good(self_, code, "a message") && !piece.send) {
     ++counts_[static_cast<std::size_t>(piece.other)].received;
   }
 }

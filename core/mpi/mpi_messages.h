@@ -9,10 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <map>
 #include <memory>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -36,8 +34,9 @@ struct MpiMessage {
   std::shared_ptr<MpiTransfer> received = nullptr;  // of a send: what is to come before
 };
 
-/// "a send failed: ..."
-std::string mpi_failure(int code, std::string_view what);
+/// False, and the world is poisoned, where `code` says that MPI failed at `what` ("a send"). `self`
+/// is this rank's end.
+bool mpi_good(Transport& self, int code, std::string_view what);
 
 class MpiMessages {
  public:
@@ -53,10 +52,9 @@ class MpiMessages {
     std::uint64_t sent = 0, received = 0;
   };
 
-  /// `fail` is told what ends the world: that MPI fails, or that a message is not as long as was
-  /// expected. `self` describes this rank.
-  MpiMessages(MPI_Comm comm, int rank, int size, std::string self,
-              std::function<void(const std::string&)> fail);
+  /// `self` is this rank's end, which is poisoned where MPI fails, or a message is not as long as
+  /// was expected.
+  MpiMessages(MPI_Comm comm, Transport& self);
 
   /// Begins a message, or has it wait for those in front of it: MPI shares a link among all sends
   /// that are begun, so that the first of many would arrive with the last. Channels do not wait for
@@ -77,7 +75,6 @@ class MpiMessages {
     std::deque<MpiMessage> later = {};
   };
 
-  bool good(int code, std::string_view what) const;
   bool begin(const MpiMessage& message);
   bool begin_next(Line& line);
   bool begin_next();  // of all lines
@@ -88,14 +85,12 @@ class MpiMessages {
   void drop_finished();
 
   const MPI_Comm comm_;
-  const int rank_;
-  const std::string self_;
-  const std::function<void(const std::string&)> fail_;
+  Transport& self_;
   std::vector<MPI_Request> requests_;
   std::vector<Piece> pieces_;   // of the requests
   std::vector<Counts> counts_;  // by rank
-  std::map<std::pair<int, int>, Line>
-      lines_;                 // by rank and channel; those with something under way
+  // By rank and channel; those with something under way, or that waits.
+  std::map<std::pair<int, int>, Line> lines_;
   std::vector<int> indices_;  // of what MPI has finished
   std::vector<MPI_Status> statuses_;
 };

@@ -254,13 +254,6 @@ class MpiTransport final : public Transport {
 
   // All below: on the thread that owns MPI.
 
-  // False, and the world is poisoned, where `code` says that MPI failed.
-  bool good(int code, std::string_view what) {
-    if (code == MPI_SUCCESS) return true;
-    poison(fmt::format("{}: {}", describe_rank(*this, rank_), mpi_failure(code, what)));
-    return false;
-  }
-
   void main() {
     start();
     {
@@ -310,9 +303,8 @@ class MpiTransport final : public Transport {
     MPI_Bcast(&silence, 1, MPI_INT64_T, 0, data_);
     silence_ = std::chrono::milliseconds(silence);
     farewells_heard_.resize(hosts_.size());
-    const auto fail = [this](const std::string& why) { poison(why); };
-    messages_.emplace(data_, rank_, size_, describe_rank(*this, rank_), fail);
-    words_.emplace(words_comm_, *this, fail);
+    messages_.emplace(data_, *this);
+    words_.emplace(words_comm_, *this);
     awake_ = AwakeClock(silence_ / 8);
     last_heard_ = awake_.now();
     last_said_ = Clock::now();
@@ -489,9 +481,10 @@ class MpiTransport final : public Transport {
     }
     if (!messages_->idle() || !said_left()) return false;
     // Until all have left, one of them may fail, and this rank is listened to.
-    if (leave_ == MPI_REQUEST_NULL) good(MPI_Ibarrier(data_, &leave_), "a barrier");
+    if (leave_ == MPI_REQUEST_NULL) mpi_good(*this, MPI_Ibarrier(data_, &leave_), "a barrier");
     int all = 0;
-    if (!good(MPI_Test(&leave_, &all, MPI_STATUS_IGNORE), "a barrier") || all == 0) return false;
+    if (!mpi_good(*this, MPI_Test(&leave_, &all, MPI_STATUS_IGNORE), "a barrier") || all == 0)
+      return false;
     words_->stop_listening();
     MPI_Comm_free(&data_);
     MPI_Comm_free(&words_comm_);

@@ -4,27 +4,19 @@
 
 #include <iterator>
 #include <span>
-#include <utility>
 
 #include "weft/core/mpi/mpi_messages.h"
 
 namespace weft {
 
-MpiWords::MpiWords(MPI_Comm comm, const Transport& self,
-                   std::function<void(const std::string&)> fail)
-    : comm_(comm), self_(self), fail_(std::move(fail)) {
+MpiWords::MpiWords(MPI_Comm comm, Transport& self) : comm_(comm), self_(self) {
   if (self_.size() > 1) listen();
 }
 
-bool MpiWords::good(int code, const char* what) const {
-  if (code == MPI_SUCCESS) return true;
-  fail_(fmt::format("{}: {}", describe_rank(self_, self_.rank()), mpi_failure(code, what)));
-  return false;
-}
-
 void MpiWords::listen() {
-  good(MPI_Irecv(heard_.data(), kWordBytes, MPI_BYTE, MPI_ANY_SOURCE, 0, comm_, &hearing_),
-       "a receive");
+  const int code =
+      MPI_Irecv(heard_.data(), kWordBytes, MPI_BYTE, MPI_ANY_SOURCE, 0, comm_, &hearing_);
+  mpi_good(self_, code, "a receive");
 }
 
 void MpiWords::stop_listening() {
@@ -37,14 +29,14 @@ std::optional<Word> MpiWords::hear() {
   int there = 0;
   MPI_Status status;
   if (hearing_ == MPI_REQUEST_NULL ||
-      !good(MPI_Test(&hearing_, &there, &status), "a test of messages") || there == 0)
+      !mpi_good(self_, MPI_Test(&hearing_, &there, &status), "a test of messages") || there == 0)
     return std::nullopt;
   int bytes = 0;
   MPI_Get_count(&status, MPI_BYTE, &bytes);
   std::optional<Word> word =
       read_word(std::span(heard_).first(static_cast<std::size_t>(bytes)), self_.size());
   if (!word || word->rank != status.MPI_SOURCE) {
-    fail_(
+    self_.poison(
         fmt::format("{} sends words that this version of Weft does not know; start the same "
                     "program on all ranks",
                     describe_rank(self_, status.MPI_SOURCE)));
@@ -56,9 +48,9 @@ std::optional<Word> MpiWords::hear() {
 
 void MpiWords::say(const Word& word, int to) {
   Saying& saying = saying_.emplace_back(Saying{word.kind, write_word(word)});
-  if (!good(MPI_Isend(saying.bytes.data(), kWordBytes, MPI_BYTE, to, 0, comm_, &saying.request),
-            "a send"))
-    saying_.pop_back();
+  const int code =
+      MPI_Isend(saying.bytes.data(), kWordBytes, MPI_BYTE, to, 0, comm_, &saying.request);
+  if (!mpi_good(self_, code, "a send")) saying_.pop_back();
 }
 
 bool MpiWords::said(Word::Kind kind) {

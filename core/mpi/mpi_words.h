@@ -6,10 +6,8 @@
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
 
-#include <functional>
 #include <list>
 #include <optional>
-#include <string>
 
 #include "weft/core/world/transport.h"
 #include "weft/core/world/word.h"
@@ -18,9 +16,9 @@ namespace weft {
 
 class MpiWords {
  public:
-  /// Listens from here on. `fail` is told what ends the world: that MPI fails, or that a rank says
-  /// what this version does not know. `self` is this rank's end, which describes ranks.
-  MpiWords(MPI_Comm comm, const Transport& self, std::function<void(const std::string&)> fail);
+  /// Listens from here on. `self` is this rank's end, which is poisoned where MPI fails, or a rank
+  /// says what this version does not know.
+  MpiWords(MPI_Comm comm, Transport& self);
 
   /// What one of the others has said, one word a call.
   std::optional<Word> hear();
@@ -39,12 +37,9 @@ class MpiWords {
   };
 
   void listen();
-  // False, and the world ends, where `code` says that MPI failed.
-  bool good(int code, const char* what) const;
 
   const MPI_Comm comm_;
-  const Transport& self_;
-  const std::function<void(const std::string&)> fail_;
+  Transport& self_;
   WordBytes heard_;
   MPI_Request hearing_ = MPI_REQUEST_NULL;
   std::list<Saying> saying_;  // MPI reads them where they are

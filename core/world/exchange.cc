@@ -3,12 +3,6 @@
 #include "weft/core/world/levels.h"
 
 namespace weft {
-namespace {
-
-constexpr int kFirstPassed = Transport::kChannels / 2;
-static_assert(kFirstPassed + Levels::kMostRanks * kSpreadChannels <= Transport::kChannels);
-
-}  // namespace
 
 void exchange(Transport& transport, int channel, const ConstBlocks& to, const Blocks& from) {
   const int ranks = transport.size();
@@ -46,8 +40,7 @@ Transfer take_spread(const World& world, int channel, int origin, std::span<std:
   const Levels& levels = world.levels();
   const RankRun& near = levels.neighbours(world.rank());
   if (near.contains(origin)) return transport.receive(origin, channel, place);
-  // What one rank passes on of several others comes in any order.
-  const int passed = kFirstPassed + origin * kSpreadChannels + channel;
+  const int passed = kSpreadChannels + channel;
   const int from = levels.stands_for(origin, levels.group_of(world.rank()));
   if (from != world.rank()) return transport.receive(from, passed, place);
   Transfer coming = transport.receive(origin, channel, place);
@@ -59,10 +52,10 @@ Transfer take_spread(const World& world, int channel, int origin, std::span<std:
 
 void all_gather(const World& world, int channel, const Blocks& blocks) {
   std::vector<Transfer> transfers;
-  for (int i = 1; i < world.size(); ++i) {
-    const int origin = (world.rank() + i) % world.size();
+  for (int origin = 0; origin < world.size(); ++origin) {
     const std::span<std::byte> block = blocks[static_cast<std::size_t>(origin)];
-    if (!block.empty()) transfers.push_back(take_spread(world, channel, origin, block, transfers));
+    if (origin != world.rank() && !block.empty())
+      transfers.push_back(take_spread(world, channel, origin, block, transfers));
   }
   const std::span<std::byte> own = blocks[static_cast<std::size_t>(world.rank())];
   if (!own.empty()) spread(world, channel, own, transfers);

@@ -19,16 +19,16 @@ using ConstBlocks = std::vector<std::span<const std::byte>>;
 /// is expected has the same size, on one channel; throws WorldError.
 void exchange(Transport& transport, int channel, const ConstBlocks& to, const Blocks& from);
 
-/// Channels that spread() may use: 0 to kSpreadChannels - 1.
+/// Channels that spread() may use: 0 to kSpreadChannels - 1. What is passed on takes as many more.
 constexpr int kSpreadChannels = 16;
 
 /// Begins to send `bytes` to every other rank, each of which calls take_spread() for it: along the
 /// levels of the world. `open` gets the transfers.
 void spread(const World& world, int channel, std::span<const std::byte> bytes,
             std::vector<Transfer>& open);
-/// Begins to receive into `place` what rank `origin` spreads; ranks take what one spreads on a
-/// channel in its order. Where this rank passes it on to others, `open` gets these transfers, until
-/// the end of which `place` must stay as it is.
+/// Begins to receive into `place` what rank `origin` spreads. What one rank spreads on a channel is
+/// taken in its order, and what several do in the same order on all ranks. Where this rank passes
+/// it on to others, `open` gets these transfers, until the end of which `place` must stay as it is.
 Transfer take_spread(const World& world, int channel, int origin, std::span<std::byte> place,
                      std::vector<Transfer>& open);
 

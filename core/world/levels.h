@@ -22,13 +22,8 @@ struct RankRun {
 /// without groups has those of one rank: all exchange with all.
 class Levels {
  public:
-  /// In larger worlds every rank is by itself: those that pass on have a channel for each.
-  static constexpr int kMostRanks = 1000;
-
-  /// Groups of one.
-  explicit Levels(int ranks = 1);
   /// Groups of neighbours on one host, as their transport names it, in a world of more than
-  /// `most_direct` ranks.
+  /// `most_direct` ranks; elsewhere groups of one.
   Levels(const Transport& transport, int most_direct);
 
   int groups() const { return static_cast<int>(groups_.size()); }

@@ -13,7 +13,7 @@ namespace {
 constexpr int kTotalChannel = 0;
 
 // The total of what each rank owns, one run each, on all ranks.
-void spread(const World& world, const Owners& owners, std::span<std::byte> total) {
+void gather_totals(const World& world, const Owners& owners, std::span<std::byte> total) {
   Blocks blocks(static_cast<std::size_t>(world.size()));
   for (std::size_t i = 0; i < owners.size(); ++i) {
     const std::size_t end = i + 1 < owners.size() ? owners[i + 1].begin : total.size();
@@ -56,31 +56,40 @@ OwnerSums::OwnerSums(const World& world, int shards, const Owners& owners,
   receive(shards, memory);
 }
 
-// In order of the shards. None where this rank adds nothing.
-std::vector<OwnerSums::Source> OwnerSums::sources_of(const Bucket& bucket, int shards) const {
+// Each rank of its own group, and one of every other group, for all of that one; in order of the
+// shards.
+std::vector<OwnerSums::Source> OwnerSums::sources_of(int shards) const {
   const int rank = transport_.rank(), size = transport_.size();
   std::vector<Source> sources;
   for (int g = 0; g < levels_.groups(); ++g) {
     const RankRun& group = levels_.group(g);
     if (group.contains(rank)) {
-      const bool collects = bucket.collector == rank && (mine(bucket) || group.size() > 1);
-      for (int r = group.begin; collects && r < group.end; ++r)
-        sources.push_back({r, run_of_rank(r, size, shards)});
-    } else if (mine(bucket)) {
+      for (int r = group.begin; r < group.end; ++r)
+        sources.push_back({r, subtrees_of(run_of_rank(r, size, shards))});
+    } else {
       sources.push_back({levels_.stands_for(rank, g),
-                         {run_of_rank(group.begin, size, shards).begin,
-                          run_of_rank(group.end - 1, size, shards).end}});
+                         subtrees_of({run_of_rank(group.begin, size, shards).begin,
+                                      run_of_rank(group.end - 1, size, shards).end})});
     }
   }
   return sources;
 }
 
+// Whether this rank adds up what comes from there.
+bool OwnerSums::adds(const Bucket& bucket, const Source& source) const {
+  if (mine(bucket)) return true;
+  const RankRun& group = levels_.neighbours(transport_.rank());
+  return bucket.collector == transport_.rank() && group.size() > 1 && group.contains(source.rank);
+}
+
 void OwnerSums::receive(int shards, SumMemory memory) {
   const int rank = transport_.rank();
+  const std::vector<Source> sources = sources_of(shards);
   std::size_t bytes = 0;
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
-    for (const Source& source : sources_of(buckets_[b], shards)) {
-      for (const Subtree& subtree : subtrees_of(source.run)) {
+    for (const Source& source : sources) {
+      if (!adds(buckets_[b], source)) continue;
+      for (const Subtree& subtree : source.subtrees) {
         Part part{.subtree = subtree, .bytes = {}};
         if (source.rank == rank) {
           for (const SubtreeSums& sums : own_) {
@@ -196,7 +205,7 @@ void sum_over_ranks(const World& world, int shards, const std::vector<SubtreeSum
   for (std::size_t i = 1; i <= buckets; ++i)
     sums.give((static_cast<std::size_t>(world.rank()) + i) % buckets);
   sums.finish(add);
-  spread(world, owners, own[0].bytes);
+  gather_totals(world, owners, own[0].bytes);
 }
 
 }  // namespace weft

@@ -35,9 +35,9 @@ using Owners = std::vector<OwnedBytes>;
 /// One run of `bytes` bytes for each rank, which differ by 64 at most.
 Owners even_owners(int ranks, std::size_t bytes);
 
-/// Channels of sums that owners alone get: as many as there are below those that pass on, behind
-/// those of sum_over_ranks() in worlds of 4,096 ranks.
-constexpr int kFirstShareChannel = 16, kFirstBucketChannel = kFirstShareChannel + 4096;
+/// The channel of an owner's first bucket: in sum_over_ranks(), and in sums that owners alone get,
+/// behind those of worlds of 4,096 ranks.
+constexpr int kFirstShareChannel = 32, kFirstBucketChannel = kFirstShareChannel + 4096;
 
 /// Memory of so many bytes, for as long as it is held.
 using SumMemory = FunctionRef<std::shared_ptr<Buffer>(std::size_t bytes)>;
@@ -79,10 +79,10 @@ class OwnerSums {
   void finish(AddSums add);
 
  private:
-  // Who gives sums of shards.
+  // Who gives sums of shards: of which subtrees.
   struct Source {
     int rank;
-    ShardRun run;
+    std::vector<Subtree> subtrees;
   };
   struct Part {  // of a bucket: the sums of one subtree
     Subtree subtree;
@@ -100,7 +100,8 @@ class OwnerSums {
   int channel_of(const Bucket& bucket) const {
     return first_channel_ + static_cast<int>(&bucket - buckets_.data());
   }
-  std::vector<Source> sources_of(const Bucket& bucket, int shards) const;
+  std::vector<Source> sources_of(int shards) const;
+  bool adds(const Bucket& bucket, const Source& source) const;
   void send(const Bucket& bucket, int to, std::span<const std::byte> sums);
   void wait_and_add(Bucket& bucket, AddSums add);
   std::span<std::byte> in_bucket(const SubtreeSums& sums, std::size_t bucket) const;

@@ -53,12 +53,13 @@ void print_plan(std::string_view what, const Plan& plan, double textbook_flops) 
       short_bytes(static_cast<double>(memory.variables)));
 }
 
-/// Whether rows of the variable are looked up.
-bool is_table(const Variable& variable, const Program& program) {
-  const std::vector<Node*> nodes = program.nodes();
-  return std::any_of(nodes.begin(), nodes.end(), [&](const Node* node) {
-    return node->op().name == "take" && node->inputs()[0] == variable.value();
-  });
+/// What rows are looked up in.
+std::vector<Value> tables_of(const Program& program) {
+  std::vector<Value> tables;
+  for (const Node* node : program.nodes()) {
+    if (node->op().name == "take") tables.push_back(node->inputs()[0]);
+  }
+  return tables;
 }
 
 /// The line of one training step on several ranks.
@@ -72,6 +73,7 @@ void print_ranks(const ModelInspection& inspection, const Program& train, const 
       inspection.gflops > 0 ? 1e9 * inspection.gflops : kShareOfPeak * fma_peak(hardware_threads());
   StepCost cost{.shard_flops = plan.cost().flops,
                 .arena_bytes = static_cast<double>(plan.memory().arena)};
+  const std::vector<Value> tables = tables_of(train);
   for (const Variable& v : train.variables()) {
     const VariableInfo& info = v.info();
     const auto elements = static_cast<double>(info.type.shape.numel().constant());
@@ -79,7 +81,8 @@ void print_ranks(const ModelInspection& inspection, const Program& train, const 
     if (info.kind == VariableKind::optimizer) cost.state_bytes += bytes;
     if (info.kind == VariableKind::parameter)
       (info.trainable ? cost.parameter_bytes : cost.frozen_bytes) += bytes;
-    if (info.trainable && is_table(v, train)) cost.table_bytes += bytes;
+    if (info.trainable && std::find(tables.begin(), tables.end(), v.value()) != tables.end())
+      cost.table_bytes += bytes;
   }
   const StepPrediction step = [&] {
     try {

@@ -20,8 +20,8 @@ std::chrono::milliseconds silence_of_ranks();
 /// environment; 32 where it is not set. UsageError for what is no such number.
 int most_direct_ranks();
 
-/// A world whose ranks wait for one another as the environment says, on `transport`, and measure
-/// it.
+/// The ranks that `transport` connects. They measure how long they wait for one another
+/// (TimedTransport), and are groups as most_direct_ranks() says.
 World world_over(std::shared_ptr<Transport> transport);
 
 /// Connects this process with those that were started with it. One rank alone where no launcher of

@@ -106,8 +106,8 @@ BOOST_AUTO_TEST_CASE(hosts_of_a_thread_world) {
 BOOST_AUTO_TEST_CASE(what_ranks_gather_goes_to_every_host_once) {
   for (const Names& names : worlds()) {
     for (const int most_direct : {1, 100}) {
-      std::size_t hosts = 0;  // groups
-      for (std::size_t r = 0; r < names.size(); ++r) hosts += r == 0 || names[r] != names[r - 1];
+      std::size_t groups = 0;
+      for (std::size_t r = 0; r < names.size(); ++r) groups += r == 0 || names[r] != names[r - 1];
       // Several at once, of other sizes, one of them nothing.
       constexpr std::size_t kTimes = 3;
       const auto size_of = [](std::size_t rank, std::size_t time) { return 5 * rank * time; };
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(what_ranks_gather_goes_to_every_host_once) {
       if (most_direct > 1) continue;
       std::size_t wanted = 0;
       for (std::size_t time = 0; time < kTimes; ++time) {
-        for (std::size_t r = 0; r < names.size(); ++r) wanted += size_of(r, time) * (hosts - 1);
+        for (std::size_t r = 0; r < names.size(); ++r) wanted += size_of(r, time) * (groups - 1);
       }
       // A host whose ranks are no neighbours may be two groups, between which nothing leaves it.
       BOOST_TEST(moved <= wanted);
