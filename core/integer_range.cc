@@ -18,7 +18,10 @@ constexpr IntegerRange range_of() {
 
 /// One more than the range's last number: a power of two, which a double holds where it does not
 /// hold the number itself.
-double end_of(IntegerRange range) { return static_cast<double>(range.high / 2 + 1) * 2.0; }
+double end_of(IntegerRange range) {
+  const std::int64_t half = range.high / 2 + 1;
+  return 2.0 * static_cast<double>(half);
+}
 
 [[noreturn]] void does_not_fit(const std::string& number, DType dtype) {
   const IntegerRange range = integer_range(dtype);

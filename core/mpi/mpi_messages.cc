@@ -11,10 +11,13 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t kMostPiece = std::size_t{1} << 30;
-// More of one line is begun while less than this is under way: what a fast link takes between two
-// looks at it.
-constexpr std::size_t kEnoughBegun = std::size_t{16} << 20;
+constexpr std::size_t kKiB = 1024;
+// Below btl_tcp_eager_limit of Open MPI, and UCX_TCP_TX_SEG_SIZE of the UCX under MPICH.
+#ifdef MPICH_VERSION
+constexpr std::size_t kSentAtOnce = 8 * kKiB;
+#else
+constexpr std::size_t kSentAtOnce = 63 * kKiB;
+#endif
 
 bool is_truncation(int code) {
   int kind = 0;
@@ -35,23 +38,28 @@ bool mpi_good(Transport& self, int code, std::string_view what) {
 }
 
 MpiMessages::MpiMessages(MPI_Comm comm, Transport& self)
-    : comm_(comm), self_(self), counts_(static_cast<std::size_t>(self.size())) {}
+    : comm_(comm), self_(self), counts_(static_cast<std::size_t>(self.size())) {
+  constexpr Measure near{8192 * kKiB, 16384 * kKiB, 16384 * kKiB},
+      far{kSentAtOnce, 512 * kKiB, 2048 * kKiB};
+  for (int r = 0; r < self.size(); ++r)
+    measures_.push_back(self.host(r) == self.host(self.rank()) ? near : far);
+}
 
 bool MpiMessages::start(const MpiMessage& m) {
-  if (!m.send) return begin(m);
-  Line& line = lines_[{m.other, m.channel}];
-  line.later.push_back(m);
+  // Up to one that is not whole, which may be empty: so both ends see where a message ends.
+  m.transfer->pieces = m.bytes / measure_of(m.other).piece + 1;
+  Line& line = lines_[{m.send, m.other, m.channel}];
+  line.waiting.push_back(m);
   return begin_next(line);
 }
 
 bool MpiMessages::begin_next(Line& line) {
-  while (!line.later.empty() && line.bytes < kEnoughBegun) {
-    const MpiMessage& next = line.later.front();
+  while (!line.waiting.empty()) {
+    const MpiMessage& next = line.waiting.front();
+    const Measure& measure = measure_of(next.other);
+    if (line.bytes >= (next.send ? measure.sends : measure.receives)) break;
     if (next.received != nullptr && !next.received->over) break;
-    if (!begin(next)) return false;
-    line.pieces += next.transfer->pieces;
-    line.bytes += next.bytes;
-    line.later.pop_front();
+    if (!begin_piece(line)) return false;
   }
   return true;
 }
@@ -60,25 +68,29 @@ bool MpiMessages::begin_next() {
   for (auto it = lines_.begin(); it != lines_.end();) {
     Line& line = it->second;
     if (!begin_next(line)) return false;
-    it = line.pieces == 0 && line.later.empty() ? lines_.erase(it) : std::next(it);
+    it = line.pieces == 0 && line.waiting.empty() ? lines_.erase(it) : std::next(it);
   }
   return true;
 }
 
-bool MpiMessages::begin(const MpiMessage& m) {
-  // A message without bytes is a message, too.
-  for (std::size_t at = 0; at == 0 || at < m.bytes; at += kMostPiece) {
-    const std::size_t bytes = std::min(kMostPiece, m.bytes - at);
-    const int count = static_cast<int>(bytes);
-    MPI_Request request = MPI_REQUEST_NULL;
-    const int code =
-        m.send ? MPI_Isend(m.data + at, count, MPI_BYTE, m.other, m.channel, comm_, &request)
-               : MPI_Irecv(m.data + at, count, MPI_BYTE, m.other, m.channel, comm_, &request);
-    if (!mpi_good(self_, code, m.send ? "a send" : "a receive")) return false;
-    ++m.transfer->pieces;
-    if (m.send) ++counts_[static_cast<std::size_t>(m.other)].sent;
-    requests_.push_back(request);
-    pieces_.push_back({m.transfer, m.send, m.other, m.channel, bytes});
+bool MpiMessages::begin_piece(Line& line) {
+  const MpiMessage& m = line.waiting.front();
+  const std::size_t most = measure_of(m.other).piece, bytes = std::min(most, m.bytes - line.at);
+  const int count = static_cast<int>(bytes);
+  std::byte* const data = m.data + line.at;
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int code = m.send ? MPI_Isend(data, count, MPI_BYTE, m.other, m.channel, comm_, &request)
+                          : MPI_Irecv(data, count, MPI_BYTE, m.other, m.channel, comm_, &request);
+  if (!mpi_good(self_, code, m.send ? "a send" : "a receive")) return false;
+  if (m.send) ++counts_[static_cast<std::size_t>(m.other)].sent;
+  requests_.push_back(request);
+  pieces_.push_back({m.transfer, m.send, m.other, m.channel, line.at, bytes, m.bytes});
+  ++line.pieces;
+  line.bytes += bytes;
+  line.at += bytes;
+  if (bytes < most) {
+    line.waiting.pop_front();
+    line.at = 0;
   }
   return true;
 }
@@ -107,8 +119,7 @@ std::vector<std::shared_ptr<MpiTransfer>> MpiMessages::finish(bool& any) {
       piece.transfer->over = true;
       over.push_back(piece.transfer);
     }
-    if (!piece.send) continue;
-    Line& line = lines_.at({piece.other, piece.channel});
+    Line& line = lines_.at({piece.send, piece.other, piece.channel});
     --line.pieces;
     line.bytes -= piece.bytes;
   }
@@ -125,9 +136,10 @@ void MpiMessages::check_finished(int i, int code) {
   const bool longer = !piece.send && code != MPI_SUCCESS && is_truncation(code);
   if (longer ||
       (!piece.send && code == MPI_SUCCESS && static_cast<std::size_t>(got) != piece.bytes)) {
-    self_.poison(fmt::format("rank {} sent {} bytes on channel {}, rank {} expected {}",
-                             piece.other, longer ? "more" : std::to_string(got), piece.channel,
-                             self_.rank(), piece.bytes));
+    self_.poison(
+        fmt::format("rank {} sent {} bytes on channel {}, rank {} expected {}", piece.other,
+                    longer ? "more" : std::to_string(piece.at + static_cast<std::size_t>(got)),
+                    piece.channel, self_.rank(), piece.of));
   } else if (mpi_good(self_, code, "a message") && !piece.send) {
     ++counts_[static_cast<std::size_t>(piece.other)].received;
   }

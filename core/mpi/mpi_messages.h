@@ -12,7 +12,7 @@
 #include <map>
 #include <memory>
 #include <string_view>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "weft/core/world/transport.h"
@@ -20,7 +20,7 @@
 namespace weft {
 
 struct MpiTransfer : Transfer::State {
-  std::size_t pieces = 0;  // under way
+  std::size_t pieces = 0;  // that are not over
   bool over = false;       // for the thread that owns MPI
   bool done = false;       // for whoever waits
 };
@@ -38,14 +38,18 @@ struct MpiMessage {
 /// is this rank's end.
 bool mpi_good(Transport& self, int code, std::string_view what);
 
+/// Messages move in pieces, of which those of one line (sends to a rank on a channel, or receives)
+/// are begun in turn, so many bytes at a time: MPI shares a link among all that is begun, and the
+/// first of many messages would arrive with the last. Pieces for other hosts are as large as MPI
+/// sends without a question to the receiver. The answer would have to wait behind what that one
+/// sends itself: of two ranks that send to each other one would be done before the other begins.
 class MpiMessages {
  public:
-  /// Of a message: MPI counts in int.
   struct Piece {
     std::shared_ptr<MpiTransfer> transfer;
     bool send;
     int other, channel;
-    std::size_t bytes;
+    std::size_t at, bytes, of;  // behind so many bytes of a message of so many
   };
   /// Pieces that were sent to a rank (begun, at least), and that have come from it.
   struct Counts {
@@ -56,9 +60,8 @@ class MpiMessages {
   /// was expected.
   MpiMessages(MPI_Comm comm, Transport& self);
 
-  /// Begins a message, or has it wait for those in front of it: MPI shares a link among all sends
-  /// that are begun, so that the first of many would arrive with the last. Channels do not wait for
-  /// one another. False where it failed.
+  /// Begins a message, or has it wait for those in front of it. Channels do not wait for one
+  /// another. False where it failed.
   bool start(const MpiMessage& message);
   /// The transfers that are over since the last call. `any`: whether a piece of any is.
   std::vector<std::shared_ptr<MpiTransfer>> finish(bool& any);
@@ -69,13 +72,20 @@ class MpiMessages {
   const Counts& counts(int other) const { return counts_[static_cast<std::size_t>(other)]; }
 
  private:
-  // Sends to one rank on one channel, in their order.
+  // How the messages of a line move: bytes.
+  struct Measure {
+    std::size_t piece;
+    std::size_t sends, receives;  // more are begun while less than this is under way
+  };
+  // In the order of the calls.
   struct Line {
     std::size_t pieces = 0, bytes = 0;  // under way
-    std::deque<MpiMessage> later = {};
+    std::deque<MpiMessage> waiting = {};
+    std::size_t at = 0;  // of the first of them: what has begun
   };
 
-  bool begin(const MpiMessage& message);
+  const Measure& measure_of(int other) const { return measures_[static_cast<std::size_t>(other)]; }
+  bool begin_piece(Line& line);
   bool begin_next(Line& line);
   bool begin_next();  // of all lines
   Piece& finished_piece(int i) {
@@ -87,10 +97,11 @@ class MpiMessages {
   const MPI_Comm comm_;
   Transport& self_;
   std::vector<MPI_Request> requests_;
-  std::vector<Piece> pieces_;   // of the requests
-  std::vector<Counts> counts_;  // by rank
-  // By rank and channel; those with something under way, or that waits.
-  std::map<std::pair<int, int>, Line> lines_;
+  std::vector<Piece> pieces_;      // of the requests
+  std::vector<Counts> counts_;     // by rank
+  std::vector<Measure> measures_;  // by rank
+  // By whether they send, rank and channel; those with something under way, or that waits.
+  std::map<std::tuple<bool, int, int>, Line> lines_;
   std::vector<int> indices_;  // of what MPI has finished
   std::vector<MPI_Status> statuses_;
 };

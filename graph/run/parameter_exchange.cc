@@ -17,7 +17,7 @@ constexpr int kParameterChannel = 3;
 std::shared_ptr<ParameterExchange> ParameterExchange::begin(const OwnedStep& step,
                                                             const World& world,
                                                             VariableStore& shared) {
-  const std::shared_ptr<ParameterExchange> exchange(new ParameterExchange(world, shared));
+  std::shared_ptr<ParameterExchange> exchange(new ParameterExchange(world, shared));
   StoreAccess access(shared);
   const auto lock = access.write_lock();
   access.check_whole();

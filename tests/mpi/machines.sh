@@ -34,9 +34,10 @@ ip netns add $tag-switch 2>/dev/null || skip "this root must not make network na
 ip -n $tag-switch link add switch type bridge || skip "there are no bridges"
 ip -n $tag-switch link set switch up
 
-# set_rate NUMBER RATE: of the cable of machine NUMBER, each way.
+# set_rate NUMBER RATE: of the cable of machine NUMBER, each way. A burst takes the largest packet of TCP whole: otherwise the
+# kernel cuts it up, which network cards do by themselves, and which takes a core where two machines send 500 Mbit/s to each other.
 set_rate() {
-  local rate=(root tbf rate "$2" burst 64kb latency 100ms)
+  local rate=(root tbf rate "$2" burst 256kb latency 100ms)
   ip netns exec "$tag-$1" tc qdisc replace dev eth0 "${rate[@]}"
   ip netns exec $tag-switch tc qdisc replace dev "port$1" "${rate[@]}"
 }

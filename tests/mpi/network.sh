@@ -29,14 +29,26 @@ for n in 2 3; do
   succeeds
   same $n.weft alone.weft
 done
-# Two neighbours on each machine, who send to the other one together.
-neighbours=2 WEFT_MOST_DIRECT=1
-ranks 4 "${six[@]}" --out "$work/near.weft" --best "$work/best-near.weft"
-succeeds
-same near.weft alone.weft
+# Messages of many pieces, both ways at the same time.
+if [ $open_mpi = yes ]; then
+  weft=${weft%/*}/weft_train_on_ranks ranks 2 lines
+  succeeds
+  grep -q "^all lines have come" "$work/out" || fail "many large messages"
+fi
+sent() { ip netns exec $tag-2 cat /sys/class/net/eth0/statistics/tx_bytes; } # by machine 2
+[ "$(sent)" -gt 50000 ] || fail "machine 2 has sent $(sent) bytes: ranks went another way"
+# Two neighbours on each machine, who exchange with the other one directly, and as a group: that sends less.
+neighbours=2
+for direct in 32 1; do
+  before=$(sent) WEFT_MOST_DIRECT=$direct
+  ranks 4 "${six[@]}" --out "$work/near$direct.weft" --best "$work/best-near$direct.weft"
+  succeeds
+  same near$direct.weft alone.weft
+  printf -v "of_$direct" %d $(($(sent) - before))
+done
 neighbours=0 WEFT_MOST_DIRECT=32
-sent=$(ip netns exec $tag-2 cat /sys/class/net/eth0/statistics/tx_bytes)
-[ "$sent" -gt 50000 ] || fail "machine 2 has sent $sent bytes: ranks went another way"
+# shellcheck disable=SC2154
+[ $((4 * of_1)) -lt $((3 * of_32)) ] || fail "machine 2 has sent $of_1 bytes for a group, and $of_32 without"
 
 # lost WHERE HOW COMMAND: one of the ranks runs a command in step 3, and all end.
 lost() {

@@ -1,5 +1,6 @@
 // Trains a network on all ranks that a launcher of MPI started, and prints what came out;
-// check.cmake compares. Usage: train_on_ranks train|late|differ|uncut|throw|kill|leave|lines
+// check.cmake compares. Usage: train_on_ranks
+// train|late|differ|uncut|throw|kill|leave|lines|short|long
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -69,12 +70,17 @@ void train(const World& world, const std::string& how) {
   if (world.first()) fmt::print("learned {:08x}, losses{}\n", crc, losses);
 }
 
+// How MPI's messages within a host are cut.
+constexpr std::size_t kPiece = std::size_t{8} << 20;
+
 // Every rank sends every other one more than is begun at a time on one channel, and a message on
-// another that is received first; some have no bytes.
+// another that is received first; some have no bytes, or those of one piece.
 void exchange_lines(Transport& transport) {
   constexpr int kLong = 1, kShort = 2;
-  constexpr std::size_t kMessages = 9, kBytes = (std::size_t{8} << 20) + 5;
-  const auto bytes_of = [](std::size_t message) { return message % 3 == 1 ? 0 : kBytes; };
+  constexpr std::size_t kMessages = 6, kBytes = kPiece + 5;
+  const auto bytes_of = [](std::size_t message) {
+    return message % 3 == 0 ? kBytes : message % 3 == 1 ? 0 : kPiece;
+  };
   const auto content = [](int from, std::size_t message) {
     return std::vector<std::byte>(
         kBytes, static_cast<std::byte>(static_cast<std::size_t>(from) * kMessages + message));
@@ -106,6 +112,16 @@ void exchange_lines(Transport& transport) {
   if (transport.rank() == 0) fmt::print("all lines have come\n");
 }
 
+// Rank 1 expects other bytes than rank 0 sends, in as many pieces or in fewer.
+void exchange_unlike(Transport& transport, bool shorter) {
+  std::vector<std::byte> bytes(shorter == (transport.rank() == 0) ? kPiece + 3 : 2 * kPiece);
+  if (transport.rank() == 0) {
+    transport.wait(transport.send(1, 3, bytes));
+  } else {
+    transport.wait(transport.receive(0, 3, bytes));
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -116,6 +132,8 @@ int main(int argc, char** argv) {
     if (!started_by_mpi() && world.size() != 1) throw WorldError("more ranks than were started");
     if (how == "lines") {
       exchange_lines(*world.transport());
+    } else if (how == "short" || how == "long") {
+      exchange_unlike(*world.transport(), how == "short");
     } else {
       train(world, how);
     }

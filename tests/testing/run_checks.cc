@@ -195,7 +195,7 @@ Outcome check_determinism(Graph& graph, const Program& program, const RunSetup& 
     const Compare close = [&](const Tensor& a, const Tensor& b) {
       return is_floating(b.dtype()) ? expect_close(a, b, passes) : expect_same_bits(a, b);
     };
-    const Outcome found = same(trace(graph, program, setup, changed), expected, what, close);
+    Outcome found = same(trace(graph, program, setup, changed), expected, what, close);
     if (found) return found;
     return Outcome::fail(found.message() +
                          first_difference(graph, program, setup, changed, {}, close));

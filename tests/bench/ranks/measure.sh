@@ -2,7 +2,8 @@
 # What ranks cost, and what of their talk is hidden behind their work, of GPT-2's training step (or a small one's):
 # - one process with two threads, and two processes with a core each, in turns;
 # - two ranks on two machines (network namespaces: takes root) whose link lets talk take about half as long as the work,
-#   with gradients and parameters sent while something is computed, and with nothing sent then, in turns.
+#   with gradients and parameters sent while something is computed, and with nothing sent then, in turns; and messages on
+#   that link by themselves (weft_messages_bench beside WEFT, where it was built with -DWEFT_BENCH=ON).
 # - what `weft inspect --model --ranks` predicts for these links, from what one process reaches, beside what was measured;
 # - where PYTHON (default: python3) has PyTorch, its DistributedDataParallel over Gloo beside both.
 #   measure.sh WEFT LAUNCHER [MODEL [BATCH TOKENS SHARDS STEPS ROUNDS]]
@@ -77,6 +78,12 @@ at() {
 at $((2 * mbits)) faster
 at $((mbits / 2)) slower
 for m in 1 2; do set_rate $m "${mbits}mbit"; done
+if [ -x "${weft%/*}/weft_messages_bench" ]; then
+  weft=${weft%/*}/weft_messages_bench ranks 2
+  succeeds
+  echo "messages        at $mbits Mbit/s ($(calculate %.0f "$mbits / 8") MB/s each way):"
+  sed 's/^/                /' "$work/out"
+fi
 for _ in $(seq "$rounds"); do
   of_ranks hidden
   of_ranks open --no-overlap
