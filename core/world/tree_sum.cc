@@ -38,11 +38,10 @@ Owners even_owners(int ranks, std::size_t bytes) {
 }
 
 OwnerSums::OwnerSums(const World& world, int shards, const Owners& owners,
-                     std::vector<SubtreeSums> own, std::size_t bucket_bytes, int first_channel,
-                     SumMemory memory)
+                     std::vector<SubtreeSums> own, const SumBuckets& buckets, SumMemory memory)
     : transport_(*world.transport()),
       levels_(world.levels()),
-      first_channel_(first_channel),
+      first_channel_(buckets.first_channel),
       own_(std::move(own)) {
   const int group = levels_.group_of(transport_.rank());
   for (std::size_t i = 0; i < owners.size(); ++i) {
@@ -50,8 +49,13 @@ OwnerSums::OwnerSums(const World& world, int shards, const Owners& owners,
     for (std::size_t begin = owners[i].begin; begin < end;) {
       buckets_.push_back({.bytes = {begin, owners[i].owner},
                           .collector = levels_.stands_for(owners[i].owner, group)});
-      begin = end - begin > bucket_bytes ? begin + bucket_bytes : end;
+      begin = end - begin > buckets.bytes ? begin + buckets.bytes : end;
     }
+  }
+  for (std::size_t b = 0; b < buckets_.size(); ++b) {
+    buckets_[b].early = std::any_of(
+        buckets.early.begin(), buckets.early.end(),
+        [&](const ByteRange& r) { return r.begin <= begin_of(b) && begin_of(b + 1) <= r.end; });
   }
   receive(shards, memory);
 }
@@ -99,7 +103,8 @@ void OwnerSums::receive(int shards, SumMemory memory) {
           bytes += begin_of(b + 1) - begin_of(b);
         }
         part.from = source.rank;
-        buckets_[b].parts.push_back(part);
+        part.last = subtree == source.subtrees.back();
+        buckets_[b].parts.push_back(std::move(part));
       }
     }
   }
@@ -110,7 +115,8 @@ void OwnerSums::receive(int shards, SumMemory memory) {
       if (part.from == rank) continue;
       part.bytes = {next, begin_of(b + 1) - begin_of(b)};
       next += part.bytes.size();
-      part.coming = transport_.receive(part.from, channel_of(buckets_[b]), part.bytes);
+      part.coming = ComingSums(transport_, part.from, channel_of(buckets_[b]), part.bytes,
+                               buckets_[b].early && part.last);
     }
   }
 }
@@ -134,17 +140,45 @@ void OwnerSums::send(const Bucket& bucket, int to, std::span<const std::byte> su
   sent_.push_back(transport_.send(to, channel_of(bucket), sums));
 }
 
+void OwnerSums::send_changes(const Bucket& bucket, int to, std::vector<std::byte> changes) {
+  changes_.emplace_back(transport_, to, channel_of(bucket), std::move(changes));
+}
+
+// Of a bucket that this rank does not add up.
+int OwnerSums::receiver_of(const Bucket& bucket) const {
+  return bucket.collector == transport_.rank() ? bucket.bytes.owner : bucket.collector;
+}
+
+bool OwnerSums::takes_early(std::size_t b) const {
+  const Bucket& bucket = buckets_[b];
+  return bucket.early && bucket.parts.empty() && bucket.sent.empty() && !bucket.given;
+}
+
+void OwnerSums::give_early(std::size_t b, std::span<const std::byte> last) {
+  Bucket& bucket = buckets_[b];
+  const int to = receiver_of(bucket);
+  for (std::size_t i = 0; i + 1 < own_.size(); ++i) send(bucket, to, in_bucket(own_[i], b));
+  send(bucket, to, last);
+  bucket.sent = last;
+}
+
 void OwnerSums::give(std::size_t b) {
   Bucket& bucket = buckets_[b];
   bucket.given = true;
   if (!bucket.parts.empty()) return;
-  const int to = bucket.collector == transport_.rank() ? bucket.bytes.owner : bucket.collector;
-  for (const SubtreeSums& sums : own_) send(bucket, to, in_bucket(sums, b));
+  const int to = receiver_of(bucket);
+  std::vector<std::byte> changes;
+  if (bucket.sent.empty()) {
+    for (const SubtreeSums& sums : own_) send(bucket, to, in_bucket(sums, b));
+  } else {
+    changes = changes_between(bucket.sent, in_bucket(own_.back(), b));
+  }
+  if (bucket.early) send_changes(bucket, to, std::move(changes));
 }
 
-bool OwnerSums::has_come(const Bucket& bucket) const {
+bool OwnerSums::has_come(Bucket& bucket) {
   return std::all_of(bucket.parts.begin(), bucket.parts.end(),
-                     [&](const Part& part) { return transport_.done(part.coming); });
+                     [&](Part& part) { return part.coming.come(transport_); });
 }
 
 void OwnerSums::progress(AddSums add) {
@@ -169,6 +203,7 @@ void OwnerSums::add(Bucket& bucket, AddSums add) {
   }
   if (!mine(bucket)) {
     for (const std::span<std::byte> sums : stack) send(bucket, bucket.bytes.owner, sums);
+    if (bucket.early) send_changes(bucket, bucket.bytes.owner, {});
     return;
   }
   const std::span<std::byte> total = stack.at(0);
@@ -185,11 +220,12 @@ void OwnerSums::finish(AddSums add) {
     if (mine(bucket)) wait_and_add(bucket, add);
   }
   for (const Transfer& t : sent_) transport_.wait(t);
+  for (const SentChanges& changes : changes_) changes.wait(transport_);
 }
 
 void OwnerSums::wait_and_add(Bucket& bucket, AddSums add) {
   if (bucket.added || bucket.parts.empty()) return;
-  for (const Part& part : bucket.parts) transport_.wait(part.coming);
+  for (Part& part : bucket.parts) part.coming.wait(transport_);
   this->add(bucket, add);
 }
 
@@ -198,7 +234,8 @@ void sum_over_ranks(const World& world, int shards, const std::vector<SubtreeSum
   if (world.size() == 1) return;
   const std::size_t bytes = own.at(0).bytes.size();
   const Owners owners = even_owners(world.size(), bytes);
-  OwnerSums sums(world, shards, owners, own, round_up(bytes, kTensorAlignment), kFirstShareChannel,
+  OwnerSums sums(world, shards, owners, own,
+                 {.bytes = round_up(bytes, kTensorAlignment), .first_channel = kFirstShareChannel},
                  memory);
   // From the next rank on, so that not all begin with the same one.
   const std::size_t buckets = sums.buckets();

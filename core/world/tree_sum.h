@@ -9,6 +9,7 @@
 #include "weft/core/export.h"
 #include "weft/core/parallel.h"
 #include "weft/core/tensor.h"
+#include "weft/core/world/early_sums.h"
 #include "weft/core/world/shard_tree.h"
 #include "weft/core/world/world.h"
 
@@ -24,6 +25,11 @@ struct SubtreeSums {
 /// Adds sums: those of `x` to those of `into`, both from byte `begin` of all sums on.
 using AddSums =
     FunctionRef<void(std::size_t begin, std::span<std::byte> into, std::span<const std::byte> x)>;
+
+/// Bytes `begin` to `end` - 1 of sums.
+struct ByteRange {
+  std::size_t begin = 0, end = 0;
+};
 
 /// Some bytes of sums, and the rank that adds them up for all.
 struct OwnedBytes {
@@ -52,6 +58,14 @@ using SumMemory = FunctionRef<std::shared_ptr<Buffer>(std::size_t bytes)>;
 void sum_over_ranks(const World& world, int shards, const std::vector<SubtreeSums>& own,
                     AddSums add, SumMemory memory);
 
+/// How sums are cut into buckets.
+struct SumBuckets {
+  std::size_t bytes;  // at most: a multiple of 64
+  int first_channel;  // bucket i goes by this one + i
+  /// Sums of which an early version may be given: of buckets that lie in them.
+  std::vector<ByteRange> early = {};
+};
+
 /// The same, but every rank gets the total of what it owns alone, which is half of the bytes, and
 /// in buckets: what is in one is on its way while the sums of others are still computed. Groups of
 /// ranks (Levels) add up a bucket among themselves, one of them for all, before it goes to an owner
@@ -59,17 +73,23 @@ void sum_over_ranks(const World& world, int shards, const std::vector<SubtreeSum
 /// Collective: all ranks have as many bytes, the same owners and buckets.
 class OwnerSums {
  public:
-  /// Buckets are ranges with one owner, of `bucket_bytes` at most, a multiple of 64. Begins to
-  /// receive. `own` may be written until its bucket is given. Bucket i goes by channel
-  /// `first_channel` + i.
+  /// Buckets are ranges with one owner. Begins to receive. `own` may be written until its bucket is
+  /// given.
   OwnerSums(const World& world, int shards, const Owners& owners, std::vector<SubtreeSums> own,
-            std::size_t bucket_bytes, int first_channel, SumMemory memory);
+            const SumBuckets& buckets, SumMemory memory);
 
   std::size_t buckets() const { return buckets_.size(); }
   /// The first byte of a bucket; of `buckets()` the end.
   std::size_t begin_of(std::size_t bucket) const;
   /// The bucket that a byte lies in.
   std::size_t bucket_of(std::size_t byte) const;
+  /// Whether an early version of a bucket would be of use: it goes to another rank, was not given,
+  /// and all of it may change.
+  bool takes_early(std::size_t bucket) const;
+  /// Sends what the last of this rank's sums will nearly be in a bucket, as they are mostly
+  /// complete long before the rest: only what differs is sent when the bucket is given. `last`
+  /// stays as it is until finish() has returned.
+  void give_early(std::size_t bucket, std::span<const std::byte> last);
   /// This rank's sums of all its shards are complete in a bucket: sends them.
   void give(std::size_t bucket);
   /// Adds up the buckets that are given and for which all has come; does not wait.
@@ -88,12 +108,15 @@ class OwnerSums {
     Subtree subtree;
     std::span<std::byte> bytes;
     int from = 0;
-    Transfer coming = {};  // empty where it is this rank's
+    bool last = false;       // of what comes from there
+    ComingSums coming = {};  // empty where it is this rank's
   };
   struct Bucket {
     OwnedBytes bytes;
-    int collector = 0;             // of this rank's group: the owner, where that is in it
-    std::vector<Part> parts = {};  // that this rank adds up: what it owns, or collects
+    int collector = 0;                     // of this rank's group: the owner, where that is in it
+    std::vector<Part> parts = {};          // that this rank adds up: what it owns, or collects
+    bool early = false;                    // changes are sent behind it
+    std::span<const std::byte> sent = {};  // the early version of the last of `own`
     bool given = false, added = false;
   };
   bool mine(const Bucket& bucket) const { return bucket.bytes.owner == transport_.rank(); }
@@ -102,11 +125,13 @@ class OwnerSums {
   }
   std::vector<Source> sources_of(int shards) const;
   bool adds(const Bucket& bucket, const Source& source) const;
+  int receiver_of(const Bucket& bucket) const;
   void send(const Bucket& bucket, int to, std::span<const std::byte> sums);
+  void send_changes(const Bucket& bucket, int to, std::vector<std::byte> changes);
   void wait_and_add(Bucket& bucket, AddSums add);
   std::span<std::byte> in_bucket(const SubtreeSums& sums, std::size_t bucket) const;
   void receive(int shards, SumMemory memory);
-  bool has_come(const Bucket& bucket) const;
+  bool has_come(Bucket& bucket);
   void add(Bucket& bucket, AddSums add);
 
   Transport& transport_;
@@ -116,6 +141,7 @@ class OwnerSums {
   std::shared_ptr<Buffer> received_;
   std::vector<Bucket> buckets_;
   std::vector<Transfer> sent_;
+  std::vector<SentChanges> changes_;
 };
 
 }  // namespace weft

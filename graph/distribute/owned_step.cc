@@ -13,10 +13,6 @@
 namespace weft {
 namespace {
 
-std::size_t bytes_of(const ValueType& type) {
-  return static_cast<std::size_t>(type.shape.numel().constant()) * dtype_size(type.dtype);
-}
-
 // Inputs and variables that the stages and `carry` read.
 std::unordered_set<std::string> read_by_shards(const ShardedProgram& parts) {
   std::unordered_set<std::string> names;
@@ -86,7 +82,7 @@ class Maker {
       places.push_back({bytes, u, 0});
       for (std::int64_t e = kSumBlock; e < unit.elements; e += kSumBlock)
         places.push_back({bytes + static_cast<std::size_t>(e) * size, u, e});
-      for (const std::size_t i : unit.sums) bytes += bytes_of(type_of_sum(i));
+      for (const std::size_t i : unit.sums) bytes += bytes_of_sum(type_of_sum(i));
     }
     places.push_back({bytes, step.units.size(), 0});
     return places;

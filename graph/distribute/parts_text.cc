@@ -9,6 +9,7 @@
 
 #include "weft/core/error.h"
 #include "weft/core/world/shard_tree.h"
+#include "weft/graph/distribute/early_sums.h"
 #include "weft/graph/distribute/owned_step.h"
 #include "weft/graph/distribute/split_shards.h"
 #include "weft/graph/text/text.h"
@@ -21,7 +22,7 @@ class Writer {
   Writer(const Program& program, const PartsOf& of)
       : program_(program),
         of_(of),
-        parts_(split_shards(program)),
+        parts_(split(program, of.ranks)),
         owned_(own_step(parts_, of.rank, of.ranks)) {}
 
   std::string write() {
@@ -58,6 +59,11 @@ class Writer {
   }
 
  private:
+  static ShardedProgram split(const Program& program, int ranks) {
+    ShardedProgram parts = split_shards(program);
+    if (ranks > 1) add_early_sums(parts);
+    return parts;
+  }
   void part(std::string_view when, const Program& program) {
     text_ += fmt::format("\n# {}\n{}", when, to_text(program));
   }

@@ -19,18 +19,30 @@
 
 namespace weft {
 
+namespace {
+
+// The number behind a prefix.
+std::optional<std::size_t> number_in(std::string_view name, std::string_view prefix) {
+  if (!name.starts_with(prefix)) return std::nullopt;
+  name.remove_prefix(prefix.size());
+  std::size_t i = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), i);
+  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
+  return i;
+}
+
+constexpr std::string_view kSum = "shards.sum.", kEarly = "shards.early.";
+
+}  // namespace
+
 namespace shard_names {
 std::string key(const std::string& name) { return "shards.key." + name; }
 std::string state(const std::string& name) { return "shards.state." + name; }
-std::string sum(std::size_t i) { return fmt::format("shards.sum.{}", i); }
-std::optional<std::size_t> number_of_sum(std::string_view input) {
-  constexpr std::string_view kPrefix = "shards.sum.";
-  if (!input.starts_with(kPrefix)) return std::nullopt;
-  input.remove_prefix(kPrefix.size());
-  std::size_t i = 0;
-  const auto [end, error] = std::from_chars(input.data(), input.data() + input.size(), i);
-  if (error != std::errc() || end != input.data() + input.size()) return std::nullopt;
-  return i;
+std::string sum(std::size_t i) { return fmt::format("{}{}", kSum, i); }
+std::optional<std::size_t> number_of_sum(std::string_view name) { return number_in(name, kSum); }
+std::string early(std::size_t i) { return fmt::format("{}{}", kEarly, i); }
+std::optional<std::size_t> number_of_early(std::string_view name) {
+  return number_in(name, kEarly);
 }
 std::string rows(std::size_t i) { return fmt::format("shards.rows.{}", i); }
 std::string exit(std::size_t i) { return fmt::format("shards.exit.{}", i); }
@@ -382,6 +394,10 @@ class Splitter {
 };
 
 }  // namespace
+
+std::size_t bytes_of_sum(const ValueType& type) {
+  return static_cast<std::size_t>(type.shape.numel().constant()) * dtype_size(type.dtype);
+}
 
 ShardedProgram split_shards(const Program& program) { return Splitter(program).split(); }
 

@@ -19,7 +19,9 @@ inline const std::string kIndex = "shards.index";  // i64 scalar: the number of 
 std::string key(const std::string& name);          // what the random key is in this step
 std::string state(const std::string& name);        // a variable that shards update in their order
 std::string sum(std::size_t i);                    // of one shard, or of all that are added
-std::optional<std::size_t> number_of_sum(std::string_view input);  // i of sum(i)
+std::optional<std::size_t> number_of_sum(std::string_view name);  // i of sum(i)
+std::string early(std::size_t i);  // most of sum(i), of one shard: see early_sums.h
+std::optional<std::size_t> number_of_early(std::string_view name);
 std::string rows(std::size_t i);               // of one shard, or of all, behind one another
 std::string statistic(std::size_t i);          // of one shard, for the update of states
 std::string exit(std::size_t i);               // a scalar of an owned unit, or its block_sums()
@@ -35,6 +37,7 @@ struct ShardedProgram {
   struct Stage {
     Module module;
     std::vector<std::size_t> sums = {};        // outputs sum(i), to be added over the shards
+    std::vector<std::size_t> early = {};       // those that have an output early(i)
     std::vector<std::size_t> rows = {};        // outputs rows(i), to be joined
     std::vector<std::size_t> statistics = {};  // outputs statistic(i), to be kept of each shard
   };
@@ -48,6 +51,9 @@ struct ShardedProgram {
   std::vector<std::string> states = {};  // names of the variables that `carry` updates
   std::vector<std::string> keys = {};    // names of the keys that stages draw from
 };
+
+/// Of a sum, whose sizes are constant.
+std::size_t bytes_of_sum(const ValueType& type);
 
 /// Takes a program with shards apart. In a stage, random keys are folded with the number of the
 /// shard, so that every shard draws numbers of its own. Updates that come with a value that differs

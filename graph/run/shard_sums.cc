@@ -1,6 +1,7 @@
 #include "weft/graph/run/shard_sums.h"
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <iterator>
 #include <optional>
@@ -109,7 +110,14 @@ class SharedSums : public SumBlock {
 // as soon as they are complete.
 class OwnedSums : public SumBlock {
  public:
-  using SumBlock::SumBlock;
+  OwnedSums(const ShardedProgram::Stage& stage, const std::vector<std::size_t>& sums,
+            const PartRunner& runner)
+      : SumBlock(stage, sums, runner) {
+    for (const std::size_t i : stage.early) {
+      if (const std::size_t place = place_of(i); place < sums_.size())
+        early_.push_back({layout_.offset(place), layout_.offset(place) + layout_.bytes(place)});
+    }
+  }
 
   /// Behind next(): the last shard of this rank is about to run.
   void begin_last(int shard, int shards, const OwnedStep& step) {
@@ -123,8 +131,11 @@ class OwnedSums : public SumBlock {
     }
     constexpr std::size_t kMostBuckets = 4096;  // besides one for every change of the owner
     const std::size_t least = round_up(divide_up(layout_.bytes(), kMostBuckets), kTensorAlignment);
-    exchange_.emplace(runner_.world, shards, owners_of(step), std::move(own),
-                      std::max(runner_.bucket_bytes, least), kFirstBucketChannel, runner_.memory);
+    const SumBuckets buckets{.bytes = std::max(runner_.bucket_bytes, least),
+                             .first_channel = kFirstBucketChannel,
+                             .early = early_};
+    exchange_.emplace(runner_.world, shards, owners_of(step), std::move(own), buckets,
+                      runner_.memory);
     missing_.assign(exchange_->buckets(), 0);
     for (std::size_t i = 0; i < sums_.size(); ++i)
       for_buckets(i, [&](std::size_t bucket) { ++missing_[bucket]; });
@@ -133,7 +144,9 @@ class OwnedSums : public SumBlock {
     }
   }
   /// An output of the last shard is complete.
-  void complete(const std::string& output) {
+  void complete(const std::string& output, const Tensor& value) {
+    if (const auto early = shard_names::number_of_early(output))
+      send_early(place_of(*early), value);
     const std::optional<std::size_t> sum = shard_names::number_of_sum(output);
     if (!sum || place_of(*sum) == sums_.size()) return;  // a statistic, or one that all need
     for_buckets(place_of(*sum), [&](std::size_t bucket) {
@@ -190,10 +203,29 @@ class OwnedSums : public SumBlock {
   // The buckets that sum i lies in.
   template <class F>
   void for_buckets(std::size_t i, F&& body) const {
-    const std::size_t end = i + 1 < sums_.size() ? layout_.offset(i + 1) : layout_.bytes();
+    const std::size_t end = layout_.offset(i) + layout_.bytes(i);
     for (std::size_t b = exchange_->bucket_of(layout_.offset(i));
          b < exchange_->buckets() && exchange_->begin_of(b) < end; ++b)
       body(b);
+  }
+  // What sum i of the last shard nearly is.
+  void send_early(std::size_t i, const Tensor& value) {
+    if (i == sums_.size()) return;
+    kept_.push_back(value.buffer());
+    const std::span<const std::byte> all{value.raw(), value.bytes()};
+    for_buckets(i, [&](std::size_t bucket) {
+      if (!exchange_->takes_early(bucket)) return;
+      const std::size_t begin = exchange_->begin_of(bucket), end = exchange_->begin_of(bucket + 1);
+      std::span<const std::byte> sum = all.subspan(begin - layout_.offset(i), end - begin);
+      for (std::size_t k = 0; k < more_; ++k) {
+        const std::shared_ptr<Buffer> total = Buffer::allocate(sum.size());
+        std::memcpy(total->data(), stack_[stack_.size() - 1 - k]->data() + begin, sum.size());
+        layout_.add(begin, bytes_of(*total).first(sum.size()), sum, runner_.workers);
+        sum = bytes_of(*total).first(sum.size());
+        kept_.push_back(total);
+      }
+      exchange_->give_early(bucket, sum);
+    });
   }
   void give(std::size_t bucket) {
     add_to(more_, exchange_->begin_of(bucket), exchange_->begin_of(bucket + 1));
@@ -206,6 +238,8 @@ class OwnedSums : public SumBlock {
         whole.byte_offset() + static_cast<std::size_t>(piece.begin) * dtype_size(whole.dtype()));
   }
 
+  std::vector<ByteRange> early_;
+  std::vector<std::shared_ptr<Buffer>> kept_;  // of early versions
   std::optional<OwnerSums> exchange_;
   std::vector<std::size_t> missing_;  // by bucket: sums that are not complete
   std::size_t more_ = 0;              // entries that the last shard's sums are added to
@@ -239,8 +273,8 @@ struct StageSums::Impl {
     if (!last) return;
     owned_.begin_last(shard, shards_, step_);
     if (!overlap_) return;
-    options.on_output = [this](const std::string& output, const Tensor&) {
-      owned_.complete(output);
+    options.on_output = [this](const std::string& output, const Tensor& value) {
+      owned_.complete(output, value);
     };
   }
   void after(int shard, bool last) {

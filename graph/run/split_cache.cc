@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "weft/graph/distribute/early_sums.h"
+
 namespace weft {
 namespace {
 
@@ -27,6 +29,7 @@ SplitCache::Entry& SplitCache::find(const Program& program, const World& world, 
     return *it;
   }
   ShardedProgram parts = split_shards(program);
+  if (world.size() > 1) add_early_sums(parts);
   OwnedStep owned = own_step(parts, world.rank(), world.size());
   entries_.push_front({program, requirements, std::move(parts), std::move(owned)});
   if (entries_.size() > kMostPrograms) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "weft/core/rounding.h"
+#include "weft/graph/distribute/split_shards.h"
 #include "weft/ops/kernel.h"
 #include "weft/ops/row_kernel.h"
 
@@ -11,12 +12,6 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kAddedAtOnce = std::size_t{1} << 18;  // bytes
-
-std::size_t bytes_of(const ValueType& type) {
-  std::size_t bytes = dtype_size(type.dtype);
-  for (const std::int64_t size : type.shape.constant()) bytes *= static_cast<std::size_t>(size);
-  return bytes;
-}
 
 }  // namespace
 
@@ -27,12 +22,14 @@ SumLayout::SumLayout(const std::vector<ValueType>& types, const OpSet& ops)
     for (std::size_t i = 0; i < types.size(); ++i) {
       if (types[i].dtype != dtype) continue;
       places_[i] = {types[i], bytes_};
-      bytes_ += aligned_size(bytes_of(types[i]));
+      bytes_ += aligned_size(bytes_of_sum(types[i]));
     }
     region.end = bytes_;
     if (region.end > region.begin) regions_.push_back(region);
   }
 }
+
+std::size_t SumLayout::bytes(std::size_t i) const { return bytes_of_sum(places_[i].type); }
 
 std::vector<Tensor> SumLayout::tensors(const std::shared_ptr<Buffer>& block) const {
   std::vector<Tensor> result;

@@ -22,6 +22,8 @@ class SumLayout {
   /// Where a sum begins in a block.
   std::size_t offset(std::size_t i) const { return places_[i].offset; }
   DType dtype(std::size_t i) const { return places_[i].type.dtype; }
+  /// The bytes of one sum.
+  std::size_t bytes(std::size_t i) const;
   /// The sums in a block of memory, by number.
   std::vector<Tensor> tensors(const std::shared_ptr<Buffer>& block) const;
   /// into += x, both from byte `begin` of a block on, a multiple of 64.

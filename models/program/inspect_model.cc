@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <string_view>
+#include <vector>
 
 #include "weft/autodiff/optimizer.h"
 #include "weft/core/error.h"
@@ -53,13 +55,16 @@ void print_plan(std::string_view what, const Plan& plan, double textbook_flops) 
       short_bytes(static_cast<double>(memory.variables)));
 }
 
-/// What rows are looked up in.
-std::vector<Value> tables_of(const Program& program) {
-  std::vector<Value> tables;
+/// What ops of that name read as their operand `i`.
+std::vector<Value> read_by(std::string_view op, std::size_t i, const Program& program) {
+  std::vector<Value> values;
   for (const Node* node : program.nodes()) {
-    if (node->op().name == "take") tables.push_back(node->inputs()[0]);
+    if (node->op().name == op) values.push_back(node->inputs()[i]);
   }
-  return tables;
+  return values;
+}
+bool has(const std::vector<Value>& values, const Value& v) {
+  return std::find(values.begin(), values.end(), v) != values.end();
 }
 
 /// The line of one training step on several ranks.
@@ -73,7 +78,8 @@ void print_ranks(const ModelInspection& inspection, const Program& train, const 
       inspection.gflops > 0 ? 1e9 * inspection.gflops : kShareOfPeak * fma_peak(hardware_threads());
   StepCost cost{.shard_flops = plan.cost().flops,
                 .arena_bytes = static_cast<double>(plan.memory().arena)};
-  const std::vector<Value> tables = tables_of(train);
+  const std::vector<Value> tables = read_by("take", 0, train),
+                           factors = read_by("matmul", 1, train);
   for (const Variable& v : train.variables()) {
     const VariableInfo& info = v.info();
     const auto elements = static_cast<double>(info.type.shape.numel().constant());
@@ -81,8 +87,9 @@ void print_ranks(const ModelInspection& inspection, const Program& train, const 
     if (info.kind == VariableKind::optimizer) cost.state_bytes += bytes;
     if (info.kind == VariableKind::parameter)
       (info.trainable ? cost.parameter_bytes : cost.frozen_bytes) += bytes;
-    if (info.trainable && std::find(tables.begin(), tables.end(), v.value()) != tables.end())
-      cost.table_bytes += bytes;
+    if (!info.trainable || !has(tables, v.value())) continue;
+    cost.table_bytes += bytes;
+    if (!has(factors, v.value())) cost.rows_bytes += bytes;
   }
   const StepPrediction step = [&] {
     try {

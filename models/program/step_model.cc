@@ -32,15 +32,20 @@ StepPrediction predict_step(const StepCost& cost, int ranks, int shards, double 
     const double send_parameters = share * others / network.bytes_per_second + network.latency;
     result.communicate = send_sums + send_parameters;
     const double forward = cost.shard_flops / flops / 3;
-    const double early = cost.parameter_bytes > 0 ? 1 - cost.table_bytes / cost.parameter_bytes : 1;
-    result.hidden =
-        std::min(early * send_sums, 2 * forward) + std::min(early * send_parameters, forward);
+    const auto without = [&](double bytes) {
+      return cost.parameter_bytes > 0 ? 1 - bytes / cost.parameter_bytes : 1;
+    };
+    result.hidden = std::min(without(cost.rows_bytes) * send_sums, 2 * forward) +
+                    std::min(without(cost.table_bytes) * send_parameters, forward);
   }
   result.parameters = cost.parameter_bytes + cost.frozen_bytes;
   result.state = cost.state_bytes / w;
   // Sums that wait for their siblings, and what an owner receives.
   const double levels = std::ceil(std::log2(result.shards_of_busiest)) + 1;
   result.sums = cost.parameter_bytes * levels + share * most_received;
+  // What is sent of tables before it is complete.
+  if (ranks > 1)
+    result.sums += (cost.table_bytes - cost.rows_bytes) * (result.shards_of_busiest > 1 ? 2 : 1);
   result.arena = cost.arena_bytes;
   return result;
 }

@@ -17,6 +17,7 @@ struct StepCost {
   double step_flops = 0;       // of all updates
   double parameter_bytes = 0;  // that are trained: gradients are as many
   double table_bytes = 0;      // of these: embeddings, read first
+  double rows_bytes = 0;       // of these: gradients that are nothing but rows, complete last
   double frozen_bytes = 0;
   double state_bytes = 0;  // of the optimizer
   double arena_bytes = 0;  // while a shard runs
@@ -36,9 +37,9 @@ struct StepPrediction {
 /// A step of `shards` shards on `ranks` ranks that compute `flops` FLOP/s each. Ranks exchange the
 /// sums of gradients, then parameters: (W - 1) / W of each, where W is a power of two; elsewhere
 /// the shards of a rank are no whole subtree, and every part of it is sent. Sums are sent during
-/// the backward pass of the last shard, which is two thirds of its work, parameters during the
-/// forward pass of the next step's first one, but for embeddings: their gradients are complete
-/// last, and they are read first. The core's time that moving bytes takes is not counted.
+/// the backward pass of the last shard, which is two thirds of its work, but for those of
+/// embeddings that nothing else reads; parameters during the forward pass of the next step's first
+/// one, but for all embeddings. The core's time that moving bytes takes is not counted.
 StepPrediction predict_step(const StepCost& cost, int ranks, int shards, double flops,
                             const Network& network);
 

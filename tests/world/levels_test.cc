@@ -197,7 +197,8 @@ BOOST_AUTO_TEST_CASE(sums_have_the_bits_of_one_rank) {
         // Those that owners get, two of whose buckets are given late.
         OwnSums more(world, kShards, kCount);
         const Owners owners = even_owners(world.size(), kCount * sizeof(float));
-        OwnerSums sums(world, kShards, owners, more.subtrees, 256, kFirstBucketChannel, memory_of);
+        OwnerSums sums(world, kShards, owners, more.subtrees,
+                       {.bytes = 256, .first_channel = kFirstBucketChannel}, memory_of);
         for (std::size_t b = 2; b < sums.buckets(); ++b) sums.give(b), sums.progress(add);
         sums.give(1), sums.give(0);
         sums.finish(add);
@@ -214,6 +215,52 @@ BOOST_AUTO_TEST_CASE(sums_have_the_bits_of_one_rank) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(early_sums_and_what_changes_in_them_have_the_bits_of_one_rank) {
+  constexpr int kShards = 16;
+  constexpr std::size_t kCount = 1000, kBytes = kCount * sizeof(float);
+  const OwnSums one({}, kShards, kCount);
+  const std::vector<float>& expected = one.values.at(0);
+  const auto add = [](std::size_t, std::span<std::byte> into, std::span<const std::byte> x) {
+    add_floats(into, x);
+  };
+  std::atomic<int> given_early{0};
+  for (const Names& names : worlds()) {
+    for (const int most_direct : {1, 100}) {
+      run(names, most_direct, [&](const World& world) {
+        OwnSums own(world, kShards, kCount);
+        // Before the last shard adds to every 50th.
+        std::vector<float> before = own.values.back();
+        for (std::size_t i = 0; i < kCount; i += 50) before[i] -= 3;
+        const Owners owners = even_owners(world.size(), kBytes);
+        // Those of the first tenth have no early version, nor has a bucket that is partly there.
+        const SumBuckets buckets{
+            .bytes = 128, .first_channel = kFirstBucketChannel, .early = {{kBytes / 10, kBytes}}};
+        OwnerSums sums(world, kShards, owners, own.subtrees, buckets, memory_of);
+        for (std::size_t b = 0; b < sums.buckets(); ++b) {
+          // One rank gives none, others not all.
+          if (!sums.takes_early(b) || world.rank() == 1 || b % 5 == 0) continue;
+          const std::size_t begin = sums.begin_of(b), end = sums.begin_of(b + 1);
+          sums.give_early(b, std::as_bytes(std::span(before)).subspan(begin, end - begin));
+          ++given_early;
+          if (sums.takes_early(b)) throw DataError("an early version is taken twice");
+          sums.progress(add);
+        }
+        for (std::size_t b = 0; b < sums.buckets(); ++b) sums.give(b), sums.progress(add);
+        sums.finish(add);
+        for (std::size_t i = 0; i < owners.size(); ++i) {
+          if (owners[i].owner != world.rank()) continue;
+          const std::size_t begin = owners[i].begin / sizeof(float),
+                            end = i + 1 < owners.size() ? owners[i + 1].begin / sizeof(float)
+                                                        : kCount;
+          if (std::memcmp(&own.values[0][begin], &expected[begin], (end - begin) * sizeof(float)))
+            throw DataError("other sums of an owner");
+        }
+      });
+    }
+  }
+  BOOST_TEST(given_early > 100);
+}
+
 BOOST_AUTO_TEST_CASE(sums_go_from_host_to_host_once) {
   constexpr int kShards = 4;
   constexpr std::size_t kCount = 1024;
@@ -221,7 +268,8 @@ BOOST_AUTO_TEST_CASE(sums_go_from_host_to_host_once) {
     return run({"a", "a", "b", "b"}, most_direct, [](const World& world) {
       OwnSums own(world, kShards, kCount);
       const Owners owners = even_owners(world.size(), kCount * sizeof(float));
-      OwnerSums sums(world, kShards, owners, own.subtrees, 512, kFirstBucketChannel, memory_of);
+      OwnerSums sums(world, kShards, owners, own.subtrees,
+                     {.bytes = 512, .first_channel = kFirstBucketChannel}, memory_of);
       for (std::size_t b = 0; b < sums.buckets(); ++b) sums.give(b);
       sums.finish([](std::size_t, std::span<std::byte> into, std::span<const std::byte> x) {
         add_floats(into, x);

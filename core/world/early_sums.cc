@@ -1,0 +1,122 @@
+#include "weft/core/world/early_sums.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "weft/core/error.h"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t kBlock = 64;  // differs as a whole
+
+struct Run {
+  std::uint64_t begin, bytes;
+};
+
+}  // namespace
+
+std::vector<std::byte> changes_between(std::span<const std::byte> early,
+                                       std::span<const std::byte> later) {
+  const auto differs = [&](std::size_t at) {
+    const std::size_t bytes = std::min(kBlock, later.size() - at);
+    return std::memcmp(&early[at], &later[at], bytes) != 0;
+  };
+  std::vector<std::byte> changes;
+  for (std::size_t at = 0; at < later.size(); at += kBlock) {
+    if (!differs(at)) continue;
+    const std::size_t begin = at;
+    while (at < later.size() && differs(at)) at += kBlock;
+    const Run run{begin, std::min(at, later.size()) - begin};
+    const std::span<const std::byte> head = std::as_bytes(std::span(&run, 1));
+    const std::span<const std::byte> bytes = later.subspan(begin, run.bytes);
+    changes.insert(changes.end(), head.begin(), head.end());
+    changes.insert(changes.end(), bytes.begin(), bytes.end());
+  }
+  return changes;
+}
+
+void apply_changes(std::span<const std::byte> changes, std::span<std::byte> sums) {
+  while (!changes.empty()) {
+    Run run{};
+    const bool whole = changes.size() >= sizeof run;
+    if (whole) {
+      std::memcpy(&run, changes.data(), sizeof run);
+      changes = changes.subspan(sizeof run);
+    }
+    if (!whole || run.bytes > changes.size() || run.begin > sums.size() ||
+        run.bytes > sums.size() - run.begin) {
+      throw DataError(fmt::format("what changes in {} bytes of sums is damaged", sums.size()));
+    }
+    if (run.bytes > 0) std::memcpy(sums.data() + run.begin, changes.data(), run.bytes);
+    changes = changes.subspan(run.bytes);
+  }
+}
+
+SentChanges::SentChanges(Transport& transport, int to, int channel, std::vector<std::byte> changes)
+    : content_(std::make_unique<Content>(Content{{}, std::move(changes)})) {
+  const std::uint64_t bytes = content_->changes.size();
+  std::memcpy(content_->bytes.data(), &bytes, sizeof bytes);
+  sent_.push_back(transport.send(to, channel, content_->bytes));
+  if (bytes > 0) sent_.push_back(transport.send(to, channel, content_->changes));
+}
+
+void SentChanges::wait(Transport& transport) const {
+  for (const Transfer& t : sent_) transport.wait(t);
+}
+
+ComingSums::ComingSums(Transport& transport, int from, int channel, std::span<std::byte> sums,
+                       bool changed)
+    : from_(from),
+      channel_(channel),
+      sums_(sums),
+      sums_coming_(transport.receive(from, channel, sums)) {
+  if (!changed) return;
+  changes_ = std::make_unique<Changes>();
+  changes_->bytes_coming = transport.receive(from, channel, changes_->bytes);
+}
+
+bool ComingSums::come(Transport& transport) {
+  if (!transport.done(sums_coming_)) return false;
+  if (changes_ == nullptr || changes_->applied) return true;
+  if (!transport.done(changes_->bytes_coming)) return false;
+  begin_changes(transport);
+  if (!transport.done(changes_->changes_coming)) return false;
+  apply();
+  return true;
+}
+
+void ComingSums::wait(Transport& transport) {
+  transport.wait(sums_coming_);
+  if (changes_ == nullptr || changes_->applied) return;
+  transport.wait(changes_->bytes_coming);
+  begin_changes(transport);
+  transport.wait(changes_->changes_coming);
+  apply();
+}
+
+void ComingSums::begin_changes(Transport& transport) {
+  if (changes_->begun) return;
+  changes_->begun = true;
+  std::uint64_t bytes = 0;
+  std::memcpy(&bytes, changes_->bytes.data(), sizeof bytes);
+  if (bytes == 0) return;
+  // As much as changes can be: every second block.
+  if (bytes > 2 * sums_.size() + sizeof(Run)) {
+    throw DataError(fmt::format("{} changes {} bytes of sums by {}",
+                                describe_rank(transport, from_), sums_.size(), bytes));
+  }
+  changes_->changes.resize(bytes);
+  changes_->changes_coming = transport.receive(from_, channel_, changes_->changes);
+}
+
+void ComingSums::apply() {
+  apply_changes(changes_->changes, sums_);
+  changes_->applied = true;
+  changes_->changes = {};
+}
+
+}  // namespace weft

@@ -1,0 +1,45 @@
+#include "weft/graph/distribute/early_sums.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace weft {
+namespace {
+
+constexpr std::size_t kLeastBytes = std::size_t{1} << 20;
+
+bool adds_to_some(const Node& node) {
+  const std::string& op = node.op().name;
+  return op == "index_add" || op == "scatter_add" || op == "slice_add";
+}
+
+// What something is added to; undefined where that is nothing, or all of it.
+Value before_additions(Value sum) {
+  Value before = sum;
+  while (adds_to_some(before.node())) before = before.node().inputs()[0];
+  const bool computed =
+      !before.node().inputs().empty() && before.node().op().name != "broadcast_to";
+  return computed && !(before == sum) ? before : Value();
+}
+
+}  // namespace
+
+void add_early_sums(ShardedProgram& parts) {
+  for (ShardedProgram::Stage& stage : parts.stages) {
+    std::vector<std::pair<std::size_t, Value>> found;
+    for (const auto& [name, value] : stage.module.program.outputs()) {
+      const std::optional<std::size_t> i = shard_names::number_of_sum(name);
+      if (!i || bytes_of_sum(value.type()) < kLeastBytes) continue;
+      const Value before = before_additions(value);
+      if (before.defined()) found.emplace_back(*i, before);
+    }
+    for (const auto& [i, before] : found) {
+      stage.module.program.output(shard_names::early(i), before, {});
+      stage.early.push_back(i);
+    }
+  }
+}
+
+}  // namespace weft

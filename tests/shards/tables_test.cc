@@ -1,0 +1,147 @@
+// Gradients of tables that a product reads, too: most of them is sent long before it is complete.
+#include <boost/test/unit_test.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "weft/autodiff/optimizer.h"
+#include "weft/core/world/thread_world.h"
+#include "weft/graph/distribute/parts_text.h"
+#include "weft/graph/functions.h"
+#include "weft/graph/run/session.h"
+#include "weft/models/layers/linear.h"
+#include "weft/testing/random_tensors.h"
+#include "weft/tests/shards/same_bits.h"
+#include "weft/tests/shards/watched_transport.h"
+
+namespace weft::testing::tables {
+namespace {
+
+constexpr int kShards = 8;
+constexpr std::size_t kBucket = std::size_t{1} << 14;
+
+// Words in, words out, by two tables: one that the output layer reads, too, and one that it does
+// not.
+struct Network {
+  Graph g;
+  Value words = g.input("words", DType::i32, {"batch", 3});
+  Value next = g.input("next", DType::i32, {"batch"});
+  Program train{"train"};
+
+  Network() {
+    constexpr std::int64_t kWords = 5000, kWidth = 64;
+    const Scope net(g, "net");
+    const auto table_of = [&](const char* name) {
+      return (net / name)
+          .variable("weight", DType::f32, {kWords, kWidth},
+                    {.initializer = Initializer::normal(0, 0.3)})
+          .value();
+    };
+    const Value table = table_of("table"), other = table_of("other");
+    const Value both = take(table, words) + take(other, words);
+    const Value h = tanh(linear(net / "in", mean(both, 1), kWidth));
+    const Value loss = cross_entropy(matmul(h, table, {.transpose_b = true}), next,
+                                     {.reduction = Reduction::shard_mean});
+    train.output("loss", loss)
+        .update(adamw(loss, g.parameters(), {.lr = 0.01, .step = {.clip_norm = 0.5}}))
+        .shards({.count = kShards});
+  }
+  static NamedTensors batch(int step) {
+    const auto seed = static_cast<std::uint64_t>(step);
+    return {{"words", integer_tensor({16, 3}, seed, 0, 5000, DType::i32)},
+            {"next", integer_tensor({16}, seed + 50, 0, 5000, DType::i32)}};
+  }
+};
+
+NamedTensors after_steps(SessionOptions options) {
+  Network network;
+  options.seed = 11;
+  options.bucket_bytes = kBucket;
+  Session session(network.g, options);
+  NamedTensors result;
+  for (int step = 0; step < 3; ++step) {
+    const Results results = session.run(network.train, Network::batch(step));
+    result.emplace_back("loss", results["loss"].clone());
+  }
+  session.gather_state();
+  for (const Variable& v : network.train.variables())
+    result.emplace_back(v.name(), session.value(v.name()));
+  return result;
+}
+
+BOOST_AUTO_TEST_SUITE(tables)
+
+BOOST_AUTO_TEST_CASE(every_number_of_ranks_gives_the_bits_of_one) {
+  const NamedTensors expected = after_steps({.threads = 1});
+  for (const auto& [ranks, per_host] : {std::pair(2, 1), {3, 1}, {5, 1}, {8, 1}, {4, 2}, {7, 3}}) {
+    BOOST_TEST_CONTEXT(ranks << " ranks, " << per_host << " on a host") {
+      ThreadWorld world(ranks, {.seed = static_cast<std::uint64_t>(10 * ranks + per_host),
+                                .most_delay = std::chrono::microseconds(100),
+                                .per_host = per_host});
+      std::vector<NamedTensors> found(static_cast<std::size_t>(ranks));
+      world.run([&](const std::shared_ptr<Transport>& end) {
+        // Rank 1 sends nothing early.
+        found[static_cast<std::size_t>(end->rank())] =
+            after_steps({.threads = 1 + end->rank() % 2,
+                         .world = World(end, {.most_direct = 1}),
+                         .overlap = end->rank() != 1});
+      });
+      for (const NamedTensors& of_rank : found) check_same(of_rank, expected);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_table_is_sent_before_its_rows_are_added) {
+  struct Counts {
+    std::size_t before = 0, behind = 0, changes = 0;  // bytes, and messages
+  };
+  ThreadWorld world(2);
+  Counts counts[2];
+  world.run([&](const std::shared_ptr<Transport>& end) {
+    const int rank = end->rank();
+    const std::string last = rank == 0 ? "shard 3 of 8" : "shard 7 of 8";
+    Counts& own = counts[rank];
+    const auto count = [&](const WatchedTransport::Sent& sent) {
+      if (sent.phase != last) return;
+      // How much has changed in a bucket.
+      if (sent.bytes == sizeof(std::uint64_t)) {
+        ++own.changes;
+      } else {
+        (own.changes == 0 ? own.before : own.behind) += sent.bytes;
+      }
+    };
+    Network network;
+    Session session(network.g, {.seed = 3,
+                                .threads = 1,
+                                .world = World(std::make_shared<WatchedTransport>(end, count)),
+                                .bucket_bytes = kBucket});
+    session.run(network.train, Network::batch(0));
+  });
+  // One rank owns the table, of 1.28 MB; the other one sends it nearly all before the rest, and how
+  // it has changed. The gradient of the second table is nothing but rows: nothing of it is known
+  // early.
+  constexpr std::size_t kTable = 1'280'000;
+  const Counts& sends = counts[counts[0].changes > 0 ? 0 : 1];
+  BOOST_TEST(sends.changes > 0.9 * kTable / kBucket);
+  BOOST_TEST(sends.before > 0.9 * kTable);
+  BOOST_TEST(sends.behind < 0.1 * kTable);
+  BOOST_TEST(counts[&sends == counts ? 1 : 0].changes == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(the_text_of_the_parts_shows_what_is_sent_early) {
+  const Network network;
+  const std::string of_two = parts_text(network.train, {.ranks = 2});
+  BOOST_TEST(of_two.find("output shards.early.") != std::string::npos);
+  BOOST_TEST(of_two.find("output shards.early.", of_two.find("output shards.early.") + 1) ==
+             std::string::npos);
+  const std::string of_one = parts_text(network.train, {.ranks = 1});
+  BOOST_TEST(of_one.find("early") == std::string::npos);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft::testing::tables
