@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <bit>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "weft/core/error.h"
 #include "weft/core/world/shard_tree.h"
@@ -136,6 +138,13 @@ Results Session::Impl::run_sharded(const Program& program,
   };
   sending = nullptr;  // of a run that failed
   const auto exchange_parameters = [&](const OwnedStep& step) {
+    // Nothing before may have read them.
+    std::vector<VariableInfo> parameters;
+    for (const OwnedStep::Unit& unit : step.units) {
+      for (const std::string& name : unit.parameters)
+        parameters.push_back(graph.find_variable(name).info());
+    }
+    start_variables(parameters);
     StoreAccess(*store).become_writer(
         this, fmt::format("program '{}' updates parameters", program.name()));
     sending = ParameterExchange::begin(step, options.world, *store);

@@ -347,6 +347,28 @@ BOOST_AUTO_TEST_CASE(outputs_that_are_told_of_are_those_of_the_program) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(parameters_that_no_shard_reads_are_updated) {
+  const auto after_step = [](const World& world) {
+    Graph g;
+    const Value x = g.input("x", DType::f32, {"batch", 512});
+    const Variable w = g.variable("w", DType::f32, {512, 256});
+    // Whose gradient is that of x alone.
+    Program train("train");
+    train.shards({.count = 2})
+        .update(sgd(shard_mean(mean(matmul(x, w))), {w}, {.lr = 0.1, .momentum = 0.9}));
+    Session session(g, {.seed = 1, .threads = 1, .world = world});
+    session.run(train, {{"x", Tensor::full(DType::f32, {2, 512}, 1)}});
+    return session.store()->tensor("w");
+  };
+  const Tensor expected = after_step({});
+  ThreadWorld world(2);
+  world.run([&](const std::shared_ptr<Transport>& end) {
+    const Tensor found = after_step(World(end));
+    const std::lock_guard lock(one_at_a_time);
+    BOOST_TEST(expect_same_bits(found, expected));
+  });
+}
+
 BOOST_AUTO_TEST_CASE(sizes_of_pieces_that_make_no_sense_are_refused) {
   Graph g;
   for (const std::size_t bytes : {0, 100}) {
