@@ -12,7 +12,7 @@
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../mpi/common.sh" measure "$1" "$2" ""
 [ $open_mpi = yes ] || fail "binds ranks as Open MPI's launcher does"
-model=${3:-gpt2} batch=${4:-8} tokens=${5:-512} shards=${6:-8} steps=${7:-5} rounds=${8:-5} python=${PYTHON:-python3}
+model=${3:-gpt2} batch=${4:-8} tokens=${5:-512} shards=${6:-2} steps=${7:-5} rounds=${8:-5} python=${PYTHON:-python3}
 bound=36000
 
 # step THREADS [OPTION]: the command that measures a training step.
