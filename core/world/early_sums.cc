@@ -114,7 +114,11 @@ void ComingSums::begin_changes(Transport& transport) {
 }
 
 void ComingSums::apply() {
-  apply_changes(changes_->changes, sums_);
+  try {
+    apply_changes(changes_->changes, sums_);
+  } catch (const DataError& e) {
+    e.rethrow_as(fmt::format("rank {}: {}", from_, e.what()));
+  }
   changes_->applied = true;
   changes_->changes = {};
 }

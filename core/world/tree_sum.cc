@@ -11,6 +11,7 @@ namespace weft {
 namespace {
 
 constexpr int kTotalChannel = 0;
+static_assert(kFirstShareChannel >= 2 * kSpreadChannels);
 
 // The total of what each rank owns, one run each, on all ranks.
 void gather_totals(const World& world, const Owners& owners, std::span<std::byte> total) {

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "weft/graph/functions/add_into.h"
+
 namespace weft {
 namespace {
 
@@ -18,9 +20,11 @@ bool adds_to_some(const Node& node) {
 // What something is added to; undefined where that is nothing, or all of it.
 Value before_additions(Value sum) {
   Value before = sum;
-  while (adds_to_some(before.node())) before = before.node().inputs()[0];
-  const bool computed =
-      !before.node().inputs().empty() && before.node().op().name != "broadcast_to";
+  while (adds_to_some(before.node())) {
+    if (puts_into_zeros(before)) return Value();
+    before = before.node().inputs()[0];
+  }
+  const bool computed = !before.node().inputs().empty();
   return computed && !(before == sum) ? before : Value();
 }
 

@@ -217,13 +217,15 @@ class OwnedSums : public SumBlock {
       if (!exchange_->takes_early(bucket)) return;
       const std::size_t begin = exchange_->begin_of(bucket), end = exchange_->begin_of(bucket + 1);
       std::span<const std::byte> sum = all.subspan(begin - layout_.offset(i), end - begin);
+      std::shared_ptr<Buffer> total;
       for (std::size_t k = 0; k < more_; ++k) {
-        const std::shared_ptr<Buffer> total = Buffer::allocate(sum.size());
-        std::memcpy(total->data(), stack_[stack_.size() - 1 - k]->data() + begin, sum.size());
-        layout_.add(begin, bytes_of(*total).first(sum.size()), sum, runner_.workers);
-        sum = bytes_of(*total).first(sum.size());
-        kept_.push_back(total);
+        const std::shared_ptr<Buffer> next = Buffer::allocate(sum.size());
+        std::memcpy(next->data(), stack_[stack_.size() - 1 - k]->data() + begin, sum.size());
+        layout_.add(begin, bytes_of(*next).first(sum.size()), sum, runner_.workers);
+        sum = bytes_of(*next).first(sum.size());
+        total = next;
       }
+      if (total) kept_.push_back(total);
       exchange_->give_early(bucket, sum);
     });
   }

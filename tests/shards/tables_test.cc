@@ -14,6 +14,7 @@
 #include "weft/graph/run/session.h"
 #include "weft/models/layers/linear.h"
 #include "weft/testing/random_tensors.h"
+#include "weft/tests/shards/on_ranks.h"
 #include "weft/tests/shards/same_bits.h"
 #include "weft/tests/shards/watched_transport.h"
 
@@ -78,18 +79,13 @@ BOOST_AUTO_TEST_CASE(every_number_of_ranks_gives_the_bits_of_one) {
   const NamedTensors expected = after_steps({.threads = 1});
   for (const auto& [ranks, per_host] : {std::pair(2, 1), {3, 1}, {5, 1}, {8, 1}, {4, 2}, {7, 3}}) {
     BOOST_TEST_CONTEXT(ranks << " ranks, " << per_host << " on a host") {
-      ThreadWorld world(ranks, {.seed = static_cast<std::uint64_t>(10 * ranks + per_host),
-                                .most_delay = std::chrono::microseconds(100),
-                                .per_host = per_host});
-      std::vector<NamedTensors> found(static_cast<std::size_t>(ranks));
-      world.run([&](const std::shared_ptr<Transport>& end) {
+      const auto on_rank = [](const World& world) {
         // Rank 1 sends nothing early.
-        found[static_cast<std::size_t>(end->rank())] =
-            after_steps({.threads = 1 + end->rank() % 2,
-                         .world = World(end, {.most_direct = 1}),
-                         .overlap = end->rank() != 1});
-      });
-      for (const NamedTensors& of_rank : found) check_same(of_rank, expected);
+        return after_steps(
+            {.threads = 1 + world.rank() % 2, .world = world, .overlap = world.rank() != 1});
+      };
+      for (const NamedTensors& of_rank : on_ranks(ranks, on_rank, per_host))
+        check_same(of_rank, expected);
     }
   }
 }

@@ -18,6 +18,7 @@
 #include "weft/testing/close.h"
 #include "weft/testing/random_tensors.h"
 #include "weft/tests/kit/messages.h"
+#include "weft/tests/shards/on_ranks.h"
 #include "weft/tests/shards/same_bits.h"
 
 namespace weft::testing {
@@ -109,15 +110,9 @@ BOOST_AUTO_TEST_CASE(ranks_that_share_hosts_give_the_bits_of_one) {
   const NamedTensors expected = after_steps({}, {.threads = 1});
   for (const auto& [ranks, per_host] : {std::pair(2, 2), {3, 2}, {4, 2}, {6, 3}, {7, 3}, {8, 4}}) {
     BOOST_TEST_CONTEXT(ranks << " ranks, " << per_host << " on a host") {
-      ThreadWorld world(ranks, {.seed = static_cast<std::uint64_t>(10 * ranks + per_host),
-                                .most_delay = std::chrono::microseconds(100),
-                                .per_host = per_host});
-      std::vector<NamedTensors> found(static_cast<std::size_t>(ranks));
-      world.run([&](const std::shared_ptr<Transport>& end) {
-        found[static_cast<std::size_t>(end->rank())] =
-            after_steps(World(end, {.most_direct = 1}), {.threads = 1});
-      });
-      for (const NamedTensors& of_rank : found) check_same(of_rank, expected);
+      const auto on_rank = [](const World& world) { return after_steps(world, {.threads = 1}); };
+      for (const NamedTensors& of_rank : on_ranks(ranks, on_rank, per_host))
+        check_same(of_rank, expected);
     }
   }
 }

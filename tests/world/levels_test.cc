@@ -177,6 +177,19 @@ struct OwnSums {
   std::vector<SubtreeSums> subtrees;
 };
 
+// What this rank owns of the sums.
+void check_owned(const World& world, const Owners& owners, const std::vector<float>& found,
+                 const std::vector<float>& expected) {
+  for (std::size_t i = 0; i < owners.size(); ++i) {
+    if (owners[i].owner != world.rank()) continue;
+    const std::size_t begin = owners[i].begin / sizeof(float),
+                      end = i + 1 < owners.size() ? owners[i + 1].begin / sizeof(float)
+                                                  : expected.size();
+    if (std::memcmp(&found[begin], &expected[begin], (end - begin) * sizeof(float)) != 0)
+      throw DataError("other sums of an owner");
+  }
+}
+
 const auto memory_of = [](std::size_t bytes) { return Buffer::allocate(bytes); };
 
 BOOST_AUTO_TEST_CASE(sums_have_the_bits_of_one_rank) {
@@ -202,14 +215,7 @@ BOOST_AUTO_TEST_CASE(sums_have_the_bits_of_one_rank) {
         for (std::size_t b = 2; b < sums.buckets(); ++b) sums.give(b), sums.progress(add);
         sums.give(1), sums.give(0);
         sums.finish(add);
-        for (std::size_t i = 0; i < owners.size(); ++i) {
-          if (owners[i].owner != world.rank()) continue;
-          const std::size_t begin = owners[i].begin / sizeof(float),
-                            end = i + 1 < owners.size() ? owners[i + 1].begin / sizeof(float)
-                                                        : kCount;
-          if (std::memcmp(&more.values[0][begin], &expected[begin], (end - begin) * sizeof(float)))
-            throw DataError("other sums of an owner");
-        }
+        check_owned(world, owners, more.values[0], expected);
       });
     }
   }
@@ -247,14 +253,7 @@ BOOST_AUTO_TEST_CASE(early_sums_and_what_changes_in_them_have_the_bits_of_one_ra
         }
         for (std::size_t b = 0; b < sums.buckets(); ++b) sums.give(b), sums.progress(add);
         sums.finish(add);
-        for (std::size_t i = 0; i < owners.size(); ++i) {
-          if (owners[i].owner != world.rank()) continue;
-          const std::size_t begin = owners[i].begin / sizeof(float),
-                            end = i + 1 < owners.size() ? owners[i + 1].begin / sizeof(float)
-                                                        : kCount;
-          if (std::memcmp(&own.values[0][begin], &expected[begin], (end - begin) * sizeof(float)))
-            throw DataError("other sums of an owner");
-        }
+        check_owned(world, owners, own.values[0], expected);
       });
     }
   }
