@@ -13,6 +13,7 @@ PublishedModel gpt(const char* name, std::int64_t layers, std::int64_t heads, st
   return {
       .name = name,
       .architecture = "GPT2LMHeadModel",
+      .trained = "GPT2LMHeadModel",
       .config = fmt::format(
           R"({{"model_type": "gpt2", "n_layer": {}, "n_head": {}, "n_embd": {}, "n_positions": {}}})",
           layers, heads, width, context),
@@ -21,10 +22,11 @@ PublishedModel gpt(const char* name, std::int64_t layers, std::int64_t heads, st
       .width = width};
 }
 
-PublishedModel encoder(const char* name, const char* architecture, const char* config,
+PublishedModel encoder(const char* name, const std::string& family, const char* config,
                        std::int64_t layers, std::int64_t width, std::int64_t parameters) {
   return {.name = name,
-          .architecture = architecture,
+          .architecture = family + "Model",
+          .trained = family + "ForMaskedLM",
           .config = config,
           .parameters = parameters,
           .layers = layers,
@@ -35,6 +37,7 @@ PublishedModel t5(const char* name, std::int64_t layers, std::int64_t width, std
                   std::int64_t head_size, std::int64_t inner, std::int64_t parameters) {
   return {.name = name,
           .architecture = "T5ForConditionalGeneration",
+          .trained = "T5ForConditionalGeneration",
           .config = fmt::format(R"({{"model_type": "t5", "num_layers": {}, "d_model": {},
                                      "num_heads": {}, "d_kv": {}, "d_ff": {}}})",
                                 layers, width, heads, head_size, inner),
@@ -48,6 +51,7 @@ PublishedModel bart(const char* name, std::int64_t layers, std::int64_t width, s
                     std::int64_t parameters) {
   return {.name = name,
           .architecture = "BartModel",
+          .trained = "BartForConditionalGeneration",
           .config = fmt::format(R"({{"model_type": "bart", "encoder_layers": {0},
                                      "decoder_layers": {0}, "d_model": {1},
                                      "encoder_attention_heads": {2}, "decoder_attention_heads": {2},
@@ -66,6 +70,7 @@ PublishedModel vit(const char* name, std::int64_t patch, std::int64_t layers, st
   return {
       .name = name,
       .architecture = "ViTForImageClassification",
+      .trained = "ViTForImageClassification",
       .config = fmt::format(
           R"({{"model_type": "vit", "patch_size": {}, "num_hidden_layers": {}, "hidden_size": {},
                    "num_attention_heads": {}, "intermediate_size": {}, "num_labels": 1000}})",
@@ -87,18 +92,17 @@ std::vector<PublishedModel> make_models() {
       // Brown et al. 2020, table 2.1: 96 layers of width 12288 (that its attention is sparse in
       // every other layer changes no parameter).
       gpt("gpt3-175b", 96, 96, 12288, 2048, 174604259328),
-      encoder("bert-base", "BertModel", R"({"model_type": "bert"})", 12, 768, 109482240),
-      encoder("bert-large", "BertModel",
+      encoder("bert-base", "Bert", R"({"model_type": "bert"})", 12, 768, 109482240),
+      encoder("bert-large", "Bert",
               R"({"model_type": "bert", "hidden_size": 1024, "num_hidden_layers": 24,
                   "num_attention_heads": 16, "intermediate_size": 4096})",
               24, 1024, 335141888),
-      encoder("roberta-base", "RobertaModel",
+      encoder("roberta-base", "Roberta",
               R"({"model_type": "roberta", "vocab_size": 50265, "max_position_embeddings": 514,
                   "type_vocab_size": 1, "layer_norm_eps": 1e-5})",
               12, 768, 124645632),
-      encoder("distilbert-base", "DistilBertModel", R"({"model_type": "distilbert"})", 6, 768,
-              66362880),
-      encoder("albert-base", "AlbertModel",
+      encoder("distilbert-base", "DistilBert", R"({"model_type": "distilbert"})", 6, 768, 66362880),
+      encoder("albert-base", "Albert",
               R"({"model_type": "albert", "hidden_size": 768, "num_attention_heads": 12,
                   "intermediate_size": 3072})",
               12, 768, 11683584),
@@ -141,7 +145,8 @@ InputTypes published_inputs(const PublishedModel& model, std::int64_t batch, std
     types["input_ids"] = ids;
   }
   if (model.modality == Modality::text_to_text) types["decoder_input_ids"] = ids;
-  if (labels) types["labels"] = ids;
+  if (labels)
+    types["labels"] = model.modality == Modality::image ? std::pair{DType::i32, Sizes{batch}} : ids;
   return types;
 }
 

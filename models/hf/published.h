@@ -24,6 +24,8 @@ enum class Modality {
 struct PublishedModel {
   std::string name;  // "bert-base"
   std::string architecture;
+  /// The class that learns: with a head, which that of an encoder lacks.
+  std::string trained;
   std::string config;           // config.json
   std::int64_t parameters = 0;  // the published number, shared ones counted once
   Modality modality = Modality::text;
@@ -39,7 +41,7 @@ const std::vector<PublishedModel>& published_models();
 const PublishedModel& find_published_model(std::string_view name);
 
 /// The inputs of a batch: ids are i32 [batch, seq] (the decoder's too), images f32. `labels` adds
-/// i32 [batch, seq] labels, so that a language model has a loss.
+/// i32 labels, so that the class that is trained has a loss: [batch, seq], of images [batch].
 InputTypes published_inputs(const PublishedModel& model, std::int64_t batch, std::int64_t seq,
                             bool labels = false);
 

@@ -10,13 +10,14 @@
 #include "weft/autodiff/optimizer.h"
 #include "weft/core/error.h"
 #include "weft/core/parallel.h"
-#include "weft/graph/plan/bind.h"
-#include "weft/graph/plan/specialise.h"
+#include "weft/core/world/shard_tree.h"
+#include "weft/graph/functions/shards.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/hf/published.h"
 #include "weft/models/program/bench/machine.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
+#include "weft/models/program/step_cost.h"
 
 namespace weft::program {
 namespace {
@@ -34,14 +35,24 @@ double stack_flops(const hf::PublishedModel& model, const ModelInspection& inspe
   return model.modality == hf::Modality::text_to_text ? 2 * stack + cross : stack;
 }
 
-/// The plan of a program for inputs of these types: nothing runs, no variable gets memory.
-std::shared_ptr<const Plan> plan_of(const Program& program, const hf::InputTypes& inputs,
-                                    const ModelInspection& inspection) {
-  const auto compiled = compile(program, {});
-  std::vector<FeedType> feeds;
-  for (const auto& [name, type] : inputs) feeds.push_back({name, type.first, type.second});
-  return specialise(compiled, bind_symbols(*compiled, feeds, {}),
-                    {.precision = parse_precision(inspection.precision)});
+/// The textbook's FLOPs of a forward pass, of a head too: 2 for each of its weights, of which it
+/// reads every token of a text, and one vector of an image.
+double textbook_flops(const hf::PublishedModel& model, const hf::Model& built,
+                      const ModelInspection& inspection) {
+  const double stack = stack_flops(model, inspection);
+  const auto logits = built.outputs.find("logits");
+  if (logits == built.outputs.end()) return stack;
+  const Shape& shape = logits->second.shape();
+  const double classes = static_cast<double>(shape[shape.rank() - 1].evaluate({}));
+  const std::int64_t rows =
+      inspection.batch * (model.modality == hf::Modality::image ? 1 : inspection.seq);
+  return stack + 2 * static_cast<double>(rows) * static_cast<double>(model.width) * classes;
+}
+
+NamedSizes sizes_of(const hf::InputTypes& inputs) {
+  NamedSizes sizes;
+  for (const auto& [name, type] : inputs) sizes.emplace_back(name, type.second);
+  return sizes;
 }
 
 void print_plan(std::string_view what, const Plan& plan, double textbook_flops) {
@@ -55,20 +66,23 @@ void print_plan(std::string_view what, const Plan& plan, double textbook_flops) 
       short_bytes(static_cast<double>(memory.variables)));
 }
 
-/// What ops of that name read as their operand `i`.
-std::vector<Value> read_by(std::string_view op, std::size_t i, const Program& program) {
-  std::vector<Value> values;
-  for (const Node* node : program.nodes()) {
-    if (node->op().name == op) values.push_back(node->inputs()[i]);
+/// The training step of the class that is trained, which has a loss.
+struct Training {
+  Training(const hf::PublishedModel& model, const hf::InputTypes& inputs, int shards)
+      : student(hf::build_model(graph, model.config, inputs, model.trained)) {
+    const Value of_shard = student.outputs.at("loss");
+    const Value loss = shards > 1 ? shard_mean(of_shard) : of_shard;
+    const TrainingStep step = adamw(loss, graph.parameters(), {.step = {.clip_norm = 1}});
+    program.output("loss", loss).shards({.count = shards}).update(step.updates);
   }
-  return values;
-}
-bool has(const std::vector<Value>& values, const Value& v) {
-  return std::find(values.begin(), values.end(), v) != values.end();
-}
+  Graph graph;
+  hf::Model student;
+  Program program = Program("train");
+};
 
-/// The line of one training step on several ranks.
-void print_ranks(const ModelInspection& inspection, const Program& train, const Plan& plan) {
+/// The lines of one training step on several ranks.
+void print_ranks(const hf::PublishedModel& model, const hf::InputTypes& inputs,
+                 const ModelInspection& inspection) {
   const int ranks = static_cast<int>(inspection.ranks);
   const int shards = inspection.shards > 0
                          ? static_cast<int>(inspection.shards)
@@ -76,28 +90,15 @@ void print_ranks(const ModelInspection& inspection, const Program& train, const 
   constexpr double kShareOfPeak = 0.8;
   const double flops =
       inspection.gflops > 0 ? 1e9 * inspection.gflops : kShareOfPeak * fma_peak(hardware_threads());
-  StepCost cost{.shard_flops = plan.cost().flops,
-                .arena_bytes = static_cast<double>(plan.memory().arena)};
-  const std::vector<Value> tables = read_by("take", 0, train),
-                           factors = read_by("matmul", 1, train);
-  for (const Variable& v : train.variables()) {
-    const VariableInfo& info = v.info();
-    const auto elements = static_cast<double>(info.type.shape.numel().constant());
-    const double bytes = elements * static_cast<double>(dtype_size(info.type.dtype));
-    if (info.kind == VariableKind::optimizer) cost.state_bytes += bytes;
-    if (info.kind == VariableKind::parameter)
-      (info.trainable ? cost.parameter_bytes : cost.frozen_bytes) += bytes;
-    if (!info.trainable || !has(tables, v.value())) continue;
-    cost.table_bytes += bytes;
-    if (!has(factors, v.value())) cost.rows_bytes += bytes;
+  try {
+    check_shards(shards, ranks);
+  } catch (const ArgumentError& e) {
+    throw UsageError(e.what());
   }
-  const StepPrediction step = [&] {
-    try {
-      return predict_step(cost, ranks, shards, flops, inspection.network);
-    } catch (const ArgumentError& e) {
-      throw UsageError(e.what());
-    }
-  }();
+  const Training training(model, inputs, shards);
+  const StepCost cost =
+      cost_of_step(training.program, sizes_of(inputs), parse_precision(inspection.precision));
+  const StepPrediction step = predict_step(cost, ranks, shards, flops, inspection.network);
   say("training step of {} shards on {} ranks (--bandwidth {}/s, --latency {:g} us, {} FLOP/s "
       "each)\n",
       shards, ranks, short_bytes(inspection.network.bytes_per_second),
@@ -141,15 +142,7 @@ int inspect_model(const ModelInspection& wanted) {
   say("  textbook         12 d^2 = {} in each of {} layers of width d = {}: {} in all\n",
       short_number(12 * d * d), model->layers, model->width, short_number(matrices));
 
-  double textbook = stack_flops(*model, inspection);
-  const auto logits = built.outputs.find("logits");
-  if (logits != built.outputs.end()) {
-    const Shape& shape = logits->second.shape();
-    // The head reads every token of a text, and one vector of an image.
-    const std::int64_t rows = inspection.batch * (image ? 1 : inspection.seq);
-    textbook += 2 * static_cast<double>(rows) * d *
-                static_cast<double>(shape[shape.rank() - 1].evaluate({}));
-  }
+  const Precision precision = parse_precision(inspection.precision);
   Program forward("forward");
   for (const char* name : {"logits", "last_hidden_state"}) {
     const auto output = built.outputs.find(name);
@@ -160,28 +153,17 @@ int inspect_model(const ModelInspection& wanted) {
   const std::string size = image ? fmt::format("{} images of {} x {}", inspection.batch,
                                                model->image_size, model->image_size)
                                  : fmt::format("{} x {}", inspection.batch, inspection.seq);
-  print_plan("forward pass of " + size, *plan_of(forward, inputs, inspection), textbook);
+  print_plan("forward pass of " + size, *plan_of(forward, sizes_of(inputs), {}, precision),
+             textbook_flops(*model, built, inspection));
 
   const hf::InputTypes labelled =
       hf::published_inputs(*model, inspection.batch, inspection.seq, true);
-  // A model without a head has no loss; that of an image needs labels of another shape.
-  if (logits == built.outputs.end() || image) {
-    if (inspection.ranks == 0) return 0;
-    throw UsageError(fmt::format("--ranks predicts a training step, and {} has no loss here: {}",
-                                 model->name,
-                                 image ? "of models that read images none is planned"
-                                       : "it has no head; name a model with one"));
-  }
-  Graph training;
-  const hf::Model student = hf::build_model(training, model->config, labelled, model->architecture);
-  const Value loss = student.outputs.at("loss");
-  const TrainingStep step = adamw(loss, training.parameters(), {.step = {.clip_norm = 1}});
-  Program train("train");
-  train.output("loss", loss).update(step.updates);
-  const auto step_plan = plan_of(train, labelled, inspection);
-  print_plan("training step with AdamW and clipping (backward is twice a forward pass)", *step_plan,
-             3 * textbook);
-  if (inspection.ranks > 0) print_ranks(inspection, train, *step_plan);
+  const Training training(*model, labelled, 1);
+  const std::string as = model->trained == model->architecture ? "" : " as " + model->trained;
+  print_plan("training step" + as + " with AdamW and clipping (backward is twice a forward pass)",
+             *plan_of(training.program, sizes_of(labelled), {}, precision),
+             3 * textbook_flops(*model, training.student, inspection));
+  if (inspection.ranks > 0) print_ranks(*model, labelled, inspection);
   return 0;
 }
 

@@ -1,7 +1,8 @@
 #include "weft/models/program/step_memory.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "weft/models/program/step_cost.h"
 
 namespace weft::program {
 namespace {
@@ -32,7 +33,9 @@ StepMemory step_memory(const Program& program, const Plan& plan, int ranks) {
   if (shards == 1) return result;
   // A shard's plan has the parameters alone.
   result.variables = variable_bytes(program, ranks);
-  result.sums = result.outputs * (std::log2(shards) + 1);
+  const ShardSums sums = shard_sums(program);
+  result.outputs = sums.all;
+  result.sums = sums_of_rank(sums.all, sums.early, ranks, shards);
   return result;
 }
 

@@ -10,8 +10,8 @@ namespace weft::program {
 struct StepMemory {
   double variables = 0;  // with a rank's part of the optimizer's state
   double working = 0;    // of a shard, where the batch is cut
-  double sums = 0;       // of shards, that wait for those of others; 0 without shards
-  double outputs = 0;
+  double sums = 0;       // over shards, as they are added up; 0 without shards
+  double outputs = 0;    // of a shard: the gradients
   double total() const;
 };
 

@@ -7,27 +7,50 @@
 
 namespace weft::program {
 
+namespace {
+
+/// Subtrees of sums: a rank sends its own to every owner, and an owner receives those of all
+/// others.
+struct SubtreesOfRanks {
+  SubtreesOfRanks(int ranks, int shards) {
+    double all = 0, least_sent = shards;
+    for (int r = 0; r < ranks; ++r) {
+      const ShardRun run = run_of_rank(r, ranks, shards);
+      const auto subtrees = static_cast<double>(subtrees_of(run).size());
+      shards_of_busiest = std::max(shards_of_busiest, run.size());
+      most_sent = std::max(most_sent, subtrees);
+      least_sent = std::min(least_sent, subtrees);
+      all += subtrees;
+    }
+    most_received = all - least_sent;
+  }
+  int shards_of_busiest = 1;
+  double most_sent = 1, most_received = 0;
+};
+
+}  // namespace
+
+double sums_of_rank(double sum_bytes, double early_bytes, int ranks, int shards) {
+  const SubtreesOfRanks of(ranks, shards);
+  // Sums that wait for their siblings, and what an owner receives.
+  const double levels = std::ceil(std::log2(of.shards_of_busiest)) + 1;
+  const double sums = sum_bytes * (levels + of.most_received / ranks);
+  if (ranks == 1) return sums;
+  // What is sent, and where sums of other shards are added to it first.
+  return sums + early_bytes * (of.shards_of_busiest > 1 ? 2 : 1);
+}
+
 StepPrediction predict_step(const StepCost& cost, int ranks, int shards, double flops,
                             const Network& network) {
   check_shards(shards, ranks);
   StepPrediction result;
-  // Subtrees of sums: a rank sends its own to every owner, and an owner receives those of all
-  // others.
-  double most_sent = 1, least_sent = shards, all = 0;
-  for (int r = 0; r < ranks; ++r) {
-    const ShardRun run = run_of_rank(r, ranks, shards);
-    const auto subtrees = static_cast<double>(subtrees_of(run).size());
-    result.shards_of_busiest = std::max(result.shards_of_busiest, run.size());
-    most_sent = std::max(most_sent, subtrees);
-    least_sent = std::min(least_sent, subtrees);
-    all += subtrees;
-  }
-  const double most_received = all - least_sent;
+  const SubtreesOfRanks subtrees(ranks, shards);
+  result.shards_of_busiest = subtrees.shards_of_busiest;
   const double w = ranks, share = cost.parameter_bytes / w, others = w - 1;
-  result.bytes_sent = share * others * most_sent + share * others;
+  result.bytes_sent = share * others * subtrees.most_sent + share * others;
   result.compute = (cost.shard_flops * result.shards_of_busiest + cost.step_flops / w) / flops;
   if (ranks > 1) {
-    const double sums = share * std::max(others * most_sent, most_received);
+    const double sums = share * std::max(others * subtrees.most_sent, subtrees.most_received);
     const double send_sums = sums / network.bytes_per_second + network.latency;
     const double send_parameters = share * others / network.bytes_per_second + network.latency;
     result.communicate = send_sums + send_parameters;
@@ -40,12 +63,7 @@ StepPrediction predict_step(const StepCost& cost, int ranks, int shards, double 
   }
   result.parameters = cost.parameter_bytes + cost.frozen_bytes;
   result.state = cost.state_bytes / w;
-  // Sums that wait for their siblings, and what an owner receives.
-  const double levels = std::ceil(std::log2(result.shards_of_busiest)) + 1;
-  result.sums = cost.parameter_bytes * levels + share * most_received;
-  // What is sent of tables before it is complete.
-  if (ranks > 1)
-    result.sums += (cost.table_bytes - cost.rows_bytes) * (result.shards_of_busiest > 1 ? 2 : 1);
+  result.sums = sums_of_rank(cost.sum_bytes, cost.early_bytes, ranks, shards);
   result.arena = cost.arena_bytes;
   return result;
 }

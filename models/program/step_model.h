@@ -20,7 +20,9 @@ struct StepCost {
   double rows_bytes = 0;       // of these: gradients that are nothing but rows, complete last
   double frozen_bytes = 0;
   double state_bytes = 0;  // of the optimizer
-  double arena_bytes = 0;  // while a shard runs
+  double sum_bytes = 0;    // that are added up over the shards: the gradients
+  double early_bytes = 0;  // of these: what is sent before it is complete
+  double arena_bytes = 0;  // while a shard runs, besides its sums
 };
 
 struct StepPrediction {
@@ -33,6 +35,10 @@ struct StepPrediction {
   double parameters = 0, state = 0, sums = 0, arena = 0;
   double bytes() const { return parameters + state + sums + arena; }
 };
+
+/// Bytes for sums over shards, on the rank that needs most, of a step that adds up `sum_bytes`, and
+/// sends `early_bytes` of them before they are complete.
+double sums_of_rank(double sum_bytes, double early_bytes, int ranks, int shards);
 
 /// A step of `shards` shards on `ranks` ranks that compute `flops` FLOP/s each. Ranks exchange the
 /// sums of gradients, then parameters: (W - 1) / W of each, where W is a power of two; elsewhere

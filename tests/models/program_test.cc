@@ -376,7 +376,20 @@ BOOST_AUTO_TEST_CASE(models_are_inspected_without_weights) {
   }
   check_error(weft("inspect --model gpt2 --ranks 8 --shards 4"), 2,
               "8 ranks have nothing to do for 4 shards");
-  check_error(weft("inspect --model vit-b16 --ranks 2"), 2, "--ranks predicts a training step");
+  // 2 * 1 / 2 of the 86.6 million parameters.
+  const Outcome images = weft("inspect --model vit-b16 --ranks 2 --gflops 2000");
+  BOOST_TEST_CONTEXT(images.out + images.err) {
+    BOOST_TEST(images.code == 0);
+    BOOST_TEST(contains(images.out, "training step with AdamW"));
+    BOOST_TEST(contains(images.out, "sent by each     330.2 MiB"));
+  }
+  // The class that is trained has a head.
+  const Outcome bert = weft("inspect --model bert-base --ranks 2 --gflops 2000");
+  BOOST_TEST_CONTEXT(bert.out + bert.err) {
+    BOOST_TEST(bert.code == 0);
+    BOOST_TEST(contains(bert.out, "training step as BertForMaskedLM with AdamW"));
+    BOOST_TEST(contains(bert.out, "training step of 2 shards on 2 ranks"));
+  }
   check_error(weft("inspect --model gpt5"), 2,
               "unknown model 'gpt5' (did you mean 'gpt2'?); there are gpt2");
   check_error(weft("inspect"), 2, "inspect needs a file, or --model");

@@ -18,6 +18,18 @@ BOOST_AUTO_TEST_CASE(every_config_of_the_table_has_its_published_number_of_param
   }
 }
 
+BOOST_AUTO_TEST_CASE(the_class_of_each_that_is_trained_has_a_loss) {
+  for (const hf::PublishedModel& model : hf::published_models()) {
+    BOOST_TEST_CONTEXT(model.name) {
+      Graph graph;
+      const hf::Model built = hf::build_model(
+          graph, model.config, hf::published_inputs(model, 1, 8, true), model.trained);
+      BOOST_REQUIRE(built.outputs.contains("loss"));
+      BOOST_TEST(built.outputs.at("loss").shape().rank() == 0u);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(an_unknown_name_lists_those_there_are) {
   BOOST_CHECK_EXCEPTION(hf::find_published_model("gpt5"), ArgumentError, [](const Error& e) {
     return std::string(e.what()).starts_with(

@@ -79,8 +79,24 @@ fi
 ranks 4 "${six[@]}" --out "$work/4.weft" --best "$work/best4.weft"
 succeeds
 same 4.weft alone.weft
+# The first machine is the launcher's, which does not hear what the others say: rank 0 speaks for itself.
+first_lost() {
+  rm -f "$work"/m.* "$work"/best-m.*
+  WEFT_RANK_FAULT="0|$1|0|ip link set eth0 down" ranks 3 "${six[@]}" --out "$work/m.weft" --best "$work/best-m.weft"
+  [ "$code" -ne 0 ] || fail "$1: did not fail"
+  [ "$code" -ne 124 ] || fail "$1: does not end"
+  [ "$(ours | wc -l)" -eq 1 ] || fail "$1: not one line"
+  ours | grep -q -E "^weft: rank [12] \(host machine[23]\) is (lost|silent for [0-9.]+ s); it was in .*, which began " ||
+    fail "$1: does not say who is lost"
+  nobody_is_left
+  is_checkpoint m.weft
+}
 for phase in "${phases[@]}"; do
   machines=3
+  first_lost "$phase"
+  for m in 1 2 3; do end_on $tag-$m; done
+  ip -n $tag-1 link set eth0 up
+  goes_on 3 m.weft
   lost "$phase" 0 'ip link set eth0 down'
   machines=2
   end_on $tag-2 # what its launcher has left there

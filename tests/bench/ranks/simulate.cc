@@ -24,7 +24,8 @@ void simulate(const std::string& picture, double gflops, double tokens) {
                                .step_flops = 20 * kParameters,
                                .parameter_bytes = 4 * kParameters,
                                .table_bytes = 4 * kTables,
-                               .state_bytes = 8 * kParameters};
+                               .state_bytes = 8 * kParameters,
+                               .sum_bytes = 4 * kParameters};
   fmt::print("GPT-2 124M, {} shards of {:.0f} tokens, {:.0f} GFLOP/s a machine\n", kShards, tokens,
              gflops);
   fmt::print("{:>9} {:>9} {:>10} {:>10} {:>10} {:>10} {:>9}\n", "network", "machines", "compute s",

@@ -1,0 +1,93 @@
+#include "weft/models/program/step_cost.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "weft/graph/distribute/early_sums.h"
+#include "weft/graph/plan/specialise.h"
+#include "weft/graph/run/shard_runner.h"
+
+namespace weft::program {
+namespace {
+
+void add_variables(const Program& train, StepCost& cost) {
+  std::vector<Value> tables;
+  for (const Node* node : train.nodes()) {
+    if (node->op().name == "take") tables.push_back(node->inputs()[0]);
+  }
+  for (const Variable& v : train.variables()) {
+    const VariableInfo& info = v.info();
+    const auto elements = static_cast<double>(info.type.shape.numel().constant());
+    const double bytes = elements * static_cast<double>(dtype_size(info.type.dtype));
+    if (info.kind == VariableKind::optimizer) cost.state_bytes += bytes;
+    if (info.kind == VariableKind::parameter)
+      (info.trainable ? cost.parameter_bytes : cost.frozen_bytes) += bytes;
+    if (info.trainable && std::find(tables.begin(), tables.end(), v.value()) != tables.end())
+      cost.table_bytes += bytes;
+  }
+}
+
+ShardedProgram parts_of(const Program& train) {
+  ShardedProgram parts = split_shards(train);
+  add_early_sums(parts);
+  return parts;
+}
+
+double bytes_of(const Program& stage, const std::string& output) {
+  for (const auto& [name, value] : stage.outputs()) {
+    if (name == output) return static_cast<double>(bytes_of_sum(value.type()));
+  }
+  return 0;
+}
+
+ShardSums sums_of(const ShardedProgram& parts) {
+  ShardSums sums;
+  for (const ShardedProgram::Stage& stage : parts.stages) {
+    const Program& program = stage.module.program;
+    for (const std::size_t i : stage.sums) sums.all += bytes_of(program, shard_names::sum(i));
+    for (const std::size_t i : stage.early) sums.early += bytes_of(program, shard_names::early(i));
+  }
+  return sums;
+}
+
+}  // namespace
+
+std::shared_ptr<const Plan> plan_of(const Program& program, const NamedSizes& inputs,
+                                    const DimValues& dims, Precision precision) {
+  const auto compiled = compile(program, {});
+  std::vector<FeedType> feeds;
+  for (const auto& [name, sizes] : inputs) feeds.push_back({name, {}, sizes});
+  return specialise(compiled, bind_symbols(*compiled, feeds, dims), {.precision = precision});
+}
+
+ShardSums shard_sums(const Program& train) { return sums_of(parts_of(train)); }
+
+StepCost cost_of_step(const Program& train, const NamedSizes& inputs, Precision precision) {
+  StepCost cost;
+  add_variables(train, cost);
+  if (train.shards().count == 1) {
+    const auto plan = plan_of(train, inputs, {}, precision);
+    cost.shard_flops = plan->cost().flops;
+    cost.arena_bytes = static_cast<double>(plan->memory().arena);
+    return cost;
+  }
+  const ShardedProgram parts = parts_of(train);
+  const ShardSums sums = sums_of(parts);
+  cost.sum_bytes = sums.all;
+  cost.early_bytes = sums.early;
+  cost.rows_bytes = std::max(0.0, cost.table_bytes - sums.early);
+  const auto plan_part = [&](const Program& part) {
+    const SizesOfPart sizes = sizes_of_stage(train, part, inputs, {});
+    return plan_of(part, sizes.feeds, sizes.dims, precision);
+  };
+  for (const ShardedProgram::Stage& stage : parts.stages) {
+    const auto plan = plan_part(stage.module.program);
+    cost.shard_flops += plan->cost().flops;
+    cost.arena_bytes = std::max(cost.arena_bytes, static_cast<double>(plan->memory().arena));
+  }
+  cost.step_flops = plan_part(parts.step.program)->cost().flops;
+  return cost;
+}
+
+}  // namespace weft::program

@@ -1,0 +1,63 @@
+// What a training step in shards costs, from its plans.
+#include "weft/models/program/step_cost.h"
+
+#include <boost/test/unit_test.hpp>
+
+#include "weft/autodiff/optimizer.h"
+#include "weft/graph/functions.h"
+
+namespace weft::program {
+BOOST_AUTO_TEST_SUITE(step_cost)
+namespace {
+
+constexpr double kMiB = 1 << 20;
+
+// A table of 1 MiB that ids read, and the product that gives the logits: one and the same.
+Program tied(Graph& g, int shards) {
+  const Value ids = g.input("ids", DType::i32, {"batch"}),
+              labels = g.input("labels", DType::i32, {"batch"});
+  const Variable table = g.variable("table", DType::f32, {4096, 64});
+  const Variable scale = g.variable("scale", DType::f32, {64});
+  const Value logits = matmul(take(table, ids) * scale, table, {.transpose_b = true});
+  const Reduction over = shards > 1 ? Reduction::shard_mean : Reduction::mean;
+  const Value loss = cross_entropy(logits, labels, {.reduction = over});
+  return Program("train")
+      .output("loss", loss)
+      .shards({.count = shards})
+      .update(adamw(loss, {table, scale}, {.step = {.clip_norm = 1}}));
+}
+
+BOOST_AUTO_TEST_CASE(gradients_are_sums_and_no_part_of_what_a_shard_works_with) {
+  const NamedSizes inputs = {{"ids", {8}}, {"labels", {8}}};
+  Graph whole_graph, g;
+  const StepCost whole = cost_of_step(tied(whole_graph, 1), inputs, Precision::highest),
+                 cut = cost_of_step(tied(g, 4), inputs, Precision::highest);
+  BOOST_TEST(whole.sum_bytes == 0);
+  BOOST_TEST(cut.parameter_bytes == kMiB + 256);
+  BOOST_TEST(whole.parameter_bytes == cut.parameter_bytes);
+  BOOST_TEST(cut.state_bytes >= 2 * cut.parameter_bytes);
+  // And a few scalars: the loss, and how many rows it is a mean of.
+  BOOST_TEST(cut.sum_bytes >= cut.parameter_bytes);
+  BOOST_TEST(cut.sum_bytes <= cut.parameter_bytes + 64);
+  BOOST_TEST(cut.early_bytes == kMiB);
+  BOOST_TEST(cut.table_bytes == kMiB);
+  BOOST_TEST(cut.rows_bytes == 0);
+  // The clip needs all gradients at a time.
+  BOOST_TEST(whole.arena_bytes > kMiB);
+  BOOST_TEST(cut.arena_bytes < kMiB);
+  // Of AdamW, for every parameter.
+  BOOST_TEST(cut.step_flops > 4096 * 64 * 4);
+  BOOST_TEST(cut.shard_flops + cut.step_flops == whole.shard_flops,
+             boost::test_tools::tolerance(0.02));
+}
+
+BOOST_AUTO_TEST_CASE(sums_of_a_training) {
+  Graph g;
+  const ShardSums sums = shard_sums(tied(g, 2));
+  BOOST_TEST(sums.early == kMiB);
+  BOOST_TEST(sums.all > kMiB);
+}
+
+}  // namespace
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace weft::program
