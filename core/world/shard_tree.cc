@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 #include "weft/core/error.h"
@@ -49,6 +51,16 @@ int TreeFold::push(Subtree next) {
   }
   stack_.push_back(next);
   return merged;
+}
+
+int most_sums(const ShardRun& run) {
+  TreeFold fold;
+  std::size_t most = 0;
+  for (int s = run.begin; s < run.end; ++s) {
+    fold.push({s, 1});
+    most = std::max(most, fold.stack().size());
+  }
+  return static_cast<int>(most);
 }
 
 std::vector<Subtree> subtrees_of(const ShardRun& run) {

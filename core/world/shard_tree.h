@@ -47,6 +47,10 @@ class TreeFold {
   std::vector<Subtree> stack_;
 };
 
+/// The most entries that the stack has at a time while the shards of a run are pushed. A shard that
+/// is added to those before it as it comes is no entry of its own.
+int most_sums(const ShardRun& run);
+
 /// What is left on the stack after all shards of a run: the fewest complete subtrees that cover it.
 std::vector<Subtree> subtrees_of(const ShardRun& run);
 

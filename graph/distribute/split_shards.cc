@@ -399,6 +399,12 @@ std::size_t bytes_of_sum(const ValueType& type) {
   return static_cast<std::size_t>(type.shape.numel().constant()) * dtype_size(type.dtype);
 }
 
+std::vector<std::string> ShardedProgram::Stage::sum_names() const {
+  std::vector<std::string> names;
+  for (const std::size_t i : sums) names.push_back(shard_names::sum(i));
+  return names;
+}
+
 ShardedProgram split_shards(const Program& program) { return Splitter(program).split(); }
 
 }  // namespace weft

@@ -40,6 +40,8 @@ struct ShardedProgram {
     std::vector<std::size_t> early = {};       // those that have an output early(i)
     std::vector<std::size_t> rows = {};        // outputs rows(i), to be joined
     std::vector<std::size_t> statistics = {};  // outputs statistic(i), to be kept of each shard
+    /// The names of the outputs that are sums. They are added up when they are there, and not kept.
+    std::vector<std::string> sum_names() const;
   };
   std::vector<Stage> stages = {};
   /// Takes state(name) before and the statistics of one shard, gives state(name) behind it. Without

@@ -131,8 +131,10 @@ class MemoryAssigner {
     for (Index i = 0; i < plan_.outputs.size(); ++i) {
       PlanOutput& output = plan_.outputs[i];
       const ValueId root = root_of(plan_, output.value);
+      // What no step makes is an output as any other.
+      output.passes = output.passes && liveness_.producer[root].defined();
       PlanBuffer& buffer = plan_.buffers[plan_.values[root].buffer];
-      if (buffer.space != Space::arena) continue;
+      if (output.passes || buffer.space != Space::arena) continue;
       buffer.space = Space::output;
       buffer.index = static_cast<int>(i);
       output.direct = true;

@@ -103,6 +103,21 @@ void number_values(CompiledProgram& c) {
   }
 }
 
+void mark_passing(CompiledProgram& c, const std::vector<std::string>& names) {
+  c.passing.assign(c.outputs.size(), 0);
+  for (const std::string& name : names) {
+    const auto is_it = [&](const auto& output) { return output.first == name; };
+    const auto output = std::find_if(c.outputs.begin(), c.outputs.end(), is_it);
+    if (output == c.outputs.end()) {
+      std::vector<std::string> known;
+      for (const auto& [other, value] : c.outputs) known.push_back(other);
+      throw ArgumentError(fmt::format("program '{}' has no output '{}' to pass by{}; it has: {}",
+                                      c.name, name, did_you_mean(name, known), list_names(known)));
+    }
+    c.passing[static_cast<std::size_t>(output - c.outputs.begin())] = 1;
+  }
+}
+
 }  // namespace
 
 InputId CompiledProgram::find_input(std::string_view name) const {
@@ -151,8 +166,10 @@ std::shared_ptr<const CompiledProgram> compile(const Program& program,
     const std::string& name = v.node().attributes().text("name");
     inputs.push_back({name, v.type(), required.contains(name)});
   }
-  return compile_module(clone_program(wanted), std::move(inputs), program.graph()->requirements(),
-                        options);
+  auto c = compile_module(clone_program(wanted), std::move(inputs), program.graph()->requirements(),
+                          options);
+  mark_passing(*c, options.passing);
+  return c;
 }
 
 }  // namespace weft

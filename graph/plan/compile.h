@@ -66,6 +66,7 @@ struct CompiledProgram {
   IdVector<NodeId, std::vector<Body>> bodies;            // as the op lists them; none of most nodes
   IdVector<NodeId, std::vector<ValueId>> node_inputs;    // none where absent
   std::vector<std::pair<std::string, ValueId>> outputs;  // outputs, then fetches
+  std::vector<char> passing;                             // by output: CompileOptions::passing
   std::vector<std::pair<VariableId, ValueId>> updates;
 
   InputId find_input(std::string_view name) const;        // none if absent
@@ -76,11 +77,13 @@ struct CompileOptions {
   bool passes = true;                        // false runs the graph as it was built
   Precision precision = Precision::highest;  // of products, where neither program nor node says
   std::vector<std::string> disabled = {};    // passes to leave out
+  /// Outputs that are told of and not kept (RunOptions::passing).
+  std::vector<std::string> passing = {};
 };
 
 /// Compiles `program`, with the values called `fetch` in its graph as further outputs. Throws
 /// GraphError for a name that is neither an output nor a named value of the graph (it lists close
-/// ones).
+/// ones), ArgumentError for one of a passing output that there is not.
 std::shared_ptr<const CompiledProgram> compile(const Program& program,
                                                const std::vector<std::string>& fetch,
                                                const CompileOptions& options = {});

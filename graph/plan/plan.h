@@ -87,6 +87,9 @@ struct PlanOutput {
   ValueId value;
   /// The value is made in the output's own memory; else it is copied there at the end.
   bool direct = false;
+  /// It has no memory of its own: a step makes it wherever its value is, where it may be only
+  /// behind the wave of that step.
+  bool passes = false;
 };
 
 /// An update of a variable at the end of the run.

@@ -142,7 +142,9 @@ MemoryReport Plan::memory() const {
     if (packed.emplace(step.packed_variable, step.kernel.packed->layout).second)
       report.packed += step.kernel.packed->bytes;
   }
-  for (const PlanOutput& o : outputs) report.outputs += values[o.value].bytes;
+  for (const PlanOutput& o : outputs) {
+    if (!o.passes) report.outputs += values[o.value].bytes;
+  }
   std::stable_sort(report.entries.begin(), report.entries.end(),
                    [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
   return report;
@@ -246,7 +248,9 @@ std::string Plan::text() const {
     }
   }
   for (const PlanOutput& o : outputs) {
-    if (!o.direct) text += fmt::format("end: output '{}' = {}\n", o.name, place(o.value));
+    if (o.direct) continue;
+    text +=
+        fmt::format("{}: output '{}' = {}\n", o.passes ? "passes" : "end", o.name, place(o.value));
   }
   for (const PlanUpdate& u : updates) {
     if (u.direct || u.successor || u.output >= 0) continue;

@@ -252,7 +252,11 @@ int same_output(const Plan& plan, ValueId value) {
 // a copy of it first.
 void collect_results(Plan& plan) {
   const CompiledProgram& c = *plan.program;
-  for (const auto& [name, value] : c.outputs) plan.outputs.push_back({name, value, false});
+  for (Index i = 0; i < c.outputs.size(); ++i) {
+    const auto& [name, value] = c.outputs[i];
+    const bool passes = i < c.passing.size() && c.passing[i] != 0;
+    plan.outputs.push_back({.name = name, .value = value, .passes = passes});
+  }
   for (const auto& [variable, value] : c.updates) {
     const ValueId root = plan.values[value].root;
     const VariableId read = c.leaves[c.values[root].node].variable();

@@ -48,13 +48,27 @@ void Executor::run(const std::shared_ptr<const Plan>& plan, RunMemory memory,
   run.say_read(plan->waves.end_id());
   copy_outputs(frame);
   for (Index i = 0; listeners.on_output && i < plan->outputs.size(); ++i) {
-    if (!plan->outputs[i].direct || plan->waves.empty()) listeners.on_output(i);
+    const PlanOutput& output = plan->outputs[i];
+    if (plan->waves.empty() || (!output.direct && !output.passes)) say_complete(run, frame, i);
   }
   copy_updates(frame, run);
   guard.commit();
 }
 
-// Of outputs that are made in their own memory; the others are copied at the end.
+void Executor::say_complete(const Run& run, const Frame& frame, std::size_t i) const {
+  const Plan& plan = frame.plan();
+  const PlanOutput& output = plan.outputs[i];
+  const PlanValue& value = plan.values[output.value];
+  Tensor passing;
+  if (output.passes) {
+    const std::byte* data = frame.readable(plan.buffer_of(output.value));
+    passing = Tensor::borrow(value.dtype, value.sizes, const_cast<std::byte*>(data));
+  }
+  run.listeners.on_output(i, passing);
+}
+
+// Of outputs that are made in their own memory, and of those that pass by; the others are copied at
+// the end.
 IdVector<WaveId, std::vector<std::size_t>> Executor::last_waves(const Plan& plan) {
   const auto buffer_of = [&](ValueId v) { return plan.values[plan.values[v].root].buffer; };
   IdVector<BufferId, WaveId> last(plan.buffers.size(), plan.waves.end_id() - 1);
@@ -63,16 +77,23 @@ IdVector<WaveId, std::vector<std::size_t>> Executor::last_waves(const Plan& plan
       if (v.defined() && buffer_of(v).defined()) last[buffer_of(v)] = WaveId(0);
     }
   }
+  IdVector<ValueId, WaveId> made(plan.values.size(), WaveId(0));
   for (const PlanStep& step : plan.steps) {
     for (const ValueId v : step.outputs) {
       if (!v.defined() || !buffer_of(v).defined()) continue;
+      made[v] = step.wave;
       WaveId& wave = last[buffer_of(v)];
       wave = std::max(wave, step.wave);
     }
   }
   IdVector<WaveId, std::vector<std::size_t>> complete(plan.waves.size());
   for (Index i = 0; i < plan.outputs.size() && !plan.waves.empty(); ++i) {
-    if (plan.outputs[i].direct) complete[last[buffer_of(plan.outputs[i].value)]].push_back(i);
+    const PlanOutput& output = plan.outputs[i];
+    if (output.passes) {
+      complete[made[plan.values[output.value].root]].push_back(i);
+    } else if (output.direct) {
+      complete[last[buffer_of(output.value)]].push_back(i);
+    }
   }
   return complete;
 }
@@ -133,12 +154,11 @@ void Executor::run_waves(Frame& frame, const Run& run) {
         if (frame.finite) frame.finite->after(plan, s, frame.run(s));
       }
     }
-    if (options_.poison) {
-      check_guards(frame, w);
-      poison_dead(frame, w);
+    if (options_.poison) check_guards(frame, w);
+    if (&frame == frame_.get() && !run.complete.empty()) {
+      for (const std::size_t output : run.complete[w]) say_complete(run, frame, output);
     }
-    if (&frame != frame_.get() || run.complete.empty()) continue;
-    for (const std::size_t output : run.complete[w]) run.listeners.on_output(output);
+    if (options_.poison) poison_dead(frame, w);
   }
 }
 
@@ -249,7 +269,7 @@ void Executor::copy_outputs(const Frame& frame) {
   const Plan& plan = frame.plan();
   for (Index i = 0; i < plan.outputs.size(); ++i) {
     const PlanOutput& o = plan.outputs[i];
-    if (o.direct) continue;
+    if (o.direct || o.passes) continue;
     copy(frame.memory.outputs[i], frame.readable(plan.buffer_of(o.value)),
          plan.values[o.value].bytes);
   }

@@ -30,8 +30,8 @@ struct ExecutorOptions {
 
 /// Who hears of a run while it goes on: on the thread that runs, between waves.
 struct RunListeners {
-  /// An output, by number, is complete.
-  std::function<void(std::size_t output)> on_output = {};
+  /// An output, by number, is complete. One that passes by is there until this returns.
+  std::function<void(std::size_t output, const Tensor& passing)> on_output = {};
   /// What comes next is the first that reads a variable.
   std::function<void(VariableId variable)> before_read = {};
 };
@@ -63,7 +63,7 @@ class Executor {
     Profile* profile;
     WriteGuard& guard;
     const RunListeners& listeners;
-    IdVector<WaveId, std::vector<std::size_t>> complete = {};  // outputs, by their last wave
+    IdVector<WaveId, std::vector<std::size_t>> complete = {};  // outputs, by the wave behind which
     // Variables, by the first wave that reads them; the end copies what no wave reads.
     IdVector<WaveId, std::vector<VariableId>> first_reads = {};
     void stop_if_cancelled() const;
@@ -72,6 +72,7 @@ class Executor {
 
   void allocate(const Plan& plan);
   static IdVector<WaveId, std::vector<std::size_t>> last_waves(const Plan& plan);
+  void say_complete(const Run& run, const Frame& frame, std::size_t output) const;
   static IdVector<WaveId, std::vector<VariableId>> first_reads(const Plan& plan);
   void run_waves(Frame& frame, const Run& run);
   void run_check(const Frame& frame, StepId step);

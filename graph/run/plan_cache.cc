@@ -12,7 +12,8 @@ constexpr std::size_t kMaxPrograms = 64;
 }  // namespace
 
 PlanCache::ProgramKey PlanCache::key_of(const Program& program,
-                                        const std::vector<std::string>& fetch) {
+                                        const std::vector<std::string>& fetch,
+                                        const std::vector<std::string>& passing) {
   ProgramKey key;
   const auto add = [&](Value v) {
     key.words.push_back(reinterpret_cast<std::uint64_t>(v.node_pointer()));
@@ -34,15 +35,19 @@ PlanCache::ProgramKey PlanCache::key_of(const Program& program,
     add(variable.value());
     add(value);
   }
-  for (const std::string& name : fetch) add_name(name);
+  for (const auto* names : {&fetch, &passing}) {
+    key.words.push_back(names->size());
+    for (const std::string& name : *names) add_name(name);
+  }
   // A requirement added since then must be checked, too: such a program is compiled anew.
   if (program.graph() != nullptr) key.words.push_back(program.graph()->requirements().size());
   return key;
 }
 
-std::shared_ptr<const CompiledProgram> PlanCache::compiled(const Program& program,
-                                                           const std::vector<std::string>& fetch) {
-  ProgramKey key = key_of(program, fetch);
+std::shared_ptr<const CompiledProgram> PlanCache::compiled(
+    const Program& program, const std::vector<std::string>& fetch,
+    const std::vector<std::string>& passing) {
+  ProgramKey key = key_of(program, fetch, passing);
   for (auto it = programs_.begin(); it != programs_.end(); ++it) {
     if (it->key == key) {
       programs_.splice(programs_.begin(), programs_, it);
@@ -51,7 +56,8 @@ std::shared_ptr<const CompiledProgram> PlanCache::compiled(const Program& progra
   }
   // Within a budget, activations may be rematerialised: cheap as elementwise steps of their own,
   // expensive as the epilogue of a product.
-  CompileOptions options{.passes = options_.passes, .precision = options_.precision};
+  CompileOptions options{
+      .passes = options_.passes, .precision = options_.precision, .passing = passing};
   if (options_.memory_budget > 0) options.disabled = {"epilogue"};
   // Every step is then one node that the user built.
   if (options_.check_finite) options.disabled = {"fuse_linear_cross_entropy", "fuse", "epilogue"};

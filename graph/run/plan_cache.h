@@ -27,8 +27,10 @@ class PlanCache {
   };
   explicit PlanCache(Options options) : options_(options) {}
 
+  /// `passing`: RunOptions.
   std::shared_ptr<const CompiledProgram> compiled(const Program& program,
-                                                  const std::vector<std::string>& fetch);
+                                                  const std::vector<std::string>& fetch,
+                                                  const std::vector<std::string>& passing = {});
   std::shared_ptr<const Plan> plan(const std::shared_ptr<const CompiledProgram>& program,
                                    const Bindings& bindings);
   /// Drops what it has of programs over `graph`, which is about to go.
@@ -52,7 +54,8 @@ class PlanCache {
     std::vector<std::int64_t> sizes;  // of the graph's symbols
     std::shared_ptr<const Plan> plan;
   };
-  static ProgramKey key_of(const Program& program, const std::vector<std::string>& fetch);
+  static ProgramKey key_of(const Program& program, const std::vector<std::string>& fetch,
+                           const std::vector<std::string>& passing);
 
   const Options options_;
   std::list<CompiledEntry> programs_;  // most recent first

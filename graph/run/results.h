@@ -49,6 +49,9 @@ struct RunOptions {
   /// each, on the thread that runs. Programs with shards: of their step. What it throws ends the
   /// run. It must not use the Session.
   std::function<void(const std::string& output, const Tensor& value)> on_output = {};
+  /// Outputs that `on_output` alone is told: what it is given is there until it returns, and is no
+  /// result of the run, which needs no memory for it behind that.
+  std::vector<std::string> passing = {};
   /// Values of symbols that no input shows.
   DimValues dims = {};
   /// What the run is a part of, for lines about ranks that are lost or fail: "step 12".

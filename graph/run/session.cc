@@ -29,13 +29,30 @@ std::string why_writer(const CompiledProgram& c, const VariableInfo& written) {
 
 }  // namespace
 
+// What passes by has no other place than with the listener.
+void Session::Impl::check_passing(const Program& program, const RunOptions& o) {
+  if (o.passing.empty()) return;
+  if (!o.on_output) {
+    throw ArgumentError(
+        fmt::format("output '{}' of program '{}' passes by, but nobody listens: set "
+                    "RunOptions::on_output",
+                    o.passing[0], program.name()));
+  }
+  for (const auto& [name, tensor] : o.into) {
+    if (std::find(o.passing.begin(), o.passing.end(), name) == o.passing.end()) continue;
+    throw ArgumentError(
+        fmt::format("output '{}' of program '{}' passes by, and cannot be written into a tensor",
+                    name, program.name()));
+  }
+}
+
 Session::Impl::Outputs Session::Impl::make_outputs(const Plan& plan, const NamedTensors& feeds,
                                                    const NamedTensors& into) {
   Outputs result;
   const std::size_t margin = options.poison ? kGuardBytes : 0;
   std::size_t bytes = 0;
   for (const PlanOutput& output : plan.outputs) {
-    bytes += plan.values[output.value].bytes + 2 * margin;
+    if (!output.passes) bytes += plan.values[output.value].bytes + 2 * margin;
   }
   pool.begin_run(bytes);
   for (const PlanOutput& output : plan.outputs) {
@@ -51,10 +68,10 @@ Session::Impl::Outputs Session::Impl::make_outputs(const Plan& plan, const Named
                         dtype_name(v.dtype), to_string(v.sizes),
                         tensor.defined() ? tensor.type_str() : std::string("undefined")));
       }
-    } else {
+    } else if (!output.passes) {
       tensor = Tensor::view(v.dtype, v.sizes, pool.take(v.bytes + 2 * margin), margin);
     }
-    result.guarded.push_back(options.poison && given == into.end());
+    result.guarded.push_back(options.poison && given == into.end() && !output.passes);
     result.tensors.emplace_back(output.name, std::move(tensor));
   }
   for (const auto& [name, tensor] : into) {
@@ -89,7 +106,8 @@ Session::Impl::Outputs Session::Impl::make_outputs(const Plan& plan, const Named
 }
 
 Results Session::Impl::run(const Program& program, const NamedTensors& feeds, const RunOptions& o) {
-  const auto c = cache.compiled(program, o.fetch);
+  check_passing(program, o);
+  const auto c = cache.compiled(program, o.fetch, o.passing);
   const bool together = agree_on_collectives(program, c);
   if (!together) refuse_unshared(program, *c);
   if (!running_shards) {
@@ -115,6 +133,9 @@ Results Session::Impl::run(const Program& program, const NamedTensors& feeds, co
     if (!own.torn()) StoreAccess(own).erase(fresh_caches);
     throw;
   }
+  std::erase_if(outputs.tensors, [&](const auto& output) {
+    return std::find(o.passing.begin(), o.passing.end(), output.first) != o.passing.end();
+  });
   return Results(std::move(outputs.tensors));
 }
 
@@ -150,7 +171,8 @@ void Session::Impl::execute(const std::shared_ptr<const Plan>& plan, const Named
     memory.feeds[c.find_input(name)] = tensor.raw();
   }
   memory.output_guarded = outputs.guarded;
-  for (auto& [name, tensor] : outputs.tensors) memory.outputs.push_back(tensor.mutable_raw());
+  for (auto& [name, tensor] : outputs.tensors)
+    memory.outputs.push_back(tensor.defined() ? tensor.mutable_raw() : nullptr);
 
   StoreAccess shared(*store), mine(own);
   const auto access = [&](const VariableInfo& info) -> StoreAccess& {
@@ -213,8 +235,9 @@ void Session::Impl::execute(const std::shared_ptr<const Plan>& plan, const Named
   WriteGuard guard(writes_shared ? &shared : nullptr, writes_own ? &mine : nullptr);
   RunListeners listeners;
   if (o.on_output) {
-    listeners.on_output = [&](std::size_t i) {
-      o.on_output(outputs.tensors[i].first, outputs.tensors[i].second);
+    listeners.on_output = [&](std::size_t i, const Tensor& passing) {
+      const auto& [name, tensor] = outputs.tensors[i];
+      o.on_output(name, passing.defined() ? passing : tensor);
     };
   }
   if (coming != nullptr) {
@@ -247,7 +270,7 @@ std::shared_ptr<const Plan> Session::plan(const Program& program, const NamedSiz
                                           const RunOptions& options) {
   const Busy busy(impl_->busy);
   impl_->check_graph(program);
-  return is_whole(program) ? impl_->plan(program, feeds, options.dims, options.fetch)
+  return is_whole(program) ? impl_->plan(program, feeds, options)
                            : impl_->plan_sharded(program, feeds, options);
 }
 

@@ -159,12 +159,13 @@ struct Session::Impl {
     }
   }
 
+  static void check_passing(const Program& program, const RunOptions& o);
   std::shared_ptr<const Plan> plan(const Program& program, const NamedSizes& feeds,
-                                   const DimValues& dims, const std::vector<std::string>& fetch) {
-    const auto c = cache.compiled(program, fetch);
+                                   const RunOptions& o) {
+    const auto c = cache.compiled(program, o.fetch, o.passing);
     std::vector<FeedType> types;
     for (const auto& [name, sizes] : feeds) types.push_back({name, std::nullopt, sizes});
-    return cache.plan(c, bind(*c, types, dims));
+    return cache.plan(c, bind(*c, types, o.dims));
   }
 
   Bindings bind(const CompiledProgram& c, const std::vector<FeedType>& feeds,

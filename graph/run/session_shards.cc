@@ -103,13 +103,17 @@ std::shared_ptr<const Plan> Session::Impl::plan_sharded(const Program& program,
   const Program& stage =
       parts.stages.empty() ? parts.step.program : parts.stages.back().module.program;
   const SizesOfPart sizes = sizes_of_stage(program, stage, feeds, o.dims);
-  return plan(stage, sizes.feeds, sizes.dims, {});
+  RunOptions of_stage;
+  of_stage.dims = sizes.dims;
+  if (!parts.stages.empty()) of_stage.passing = parts.stages.back().sum_names();
+  return plan(stage, sizes.feeds, of_stage);
 }
 
 Results Session::Impl::run_sharded(const Program& program,
                                    FunctionRef<NamedTensors(int shard)> feeds,
                                    const RunOptions& o) {
   refuse_fetch(program, o);
+  check_passing(program, o);
   const auto run_part = [&](const Program& part, const NamedTensors& fed,
                             const RunOptions& options_of_part) {
     return run(part, fed, options_of_part);
@@ -120,9 +124,9 @@ Results Session::Impl::run_sharded(const Program& program,
     return home(info).tensor(info.name);
   };
   const auto memory = [&](std::size_t bytes) {
-    // A sum for every level of the tree, one that is added to them, and what rounding up costs.
+    // A sum for every level of the tree, and what rounding up costs.
     sums.begin_run(bytes * static_cast<std::size_t>(
-                               std::bit_width(static_cast<unsigned>(program.shards().count)) + 1));
+                               std::bit_width(static_cast<unsigned>(program.shards().count))));
     return sums.take(bytes);
   };
   SplitCache::Entry* entry = nullptr;

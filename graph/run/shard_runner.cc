@@ -224,7 +224,9 @@ class StepRun {
     set_phase("the exchange of parameters");
     exchange.finish(results);
     NamedTensors outputs;
-    for (const auto& [name, value] : outputs_of_program) outputs.emplace_back(name, results[name]);
+    for (const auto& [name, value] : outputs_of_program) {
+      if (results.contains(name)) outputs.emplace_back(name, results[name]);  // it may pass by
+    }
     return Results(std::move(outputs));
   }
 
@@ -265,7 +267,7 @@ class StepRun {
       const std::string name = shard_names::statistic(k);
       statistics_[i].emplace_back(name, results[name]);
     }
-    sums.after(shard, last);
+    sums.after();
     return results;
   }
 

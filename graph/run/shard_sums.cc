@@ -28,39 +28,52 @@ class SumBlock {
 
   bool empty() const { return sums_.empty(); }
 
-  /// Adds tensors for the sums of the next shard.
-  void next(NamedTensors& into) {
-    next_ = runner_.memory(layout_.bytes());
-    for (auto& entry : named(next_)) into.push_back(std::move(entry));
+  /// A shard is about to run.
+  void begin(int shard) {
+    more_ = static_cast<std::size_t>(tree_.push({.first = shard, .count = 1}));
+    if (more_ == 0) stack_.push_back(runner_.memory(layout_.bytes()));
   }
-  /// Adds the sums of a shard to those before.
-  void push(int shard) {
-    const std::size_t more = static_cast<std::size_t>(tree_.push({.first = shard, .count = 1}));
-    add_to(more, 0, layout_.bytes());
-    keep(more);
-  }
-
- protected:
-  static std::span<std::byte> bytes_of(Buffer& buffer) { return {buffer.data(), buffer.bytes()}; }
-
-  // The sums of the shard that ran last, in a range of bytes, to the `more` topmost of the stack.
-  void add_to(std::size_t more, std::size_t begin, std::size_t end) {
-    std::span<std::byte> sum = bytes_of(*next_).subspan(begin, end - begin);
-    for (std::size_t i = 0; i < more && !sum.empty(); ++i) {
-      const std::span<std::byte> lower =
-          bytes_of(*stack_[stack_.size() - 1 - i]).subspan(begin, end - begin);
+  /// A sum of this shard, by place, as soon as it is there: nobody keeps it.
+  void add(std::size_t place, const Tensor& value) {
+    const std::size_t begin = layout_.offset(place);
+    std::span<const std::byte> sum{value.raw(), value.bytes()};
+    if (more_ == 0) copy(part_of(stack_.size() - 1, begin, sum.size()), sum);
+    for (std::size_t i = 1; i <= more_; ++i) {
+      const std::span<std::byte> lower = part_of(stack_.size() - i, begin, sum.size());
       layout_.add(begin, lower, sum, runner_.workers);
       sum = lower;
     }
   }
-  // What the `more` topmost became is one entry.
-  void keep(std::size_t more) {
-    if (more == 0) stack_.push_back(std::move(next_));
-    for (; more > 1; --more) stack_.pop_back();
+  /// It has run: what the topmost entries have become is one.
+  void end() {
+    for (; more_ > 1; --more_) stack_.pop_back();
+    more_ = 0;
   }
+  /// Where sum `i` of the stage is; the number of those here if it is elsewhere.
+  std::size_t place_of(std::size_t i) const {
+    return static_cast<std::size_t>(std::find(sums_.begin(), sums_.end(), i) - sums_.begin());
+  }
+  bool has(std::size_t i) const { return place_of(i) < sums_.size(); }
+
+ protected:
+  static std::span<std::byte> bytes_of(Buffer& buffer) { return {buffer.data(), buffer.bytes()}; }
+  std::span<std::byte> part_of(std::size_t entry, std::size_t begin, std::size_t size) const {
+    return bytes_of(*stack_[entry]).subspan(begin, size);
+  }
+  void copy(std::span<std::byte> to, std::span<const std::byte> from) const {
+    constexpr std::size_t kChunk = std::size_t{1} << 18;
+    runner_.workers.for_chunks(
+        static_cast<std::int64_t>(divide_up(from.size(), kChunk)),
+        [&](std::int64_t chunk, int) {
+          const std::size_t at = static_cast<std::size_t>(chunk) * kChunk;
+          std::memcpy(to.data() + at, from.data() + at, std::min(kChunk, from.size() - at));
+        },
+        static_cast<double>(from.size()) / 8);
+  }
+  // The sums that are left; while a shard runs, those that will be.
   std::vector<SubtreeSums> own() const {
     std::vector<SubtreeSums> sums;
-    for (std::size_t i = 0; i < stack_.size(); ++i)
+    for (std::size_t i = 0; i < tree_.stack().size(); ++i)
       sums.push_back({tree_.stack()[i], bytes_of(*stack_[i])});
     return sums;
   }
@@ -77,7 +90,7 @@ class SumBlock {
   const SumLayout layout_;
   TreeFold tree_;
   std::vector<std::shared_ptr<Buffer>> stack_;
-  std::shared_ptr<Buffer> next_;
+  std::size_t more_ = 0;  // topmost entries that the shard that runs is added to; 0: it is one more
 
  private:
   static std::vector<ValueType> types_of(const ShardedProgram::Stage& stage,
@@ -119,56 +132,65 @@ class OwnedSums : public SumBlock {
     }
   }
 
-  /// Behind next(): the last shard of this rank is about to run.
-  void begin_last(int shard, int shards, const OwnedStep& step) {
-    more_ = static_cast<std::size_t>(tree_.push({.first = shard, .count = 1}));
-    // Memory of the sums as they will be: that of the last shard's is, or becomes, the last entry.
-    std::vector<SubtreeSums> own;
-    const std::size_t kept = stack_.size() - more_;
-    for (std::size_t i = 0; i < tree_.stack().size(); ++i) {
-      Buffer& buffer = i < kept || more_ > 0 ? *stack_[i] : *next_;
-      own.push_back({tree_.stack()[i], bytes_of(buffer)});
-    }
+  /// Behind begin(): the shard that is about to run is the last one of this rank.
+  void begin_last(int shards, const OwnedStep& step) {
     constexpr std::size_t kMostBuckets = 4096;  // besides one for every change of the owner
     const std::size_t least = round_up(divide_up(layout_.bytes(), kMostBuckets), kTensorAlignment);
     const SumBuckets buckets{.bytes = std::max(runner_.bucket_bytes, least),
                              .first_channel = kFirstBucketChannel,
                              .early = early_};
-    exchange_.emplace(runner_.world, shards, owners_of(step), std::move(own), buckets,
-                      runner_.memory);
+    exchange_.emplace(runner_.world, shards, owners_of(step), own(), buckets, runner_.memory);
     missing_.assign(exchange_->buckets(), 0);
     for (std::size_t i = 0; i < sums_.size(); ++i)
       for_buckets(i, [&](std::size_t bucket) { ++missing_[bucket]; });
     for (std::size_t b = 0; b < missing_.size(); ++b) {
-      if (missing_[b] == 0) give(b);
+      if (missing_[b] == 0) exchange_->give(b);
     }
   }
-  /// An output of the last shard is complete.
-  void complete(const std::string& output, const Tensor& value) {
-    if (const auto early = shard_names::number_of_early(output))
-      send_early(place_of(*early), value);
-    const std::optional<std::size_t> sum = shard_names::number_of_sum(output);
-    if (!sum || place_of(*sum) == sums_.size()) return;  // a statistic, or one that all need
-    for_buckets(place_of(*sum), [&](std::size_t bucket) {
-      if (--missing_[bucket] == 0) give(bucket);
+  /// Sum `i` of the last shard is added: what is complete goes on its way.
+  void give_complete(std::size_t i) {
+    for_buckets(place_of(i), [&](std::size_t bucket) {
+      if (--missing_[bucket] == 0) exchange_->give(bucket);
     });
     exchange_->progress(adder());
   }
-  /// Instead of complete(), behind the last shard.
-  void complete_all() {
+  /// Instead of that, behind the last shard.
+  void give_all() {
     for (std::size_t b = 0; b < missing_.size(); ++b) {
-      if (missing_[b] > 0) give(b);
+      if (missing_[b] > 0) exchange_->give(b);
     }
+  }
+  /// What sum `i` of the last shard nearly is, if it is one of these.
+  void give_early(std::size_t sum, const Tensor& value) {
+    if (!has(sum)) return;
+    const std::size_t i = place_of(sum);
+    kept_.push_back(value.buffer());
+    const std::span<const std::byte> all{value.raw(), value.bytes()};
+    for_buckets(i, [&](std::size_t bucket) {
+      if (!exchange_->takes_early(bucket)) return;
+      const std::size_t begin = exchange_->begin_of(bucket), end = exchange_->begin_of(bucket + 1);
+      std::span<const std::byte> nearly = all.subspan(begin - layout_.offset(i), end - begin);
+      std::shared_ptr<Buffer> total;
+      for (std::size_t k = 1; k <= more_; ++k) {
+        const std::shared_ptr<Buffer> next = Buffer::allocate(nearly.size());
+        const std::span<std::byte> into = bytes_of(*next).first(nearly.size());
+        copy(into, part_of(stack_.size() - k, begin, nearly.size()));
+        layout_.add(begin, into, nearly, runner_.workers);
+        nearly = into;
+        total = next;
+      }
+      if (total) kept_.push_back(total);
+      exchange_->give_early(bucket, nearly);
+    });
   }
   /// Behind the last shard: the elements that this rank owns.
   NamedTensors totals(const OwnedStep& step) {
-    keep(more_);
     exchange_->finish(adder());
     const std::vector<Tensor> whole = layout_.tensors(stack_.at(0));
     NamedTensors result;
     for (const OwnedPiece& piece : step.pieces[static_cast<std::size_t>(runner_.world.rank())]) {
       for (const std::size_t sum : step.units[piece.unit].sums)
-        result.emplace_back(shard_names::sum(sum), part_of(whole[place_of(sum)], piece));
+        result.emplace_back(shard_names::sum(sum), piece_of(whole[place_of(sum)], piece));
     }
     return result;
   }
@@ -178,9 +200,6 @@ class OwnedSums : public SumBlock {
     return [this](std::size_t begin, std::span<std::byte> into, std::span<const std::byte> x) {
       layout_.add(begin, into, x, runner_.workers);
     };
-  }
-  std::size_t place_of(std::size_t sum) const {
-    return static_cast<std::size_t>(std::find(sums_.begin(), sums_.end(), sum) - sums_.begin());
   }
   Owners owners_of(const OwnedStep& step) const {
     using Owned = std::pair<const OwnedPiece*, int>;
@@ -208,32 +227,7 @@ class OwnedSums : public SumBlock {
          b < exchange_->buckets() && exchange_->begin_of(b) < end; ++b)
       body(b);
   }
-  // What sum i of the last shard nearly is.
-  void send_early(std::size_t i, const Tensor& value) {
-    if (i == sums_.size()) return;
-    kept_.push_back(value.buffer());
-    const std::span<const std::byte> all{value.raw(), value.bytes()};
-    for_buckets(i, [&](std::size_t bucket) {
-      if (!exchange_->takes_early(bucket)) return;
-      const std::size_t begin = exchange_->begin_of(bucket), end = exchange_->begin_of(bucket + 1);
-      std::span<const std::byte> sum = all.subspan(begin - layout_.offset(i), end - begin);
-      std::shared_ptr<Buffer> total;
-      for (std::size_t k = 0; k < more_; ++k) {
-        const std::shared_ptr<Buffer> next = Buffer::allocate(sum.size());
-        std::memcpy(next->data(), stack_[stack_.size() - 1 - k]->data() + begin, sum.size());
-        layout_.add(begin, bytes_of(*next).first(sum.size()), sum, runner_.workers);
-        sum = bytes_of(*next).first(sum.size());
-        total = next;
-      }
-      if (total) kept_.push_back(total);
-      exchange_->give_early(bucket, sum);
-    });
-  }
-  void give(std::size_t bucket) {
-    add_to(more_, exchange_->begin_of(bucket), exchange_->begin_of(bucket + 1));
-    exchange_->give(bucket);
-  }
-  static Tensor part_of(const Tensor& whole, const OwnedPiece& piece) {
+  static Tensor piece_of(const Tensor& whole, const OwnedPiece& piece) {
     if (piece.whole) return whole;
     return Tensor::view(
         whole.dtype(), {piece.end - piece.begin}, whole.buffer(),
@@ -244,7 +238,6 @@ class OwnedSums : public SumBlock {
   std::vector<std::shared_ptr<Buffer>> kept_;  // of early versions
   std::optional<OwnerSums> exchange_;
   std::vector<std::size_t> missing_;  // by bucket: sums that are not complete
-  std::size_t more_ = 0;              // entries that the last shard's sums are added to
 };
 
 using Numbers = std::vector<std::size_t>;
@@ -265,26 +258,40 @@ struct StageSums::Impl {
       : step_(step),
         shards_(shards),
         overlap_(runner.overlap),
+        passing_(stage.sum_names()),
         all_(stage, chosen(stage.sums, step.sums, false), runner),
         owned_(stage, chosen(step.sums, stage.sums, true), runner) {}
 
   void before(int shard, bool last, RunOptions& options) {
-    if (!all_.empty()) all_.next(options.into);
-    if (owned_.empty()) return;
-    owned_.next(options.into);
-    if (!last) return;
-    owned_.begin_last(shard, shards_, step_);
-    if (!overlap_) return;
-    options.on_output = [this](const std::string& output, const Tensor& value) {
-      owned_.complete(output, value);
-    };
+    if (!all_.empty()) all_.begin(shard);
+    if (!owned_.empty()) {
+      owned_.begin(shard);
+      if (last) owned_.begin_last(shards_, step_);
+    }
+    options.passing = passing_;
+    if (!passing_.empty()) {
+      options.on_output = [this, giving = last && overlap_](const std::string& output,
+                                                            const Tensor& value) {
+        take(output, value, giving);
+      };
+    }
   }
-  void after(int shard, bool last) {
-    if (!all_.empty()) all_.push(shard);
-    if (!owned_.empty() && !last) owned_.push(shard);
+  // An output of the shard that runs.
+  void take(const std::string& output, const Tensor& value, bool giving) {
+    if (const auto early = shard_names::number_of_early(output); early && giving)
+      owned_.give_early(*early, value);
+    const std::optional<std::size_t> sum = shard_names::number_of_sum(output);
+    if (!sum) return;  // rows, or a statistic
+    SumBlock& block = all_.has(*sum) ? static_cast<SumBlock&>(all_) : owned_;
+    block.add(block.place_of(*sum), value);
+    if (giving && owned_.has(*sum)) owned_.give_complete(*sum);
+  }
+  void after() {
+    all_.end();
+    owned_.end();
   }
   NamedTensors totals() {
-    if (!owned_.empty() && !overlap_) owned_.complete_all();
+    if (!owned_.empty() && !overlap_) owned_.give_all();
     NamedTensors result;
     if (!all_.empty()) result = all_.totals(shards_);
     if (owned_.empty()) return result;
@@ -295,6 +302,7 @@ struct StageSums::Impl {
   const OwnedStep& step_;
   const int shards_;
   const bool overlap_;
+  const std::vector<std::string> passing_;
   SharedSums all_;
   OwnedSums owned_;
 };
@@ -306,7 +314,7 @@ StageSums::~StageSums() = default;
 void StageSums::before(int shard, bool last, RunOptions& options) {
   impl_->before(shard, last, options);
 }
-void StageSums::after(int shard, bool last) { impl_->after(shard, last); }
+void StageSums::after() { impl_->after(); }
 NamedTensors StageSums::totals() { return impl_->totals(); }
 
 }  // namespace weft

@@ -7,9 +7,9 @@
 
 namespace weft {
 
-/// What a stage of a program with shards adds up: shards of this rank as they come, then those of
-/// all ranks. What all ranks need is summed behind the last shard; what owners alone need
-/// (OwnedStep) is on its way while the last shard of this rank still runs.
+/// What a stage of a program with shards adds up: sums of this rank's shards as they come, of which
+/// none is kept, then those of all ranks. What all ranks need is summed behind the last shard; what
+/// owners alone need (OwnedStep) is on its way while the last shard of this rank still runs.
 class StageSums {
  public:
   /// `runner`, `stage` and `step` must outlive it.
@@ -19,11 +19,11 @@ class StageSums {
   StageSums(const StageSums&) = delete;
   StageSums& operator=(const StageSums&) = delete;
 
-  /// A shard of this rank, perhaps the last one, is about to run with `options`: sets where its
-  /// sums go, and who hears of them.
+  /// A shard of this rank, perhaps the last one, is about to run with `options`: sets what
+  /// becomes of its sums.
   void before(int shard, bool last, RunOptions& options);
   /// It has run.
-  void after(int shard, bool last);
+  void after();
   /// After all shards of this rank: the sums of all ranks that this one needs, by input of the
   /// parts behind the stage. Collective; throws WorldError.
   NamedTensors totals();

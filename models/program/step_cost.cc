@@ -54,11 +54,12 @@ ShardSums sums_of(const ShardedProgram& parts) {
 }  // namespace
 
 std::shared_ptr<const Plan> plan_of(const Program& program, const NamedSizes& inputs,
-                                    const DimValues& dims, Precision precision) {
-  const auto compiled = compile(program, {});
+                                    const RunOptions& options, Precision precision) {
+  const auto compiled = compile(program, options.fetch, {.passing = options.passing});
   std::vector<FeedType> feeds;
   for (const auto& [name, sizes] : inputs) feeds.push_back({name, {}, sizes});
-  return specialise(compiled, bind_symbols(*compiled, feeds, dims), {.precision = precision});
+  return specialise(compiled, bind_symbols(*compiled, feeds, options.dims),
+                    {.precision = precision});
 }
 
 ShardSums shard_sums(const Program& train) { return sums_of(parts_of(train)); }
@@ -77,16 +78,19 @@ StepCost cost_of_step(const Program& train, const NamedSizes& inputs, Precision 
   cost.sum_bytes = sums.all;
   cost.early_bytes = sums.early;
   cost.rows_bytes = std::max(0.0, cost.table_bytes - sums.early);
-  const auto plan_part = [&](const Program& part) {
+  const auto plan_part = [&](const Program& part, const std::vector<std::string>& passing) {
     const SizesOfPart sizes = sizes_of_stage(train, part, inputs, {});
-    return plan_of(part, sizes.feeds, sizes.dims, precision);
+    RunOptions options;
+    options.dims = sizes.dims;
+    options.passing = passing;
+    return plan_of(part, sizes.feeds, options, precision);
   };
   for (const ShardedProgram::Stage& stage : parts.stages) {
-    const auto plan = plan_part(stage.module.program);
+    const auto plan = plan_part(stage.module.program, stage.sum_names());
     cost.shard_flops += plan->cost().flops;
     cost.arena_bytes = std::max(cost.arena_bytes, static_cast<double>(plan->memory().arena));
   }
-  cost.step_flops = plan_part(parts.step.program)->cost().flops;
+  cost.step_flops = plan_part(parts.step.program, {})->cost().flops;
   return cost;
 }
 

@@ -14,7 +14,7 @@ namespace weft::program {
 
 /// The plan of a program for inputs of these sizes. Throws as compile() and bind_symbols().
 std::shared_ptr<const Plan> plan_of(const Program& program, const NamedSizes& inputs,
-                                    const DimValues& dims, Precision precision);
+                                    const RunOptions& options, Precision precision);
 
 /// Bytes that a step adds up over its shards: the gradients.
 struct ShardSums {

@@ -1,7 +1,6 @@
 #include "weft/models/program/step_model.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "weft/core/world/shard_tree.h"
 
@@ -16,6 +15,7 @@ struct SubtreesOfRanks {
     double all = 0, least_sent = shards;
     for (int r = 0; r < ranks; ++r) {
       const ShardRun run = run_of_rank(r, ranks, shards);
+      most_kept = std::max(most_kept, most_sums(run));
       const auto subtrees = static_cast<double>(subtrees_of(run).size());
       shards_of_busiest = std::max(shards_of_busiest, run.size());
       most_sent = std::max(most_sent, subtrees);
@@ -24,7 +24,7 @@ struct SubtreesOfRanks {
     }
     most_received = all - least_sent;
   }
-  int shards_of_busiest = 1;
+  int shards_of_busiest = 1, most_kept = 1;
   double most_sent = 1, most_received = 0;
 };
 
@@ -33,8 +33,7 @@ struct SubtreesOfRanks {
 double sums_of_rank(double sum_bytes, double early_bytes, int ranks, int shards) {
   const SubtreesOfRanks of(ranks, shards);
   // Sums that wait for their siblings, and what an owner receives.
-  const double levels = std::ceil(std::log2(of.shards_of_busiest)) + 1;
-  const double sums = sum_bytes * (levels + of.most_received / ranks);
+  const double sums = sum_bytes * (of.most_kept + of.most_received / ranks);
   if (ranks == 1) return sums;
   // What is sent, and where sums of other shards are added to it first.
   return sums + early_bytes * (of.shards_of_busiest > 1 ? 2 : 1);

@@ -99,6 +99,11 @@ BOOST_AUTO_TEST_CASE(a_run_is_cancelled_or_writes_where_it_is_told) {
   const Tensor mine = Tensor::over(memory, {8, 4});
   session.run(predict, {{"x", batch}}, {.into = {{"y", mine}}});  // no copy, no allocation
   BOOST_TEST(memory[5] != 0.0f);
+
+  double first = 0;
+  const auto hear = [&](const std::string&, const Tensor& y) { first = y.data<float>()[0]; };
+  session.run(predict, {{"x", batch}}, {.on_output = hear, .passing = {"y"}});
+  BOOST_TEST(first == memory[0]);
 }
 
 BOOST_AUTO_TEST_CASE(cost_and_memory_before_a_run) {

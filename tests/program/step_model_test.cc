@@ -74,11 +74,12 @@ BOOST_AUTO_TEST_CASE(sums_take_a_level_of_the_tree_each_and_what_an_owner_receiv
     return sums_of_rank(1, early, ranks, shards);
   };
   BOOST_TEST(sums(0.25, 1, 1) == 1);
-  BOOST_TEST(sums(0.25, 1, 8) == 4);
+  BOOST_TEST(sums(0.25, 1, 2) == 1);
+  BOOST_TEST(sums(0.25, 1, 8) == 3);
   BOOST_TEST(sums(0.25, 2, 2) == 1 + 0.5 + 0.25);
-  BOOST_TEST(sums(0.25, 2, 8) == 3 + 0.5 + 0.5);
+  BOOST_TEST(sums(0.25, 2, 8) == 2 + 0.5 + 0.5);
   // Two, three and three shards: one, two and two subtrees.
-  BOOST_TEST(sums(0, 3, 8) == 3 + 4.0 / 3, boost::test_tools::tolerance(1e-12));
+  BOOST_TEST(sums(0, 3, 8) == 2 + 4.0 / 3, boost::test_tools::tolerance(1e-12));
 }
 
 BOOST_AUTO_TEST_CASE(more_ranks_than_shards_are_refused) {

@@ -60,6 +60,10 @@ struct RandomGraph {
       program.output("s" + std::to_string(i), scalars[below(scalars.size())]);
     }
     program.output("leaf", values[0][below(values[0].size())]);
+    for (int i = 0; i < 4; ++i) {
+      const std::size_t s = below(2);
+      program.output("v" + std::to_string(i), values[s][below(values[s].size())]);
+    }
     for (std::size_t s = 0; s < 2; ++s) {
       for (const Variable& v : variables[s]) {
         if (below(4) > 0) program.update(v, values[s][below(values[s].size())]);
@@ -156,6 +160,97 @@ BOOST_AUTO_TEST_CASE(outputs_are_told_of_once_and_when_they_are_complete) {
       }
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(outputs_that_pass_by_are_told_and_not_kept) {
+  const NamedTensors feeds = {{"xn", Tensor::full(DType::f32, {1000}, 0.1)},
+                              {"xk", Tensor::full(DType::f32, {77}, 0.3)}};
+  for (std::uint64_t seed = 1; seed <= 24; ++seed) {
+    RandomGraph graph(seed);
+    std::map<std::string, Tensor> expected;
+    Session plain(graph.g, {.threads = 1, .passes = false});
+    for (const auto& [name, tensor] : plain.run(graph.program, feeds))
+      expected.emplace(name, tensor);
+    // All of them, and a part: the others are results as ever.
+    for (const std::uint64_t every : {1u, 2u, 3u}) {
+      BOOST_TEST_CONTEXT("seed " << seed << ", every " << every) {
+        RunOptions options;
+        for (std::size_t i = 0; i < graph.program.outputs().size(); ++i) {
+          if ((i + seed) % every == 0) options.passing.push_back(graph.program.outputs()[i].first);
+        }
+        std::map<std::string, Tensor> told;
+        options.on_output = [&](const std::string& name, const Tensor& value) {
+          BOOST_TEST(told.emplace(name, value.clone()).second, name << " was told of twice");
+        };
+        Session session(graph.g, {.threads = 1 + static_cast<int>(seed % 3),
+                                  .verify = true,
+                                  .poison = seed % 2 == 0,
+                                  .shuffle_seed = seed});
+        const Results results = session.run(graph.program, feeds, options);
+        for (const auto& [name, tensor] : expected) {
+          BOOST_TEST_CONTEXT(name) {
+            BOOST_TEST(bitwise_equal(told.at(name), tensor));
+            const bool passes = std::count(options.passing.begin(), options.passing.end(), name);
+            BOOST_TEST(results.contains(name) == !passes);
+            if (!passes) BOOST_TEST(bitwise_equal(results[name], tensor));
+          }
+        }
+        for (const auto& [name, before] : expected) BOOST_TEST(told.contains(name));
+        for (const std::string& name : session.store()->names())
+          BOOST_TEST(bitwise_equal(session.value(name), plain.value(name)), name);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(outputs_that_pass_by_need_memory_for_one_at_a_time) {
+  Graph g(engine_ops());
+  const Value x = g.input("x", DType::f32, {"n"});
+  Program p("p");
+  RunOptions options;
+  for (int i = 0; i < 8; ++i) {
+    const std::string name = "y" + std::to_string(i);
+    p.output(name, engine_scale(x, 1 + i));
+    options.passing.push_back(name);
+  }
+  constexpr std::int64_t kSize = 1 << 16;
+  Session s(g, {.threads = 1, .verify = true});
+  const auto kept = s.plan(p, {{"x", {kSize}}});
+  const auto passing = s.plan(p, {{"x", {kSize}}}, options);
+  BOOST_TEST(kept->memory().arena == 0u);
+  BOOST_TEST(kept->memory().outputs == 8u * 4 * kSize);
+  BOOST_TEST(passing->memory().outputs == 0u);
+  BOOST_TEST(passing->memory().arena < 8u * 4 * kSize);
+  BOOST_TEST(passing->text().find("passes: output 'y7' = %") != std::string::npos);
+  float sum = 0;
+  options.on_output = [&](const std::string&, const Tensor& y) { sum += y.data<float>()[0]; };
+  const Results results = s.run(p, {{"x", Tensor::full(DType::f32, {kSize}, 1)}}, options);
+  BOOST_TEST(sum == 36);
+  BOOST_TEST((results.begin() == results.end()));
+}
+
+BOOST_AUTO_TEST_CASE(outputs_that_cannot_pass_by) {
+  Graph g(engine_ops());
+  const Value x = g.input("x", DType::f32, {4});
+  const Program p = Program("p").output("y", engine_scale(x, 2));
+  const NamedTensors feeds = {{"x", Tensor::full(DType::f32, {4}, 1)}};
+  Session s(g, {.threads = 1});
+  const auto fails = [&](const RunOptions& options, const std::string& message) {
+    BOOST_CHECK_EXCEPTION(s.run(p, feeds, options), ArgumentError, [&](const Error& e) {
+      BOOST_TEST(std::string(e.what()) == message);
+      return true;
+    });
+  };
+  RunOptions options;
+  options.passing = {"y"};
+  fails(options,
+        "output 'y' of program 'p' passes by, but nobody listens: set RunOptions::on_output");
+  options.on_output = [](const std::string&, const Tensor&) {};
+  options.into = {{"y", Tensor::zeros(DType::f32, {4})}};
+  fails(options, "output 'y' of program 'p' passes by, and cannot be written into a tensor");
+  options.into = {};
+  options.passing = {"z"};
+  fails(options, "program 'p' has no output 'z' to pass by; it has: y");
 }
 
 BOOST_AUTO_TEST_CASE(profiles_nodes) {

@@ -340,9 +340,20 @@ BOOST_AUTO_TEST_CASE(outputs_that_are_told_of_are_those_of_the_program) {
       options.on_output = [&](const std::string& name, const Tensor&) { told.push_back(name); };
       session.run(train, Network::batch(0), options);
       std::sort(told.begin(), told.end());
+      options.passing = {"norm"};
+      const Results results = session.run(train, Network::batch(1), options);
       const std::lock_guard lock(one_at_a_time);
+      BOOST_TEST(told.size() == 4u);
+      told.resize(2);
       BOOST_TEST(told == (std::vector<std::string>{"loss", "norm"}),
                  boost::test_tools::per_element());
+      BOOST_TEST(results.contains("loss"));
+      BOOST_TEST(!results.contains("norm"));
+      options.on_output = {};
+      BOOST_CHECK_EXCEPTION(
+          session.run(train, Network::batch(2), options), ArgumentError, [](const Error& e) {
+            return std::string(e.what()).find("output 'norm' of program 'train' passes by") == 0;
+          });
     });
   }
 }
