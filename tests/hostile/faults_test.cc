@@ -4,8 +4,7 @@
 
 #include "weft/tests/models/program_shell.h"
 
-// A sanitizer has a malloc and a pthread_create of its own.
-#if defined(WEFT_FAULTS) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifdef WEFT_FAULTS  // not with a sanitizer
 
 namespace weft {
 namespace {

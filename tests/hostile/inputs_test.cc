@@ -26,6 +26,7 @@
 #include "weft/testing/temporary_folder.h"
 #include "weft/tests/fuzz/attack/deflate.h"
 #include "weft/tests/kit/messages.h"
+#include "weft/tests/kit/sanitizers.h"
 #include "weft/tests/models/image_files.h"
 #include "weft/tests/models/program_shell.h"
 
@@ -50,9 +51,7 @@ std::string png_chunk(const std::string& type, const std::string& data) {
 
 // Of memory so far; sanitizers take what they like.
 std::int64_t peak_bytes() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return 0;
-#endif
+  if (testing::kSanitized) return 0;
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return std::int64_t{usage.ru_maxrss} * 1024;

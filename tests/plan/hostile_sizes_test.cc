@@ -15,6 +15,7 @@
 #include "weft/graph/plan/verify.h"
 #include "weft/graph/run/session.h"
 #include "weft/tests/kit/messages.h"
+#include "weft/tests/kit/sanitizers.h"
 
 namespace weft {
 namespace {
@@ -31,11 +32,7 @@ constexpr std::int64_t kHostile[] = {0,
                                      std::int64_t{1} << 62,
                                      kMax};
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kCanLimit = false;  // their shadow memory counts as address space
-#else
-constexpr bool kCanLimit = true;
-#endif
+constexpr bool kCanLimit = !testing::kSanitized;  // its shadow memory counts as address space
 
 // While it lives, the process may take so many bytes more: a plan must not grow with its sizes.
 class AddressLimit {

@@ -13,16 +13,13 @@
 #include <vector>
 
 #include "weft/serialization/crc32c.h"
+#include "weft/tests/kit/sanitizers.h"
 #include "weft/tests/models/program_shell.h"
 
 namespace weft {
 
 /// Whether the program can be given less memory: with a sanitizer it needs all addresses.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kCanLimitMemory = false;
-#else
-inline constexpr bool kCanLimitMemory = true;
-#endif
+inline constexpr bool kCanLimitMemory = !testing::kSanitized;
 
 /// The same arguments with this value for an option, which they may have already.
 inline std::string with(std::string arguments, const std::string& option,

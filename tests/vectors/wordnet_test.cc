@@ -8,6 +8,7 @@
 
 #include "weft/models/vectors/learn_vectors.h"
 #include "weft/models/vectors/word_similarity.h"
+#include "weft/tests/kit/sanitizers.h"
 
 namespace weft::testing {
 
@@ -23,10 +24,10 @@ BOOST_AUTO_TEST_CASE(definitions_tell_which_words_people_call_alike) {
     std::cout << "skipped: there is no " << needed << "\n";
     return;
   }
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  std::cout << "skipped: it takes minutes with a sanitizer\n";
-  return;
-#endif
+  if (testing::kSanitized) {
+    std::cout << "skipped: it takes minutes with a sanitizer\n";
+    return;
+  }
   const std::vector<WordPair> pairs = read_word_pairs(file);
   WordTextBuilder builder;
   for_wordnet(kWordNetFolder, [&](const WordNetEntry& e) { builder.add_sentence(e.gloss); });
