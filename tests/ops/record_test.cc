@@ -1,6 +1,7 @@
 // Promises that every op record must keep: generated from the records themselves.
 #include <boost/test/unit_test.hpp>
 #include <functional>
+#include <vector>
 
 #include "weft/autodiff/rule.h"
 #include "weft/graph/decompositions/decomposition.h"
@@ -36,10 +37,10 @@ BOOST_AUTO_TEST_CASE(an_empty_function_is_none) {
   BOOST_TEST(!Function(nullptr));
   BOOST_TEST(!Function(pointer));
   BOOST_TEST(!Function(std::function<int(int)>()));
-  const int two = 2;
+  const std::vector<int> two = {2};
   BOOST_TEST(Function([](int x) { return x + 1; })(3) == 4);
-  BOOST_TEST(Function([two](int x) { return x + two; })(3) == 5);
-  BOOST_TEST(Function(std::function<int(int)>([two](int x) { return x * two; }))(3) == 6);
+  BOOST_TEST(Function([two](int x) { return x + two[0]; })(3) == 5);
+  BOOST_TEST(Function(std::function<int(int)>([two](int x) { return x * two[0]; }))(3) == 6);
   OpRecord record;
   record.name = "lacking";
   record.infer = [](const InferContext& c) { return std::vector<ValueType>{c.input(0)}; };
