@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(bad_words_and_the_bias_of_logits_change_what_marian_writes)
   const auto forbid = [&](const Json& words) {
     Json config = Json::parse(read_text_file(forbidding.path("config.json")));
     config["bad_words_ids"] = words;
-    config["bad_words_ids"].push_back({config["pad_token_id"]});
+    config["bad_words_ids"].push_back(Json::array({config["pad_token_id"]}));
     forbidding.write("config.json", config.dump());
     return OpenedWriter(forbidding.path()).translate({kTexts[0]}, {.beams = 1})[0].ids;
   };
