@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "weft/core/error.h"
 #include "weft/ops/make_kernel.h"
@@ -12,7 +11,6 @@ namespace weft {
 namespace {
 
 using Index = std::size_t;
-constexpr std::size_t kCopyChunk = 1 << 20;
 
 }  // namespace
 
@@ -42,7 +40,7 @@ void Executor::run(const std::shared_ptr<const Plan>& plan, RunMemory memory,
   }
   if (frame.finite) frame.finite->begin(*plan);
   Run run{plan->program->name, cancel, profile, guard, listeners};
-  if (listeners.on_output) run.complete = last_waves(*plan);
+  if (listeners.on_output) run.complete = completions(*plan);
   if (listeners.before_read) run.first_reads = first_reads(*plan);
   run_waves(frame, run);
   run.say_read(plan->waves.end_id());
@@ -67,9 +65,9 @@ void Executor::say_complete(const Run& run, const Frame& frame, std::size_t i) c
   run.listeners.on_output(i, passing);
 }
 
-// Of outputs that are made in their own memory, and of those that pass by; the others are copied at
-// the end.
-IdVector<WaveId, std::vector<std::size_t>> Executor::last_waves(const Plan& plan) {
+// Of outputs that pass by, as soon as they are made, and of those in their own memory, behind all
+// that writes there; the others are copied at the end.
+IdVector<WaveId, std::vector<std::size_t>> Executor::completions(const Plan& plan) {
   const auto buffer_of = [&](ValueId v) { return plan.values[plan.values[v].root].buffer; };
   IdVector<BufferId, WaveId> last(plan.buffers.size(), plan.waves.end_id() - 1);
   for (const PlanStep& step : plan.steps) {
@@ -250,19 +248,6 @@ void Executor::run_steps(const Frame& frame, const StepId* steps, std::size_t co
     };
     workers_.for_chunks(chunks, body, cost);
   }
-}
-
-void Executor::copy(std::byte* to, const std::byte* from, std::size_t bytes) {
-  if (bytes == 0 || to == from) return;
-  if (bytes <= kCopyChunk) {
-    std::memcpy(to, from, bytes);
-    return;
-  }
-  const auto chunks = static_cast<std::int64_t>((bytes + kCopyChunk - 1) / kCopyChunk);
-  workers_.for_chunks(chunks, [&](std::int64_t chunk, int) {
-    const std::size_t begin = static_cast<std::size_t>(chunk) * kCopyChunk;
-    std::memcpy(to + begin, from + begin, std::min(kCopyChunk, bytes - begin));
-  });
 }
 
 void Executor::copy_outputs(const Frame& frame) {

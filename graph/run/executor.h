@@ -10,6 +10,7 @@
 #include "weft/core/world/world.h"
 #include "weft/graph/plan/plan.h"
 #include "weft/graph/run/frame.h"
+#include "weft/graph/run/parallel_copy.h"
 #include "weft/graph/run/profile.h"
 #include "weft/graph/run/write_guard.h"
 
@@ -63,7 +64,8 @@ class Executor {
     Profile* profile;
     WriteGuard& guard;
     const RunListeners& listeners;
-    IdVector<WaveId, std::vector<std::size_t>> complete = {};  // outputs, by the wave behind which
+    // Outputs, by the wave behind which they are complete.
+    IdVector<WaveId, std::vector<std::size_t>> complete = {};
     // Variables, by the first wave that reads them; the end copies what no wave reads.
     IdVector<WaveId, std::vector<VariableId>> first_reads = {};
     void stop_if_cancelled() const;
@@ -71,7 +73,7 @@ class Executor {
   };
 
   void allocate(const Plan& plan);
-  static IdVector<WaveId, std::vector<std::size_t>> last_waves(const Plan& plan);
+  static IdVector<WaveId, std::vector<std::size_t>> completions(const Plan& plan);
   void say_complete(const Run& run, const Frame& frame, std::size_t output) const;
   static IdVector<WaveId, std::vector<VariableId>> first_reads(const Plan& plan);
   void run_waves(Frame& frame, const Run& run);
@@ -83,7 +85,9 @@ class Executor {
   /// Copies what is not made in its own place.
   void copy_outputs(const Frame& frame);
   void copy_updates(const Frame& frame, const Run& run);
-  void copy(std::byte* to, const std::byte* from, std::size_t bytes);
+  void copy(std::byte* to, const std::byte* from, std::size_t bytes) {
+    parallel_copy(to, from, bytes, workers_);
+  }
 
   // Loops and branches.
   void run_control(Frame& frame, StepId step, const Run& run);

@@ -50,7 +50,8 @@ struct RunOptions {
   /// run. It must not use the Session.
   std::function<void(const std::string& output, const Tensor& value)> on_output = {};
   /// Outputs that `on_output` alone is told: what it is given is there until it returns, and is no
-  /// result of the run, which needs no memory for it behind that.
+  /// result of the run, which needs no memory for it behind that. For what is made of many large
+  /// values, one after the other. Without `on_output`, or in `into`, an ArgumentError.
   std::vector<std::string> passing = {};
   /// Values of symbols that no input shows.
   DimValues dims = {};

@@ -133,10 +133,11 @@ Results Session::Impl::run(const Program& program, const NamedTensors& feeds, co
     if (!own.torn()) StoreAccess(own).erase(fresh_caches);
     throw;
   }
-  std::erase_if(outputs.tensors, [&](const auto& output) {
-    return std::find(o.passing.begin(), o.passing.end(), output.first) != o.passing.end();
-  });
-  return Results(std::move(outputs.tensors));
+  NamedTensors results;
+  for (std::size_t i = 0; i < outputs.tensors.size(); ++i) {
+    if (c->passing[i] == 0) results.push_back(std::move(outputs.tensors[i]));
+  }
+  return Results(std::move(results));
 }
 
 std::vector<std::shared_ptr<const Buffer>> Session::Impl::pack_weights(

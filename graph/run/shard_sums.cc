@@ -1,22 +1,33 @@
 #include "weft/graph/run/shard_sums.h"
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 #include <iterator>
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "weft/core/rounding.h"
 #include "weft/core/world/tree_sum.h"
+#include "weft/graph/run/parallel_copy.h"
 #include "weft/graph/run/sum_layout.h"
 
 namespace weft {
 namespace {
+
+using Numbers = std::vector<std::size_t>;
+
+// Where each number of a list stands.
+using Positions = std::unordered_map<std::size_t, std::size_t>;
+Positions positions(const Numbers& list) {
+  Positions result;
+  for (std::size_t i = 0; i < list.size(); ++i) result.emplace(list[i], i);
+  return result;
+}
 
 // Some of a stage's sums, one behind the other in memory: those of this rank's shards are added as
 // they come.
@@ -24,7 +35,10 @@ class SumBlock {
  public:
   SumBlock(const ShardedProgram::Stage& stage, const std::vector<std::size_t>& sums,
            const PartRunner& runner)
-      : runner_(runner), sums_(sums), layout_(types_of(stage, sums), stage.module.graph->ops()) {}
+      : runner_(runner),
+        sums_(sums),
+        places_(positions(sums)),
+        layout_(types_of(stage, sums), stage.module.graph->ops()) {}
 
   bool empty() const { return sums_.empty(); }
 
@@ -37,7 +51,10 @@ class SumBlock {
   void add(std::size_t place, const Tensor& value) {
     const std::size_t begin = layout_.offset(place);
     std::span<const std::byte> sum{value.raw(), value.bytes()};
-    if (more_ == 0) copy(part_of(stack_.size() - 1, begin, sum.size()), sum);
+    if (more_ == 0) {
+      std::byte* const place = part_of(stack_.size() - 1, begin, sum.size()).data();
+      parallel_copy(place, sum.data(), sum.size(), runner_.workers);
+    }
     for (std::size_t i = 1; i <= more_; ++i) {
       const std::span<std::byte> lower = part_of(stack_.size() - i, begin, sum.size());
       layout_.add(begin, lower, sum, runner_.workers);
@@ -49,26 +66,19 @@ class SumBlock {
     for (; more_ > 1; --more_) stack_.pop_back();
     more_ = 0;
   }
-  /// Where sum `i` of the stage is; the number of those here if it is elsewhere.
-  std::size_t place_of(std::size_t i) const {
-    return static_cast<std::size_t>(std::find(sums_.begin(), sums_.end(), i) - sums_.begin());
-  }
-  bool has(std::size_t i) const { return place_of(i) < sums_.size(); }
+  /// Whether sum `i` of the stage is one of these, and where.
+  bool has(std::size_t i) const { return places_.contains(i); }
+  std::size_t place_of(std::size_t i) const { return places_.at(i); }
 
  protected:
   static std::span<std::byte> bytes_of(Buffer& buffer) { return {buffer.data(), buffer.bytes()}; }
   std::span<std::byte> part_of(std::size_t entry, std::size_t begin, std::size_t size) const {
     return bytes_of(*stack_[entry]).subspan(begin, size);
   }
-  void copy(std::span<std::byte> to, std::span<const std::byte> from) const {
-    constexpr std::size_t kChunk = std::size_t{1} << 18;
-    runner_.workers.for_chunks(
-        static_cast<std::int64_t>(divide_up(from.size(), kChunk)),
-        [&](std::int64_t chunk, int) {
-          const std::size_t at = static_cast<std::size_t>(chunk) * kChunk;
-          std::memcpy(to.data() + at, from.data() + at, std::min(kChunk, from.size() - at));
-        },
-        static_cast<double>(from.size()) / 8);
+  std::function<void(std::size_t, std::span<std::byte>, std::span<const std::byte>)> adder() const {
+    return [this](std::size_t begin, std::span<std::byte> into, std::span<const std::byte> x) {
+      layout_.add(begin, into, x, runner_.workers);
+    };
   }
   // The sums that are left; while a shard runs, those that will be.
   std::vector<SubtreeSums> own() const {
@@ -87,6 +97,7 @@ class SumBlock {
 
   const PartRunner& runner_;
   const std::vector<std::size_t> sums_;  // their numbers
+  const Positions places_;
   const SumLayout layout_;
   TreeFold tree_;
   std::vector<std::shared_ptr<Buffer>> stack_;
@@ -95,11 +106,10 @@ class SumBlock {
  private:
   static std::vector<ValueType> types_of(const ShardedProgram::Stage& stage,
                                          const std::vector<std::size_t>& sums) {
+    const Positions outputs = positions(stage.sums);  // the first ones
     std::vector<ValueType> types;
-    for (const std::size_t i : sums) {
-      const auto at = std::find(stage.sums.begin(), stage.sums.end(), i) - stage.sums.begin();
-      types.push_back(stage.module.program.outputs()[static_cast<std::size_t>(at)].second.type());
-    }
+    for (const std::size_t i : sums)
+      types.push_back(stage.module.program.outputs()[outputs.at(i)].second.type());
     return types;
   }
 };
@@ -110,11 +120,7 @@ class SharedSums : public SumBlock {
   using SumBlock::SumBlock;
   /// After all shards of all ranks.
   NamedTensors totals(int shards) {
-    const auto add = [this](std::size_t begin, std::span<std::byte> into,
-                            std::span<const std::byte> x) {
-      layout_.add(begin, into, x, runner_.workers);
-    };
-    sum_over_ranks(runner_.world, shards, own(), add, runner_.memory);
+    sum_over_ranks(runner_.world, shards, own(), adder(), runner_.memory);
     return named(stack_.at(0));
   }
 };
@@ -127,8 +133,9 @@ class OwnedSums : public SumBlock {
             const PartRunner& runner)
       : SumBlock(stage, sums, runner) {
     for (const std::size_t i : stage.early) {
-      if (const std::size_t place = place_of(i); place < sums_.size())
-        early_.push_back({layout_.offset(place), layout_.offset(place) + layout_.bytes(place)});
+      if (!has(i)) continue;
+      const std::size_t begin = layout_.offset(place_of(i));
+      early_.push_back({begin, begin + layout_.bytes(place_of(i))});
     }
   }
 
@@ -174,7 +181,8 @@ class OwnedSums : public SumBlock {
       for (std::size_t k = 1; k <= more_; ++k) {
         const std::shared_ptr<Buffer> next = Buffer::allocate(nearly.size());
         const std::span<std::byte> into = bytes_of(*next).first(nearly.size());
-        copy(into, part_of(stack_.size() - k, begin, nearly.size()));
+        parallel_copy(into.data(), part_of(stack_.size() - k, begin, nearly.size()).data(),
+                      into.size(), runner_.workers);
         layout_.add(begin, into, nearly, runner_.workers);
         nearly = into;
         total = next;
@@ -196,11 +204,6 @@ class OwnedSums : public SumBlock {
   }
 
  private:
-  std::function<void(std::size_t, std::span<std::byte>, std::span<const std::byte>)> adder() const {
-    return [this](std::size_t begin, std::span<std::byte> into, std::span<const std::byte> x) {
-      layout_.add(begin, into, x, runner_.workers);
-    };
-  }
   Owners owners_of(const OwnedStep& step) const {
     using Owned = std::pair<const OwnedPiece*, int>;
     std::vector<Owned> owned;
@@ -240,7 +243,6 @@ class OwnedSums : public SumBlock {
   std::vector<std::size_t> missing_;  // by bucket: sums that are not complete
 };
 
-using Numbers = std::vector<std::size_t>;
 // Those of `list` that are in `others`, or that are not, in the order of `list`.
 Numbers chosen(const Numbers& list, const Numbers& others, bool in_others) {
   const std::unordered_set<std::size_t> set(others.begin(), others.end());

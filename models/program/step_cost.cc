@@ -28,29 +28,6 @@ void add_variables(const Program& train, StepCost& cost) {
   }
 }
 
-ShardedProgram parts_of(const Program& train) {
-  ShardedProgram parts = split_shards(train);
-  add_early_sums(parts);
-  return parts;
-}
-
-double bytes_of(const Program& stage, const std::string& output) {
-  for (const auto& [name, value] : stage.outputs()) {
-    if (name == output) return static_cast<double>(bytes_of_sum(value.type()));
-  }
-  return 0;
-}
-
-ShardSums sums_of(const ShardedProgram& parts) {
-  ShardSums sums;
-  for (const ShardedProgram::Stage& stage : parts.stages) {
-    const Program& program = stage.module.program;
-    for (const std::size_t i : stage.sums) sums.all += bytes_of(program, shard_names::sum(i));
-    for (const std::size_t i : stage.early) sums.early += bytes_of(program, shard_names::early(i));
-  }
-  return sums;
-}
-
 }  // namespace
 
 std::shared_ptr<const Plan> plan_of(const Program& program, const NamedSizes& inputs,
@@ -62,7 +39,15 @@ std::shared_ptr<const Plan> plan_of(const Program& program, const NamedSizes& in
                     {.precision = precision});
 }
 
-ShardSums shard_sums(const Program& train) { return sums_of(parts_of(train)); }
+ShardSums shard_sums(const Plan& of_shard) {
+  ShardSums sums;
+  for (const PlanOutput& output : of_shard.outputs) {
+    const auto bytes = static_cast<double>(of_shard.values[output.value].bytes);
+    if (shard_names::number_of_sum(output.name)) sums.all += bytes;
+    if (shard_names::number_of_early(output.name)) sums.early += bytes;
+  }
+  return sums;
+}
 
 StepCost cost_of_step(const Program& train, const NamedSizes& inputs, Precision precision) {
   StepCost cost;
@@ -73,11 +58,8 @@ StepCost cost_of_step(const Program& train, const NamedSizes& inputs, Precision 
     cost.arena_bytes = static_cast<double>(plan->memory().arena);
     return cost;
   }
-  const ShardedProgram parts = parts_of(train);
-  const ShardSums sums = sums_of(parts);
-  cost.sum_bytes = sums.all;
-  cost.early_bytes = sums.early;
-  cost.rows_bytes = std::max(0.0, cost.table_bytes - sums.early);
+  ShardedProgram parts = split_shards(train);
+  add_early_sums(parts);
   const auto plan_part = [&](const Program& part, const std::vector<std::string>& passing) {
     const SizesOfPart sizes = sizes_of_stage(train, part, inputs, {});
     RunOptions options;
@@ -89,7 +71,11 @@ StepCost cost_of_step(const Program& train, const NamedSizes& inputs, Precision 
     const auto plan = plan_part(stage.module.program, stage.sum_names());
     cost.shard_flops += plan->cost().flops;
     cost.arena_bytes = std::max(cost.arena_bytes, static_cast<double>(plan->memory().arena));
+    const ShardSums sums = shard_sums(*plan);
+    cost.sum_bytes += sums.all;
+    cost.early_bytes += sums.early;
   }
+  cost.rows_bytes = std::max(0.0, cost.table_bytes - cost.early_bytes);
   cost.step_flops = plan_part(parts.step.program, {})->cost().flops;
   return cost;
 }

@@ -21,8 +21,8 @@ struct ShardSums {
   double all = 0;
   double early = 0;  // of these: what ranks send before it is complete
 };
-/// Of a program with shards. Throws as split_shards().
-ShardSums shard_sums(const Program& train);
+/// By the plan of what is run for a shard (Session::plan).
+ShardSums shard_sums(const Plan& of_shard);
 
 /// `inputs` are those of one shard; a program without shards has one. Throws as split_shards().
 StepCost cost_of_step(const Program& train, const NamedSizes& inputs, Precision precision);

@@ -33,7 +33,7 @@ StepMemory step_memory(const Program& program, const Plan& plan, int ranks) {
   if (shards == 1) return result;
   // A shard's plan has the parameters alone.
   result.variables = variable_bytes(program, ranks);
-  const ShardSums sums = shard_sums(program);
+  const ShardSums sums = shard_sums(plan);
   result.outputs = sums.all;
   result.sums = sums_of_rank(sums.all, sums.early, ranks, shards);
   return result;

@@ -5,13 +5,12 @@
 #include "weft/core/world/shard_tree.h"
 
 namespace weft::program {
-
 namespace {
 
 /// Subtrees of sums: a rank sends its own to every owner, and an owner receives those of all
 /// others.
 struct SubtreesOfRanks {
-  SubtreesOfRanks(int ranks, int shards) {
+  SubtreesOfRanks(int of_ranks, int shards) : ranks(of_ranks) {
     double all = 0, least_sent = shards;
     for (int r = 0; r < ranks; ++r) {
       const ShardRun run = run_of_rank(r, ranks, shards);
@@ -24,19 +23,22 @@ struct SubtreesOfRanks {
     }
     most_received = all - least_sent;
   }
-  int shards_of_busiest = 1, most_kept = 1;
+  /// See sums_of_rank().
+  double sums(double sum_bytes, double early_bytes) const {
+    // Sums that wait for their siblings, and what an owner receives.
+    const double all = sum_bytes * (most_kept + most_received / ranks);
+    if (ranks == 1) return all;
+    // What is sent early, and what becomes of that where sums of other shards are added to it.
+    return all + early_bytes * (shards_of_busiest > 1 ? 2 : 1);
+  }
+  int ranks, shards_of_busiest = 1, most_kept = 1;
   double most_sent = 1, most_received = 0;
 };
 
 }  // namespace
 
 double sums_of_rank(double sum_bytes, double early_bytes, int ranks, int shards) {
-  const SubtreesOfRanks of(ranks, shards);
-  // Sums that wait for their siblings, and what an owner receives.
-  const double sums = sum_bytes * (of.most_kept + of.most_received / ranks);
-  if (ranks == 1) return sums;
-  // What is sent, and where sums of other shards are added to it first.
-  return sums + early_bytes * (of.shards_of_busiest > 1 ? 2 : 1);
+  return SubtreesOfRanks(ranks, shards).sums(sum_bytes, early_bytes);
 }
 
 StepPrediction predict_step(const StepCost& cost, int ranks, int shards, double flops,
@@ -62,7 +64,7 @@ StepPrediction predict_step(const StepCost& cost, int ranks, int shards, double 
   }
   result.parameters = cost.parameter_bytes + cost.frozen_bytes;
   result.state = cost.state_bytes / w;
-  result.sums = sums_of_rank(cost.sum_bytes, cost.early_bytes, ranks, shards);
+  result.sums = subtrees.sums(cost.sum_bytes, cost.early_bytes);
   result.arena = cost.arena_bytes;
   return result;
 }

@@ -350,46 +350,32 @@ BOOST_AUTO_TEST_CASE(an_interrupt_saves_and_says_how_to_go_on) {
 
 BOOST_AUTO_TEST_CASE(models_are_inspected_without_weights) {
   const Shell weft;
-  const Outcome gpt2 = weft("inspect --model gpt2 --batch 4 --seq 256");
-  BOOST_TEST_CONTEXT(gpt2.out + gpt2.err) {
-    BOOST_TEST(gpt2.code == 0);
-    BOOST_TEST(contains(gpt2.out, "parameters         124,439,808 (474.7 MiB in float32)"));
-    BOOST_TEST(contains(gpt2.out, "12 d^2 = 7.08M in each of 12 layers of width d = 768"));
-    BOOST_TEST(contains(gpt2.out, "forward pass of 4 x 256"));
-    BOOST_TEST(contains(gpt2.out, "training step with AdamW"));
-  }
+  const auto says = [&](const std::string& arguments, const std::vector<std::string>& parts) {
+    const Outcome outcome = weft(arguments);
+    BOOST_TEST_CONTEXT(arguments << "\n" << outcome.out << outcome.err) {
+      BOOST_TEST(outcome.code == 0);
+      for (const std::string& part : parts) BOOST_TEST(contains(outcome.out, part), part);
+    }
+  };
+  says("inspect --model gpt2 --batch 4 --seq 256",
+       {"parameters         124,439,808 (474.7 MiB in float32)",
+        "12 d^2 = 7.08M in each of 12 layers of width d = 768", "forward pass of 4 x 256",
+        "training step with AdamW"});
   // 175 billion parameters: no machine of a developer would hold them.
-  const Outcome gpt3 = weft("inspect --model gpt3-175b --seq 2048");
-  BOOST_TEST_CONTEXT(gpt3.out + gpt3.err) {
-    BOOST_TEST(gpt3.code == 0);
-    BOOST_TEST(contains(gpt3.out, "174,604,259,328"));
-  }
-  const Outcome ranks = weft(
-      "inspect --model gpt2 --seq 1024 --ranks 4 --gflops 2000 --bandwidth 10Gbit/s --latency "
-      "50us");
-  BOOST_TEST_CONTEXT(ranks.out + ranks.err) {
-    BOOST_TEST(ranks.code == 0);
-    BOOST_TEST(contains(ranks.out, "training step of 4 shards on 4 ranks"));
-    // 2 * 3 / 4 of 497.8 MB of gradients and parameters.
-    BOOST_TEST(contains(ranks.out, "sent by each     712.1 MiB"));
-    BOOST_TEST(contains(ranks.out, "optimizer 237.4 MiB"));
-  }
+  says("inspect --model gpt3-175b --seq 2048", {"174,604,259,328"});
+  // 2 * 3 / 4 of 497.8 MB of gradients and parameters.
+  says(
+      "inspect --model gpt2 --seq 1024 --ranks 4 --gflops 2000 --bandwidth 10Gbit/s --latency 50us",
+      {"training step of 4 shards on 4 ranks", "sent by each     712.1 MiB",
+       "optimizer 237.4 MiB"});
   check_error(weft("inspect --model gpt2 --ranks 8 --shards 4"), 2,
               "8 ranks have nothing to do for 4 shards");
   // 2 * 1 / 2 of the 86.6 million parameters.
-  const Outcome images = weft("inspect --model vit-b16 --ranks 2 --gflops 2000");
-  BOOST_TEST_CONTEXT(images.out + images.err) {
-    BOOST_TEST(images.code == 0);
-    BOOST_TEST(contains(images.out, "training step with AdamW"));
-    BOOST_TEST(contains(images.out, "sent by each     330.2 MiB"));
-  }
+  says("inspect --model vit-b16 --ranks 2 --gflops 2000",
+       {"training step with AdamW", "sent by each     330.2 MiB"});
   // The class that is trained has a head.
-  const Outcome bert = weft("inspect --model bert-base --ranks 2 --gflops 2000");
-  BOOST_TEST_CONTEXT(bert.out + bert.err) {
-    BOOST_TEST(bert.code == 0);
-    BOOST_TEST(contains(bert.out, "training step as BertForMaskedLM with AdamW"));
-    BOOST_TEST(contains(bert.out, "training step of 2 shards on 2 ranks"));
-  }
+  says("inspect --model bert-base --ranks 2 --gflops 2000",
+       {"training step as BertForMaskedLM with AdamW", "training step of 2 shards on 2 ranks"});
   check_error(weft("inspect --model gpt5"), 2,
               "unknown model 'gpt5' (did you mean 'gpt2'?); there are gpt2");
   check_error(weft("inspect"), 2, "inspect needs a file, or --model");

@@ -50,12 +50,16 @@ neighbours=0 WEFT_MOST_DIRECT=32
 # shellcheck disable=SC2154
 [ $((4 * of_1)) -lt $((3 * of_32)) ] || fail "machine 2 has sent $of_1 bytes for a group, and $of_32 without"
 
-# lost WHERE HOW COMMAND: one of the ranks runs a command in step 3, and all end.
-lost() {
+# ended RANK WHERE HOW COMMAND: a rank runs a command in some phase, and all end.
+ended() {
   rm -f "$work"/m.* "$work"/best-m.*
-  WEFT_RANK_FAULT="1|$1|$2|$3" ranks $machines "${six[@]}" --out "$work/m.weft" --best "$work/best-m.weft"
-  [ "$code" -ne 0 ] || fail "$3: did not fail"
-  [ "$code" -ne 124 ] || fail "$3: does not end"
+  WEFT_RANK_FAULT="$1|$2|$3|$4" ranks $machines "${six[@]}" --out "$work/m.weft" --best "$work/best-m.weft"
+  [ "$code" -ne 0 ] || fail "$4: did not fail"
+  [ "$code" -ne 124 ] || fail "$4: does not end"
+}
+# lost WHERE HOW COMMAND: rank 1 does, and the others say so.
+lost() {
+  ended 1 "$@"
   names_lost 1 "$1"
   grep -q -E "\(host machine2\)|AT 10\.77\.0\.2" "$work/out" "$work/err" || fail "$3: does not name the machine"
   nobody_is_left
@@ -81,10 +85,7 @@ succeeds
 same 4.weft alone.weft
 # The first machine is the launcher's, which does not hear what the others say: rank 0 speaks for itself.
 first_lost() {
-  rm -f "$work"/m.* "$work"/best-m.*
-  WEFT_RANK_FAULT="0|$1|0|ip link set eth0 down" ranks 3 "${six[@]}" --out "$work/m.weft" --best "$work/best-m.weft"
-  [ "$code" -ne 0 ] || fail "$1: did not fail"
-  [ "$code" -ne 124 ] || fail "$1: does not end"
+  ended 0 "$1" 0 'ip link set eth0 down'
   [ "$(ours | wc -l)" -eq 1 ] || fail "$1: not one line"
   ours | grep -q -E "^weft: rank [12] \(host machine[23]\) is (lost|silent for [0-9.]+ s); it was in .*, which began " ||
     fail "$1: does not say who is lost"

