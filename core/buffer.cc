@@ -93,8 +93,11 @@ std::shared_ptr<Buffer> Buffer::borrow(void* data, std::size_t bytes,
   if (data == nullptr && bytes > 0) {
     throw ArgumentError(fmt::format("cannot borrow {} bytes at a null pointer", bytes));
   }
+  // Where nothing is read or written. Kernels may add to an address what nothing can be added to at
+  // a null pointer: an operand without elements has rows, of no columns, or the other way round.
+  alignas(kTensorAlignment) static std::byte nothing[kTensorAlignment];
   std::shared_ptr<Buffer> buffer(new Buffer());
-  buffer->data_ = static_cast<std::byte*>(data);
+  buffer->data_ = data == nullptr ? nothing : static_cast<std::byte*>(data);
   buffer->bytes_ = bytes;
   buffer->writable_ = writable;
   buffer->owner_ = std::move(owner);

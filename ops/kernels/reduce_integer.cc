@@ -77,11 +77,9 @@ void reduce_integers(Reduction kind, DType dtype, const void* x, std::int64_t ou
   visit_dtype(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (kHasKernel<T> && !std::is_floating_point_v<T>) {
-      // An operand without elements may be null, to which nothing can be added.
-      const std::int64_t step = length > 0 ? output_stride : 0;
       for (std::int64_t i = 0; i < outputs; ++i) {
         static_cast<T*>(out)[i] =
-            reduce_one(kind, static_cast<const T*>(x) + i * step, length, stride);
+            reduce_one(kind, static_cast<const T*>(x) + i * output_stride, length, stride);
       }
     }
   });
