@@ -48,7 +48,7 @@ struct KernelRequest {
 /// The memory of one execution. Inputs and outputs are dense, row-major and 64-byte aligned, except
 /// that borrowed caller tensors may be aligned to their element size only. An output never overlaps
 /// an input, except as the record's `inplace` list allows. Tensors with no elements may have any
-/// pointer.
+/// pointer but null, to which nothing can be added; an optional one that is absent is null.
 struct KernelRun {
   const void* const* inputs = nullptr;
   void* const* outputs = nullptr;

@@ -27,15 +27,14 @@ Frame::Frame(std::shared_ptr<const Plan> plan, std::byte* arena)
   for (const StepId s : plan_->steps.ids()) {
     const PlanStep& step = plan_->steps[s];
     std::byte* scratch =
-        step.scratch.defined() ? arena_ + plan_->buffers[step.scratch].offset : nullptr;
+        arena_ + (step.scratch.defined() ? plan_->buffers[step.scratch].offset : 0);
     runs_[s] = {in, out, scratch, nullptr, nullptr};
     in += step.inputs.size();
     out += step.outputs.size();
     if (step.control == nullptr) continue;
     bodies_.resize(plan_->steps.size());
     for (const BodyPlan& body : step.control->bodies) {
-      auto frame = std::make_unique<Frame>(
-          body.plan, body.arena.defined() ? scratch + body.arena.offset : nullptr);
+      auto frame = std::make_unique<Frame>(body.plan, scratch + body.arena.offset);
       for (const StepId inner : body.plan->steps.ids()) {
         const ScratchRange& packed = body.packed[inner];
         if (packed.defined()) frame->runs_[inner].packed = scratch + packed.offset;
@@ -77,16 +76,26 @@ const std::byte* Frame::readable(const PlanBuffer& buffer) const {
   return writable(buffer);
 }
 
+const std::byte* Frame::input(const PlanBuffer& buffer) const {
+  const std::byte* data = readable(buffer);
+  return data == nullptr && buffer.bytes == 0 ? arena_ : data;
+}
+
+std::byte* Frame::output(const PlanBuffer& buffer) const {
+  std::byte* data = writable(buffer);
+  return data == nullptr && buffer.bytes == 0 ? arena_ : data;
+}
+
 void Frame::point() {
-  for (const Operand& o : outside_inputs_) inputs_[o.slot] = readable(*o.buffer);
-  for (const Operand& o : outside_outputs_) outputs_[o.slot] = writable(*o.buffer);
+  for (const Operand& o : outside_inputs_) inputs_[o.slot] = input(*o.buffer);
+  for (const Operand& o : outside_outputs_) outputs_[o.slot] = output(*o.buffer);
   if (memory.packed.empty()) return;
   for (const StepId s : plan_->steps.ids()) runs_[s].packed = memory.packed[s];
 }
 
 void Frame::point_moving() {
-  for (const Operand& o : moving_inputs_) inputs_[o.slot] = readable(*o.buffer);
-  for (const Operand& o : moving_outputs_) outputs_[o.slot] = writable(*o.buffer);
+  for (const Operand& o : moving_inputs_) inputs_[o.slot] = input(*o.buffer);
+  for (const Operand& o : moving_outputs_) outputs_[o.slot] = output(*o.buffer);
 }
 
 void Frame::set_moving(const Moving& moving) {

@@ -25,7 +25,9 @@ struct RunMemory {
 
 class Frame {
  public:
-  /// A frame for `plan` in `arena`. Pointers to memory outside of the arena come with point().
+  /// A frame for `plan` in `arena`, which is not null where no byte of it is used, either: kernels
+  /// may add to the addresses of operands without elements. Pointers to memory outside of the arena
+  /// come with point().
   Frame(std::shared_ptr<const Plan> plan, std::byte* arena);
 
   const Plan& plan() const { return *plan_; }
@@ -62,6 +64,9 @@ class Frame {
     const PlanBuffer* buffer;
     std::size_t slot;  // into inputs_ or outputs_
   };
+  // What a kernel is given: somewhere, if it has no elements.
+  const std::byte* input(const PlanBuffer& buffer) const;
+  std::byte* output(const PlanBuffer& buffer) const;
 
   std::shared_ptr<const Plan> plan_;
   std::byte* arena_;

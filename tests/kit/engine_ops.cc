@@ -95,6 +95,17 @@ Kernel fail_kernel(const KernelRequest& q) {
   return k;
 }
 
+Kernel places_kernel(const KernelRequest&) {
+  Kernel k;
+  k.phases.push_back({.chunks = 1, .body = [](const KernelRun& run, std::int64_t) {
+                        const auto one_if = [](bool is) { return is ? 1.0F : 0.0F; };
+                        *run.out<float>(0) = one_if(run.inputs[0] != nullptr) +
+                                             one_if(run.shared_scratch != nullptr) +
+                                             one_if(run.slot_scratch != nullptr);
+                      }});
+  return k;
+}
+
 Kernel overrun_kernel(const KernelRequest& q) {
   const std::size_t bytes = static_cast<std::size_t>(q.inputs[0].numel()) * sizeof(float);
   Kernel k;
@@ -147,6 +158,7 @@ std::shared_ptr<const OpSet> engine_ops() {
   fail.attributes = {{"when", 0.0, true}};
   ops->add(std::move(fail));
   ops->add(record("t_visit", {{"x"}, {"visitor"}}, infer_same, visit_kernel));
+  ops->add(record("t_places", {{"x"}}, infer_scalar, places_kernel));
   ops->add(record("t_overrun", {{"x"}}, infer_same, overrun_kernel));
   return ops;
 }

@@ -15,6 +15,7 @@ namespace weft::testing {
 ///   t_fail(x; when)    x; the kernel throws DataError if x[0] == when
 ///   t_visit(x, visitor) x of any dtype; calls the std::function<void()> at the address that the
 ///                      i64 scalar `visitor` is
+///   t_places(x)        how many of x and its scratches, which may be empty, are somewhere: 3
 ///   t_overrun(x)       x; writes one byte more than it may
 std::shared_ptr<const OpSet> engine_ops();
 

@@ -9,6 +9,8 @@
 
 #include "weft/core/error.h"
 #include "weft/core/random.h"
+#include "weft/graph/control/scan.h"
+#include "weft/graph/functions.h"
 #include "weft/graph/plan/specialise.h"
 #include "weft/graph/run/session.h"
 #include "weft/tests/kit/more_threads.h"
@@ -330,6 +332,33 @@ BOOST_AUTO_TEST_CASE(planning_is_fast) {
   BOOST_TEST_MESSAGE("planned " << plan->steps.size() << " steps in " << ms << " ms");
   BOOST_TEST(plan->steps.size() > 5000u);
   BOOST_TEST(ms < 2000);  // tens of ms on an idle machine; sanitizers and load are slower
+}
+
+// Kernels may add to the addresses of what has no elements: there is nothing to add to a null.
+BOOST_AUTO_TEST_CASE(operands_without_elements_are_somewhere) {
+  Graph g(engine_ops());
+  const auto places = [](Value x) { return x.graph().apply("t_places", {x}).output(0); };
+  const Value x = g.input("x", DType::f32, {"n", 5}), steps = g.input("steps", DType::f32, {3});
+  const Variable state = g.variable("state", DType::f32, {0, 5});
+  const ScanResult loop = scan(g, {x}, {steps}, {}, [&](Graph&, const ScanElements& in) {
+    const Value next = engine_add(in.carries[0], in.carries[0]);
+    return ScanStep{{next}, {places(in.carries[0]) + places(next)}};
+  });
+  const Program program =
+      Program("p")
+          .output("fed", places(x))
+          .output("made", places(engine_add(x, x)))
+          .output("state", places(state))
+          .output("constant", places(g.constant(Tensor::zeros(DType::f32, {0}))))
+          .output("loop", sum(loop.outputs[0]));
+  for (const bool poison : {false, true}) {
+    Session session(g, {.threads = 2, .poison = poison});
+    const Results results =
+        session.run(program, {{"x", Tensor::borrow(DType::f32, {0, 5}, nullptr)},
+                              {"steps", Tensor::zeros(DType::f32, {3})}});
+    for (const auto& [name, value] : results)
+      BOOST_TEST(value.at(0) == (name == "loop" ? 18 : 3), name);
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
