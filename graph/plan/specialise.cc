@@ -252,7 +252,7 @@ int same_output(const Plan& plan, ValueId value) {
 // a copy of it first.
 void collect_results(Plan& plan) {
   const CompiledProgram& c = *plan.program;
-  for (Index i = 0; i < c.outputs.size(); ++i) {
+  for (std::size_t i = 0; i < c.outputs.size(); ++i) {
     const auto& [name, value] = c.outputs[i];
     const bool passes = i < c.passing.size() && c.passing[i] != 0;
     plan.outputs.push_back({.name = name, .value = value, .passes = passes});
