@@ -52,8 +52,8 @@ class SumBlock {
     const std::size_t begin = layout_.offset(place);
     std::span<const std::byte> sum{value.raw(), value.bytes()};
     if (more_ == 0) {
-      std::byte* const place = part_of(stack_.size() - 1, begin, sum.size()).data();
-      parallel_copy(place, sum.data(), sum.size(), runner_.workers);
+      std::byte* const to = part_of(stack_.size() - 1, begin, sum.size()).data();
+      parallel_copy(to, sum.data(), sum.size(), runner_.workers);
     }
     for (std::size_t i = 1; i <= more_; ++i) {
       const std::span<std::byte> lower = part_of(stack_.size() - i, begin, sum.size());

@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(outputs_that_pass_by_need_memory_while_they_are_made) {
   BOOST_TEST(passing->memory().arena <= 2u * 4 * kSize);
   BOOST_TEST(passing->text().find("passes: output 'y7' = %") != std::string::npos);
   float sum = 0;
-  options.on_output = [&](const std::string&, const Tensor& y) { sum += y.data<float>()[0]; };
+  options.on_output = [&](const std::string&, const Tensor& told) { sum += told.data<float>()[0]; };
   const Results results = s.run(p, {{"x", Tensor::full(DType::f32, {kSize}, 1)}}, options);
   BOOST_TEST(sum == 2 + 4 + 8 + 16 + 32 + 64 + 128 + 256);
   BOOST_TEST((results.begin() == results.end()));
