@@ -3,6 +3,15 @@
 #include "weft/graph/plan/control_plan.h"
 
 namespace weft {
+namespace {
+
+// What a kernel is given of a buffer that nobody has made, as it has no elements.
+template <class Byte>
+Byte* somewhere(Byte* data, const PlanBuffer& buffer, std::byte* arena) {
+  return data == nullptr && buffer.bytes == 0 ? arena : data;
+}
+
+}  // namespace
 
 Frame::Frame(std::shared_ptr<const Plan> plan, std::byte* arena)
     : plan_(std::move(plan)), arena_(arena) {
@@ -76,26 +85,20 @@ const std::byte* Frame::readable(const PlanBuffer& buffer) const {
   return writable(buffer);
 }
 
-const std::byte* Frame::input(const PlanBuffer& buffer) const {
-  const std::byte* data = readable(buffer);
-  return data == nullptr && buffer.bytes == 0 ? arena_ : data;
-}
-
-std::byte* Frame::output(const PlanBuffer& buffer) const {
-  std::byte* data = writable(buffer);
-  return data == nullptr && buffer.bytes == 0 ? arena_ : data;
-}
-
 void Frame::point() {
-  for (const Operand& o : outside_inputs_) inputs_[o.slot] = input(*o.buffer);
-  for (const Operand& o : outside_outputs_) outputs_[o.slot] = output(*o.buffer);
+  for (const Operand& o : outside_inputs_)
+    inputs_[o.slot] = somewhere(readable(*o.buffer), *o.buffer, arena_);
+  for (const Operand& o : outside_outputs_)
+    outputs_[o.slot] = somewhere(writable(*o.buffer), *o.buffer, arena_);
   if (memory.packed.empty()) return;
   for (const StepId s : plan_->steps.ids()) runs_[s].packed = memory.packed[s];
 }
 
 void Frame::point_moving() {
-  for (const Operand& o : moving_inputs_) inputs_[o.slot] = input(*o.buffer);
-  for (const Operand& o : moving_outputs_) outputs_[o.slot] = output(*o.buffer);
+  for (const Operand& o : moving_inputs_)
+    inputs_[o.slot] = somewhere(readable(*o.buffer), *o.buffer, arena_);
+  for (const Operand& o : moving_outputs_)
+    outputs_[o.slot] = somewhere(writable(*o.buffer), *o.buffer, arena_);
 }
 
 void Frame::set_moving(const Moving& moving) {

@@ -64,9 +64,6 @@ class Frame {
     const PlanBuffer* buffer;
     std::size_t slot;  // into inputs_ or outputs_
   };
-  // What a kernel is given: somewhere, if it has no elements.
-  const std::byte* input(const PlanBuffer& buffer) const;
-  std::byte* output(const PlanBuffer& buffer) const;
 
   std::shared_ptr<const Plan> plan_;
   std::byte* arena_;
