@@ -1,9 +1,10 @@
 // Sums over shards of which most is known long before the rest.
 #pragma once
 
+#include "weft/core/export.h"
 #include "weft/graph/distribute/split_shards.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What a stage's sum i is before something is added to few of its elements (index_add to the
 /// gradient of a table that a product reads, too) becomes an output of the stage, early(i): most of
