@@ -27,7 +27,8 @@ function(weft_relative_file_names target)
 endfunction()
 
 # What a library shows, and how little of it a program takes. Symbols are hidden but for those of headers with WEFT_API
-# (core/export.h); every function has a section, so that the linker drops what nobody calls.
+# (core/export.h), where g++ compiles: clang++ gives a function the visibility of the namespace that defines it, not of that
+# which declares it. Every function has a section, so that the linker drops what nobody calls.
 function(weft_library target)
   string(REPLACE "weft_" "" name ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} DEFINE_SYMBOL ""
@@ -36,7 +37,9 @@ function(weft_library target)
   if(type STREQUAL "INTERFACE_LIBRARY")
     return()
   endif()
-  set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  endif()
   if(CMAKE_EXECUTABLE_FORMAT STREQUAL "ELF")
     target_compile_options(${target} PRIVATE -ffunction-sections -fdata-sections)
     if(type STREQUAL "STATIC_LIBRARY")

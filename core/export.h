@@ -5,7 +5,7 @@
 ///     namespace WEFT_API weft {
 /// Everything declared there is visible outside of the shared library, types with their run-time
 /// type information (so that an exception thrown inside is caught outside). All else is compiled
-/// with -fvisibility=hidden.
+/// with -fvisibility=hidden by g++; libraries that clang++ builds show everything.
 #if defined(__GNUC__)
 #define WEFT_API [[gnu::visibility("default")]]
 /// On what such a header only declares (the insides of a class).

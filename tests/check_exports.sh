@@ -1,31 +1,27 @@
 #!/usr/bin/env bash
 # What a layer, the program or the zoo uses of another layer is exported (WEFT_API): otherwise they link with static
 # libraries alone, since shared ones hide the rest.
-#   check_exports.sh LAYER.a... -- USER.a...
+#   check_exports.sh ARCHIVE...
 set -euo pipefail
-export LC_ALL=C
-layers=()
-while [ "$1" != -- ]; do
-  layers+=("$1")
-  shift
+symbols=$(mktemp)
+trap 'rm -f "$symbols"' EXIT
+for archive in "$@"; do
+  LC_ALL=C readelf -sW "$archive" | awk -v archive="$(basename "$archive")" \
+    '($5 == "GLOBAL" || $5 == "WEAK") && NF == 8 { print $8, archive, $7 == "UND" ? "wanted" : $6 }' >>"$symbols"
 done
-shift
-# symbols CONDITION ARCHIVE...: "name archive" of those whose bind, visibility and section meet it.
-symbols() {
-  local condition=$1 archive
-  shift
-  for archive in "$@"; do
-    readelf -sW "$archive" 2>/dev/null |
-      awk -v archive="$(basename "$archive")" -v OFS=' ' \
-        "{ bind = \$5; visibility = \$6; section = \$7 } $condition { print \$8, archive }"
-  done | sort -u
-}
-hidden=$(symbols 'bind != "LOCAL" && visibility == "HIDDEN" && section != "UND"' "${layers[@]}")
-wanted=$(symbols 'bind == "GLOBAL" && section == "UND"' "${layers[@]}" "$@")
-[ -n "$hidden" ] && [ -n "$wanted" ] || { echo "exports: these are no archives of ELF objects: ${layers[*]}" >&2; exit 1; }
-found=$(join <(echo "$hidden") <(echo "$wanted") | awk '$2 != $3 { print $1, "of", $2, "is hidden, but", $3, "uses it" }')
+grep -q ' HIDDEN$' "$symbols" || { echo "exports: nothing is hidden in $*: these are no libraries of Weft" >&2; exit 1; }
+found=$(awk '
+  $3 == "wanted" { wanted[$1, $2]; next }
+  { defined[$1, $2] }
+  $3 == "HIDDEN" { hidden[$1] = $2 }
+  END {
+    for (use in wanted) {
+      split(use, at, SUBSEP)
+      if (at[1] in hidden && !(use in defined)) print at[1], "of", hidden[at[1]], "is hidden, but", at[2], "uses it"
+    }
+  }' "$symbols")
 if [ -n "$found" ]; then
-  echo "$found" | c++filt
+  c++filt <<<"$found" | sort
   echo "exports: declare it in a 'namespace WEFT_API weft', or the class as WEFT_API (core/export.h)"
   exit 1
 fi
