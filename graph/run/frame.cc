@@ -24,10 +24,10 @@ Frame::Frame(std::shared_ptr<const Plan> plan, std::byte* arena)
       return static_cast<std::byte*>(nullptr);
     };
     for (const ValueId id : step.inputs) {
-      inputs_.push_back(place(id, inputs_.size(), outside_inputs_));
+      inputs_.push_back(place(id, inputs_.size(), outside_.inputs));
     }
     for (const ValueId id : step.outputs) {
-      outputs_.push_back(place(id, outputs_.size(), outside_outputs_));
+      outputs_.push_back(place(id, outputs_.size(), outside_.outputs));
     }
   }
   runs_.resize(plan_->steps.size());
@@ -85,21 +85,20 @@ const std::byte* Frame::readable(const PlanBuffer& buffer) const {
   return writable(buffer);
 }
 
-void Frame::point() {
-  for (const Operand& o : outside_inputs_)
+void Frame::point(const Operands& operands) {
+  for (const Operand& o : operands.inputs)
     inputs_[o.slot] = somewhere(readable(*o.buffer), *o.buffer, arena_);
-  for (const Operand& o : outside_outputs_)
+  for (const Operand& o : operands.outputs)
     outputs_[o.slot] = somewhere(writable(*o.buffer), *o.buffer, arena_);
+}
+
+void Frame::point() {
+  point(outside_);
   if (memory.packed.empty()) return;
   for (const StepId s : plan_->steps.ids()) runs_[s].packed = memory.packed[s];
 }
 
-void Frame::point_moving() {
-  for (const Operand& o : moving_inputs_)
-    inputs_[o.slot] = somewhere(readable(*o.buffer), *o.buffer, arena_);
-  for (const Operand& o : moving_outputs_)
-    outputs_[o.slot] = somewhere(writable(*o.buffer), *o.buffer, arena_);
-}
+void Frame::point_moving() { point(moving_); }
 
 void Frame::set_moving(const Moving& moving) {
   const auto moves = [&](const PlanBuffer& b) {
@@ -113,14 +112,14 @@ void Frame::set_moving(const Moving& moving) {
     }
     return false;
   };
-  moving_inputs_.clear();
-  moving_outputs_.clear();
-  for (const Operand& o : outside_inputs_) {
-    if (moves(*o.buffer)) moving_inputs_.push_back(o);
-  }
-  for (const Operand& o : outside_outputs_) {
-    if (moves(*o.buffer)) moving_outputs_.push_back(o);
-  }
+  const auto choose = [&](const std::vector<Operand>& from, std::vector<Operand>& to) {
+    to.clear();
+    for (const Operand& o : from) {
+      if (moves(*o.buffer)) to.push_back(o);
+    }
+  };
+  choose(outside_.inputs, moving_.inputs);
+  choose(outside_.outputs, moving_.outputs);
 }
 
 }  // namespace weft

@@ -64,6 +64,10 @@ class Frame {
     const PlanBuffer* buffer;
     std::size_t slot;  // into inputs_ or outputs_
   };
+  struct Operands {
+    std::vector<Operand> inputs, outputs;
+  };
+  void point(const Operands& operands);
 
   std::shared_ptr<const Plan> plan_;
   std::byte* arena_;
@@ -71,8 +75,8 @@ class Frame {
   std::vector<const void*> inputs_;
   std::vector<void*> outputs_;
   IdVector<StepId, KernelRun> runs_;
-  std::vector<Operand> outside_inputs_, outside_outputs_;  // outside of the arena
-  std::vector<Operand> moving_inputs_, moving_outputs_;
+  Operands outside_;  // of the arena
+  Operands moving_;   // those of them that set_moving() names
   IdVector<StepId, std::vector<std::unique_ptr<Frame>>> bodies_;
 };
 
