@@ -38,6 +38,8 @@ ShardRun run_of_rank(int rank, int ranks, int shards) {
   return {begin(rank), begin(rank + 1)};
 }
 
+ShardRun turns_of_rank(int rank, int ranks, int shards) { return {rank, shards, ranks}; }
+
 int TreeFold::push(Subtree next) {
   if (!stack_.empty() && stack_.back().end() != next.first) {
     throw ArgumentError(fmt::format("shard {} cannot follow shard {} in a sum", next.first,

@@ -16,11 +16,13 @@ struct Subtree {
   friend bool operator==(const Subtree&, const Subtree&) = default;
 };
 
-/// Shards `begin` to `end` - 1.
+/// Shards of a rank: `begin`, `begin + step` and so on, below `end`.
 struct ShardRun {
   int begin = 0;
   int end = 0;
-  int size() const { return end - begin; }
+  int step = 1;
+  int size() const { return (end - begin + step - 1) / step; }
+  int shard(int i) const { return begin + i * step; }
 };
 
 /// Throws ArgumentError unless `shards` is a power of two, from 1 to 2^20, and not below `ranks`.
@@ -29,6 +31,10 @@ void check_shards(int shards, int ranks);
 /// The neighbouring shards that a rank computes: sizes differ by one at most, and their order is
 /// that of the ranks.
 ShardRun run_of_rank(int rank, int ranks, int shards);
+
+/// The shards that a rank computes where ranks take turns: every `ranks`-th one. So all ranks
+/// together have a complete subtree of shards after each turn. `ranks` is a power of two.
+ShardRun turns_of_rank(int rank, int ranks, int shards);
 
 /// Sums over shards along the complete binary tree over their numbers, whoever computes them: (s0 +
 /// s1) + (s2 + s3). A rank folds its shards, or an owner the sums of all ranks, from left to right,
@@ -47,11 +53,12 @@ class TreeFold {
   std::vector<Subtree> stack_;
 };
 
-/// The most entries that the stack has at a time while the shards of a run are pushed. A shard that
+/// The most entries that the stack has at a time while neighbouring shards are pushed. A shard that
 /// is added to those before it as it comes is no entry of its own.
 int most_sums(const ShardRun& run);
 
-/// What is left on the stack after all shards of a run: the fewest complete subtrees that cover it.
+/// What is left on the stack after all of a run of neighbours: the fewest complete subtrees that
+/// cover it.
 std::vector<Subtree> subtrees_of(const ShardRun& run);
 
 }  // namespace weft

@@ -38,15 +38,17 @@ Owners even_owners(int ranks, std::size_t bytes) {
   return owners;
 }
 
-OwnerSums::OwnerSums(const World& world, int shards, const Owners& owners,
-                     std::vector<SubtreeSums> own, const SumBuckets& buckets, SumMemory memory)
+OwnerSums::OwnerSums(const World& world, int shards, const Owners& owners, std::size_t bytes,
+                     const SumBuckets& buckets, SumMemory memory)
     : transport_(*world.transport()),
       levels_(world.levels()),
       first_channel_(buckets.first_channel),
-      own_(std::move(own)) {
+      bytes_(bytes),
+      by_bucket_(buckets.by_bucket),
+      memory_(memory) {
   const int group = levels_.group_of(transport_.rank());
   for (std::size_t i = 0; i < owners.size(); ++i) {
-    const std::size_t end = i + 1 < owners.size() ? owners[i + 1].begin : own_.at(0).bytes.size();
+    const std::size_t end = i + 1 < owners.size() ? owners[i + 1].begin : bytes;
     for (std::size_t begin = owners[i].begin; begin < end;) {
       buckets_.push_back({.bytes = {begin, owners[i].owner},
                           .collector = levels_.stands_for(owners[i].owner, group)});
@@ -54,11 +56,22 @@ OwnerSums::OwnerSums(const World& world, int shards, const Owners& owners,
     }
   }
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
+    largest_ = std::max(largest_, bytes_of(b));
     buckets_[b].early = std::any_of(
         buckets.early.begin(), buckets.early.end(),
         [&](const ByteRange& r) { return r.begin <= begin_of(b) && begin_of(b + 1) <= r.end; });
   }
-  receive(shards, memory);
+  make_parts(shards);
+  if (by_bucket_) return;
+  std::size_t received = 0;
+  for (std::size_t b = 0; b < buckets_.size(); ++b)
+    received += received_bytes(buckets_[b], bytes_of(b));
+  received_ = memory(received);
+  std::byte* next = received_->data();
+  for (std::size_t b = 0; b < buckets_.size(); ++b) {
+    receive(buckets_[b], next);
+    next += received_bytes(buckets_[b], bytes_of(b));
+  }
 }
 
 // Each rank of its own group, and one of every other group, for all of that one; in order of the
@@ -87,43 +100,39 @@ bool OwnerSums::adds(const Bucket& bucket, const Source& source) const {
   return bucket.collector == transport_.rank() && group.size() > 1 && group.contains(source.rank);
 }
 
-void OwnerSums::receive(int shards, SumMemory memory) {
-  const int rank = transport_.rank();
-  const std::vector<Source> sources = sources_of(shards);
-  std::size_t bytes = 0;
-  for (std::size_t b = 0; b < buckets_.size(); ++b) {
-    for (const Source& source : sources) {
-      if (!adds(buckets_[b], source)) continue;
+void OwnerSums::make_parts(int shards) {
+  for (const Source& source : sources_of(shards)) {
+    for (Bucket& bucket : buckets_) {
+      if (!adds(bucket, source)) continue;
       for (const Subtree& subtree : source.subtrees) {
-        Part part{.subtree = subtree, .bytes = {}};
-        if (source.rank == rank) {
-          for (const SubtreeSums& sums : own_) {
-            if (sums.subtree == subtree) part.bytes = in_bucket(sums, b);
-          }
-        } else {
-          bytes += begin_of(b + 1) - begin_of(b);
-        }
-        part.from = source.rank;
-        part.last = subtree == source.subtrees.back();
-        buckets_[b].parts.push_back(std::move(part));
+        bucket.parts.push_back(
+            {.subtree = subtree, .from = source.rank, .last = subtree == source.subtrees.back()});
       }
-    }
-  }
-  received_ = memory(bytes);
-  std::byte* next = received_->data();
-  for (std::size_t b = 0; b < buckets_.size(); ++b) {
-    for (Part& part : buckets_[b].parts) {
-      if (part.from == rank) continue;
-      part.bytes = {next, begin_of(b + 1) - begin_of(b)};
-      next += part.bytes.size();
-      part.coming = ComingSums(transport_, part.from, channel_of(buckets_[b]), part.bytes,
-                               buckets_[b].early && part.last);
     }
   }
 }
 
+// Of what others give in it, where each takes `each` bytes.
+std::size_t OwnerSums::received_bytes(const Bucket& bucket, std::size_t each) const {
+  const auto from_others =
+      std::count_if(bucket.parts.begin(), bucket.parts.end(),
+                    [&](const Part& part) { return part.from != transport_.rank(); });
+  return static_cast<std::size_t>(from_others) * each;
+}
+
+void OwnerSums::receive(Bucket& bucket, std::byte* into) {
+  const std::size_t bytes = bytes_of(number_of(bucket));
+  for (Part& part : bucket.parts) {
+    if (part.from == transport_.rank()) continue;
+    part.bytes = {into, bytes};
+    into += bytes;
+    part.coming = ComingSums(transport_, part.from, channel_of(bucket), part.bytes,
+                             bucket.early && part.last);
+  }
+}
+
 std::size_t OwnerSums::begin_of(std::size_t bucket) const {
-  return bucket < buckets_.size() ? buckets_[bucket].bytes.begin : own_[0].bytes.size();
+  return bucket < buckets_.size() ? buckets_[bucket].bytes.begin : bytes_;
 }
 
 std::size_t OwnerSums::bucket_of(std::size_t byte) const {
@@ -133,16 +142,12 @@ std::size_t OwnerSums::bucket_of(std::size_t byte) const {
   return static_cast<std::size_t>(after - buckets_.begin()) - 1;
 }
 
-std::span<std::byte> OwnerSums::in_bucket(const SubtreeSums& sums, std::size_t bucket) const {
-  return sums.bytes.subspan(begin_of(bucket), begin_of(bucket + 1) - begin_of(bucket));
+void OwnerSums::send(Bucket& bucket, int to, std::span<const std::byte> sums) {
+  bucket.sent.push_back(transport_.send(to, channel_of(bucket), sums));
 }
 
-void OwnerSums::send(const Bucket& bucket, int to, std::span<const std::byte> sums) {
-  sent_.push_back(transport_.send(to, channel_of(bucket), sums));
-}
-
-void OwnerSums::send_changes(const Bucket& bucket, int to, std::vector<std::byte> changes) {
-  changes_.emplace_back(transport_, to, channel_of(bucket), std::move(changes));
+void OwnerSums::send_changes(Bucket& bucket, int to, std::vector<std::byte> changes) {
+  bucket.changes.emplace_back(transport_, to, channel_of(bucket), std::move(changes));
 }
 
 // Of a bucket that this rank does not add up.
@@ -152,27 +157,38 @@ int OwnerSums::receiver_of(const Bucket& bucket) const {
 
 bool OwnerSums::takes_early(std::size_t b) const {
   const Bucket& bucket = buckets_[b];
-  return bucket.early && bucket.parts.empty() && bucket.sent.empty() && !bucket.given;
+  return bucket.early && bucket.parts.empty() && bucket.sent_early.empty() && !bucket.given;
 }
 
-void OwnerSums::give_early(std::size_t b, std::span<const std::byte> last) {
+void OwnerSums::give_early(std::size_t b, std::span<const std::span<const std::byte>> sums) {
   Bucket& bucket = buckets_[b];
-  const int to = receiver_of(bucket);
-  for (std::size_t i = 0; i + 1 < own_.size(); ++i) send(bucket, to, in_bucket(own_[i], b));
-  send(bucket, to, last);
-  bucket.sent = last;
+  for (const std::span<const std::byte> s : sums) send(bucket, receiver_of(bucket), s);
+  bucket.sent_early = sums.back();
 }
 
-void OwnerSums::give(std::size_t b) {
+void OwnerSums::give(std::size_t b, SumsInBucket sums) {
   Bucket& bucket = buckets_[b];
   bucket.given = true;
-  if (!bucket.parts.empty()) return;
+  open_.push_back(b);
+  if (!bucket.parts.empty()) {
+    auto own = sums.begin();
+    for (Part& part : bucket.parts) {
+      if (part.from == transport_.rank()) part.bytes = *own++;
+    }
+    if (!by_bucket_) return;
+    // As much for all buckets, so that the memory of one does for the next.
+    if (const std::size_t bytes = received_bytes(bucket, largest_); bytes > 0) {
+      bucket.received = memory_(bytes);
+      receive(bucket, bucket.received->data());
+    }
+    return;
+  }
   const int to = receiver_of(bucket);
   std::vector<std::byte> changes;
-  if (bucket.sent.empty()) {
-    for (const SubtreeSums& sums : own_) send(bucket, to, in_bucket(sums, b));
+  if (bucket.sent_early.empty()) {
+    for (const std::span<std::byte> s : sums) send(bucket, to, s);
   } else {
-    changes = changes_between(bucket.sent, in_bucket(own_.back(), b));
+    changes = changes_between(bucket.sent_early, sums.back());
   }
   if (bucket.early) send_changes(bucket, to, std::move(changes));
 }
@@ -183,9 +199,9 @@ bool OwnerSums::has_come(Bucket& bucket) {
 }
 
 void OwnerSums::progress(AddSums add) {
-  for (Bucket& bucket : buckets_) {
-    if (bucket.parts.empty() || !bucket.given || bucket.added) continue;
-    if (has_come(bucket)) this->add(bucket, add);
+  for (const std::size_t b : open_) {
+    Bucket& bucket = buckets_[b];
+    if (!bucket.parts.empty() && !bucket.added && has_come(bucket)) this->add(bucket, add);
   }
 }
 
@@ -208,11 +224,35 @@ void OwnerSums::add(Bucket& bucket, AddSums add) {
     return;
   }
   const std::span<std::byte> total = stack.at(0);
-  std::byte* const place = own_[0].bytes.data() + bucket.bytes.begin;
-  if (total.data() != place) std::memcpy(place, total.data(), total.size());
+  const auto own = std::find_if(bucket.parts.begin(), bucket.parts.end(),
+                                [&](const Part& part) { return part.from == transport_.rank(); });
+  if (total.data() != own->bytes.data()) std::memcpy(own->bytes.data(), total.data(), total.size());
+}
+
+void OwnerSums::close(AddSums add, std::size_t most_open) {
+  progress(add);
+  const auto is_done = [&](std::size_t b) {
+    Bucket& bucket = buckets_[b];
+    const auto sent = [&](const Transfer& t) { return transport_.done(t); };
+    if (!bucket.parts.empty() && !bucket.added) return false;
+    if (!bucket.changes.empty() || !std::all_of(bucket.sent.begin(), bucket.sent.end(), sent))
+      return false;
+    wait_and_close(bucket);
+    return true;
+  };
+  std::erase_if(open_, is_done);
+  // In the order in which all ranks give them: whoever gave a bucket first waits for those who have
+  // not, never the other way round.
+  while (open_.size() > most_open) {
+    Bucket& bucket = buckets_[open_.front()];
+    wait_and_add(bucket, add);
+    wait_and_close(bucket);
+    open_.erase(open_.begin());
+  }
 }
 
 void OwnerSums::finish(AddSums add) {
+  if (by_bucket_) return close(add, 0);
   // First what others wait for.
   for (Bucket& bucket : buckets_) {
     if (!mine(bucket)) wait_and_add(bucket, add);
@@ -220,8 +260,8 @@ void OwnerSums::finish(AddSums add) {
   for (Bucket& bucket : buckets_) {
     if (mine(bucket)) wait_and_add(bucket, add);
   }
-  for (const Transfer& t : sent_) transport_.wait(t);
-  for (const SentChanges& changes : changes_) changes.wait(transport_);
+  for (Bucket& bucket : buckets_) wait_and_close(bucket);
+  open_.clear();
 }
 
 void OwnerSums::wait_and_add(Bucket& bucket, AddSums add) {
@@ -230,18 +270,33 @@ void OwnerSums::wait_and_add(Bucket& bucket, AddSums add) {
   this->add(bucket, add);
 }
 
+// All has come.
+void OwnerSums::wait_and_close(Bucket& bucket) {
+  for (const Transfer& t : bucket.sent) transport_.wait(t);
+  for (const SentChanges& changes : bucket.changes) changes.wait(transport_);
+  bucket.sent.clear();
+  bucket.changes.clear();
+  bucket.received.reset();
+  bucket.closed = true;
+}
+
 void sum_over_ranks(const World& world, int shards, const std::vector<SubtreeSums>& own,
                     AddSums add, SumMemory memory) {
   if (world.size() == 1) return;
   const std::size_t bytes = own.at(0).bytes.size();
   const Owners owners = even_owners(world.size(), bytes);
-  OwnerSums sums(world, shards, owners, own,
+  OwnerSums sums(world, shards, owners, bytes,
                  {.bytes = round_up(bytes, kTensorAlignment), .first_channel = kFirstShareChannel},
                  memory);
   // From the next rank on, so that not all begin with the same one.
   const std::size_t buckets = sums.buckets();
-  for (std::size_t i = 1; i <= buckets; ++i)
-    sums.give((static_cast<std::size_t>(world.rank()) + i) % buckets);
+  for (std::size_t i = 1; i <= buckets; ++i) {
+    const std::size_t b = (static_cast<std::size_t>(world.rank()) + i) % buckets;
+    std::vector<std::span<std::byte>> in_bucket;
+    for (const SubtreeSums& s : own)
+      in_bucket.push_back(s.bytes.subspan(sums.begin_of(b), sums.bytes_of(b)));
+    sums.give(b, in_bucket);
+  }
   sums.finish(add);
   gather_totals(world, owners, own[0].bytes);
 }

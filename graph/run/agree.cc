@@ -36,6 +36,8 @@ Greeting greeting_of(const Program& program, const SessionOptions& options) {
   greeting.add("SessionOptions::passes", word(options.passes));
   greeting.add("SessionOptions::check_finite", word(options.check_finite));
   greeting.add("SessionOptions::bucket_bytes", std::to_string(options.bucket_bytes));
+  greeting.add("where sums of gradients live (SessionOptions::gradients and memory_budget)",
+               options.sums_are_owned() ? "owned" : "whole");
   const Shards& shards = program.shards();
   greeting.add("WorldOptions::most_direct", std::to_string(options.world.options().most_direct));
   greeting.add("the number of shards", std::to_string(shards.count));

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "weft/core/error.h"
+#include "weft/graph/run/completions.h"
 #include "weft/ops/make_kernel.h"
 
 namespace weft {
@@ -63,37 +64,6 @@ void Executor::say_complete(const Run& run, const Frame& frame, std::size_t i) c
     passing = Tensor::borrow(value.dtype, value.sizes, const_cast<std::byte*>(data));
   }
   run.listeners.on_output(i, passing);
-}
-
-// Of outputs that pass by, as soon as they are made, and of those in their own memory, behind all
-// that writes there; the others are copied at the end.
-IdVector<WaveId, std::vector<std::size_t>> Executor::completions(const Plan& plan) {
-  const auto buffer_of = [&](ValueId v) { return plan.values[plan.values[v].root].buffer; };
-  IdVector<BufferId, WaveId> last(plan.buffers.size(), plan.waves.end_id() - 1);
-  for (const PlanStep& step : plan.steps) {
-    for (const ValueId v : step.outputs) {
-      if (v.defined() && buffer_of(v).defined()) last[buffer_of(v)] = WaveId(0);
-    }
-  }
-  IdVector<ValueId, WaveId> made(plan.values.size(), WaveId(0));
-  for (const PlanStep& step : plan.steps) {
-    for (const ValueId v : step.outputs) {
-      if (!v.defined() || !buffer_of(v).defined()) continue;
-      made[v] = step.wave;
-      WaveId& wave = last[buffer_of(v)];
-      wave = std::max(wave, step.wave);
-    }
-  }
-  IdVector<WaveId, std::vector<std::size_t>> complete(plan.waves.size());
-  for (Index i = 0; i < plan.outputs.size() && !plan.waves.empty(); ++i) {
-    const PlanOutput& output = plan.outputs[i];
-    if (output.passes) {
-      complete[made[plan.values[output.value].root]].push_back(i);
-    } else if (output.direct) {
-      complete[last[buffer_of(output.value)]].push_back(i);
-    }
-  }
-  return complete;
 }
 
 IdVector<WaveId, std::vector<VariableId>> Executor::first_reads(const Plan& plan) {

@@ -73,7 +73,6 @@ class Executor {
   };
 
   void allocate(const Plan& plan);
-  static IdVector<WaveId, std::vector<std::size_t>> completions(const Plan& plan);
   void say_complete(const Run& run, const Frame& frame, std::size_t output) const;
   static IdVector<WaveId, std::vector<VariableId>> first_reads(const Plan& plan);
   void run_waves(Frame& frame, const Run& run);

@@ -326,6 +326,7 @@ const SessionOptions& Session::options() const { return impl_->options; }
 std::int64_t Session::compile_count() const { return impl_->cache.compile_count(); }
 std::int64_t Session::specialise_count() const { return impl_->cache.specialise_count(); }
 std::size_t Session::own_bytes() const { return impl_->own.bytes(); }
+std::size_t Session::sum_bytes() const { return impl_->sums.bytes(); }
 std::size_t Session::arena_bytes() const { return impl_->executor.arena_bytes(); }
 void Session::set_profiling(bool on) { impl_->profiling = on; }
 const Profile& Session::profile() const { return impl_->profile; }

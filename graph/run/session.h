@@ -10,6 +10,7 @@
 #include "weft/core/parallel.h"
 #include "weft/core/tensor.h"
 #include "weft/core/world/world.h"
+#include "weft/graph/distribute/gradient_sums.h"
 #include "weft/graph/ir/program.h"
 #include "weft/graph/plan/plan.h"
 #include "weft/graph/run/profile.h"
@@ -42,7 +43,7 @@ struct SessionOptions {
   /// Most bytes of the arena (intermediate results; variables, feeds and outputs are besides it);
   /// 0 = no limit. Plans that need more drop results and compute them again, with the same bits;
   /// Session::plan(...)->memory() says which. A budget that no plan meets is an ArgumentError that
-  /// names the smallest one.
+  /// names the smallest one. With several ranks see `gradients`, too.
   std::size_t memory_budget = 0;
   /// Matrix products with parameters that a program does not update read copies of them in the
   /// order of their kernels, made at the first run and kept in the store (VariableStore::memory()):
@@ -75,6 +76,9 @@ struct SessionOptions {
   /// Sums of gradients are sent in pieces of at most so many bytes (a multiple of 64). Bits do not
   /// depend on it; all ranks must have the same.
   std::size_t bucket_bytes = std::size_t{8} << 20;
+  /// With several ranks, where sums of gradients live: more messages for less memory. All ranks
+  /// must have the same. Bits do not depend on it.
+  GradientSums gradients = GradientSums::automatic;
   // Test modes.
   /// Verifies every plan before its first run.
 #ifdef NDEBUG
@@ -87,6 +91,12 @@ struct SessionOptions {
   bool poison = false;
   /// When not 0, chunks run in shuffled order and with small delays.
   std::uint64_t shuffle_seed = 0;
+
+  /// Whether owners alone have sums of gradients: `gradients`, where that is decided. Throws
+  /// ArgumentError where so many ranks cannot do what it says.
+  bool sums_are_owned() const {
+    return weft::sums_are_owned(gradients, memory_budget > 0, world.size());
+  }
 };
 
 /// Who has the whole state of an optimizer behind Session::gather_state().
@@ -129,6 +139,10 @@ class Session {
   Results run_shards(const Program& program, const std::function<NamedTensors(int shard)>& feeds,
                      const RunOptions& options = {});
 
+  /// The shards that this rank computes, in order: those that run_shards() asks for. Throws as
+  /// run_shards() where the program cannot be taken apart.
+  ShardRun shards_of_rank(const Program& program);
+
   /// The plan for these sizes, without running anything. Of a program with shards: what is run for
   /// a shard with feeds of these sizes (of several stages the last one).
   std::shared_ptr<const Plan> plan(const Program& program, const NamedSizes& feeds = {},
@@ -164,6 +178,8 @@ class Session {
   /// Bytes of the variables that this Session keeps for itself: caches, own keys, and its part of
   /// the optimizer's state where there are several ranks.
   std::size_t own_bytes() const;
+  /// Bytes for sums over shards: they grow to what the largest step took.
+  std::size_t sum_bytes() const;
   /// Starts or stops recording times.
   void set_profiling(bool on);
   const Profile& profile() const;

@@ -63,6 +63,7 @@ struct Session::Impl {
                .memory_budget = o.memory_budget,
                .prepack = o.prepack,
                .check_finite = o.check_finite}),
+        split(o.world, o.sums_are_owned()),
         executor({.threads = o.threads,
                   .shuffle_seed = o.shuffle_seed,
                   .poison = o.poison,
@@ -212,6 +213,9 @@ struct Session::Impl {
   void or_wait_for_parameters(FunctionRef<void()> body);
   /// Gives all variables that are whole a value.
   void start_uncut();
+  /// The sums of a stage, in the order in which rank 0 completes them. Collective.
+  std::vector<std::size_t> order_of_sums(const Program& stage, const NamedTensors& feeds,
+                                         const RunOptions& o);
   /// What a shard's stage, the last one, is planned as.
   std::shared_ptr<const Plan> plan_sharded(const Program& program, const NamedSizes& feeds,
                                            const RunOptions& o);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "weft/core/error.h"
 #include "weft/core/world/shard_tree.h"
 #include "weft/graph/run/agree.h"
+#include "weft/graph/run/completions.h"
 #include "weft/graph/run/session_impl.h"
 #include "weft/graph/run/shard_runner.h"
 
@@ -99,7 +101,7 @@ std::shared_ptr<const Plan> Session::Impl::plan_sharded(const Program& program,
                                                         const NamedSizes& feeds,
                                                         const RunOptions& o) {
   refuse_fetch(program, o);
-  const ShardedProgram& parts = split.find(program, options.world, cache).parts;
+  const ShardedProgram& parts = split.find(program, cache).parts;
   const Program& stage =
       parts.stages.empty() ? parts.step.program : parts.stages.back().module.program;
   const SizesOfPart sizes = sizes_of_stage(program, stage, feeds, o.dims);
@@ -107,6 +109,27 @@ std::shared_ptr<const Plan> Session::Impl::plan_sharded(const Program& program,
   of_stage.dims = sizes.dims;
   if (!parts.stages.empty()) of_stage.passing = parts.stages.back().sum_names();
   return plan(stage, sizes.feeds, of_stage);
+}
+
+std::vector<std::size_t> Session::Impl::order_of_sums(const Program& stage,
+                                                      const NamedTensors& feeds,
+                                                      const RunOptions& o) {
+  NamedSizes sizes;
+  for (const auto& [name, tensor] : feeds) {
+    if (tensor.defined()) sizes.emplace_back(name, tensor.sizes());
+  }
+  const auto made = plan(stage, sizes, o);
+  std::string here;
+  for (const std::vector<std::size_t>& outputs : completions(*made)) {
+    for (const std::size_t i : outputs) {
+      if (const auto sum = shard_names::number_of_sum(made->outputs[i].name))
+        here.append(reinterpret_cast<const char*>(&*sum), sizeof(*sum));
+    }
+  }
+  const std::string first = options.world.broadcast(here);
+  std::vector<std::size_t> order(first.size() / sizeof(std::size_t));
+  std::memcpy(order.data(), first.data(), order.size() * sizeof(std::size_t));
+  return order;
 }
 
 Results Session::Impl::run_sharded(const Program& program,
@@ -130,7 +153,14 @@ Results Session::Impl::run_sharded(const Program& program,
     return sums.take(bytes);
   };
   SplitCache::Entry* entry = nullptr;
-  options.world.or_poison([&] { entry = &split.find(program, options.world, cache); });
+  const auto order = [&](const ShardedProgram::Stage& stage, const NamedTensors& fed,
+                         const RunOptions& of_stage) -> const std::vector<std::size_t>& {
+    const auto number = static_cast<std::size_t>(&stage - entry->parts.stages.data());
+    std::optional<std::vector<std::size_t>>& found = entry->orders_of_sums[number];
+    if (!found) found = order_of_sums(stage.module.program, fed, of_stage);
+    return *found;
+  };
+  options.world.or_poison([&] { entry = &split.find(program, cache); });
   // Throws on all ranks alike.
   if (!entry->agreed) agree_on_program(options.world, program, options);
   entry->agreed = true;
@@ -164,6 +194,8 @@ Results Session::Impl::run_sharded(const Program& program,
                                {.run = run_part,
                                 .value = value,
                                 .memory = memory,
+                                .order_of_sums = order,
+                                .sums_owned = entry->sums_owned,
                                 .bucket_bytes = options.bucket_bytes,
                                 .overlap = options.overlap,
                                 .wait_for_parameters = [this] { wait_for_parameters(); },
@@ -205,6 +237,15 @@ Results Session::run_shards(const Program& program,
   impl_->check_graph(program);
   if (is_whole(program)) return impl_->run(program, feeds(0), options);
   return impl_->run_sharded(program, feeds, options);
+}
+
+ShardRun Session::shards_of_rank(const Program& program) {
+  const Busy busy(impl_->busy);
+  impl_->check_graph(program);
+  if (is_whole(program)) return {0, 1};
+  const World& world = impl_->options.world;
+  const bool sums_owned = impl_->split.find(program, impl_->cache).sums_owned;
+  return weft::shards_of_rank(world.rank(), world.size(), program.shards().count, sums_owned);
 }
 
 void Session::Impl::start_uncut() {

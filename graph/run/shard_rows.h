@@ -14,8 +14,8 @@ namespace WEFT_API weft {
 /// What a stage of a program with shards gives for shard_concat().
 class StageRows {
  public:
-  /// `stage` must outlive it.
-  StageRows(const ShardedProgram::Stage& stage, World world);
+  /// `stage` must outlive it. `in_turns`: the ranks' shards are not neighbours (turns_of_rank).
+  StageRows(const ShardedProgram::Stage& stage, World world, int shards, bool in_turns);
 
   /// The results of the next shard of this rank.
   void add(const Results& results);
@@ -25,10 +25,15 @@ class StageRows {
   NamedTensors of_all();
 
  private:
-  std::vector<std::vector<std::int64_t>> counts() const;
+  using Counts = std::vector<std::int64_t>;  // of rows, by shard
+  std::vector<Counts> counts() const;
+  void send_own(std::size_t concat, const Counts& rows, Tensor& by_rank);
+  Tensor in_order_of_shards(const Tensor& by_rank, const Counts& rows) const;
 
   const ShardedProgram::Stage& stage_;
   const World world_;
+  std::vector<std::vector<int>> shards_;  // by rank
+  bool sorted_ = true;                    // one rank's shards are behind those of the one before
   std::vector<std::vector<Tensor>> own_;  // by concat of the stage, then by shard of this rank
 };
 

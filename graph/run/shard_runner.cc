@@ -77,7 +77,8 @@ class StepRun {
         owned_(owned),
         options_(options),
         runner_(runner),
-        run_(run_of_rank(runner.world.rank(), runner.world.size(), program.shards().count)),
+        run_(shards_of_rank(runner.world.rank(), runner.world.size(), program.shards().count,
+                            runner.sums_owned)),
         fed_(static_cast<std::size_t>(run_.size())),
         statistics_(static_cast<std::size_t>(run_.size())) {
     for (const std::string& name : parts.keys) {
@@ -92,23 +93,23 @@ class StepRun {
 
   Results run(FunctionRef<NamedTensors(int shard)> feeds) {
     if (parts_.stages.empty()) {
-      for_shards([&](int shard) { note_step_inputs(feeds(shard)); });
+      for_shards([&](int shard, std::size_t) { note_step_inputs(feeds(shard)); });
     }
     for (std::size_t s = 0; s < parts_.stages.size(); ++s) {
       const ShardedProgram::Stage& stage = parts_.stages[s];
       const bool last = s + 1 == parts_.stages.size();
       StageSums sums(stage, owned_, program_.shards().count, runner_);
-      StageRows rows(stage, runner_.world);
+      StageRows rows(stage, runner_.world, program_.shards().count, runner_.sums_owned);
       const std::vector<std::string> wanted = input_names(stage.module.program);
       // The world ends before the memory does that others may be writing into.
       runner_.or_poison([&] {
-        for_shards([&](int shard) {
-          NamedTensors& fed = fed_[static_cast<std::size_t>(shard - run_.begin)];
+        for_shards([&](int shard, std::size_t i) {
+          NamedTensors& fed = fed_[i];
           if (s == 0) {
             fed = feeds(shard);
             note_step_inputs(fed);
           }
-          rows.add(run_stage(stage, wanted, shard, sums));
+          rows.add(run_stage(stage, wanted, shard, i, sums));
           if (last) fed.clear();
         });
         set_phase("the sums of all shards");
@@ -135,12 +136,14 @@ class StepRun {
     runner_.world.set_phase(part_of.empty() ? phase : part_of + ": " + phase);
   }
 
-  void for_shards(FunctionRef<void(int shard)> body) const {
+  // This rank's shards, counted by `i`.
+  void for_shards(FunctionRef<void(int shard, std::size_t i)> body) const {
     const int count = program_.shards().count;
-    for (int shard = run_.begin; shard < run_.end; ++shard) {
+    for (int i = 0; i < run_.size(); ++i) {
+      const int shard = run_.shard(i);
       set_phase(fmt::format("shard {} of {}", shard, count));
       try {
-        body(shard);
+        body(shard, static_cast<std::size_t>(i));
       } catch (const WorldError&) {
         throw;  // another rank's fault, met while sums are sent
       } catch (const Error& e) {
@@ -251,17 +254,19 @@ class StepRun {
   }
 
   Results run_stage(const ShardedProgram::Stage& stage, const std::vector<std::string>& wanted,
-                    int shard, StageSums& sums) {
-    const auto i = static_cast<std::size_t>(shard - run_.begin);
+                    int shard, std::size_t i, StageSums& sums) {
     extra_[shard_names::kIndex] = Tensor::of<std::int64_t>({}, {shard});
     NamedTensors feeds = extra_of(stage.module.program);
     for (const auto& entry : fed_[i]) {
       if (has(wanted, entry.first) || unknown(program_, entry.first)) feeds.push_back(entry);
     }
     RunOptions options = of_part();
-    const bool last = shard + 1 == run_.end;
-    sums.before(shard, last, options);
     add_dims(program_, stage.module.program, sizes_of(fed_[i]), options.dims);
+    options.passing = stage.sum_names();
+    static const std::vector<std::size_t> any_order;
+    const std::vector<std::size_t>& order =
+        runner_.sums_owned ? runner_.order_of_sums(stage, feeds, options) : any_order;
+    sums.before(shard, order, i + 1 == fed_.size(), options);
     Results results = runner_.run(stage.module.program, feeds, options);
     for (const std::size_t k : stage.statistics) {
       const std::string name = shard_names::statistic(k);
@@ -282,17 +287,21 @@ class StepRun {
     }
     std::string all;
     for (const std::string& of_rank : runner_.world.gather(own)) all += of_rank;
-    std::vector<NamedTensors> result;
+    std::vector<NamedTensors> result(static_cast<std::size_t>(program_.shards().count));
     std::size_t at = 0;
-    for (int shard = 0; shard < program_.shards().count; ++shard) {
-      NamedTensors of_shard;
-      for (const auto& [name, like] : statistics_[0]) {
-        Tensor tensor = Tensor::empty(like.dtype(), like.sizes());
-        if (tensor.bytes() > 0) std::memcpy(tensor.mutable_raw(), all.data() + at, tensor.bytes());
-        at += tensor.bytes();
-        of_shard.emplace_back(name, std::move(tensor));
+    for (int rank = 0; rank < runner_.world.size(); ++rank) {
+      const ShardRun run =
+          shards_of_rank(rank, runner_.world.size(), program_.shards().count, runner_.sums_owned);
+      for (int i = 0; i < run.size(); ++i) {
+        NamedTensors& of_shard = result[static_cast<std::size_t>(run.shard(i))];
+        for (const auto& [name, like] : statistics_[0]) {
+          Tensor tensor = Tensor::empty(like.dtype(), like.sizes());
+          if (tensor.bytes() > 0)
+            std::memcpy(tensor.mutable_raw(), all.data() + at, tensor.bytes());
+          at += tensor.bytes();
+          of_shard.emplace_back(name, std::move(tensor));
+        }
       }
-      result.push_back(std::move(of_shard));
     }
     return result;
   }

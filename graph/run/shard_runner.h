@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "weft/core/parallel.h"
 #include "weft/core/world/world.h"
+#include "weft/graph/distribute/gradient_sums.h"
 #include "weft/graph/distribute/owned_step.h"
 #include "weft/graph/distribute/split_shards.h"
 #include "weft/graph/run/parameter_exchange.h"
@@ -20,6 +22,12 @@ struct PartRunner {
       run;
   FunctionRef<Tensor(const std::string& name)> value;  // of a variable, now
   FunctionRef<std::shared_ptr<Buffer>(std::size_t bytes)> memory;
+  /// The sums of a stage, by number, in the order in which a run of it with `options` completes
+  /// them on rank 0. Collective where it is first called of a stage.
+  FunctionRef<const std::vector<std::size_t>&(const ShardedProgram::Stage& stage,
+                                              const NamedTensors& feeds, const RunOptions& options)>
+      order_of_sums;
+  bool sums_owned;           // GradientSums
   std::size_t bucket_bytes;  // SessionOptions
   bool overlap;              // SessionOptions
   /// Waits for the parameters of the step before.

@@ -21,7 +21,7 @@ bool same(const Program& a, const Program& b) {
 
 }  // namespace
 
-SplitCache::Entry& SplitCache::find(const Program& program, const World& world, PlanCache& plans) {
+SplitCache::Entry& SplitCache::find(const Program& program, PlanCache& plans) {
   const std::size_t requirements = program.graph()->requirements().size();
   for (auto it = entries_.begin(); it != entries_.end(); ++it) {
     if (it->requirements != requirements || !same(it->program, program)) continue;
@@ -29,9 +29,17 @@ SplitCache::Entry& SplitCache::find(const Program& program, const World& world, 
     return *it;
   }
   ShardedProgram parts = split_shards(program);
-  if (world.size() > 1) add_early_sums(parts);
-  OwnedStep owned = own_step(parts, world.rank(), world.size());
-  entries_.push_front({program, requirements, std::move(parts), std::move(owned)});
+  OwnedStep owned = own_step(parts, world_.rank(), world_.size());
+  const bool sums_owned = sums_owned_ && !owned.sums.empty();
+  // They would be kept until all that changes in them was sent.
+  if (world_.size() > 1 && !sums_owned) add_early_sums(parts);
+  const std::size_t stages = parts.stages.size();
+  entries_.push_front({.program = program,
+                       .requirements = requirements,
+                       .parts = std::move(parts),
+                       .owned = std::move(owned),
+                       .sums_owned = sums_owned,
+                       .orders_of_sums = {stages, std::nullopt}});
   if (entries_.size() > kMostPrograms) {
     const Entry& old = entries_.back();
     for (const ShardedProgram::Stage& s : old.parts.stages) plans.forget(*s.module.graph);

@@ -22,6 +22,7 @@ class SumLayout {
   /// Where a sum begins in a block.
   std::size_t offset(std::size_t i) const { return places_[i].offset; }
   DType dtype(std::size_t i) const { return places_[i].type.dtype; }
+  Sizes sizes(std::size_t i) const { return places_[i].type.shape.constant(); }
   /// The bytes of one sum.
   std::size_t bytes(std::size_t i) const;
   /// The sums in a block of memory, by number.

@@ -108,6 +108,11 @@ void print_ranks(const hf::PublishedModel& model, const hf::InputTypes& inputs,
       "{}\n",
       short_bytes(step.bytes()), short_bytes(step.parameters), short_bytes(step.state),
       short_bytes(step.sums), short_bytes(step.arena));
+  if (ranks > 1 && std::has_single_bit(static_cast<unsigned>(ranks))) {
+    const OwnedSumsPrediction owned = predict_owned_sums(cost, ranks, shards);
+    say("  with a budget    sums of gradients {}, which their owners alone have; {} sent by each\n",
+        short_bytes(owned.sums), short_bytes(owned.bytes_sent));
+  }
   say("  time             {:.3g} s: {:.3g} s computing {} of the shards, {:.3g} s sending, "
       "of which {:.3g} s while shards are computed\n",
       step.seconds(), step.compute, step.shards_of_busiest, step.communicate, step.hidden);

@@ -24,9 +24,9 @@ double variable_bytes(const Program& program, int ranks) {
 
 double StepMemory::total() const { return variables + working + std::max(sums, outputs); }
 
-StepMemory step_memory(const Program& program, const Plan& plan, int ranks) {
+StepMemory step_memory(const Program& program, const Plan& plan, const SessionOptions& options) {
   const MemoryReport memory = plan.memory();
-  const int shards = program.shards().count;
+  const int shards = program.shards().count, ranks = options.world.size();
   StepMemory result{.variables = static_cast<double>(memory.variables),
                     .working = static_cast<double>(memory.arena),
                     .outputs = static_cast<double>(memory.outputs)};
@@ -35,7 +35,10 @@ StepMemory step_memory(const Program& program, const Plan& plan, int ranks) {
   result.variables = variable_bytes(program, ranks);
   const ShardSums sums = shard_sums(plan);
   result.outputs = sums.all;
-  result.sums = sums_of_rank(sums.all, sums.early, ranks, shards);
+  result.sums =
+      options.sums_are_owned()
+          ? owned_sums_of_rank(sums.all, static_cast<double>(options.bucket_bytes), ranks, shards)
+          : sums_of_rank(sums.all, sums.early, ranks, shards);
   return result;
 }
 

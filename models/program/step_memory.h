@@ -3,6 +3,7 @@
 
 #include "weft/graph/ir/program.h"
 #include "weft/graph/plan/plan.h"
+#include "weft/graph/run/session.h"
 
 namespace weft::program {
 
@@ -15,7 +16,8 @@ struct StepMemory {
   double total() const;
 };
 
-/// Of `program`, whose plan `plan` is (for a shard: Session::plan), on each of so many ranks.
-StepMemory step_memory(const Program& program, const Plan& plan, int ranks);
+/// Of `program`, whose plan `plan` is (for a shard: Session::plan), on a rank that runs it with
+/// these options.
+StepMemory step_memory(const Program& program, const Plan& plan, const SessionOptions& options);
 
 }  // namespace weft::program

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "weft/core/world/shard_tree.h"
+#include "weft/graph/distribute/gradient_sums.h"
+#include "weft/graph/run/session.h"
 
 namespace weft::program {
 namespace {
@@ -41,6 +43,13 @@ double sums_of_rank(double sum_bytes, double early_bytes, int ranks, int shards)
   return SubtreesOfRanks(ranks, shards).sums(sum_bytes, early_bytes);
 }
 
+double owned_sums_of_rank(double sum_bytes, double bucket_bytes, int ranks, int shards) {
+  const double share = sum_bytes / ranks;
+  const double totals = share * most_sums({0, shards / ranks});  // of turns that wait for others
+  const double open = std::min(sum_bytes, bucket_bytes * kMostOpenBuckets);
+  return totals + open + open / ranks * (ranks - 1);  // this rank's, and what comes from others
+}
+
 StepPrediction predict_step(const StepCost& cost, int ranks, int shards, double flops,
                             const Network& network) {
   check_shards(shards, ranks);
@@ -67,6 +76,13 @@ StepPrediction predict_step(const StepCost& cost, int ranks, int shards, double 
   result.sums = subtrees.sums(cost.sum_bytes, cost.early_bytes);
   result.arena = cost.arena_bytes;
   return result;
+}
+
+OwnedSumsPrediction predict_owned_sums(const StepCost& cost, int ranks, int shards) {
+  const double to_others = cost.parameter_bytes / ranks * (ranks - 1);
+  const auto bucket = static_cast<double>(SessionOptions{}.bucket_bytes);
+  return {.bytes_sent = to_others * (shards / ranks) + to_others,
+          .sums = owned_sums_of_rank(cost.sum_bytes, bucket, ranks, shards)};
 }
 
 }  // namespace weft::program

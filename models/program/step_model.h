@@ -36,9 +36,18 @@ struct StepPrediction {
   double bytes() const { return parameters + state + sums + arena; }
 };
 
+/// What changes where sums are owned (GradientSums).
+struct OwnedSumsPrediction {
+  double bytes_sent = 0;  // per rank
+  double sums = 0;        // bytes, of a rank
+};
+
 /// Bytes for sums over shards, on the rank that needs most, of a step that adds up `sum_bytes`, and
 /// sends `early_bytes` of them before they are complete.
 double sums_of_rank(double sum_bytes, double early_bytes, int ranks, int shards);
+
+/// The same where sums are owned (GradientSums), and sent in buckets of so many bytes.
+double owned_sums_of_rank(double sum_bytes, double bucket_bytes, int ranks, int shards);
 
 /// A step of `shards` shards on `ranks` ranks that compute `flops` FLOP/s each. Ranks exchange the
 /// sums of gradients, then parameters: (W - 1) / W of each, where W is a power of two; elsewhere
@@ -48,5 +57,7 @@ double sums_of_rank(double sum_bytes, double early_bytes, int ranks, int shards)
 /// one, but for all embeddings. The core's time that moving bytes takes is not counted.
 StepPrediction predict_step(const StepCost& cost, int ranks, int shards, double flops,
                             const Network& network);
+/// `ranks` is a power of two. With buckets of the size that SessionOptions has by default.
+OwnedSumsPrediction predict_owned_sums(const StepCost& cost, int ranks, int shards);
 
 }  // namespace weft::program

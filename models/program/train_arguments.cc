@@ -190,7 +190,8 @@ void add_train_options(OptionList& options, const std::vector<const Task*>& task
   options.threads(args.threads);
   options.bytes("--memory-budget", args.memory_budget,
                 "most bytes of working memory (500MiB, 2GiB); what does not fit is computed "
-                "again, with the same results (default: no limit)");
+                "again, with the same results; on 2, 4, 8, ... ranks gradients are where they are "
+                "owned alone (default: no limit)");
   options.flag("--check-finite", args.check_finite,
                "end at the first operation that makes a NaN or an infinity of finite numbers, and "
                "name it, its place and its operands (slower)");

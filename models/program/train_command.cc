@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "weft/core/world/shard_tree.h"
 #include "weft/models/program/averages.h"
 #include "weft/models/program/best_file.h"
 #include "weft/models/program/console.h"
@@ -181,13 +180,12 @@ void Training::prepare() {
   print_training(model.settings, *run_);
   session_.emplace(*model.graph, model.store, args_.session_options(model));
   work_ = rethrow_as_usage([&] { return run_->task(*session_); });
-  const int shard =
-      run_of_rank(args_.world.rank(), args_.world.size(), static_cast<int>(model.settings.shards))
-          .begin;
+  const Program& train = model.program("train");
+  const int shard = rethrow_as_usage([&] { return session_->shards_of_rank(train).begin; });
   const BatchPart mine(0, shard, model.settings.shards);
   const NamedTensors fed = rethrow_as_usage([&] { return work_.batch(mine).inputs; });
   print_ranks(args_, model.settings.shards);
-  print_plan(*session_, model.program("train"), fed, args_);
+  print_plan(*session_, train, fed, args_);
   prepare_averages();
   observe();
   prepare_trainer();

@@ -70,7 +70,7 @@ void print_plan(Session& session, const Program& train, const NamedTensors& batc
   for (const auto& [name, tensor] : batch) sizes.emplace_back(name, tensor.sizes());
   const auto plan = rethrow_as_usage([&] { return session.plan(train, sizes); });
   const MemoryReport memory = plan->memory();
-  const StepMemory step = step_memory(train, *plan, args.world.size());
+  const StepMemory step = step_memory(train, *plan, session.options());
   check_memory("a training step", step.total(),
                "a smaller --batch and model, more --shards or a --memory-budget take less");
   const int threads = args.threads == 0 ? hardware_threads() : args.threads;

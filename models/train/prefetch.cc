@@ -17,7 +17,7 @@ BatchPrefetcher::~BatchPrefetcher() {
 }
 
 BatchPart BatchPrefetcher::part(std::int64_t place) const {
-  return {place / mine_.size(), mine_.begin + place % mine_.size(), shards_};
+  return {place / mine_.size(), mine_.shard(static_cast<int>(place % mine_.size())), shards_};
 }
 
 BatchPrefetcher::Made BatchPrefetcher::make(std::int64_t place) const {
@@ -31,7 +31,7 @@ BatchPrefetcher::Made BatchPrefetcher::make(std::int64_t place) const {
 }
 
 TrainBatch BatchPrefetcher::take(std::int64_t step, int shard, bool next) {
-  const std::int64_t size = mine_.size(), place = step * size + shard - mine_.begin;
+  const std::int64_t size = mine_.size(), place = step * size + (shard - mine_.begin) / mine_.step;
   std::optional<Made> made = finish(place);
   if (!made) made = make(place);
   if (made->error) std::rethrow_exception(made->error);

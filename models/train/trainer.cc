@@ -157,7 +157,7 @@ Results Trainer::run_step(BatchPrefetcher& batches, std::int64_t& items) {
 // How many times what this rank computes all ranks do.
 double Trainer::share_of_rank() const {
   const int shards = task_.train->shards().count;
-  return static_cast<double>(shards) / run_of_rank(world().rank(), world().size(), shards).size();
+  return static_cast<double>(shards) / session_.shards_of_rank(*task_.train).size();
 }
 
 std::vector<RankSpeed> Trainer::speeds_of_ranks() const {
@@ -265,7 +265,7 @@ void Trainer::begin() {
 TrainOutcome Trainer::take_steps(AgreedStop& agreed) {
   const TrainSettings& settings = options_.settings;
   const int shards = task_.train->shards().count;
-  BatchPrefetcher batches(task_.batch, shards, run_of_rank(world().rank(), world().size(), shards));
+  BatchPrefetcher batches(task_.batch, shards, session_.shards_of_rank(*task_.train));
   bool changed = true;  // since the last checkpoint
   stop_ = agreed.begin(stop_asked());
   while (step_ < settings.steps && !stops(step_) && !out_of_patience()) {

@@ -19,6 +19,14 @@ done
 grep -q -E '^ranks +4: .* tokens/s each, .* together; waiting [0-9.]+%$' "$work/out" || fail "does not say how fast the ranks were"
 grep -q '"event":"end".*"ranks":\[{"tokens_per_second"' "$work/4.jsonl" || fail "the log does not say it either"
 
+# Under a budget four ranks keep sums of gradients on their owners alone; three, which cannot, all of them.
+for n in 3 4; do
+  ranks $n "${six[@]}" --memory-budget 1GiB --out "$work/owned$n.weft" --best "$work/bestowned.weft"
+  succeeds
+  same owned$n.weft alone.weft
+  same bestowned.weft best.weft
+done
+
 # Stopped with three ranks, gone on with two, ended by one process: the file does not tell.
 ranks 3 "${six[@]}" --out "$work/part.weft" --best "$work/bestpart.weft" --stop-after 2
 succeeds

@@ -82,6 +82,21 @@ BOOST_AUTO_TEST_CASE(sums_take_a_level_of_the_tree_each_and_what_an_owner_receiv
   BOOST_TEST(sums(0, 3, 8) == 2 + 4.0 / 3, boost::test_tools::tolerance(1e-12));
 }
 
+BOOST_AUTO_TEST_CASE(owned_sums_take_a_share_and_what_is_on_its_way) {
+  // Of 1000 bytes in buckets of 10.
+  const auto sums = [](int ranks, int shards) {
+    return owned_sums_of_rank(1000, 10, ranks, shards);
+  };
+  BOOST_TEST(sums(2, 2) == 500 + 80 + 40);
+  BOOST_TEST(sums(4, 4) == 250 + 80 + 60);
+  BOOST_TEST(sums(4, 32) == 3 * 250 + 80 + 60);
+  StepCost cost = kCost;
+  cost.sum_bytes = cost.parameter_bytes;
+  const OwnedSumsPrediction owned = predict_owned_sums(cost, 4, 8);
+  BOOST_TEST(owned.bytes_sent == 500e6 * 0.75 * 3);
+  BOOST_TEST(owned.sums < predict_step(cost, 4, 8, 1e12, kNetwork).sums);
+}
+
 BOOST_AUTO_TEST_CASE(more_ranks_than_shards_are_refused) {
   BOOST_CHECK_THROW(predict_step(kCost, 8, 4, 1e12, kNetwork), ArgumentError);
 }

@@ -1,6 +1,7 @@
 // What ranks exchange while they compute.
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -144,6 +145,55 @@ BOOST_AUTO_TEST_CASE(sums_are_sent_while_the_last_shard_is_computed) {
   // 0.7 MB in pieces of 16 KiB, some of which are complete before the shard's run ends.
   BOOST_TEST(in_last >= 20);
   BOOST_TEST(before == 0);
+}
+
+BOOST_AUTO_TEST_CASE(owned_sums_are_sent_while_every_shard_is_computed) {
+  ThreadWorld world(2);
+  std::map<std::string, std::size_t> sent_in;  // bytes, by phase
+  world.run([&](const std::shared_ptr<Transport>& end) {
+    const auto count = [&](const WatchedTransport::Sent& sent) {
+      const std::lock_guard lock(one_at_a_time);
+      sent_in[sent.phase] += sent.bytes;
+      if (sent.phase.starts_with("shard")) BOOST_TEST(sent.bytes <= (1u << 14));
+    };
+    Network network;
+    Session session(network.g, {.seed = 3,
+                                .threads = 1,
+                                .world = World(std::make_shared<WatchedTransport>(end, count)),
+                                .bucket_bytes = 1 << 14,
+                                .gradients = GradientSums::owned});
+    session.run(network.train, Network::batch(0));
+    check_parameters(network, session, 1);
+  });
+  // Of each shard's 676 KB one rank owns 412, since matrices are cut at multiples of 256 KiB.
+  for (int shard = 0; shard < kShards; ++shard)
+    BOOST_TEST(sent_in["shard " + std::to_string(shard) + " of 4"] > 263'000u);
+}
+
+// 676 KB of gradients in two shards of a rank: all of them and what an owner receives; or the 412
+// KB that a rank owns, and 8 buckets of 16 KiB on their way, one that is filled and as many that
+// come.
+BOOST_AUTO_TEST_CASE(owned_sums_take_a_share_of_the_memory) {
+  const auto most = [](GradientSums gradients) {
+    std::size_t bytes = 0;
+    ThreadWorld world(2);
+    world.run([&](const std::shared_ptr<Transport>& end) {
+      Network network;
+      Session session(network.g, {.seed = 3,
+                                  .threads = 1,
+                                  .world = World(end),
+                                  .bucket_bytes = 1 << 14,
+                                  .gradients = gradients});
+      for (int step = 0; step < 2; ++step) session.run(network.train, Network::batch(step));
+      check_parameters(network, session, 2);
+      const std::lock_guard lock(one_at_a_time);
+      bytes = std::max(bytes, session.sum_bytes());
+    });
+    return bytes;
+  };
+  const std::size_t whole = most(GradientSums::whole), owned = most(GradientSums::owned);
+  BOOST_TEST(whole > 1'000'000u);
+  BOOST_TEST(owned < 412'000u + 1024 + 2 * (kMostOpenBuckets + 1) * (1 << 14));
 }
 
 BOOST_AUTO_TEST_CASE(without_overlap_nothing_is_sent_while_shards_are_computed) {

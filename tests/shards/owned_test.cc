@@ -68,12 +68,15 @@ TrainingStep adamw_step(Value loss, const std::vector<Variable>& parameters) {
 
 // All that a rank has after some steps, and after all state was gathered.
 NamedTensors after_steps(const World& world, const Network::Optimizer& optimizer, bool averages,
-                         int threads) {
+                         int threads, GradientSums gradients = GradientSums::whole) {
   Network network;
   const Program train = network.train(optimizer, averages);
   // So small that sums are sent in many pieces.
-  Session session(network.g,
-                  {.seed = 3, .threads = threads, .world = world, .bucket_bytes = 1 << 16});
+  Session session(network.g, {.seed = 3,
+                              .threads = threads,
+                              .world = world,
+                              .bucket_bytes = 1 << 16,
+                              .gradients = gradients});
   NamedTensors result;
   for (int step = 0; step < 3; ++step) {
     const Results results = session.run(train, Network::batch(step));
@@ -91,14 +94,21 @@ NamedTensors after_steps(const World& world, const Network::Optimizer& optimizer
 
 void check_all_worlds(const Network::Optimizer& optimizer, bool averages = false) {
   const NamedTensors expected = after_steps({}, optimizer, averages, 1);
-  for (const int ranks : {2, 3, 5, 8}) {
-    BOOST_TEST_CONTEXT(ranks << " ranks") {
+  using enum GradientSums;
+  for (const auto& [ranks, gradients] : {std::pair(2, whole),
+                                         {3, whole},
+                                         {5, whole},
+                                         {8, whole},
+                                         {2, owned},
+                                         {4, owned},
+                                         {8, owned}}) {
+    BOOST_TEST_CONTEXT(ranks << " ranks" << (gradients == owned ? ", owned sums" : "")) {
       ThreadWorld world(ranks, {.seed = static_cast<std::uint64_t>(ranks),
                                 .most_delay = std::chrono::microseconds(100)});
       std::vector<NamedTensors> found(static_cast<std::size_t>(ranks));
       world.run([&](const std::shared_ptr<Transport>& end) {
         found[static_cast<std::size_t>(end->rank())] =
-            after_steps(World(end), optimizer, averages, 1 + ranks % 2);
+            after_steps(World(end), optimizer, averages, 1 + ranks % 2, gradients);
       });
       for (const NamedTensors& of_rank : found) check_same(of_rank, expected);
     }

@@ -211,10 +211,12 @@ BOOST_AUTO_TEST_CASE(no_shard_is_computed_twice_for_its_rows) {
 }
 
 BOOST_AUTO_TEST_CASE(every_number_of_ranks_moves_the_rows_of_one) {
-  const auto trained = [](const World& world, int threads) {
+  using enum GradientSums;
+  const auto trained = [](const World& world, int threads, GradientSums gradients = whole) {
     Words words;
     words.dropped = 0.3;
-    return words.after_steps(words.train(true, 8), {.threads = threads, .world = world});
+    return words.after_steps(words.train(true, 8),
+                             {.threads = threads, .world = world, .gradients = gradients});
   };
   const NamedTensors expected = trained({}, 1);
   for (const int ranks : {1, 2, 3, 4, 5, 8}) {
@@ -225,6 +227,9 @@ BOOST_AUTO_TEST_CASE(every_number_of_ranks_moves_the_rows_of_one) {
       }
     }
   }
+  for (const int ranks : {2, 4, 8})
+    check_same(same_on_ranks(ranks, [&](const World& w) { return trained(w, 1, owned); }),
+               expected);
 }
 
 BOOST_AUTO_TEST_CASE(a_training_of_rows_goes_on_from_its_file) {

@@ -106,6 +106,52 @@ BOOST_AUTO_TEST_CASE(every_number_of_ranks_gives_the_bits_of_one) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(ranks_that_take_turns_give_the_bits_of_one) {
+  const NamedTensors expected = after_steps({}, {.threads = 1});
+  for (const auto& [ranks, per_host] : {std::pair(1, 1), {2, 1}, {4, 1}, {8, 1}, {4, 2}, {8, 3}}) {
+    for (const bool overlap : {true, false}) {
+      BOOST_TEST_CONTEXT(ranks << " ranks, " << per_host << " on a host, overlap " << overlap) {
+        const auto on_rank = [&](const World& world) {
+          return after_steps(world, {.threads = 1,
+                                     .overlap = overlap,
+                                     .bucket_bytes = 64,
+                                     .gradients = GradientSums::owned});
+        };
+        for (const NamedTensors& of_rank : on_ranks(ranks, on_rank, per_host))
+          check_same(of_rank, expected);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(sums_are_owned_where_there_is_a_budget) {
+  const auto shards = [](int ranks, std::size_t budget, GradientSums gradients) {
+    std::string text;
+    ThreadWorld world(ranks);
+    world.run([&](const std::shared_ptr<Transport>& end) {
+      Network network;
+      Session session(network.g, {.seed = 1,
+                                  .threads = 1,
+                                  .memory_budget = budget,
+                                  .world = World(end),
+                                  .gradients = gradients});
+      const ShardRun run = session.shards_of_rank(network.train());
+      if (end->rank() != 1) return;
+      for (int i = 0; i < run.size(); ++i) text += fmt::format(" {}", run.shard(i));
+    });
+    return text;
+  };
+  using enum GradientSums;
+  BOOST_TEST(shards(2, 0, automatic) == " 4 5 6 7");
+  BOOST_TEST(shards(2, 1 << 20, automatic) == " 1 3 5 7");
+  BOOST_TEST(shards(2, 1 << 20, whole) == " 4 5 6 7");
+  BOOST_TEST(shards(4, 0, owned) == " 1 5");
+  BOOST_TEST(shards(3, 1 << 20, automatic) == " 2 3 4");
+  check_error<ArgumentError>([&] { shards(3, 0, owned); },
+                             {"GradientSums::owned needs a number of ranks that is a power of two, "
+                              "not 3; GradientSums::whole works with any"});
+}
+
 BOOST_AUTO_TEST_CASE(ranks_that_share_hosts_give_the_bits_of_one) {
   const NamedTensors expected = after_steps({}, {.threads = 1});
   for (const auto& [ranks, per_host] : {std::pair(2, 2), {3, 2}, {4, 2}, {6, 3}, {7, 3}, {8, 4}}) {
@@ -157,6 +203,14 @@ BOOST_AUTO_TEST_CASE(ranks_that_differ_are_named_before_the_first_step) {
   BOOST_TEST(line([&](const World& w) { run(w, 8, w.first() ? 1 : 2, 0); }) ==
              "ranks differ in the seed: rank 0 (host thread-0) has 1, rank 1 (host thread-1) has "
              "2");
+  BOOST_TEST(line([&](const World& w) {
+               Network network;
+               const std::size_t budget = w.first() ? 0 : 1 << 20;
+               Session session(network.g, {.threads = 1, .memory_budget = budget, .world = w});
+               session.run(network.train(), Network::batch(0));
+             }) ==
+             "ranks differ in where sums of gradients live (SessionOptions::gradients and "
+             "memory_budget): rank 0 (host thread-0) has whole, rank 1 (host thread-1) has owned");
   BOOST_TEST(line([&](const World& w) { run(w, w.first() ? 8 : 4, 1, 0); }) ==
              "ranks differ in the number of shards: rank 0 (host thread-0) has 8, rank 1 (host "
              "thread-1) has 4");

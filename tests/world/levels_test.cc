@@ -4,7 +4,10 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <fmt/format.h>
+
 #include <atomic>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -173,6 +176,13 @@ struct OwnSums {
     for (std::size_t i = 0; i < values.size(); ++i)
       subtrees.push_back({fold.stack()[i], std::as_writable_bytes(std::span(values[i]))});
   }
+  // In a bucket.
+  std::vector<std::span<std::byte>> in(const OwnerSums& sums, std::size_t bucket) const {
+    std::vector<std::span<std::byte>> parts;
+    for (const SubtreeSums& s : subtrees)
+      parts.push_back(s.bytes.subspan(sums.begin_of(bucket), sums.bytes_of(bucket)));
+    return parts;
+  }
   std::vector<std::vector<float>> values;
   std::vector<SubtreeSums> subtrees;
 };
@@ -210,12 +220,62 @@ BOOST_AUTO_TEST_CASE(sums_have_the_bits_of_one_rank) {
         // Those that owners get, two of whose buckets are given late.
         OwnSums more(world, kShards, kCount);
         const Owners owners = even_owners(world.size(), kCount * sizeof(float));
-        OwnerSums sums(world, kShards, owners, more.subtrees,
+        OwnerSums sums(world, kShards, owners, kCount * sizeof(float),
                        {.bytes = 256, .first_channel = kFirstBucketChannel}, memory_of);
-        for (std::size_t b = 2; b < sums.buckets(); ++b) sums.give(b), sums.progress(add);
-        sums.give(1), sums.give(0);
+        const auto give = [&](std::size_t b) { sums.give(b, more.in(sums, b)); };
+        for (std::size_t b = 2; b < sums.buckets(); ++b) give(b), sums.progress(add);
+        give(1), give(0);
         sums.finish(add);
         check_owned(world, owners, more.values[0], expected);
+      });
+    }
+  }
+}
+
+// The memory of all buckets would be some ten times as much.
+BOOST_AUTO_TEST_CASE(few_buckets_are_open_at_a_time) {
+  constexpr std::size_t kCount = 4000, kBytes = kCount * sizeof(float), kBucket = 256, kOpen = 2;
+  const auto add = [](std::size_t, std::span<std::byte> into, std::span<const std::byte> x) {
+    add_floats(into, x);
+  };
+  for (const Names& names : worlds()) {
+    const int ranks = static_cast<int>(names.size());
+    if (!std::has_single_bit(names.size())) continue;
+    const OwnSums one({}, ranks, kCount);
+    for (const int most_direct : {1, 100}) {
+      run(names, most_direct, [&](const World& world) {
+        std::vector<std::weak_ptr<Buffer>> taken;
+        std::size_t most = 0;
+        const auto memory = [&](std::size_t bytes) {
+          const std::shared_ptr<Buffer> buffer = Buffer::allocate(bytes);
+          taken.push_back(buffer);
+          std::erase_if(taken, [](const auto& b) { return b.expired(); });
+          std::size_t now = 0;
+          for (const auto& b : taken) now += b.lock()->bytes();
+          most = std::max(most, now);
+          return buffer;
+        };
+        OwnSums own(world, ranks, kCount);
+        // Many changes of the owner, so that all ranks have something to do all the time.
+        Owners owners;
+        for (std::size_t begin = 0, r = 0; begin < kBytes; begin += 1024)
+          owners.push_back({begin, static_cast<int>(r++ % names.size())});
+        OwnerSums sums(world, ranks, owners, kBytes,
+                       {.bytes = kBucket, .first_channel = kFirstBucketChannel, .by_bucket = true},
+                       memory);
+        std::size_t open = 0;
+        for (std::size_t b = sums.buckets(); b-- > 0;) {
+          sums.give(b, own.in(sums, b));
+          sums.close(add, kOpen);
+          open = 0;
+          for (std::size_t other = b; other < sums.buckets(); ++other)
+            open += sums.closed(other) ? 0 : 1;
+          if (open > kOpen) throw DataError("more buckets are open");
+        }
+        sums.finish(add);
+        check_owned(world, owners, own.values[0], one.values[0]);
+        if (most > (kOpen + 1) * kBucket * (names.size() - 1))
+          throw DataError(fmt::format("{} bytes were taken at a time", most));
       });
     }
   }
@@ -241,17 +301,21 @@ BOOST_AUTO_TEST_CASE(early_sums_and_what_changes_in_them_have_the_bits_of_one_ra
         // Those of the first tenth have no early version, nor has a bucket that is partly there.
         const SumBuckets buckets{
             .bytes = 128, .first_channel = kFirstBucketChannel, .early = {{kBytes / 10, kBytes}}};
-        OwnerSums sums(world, kShards, owners, own.subtrees, buckets, memory_of);
+        OwnerSums sums(world, kShards, owners, kBytes, buckets, memory_of);
         for (std::size_t b = 0; b < sums.buckets(); ++b) {
           // One rank gives none, others not all.
           if (!sums.takes_early(b) || world.rank() == 1 || b % 5 == 0) continue;
-          const std::size_t begin = sums.begin_of(b), end = sums.begin_of(b + 1);
-          sums.give_early(b, std::as_bytes(std::span(before)).subspan(begin, end - begin));
+          const std::vector<std::span<std::byte>> complete = own.in(sums, b);
+          std::vector<std::span<const std::byte>> early(complete.begin(), complete.end());
+          early.back() =
+              std::as_bytes(std::span(before)).subspan(sums.begin_of(b), sums.bytes_of(b));
+          sums.give_early(b, early);
           ++given_early;
           if (sums.takes_early(b)) throw DataError("an early version is taken twice");
           sums.progress(add);
         }
-        for (std::size_t b = 0; b < sums.buckets(); ++b) sums.give(b), sums.progress(add);
+        for (std::size_t b = 0; b < sums.buckets(); ++b)
+          sums.give(b, own.in(sums, b)), sums.progress(add);
         sums.finish(add);
         check_owned(world, owners, own.values[0], expected);
       });
@@ -267,9 +331,9 @@ BOOST_AUTO_TEST_CASE(sums_go_from_host_to_host_once) {
     return run({"a", "a", "b", "b"}, most_direct, [](const World& world) {
       OwnSums own(world, kShards, kCount);
       const Owners owners = even_owners(world.size(), kCount * sizeof(float));
-      OwnerSums sums(world, kShards, owners, own.subtrees,
+      OwnerSums sums(world, kShards, owners, kCount * sizeof(float),
                      {.bytes = 512, .first_channel = kFirstBucketChannel}, memory_of);
-      for (std::size_t b = 0; b < sums.buckets(); ++b) sums.give(b);
+      for (std::size_t b = 0; b < sums.buckets(); ++b) sums.give(b, own.in(sums, b));
       sums.finish([](std::size_t, std::span<std::byte> into, std::span<const std::byte> x) {
         add_floats(into, x);
       });

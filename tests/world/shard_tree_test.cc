@@ -70,6 +70,27 @@ BOOST_AUTO_TEST_CASE(any_number_of_ranks_makes_the_same_sum) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_turn_of_all_ranks_is_a_subtree) {
+  for (int ranks = 1; ranks <= 8; ranks *= 2) {
+    for (int shards = ranks; shards <= 32; shards *= 2) {
+      TextFold turns;
+      for (int turn = 0; turn < shards / ranks; ++turn) {
+        TextFold turn_of_all;
+        for (int r = 0; r < ranks; ++r) {
+          const ShardRun run = turns_of_rank(r, ranks, shards);
+          BOOST_TEST(run.size() == shards / ranks);
+          BOOST_TEST(run.shard(turn) == turn * ranks + r);
+          turn_of_all.push({run.shard(turn), 1}, std::to_string(run.shard(turn)));
+        }
+        BOOST_REQUIRE(turn_of_all.sums().size() == 1u);
+        turns.push({turn, 1}, turn_of_all.sums()[0]);
+      }
+      BOOST_REQUIRE(turns.sums().size() == 1u);
+      BOOST_TEST(turns.sums()[0] == tree(0, shards));
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(few_sums_are_kept) {
   const auto most = [](int begin, int end) {
     TreeFold fold;

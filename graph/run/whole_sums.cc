@@ -1,0 +1,136 @@
+// Sums for owners, of all shards of a rank.
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "weft/graph/run/parallel_copy.h"
+#include "weft/graph/run/sums_of_owners.h"
+
+namespace weft {
+namespace {
+
+class WholeSums final : public SumsOfOwners {
+ public:
+  explicit WholeSums(SumsWanted wanted)
+      : step_(wanted.step),
+        shards_(wanted.shards),
+        runner_(wanted.runner),
+        places_(wanted.stage, std::move(wanted.sums)),
+        layout_(places_.layout()),
+        stack_(layout_, layout_.bytes(), runner_) {
+    for (const std::size_t i : wanted.stage.early) {
+      if (!has(i)) continue;
+      const std::size_t begin = layout_.offset(places_.place_of(i));
+      early_.push_back({begin, begin + layout_.bytes(places_.place_of(i))});
+    }
+  }
+
+  bool has(std::size_t sum) const override { return places_.has(sum); }
+
+  void begin(int shard, const SumNumbers&, bool last) override {
+    stack_.begin({.first = shard, .count = 1});
+    if (!last) return;
+    SumBuckets buckets = buckets_of(places_, runner_);
+    buckets.early = early_;
+    exchange_.emplace(runner_.world, shards_, owners_of(step_, places_), layout_.bytes(), buckets,
+                      runner_.memory);
+    missing_.assign(exchange_->buckets(), 0);
+    for (std::size_t i = 0; i < places_.sums().size(); ++i)
+      for_buckets(*exchange_, layout_, i, [&](std::size_t bucket) { ++missing_[bucket]; });
+    for (std::size_t b = 0; b < missing_.size(); ++b) {
+      if (missing_[b] == 0) give(b);
+    }
+  }
+
+  void take(std::size_t sum, const Tensor& value) override {
+    const std::size_t i = places_.place_of(sum), begin = layout_.offset(i);
+    stack_.add(begin, begin, {value.raw(), value.bytes()});
+    if (!exchange_ || !runner_.overlap) return;
+    for_buckets(*exchange_, layout_, i, [&](std::size_t bucket) {
+      if (--missing_[bucket] == 0) give(bucket);
+    });
+    exchange_->progress(adder_of(layout_, runner_.workers));
+  }
+
+  void take_early(std::size_t sum, const Tensor& value) override {
+    if (!exchange_ || !runner_.overlap || !has(sum)) return;
+    const std::size_t i = places_.place_of(sum);
+    kept_.push_back(value.buffer());
+    const std::span<const std::byte> all{value.raw(), value.bytes()};
+    for_buckets(*exchange_, layout_, i, [&](std::size_t bucket) {
+      if (!exchange_->takes_early(bucket)) return;
+      const std::span<const std::byte> of_shard =
+          all.subspan(exchange_->begin_of(bucket) - layout_.offset(i), exchange_->bytes_of(bucket));
+      const std::vector<std::span<std::byte>> own = own_in(bucket);
+      std::vector<std::span<const std::byte>> sums(own.begin(), own.end());
+      sums.back() = added_to_others(bucket, of_shard);
+      exchange_->give_early(bucket, sums);
+    });
+  }
+
+  void end() override { stack_.end(); }
+
+  NamedTensors totals() override {
+    for (std::size_t b = 0; b < missing_.size() && !runner_.overlap; ++b) {
+      if (missing_[b] > 0) give(b);
+    }
+    exchange_->finish(adder_of(layout_, runner_.workers));
+    NamedTensors result;
+    for (const OwnedPiece& piece : step_.pieces[static_cast<std::size_t>(runner_.world.rank())]) {
+      for (const std::size_t sum : step_.units[piece.unit].sums) {
+        const std::size_t i = places_.place_of(sum);
+        const std::size_t before =
+            static_cast<std::size_t>(piece.begin) * dtype_size(layout_.dtype(i));
+        result.emplace_back(shard_names::sum(sum),
+                            Tensor::view(layout_.dtype(i), sizes_of(piece, layout_, i),
+                                         stack_.block(0), layout_.offset(i) + before));
+      }
+    }
+    return result;
+  }
+
+ private:
+  // This rank's sums in a bucket; while its last shard runs, those that will be.
+  std::vector<std::span<std::byte>> own_in(std::size_t bucket) const {
+    std::vector<std::span<std::byte>> own;
+    for (std::size_t i = 0; i < stack_.size(); ++i)
+      own.push_back(
+          stack_.bytes(i).subspan(exchange_->begin_of(bucket), exchange_->bytes_of(bucket)));
+    return own;
+  }
+  void give(std::size_t bucket) { exchange_->give(bucket, own_in(bucket)); }
+
+  // What SumStack::add() will make of a part of this shard, in memory of its own.
+  std::span<const std::byte> added_to_others(std::size_t bucket, std::span<const std::byte> part) {
+    const std::size_t begin = exchange_->begin_of(bucket);
+    for (std::size_t k = 0; k < stack_.merges(); ++k) {
+      const std::shared_ptr<Buffer> next = Buffer::allocate(part.size());
+      const std::span<std::byte> into{next->data(), part.size()};
+      parallel_copy(into.data(), stack_.merged(k).subspan(begin, part.size()).data(), part.size(),
+                    runner_.workers);
+      layout_.add(begin, into, part, runner_.workers);
+      part = into;
+      if (k + 1 == stack_.merges()) kept_.push_back(next);
+    }
+    return part;
+  }
+
+  const OwnedStep& step_;
+  const int shards_;
+  const PartRunner& runner_;
+  const SumPlaces places_;
+  const SumLayout& layout_;
+  SumStack stack_;
+  std::vector<ByteRange> early_;
+  std::vector<std::shared_ptr<Buffer>> kept_;  // of early versions
+  std::optional<OwnerSums> exchange_;          // once the last shard runs
+  std::vector<std::size_t> missing_;           // by bucket: sums that are not complete
+};
+
+}  // namespace
+
+std::unique_ptr<SumsOfOwners> make_whole_sums(SumsWanted wanted) {
+  return std::make_unique<WholeSums>(std::move(wanted));
+}
+
+}  // namespace weft
