@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
 # What ranks cost, and what of their talk is hidden behind their work, of GPT-2's training step (or a small one's):
-# - one process with two threads, and two processes with a core each, in turns;
+# - one process with two threads, and two and four processes that share as many cores, in turns;
 # - two ranks on two machines (network namespaces: takes root) whose link lets talk take about half as long as the work,
 #   with gradients and parameters sent while something is computed, and with nothing sent then, in turns; and messages on
 #   that link by themselves (weft_messages_bench beside WEFT, where it was built with -DWEFT_BENCH=ON).
-# - four ranks on four such machines;
 # - what `weft inspect --model --ranks` predicts for these links, from what one process reaches, beside what was measured;
 # - where PYTHON (default: python3) has PyTorch, its DistributedDataParallel over Gloo beside both.
 #   measure.sh WEFT LAUNCHER [MODEL [BATCH TOKENS SHARDS STEPS ROUNDS]]
@@ -24,11 +23,19 @@ step() {
 figure() { sed -n "s/.*\"$1\":\( *[0-9.e+-]*\).*/\1/p" "$work/out" | tail -n 1; }
 # note FILE: appends seconds of a step, seconds of it waiting, and MiB of the largest rank.
 note() { echo "$(figure seconds_per_step) $(figure waiting_seconds) $(($(figure peak_rss_bytes) >> 20))" >>"$work/$1"; }
-# of_ranks FILE [OPTION]: of so many as there are machines.
-machines=2
+# of_ranks FILE [OPTION]: of two.
 of_ranks() {
   # shellcheck disable=SC2046
-  ranks $machines $(step 1 "${@:2}")
+  ranks 2 $(step 1 "${@:2}")
+  succeeds
+  note "$1"
+}
+# of_four FILE: they need as many shards.
+four_shards=$((shards < 4 ? 4 : shards))
+of_four() {
+  local shards=$four_shards flags=(--oversubscribe --allow-run-as-root --bind-to none)
+  # shellcheck disable=SC2046
+  ranks 4 $(step 1)
   succeeds
   note "$1"
 }
@@ -51,6 +58,7 @@ for _ in $(seq "$rounds"); do
   note threads
   flops=$(figure flops)
   of_ranks processes
+  of_four four
   of_ranks owned --memory-budget 1TiB # which working memory meets: sums alone are different
   megabytes=$(calculate %.1f "$(figure gradient_bytes) / 1e6")
   if [ $with_peer = yes ]; then peer peer_threads 1 && peer peer_processes 2; fi
@@ -60,6 +68,7 @@ show() { echo "$1 $2 s a step, $3: $(calculate %+.1f "($2 / $4 - 1) * 100")%, $5
 echo "model           $model, $megabytes MB of gradients; $batch x $tokens tokens in $shards shards a step"
 echo "one process     $a s a step, 2 threads, $(median threads 3) MiB"
 show "two processes  " "$b" "a core each" "$a" "$(median processes 3)"
+show "four processes " "$(median four 1)" "half a core each" "$a" "$(median four 3)"
 show "                " "$(median owned 1)" "with gradients on their owners alone" "$a" "$(median owned 3)"
 if [ $with_peer = yes ]; then
   echo "PyTorch         $(median peer_threads 1) s a step, 2 threads, $(median peer_threads 3) MiB"
@@ -72,16 +81,16 @@ mbits=$(calculate %.0f "$megabytes * 8 / ($b / 2)")
 . "$here/../../mpi/machines.sh"
 export WEFT_SILENCE=120s WEFT_RANK_FAULT=
 flags=(--allow-run-as-root --bind-to none)
-for m in 1 2 3 4; do add_machine $m 40gbit; done
+for m in 1 2; do add_machine $m 40gbit; done
 for _ in $(seq "$rounds"); do of_ranks fast; done
-# at MBIT/S [NAME]: all links.
+# at MBIT/S NAME: both links.
 at() {
-  for m in 1 2 3 4; do set_rate $m "$1mbit"; done
-  [ $# -eq 1 ] || for _ in $(seq "$rounds"); do of_ranks "$2"; done
+  for m in 1 2; do set_rate $m "$1mbit"; done
+  for _ in $(seq "$rounds"); do of_ranks "$2"; done
 }
 at $((2 * mbits)) faster
 at $((mbits / 2)) slower
-at "$mbits"
+for m in 1 2; do set_rate $m "${mbits}mbit"; done
 if [ -x "${weft%/*}/weft_messages_bench" ]; then
   weft=${weft%/*}/weft_messages_bench ranks 2
   succeeds
@@ -98,21 +107,17 @@ echo "                $hidden s at $mbits Mbit/s, $(median hidden 2) s of it wai
 echo "                $open s at that rate, where nothing is sent while it computes; $(median open 2) s of it waiting"
 echo "hidden          $(calculate %.0f "($open - $hidden) / ($open - $fast) * 100")% of what talk takes"
 
-# predicted MBIT/S FILE: seconds of a step, of ranks that share what the one process computes, beside those measured.
+# predicted RANKS SHARDS MBIT/S FILE: seconds of a step, of ranks that share what the one process computes, beside those measured.
 predicted() {
-  one inspect --model "$model" --batch $((batch / shards)) --seq "$tokens" --ranks $machines --shards "$shards" \
-    --bandwidth "$1Mbit/s" --latency 50us --gflops "$(calculate %.3f "$flops / $a / $machines / 1e9")"
-  echo "predicted       $(sed -n 's/^ *time *\([0-9.e+-]*\) s: .*/\1/p' "$work/out") s of $machines ranks at $1 Mbit/s;" \
-    "measured $(median "$2" 1) s"
+  one inspect --model "$model" --batch $((batch / $2)) --seq "$tokens" --ranks "$1" --shards "$2" --bandwidth "$3Mbit/s" \
+    --latency 50us --gflops "$(calculate %.3f "$flops / $a / $1 / 1e9")"
+  echo "predicted       $(sed -n 's/^ *time *\([0-9.e+-]*\) s: .*/\1/p' "$work/out") s of $1 ranks at $3 Mbit/s;" \
+    "measured $(median "$4" 1) s"
 }
 "$weft" inspect --model "$model" >/dev/null 2>&1 || exit 0
-predicted 40000 fast
-predicted $((2 * mbits)) faster
-predicted "$mbits" hidden
-predicted $((mbits / 2)) slower
-machines=4
-[ "$shards" -ge 4 ] || shards=4
-at "$mbits" four
-predicted "$mbits" four
-at 40000 four_fast
-predicted 40000 four_fast
+predicted 2 "$shards" 40000 processes
+predicted 4 "$four_shards" 40000 four
+predicted 2 "$shards" 40000 fast
+predicted 2 "$shards" $((2 * mbits)) faster
+predicted 2 "$shards" "$mbits" hidden
+predicted 2 "$shards" $((mbits / 2)) slower

@@ -1,6 +1,7 @@
 // What GPT-2's training step (124M parameters) would take on 1 to 1,024 machines, by network: a
 // table, and a picture.
 //   weft_ranks_simulation OUT.svg [GFLOPS of a machine] [tokens of a shard]
+// Without the latter a step has half a million tokens, as GPT-2's training had.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -67,7 +68,7 @@ int main(int argc, char** argv) {
   };
   try {
     if (argc < 2) throw weft::ArgumentError("OUT.svg is missing");
-    weft::simulate(argv[1], number(2, "GFLOPS", 2000), number(3, "TOKENS", 4096));
+    weft::simulate(argv[1], number(2, "GFLOPS", 2000), number(3, "TOKENS", 512));
   } catch (const weft::ArgumentError& e) {
     fmt::print(stderr, "{}\nusage: weft_ranks_simulation OUT.svg [GFLOPS] [TOKENS]\n", e.what());
     return 2;
