@@ -1,7 +1,8 @@
-# What is expensive to try: static and shared libraries, both installed into fresh prefixes, and the Debian packages, unpacked;
-# projects are built against each with g++ and clang++, every installed header is compiled alone by both, and a project takes Weft
-# in as sources.
-#   cmake -DSOURCE=... -DWORK=... [-DBUILD=...] [-DLAUNCHER=...] [-DJOBS=...] [-DPARTS=static,shared,debian,sources] -P check_package.cmake
+# What is expensive to try: static and shared libraries and shared ones that clang++ builds, installed into fresh prefixes, and the
+# Debian packages, unpacked; projects are built against each with g++ and clang++, every installed header is compiled alone by both,
+# and a project takes Weft in as sources.
+#   cmake -DSOURCE=... -DWORK=... [-DBUILD=...] [-DLAUNCHER=...] [-DJOBS=...] [-DPARTS=static,shared,debian,clang,sources]
+#     -P check_package.cmake
 cmake_minimum_required(VERSION 3.25)
 set(TYPE Release)
 if(NOT JOBS)
@@ -11,7 +12,7 @@ if(NOT BUILD)
   set(BUILD ${WORK}/build)
 endif()
 if(NOT PARTS)
-  set(PARTS static,shared,debian,sources)
+  set(PARTS static,shared,debian,clang,sources)
 endif()
 string(REPLACE "," ";" PARTS "${PARTS}")
 include(${SOURCE}/tests/consumer/check_headers.cmake)
@@ -21,12 +22,17 @@ include(${SOURCE}/tests/consumer/check_debian.cmake)
 find_program(gcc NAMES g++ REQUIRED)
 find_program(clang NAMES clang++ clang++-14 REQUIRED)
 
-# One folder: what is compiled serves both kinds of libraries.
-function(build shared prefix)
-  run(${CMAKE_COMMAND} -S ${SOURCE} -B ${BUILD} -G Ninja -DCMAKE_BUILD_TYPE=Release -DWEFT_UNITY=ON -DWEFT_TESTS=OFF
-      -DBUILD_SHARED_LIBS=${shared} -DCMAKE_CXX_COMPILER=${gcc} -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}
+# build(SHARED PREFIX CXX): one folder for all that g++ builds, since what it compiles serves both kinds of libraries.
+function(build shared prefix cxx)
+  set(folder ${BUILD})
+  if(cxx STREQUAL "clang")
+    string(APPEND folder -clang)
+  endif()
+  run(${CMAKE_COMMAND} -S ${SOURCE} -B ${folder} -G Ninja -DCMAKE_BUILD_TYPE=Release -DWEFT_UNITY=ON -DWEFT_TESTS=OFF
+      -DBUILD_SHARED_LIBS=${shared} -DCMAKE_CXX_COMPILER=${${cxx}} -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}
       -DCMAKE_INSTALL_PREFIX=${prefix})
-  run(${CMAKE_COMMAND} --build ${BUILD} -j ${JOBS} --target weft weft_testing)
+  run(${CMAKE_COMMAND} --build ${folder} -j ${JOBS} --target weft weft_testing)
+  set(folder ${folder} PARENT_SCOPE)
 endfunction()
 
 # Tries what is installed in WORK/<kind>/prefix. One compiler compiles all headers, too.
@@ -48,16 +54,15 @@ function(try kind prefix)
   endforeach()
 endfunction()
 
-foreach(kind static shared)
+set(build_static OFF /usr/local gcc)
+set(build_shared ON /usr/local gcc)
+set(build_clang ON /usr/local clang)
+foreach(kind static shared clang)
   if(kind IN_LIST PARTS)
     file(REMOVE_RECURSE ${WORK}/${kind})
-    set(shared OFF)
-    if(kind STREQUAL "shared")
-      set(shared ON)
-    endif()
-    build(${shared} /usr/local)
-    run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/${kind}/prefix)
-    if(shared)
+    build(${build_${kind}})
+    run(${CMAKE_COMMAND} --install ${folder} --prefix ${WORK}/${kind}/prefix)
+    if(kind STREQUAL "shared")  # clang++ hides nothing: core/export.h
       check_symbols(${WORK}/shared/prefix)
     endif()
     try(${kind} ${WORK}/${kind}/prefix)
@@ -67,7 +72,7 @@ endforeach()
 if(debian IN_LIST PARTS)
   file(REMOVE_RECURSE ${WORK}/debian)
   find_program(cpack NAMES cpack REQUIRED)
-  build(ON /usr)
+  build(ON /usr gcc)
   run(${CMAKE_COMMAND} -E chdir ${BUILD} ${cpack} -G DEB -B ${WORK}/debian)
   check_debian(${WORK}/debian)
   file(GLOB_RECURSE library ${WORK}/debian/root/usr/lib/libweft_core.so.1)
