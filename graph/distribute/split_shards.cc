@@ -62,14 +62,25 @@ bool is_large_sum(const Node& node) {
          std::ssize(node.attributes().integers("axes")) == shape.rank();
 }
 
+// x, or y and f where x is y * f for a scalar f.
+std::vector<Value> factors_of(const Value& x) {
+  if (x.node().op().name == "mul") {
+    const Value a = x.node().input(0), b = x.node().input(1);
+    if (b.rank() == 0) return {a, b};
+    if (a.rank() == 0) return {b, a};
+  }
+  return {x};
+}
+
 // The same along blocks: a rank that has a part of x adds up its blocks, and the sum of all has the
-// bits that one rank gets, which has all of x.
-Value sum_of_blocks(const Node& sum, Value x) {
+// bits that one rank gets, which has all of x. Nobody needs memory for gradients times the scalar
+// that makes a mean of their sums: the update multiplies them once more.
+Value sum_of_blocks(const Node& sum, const Value& x) {
   const bool squares = x.node().op().name == "square";
-  const Value blocks =
-      x.graph()
-          .apply("block_sums", {squares ? x.node().input(0) : x}, {{"squares", squares}}, {})
-          .output(0);
+  const Value blocks = x.graph()
+                           .apply("block_sums", factors_of(squares ? x.node().input(0) : x),
+                                  {{"squares", squares}}, {})
+                           .output(0);
   const Value total = weft::sum(blocks);
   return reshape(cast(total, sum.type(0).dtype), sum.type(0).shape);
 }

@@ -234,6 +234,10 @@ void block_sums(const ScalarCall& call, std::vector<NumberTensor>& out) {
     std::vector<Number> terms;
     for (std::int64_t i = begin; i < std::min<std::int64_t>(begin + 65536, x.numel()); ++i) {
       Number term = element(x, i);
+      if (call.in.size() > 1 && call.in[1].defined()) {
+        const auto factor = static_cast<double>(element(call.in[1], 0).value);
+        term = rounded(number_of(static_cast<double>(term.value) * factor), x.dtype());
+      }
       const auto value = static_cast<double>(term.value);
       if (squares) term = rounded(number_of(value * value), x.dtype());
       terms.push_back(term);

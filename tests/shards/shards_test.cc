@@ -223,6 +223,31 @@ BOOST_AUTO_TEST_CASE(no_shard_runs_forward_twice_for_a_loss_over_two_counts) {
   }
 }
 
+// The sums of gradients are memory enough: what they are divided by is multiplied in where they are
+// read, by the norm of all of them, which goes by blocks of 65,536 elements, and by the updates.
+BOOST_AUTO_TEST_CASE(a_step_takes_no_memory_for_the_means_of_gradients) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {"batch", 512});
+  const Value labels = g.input("labels", DType::i32, {"batch"});
+  const Value logits = linear(Scope(g, "net"), x, 300);
+  const Value loss = cross_entropy(logits, labels, {.reduction = Reduction::shard_mean});
+  const Program train =
+      Program("train")
+          .output("loss", loss)
+          .shards({.count = 2})
+          .update(adamw(loss, g.parameters(), {.lr = 0.1, .step = {.clip_norm = 0.1}}));
+  const ShardedProgram parts = split_shards(train);
+  const Program& step = parts.step.program;
+  NamedSizes sizes;
+  for (const Value& input : step.inputs()) {
+    Sizes& of_input = sizes.emplace_back(input.node().attributes().text("name"), Sizes{}).second;
+    for (int axis = 0; axis < input.rank(); ++axis)
+      of_input.push_back(input.shape()[axis].constant());
+  }
+  Session session(*parts.step.graph, {.threads = 1});
+  BOOST_TEST(session.plan(step, sizes)->memory().live_peak < 300u * 512 * 4);
+}
+
 BOOST_AUTO_TEST_CASE(draws_differ_by_shard_and_are_the_same_in_every_session) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"batch", 64});
