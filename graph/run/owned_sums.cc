@@ -1,8 +1,9 @@
 // Sums that live on their owners alone.
 #include <algorithm>
+#include <iterator>
 #include <memory>
-#include <numeric>
 #include <optional>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -13,30 +14,33 @@
 namespace weft {
 namespace {
 
-// The ranks compute a shard each in a turn, and exchange its sums bucket by bucket. All give the
-// buckets in one order, that in which the sums of a shard become complete: who waits for a bucket
-// then waits for nobody who waits for a later one.
+// The ranks compute a shard each in a turn, and exchange its sums bucket by bucket. The sums lie in
+// the order in which those of a shard become complete, and all ranks give the buckets as they lie:
+// few buckets are filled at a time, and who waits for one waits for nobody who waits for a later
+// one.
 class OwnedSums final : public SumsOfOwners {
  public:
   explicit OwnedSums(SumsWanted wanted)
-      : step_(wanted.step),
+      : stage_(wanted.stage),
+        step_(wanted.step),
         runner_(wanted.runner),
-        places_(wanted.stage, std::move(wanted.sums)),
-        layout_(places_.layout()),
-        owners_(owners_of(step_, places_)) {}
-
-  bool has(std::size_t sum) const override { return places_.has(sum); }
+        sums_(wanted.sums.begin(), wanted.sums.end()) {}
 
   void begin(int shard, const SumNumbers& order, bool) override {
     turn_ = shard / runner_.world.size();
     begun_ = false;
-    sum_order_ = &order;
+    if (places_) return;
+    SumNumbers in_order;
+    std::copy_if(order.begin(), order.end(), std::back_inserter(in_order),
+                 [&](std::size_t sum) { return sums_.contains(sum); });
+    places_.emplace(stage_, std::move(in_order));
+    owners_ = owners_of(step_, *places_);
   }
 
   void take(std::size_t sum, const Tensor& value) override {
     begin_turn();
-    const std::size_t i = places_.place_of(sum), begin = layout_.offset(i);
-    for_buckets(*exchange_, layout_, i, [&](std::size_t b) {
+    const std::size_t i = places_->place_of(sum), begin = layout().offset(i);
+    for_buckets(*exchange_, layout(), i, [&](std::size_t b) {
       const std::size_t from = std::max(begin, exchange_->begin_of(b));
       const std::size_t to = std::min(begin + value.bytes(), exchange_->begin_of(b + 1));
       parallel_copy(bytes_of(b).data() + (from - exchange_->begin_of(b)),
@@ -55,11 +59,11 @@ class OwnedSums final : public SumsOfOwners {
     NamedTensors result;
     for (const OwnedPiece& piece : step_.pieces[static_cast<std::size_t>(runner_.world.rank())]) {
       for (const std::size_t sum : step_.units[piece.unit].sums) {
-        const std::size_t i = places_.place_of(sum);
-        const std::size_t begin = layout_.offset(i) + static_cast<std::size_t>(piece.begin) *
-                                                          dtype_size(layout_.dtype(i));
+        const std::size_t i = places_->place_of(sum);
+        const std::size_t begin = layout().offset(i) + static_cast<std::size_t>(piece.begin) *
+                                                           dtype_size(layout().dtype(i));
         result.emplace_back(shard_names::sum(sum),
-                            Tensor::view(layout_.dtype(i), sizes_of(piece, layout_, i),
+                            Tensor::view(layout().dtype(i), sizes_of(piece, layout(), i),
                                          stack_->block(0), place_of(begin)));
       }
     }
@@ -75,7 +79,7 @@ class OwnedSums final : public SumsOfOwners {
 
   // Of a byte that this rank owns, among all of these.
   std::size_t place_of(std::size_t byte) const {
-    if (byte == layout_.bytes()) return 0;  // of a sum without elements
+    if (byte == layout().bytes()) return 0;  // of a sum without elements
     const std::size_t b = exchange_->bucket_of(byte);
     return buckets_[b].place + (byte - exchange_->begin_of(b));
   }
@@ -85,14 +89,14 @@ class OwnedSums final : public SumsOfOwners {
     if (begun_) return;
     begun_ = true;
     finish_turn();
-    SumBuckets buckets = buckets_of(places_, runner_);
+    SumBuckets buckets = buckets_of(*places_, runner_);
     buckets.by_bucket = true;
-    exchange_.emplace(runner_.world, runner_.world.size(), owners_, layout_.bytes(), buckets,
+    exchange_.emplace(runner_.world, runner_.world.size(), owners_, layout().bytes(), buckets,
                       runner_.memory);
     if (buckets_.empty()) make_buckets();
     for (Bucket& bucket : buckets_) bucket.missing = 0;
-    for (std::size_t i = 0; i < places_.sums().size(); ++i)
-      for_buckets(*exchange_, layout_, i, [&](std::size_t b) { ++buckets_[b].missing; });
+    for (std::size_t i = 0; i < places_->sums().size(); ++i)
+      for_buckets(*exchange_, layout(), i, [&](std::size_t b) { ++buckets_[b].missing; });
     stack_->begin({.first = turn_, .count = 1});
     next_ = 0;
     give_complete();
@@ -106,17 +110,7 @@ class OwnedSums final : public SumsOfOwners {
       buckets_[b].place = owned;
       if (exchange_->mine(b)) owned += exchange_->bytes_of(b);
     }
-    stack_.emplace(layout_, owned, runner_);
-    std::vector<std::size_t> complete(buckets_.size());  // behind so many sums
-    for (std::size_t n = 0; n < sum_order_->size(); ++n) {
-      if (const std::size_t sum = (*sum_order_)[n]; has(sum))
-        for_buckets(*exchange_, layout_, places_.place_of(sum),
-                    [&](std::size_t b) { complete[b] = n + 1; });
-    }
-    order_.resize(buckets_.size());
-    std::iota(order_.begin(), order_.end(), std::size_t{0});
-    std::stable_sort(order_.begin(), order_.end(),
-                     [&](std::size_t a, std::size_t b) { return complete[a] < complete[b]; });
+    stack_.emplace(layout(), owned, runner_);
   }
 
   // As much for all buckets, so that the memory of one does for the next.
@@ -127,11 +121,11 @@ class OwnedSums final : public SumsOfOwners {
   }
 
   void give_complete() {
-    for (; next_ < order_.size() && buckets_[order_[next_]].missing == 0; ++next_) {
-      const std::span<std::byte> own = bytes_of(order_[next_]);
-      exchange_->give(order_[next_], {&own, 1});
-      open_.push_back(order_[next_]);
-      exchange_->close(adder_of(layout_, runner_.workers), runner_.overlap ? kMostOpenBuckets : 0);
+    for (; next_ < buckets_.size() && buckets_[next_].missing == 0; ++next_) {
+      const std::span<std::byte> own = bytes_of(next_);
+      exchange_->give(next_, {&own, 1});
+      open_.push_back(next_);
+      exchange_->close(adder_of(layout(), runner_.workers), runner_.overlap ? kMostOpenBuckets : 0);
       take_closed();
     }
   }
@@ -147,27 +141,28 @@ class OwnedSums final : public SumsOfOwners {
 
   void finish_turn() {
     if (!exchange_ || next_ == 0) return;
-    exchange_->finish(adder_of(layout_, runner_.workers));
+    exchange_->finish(adder_of(layout(), runner_.workers));
     take_closed();
     stack_->end();
     next_ = 0;
   }
 
+  const SumLayout& layout() const { return places_->layout(); }
+
+  const ShardedProgram::Stage& stage_;
   const OwnedStep& step_;
   const PartRunner& runner_;
-  const SumPlaces places_;
-  const SumLayout& layout_;
-  const Owners owners_;
-  const SumNumbers* sum_order_ = nullptr;
+  const std::unordered_set<std::size_t> sums_;
+  std::optional<SumPlaces> places_;  // from the first shard on
+  Owners owners_;
   int turn_ = 0;
   bool begun_ = false;
   std::optional<OwnerSums> exchange_;  // of this turn
   std::vector<Bucket> buckets_;
-  std::size_t largest_ = 0;         // bucket
-  std::vector<std::size_t> order_;  // of buckets, as they are given
-  std::size_t next_ = 0;            // in that order
-  std::vector<std::size_t> open_;   // buckets that are given and not closed
-  std::optional<SumStack> stack_;   // the totals of the turns, of what this rank owns
+  std::size_t largest_ = 0;        // bucket
+  std::size_t next_ = 0;           // bucket to be given
+  std::vector<std::size_t> open_;  // buckets that are given and not closed
+  std::optional<SumStack> stack_;  // the totals of the turns, of what this rank owns
 };
 
 }  // namespace

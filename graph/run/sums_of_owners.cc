@@ -9,21 +9,22 @@
 namespace weft {
 
 Owners owners_of(const OwnedStep& step, const SumPlaces& places) {
-  using Owned = std::pair<const OwnedPiece*, int>;
-  std::vector<Owned> owned;
-  for (std::size_t r = 0; r < step.pieces.size(); ++r) {
-    for (const OwnedPiece& piece : step.pieces[r]) owned.emplace_back(&piece, r);
-  }
-  std::sort(owned.begin(), owned.end(), [](const Owned& a, const Owned& b) {
-    return std::pair(a.first->unit, a.first->begin) < std::pair(b.first->unit, b.first->begin);
-  });
   const SumLayout& layout = places.layout();
+  Owners all;
+  for (std::size_t r = 0; r < step.pieces.size(); ++r) {
+    for (const OwnedPiece& piece : step.pieces[r]) {
+      for (const std::size_t sum : step.units[piece.unit].sums) {
+        const std::size_t i = places.place_of(sum);
+        const auto before = static_cast<std::size_t>(piece.begin) * dtype_size(layout.dtype(i));
+        if (layout.bytes(i) > 0) all.push_back({layout.offset(i) + before, static_cast<int>(r)});
+      }
+    }
+  }
+  std::sort(all.begin(), all.end(),
+            [](const OwnedBytes& a, const OwnedBytes& b) { return a.begin < b.begin; });
   Owners owners;
-  for (const auto& [piece, rank] : owned) {
-    if (!owners.empty() && owners.back().owner == rank) continue;
-    const std::size_t sum = places.place_of(step.units[piece->unit].sums[0]);
-    const auto before = static_cast<std::size_t>(piece->begin);
-    owners.push_back({layout.offset(sum) + before * dtype_size(layout.dtype(sum)), rank});
+  for (const OwnedBytes& bytes : all) {
+    if (owners.empty() || owners.back().owner != bytes.owner) owners.push_back(bytes);
   }
   return owners;
 }

@@ -17,7 +17,6 @@ class SumsOfOwners {
   SumsOfOwners& operator=(const SumsOfOwners&) = delete;
   virtual ~SumsOfOwners() = default;
 
-  virtual bool has(std::size_t sum) const = 0;
   /// A shard of this rank, perhaps the last one, is about to run. `order` is that in which sums
   /// become complete, on all ranks the same.
   virtual void begin(int shard, const SumNumbers& order, bool last) = 0;

@@ -19,13 +19,11 @@ class WholeSums final : public SumsOfOwners {
         layout_(places_.layout()),
         stack_(layout_, layout_.bytes(), runner_) {
     for (const std::size_t i : wanted.stage.early) {
-      if (!has(i)) continue;
+      if (!places_.has(i)) continue;
       const std::size_t begin = layout_.offset(places_.place_of(i));
       early_.push_back({begin, begin + layout_.bytes(places_.place_of(i))});
     }
   }
-
-  bool has(std::size_t sum) const override { return places_.has(sum); }
 
   void begin(int shard, const SumNumbers&, bool last) override {
     stack_.begin({.first = shard, .count = 1});
@@ -53,7 +51,7 @@ class WholeSums final : public SumsOfOwners {
   }
 
   void take_early(std::size_t sum, const Tensor& value) override {
-    if (!exchange_ || !runner_.overlap || !has(sum)) return;
+    if (!exchange_ || !runner_.overlap || !places_.has(sum)) return;
     const std::size_t i = places_.place_of(sum);
     kept_.push_back(value.buffer());
     const std::span<const std::byte> all{value.raw(), value.bytes()};

@@ -35,6 +35,7 @@ StepMemory step_memory(const Program& program, const Plan& plan, const SessionOp
   result.variables = variable_bytes(program, ranks);
   const ShardSums sums = shard_sums(plan);
   result.outputs = sums.all;
+  if (ranks > 1) result.working += sums.all / ranks;
   result.sums =
       options.sums_are_owned()
           ? owned_sums_of_rank(sums.all, static_cast<double>(options.bucket_bytes), ranks, shards)

@@ -10,7 +10,7 @@ namespace weft::program {
 /// In bytes; doubles, as sums of sizes need not fit an integer.
 struct StepMemory {
   double variables = 0;  // with a rank's part of the optimizer's state
-  double working = 0;    // of a shard, where the batch is cut
+  double working = 0;    // of a shard, where the batch is cut, and of parameters for other ranks
   double sums = 0;       // over shards, as they are added up; 0 without shards
   double outputs = 0;    // of a shard: the gradients
   double total() const;

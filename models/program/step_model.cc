@@ -74,7 +74,8 @@ StepPrediction predict_step(const StepCost& cost, int ranks, int shards, double 
   result.parameters = cost.parameter_bytes + cost.frozen_bytes;
   result.state = cost.state_bytes / w;
   result.sums = subtrees.sums(cost.sum_bytes, cost.early_bytes);
-  result.arena = cost.arena_bytes;
+  // A rank holds its part of the new parameters until all have it.
+  result.arena = cost.arena_bytes + (ranks > 1 ? share : 0);
   return result;
 }
 

@@ -38,6 +38,8 @@ BOOST_AUTO_TEST_CASE(ranks_send_gradients_and_parameters_once_but_for_their_own_
     BOOST_TEST(step.seconds() == step.compute + step.communicate - step.hidden);
     BOOST_TEST(step.shards_of_busiest == 1024 / ranks);
     BOOST_TEST(step.state == 1000e6 / ranks, boost::test_tools::tolerance(1e-12));
+    // Their part of the new parameters is there besides.
+    BOOST_TEST(step.arena == 200e6 + 500e6 / ranks, boost::test_tools::tolerance(1e-12));
   }
 }
 
