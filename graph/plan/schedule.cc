@@ -90,7 +90,8 @@ class ListScheduler {
     Score score = 0;
     if (!by_bytes_) return score;
     for (const ValueId b : p_.steps[s].writes) {
-      score -= static_cast<Score>(p_.bytes[b]);
+      // What nobody reads is gone at once: an output that passes by.
+      if (p_.live_out[b] || readers_[b] > 0) score -= static_cast<Score>(p_.bytes[b]);
     }
     for (const ValueId b : p_.steps[s].reads) {
       if (readers_[b] == 1) score += freed(b);

@@ -80,6 +80,27 @@ BOOST_AUTO_TEST_CASE(keeps_the_given_order_where_nothing_is_gained) {
   BOOST_TEST(schedule(p) == given_order(p), boost::test_tools::per_element());
 }
 
+// A backward pass: each step's gradient becomes the next one's, and that of a weight, which passes
+// by. It takes no memory behind its step, so nothing is gained by waiting.
+BOOST_AUTO_TEST_CASE(what_passes_by_is_made_as_soon_as_it_can_be) {
+  constexpr int kLayers = 4;
+  ScheduleProblem p;
+  p.steps.push_back({{}, {ValueId(0)}});
+  for (int i = 0; i < kLayers; ++i) p.steps.push_back({{ValueId(i)}, {ValueId(i + 1)}});
+  for (int i = 0; i < kLayers; ++i) p.steps.push_back({{ValueId(i)}, {ValueId(kLayers + 1 + i)}});
+  p.bytes.assign(kLayers + 1, 10);
+  p.bytes.resize(2 * kLayers + 1, 1000);
+  p.live_out.assign(p.bytes.size(), 0);
+  p.live_out[ValueId(kLayers)] = 1;
+  const std::vector<StepId> order = schedule(p);
+  check_legal(p, order);
+  BOOST_TEST(peak_bytes(p, order) == 1010u);
+  for (int i = 0; i < kLayers; ++i) {
+    BOOST_TEST(order[static_cast<std::size_t>(1 + 2 * i)].number() == 1 + kLayers + i);
+    BOOST_TEST(order[static_cast<std::size_t>(2 + 2 * i)].number() == 1 + i);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(offsets_never_overlap) {
   for (std::uint32_t seed = 0; seed < 20; ++seed) {
     const RandomStream random{seed, 0, 0};
