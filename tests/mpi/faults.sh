@@ -95,7 +95,7 @@ disturb_rank() {
 
 # A rank stops, and goes on when the others have ended, of which the launcher tells it nothing: it ends, too.
 continue_late() {
-  local phase="step 3: the exchange of parameters" launcher_flags=("${flags[@]}") launched ranks=() i
+  local phase="step 3: the end of the step" launcher_flags=("${flags[@]}") launched ranks=() i
   what="a rank goes on late"
   [ -z "${verbose:-}" ] || echo "$what"
   rm -f "$work"/m.* "$work"/best-m.*
