@@ -14,10 +14,11 @@ enum class GradientSums : std::uint8_t {
   /// `whole` elsewhere.
   automatic,
   /// Each rank sums up its own shards, and sends each owner its part of the sums once a step
-  /// (ZeRO-1): for G shards on W ranks a rank takes some log2(G / W) + 2 times their bytes.
+  /// (ZeRO-1): for G shards on W ranks a rank takes log2(G / W) times their bytes, once at least,
+  /// and what it receives as an owner.
   whole,
   /// Each rank sends the owners their part of every shard's gradients as soon as it is there
-  /// (ZeRO-2): (log2(G / W) + 1) / W times their bytes, and what is under way
+  /// (ZeRO-2): log2(G / W) / W times their bytes, 1 / W at least, and what is under way
   /// (kMostOpenBuckets), but G / W times the messages. Ranks take turns in computing shards. For
   /// numbers of ranks that are a power of two.
   owned,

@@ -46,7 +46,8 @@ double sums_of_rank(double sum_bytes, double early_bytes, int ranks, int shards)
 double owned_sums_of_rank(double sum_bytes, double bucket_bytes, int ranks, int shards) {
   const double share = sum_bytes / ranks;
   const double totals = share * most_sums({0, shards / ranks});  // of turns that wait for others
-  const double open = std::min(sum_bytes, bucket_bytes * kMostOpenBuckets);
+  // And the one that is filled.
+  const double open = std::min(sum_bytes, bucket_bytes * (kMostOpenBuckets + 1));
   return totals + open + open / ranks * (ranks - 1);  // this rank's, and what comes from others
 }
 

@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(gradients_are_sums_and_no_part_of_what_a_shard_works_with) 
   BOOST_TEST(cut.step_flops > 4096 * 64 * 4);
   // The update and the norm of all gradients make a mean of their sums, each by itself.
   BOOST_TEST(cut.shard_flops + cut.step_flops - 2 * 4096 * 64 == whole.shard_flops,
-             boost::test_tools::tolerance(0.01));
+             boost::test_tools::tolerance(1e-4));
 }
 
 BOOST_AUTO_TEST_CASE(a_shard_holds_few_of_its_gradients_at_a_time) {

@@ -89,9 +89,9 @@ BOOST_AUTO_TEST_CASE(owned_sums_take_a_share_and_what_is_on_its_way) {
   const auto sums = [](int ranks, int shards) {
     return owned_sums_of_rank(1000, 10, ranks, shards);
   };
-  BOOST_TEST(sums(2, 2) == 500 + 80 + 40);
-  BOOST_TEST(sums(4, 4) == 250 + 80 + 60);
-  BOOST_TEST(sums(4, 32) == 3 * 250 + 80 + 60);
+  BOOST_TEST(sums(2, 2) == 500 + 90 + 45);
+  BOOST_TEST(sums(4, 4) == 250 + 90 + 67.5);
+  BOOST_TEST(sums(4, 32) == 3 * 250 + 90 + 67.5);
   StepCost cost = kCost;
   cost.sum_bytes = cost.parameter_bytes;
   const OwnedSumsPrediction owned = predict_owned_sums(cost, 4, 8);
