@@ -229,7 +229,8 @@ void OwnerSums::add(Bucket& bucket, AddSums add) {
   if (total.data() != own->bytes.data()) std::memcpy(own->bytes.data(), total.data(), total.size());
 }
 
-void OwnerSums::close(AddSums add, std::size_t most_open) {
+void OwnerSums::close(AddSums add, std::size_t most_open,
+                      FunctionRef<void(std::size_t bucket)> closed) {
   progress(add);
   const auto is_done = [&](std::size_t b) {
     Bucket& bucket = buckets_[b];
@@ -238,21 +239,22 @@ void OwnerSums::close(AddSums add, std::size_t most_open) {
     if (!bucket.changes.empty() || !std::all_of(bucket.sent.begin(), bucket.sent.end(), sent))
       return false;
     wait_and_close(bucket);
+    closed(b);
     return true;
   };
   std::erase_if(open_, is_done);
   // In the order in which all ranks give them: whoever gave a bucket first waits for those who have
   // not, never the other way round.
   while (open_.size() > most_open) {
-    Bucket& bucket = buckets_[open_.front()];
-    wait_and_add(bucket, add);
-    wait_and_close(bucket);
+    const std::size_t b = open_.front();
+    wait_and_add(buckets_[b], add);
+    wait_and_close(buckets_[b]);
     open_.erase(open_.begin());
+    closed(b);
   }
 }
 
 void OwnerSums::finish(AddSums add) {
-  if (by_bucket_) return close(add, 0);
   // First what others wait for.
   for (Bucket& bucket : buckets_) {
     if (!mine(bucket)) wait_and_add(bucket, add);
@@ -277,7 +279,6 @@ void OwnerSums::wait_and_close(Bucket& bucket) {
   bucket.sent.clear();
   bucket.changes.clear();
   bucket.received.reset();
-  bucket.closed = true;
 }
 
 void sum_over_ranks(const World& world, int shards, const std::vector<SubtreeSums>& own,

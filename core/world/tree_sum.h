@@ -104,10 +104,9 @@ class OwnerSums {
   void give(std::size_t bucket, SumsInBucket sums);
   /// Adds up the buckets that are given and for which all has come; does not wait.
   void progress(AddSums add);
-  /// Whether a bucket is given, and nothing of it is needed any more but its total.
-  bool closed(std::size_t bucket) const { return buckets_[bucket].closed; }
-  /// Waits until at most so many buckets are given and not closed.
-  void close(AddSums add, std::size_t most_open);
+  /// Waits until at most so many buckets are given and not closed, and calls closed(bucket) for
+  /// each that it closes: nothing of it is needed any more but its total.
+  void close(AddSums add, std::size_t most_open, FunctionRef<void(std::size_t bucket)> closed);
   /// All buckets are given: waits for the rest, and closes all.
   void finish(AddSums add);
 
@@ -130,7 +129,7 @@ class OwnerSums {
     std::vector<Part> parts = {};  // that this rank adds up: what it owns, or collects
     bool early = false;            // changes are sent behind it
     std::span<const std::byte> sent_early = {};  // of the last of this rank's sums
-    bool given = false, added = false, closed = false;
+    bool given = false, added = false;
     std::shared_ptr<Buffer> received = {};  // where it has memory of its own
     std::vector<Transfer> sent = {};
     std::vector<SentChanges> changes = {};

@@ -45,7 +45,7 @@ class OwnedSums final : public SumsOfOwners {
       const std::size_t to = std::min(begin + value.bytes(), exchange_->begin_of(b + 1));
       parallel_copy(bytes_of(b).data() + (from - exchange_->begin_of(b)),
                     value.raw() + (from - begin), to - from, runner_.workers);
-      --buckets_[b].missing;
+      --missing_[b];
       give_complete();
     });
   }
@@ -56,23 +56,12 @@ class OwnedSums final : public SumsOfOwners {
 
   NamedTensors totals() override {
     finish_turn();
-    NamedTensors result;
-    for (const OwnedPiece& piece : step_.pieces[static_cast<std::size_t>(runner_.world.rank())]) {
-      for (const std::size_t sum : step_.units[piece.unit].sums) {
-        const std::size_t i = places_->place_of(sum);
-        const std::size_t begin = layout().offset(i) + static_cast<std::size_t>(piece.begin) *
-                                                           dtype_size(layout().dtype(i));
-        result.emplace_back(shard_names::sum(sum),
-                            Tensor::view(layout().dtype(i), sizes_of(piece, layout(), i),
-                                         stack_->block(0), place_of(begin)));
-      }
-    }
-    return result;
+    return owned_pieces(step_, *places_, runner_.world.rank(), stack_->block(0),
+                        [this](std::size_t byte) { return place_of(byte); });
   }
 
  private:
   struct Bucket {
-    std::size_t missing = 0;             // sums of this turn that have not come
     std::shared_ptr<Buffer> bytes = {};  // while it is filled, and until it is closed
     std::size_t place = 0;               // among the bytes that this rank owns
   };
@@ -94,10 +83,9 @@ class OwnedSums final : public SumsOfOwners {
     exchange_.emplace(runner_.world, runner_.world.size(), owners_, layout().bytes(), buckets,
                       runner_.memory);
     if (buckets_.empty()) make_buckets();
-    for (Bucket& bucket : buckets_) bucket.missing = 0;
-    for (std::size_t i = 0; i < places_->sums().size(); ++i)
-      for_buckets(*exchange_, layout(), i, [&](std::size_t b) { ++buckets_[b].missing; });
+    missing_ = sums_in_buckets(*exchange_, *places_);
     stack_->begin({.first = turn_, .count = 1});
+    unfinished_ = true;
     next_ = 0;
     give_complete();
   }
@@ -121,30 +109,24 @@ class OwnedSums final : public SumsOfOwners {
   }
 
   void give_complete() {
-    for (; next_ < buckets_.size() && buckets_[next_].missing == 0; ++next_) {
+    for (; next_ < buckets_.size() && missing_[next_] == 0; ++next_) {
       const std::span<std::byte> own = bytes_of(next_);
       exchange_->give(next_, {&own, 1});
-      open_.push_back(next_);
-      exchange_->close(adder_of(layout(), runner_.workers), runner_.overlap ? kMostOpenBuckets : 0);
-      take_closed();
+      close(runner_.overlap ? kMostOpenBuckets : 0);
     }
   }
 
-  void take_closed() {
-    std::erase_if(open_, [&](std::size_t b) {
-      if (!exchange_->closed(b)) return false;
+  void close(std::size_t most_open) {
+    exchange_->close(adder_of(layout(), runner_.workers), most_open, [&](std::size_t b) {
       if (exchange_->mine(b)) stack_->add(buckets_[b].place, exchange_->begin_of(b), bytes_of(b));
       buckets_[b].bytes.reset();
-      return true;
     });
   }
 
   void finish_turn() {
-    if (!exchange_ || next_ == 0) return;
-    exchange_->finish(adder_of(layout(), runner_.workers));
-    take_closed();
+    if (!std::exchange(unfinished_, false)) return;
+    close(0);
     stack_->end();
-    next_ = 0;
   }
 
   const SumLayout& layout() const { return places_->layout(); }
@@ -156,13 +138,14 @@ class OwnedSums final : public SumsOfOwners {
   std::optional<SumPlaces> places_;  // from the first shard on
   Owners owners_;
   int turn_ = 0;
-  bool begun_ = false;
+  bool begun_ = false;                 // with this turn
+  bool unfinished_ = false;            // this turn, or the one before
   std::optional<OwnerSums> exchange_;  // of this turn
   std::vector<Bucket> buckets_;
-  std::size_t largest_ = 0;        // bucket
-  std::size_t next_ = 0;           // bucket to be given
-  std::vector<std::size_t> open_;  // buckets that are given and not closed
-  std::optional<SumStack> stack_;  // the totals of the turns, of what this rank owns
+  std::vector<std::size_t> missing_;  // by bucket: sums of this turn that have not come
+  std::size_t largest_ = 0;           // bucket
+  std::size_t next_ = 0;              // bucket to be given
+  std::optional<SumStack> stack_;     // the totals of the turns, of what this rank owns
 };
 
 }  // namespace

@@ -7,6 +7,14 @@
 #include "weft/core/rounding.h"
 
 namespace weft {
+namespace {
+
+std::size_t begin_of(const OwnedPiece& piece, const SumLayout& layout, std::size_t place) {
+  return layout.offset(place) +
+         static_cast<std::size_t>(piece.begin) * dtype_size(layout.dtype(place));
+}
+
+}  // namespace
 
 Owners owners_of(const OwnedStep& step, const SumPlaces& places) {
   const SumLayout& layout = places.layout();
@@ -15,8 +23,7 @@ Owners owners_of(const OwnedStep& step, const SumPlaces& places) {
     for (const OwnedPiece& piece : step.pieces[r]) {
       for (const std::size_t sum : step.units[piece.unit].sums) {
         const std::size_t i = places.place_of(sum);
-        const auto before = static_cast<std::size_t>(piece.begin) * dtype_size(layout.dtype(i));
-        if (layout.bytes(i) > 0) all.push_back({layout.offset(i) + before, static_cast<int>(r)});
+        if (layout.bytes(i) > 0) all.push_back({begin_of(piece, layout, i), static_cast<int>(r)});
       }
     }
   }
@@ -36,8 +43,28 @@ SumBuckets buckets_of(const SumPlaces& places, const PartRunner& runner) {
   return {.bytes = std::max(runner.bucket_bytes, least), .first_channel = kFirstBucketChannel};
 }
 
-Sizes sizes_of(const OwnedPiece& piece, const SumLayout& layout, std::size_t place) {
-  return piece.whole ? layout.sizes(place) : Sizes{piece.end - piece.begin};
+std::vector<std::size_t> sums_in_buckets(const OwnerSums& sums, const SumPlaces& places) {
+  std::vector<std::size_t> count(sums.buckets());
+  for (std::size_t i = 0; i < places.sums().size(); ++i)
+    for_buckets(sums, places.layout(), i, [&](std::size_t bucket) { ++count[bucket]; });
+  return count;
+}
+
+NamedTensors owned_pieces(const OwnedStep& step, const SumPlaces& places, int rank,
+                          const std::shared_ptr<Buffer>& block,
+                          FunctionRef<std::size_t(std::size_t byte)> place_of) {
+  const SumLayout& layout = places.layout();
+  NamedTensors result;
+  for (const OwnedPiece& piece : step.pieces[static_cast<std::size_t>(rank)]) {
+    for (const std::size_t sum : step.units[piece.unit].sums) {
+      const std::size_t i = places.place_of(sum);
+      const Sizes sizes = piece.whole ? layout.sizes(i) : Sizes{piece.end - piece.begin};
+      result.emplace_back(
+          shard_names::sum(sum),
+          Tensor::view(layout.dtype(i), sizes, block, place_of(begin_of(piece, layout, i))));
+    }
+  }
+  return result;
 }
 
 }  // namespace weft

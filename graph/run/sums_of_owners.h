@@ -56,7 +56,12 @@ void for_buckets(const OwnerSums& sums, const SumLayout& layout, std::size_t pla
        b < sums.buckets() && sums.begin_of(b) < end; ++b)
     body(b);
 }
-/// The sizes of a piece of a sum.
-Sizes sizes_of(const OwnedPiece& piece, const SumLayout& layout, std::size_t place);
+/// How many sums lie in each bucket.
+std::vector<std::size_t> sums_in_buckets(const OwnerSums& sums, const SumPlaces& places);
+/// What this rank owns of the sums, in `block`: place_of(byte) says where a byte of their layout is
+/// there.
+NamedTensors owned_pieces(const OwnedStep& step, const SumPlaces& places, int rank,
+                          const std::shared_ptr<Buffer>& block,
+                          FunctionRef<std::size_t(std::size_t byte)> place_of);
 
 }  // namespace weft

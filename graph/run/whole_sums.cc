@@ -32,9 +32,7 @@ class WholeSums final : public SumsOfOwners {
     buckets.early = early_;
     exchange_.emplace(runner_.world, shards_, owners_of(step_, places_), layout_.bytes(), buckets,
                       runner_.memory);
-    missing_.assign(exchange_->buckets(), 0);
-    for (std::size_t i = 0; i < places_.sums().size(); ++i)
-      for_buckets(*exchange_, layout_, i, [&](std::size_t bucket) { ++missing_[bucket]; });
+    missing_ = sums_in_buckets(*exchange_, places_);
     for (std::size_t b = 0; b < missing_.size(); ++b) {
       if (missing_[b] == 0) give(b);
     }
@@ -73,18 +71,8 @@ class WholeSums final : public SumsOfOwners {
       if (missing_[b] > 0) give(b);
     }
     exchange_->finish(adder_of(layout_, runner_.workers));
-    NamedTensors result;
-    for (const OwnedPiece& piece : step_.pieces[static_cast<std::size_t>(runner_.world.rank())]) {
-      for (const std::size_t sum : step_.units[piece.unit].sums) {
-        const std::size_t i = places_.place_of(sum);
-        const std::size_t before =
-            static_cast<std::size_t>(piece.begin) * dtype_size(layout_.dtype(i));
-        result.emplace_back(shard_names::sum(sum),
-                            Tensor::view(layout_.dtype(i), sizes_of(piece, layout_, i),
-                                         stack_.block(0), layout_.offset(i) + before));
-      }
-    }
-    return result;
+    return owned_pieces(step_, places_, runner_.world.rank(), stack_.block(0),
+                        [](std::size_t byte) { return byte; });
   }
 
  private:
