@@ -9,6 +9,14 @@
 
 namespace weft {
 
+NamedSizes sizes_of(const NamedTensors& tensors) {
+  NamedSizes sizes;
+  for (const auto& [name, tensor] : tensors) {
+    if (tensor.defined()) sizes.emplace_back(name, tensor.sizes());
+  }
+  return sizes;
+}
+
 const Tensor& Results::operator[](std::string_view name) const {
   for (const auto& [known, tensor] : tensors_) {
     if (known == name) return tensor;

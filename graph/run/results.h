@@ -17,6 +17,8 @@ namespace WEFT_API weft {
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 /// Sizes by name, to plan without data.
 using NamedSizes = std::vector<std::pair<std::string, Sizes>>;
+/// Sizes of tensors, but for undefined ones: to plan what they will be fed to (Session::plan).
+NamedSizes sizes_of(const NamedTensors& tensors);
 
 /// The outputs of a run and what was fetched. The tensors own their memory; a Session uses it again
 /// when all handles are gone.

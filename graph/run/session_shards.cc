@@ -114,11 +114,7 @@ std::shared_ptr<const Plan> Session::Impl::plan_sharded(const Program& program,
 std::vector<std::size_t> Session::Impl::order_of_sums(const Program& stage,
                                                       const NamedTensors& feeds,
                                                       const RunOptions& o) {
-  NamedSizes sizes;
-  for (const auto& [name, tensor] : feeds) {
-    if (tensor.defined()) sizes.emplace_back(name, tensor.sizes());
-  }
-  const auto made = plan(stage, sizes, o);
+  const auto made = plan(stage, sizes_of(feeds), o);
   std::string here;
   for (const std::vector<std::size_t>& outputs : completions(*made)) {
     for (const std::size_t i : outputs) {

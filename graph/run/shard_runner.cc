@@ -60,14 +60,6 @@ void add_dims(const Program& program, const Program& stage, const NamedSizes& fe
   }
 }
 
-NamedSizes sizes_of(const NamedTensors& fed) {
-  NamedSizes sizes;
-  for (const auto& [name, tensor] : fed) {
-    if (tensor.defined()) sizes.emplace_back(name, tensor.sizes());
-  }
-  return sizes;
-}
-
 class StepRun {
  public:
   StepRun(const Program& program, const ShardedProgram& parts, const OwnedStep& owned,

@@ -66,9 +66,7 @@ void print_training(const TrainSettings& s, const TaskRun& run) {
 
 void print_plan(Session& session, const Program& train, const NamedTensors& batch,
                 const TrainArguments& args) {
-  NamedSizes sizes;
-  for (const auto& [name, tensor] : batch) sizes.emplace_back(name, tensor.sizes());
-  const auto plan = rethrow_as_usage([&] { return session.plan(train, sizes); });
+  const auto plan = rethrow_as_usage([&] { return session.plan(train, sizes_of(batch)); });
   const MemoryReport memory = plan->memory();
   const StepMemory step = step_memory(train, *plan, session.options());
   check_memory("a training step", step.total(),

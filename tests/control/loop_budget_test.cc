@@ -32,12 +32,6 @@ std::size_t least_bytes(Graph& g, SessionOptions options, const Program& program
   return 0;  // it needs no arena
 }
 
-NamedSizes sizes_of(const NamedTensors& feeds) {
-  NamedSizes sizes;
-  for (const auto& [name, tensor] : feeds) sizes.emplace_back(name, tensor.sizes());
-  return sizes;
-}
-
 Tensor waves(const Sizes& sizes, double step) {
   Tensor t = Tensor::empty(DType::f32, sizes);
   float* data = t.mutable_data<float>();

@@ -91,9 +91,7 @@ BOOST_AUTO_TEST_CASE(equal_the_loop_written_out_in_values_first_and_second_gradi
           check_close(checked.run(loop, feeds, run), results, what + ", check_finite");
         }
         if (seed % 5 == 4 && length > 1) {
-          NamedSizes sizes;
-          for (const auto& [name, tensor] : feeds) sizes.emplace_back(name, tensor.sizes());
-          const std::size_t arena = one.plan(loop, sizes, run)->arena_bytes;
+          const std::size_t arena = one.plan(loop, sizes_of(feeds), run)->arena_bytes;
           try {
             Session tight(g, {.threads = 2, .memory_budget = arena - arena / 8, .verify = true});
             check_same(tight.run(loop, feeds, run), results, what + ", within a budget");

@@ -11,7 +11,7 @@ namespace weft::fuzz {
 namespace {
 
 /// Sizes of all inputs where every symbol has the value that `round` gives it.
-NamedSizes sizes_of(const Program& program, const Graph& graph, int round) {
+NamedSizes sizes_to_try(const Program& program, const Graph& graph, int round) {
   constexpr std::int64_t kSizes[][3] = {{2, 3, 5}, {0, 1, 2}, {1, 1, 1}, {7, 4, 1}};
   Bindings bindings;
   std::size_t place = 0;
@@ -40,7 +40,7 @@ void run_program(const Checkpoint& checkpoint, const Program& program, const Run
                  int round) {
   Session session(checkpoint.graph(), checkpoint.store(),
                   {.threads = 1, .own_keys = true, .verify = true, .poison = true});
-  const NamedSizes sizes = sizes_of(program, checkpoint.graph(), round);
+  const NamedSizes sizes = sizes_to_try(program, checkpoint.graph(), round);
   const auto plan = session.plan(program, sizes);
   if (!small(*plan, bounds)) return;
   // Caches take their sizes from the first run.

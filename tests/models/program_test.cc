@@ -366,8 +366,8 @@ BOOST_AUTO_TEST_CASE(models_are_inspected_without_weights) {
   // 2 * 3 / 4 of 497.8 MB of gradients and parameters.
   says(
       "inspect --model gpt2 --seq 1024 --ranks 4 --gflops 2000 --bandwidth 10Gbit/s --latency 50us",
-      {"training step of 4 shards on 4 ranks", "sent by each     712.1 MiB",
-       "optimizer 237.4 MiB"});
+      {"training step of 4 shards on 4 ranks", "sent by each     712.1 MiB", "optimizer 237.4 MiB",
+       "with a budget    sums of gradients 244.7 MiB, which their owners alone have; 712.1 MiB"});
   check_error(weft("inspect --model gpt2 --ranks 8 --shards 4"), 2,
               "8 ranks have nothing to do for 4 shards");
   // 2 * 1 / 2 of the 86.6 million parameters.

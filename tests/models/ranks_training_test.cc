@@ -57,9 +57,7 @@ std::size_t budget_of(TaskRun& run, double part) {
   const std::int64_t shards = model.settings.shards;
   std::size_t arena = 0;
   for (std::int64_t i = 0; i < 2 * shards; ++i) {
-    NamedSizes sizes;
-    for (const auto& [name, tensor] : task.batch(BatchPart(i / shards, i % shards, shards)).inputs)
-      sizes.emplace_back(name, tensor.sizes());
+    const NamedSizes sizes = sizes_of(task.batch(BatchPart(i / shards, i % shards, shards)).inputs);
     arena = std::max(arena, session.plan(model.program("train"), sizes)->memory().arena);
   }
   // The step behind the shards has a working memory of its own.

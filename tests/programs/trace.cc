@@ -79,12 +79,6 @@ NamedTensors feeds_of(const CaseRun& run, const Graph& graph) {
   return feeds;
 }
 
-NamedSizes sizes_of(const NamedTensors& tensors) {
-  NamedSizes sizes;
-  for (const auto& [name, tensor] : tensors) sizes.emplace_back(name, tensor.sizes());
-  return sizes;
-}
-
 void set_variables(Session& session, const NamedTensors& variables) {
   for (const auto& [name, tensor] : variables) {
     if (session.graph().has_variable(name)) session.set_value(name, tensor);

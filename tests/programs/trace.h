@@ -36,7 +36,6 @@ Tensor find_tensor(const NamedTensors& list, const std::string& name);
 DimValues dims_of(const CaseRun& run, const Graph& graph);
 /// Without those of inputs that a graph has no more: passes drop what nobody needs.
 NamedTensors feeds_of(const CaseRun& run, const Graph& graph);
-NamedSizes sizes_of(const NamedTensors& tensors);
 void set_variables(Session& session, const NamedTensors& variables);
 NamedTensors variables_of(Session& session, const Program& program);
 

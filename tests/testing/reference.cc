@@ -220,10 +220,8 @@ class Runs {
   }
 
   std::string in_place(Session& session, const Program& program) const {
-    NamedSizes sizes;
-    for (const auto& [input, tensor] : setup_.feeds) sizes.emplace_back(input, tensor.sizes());
     std::string list;
-    add_in_place(list, *session.plan(program, sizes, {.dims = setup_.dims}));
+    add_in_place(list, *session.plan(program, sizes_of(setup_.feeds), {.dims = setup_.dims}));
     return list.empty() ? " none" : ":" + list;
   }
 

@@ -111,12 +111,6 @@ Outcome attempt(const std::string& what, const std::function<Outcome()>& run) {
   }
 }
 
-NamedSizes sizes_of(const NamedTensors& feeds) {
-  NamedSizes sizes;
-  for (const auto& [name, tensor] : feeds) sizes.emplace_back(name, tensor.sizes());
-  return sizes;
-}
-
 // Three quarters of the arena, or as much as a plan needs that computes things again.
 Outcome within_budget(Graph& graph, const Program& program, const RunSetup& setup,
                       const Trace& expected, SessionOptions& options) {

@@ -89,11 +89,8 @@ int bench_model(const TrainBench& bench, std::string_view kind, MakeModel make, 
   session.initialise();
   const double variables = seconds_since(before_variables);
 
-  NamedSizes sizes;
-  for (const auto& [name, tensor] : made.feeds) {
-    sizes.emplace_back(name, tensor.sizes());
-    sizes.back().second.front() /= bench.shards;
-  }
+  NamedSizes sizes = sizes_of(made.feeds);
+  for (auto& [name, of_shard] : sizes) of_shard.front() /= bench.shards;
   const auto before_plan = Clock::now();
   const auto plan = together(
       world, [&] { return rethrow_as_usage([&] { return session.plan(made.program, sizes); }); });

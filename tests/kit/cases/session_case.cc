@@ -279,11 +279,9 @@ std::vector<Tensor> SessionCase::run_once(Session& session, const RunWay& way) c
   for (const auto& [name, tensor] : feeds_) {
     feeds.emplace_back(name, guarded_copy(tensor, way.guard));
   }
-  NamedSizes sizes;
-  for (const auto& [name, tensor] : feeds) sizes.emplace_back(name, tensor.sizes());
   RunOptions run{.dims = dims_};
   // Inputs that the program does not need may be fed all the same.
-  const auto plan = session.plan(program_, sizes, run);
+  const auto plan = session.plan(program_, sizes_of(feeds), run);
   std::size_t bytes = plan->arena_bytes;
   for (const PlanOutput& output : plan->outputs) bytes += plan->buffer_of(output.value).bytes;
   if (bytes > kMaxBytes) throw StateError("this case is too large to run");
