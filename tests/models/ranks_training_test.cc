@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <boost/test/unit_test.hpp>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -29,6 +30,25 @@ struct Kind {
   bool lora = false;
   bool together = false;  // all ranks write the file
 };
+
+/// On how many ranks, with how many threads each.
+struct Ways {
+  int ranks, threads;
+};
+
+/// All of the promise.
+const std::vector<Ways> kAllWays = {{1, 2}, {2, 1}, {2, 2}, {3, 1}, {3, 2}, {4, 1},
+                                    {4, 2}, {5, 1}, {5, 2}, {8, 1}, {8, 2}};
+
+/// The next `count` of them, or all of them with WEFT_RANKS_WAYS=all (./run check ranks).
+std::vector<Ways> next_ways(int count) {
+  const char* wish = std::getenv("WEFT_RANKS_WAYS");
+  if (wish != nullptr && wish == std::string("all")) return kAllWays;
+  static std::size_t next = 0;
+  std::vector<Ways> ways;
+  for (int i = 0; i < count; ++i) ways.push_back(kAllWays[next++ % kAllWays.size()]);
+  return ways;
+}
 
 /// What a rank is left with.
 struct Trained {
@@ -66,7 +86,7 @@ std::size_t budget_of(TaskRun& run, double part) {
 }
 
 Trained train(const Task& task, const Kind& kind, const World& world, const std::string& path,
-              const std::atomic<bool>* stop = nullptr, std::int64_t steps = 2) {
+              int threads = 1, const std::atomic<bool>* stop = nullptr, std::int64_t steps = 2) {
   const LoraOptions lora{.rank = 2, .dropout = 0.1, .patterns = {"*"}};
   const std::string fraction =
       task.info().id == "text-classification" ? "" : " --validation-fraction 0.1";
@@ -76,7 +96,7 @@ Trained train(const Task& task, const Kind& kind, const World& world, const std:
                             kind.lora ? &lora : nullptr);
   TrainedModel& model = run->model();
   SessionOptions session_of =
-      session_options(model, {.seed = model.settings.seed, .threads = 1, .world = world});
+      session_options(model, {.seed = model.settings.seed, .threads = threads, .world = world});
   if (kind.budget > 0) session_of.memory_budget = budget_of(*run, kind.budget);
   Session session(*model.graph, model.store, session_of);
   TrainTask work = run->task(session);
@@ -105,12 +125,12 @@ Trained train(const Task& task, const Kind& kind, const World& world, const std:
 }
 
 /// What all ranks of a world are left with.
-std::vector<Trained> train_on(int ranks, const Task& task, const Kind& kind,
+std::vector<Trained> train_on(const Ways& ways, const Task& task, const Kind& kind,
                               const std::string& path) {
-  std::vector<Trained> all(static_cast<std::size_t>(ranks));
-  ThreadWorld world(ranks, {.seed = static_cast<std::uint64_t>(ranks), .most_delay = {}});
+  std::vector<Trained> all(static_cast<std::size_t>(ways.ranks));
+  ThreadWorld world(ways.ranks, {.seed = static_cast<std::uint64_t>(ways.ranks), .most_delay = {}});
   world.run([&](const std::shared_ptr<Transport>& end) {
-    all[static_cast<std::size_t>(end->rank())] = train(task, kind, World(end), path);
+    all[static_cast<std::size_t>(end->rank())] = train(task, kind, World(end), path, ways.threads);
   });
   return all;
 }
@@ -126,17 +146,18 @@ void check_same(const Trained& found, const Trained& expected) {
   }
 }
 
-void check_ranks(const Task& task, const Kind& kind, const std::vector<int>& worlds) {
+void check_ranks(const Task& task, const Kind& kind, const std::vector<Ways>& all_ways) {
   const testing::TemporaryFolder folder("ranks");
   const Trained alone = train(task, kind, World(), folder.path("1.weft"));
   const std::string file = read_text_file(folder.path("1.weft"));
   BOOST_TEST(alone.step == 2);
-  for (const int ranks : worlds) {
-    BOOST_TEST_CONTEXT(ranks << " ranks, " << kind.name) {
-      const std::string path = folder.path(fmt::format("{}.weft", ranks));
-      for (const Trained& found : train_on(ranks, task, kind, path)) {
+  for (const Ways& ways : all_ways) {
+    BOOST_TEST_CONTEXT(ways.ranks << " ranks of " << ways.threads << " threads, " << kind.name) {
+      const std::string path = folder.path("ranks.weft");
+      for (const Trained& found : train_on(ways, task, kind, path)) {
         check_same(found, alone);
-        BOOST_TEST(found.ranks == static_cast<std::size_t>(ranks));
+        // The speed of one alone is in no list.
+        BOOST_TEST(found.ranks == static_cast<std::size_t>(ways.ranks == 1 ? 0 : ways.ranks));
       }
       BOOST_TEST((read_text_file(path) == file), "another file");
     }
@@ -165,7 +186,7 @@ const std::vector<Kind> kKinds = {
 BOOST_AUTO_TEST_CASE(every_task_learns_on_several_ranks_what_one_learns) {
   for (const Task* task : all_tasks()) {
     BOOST_TEST_CONTEXT("task " << task->info().id) {
-      check_ranks(*task, {"as usual", kDropout.at(task->info().family)}, {2, 3, 5});
+      check_ranks(*task, {"as usual", kDropout.at(task->info().family)}, next_ways(3));
     }
   }
 }
@@ -176,7 +197,7 @@ BOOST_AUTO_TEST_CASE(whatever_a_training_may_have_gives_the_bits_of_one_rank) {
     BOOST_TEST_CONTEXT("task " << id) {
       for (Kind kind : kKinds) {
         kind.options += " " + kDropout.at(task.info().family);
-        check_ranks(task, kind, {3});
+        check_ranks(task, kind, next_ways(1));
       }
     }
   }
@@ -193,7 +214,8 @@ BOOST_AUTO_TEST_CASE(ranks_that_write_together_leave_the_model_that_one_writes) 
     for (const int ranks : {1, 2, 3}) {
       BOOST_TEST_CONTEXT("task " << id << ", " << ranks << " ranks") {
         const Kind kind{.name = "together", .options = options, .together = true};
-        for (const Trained& found : train_on(ranks, task, kind, path)) check_same(found, alone);
+        for (const Trained& found : train_on({ranks, 1}, task, kind, path))
+          check_same(found, alone);
         save_model(one, *load_any_model(path).model);
         BOOST_TEST((read_text_file(one) == file), "another model");
       }
@@ -209,7 +231,7 @@ BOOST_AUTO_TEST_CASE(one_rank_that_is_asked_to_stop_stops_all_at_one_step) {
   world.run([&](const std::shared_ptr<Transport>& end) {
     const std::atomic<bool> stop{end->rank() == 1};
     const auto rank = static_cast<std::size_t>(end->rank());
-    all[rank] = train(task, {"stop"}, World(end), folder.path("m.weft"), &stop, 50);
+    all[rank] = train(task, {"stop"}, World(end), folder.path("m.weft"), 1, &stop, 50);
   });
   for (const Trained& found : all) BOOST_TEST(found.step == 0);
   BOOST_TEST(load_any_model(folder.path("m.weft")).model->history.train.empty());
