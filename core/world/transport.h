@@ -79,8 +79,8 @@ class Transport {
   /// unless they answer within that time. Returns at once. Does nothing where a transport sees by
   /// itself who is lost.
   virtual void ask(std::chrono::milliseconds within) { static_cast<void>(within); }
-  /// The last call: returns when all ranks have left, where a transport waits for that; throws
-  /// WorldError where one does not. An end that is dropped leaves, too, but cannot say so.
+  /// The last call, which may be repeated: returns when all ranks have left, where a transport
+  /// waits for that, or throws WorldError. A dropped end leaves, too, but cannot say so.
   virtual void leave() {}
 };
 

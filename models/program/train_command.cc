@@ -136,7 +136,7 @@ void check_ranks(const TrainArguments& args, const TrainSettings& settings) {
 /// A training, on all ranks alike: the first one prints, and writes the files.
 class Training {
  public:
-  explicit Training(TrainArguments& args) : args_(args) {}
+  Training(TrainArguments& args, LauncherWatch& watch) : args_(args), watch_(watch) {}
 
   /// Everything before the first step: reads, looks at all that may be wrong with what was asked
   /// for, says what will be done. Asks no other rank.
@@ -157,6 +157,7 @@ class Training {
   Session& measured() { return averages_ ? averages_->session() : *session_; }
 
   TrainArguments& args_;
+  LauncherWatch& watch_;
   const Task* task_ = nullptr;
   std::unique_ptr<TaskRun> run_;
   std::optional<Session> session_;
@@ -164,7 +165,6 @@ class Training {
   TrainTask work_;
   std::optional<ModelFiles> files_;
   std::optional<ConsoleProgress> progress_;
-  std::optional<LauncherWatch> watch_;
   std::optional<LogFile> log_;    // of rank 0
   std::optional<BestFile> best_;  // of rank 0
   Observers observers_;
@@ -229,7 +229,7 @@ void Training::observe() {
   // Samples may draw: all ranks make them, so that their random keys stay equal.
   progress_.emplace([this] { return run_->sample(measured()); });
   observers_.add(*progress_);
-  observers_.add(watch_.emplace(args_.world));
+  observers_.add(watch_);
   if (args_.log.empty() || !first()) return;
   log_.emplace(args_.paths.planned(args_.log), !args_.resume.empty());
   observers_.add(*log_);
@@ -333,9 +333,16 @@ int run(TrainArguments& args, const World& world) {
   args.threads = threads_of_rank(world, args.threads);
   together(world, [&] { world.check_same("--sharded", args.sharded ? "it" : "none"); });
   args.all_write = args.sharded && world.size() > 1 && ranks_share_folders(args);
-  Training training(args);
-  together(world, [&] { training.prepare(); });
-  return training.run();
+  // Until all ranks have left: one that is lost when it has trained is named, too.
+  LauncherWatch watch(world);
+  int code = 0;
+  {
+    Training training(args, watch);
+    together(world, [&] { training.prepare(); });
+    code = training.run();
+  }
+  world.leave();
+  return code;
 }
 
 }  // namespace

@@ -154,6 +154,9 @@ disturb_disk() {
   goes_on 2 m.weft
 }
 
+# When nothing is left to do but to say so.
+disturb_rank "the end of training" kill
+
 # Every kind of phase with everything that may happen, in a random order.
 all=()
 for kind in "${kinds[@]}"; do
@@ -162,7 +165,7 @@ for kind in "${kinds[@]}"; do
 done
 [ $open_mpi = no ] || all+=(late)
 all+=("pause step N: shard N of N" "pause step N: saving" "pause step N: the exchange of parameters")
-met=0
+met=1
 end=$(($(now) + 1000 * seconds))
 while [ "$(now)" -lt $end ]; do
   for ((i = ${#all[@]}; i > 0; --i)); do

@@ -6,6 +6,7 @@
 // all.
 #include <fmt/format.h>
 
+#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
@@ -94,7 +95,7 @@ class FaultyTransport final : public TransportAround {
     call();
   }
   void leave() override {
-    call();
+    if (!left_.exchange(true)) call();
     TransportAround::leave();
   }
 
@@ -122,6 +123,7 @@ class FaultyTransport final : public TransportAround {
 
   const Fault fault_;
   const bool mine_, counts_;
+  std::atomic<bool> left_{false};
   std::mutex mutex_;
   bool happened_ = false;
   int calls_ = 0;
