@@ -54,8 +54,8 @@ neighbours=0 WEFT_MOST_DIRECT=32
 ended() {
   rm -f "$work"/m.* "$work"/best-m.*
   WEFT_RANK_FAULT="$1|$2|$3|$4" ranks $machines "${six[@]}" --out "$work/m.weft" --best "$work/best-m.weft"
-  [ "$code" -ne 0 ] || fail "$4: did not fail"
-  [ "$code" -ne 124 ] || fail "$4: does not end"
+  [ "$code" -ne 0 ] || fail "$4 in $2: did not fail"
+  [ "$code" -ne 124 ] || fail "$4 in $2: does not end"
 }
 # lost WHERE HOW COMMAND: rank 1 does, and the others say so.
 lost() {
@@ -77,8 +77,10 @@ add_machine 3 50mbit
 machines=3
 phases=("step 3: the exchange of parameters")
 if [ "${4:-}" = all ]; then
-  phases+=("step 3: shard 3 of 8" "step 3: shard 4 of 8" "step 3: the sums of all shards" "step 3: the end of the step"
-    "step 3: evaluation" "step 3: saving the best model" "step 4: saving")
+  # Of shards the rank's own: "OF RANK 0|OF RANK 1".
+  phases+=("step 3: shard 0 of 8|step 3: shard 3 of 8" "step 3: shard 1 of 8|step 3: shard 4 of 8"
+    "step 3: the sums of all shards" "step 3: the end of the step" "step 3: evaluation" "step 3: saving the best model"
+    "step 4: saving" "the end of training")
 fi
 ranks 4 "${six[@]}" --out "$work/4.weft" --best "$work/best4.weft"
 succeeds
@@ -94,11 +96,11 @@ first_lost() {
 }
 for phase in "${phases[@]}"; do
   machines=3
-  first_lost "$phase"
+  first_lost "${phase%|*}"
   for m in 1 2 3; do end_on $tag-$m; done
   ip -n $tag-1 link set eth0 up
   goes_on 3 m.weft
-  lost "$phase" 0 'ip link set eth0 down'
+  lost "${phase#*|}" 0 'ip link set eth0 down'
   machines=2
   end_on $tag-2 # what its launcher has left there
   ip -n $tag-2 link set eth0 up

@@ -1,9 +1,8 @@
 // The program `weft`, to one of whose ranks something happens at a place of its work:
 // WEFT_RANK_FAULT="RANK|PHASE|CALLS|COMMAND" lets that rank run a command of the shell (whose
-// parent, $PPID, is the rank) once it has sent, received and waited so often in the phase that
-// begins with these words. The others have been told of that phase by then. The command "calls" is
-// none: ranks print how often they did so in each of their phases, "RANK|CALLS|PHASE". RANK -1:
-// all.
+// parent, $PPID, is the rank) once it has sent, received and waited so often in that phase. The
+// others have been told of the phase by then. The command "calls" is none: ranks print how often
+// they did so in each of their phases, "RANK|CALLS|PHASE". RANK -1: all.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -109,9 +108,7 @@ class FaultyTransport final : public TransportAround {
     {
       const std::lock_guard lock(mutex_);
       ++calls_;
-      if (!mine_ || counts_ || happened_ || calls_ < fault_.calls ||
-          !phase_.starts_with(fault_.phase))
-        return;
+      if (!mine_ || counts_ || happened_ || calls_ < fault_.calls || phase_ != fault_.phase) return;
       happened_ = true;
     }
     const std::chrono::milliseconds told(100), felt(50);
