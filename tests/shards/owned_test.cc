@@ -9,7 +9,6 @@
 #include <mutex>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "weft/autodiff/optimizer.h"
@@ -95,20 +94,20 @@ NamedTensors after_steps(const World& world, const Network::Optimizer& optimizer
 void check_all_worlds(const Network::Optimizer& optimizer, bool averages = false) {
   const NamedTensors expected = after_steps({}, optimizer, averages, 1);
   using enum GradientSums;
-  for (const auto& [ranks, gradients] : {std::pair(2, whole),
-                                         {3, whole},
-                                         {5, whole},
-                                         {8, whole},
-                                         {2, owned},
-                                         {4, owned},
-                                         {8, owned}}) {
-    BOOST_TEST_CONTEXT(ranks << " ranks" << (gradients == owned ? ", owned sums" : "")) {
-      ThreadWorld world(ranks, {.seed = static_cast<std::uint64_t>(ranks),
-                                .most_delay = std::chrono::microseconds(100)});
-      std::vector<NamedTensors> found(static_cast<std::size_t>(ranks));
+  // No structured binding: lambdas cannot capture one in clang++ 14.
+  struct Ways {
+    int ranks;
+    GradientSums gradients;
+  };
+  for (const Ways& ways :
+       {Ways{2, whole}, {3, whole}, {5, whole}, {8, whole}, {2, owned}, {4, owned}, {8, owned}}) {
+    BOOST_TEST_CONTEXT(ways.ranks << " ranks" << (ways.gradients == owned ? ", owned sums" : "")) {
+      ThreadWorld world(ways.ranks, {.seed = static_cast<std::uint64_t>(ways.ranks),
+                                     .most_delay = std::chrono::microseconds(100)});
+      std::vector<NamedTensors> found(static_cast<std::size_t>(ways.ranks));
       world.run([&](const std::shared_ptr<Transport>& end) {
         found[static_cast<std::size_t>(end->rank())] =
-            after_steps(World(end), optimizer, averages, 1 + ranks % 2, gradients);
+            after_steps(World(end), optimizer, averages, 1 + ways.ranks % 2, ways.gradients);
       });
       for (const NamedTensors& of_rank : found) check_same(of_rank, expected);
     }
