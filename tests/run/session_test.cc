@@ -254,6 +254,21 @@ BOOST_AUTO_TEST_CASE(plans_are_kept_and_bounded) {
   BOOST_TEST(s.compile_count() == 1);
 }
 
+BOOST_AUTO_TEST_CASE(a_plan_by_the_sizes_of_feeds_is_that_of_their_run) {
+  Training t;
+  Session s(t.g, strict());
+  const Program p = Program("p").output("y", engine_scale(t.x, 2));
+  const NamedTensors feeds = {{"x", ramp(3)}};
+  s.plan(p, sizes_of(feeds));
+  s.run(p, feeds);
+  BOOST_TEST(s.specialise_count() == 1);
+  // Undefined ones have none.
+  const NamedSizes sizes = sizes_of({{"none", Tensor()}, {"x", ramp(3)}});
+  BOOST_TEST_REQUIRE(sizes.size() == 1U);
+  BOOST_TEST(sizes[0].first == "x");
+  BOOST_TEST((sizes[0].second == Sizes{3}));
+}
+
 BOOST_AUTO_TEST_CASE(writes_into_callers_tensors) {
   Training t;
   Session s(t.g, strict());
