@@ -15,7 +15,7 @@ int main(int, char** arguments) {
       return std::fwrite(part.data(), 1, part.size(), stdout) == part.size();
     };
     const ChatAnswer answer = chat.say(message, show);
-    std::printf("\n(%d of %d tokens were there)\n", int(answer.reused), int(answer.prompt));
+    std::printf("\n(%d of %d prompt tokens reused)\n", int(answer.reused), int(answer.prompt));
   }
   for (const ScoredText& scored :
        writer->score_texts({{"the film was good"}, {" good", "the film"}}))
