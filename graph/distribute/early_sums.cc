@@ -17,8 +17,8 @@ bool adds_to_some(const Node& node) {
   return op == "index_add" || op == "scatter_add" || op == "slice_add";
 }
 
-// Returns the value to which elements are added. Undefined if nothing is added, or if the value is
-// zeros or not computed.
+// Returns the value to which elements are added. Undefined if there are no such additions, or if
+// they are made to zeros or to a leaf (an input, variable or constant).
 Value before_additions(Value sum) {
   Value before = sum;
   while (adds_to_some(before.node())) {

@@ -88,9 +88,9 @@ class Maker {
     return places;
   }
 
-  // Divides the units into sections, in each of which every rank owns a run. So all ranks have
-  // something to send as soon as part of the gradients is complete, and the beginning of the next
-  // step does not wait for the parameters of a single rank.
+  // Divides the units into sections and gives every rank a contiguous run of each section. All
+  // ranks then have something to send as soon as part of the gradients is complete, and no single
+  // rank holds up the beginning of the next step with its parameters.
   void share(OwnedStep& result) const {
     const std::vector<Place> places = places_of(result);
     const auto ranks = static_cast<std::size_t>(ranks_);

@@ -19,9 +19,9 @@ struct OwnedPiece {
   std::int64_t begin = 0, end = 0;
 };
 
-/// The part of a step that rank r of W runs. Ownership depends on the program and W only. The bits
-/// do not depend on it: only elementwise functions are split into ranges, and ranges begin at block
-/// boundaries of sums.
+/// The part of a step that rank r of W runs. Ownership depends on the program and W only, and it
+/// does not affect the bits: only elementwise functions are split into ranges, and ranges begin at
+/// block boundaries of sums.
 struct OwnedStep {
   /// A unit with its variables, by name.
   struct Unit {

@@ -97,10 +97,10 @@ class Finder {
   struct Group {
     bool everywhere = false;  // all ranks compute it
     bool elementwise = true;
-    std::optional<Shape> shape;  // of all its values while it is elementwise
+    std::optional<Shape> shape;  // common shape of its values while it is elementwise
     std::int64_t elements = 0;
     std::vector<std::size_t> sums;
-    DType dtype = DType::f32;  // of the sums
+    DType dtype = DType::f32;  // dtype of the sums
     bool updates = false;
   };
 
@@ -247,7 +247,7 @@ class Finder {
     return from;
   }
 
-  // Returns the unit that reads each small node; several if anything outside of one unit does.
+  // Returns the unit that reads each small node; several if it is also read outside of that unit.
   std::vector<int> readers() {
     std::vector<int> to(parent_.size(), kNobody);
     const auto read_outside = [&](const Value& v) { to[v.node().id()] = kSeveral; };
@@ -269,10 +269,10 @@ class Finder {
   const std::function<bool(std::size_t)>& private_sum_;
   const std::function<bool(const Variable&)>& private_variable_;
   std::vector<Node*> nodes_;
-  std::unordered_set<const Node*> updated_;         // variables
+  std::unordered_set<const Node*> updated_;         // nodes of updated variables
   std::vector<int> parent_;                         // union-find over nodes, by id
-  std::vector<Group> groups_;                       // by root
-  std::vector<std::pair<Node*, int>> found_exits_;  // with their roots
+  std::vector<Group> groups_;                       // indexed by union-find root
+  std::vector<std::pair<Node*, int>> found_exits_;  // with the union-find roots of their groups
 };
 
 }  // namespace

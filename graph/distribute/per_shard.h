@@ -44,7 +44,7 @@ class PerShard {
   const Facts& at(Value value) const { return facts_[value.node().id()]; }
   bool has_sizes_of_shard(Node& node) const;
 
-  std::vector<Facts> facts_;  // by node
+  std::vector<Facts> facts_;  // indexed by node id
   std::vector<Node*> sums_, concats_;
   std::unordered_set<SymbolPtr> rows_;  // symbols that count the rows of all shards
 };

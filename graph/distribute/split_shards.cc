@@ -72,9 +72,9 @@ std::vector<Value> factors_of(const Value& x) {
   return {x};
 }
 
-// Computes the same sum block by block: a rank that holds a part of x sums its blocks, and the sum
-// over all blocks has the bits that a single rank with all of x would get. A scalar factor, which
-// turns sums of gradients into means, is applied inside block_sums, so the scaled gradients take no
+// Computes a sum block by block: a rank that holds a part of x sums its blocks, and the sum over
+// all blocks has the bits that a single rank with all of x would get. A scalar factor, which turns
+// sums of gradients into means, is applied inside block_sums, so the scaled gradients take no
 // memory; the update multiplies by it again.
 Value sum_of_blocks(const Node& sum, const Value& x) {
   const bool squares = x.node().op().name == "square";
@@ -275,7 +275,8 @@ class Splitter {
   }
 
   // A join that only the step reads belongs to the last stage, where most of its operands are
-  // computed anyway: losses, for example, for whose counts alone the earlier stages exist.
+  // computed anyway. For example, losses are computed there, and the earlier stages only compute
+  // their counts.
   int stage_of(Node& join) const {
     const bool read_by_shards =
         parts_.feeds_join(join.output(0)) || read_by_statistics_.contains(&join);

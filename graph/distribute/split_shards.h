@@ -17,7 +17,7 @@ namespace WEFT_API weft {
 namespace shard_names {
 inline const std::string kIndex = "shards.index";  // i64 scalar: the shard's number
 std::string key(const std::string& name);          // value of a random key in this step
-std::string state(const std::string& name);        // a variable that shards update in their order
+std::string state(const std::string& name);        // variable that the shards update in shard order
 std::string sum(std::size_t i);                    // of one shard, or the total over shards
 std::optional<std::size_t> number_of_sum(std::string_view name);  // i of sum(i)
 std::string early(std::size_t i);  // early version of a shard's sum(i): see early_sums.h
@@ -32,8 +32,8 @@ std::string updated(const std::string& name);  // new value of a parameter or of
 /// The parts of a program. A step runs every stage for every shard, one stage after the other. It
 /// adds or concatenates the stage's outputs over the shards and feeds the results to the later
 /// stages. Then it runs `carry` for the statistics of every shard, in shard order, and finally
-/// `step`. Each part has a separate graph over the variables of the whole program, by name; only
-/// `step` updates them.
+/// `step`. Each part has a separate graph, which refers to the variables of the whole program by
+/// name. Only `step` updates variables.
 struct ShardedProgram {
   struct Stage {
     Module module;

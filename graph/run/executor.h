@@ -123,9 +123,9 @@ class Executor {
   std::shared_ptr<Buffer> arena_;
   std::shared_ptr<Buffer> slots_;  // scratch of the workers
   std::size_t slot_stride_ = 0;
-  std::unique_ptr<Frame> frame_;  // of the plan that ran last
+  std::unique_ptr<Frame> frame_;  // frame of the plan that ran last
   std::vector<Part> parts_;
-  std::vector<DType> dtypes_;  // of the operands that a check reads
+  std::vector<DType> dtypes_;  // dtypes of the operands of a data check
 };
 
 }  // namespace weft

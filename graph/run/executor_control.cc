@@ -273,8 +273,8 @@ void Executor::run_replaying(Loop& loop, Loop& again, const ControlPlan& control
     }
     start(again.carries);
     run_scan_steps(again, begin, end, run);
-    // The loop runs in the opposite direction: it reaches these elements in its steps from length -
-    // end on.
+    // The loop runs in the opposite direction: it reaches these elements in steps [length - end,
+    // length - begin).
     run_scan_steps(loop, length - end, length - begin, run);
   }
 }

@@ -33,7 +33,7 @@ class FiniteCheck {
     bool seen = false;
     double min = 0, max = 0;                                         // of the finite elements
     std::int64_t elements = 0, nan = 0, positive = 0, negative = 0;  // counts; infinities by sign
-    std::int64_t first = -1;  // flattened index of the first that is not finite
+    std::int64_t first = -1;  // flat index of the first non-finite element
     bool finite() const { return nan == 0 && positive == 0 && negative == 0; }
     std::string text() const;
   };
@@ -41,7 +41,7 @@ class FiniteCheck {
 
   Workers& workers_;
   const bool outermost_;
-  IdVector<ValueId, Range> ranges_;  // by root
+  IdVector<ValueId, Range> ranges_;  // indexed by root value
 };
 
 }  // namespace weft

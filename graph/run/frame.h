@@ -16,7 +16,7 @@ namespace weft {
 struct RunMemory {
   IdVector<InputId, const std::byte*> feeds;  // null if not fed
   IdVector<VariableId, const std::byte*> variables;
-  IdVector<VariableId, std::byte*> updated;     // the same memory; null without an update
+  IdVector<VariableId, std::byte*> updated;     // as in `variables`; null without an update
   IdVector<VariableId, std::byte*> successors;  // bodies of loops: Space::successor
   std::vector<std::byte*> outputs;              // by output
   std::vector<char> output_guarded;             // by output: is surrounded by guards of kGuardBytes

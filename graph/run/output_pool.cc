@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-// Bounds the time of take(), which scans all buffers; memory is bounded by bytes.
+// Bounds the time of take(), which scans all buffers. Memory is bounded separately, in bytes.
 constexpr std::size_t kMaxBuffers = 256;
 
 }  // namespace

@@ -198,7 +198,7 @@ NamedTensors gather_exits(const OwnedStep& step, const World& world, const Resul
       for (const OwnedPiece& piece : step.pieces[r]) {
         if (piece.unit != step.exits[i].unit) continue;
         Tensor& exit = exits[i].second;
-        // For a partitioned unit, these are the sums of its blocks.
+        // A partitioned unit has one sum per block.
         const std::int64_t first = piece.whole ? 0 : piece.begin / kSumBlock;
         const std::int64_t last =
             piece.whole ? exit.numel() : (piece.end + kSumBlock - 1) / kSumBlock;

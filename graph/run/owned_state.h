@@ -30,7 +30,7 @@ class OwnedState {
     VariableKind kind = VariableKind::optimizer;
     ValueType type;             // of the whole variable
     bool flat = false;          // pieces are flat ranges of elements
-    std::vector<Range> ranges;  // of elements, by rank; many may be empty
+    std::vector<Range> ranges;  // element range of each rank; may be empty
     friend bool operator==(const Cut&, const Cut&) = default;
   };
   using Cuts = std::map<std::string, Cut, std::less<>>;
@@ -45,8 +45,8 @@ class OwnedState {
   const Cuts& cuts() const { return cuts_; }
   /// Returns this rank's piece of a partitioned variable; undefined if the piece is empty.
   Tensor piece(std::string_view name) const;
-  /// Returns true if the current partitioning conflicts with `step`: one of `variables`, those that
-  /// its program uses, is partitioned in another way than `step` requires.
+  /// Returns true if the current partitioning conflicts with `step`: one of `variables`, which the
+  /// program of `step` uses, is partitioned differently from what `step` requires.
   bool clashes(const OwnedStep& step, const std::vector<Variable>& variables) const;
 
   /// Partitions the optimizer state of `step`: moves it from `shared`, initialising missing

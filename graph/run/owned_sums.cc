@@ -15,7 +15,7 @@ namespace weft {
 namespace {
 
 // In each turn, every rank computes one shard, and the ranks exchange its sums bucket by bucket.
-// The layout of the sums is the order in which a shard completes them, and all ranks send the
+// The sums are laid out in the order in which a shard completes them, and all ranks send the
 // buckets in that order. So only a few buckets are filled at a time, and waits cannot form a cycle:
 // a rank that waits for a bucket never waits for a rank that waits for a later bucket.
 class OwnedSums final : public SumsOfOwners {

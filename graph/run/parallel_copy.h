@@ -7,7 +7,7 @@
 
 namespace weft {
 
-/// Copies `bytes` bytes, with all workers if they are many. The ranges must not overlap, but may be
+/// Copies `bytes` bytes; large copies use all workers. The ranges must not overlap, but may be
 /// identical.
 void parallel_copy(std::byte* to, const std::byte* from, std::size_t bytes, Workers& workers);
 

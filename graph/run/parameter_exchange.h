@@ -40,8 +40,8 @@ class ParameterExchange final : public ComingValues {
   void give(const std::string& output, const Tensor& piece);
   /// Returns true if a parameter may have changed, so that the step must run to its end.
   bool moving() const;
-  /// Publishes the remaining pieces. `own` are the results of OwnedStep::step. Nothing may read the
-  /// old values any more.
+  /// Publishes the remaining pieces. `own` are the results of OwnedStep::step. Requires that
+  /// nothing reads the old values any more.
   void finish(const Results& own);
   /// Called instead of finish() if the step failed. If nothing was transferred, all variables are
   /// unchanged.

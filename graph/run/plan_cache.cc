@@ -6,8 +6,7 @@
 namespace weft {
 namespace {
 
-// Far more than any application needs on purpose; bounds the memory if programs are built again for
-// every run.
+// Far more than applications need. Bounds the cache if programs are built again for every run.
 constexpr std::size_t kMaxPrograms = 64;
 
 }  // namespace
@@ -60,7 +59,7 @@ std::shared_ptr<const CompiledProgram> PlanCache::compiled(
   CompileOptions options{
       .passes = options_.passes, .precision = options_.precision, .passing = passing};
   if (options_.memory_budget > 0) options.disabled = {"epilogue"};
-  // Then every step is one node that the user built.
+  // Without these fusions, every step is one node that the user built.
   if (options_.check_finite) options.disabled = {"fuse_linear_cross_entropy", "fuse", "epilogue"};
   auto made = compile(program, fetch, options);
   ++compile_count_;

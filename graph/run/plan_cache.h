@@ -27,7 +27,8 @@ class PlanCache {
   };
   explicit PlanCache(Options options) : options_(options) {}
 
-  /// Returns the compiled program. `streamed`: see RunOptions.
+  /// Returns the compiled program, from the cache if possible. `streamed` names the streamed
+  /// outputs (RunOptions::streamed).
   std::shared_ptr<const CompiledProgram> compiled(const Program& program,
                                                   const std::vector<std::string>& fetch,
                                                   const std::vector<std::string>& passing = {});

@@ -12,7 +12,7 @@
 namespace WEFT_API weft {
 
 /// Measured times of steps. While a Session is profiling, the steps of a wave run one after the
-/// other, so that each one is timed by itself.
+/// other, so that each one is timed separately.
 class Profile {
  public:
   /// Times of a node, or of all nodes of an op.
@@ -21,7 +21,7 @@ class Profile {
     std::string where;  // where the node was built
     std::int64_t runs = 0;
     double seconds = 0;
-    double flops = 0, bytes = 0;  // of all runs
+    double flops = 0, bytes = 0;  // totals over all runs
     double flops_per_second() const { return seconds > 0 ? flops / seconds : 0; }
     double bytes_per_second() const { return seconds > 0 ? bytes / seconds : 0; }
   };

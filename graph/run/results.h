@@ -53,8 +53,8 @@ struct RunOptions {
   /// step. An exception from it ends the run. It must not use the Session.
   std::function<void(const std::string& output, const Tensor& value)> on_output = {};
   /// Names of streamed outputs, which are passed to `on_output` only. The tensor is valid during
-  /// the callback, is not part of Results, and its memory is reused afterwards. For programs that
-  /// produce many large values one after the other. It is an ArgumentError to stream an output
+  /// the callback, is not part of Results, and its memory is reused afterwards. Use it for programs
+  /// that produce many large values one after the other. It is an ArgumentError to stream an output
   /// without `on_output`, or one that is also in `into`.
   std::vector<std::string> passing = {};
   /// Values of symbols that no input determines.

@@ -16,12 +16,12 @@ bool overlap(const Tensor& a, const Tensor& b) {
          b.raw() < a.raw() + a.bytes();
 }
 
-// Returns the reason why a program can only run in the writer of the store, for error messages.
+// Returns, for error messages, why a program needs the writer role of the store.
 std::string why_writer(const CompiledProgram& c, const VariableInfo& written) {
   if (written.kind == VariableKind::key) {
     return fmt::format(
         "program '{}' draws random numbers, which advances the key '{}' of the store; set "
-        "SessionOptions::own_keys to keep the keys in this Session, which then only reads the "
+        "SessionOptions::own_keys to keep the keys in this Session, so that it only reads the "
         "store",
         c.name, written.name);
   }
@@ -181,7 +181,7 @@ void Session::Impl::execute(const std::shared_ptr<const Plan>& plan, const Named
   };
   IdVector<VariableId, char> updated(c.variables.size());
   bool writes_own = false;
-  const VariableInfo* written = nullptr;  // in the shared store, preferably not a key
+  const VariableInfo* written = nullptr;  // a variable of the shared store, preferably not a key
   for (const PlanUpdate& u : plan->updates) {
     const VariableInfo& info = c.variables[u.variable].info;
     updated[u.variable] = 1;

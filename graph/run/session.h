@@ -45,7 +45,7 @@ struct SessionOptions {
   /// Upper limit of the arena in bytes; 0 means no limit. The arena holds intermediate results;
   /// variables, feeds and outputs are not part of it. Plans that need more rematerialise results,
   /// with the same bits; Session::plan(...)->memory() lists them. A budget that no plan can meet is
-  /// an ArgumentError that names the smallest possible one. With several ranks, see also
+  /// an ArgumentError that names the smallest feasible budget. With several ranks, see also
   /// `gradients`.
   std::size_t memory_budget = 0;
   /// For inference: matrix products read copies of the parameters, packed in the layout of their
@@ -110,8 +110,8 @@ enum class Gather { all, first };
 
 /// Runs programs of one graph over a VariableStore: compiles each program once, specialises it for
 /// each set of concrete sizes, and runs it in one arena. A Session may be used by one thread at a
-/// time; a second thread gets a StateError. The graph must outlive the Session and must not change
-/// any more while several Sessions use it.
+/// time; a second thread gets a StateError. The graph must outlive the Session, and must not change
+/// while several Sessions use it.
 ///
 /// Variables are initialised when a program that needs them first runs, so a Session that is only
 /// used for inference holds no optimizer moments. Caches belong to the Session, not to the store;

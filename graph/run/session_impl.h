@@ -34,8 +34,7 @@ class Busy {
     if (flag_.exchange(true, std::memory_order_acquire)) {
       throw StateError(
           "this Session is in use by another thread, or by the run that invoked this callback; "
-          "make "
-          "one Session per thread over a shared VariableStore");
+          "make one Session per thread over a shared VariableStore");
     }
   }
   ~Busy() { flag_.store(false, std::memory_order_release); }
@@ -204,8 +203,8 @@ struct Session::Impl {
   };
   Outputs make_outputs(const Plan& plan, const NamedTensors& feeds, const NamedTensors& into);
 
-  /// Packs the weights that kernels of the plan read packed, and points `memory` to the copies. The
-  /// copies live as long as the returned handles.
+  /// Packs the weights for which kernels of the plan expect a packed layout, and points `memory` to
+  /// the copies. The copies live as long as the returned handles.
   std::vector<std::shared_ptr<const Buffer>> pack_weights(
       const Plan& plan, const IdVector<VariableId, std::uint64_t>& versions, RunMemory& memory);
 
@@ -223,7 +222,7 @@ struct Session::Impl {
   /// Returns the sums of a stage, in the order in which rank 0 completes them. Collective.
   std::vector<std::size_t> order_of_sums(const Program& stage, const NamedTensors& feeds,
                                          const RunOptions& o);
-  /// Returns the plan of a shard's last stage.
+  /// Returns the plan of a shard's last stage, or of the step if the program has no stages.
   std::shared_ptr<const Plan> plan_sharded(const Program& program, const NamedSizes& feeds,
                                            const RunOptions& o);
   Results run_sharded(const Program& program, FunctionRef<NamedTensors(int shard)> feeds,

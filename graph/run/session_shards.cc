@@ -57,8 +57,7 @@ void refuse_fetch(const Program& program, const RunOptions& o) {
   if (o.fetch.empty()) return;
   throw ArgumentError(
       fmt::format("program '{}' has {} shards, so a fetched value would exist once per shard; make "
-                  "it an output, "
-                  "as a sum or mean over the shards",
+                  "it an output, as a sum or mean over the shards",
                   program.name(), program.shards().count));
 }
 

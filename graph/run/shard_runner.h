@@ -20,7 +20,7 @@ namespace WEFT_API weft {
 struct PartRunner {
   FunctionRef<Results(const Program& part, const NamedTensors& feeds, const RunOptions& options)>
       run;
-  FunctionRef<Tensor(const std::string& name)> value;  // of a variable, at present
+  FunctionRef<Tensor(const std::string& name)> value;  // current value of a variable
   FunctionRef<std::shared_ptr<Buffer>(std::size_t bytes)> memory;
   /// Returns the sums of a stage, by number, in the order in which a run of the stage with
   /// `options` completes them on rank 0. The first call for a stage is collective.
@@ -45,8 +45,8 @@ struct PartRunner {
 /// Runs one step. If `owned` is not empty, this rank runs only its part of the updates. `feeds`
 /// returns the inputs of one shard; it is called once for each shard that this rank computes, in
 /// order. `options` apply to the whole step. An error in a shard is preceded by the shard's number
-/// and leaves all variables unchanged. If a rank throws, the other ranks wait for it until the
-/// caller ends them.
+/// and leaves all variables unchanged. If this rank throws, the other ranks wait for it until the
+/// caller poisons the world.
 Results run_shards(const Program& program, const ShardedProgram& parts, const OwnedStep& owned,
                    FunctionRef<NamedTensors(int shard)> feeds, const RunOptions& options,
                    const PartRunner& runner);

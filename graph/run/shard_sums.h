@@ -11,8 +11,9 @@ namespace weft {
 
 /// Accumulates the sums of one stage: those of this rank's shards as soon as they are complete,
 /// without keeping them separately, then those of all ranks. Sums that all ranks need are reduced
-/// after the last shard. Sums that only their owners need (OwnedStep) are in transit while the last
-/// shard of this rank is still running or, depending on GradientSums, while each shard is.
+/// after the last shard. Sums that only their owners need (OwnedStep) are in transit while shards
+/// are still running: during the last shard of this rank, or during each of its shards, depending
+/// on GradientSums.
 class StageSums {
  public:
   /// `runner`, `stage` and `step` must outlive this object.

@@ -22,7 +22,7 @@ class SplitCache {
     /// Number of requirements of its graph; those that are added later must be checked too.
     std::size_t requirements;
     ShardedProgram parts;
-    OwnedStep owned;  // of this rank
+    OwnedStep owned;  // the part of the step that this rank runs
     bool sums_owned;  // GradientSums::owned is in effect
     /// Results of PartRunner::order_of_sums by stage, once known.
     std::vector<std::optional<std::vector<std::size_t>>> orders_of_sums;
@@ -36,7 +36,7 @@ class SplitCache {
 
  private:
   const World world_;
-  const bool sums_owned_;     // if ranks own anything
+  const bool sums_owned_;     // GradientSums::owned applies if ranks own anything
   std::list<Entry> entries_;  // most recent first
 };
 

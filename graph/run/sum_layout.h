@@ -15,7 +15,7 @@ namespace WEFT_API weft {
 /// Sums that are contiguous in one block of memory, so that they are added and sent together.
 class SumLayout {
  public:
-  /// `types` are those of the sums and must have constant sizes. `ops` must contain "add".
+  /// `types` are the types of the sums, with constant sizes. `ops` must contain "add".
   SumLayout(const std::vector<ValueType>& types, const OpSet& ops);
 
   std::size_t bytes() const { return bytes_; }
@@ -27,7 +27,7 @@ class SumLayout {
   std::size_t bytes(std::size_t i) const;
   /// Returns views of the sums in a block of memory, in their order.
   std::vector<Tensor> tensors(const std::shared_ptr<Buffer>& block) const;
-  /// into += x, where both are the part of a block that starts at byte `begin`, a multiple of 64.
+  /// Computes into += x. Both are parts of a block that start at byte `begin`, a multiple of 64.
   void add(std::size_t begin, std::span<std::byte> into, std::span<const std::byte> x,
            Workers& workers) const;
 

@@ -153,7 +153,7 @@ class StoreAccess {
   struct Start {
     std::uint64_t seed = 0;
     Workers* workers = nullptr;
-    bool missing = false;          // also if others were inserted into the store
+    bool missing = false;          // initialise them even if others were inserted into the store
     const Graph* graph = nullptr;  // for the names in messages
   };
   /// Adds missing variables with their initial values and returns their names. Checks kind, dtype
