@@ -1,4 +1,4 @@
-// Everything that can be done with Values, in one include.
+// Umbrella header for all functions on Values.
 #pragma once
 
 #include "weft/graph/functions/apply_op.h"

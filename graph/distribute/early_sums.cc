@@ -17,7 +17,8 @@ bool adds_to_some(const Node& node) {
   return op == "index_add" || op == "scatter_add" || op == "slice_add";
 }
 
-// What something is added to; undefined where that is nothing, or all of it.
+// Returns the value to which elements are added. Undefined if there are no such additions, or if
+// they are made to zeros or to a leaf (an input, variable or constant).
 Value before_additions(Value sum) {
   Value before = sum;
   while (adds_to_some(before.node())) {

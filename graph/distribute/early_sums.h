@@ -1,4 +1,4 @@
-// Sums over shards of which most is known long before the rest.
+// Early versions of sums over shards that are nearly complete long before the shard ends.
 #pragma once
 
 #include "weft/core/export.h"
@@ -6,10 +6,11 @@
 
 namespace WEFT_API weft {
 
-/// What a stage's sum i is before something is added to few of its elements (index_add to the
-/// gradient of a table that a product reads, too) becomes an output of the stage, early(i): most of
-/// the sum can be sent while the rest of the shard runs. It costs as much memory as the sum. For
-/// sums of 1 MiB or more: smaller ones are sent in less time than more messages take.
+/// If the last operations of a stage's sum i only add to a few of its elements, makes the value
+/// before them an output of the stage, early(i), so that most of the sum can be sent while the rest
+/// of the shard is running. An example is the index_add to the gradient of an embedding table that
+/// a matrix product reads too. The early value takes as much memory as the sum. Sums below 1 MiB
+/// are skipped, because sending them takes less time than the additional messages.
 void add_early_sums(ShardedProgram& parts);
 
 }  // namespace weft

@@ -13,8 +13,8 @@ bool sums_are_owned(GradientSums sums, bool budget, int ranks) {
   if (sums == GradientSums::automatic) return budget && possible && ranks > 1;
   if (sums == GradientSums::owned && !possible) {
     throw ArgumentError(
-        fmt::format("GradientSums::owned needs a number of ranks that is a power of two, not {}; "
-                    "GradientSums::whole works with any",
+        fmt::format("GradientSums::owned requires a power-of-two number of ranks, not {}; "
+                    "GradientSums::whole works with any number",
                     ranks));
   }
   return sums == GradientSums::owned && ranks > 1;

@@ -1,4 +1,4 @@
-// Where ranks keep sums of gradients.
+// Placement of gradient sums across ranks (ZeRO-1 or ZeRO-2).
 #pragma once
 
 #include <cstdint>
@@ -8,31 +8,32 @@
 
 namespace WEFT_API weft {
 
-/// Where several ranks keep the sums of gradients over their shards. The bits are the same.
+/// Where several ranks store the sums of gradients over their shards. All choices give the same
+/// bits.
 enum class GradientSums : std::uint8_t {
-  /// `owned` where there is a SessionOptions::memory_budget and the ranks are a power of two,
-  /// `whole` elsewhere.
+  /// `owned` with a SessionOptions::memory_budget and a power-of-two number of ranks, `whole`
+  /// otherwise.
   automatic,
-  /// Each rank sums up its own shards, and sends each owner its part of the sums once a step
-  /// (ZeRO-1): for G shards on W ranks a rank takes log2(G / W) times their bytes, once at least,
-  /// and what it receives as an owner.
+  /// Each rank sums the gradients of the shards that it computes, and sends each owner its part of
+  /// the sums once per step (ZeRO-1). For G shards on W ranks, a rank stores max(1, log2(G / W))
+  /// times the bytes of the gradients, plus the parts that it receives as an owner.
   whole,
-  /// Each rank sends the owners their part of every shard's gradients as soon as it is there
-  /// (ZeRO-2): log2(G / W) / W times their bytes, 1 / W at least, and what is under way
-  /// (kMostOpenBuckets), but G / W times the messages. Ranks take turns in computing shards. For
-  /// numbers of ranks that are a power of two.
+  /// Each rank sends the owners their part of every shard's gradients as soon as it is complete
+  /// (ZeRO-2). A rank stores max(1, log2(G / W)) / W times the bytes of the gradients, plus the
+  /// buckets in transit (kMaxOpenBuckets), but sends G / W times the number of messages. Ranks take
+  /// turns in computing shards. Requires a power-of-two number of ranks.
   owned,
 };
 
-/// Buckets of sums that are on their way at most where the sums are owned: sent and, of the rank's
-/// own part, received from every other rank.
+/// Maximum number of buckets in transit with owned sums. A bucket in transit is being sent to its
+/// owner or, on the owner, received from every other rank.
 constexpr int kMostOpenBuckets = 8;
 
-/// Whether these are owned, with a memory budget or without. Throws ArgumentError where so many
-/// ranks cannot do that.
+/// Returns true if `sums` selects owned sums for this number of ranks; `budget` is true if there is
+/// a memory budget. Throws ArgumentError if `sums` does not support this number of ranks.
 bool sums_are_owned(GradientSums sums, bool budget, int ranks);
 
-/// The shards that a rank computes: where sums are owned the ranks take turns.
+/// Returns the shards that a rank computes. If the sums are owned, the ranks take turns.
 ShardRun shards_of_rank(int rank, int ranks, int shards, bool sums_owned);
 
 }  // namespace weft

@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-// Inputs and variables that the stages and `carry` read.
+// Names of the inputs and variables that the stages and `carry` read.
 std::unordered_set<std::string> read_by_shards(const ShardedProgram& parts) {
   std::unordered_set<std::string> names;
   const auto add = [&](const Program& program) {
@@ -67,7 +67,7 @@ class Maker {
     return program_.graph()->find_input(shard_names::sum(i)).type();
   }
 
-  // Where what a rank owns may end.
+  // A place at which the range that a rank owns may end.
   struct Place {
     std::size_t byte, unit;
     std::int64_t element;
@@ -88,18 +88,18 @@ class Maker {
     return places;
   }
 
-  // Ranks own a run of every section of the units: all have something to send as soon as a part of
-  // the gradients is complete, and nobody waits for one rank's parameters at the begin of the next
-  // step.
+  // Divides the units into sections and gives every rank a contiguous run of each section. All
+  // ranks then have something to send as soon as part of the gradients is complete, and no single
+  // rank holds up the beginning of the next step with its parameters.
   void share(OwnedStep& result) const {
     const std::vector<Place> places = places_of(result);
     const auto ranks = static_cast<std::size_t>(ranks_);
-    // Shorter runs would be many small messages, and there are so many channels.
+    // Shorter runs would mean many small messages, and the number of channels is limited.
     constexpr std::size_t kMostSections = 16, kMostRuns = 4096, kLeastRun = std::size_t{1} << 20;
     const std::size_t sections = std::clamp(kMostRuns / ranks, std::size_t{1}, kMostSections);
     const std::size_t least = std::max(places.back().byte / sections, kLeastRun * ranks);
     result.pieces.resize(ranks);
-    std::vector<std::size_t> owned(ranks);  // bytes
+    std::vector<std::size_t> owned(ranks);  // bytes by rank
     std::size_t first = 0;
     for (std::size_t last = 1; last < places.size(); ++last) {
       const bool whole = places[last].element == 0, end = last + 1 == places.size();
@@ -109,7 +109,8 @@ class Maker {
     }
   }
 
-  // Cuts units between two places, as near to an equal share of all bytes so far as places allow.
+  // Divides the units between two places among the ranks, as close to an equal share of all bytes
+  // so far as the places allow.
   void share_section(std::span<const Place> places, std::vector<std::size_t>& owned,
                      OwnedStep& result) const {
     const Place* from = &places.front();
@@ -152,7 +153,7 @@ class Maker {
     return module;
   }
 
-  // Puts the owned range of sums, state and parameters in the places of the whole.
+  // Replaces the whole sums, state and parameters by their owned ranges.
   void set_leaves(const OwnedPiece& piece, Cloner& cloner) const {
     if (piece.whole) return;
     const OwnedUnit& unit = found_.units()[piece.unit];
@@ -174,7 +175,8 @@ class Maker {
       cloner.set(v.value(), target.input(shard_names::owned(v.name()), flat(v.dtype()), {}));
   }
 
-  // Variables that a cut unit reads, but for its state: parameters that it updates, and others.
+  // Returns the variables that a partitioned unit reads in addition to its state: parameters that
+  // it updates, and others.
   std::vector<Variable> reads(const OwnedUnit& unit) const {
     std::vector<Variable> found;
     for (Node* node : reachable_nodes(new_values(unit))) {

@@ -1,4 +1,5 @@
-// The step of a program with shards, as ranks take it that own a part of its updates each.
+// The step of a program with shards, split across ranks: each rank applies the updates that it
+// owns.
 #pragma once
 
 #include <cstddef>
@@ -10,50 +11,52 @@
 
 namespace WEFT_API weft {
 
-/// What a rank owns of a unit (owned_units.h): elements [begin, end) of each of its values, in
-/// row-major order, or all of them (`whole`).
+/// A rank's piece of a unit (owned_units.h): elements [begin, end) of each of its values, in
+/// row-major order, or all elements (`whole`).
 struct OwnedPiece {
   std::size_t unit = 0;
   bool whole = false;
   std::int64_t begin = 0, end = 0;
 };
 
-/// A step of which rank r of W takes its part. What ranks own follows from the program and from W;
-/// the bits do not depend on it: ranges are those of elementwise functions, and begin where blocks
-/// of sums do.
+/// The part of a step that rank r of W runs. Ownership depends on the program and W only, and it
+/// does not affect the bits: only elementwise functions are split into ranges, and ranges begin at
+/// block boundaries of sums.
 struct OwnedStep {
-  /// A unit with its variables, as names.
+  /// A unit with its variables, by name.
   struct Unit {
     std::vector<std::size_t> sums;
-    std::vector<std::string> state;       // only its owners have it
-    std::vector<std::string> parameters;  // all ranks have them
-    std::vector<std::string> reads;       // of a unit that is cut: variables that it reads besides
-    bool cut = false;
-    std::int64_t elements = 0;  // of a unit that is cut
+    std::vector<std::string> state;       // stored on its owners only
+    std::vector<std::string> parameters;  // stored on all ranks
+    std::vector<std::string> reads;       // if `cut`: other variables that the unit reads
+    bool cut = false;                     // partitioned: each rank owns a range of its elements
+    std::int64_t elements = 0;            // if `cut`: elements of each value
   };
-  /// A value that its owners compute in `exits`, and that all ranks need in `step`.
+  /// A cross-unit scalar: its owners compute it in `compute_unit_scalars`, and all ranks need it in
+  /// `step`.
   struct Exit {
     std::size_t unit = 0;
     ValueType type;
   };
   std::vector<Unit> units = {};
   std::vector<Exit> exits = {};
-  /// Numbers of the sums that owners alone need, in the order in which they lie in memory.
+  /// Numbers of the sums that only owners need, in the order in which they are laid out in memory.
   std::vector<std::size_t> sums = {};
-  /// By rank, in order of the units; no two of one unit.
+  /// Pieces by rank, in order of the units; at most one per unit and rank.
   std::vector<std::vector<OwnedPiece>> pieces = {};
 
-  /// This rank's part. In cut units sums, state and owned(name) for what they read besides are
-  /// flat: the elements that are owned. `compute_exits` has outputs exit(i), and `step` takes all
-  /// of them, gives updated(name) for the owned elements of parameters, and updates all else.
+  /// This rank's part. In partitioned units, sums, state and owned(name) (for the other variables
+  /// that the unit reads) are flat and hold the owned elements only. `compute_unit_scalars` has
+  /// outputs unit_scalar(i). `step` takes all of them as inputs, returns updated(name) for the
+  /// owned elements of parameters, and updates everything else.
   Module compute_exits = {nullptr, Program("exits")};
   Module step = {nullptr, Program("step")};
 
   bool empty() const { return units.empty(); }
 };
 
-/// The part of rank `rank` of `ranks`. Empty where the step has nothing to own: one rank, or
-/// updates that depend on one another.
+/// Returns the part of rank `rank` of `ranks`. It is empty if the step has nothing to own: with a
+/// single rank, or if all updates depend on one another.
 OwnedStep own_step(const ShardedProgram& parts, int rank, int ranks);
 
 }  // namespace weft

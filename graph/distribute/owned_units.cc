@@ -12,14 +12,14 @@
 namespace weft {
 namespace {
 
-// Whose a scalar is: nobody's (all ranks can compute it), one unit's, or several's.
+// The unit of a scalar: none (all ranks can compute it), a single one, or several.
 constexpr int kNobody = -1, kSeveral = -2;
 
 int joined(int a, int b) { return a == kNobody ? b : b == kNobody || a == b ? a : kSeveral; }
 
 bool is_block_sums(const Node& node) { return node.op().name == "block_sums"; }
 
-// Few numbers, which ranks exchange: scalars, and sums over blocks.
+// Returns true for small values, which ranks exchange: scalars, and sums over blocks.
 bool is_small(const Node& node) {
   if (is_block_sums(node)) return true;
   for (int i = 0; i < node.output_count(); ++i) {
@@ -54,7 +54,8 @@ class Finder {
       if (!is_small(value.node())) group(value.node()).everywhere = true;
     }
     check_dtypes();
-    // What one more group that all ranks compute changes of the others.
+    // Repeat until nothing changes: a group that becomes replicated can change the owners of
+    // others.
     while (find_owners()) {
     }
   }
@@ -77,7 +78,7 @@ class Finder {
     for (const int r : roots) {
       Group& g = groups_[static_cast<std::size_t>(r)];
       number[static_cast<std::size_t>(r)] = units.size();
-      // A range of several sums would be several ranges of memory.
+      // With several sums, a range of elements would be several ranges of memory.
       const bool cut = g.elementwise && g.sums.size() == 1;
       units.push_back({.range = cut ? g.elements : 0, .sums = g.sums});
     }
@@ -92,14 +93,14 @@ class Finder {
   }
 
  private:
-  // Values that more than scalars connect.
+  // Values that are connected by more than scalars.
   struct Group {
     bool everywhere = false;  // all ranks compute it
     bool elementwise = true;
-    std::optional<Shape> shape;  // of all its values while it is elementwise
+    std::optional<Shape> shape;  // common shape of its values while it is elementwise
     std::int64_t elements = 0;
     std::vector<std::size_t> sums;
-    DType dtype = DType::f32;  // of the sums
+    DType dtype = DType::f32;  // dtype of the sums
     bool updates = false;
   };
 
@@ -164,7 +165,7 @@ class Finder {
     }
     for (int i = 0; i < node.output_count(); ++i) look_at(node.type(i).shape, g);
     for (const Value& v : node.inputs()) {
-      // An axis of size 1 would be broadcast.
+      // Another shape means that the operand is broadcast.
       if (v.defined() && v.rank() > 0 && v.shape() != node.type(0).shape) g.elementwise = false;
     }
   }
@@ -178,11 +179,11 @@ class Finder {
       g.shape = shape;
       g.elements = shape.numel().constant();
     }
-    // Few elements are not worth cutting.
+    // Partitioning is not worthwhile for few elements.
     if (shape != *g.shape || g.elements <= kSumBlock) g.elementwise = false;
   }
 
-  // Sums are added as one block of memory, whose parts ranks own.
+  // Sums are added as one block of memory, whose parts the ranks own, so they must have one dtype.
   void check_dtypes() {
     std::optional<DType> dtype;
     for (Node* node : nodes_) {
@@ -192,11 +193,11 @@ class Finder {
     }
   }
 
-  // Finds what leaves the units; true where a group turned out to be everybody's.
+  // Finds the cross-unit scalars. Returns true if a group turned out to be replicated.
   bool find_owners() {
     const std::vector<int> from = makers(), to = readers();
     found_exits_.clear();
-    // After how many exchanges a node can be computed.
+    // The number of exchanges after which a node can be computed.
     std::vector<int> level(parent_.size());
     const auto at = [](auto& list, const Node& node) -> auto& { return list[node.id()]; };
     for (Node* node : nodes_) {
@@ -229,7 +230,7 @@ class Finder {
     return node;
   }
 
-  // Of small nodes: the unit that they are made from.
+  // Returns the unit that each small node is computed from.
   std::vector<int> makers() {
     std::vector<int> from(parent_.size(), kNobody);
     for (Node* node : nodes_) {
@@ -246,7 +247,7 @@ class Finder {
     return from;
   }
 
-  // Of small nodes: the unit that reads them; several where anybody else does.
+  // Returns the unit that reads each small node; several if it is also read outside of that unit.
   std::vector<int> readers() {
     std::vector<int> to(parent_.size(), kNobody);
     const auto read_outside = [&](const Value& v) { to[v.node().id()] = kSeveral; };
@@ -268,10 +269,10 @@ class Finder {
   const std::function<bool(std::size_t)>& private_sum_;
   const std::function<bool(const Variable&)>& private_variable_;
   std::vector<Node*> nodes_;
-  std::unordered_set<const Node*> updated_;         // variables
+  std::unordered_set<const Node*> updated_;         // nodes of updated variables
   std::vector<int> parent_;                         // union-find over nodes, by id
-  std::vector<Group> groups_;                       // by root
-  std::vector<std::pair<Node*, int>> found_exits_;  // with their roots
+  std::vector<Group> groups_;                       // indexed by union-find root
+  std::vector<std::pair<Node*, int>> found_exits_;  // with the union-find roots of their groups
 };
 
 }  // namespace

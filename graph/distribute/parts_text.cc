@@ -46,7 +46,8 @@ class Writer {
       return std::move(text_);
     }
     if (!owned_.exits.empty()) {
-      part("then what others need of what this rank owns", owned_.compute_exits.program);
+      part("then the values of this rank's units that other ranks need",
+           owned_.compute_exits.program);
       for (std::size_t i = 0; i < owned_.exits.size(); ++i)
         exchange("all_gather", shard_names::exit(i) + ": " + owned_.exits[i].type.str());
     }
@@ -89,7 +90,7 @@ class Writer {
       exchange("all_gather", typed(stage, shard_names::rows(i)));
   }
 
-  // Which rank has what of each unit.
+  // Writes which part of each unit every rank owns.
   void write_owners() {
     text_ += "\n";
     for (std::size_t r = 0; r < owned_.pieces.size(); ++r) {
@@ -118,7 +119,7 @@ class Writer {
 std::string parts_text(const Program& program, const PartsOf& of) {
   if (program.shards().count == 1) {
     throw ArgumentError(
-        fmt::format("program '{}' has no shards: every rank runs it as it is", program.name()));
+        fmt::format("program '{}' has no shards: every rank runs it unchanged", program.name()));
   }
   check_shards(program.shards().count, of.ranks);
   if (of.rank < 0 || of.rank >= of.ranks)

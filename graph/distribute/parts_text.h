@@ -1,4 +1,5 @@
-// What ranks run of a program with shards, and what they exchange, as text.
+// Text of the programs that a rank runs for a program with shards, and of the exchanges between
+// ranks.
 #pragma once
 
 #include <string>
@@ -7,17 +8,18 @@
 
 namespace WEFT_API weft {
 
-/// Whose parts.
+/// The rank whose programs are printed.
 struct PartsOf {
   int ranks = 1;
   int rank = 0;
 };
 
-/// The parts of a program with shards (split_shards.h, owned_step.h) in the order in which rank
-/// `of.rank` of `of.ranks` runs them, as to_text() writes programs, and between them a comment for
-/// each exchange with the other ranks: all_reduce and reduce_scatter of sums, all_gather of what
-/// each rank has for all. Throws GraphError as Session::run does for a program that cannot be cut,
-/// ArgumentError for one without shards, more ranks than shards, and a rank that is none of them.
+/// Returns the parts of a program with shards (split_shards.h, owned_step.h) in the order in which
+/// rank `of.rank` of `of.ranks` runs them, in the format of to_text(). Comments between them show
+/// the exchanges with other ranks: all_reduce and reduce_scatter of sums, and all_gather of values
+/// that every rank contributes. Throws GraphError, like Session::run, for a program that cannot be
+/// split; ArgumentError for a program without shards, more ranks than shards, or a rank out of
+/// range.
 ///   fmt::print("{}", parts_text(train, {.ranks = 4}));
 std::string parts_text(const Program& program, const PartsOf& of = {});
 

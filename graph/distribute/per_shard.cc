@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-// What the value of a node is made of: the new value of with_update() is no part of it.
+// Returns the operands that the value of a node depends on, without the new value of with_update().
 std::span<const Value> operands(const Node& node) {
   const std::span<const Value> all = node.inputs();
   return node.op().name == "with_update" ? all.first(1) : all;
@@ -25,7 +25,7 @@ bool PerShard::of_all_shards(const Dim& dim) const {
                      [this](const SymbolPtr& s) { return rows_.contains(s); });
 }
 
-// Whether sizes, or a size that is read as a number, come from symbols that shards have each.
+// Returns true if a size, also one that is read as a number, has symbols that differ by shard.
 bool PerShard::has_sizes_of_shard(Node& node) const {
   const auto differs = [this](const Dim& d) { return !of_all_shards(d); };
   const auto any = [&](const Shape& shape) {

@@ -21,7 +21,7 @@ namespace weft {
 
 namespace {
 
-// The number behind a prefix.
+// Parses the number after a prefix.
 std::optional<std::size_t> number_in(std::string_view name, std::string_view prefix) {
   if (!name.starts_with(prefix)) return std::nullopt;
   name.remove_prefix(prefix.size());
@@ -53,7 +53,7 @@ std::string statistic(std::size_t i) { return fmt::format("shards.statistic.{}",
 
 namespace {
 
-// A sum over all elements of more than a block.
+// Returns true for a sum over all elements of a value that is larger than a block.
 bool is_large_sum(const Node& node) {
   const DType dtype = node.type(0).dtype;
   if (node.op().name != "sum" || (dtype != DType::f32 && dtype != DType::f64)) return false;
@@ -62,7 +62,7 @@ bool is_large_sum(const Node& node) {
          std::ssize(node.attributes().integers("axes")) == shape.rank();
 }
 
-// x, or y and f where x is y * f for a scalar f.
+// Returns y and f if x is y * f with a scalar f, else x.
 std::vector<Value> factors_of(const Value& x) {
   if (x.node().op().name == "mul") {
     const Value a = x.node().input(0), b = x.node().input(1);
@@ -72,9 +72,10 @@ std::vector<Value> factors_of(const Value& x) {
   return {x};
 }
 
-// The same along blocks: a rank that has a part of x adds up its blocks, and the sum of all has the
-// bits that one rank gets, which has all of x. Nobody needs memory for gradients times the scalar
-// that makes a mean of their sums: the update multiplies them once more.
+// Computes a sum block by block: a rank that holds a part of x sums its blocks, and the sum over
+// all blocks has the bits that a single rank with all of x would get. A scalar factor, which turns
+// sums of gradients into means, is applied inside block_sums, so the scaled gradients take no
+// memory; the update multiplies by it again.
 Value sum_of_blocks(const Node& sum, const Value& x) {
   const bool squares = x.node().op().name == "square";
   const Value blocks = x.graph()
@@ -133,7 +134,7 @@ class Splitter {
     for (const Node* node : nodes_) {
       if (node->op().name == "variable" &&
           source().variable_info(*node).kind == VariableKind::cache) {
-        fail("a cache is there once, not per shard", *node);
+        fail("a cache exists once, not per shard", *node);
       }
       refuse_collective(*node, *node);
       check_bodies(*node, *node);
@@ -145,8 +146,8 @@ class Splitter {
 
   void refuse_collective(const Node& node, const Node& outermost) const {
     if (!node.op().has(Trait::collective)) return;
-    fail(fmt::format("it says itself what ranks exchange; {} is for programs without shards, which "
-                     "every rank runs as a whole",
+    fail(fmt::format("{} is for programs without shards, which every rank runs as a whole; it "
+                     "exchanges values between ranks explicitly",
                      node.op().name),
          outermost);
   }
@@ -155,11 +156,10 @@ class Splitter {
     const ValueType& x = node.inputs()[0].type();
     for (int axis = 1; axis < x.shape.rank(); ++axis) {
       if (x.shape[axis].is_constant()) continue;
-      fail(fmt::format("shard_concat of {}, whose rows may have another size in each shard",
-                       x.str()),
+      fail(fmt::format("shard_concat of {}, whose rows may differ in size by shard", x.str()),
            node);
     }
-    // What it says of itself must not be what an input says of a shard.
+    // The symbol for the rows of all shards must not be the symbol of a shard's size.
     const SymbolPtr rows = node.attributes().dim("rows").as_symbol();
     const auto shows = [&](const Node* other) {
       if (other->op().name != "input" && other->op().name != "variable") return false;
@@ -170,17 +170,17 @@ class Splitter {
       });
     };
     if (!rows || std::any_of(nodes_.begin(), nodes_.end(), shows)) {
-      fail(
-          fmt::format("the rows of a shard_concat are {}; they need a symbol that is no size of an "
-                      "input or a variable",
-                      node.attributes().dim("rows").str()),
-          node);
+      fail(fmt::format(
+               "the number of rows of a shard_concat is {}; it must be a symbol that is not a "
+               "size of an input or a variable",
+               node.attributes().dim("rows").str()),
+           node);
     }
     if (parts_.feeds_join(node.output(0)))
-      fail("what shard_concat has joined is computed with in shards again", node);
+      fail("a value that is computed per shard depends on the result of shard_concat", node);
   }
 
-  // A body has functions of its own, so that this recursion is as deep as definitions nest;
+  // Each body defines its functions itself, so that this recursion is as deep as definitions nest;
   // `outermost` is the node of the program.
   void check_bodies(const Node& node, const Node& outermost) const {
     for (const std::string& body : node.op().bodies) {
@@ -189,7 +189,7 @@ class Splitter {
         check_bodies(*inside, outermost);
         refuse_collective(*inside, outermost);
         if (!joins_shards(*inside)) continue;
-        fail(fmt::format("a {} stands in function '{}'; it belongs outside of functions and loops",
+        fail(fmt::format("a {} is inside function '{}'; move it outside of functions and loops",
                          inside->op().name, function.name),
              outermost);
       }
@@ -197,14 +197,14 @@ class Splitter {
   }
 
   [[noreturn]] void refuse_varying(const std::string& what, Value value) const {
-    fail(fmt::format("{} differs by shard; make one value of all shards' with shard_mean(sum, "
-                     "count), or with shard_mean(x) where all shards weigh the same, or with "
+    fail(fmt::format("{} differs by shard; combine the values of all shards with shard_mean(sum, "
+                     "count), with shard_mean(x) if all shards have equal weights, or with "
                      "shard_sum(x)",
                      what),
          value.node());
   }
 
-  // Updates of the step, and those that happen per shard.
+  // Separates updates of the step from those that happen once per shard.
   void sort_updates() {
     const std::size_t given = program_.given_updates().size();
     std::size_t i = 0;
@@ -220,8 +220,9 @@ class Splitter {
     }
   }
 
-  // What updates of states read of every shard: the last values that do not depend on the state,
-  // and differ by shard or draw, as every shard draws numbers of its own.
+  // Finds the values of every shard that updates of state read: the last values that do not depend
+  // on the state and either differ by shard or are drawn (since every shard draws different
+  // numbers).
   void find_statistics() {
     std::unordered_set<const Node*> states;
     for (const CarriedUpdate& update : carried_) states.insert(&update.variable.value().node());
@@ -235,8 +236,8 @@ class Splitter {
             })) {
           depends.insert(n);
           if (joins_shards(*n) || draws(*n)) {
-            fail(fmt::format("the new value of '{}' comes from its old one through a {}, so that "
-                             "it cannot be updated shard by shard",
+            fail(fmt::format("the new value of '{}' depends on its old value through a {}, so it "
+                             "cannot be updated shard by shard",
                              update.variable.name(), n->op().name),
                  *n);
           }
@@ -273,8 +274,9 @@ class Splitter {
     for (const Node* node : reachable_nodes(statistics_)) read_by_statistics_.insert(node);
   }
 
-  // What only the step reads waits for the last stage: most of it is computed there anyway, as the
-  // losses whose counts are all that the stages before are for.
+  // A join that only the step reads belongs to the last stage, where most of its operands are
+  // computed anyway. For example, losses are computed there, and the earlier stages only compute
+  // their counts.
   int stage_of(Node& join) const {
     const bool read_by_shards =
         parts_.feeds_join(join.output(0)) || read_by_statistics_.contains(&join);
@@ -286,7 +288,7 @@ class Splitter {
     module.program.precision(program_.precision());
     module.graph->share_symbols(source());
     for (const DimEquation& e : source().requirements()) {
-      // What the rows of all shards would be if there was one.
+      // Skip requirements on the rows of all shards, which would only hold for a single shard.
       if (!has_rows(e.left) && !has_rows(e.right)) module.graph->require(e, {});
     }
     return module;
@@ -298,7 +300,7 @@ class Splitter {
                        [&](const SymbolPtr& s) { return parts_.of_all_shards(Dim(s)); });
   }
 
-  // Copies into a part: what joins shards comes in from outside, and updates stay behind.
+  // Returns a cloner for a part: joins of shards become inputs, and attached updates are dropped.
   Cloner cloner_into(Graph& part, bool is_step = false) const {
     return {part,
             {.rewrite = [this, is_step](const Node& node, const std::vector<Value>& inputs,
@@ -339,7 +341,7 @@ class Splitter {
     return result;
   }
 
-  // Every shard draws from keys of its own.
+  // Folds the shard's number into the random keys, so that every shard draws different numbers.
   void fold_keys(Cloner& cloner) {
     Graph& target = cloner.target();
     keys_.clear();
@@ -398,9 +400,9 @@ class Splitter {
   Updates updates_;
   std::vector<CarriedUpdate> carried_;
   std::vector<Value> statistics_;
-  std::unordered_map<const Node*, std::size_t> numbers_;  // of the sums, and of the concats
+  std::unordered_map<const Node*, std::size_t> numbers_;  // of sums, and of concats
   std::unordered_set<const Node*> read_by_statistics_;
-  int levels_ = 0;  // stages that there are
+  int levels_ = 0;  // number of stages
   std::vector<std::string> keys_;
 };
 

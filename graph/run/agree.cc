@@ -15,7 +15,7 @@
 namespace weft {
 namespace {
 
-// Of all but the number of shards, which has a line of its own.
+// Hash of the program without its number of shards, which is compared separately.
 std::uint64_t hash_of(const Program& program) {
   Program uncut = program;
   uncut.shards({.count = 1, .axis = program.shards().axis});
@@ -29,14 +29,14 @@ Greeting greeting_of(const Program& program, const SessionOptions& options) {
   Greeting greeting;
   greeting.add("the protocol of Weft", std::to_string(kWorldProtocol));
   greeting.add("the version of Weft", version());
-  greeting.add("the build of the program that runs (its build id)", build_id());
-  greeting.add("the instructions of their CPUs", kernels::cpu_kernels());
+  greeting.add("the build of the executable (its build id)", build_id());
+  greeting.add("the instruction set of their kernels", kernels::cpu_kernels());
   greeting.add("the seed", std::to_string(options.seed));
   greeting.add("the precision of the Session", precision_name(options.precision));
   greeting.add("SessionOptions::passes", word(options.passes));
   greeting.add("SessionOptions::check_finite", word(options.check_finite));
   greeting.add("SessionOptions::bucket_bytes", std::to_string(options.bucket_bytes));
-  greeting.add("where sums of gradients live (SessionOptions::gradients and memory_budget)",
+  greeting.add("the placement of gradient sums (SessionOptions::gradients and memory_budget)",
                options.sums_are_owned() ? "owned" : "whole");
   const Shards& shards = program.shards();
   greeting.add("WorldOptions::most_direct", std::to_string(options.world.options().most_direct));

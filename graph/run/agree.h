@@ -1,4 +1,4 @@
-// Ranks compare what they are about to run.
+// Comparison of a program across ranks before they run it.
 #pragma once
 
 #include "weft/core/world/handshake.h"
@@ -8,12 +8,12 @@
 
 namespace WEFT_API weft {
 
-/// What must be the same on all ranks that run `program` together, for the same bits: the protocol
-/// and version of Weft, the build of the program that runs, the kernels for this CPU, the options
-/// of the Session that bits depend on, the number of shards and the program itself.
+/// Returns the facts that must be the same on all ranks that run `program` together, for the same
+/// bits: the protocol and version of Weft, the build of the executable, the instruction set of the
+/// kernels, the Session options that bits depend on, the number of shards and the program itself.
 Greeting greeting_of(const Program& program, const SessionOptions& options);
 
-/// Collective: agree() on greeting_of(), where there are several ranks.
+/// Collective: calls agree() with greeting_of() if there are several ranks.
 void agree_on_program(const World& world, const Program& program, const SessionOptions& options);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// New values of variables that are on their way.
+// Pending updates of variables, which other ranks are still sending.
 #pragma once
 
 #include <string_view>
@@ -7,9 +7,9 @@
 
 namespace WEFT_API weft {
 
-/// What a VariableStore knows of new values that other ranks are still sending: they come into the
-/// memory of the variables while the rank that waits for them computes already. All functions may
-/// be called from any thread.
+/// Updates of variables that other ranks are still sending, as seen by a VariableStore. The new
+/// values arrive in the memory of the variables while the receiving rank is already computing. All
+/// functions may be called from any thread.
 class ComingValues {
  public:
   ComingValues() = default;
@@ -17,13 +17,16 @@ class ComingValues {
   ComingValues& operator=(const ComingValues&) = delete;
   virtual ~ComingValues() = default;
 
-  /// Whether the variable has its new value, or none is coming (any more, where they are lost()).
+  /// True if no update of the variable is pending: it has arrived, none was expected, or the
+  /// remaining updates are lost().
   virtual bool has_come(std::string_view name) const = 0;
+  /// True if no update of any variable is pending.
   virtual bool have_all_come() const = 0;
-  /// Returns when that is so. Throws WorldError where they are lost().
+  /// Blocks until the update of the variable, or of all variables, has arrived. Throws WorldError
+  /// if the updates are lost().
   virtual void wait(std::string_view name) = 0;
   virtual void wait_for_all() = 0;
-  /// They do not come any more, and some variables are half old, half new.
+  /// True if the remaining updates will never arrive: some variables are partly old and partly new.
   virtual bool lost() const = 0;
 };
 

@@ -1,4 +1,4 @@
-// When outputs are there.
+// The wave after which each output is complete.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,9 @@
 
 namespace weft {
 
-/// Outputs of a plan, by the wave behind which they are complete while it runs: those that pass by
-/// as soon as they are made, and those in their own memory behind all that writes there. The others
-/// are not among them: they are copied at the end.
+/// Returns the numbers of a plan's outputs, by the wave after which they are complete while the
+/// plan runs: streamed outputs as soon as they are made, outputs made in their own memory after the
+/// last write to it. Other outputs are copied at the end of the run and are not included.
 IdVector<WaveId, std::vector<std::size_t>> completions(const Plan& plan);
 
 }  // namespace weft

@@ -104,7 +104,7 @@ void Executor::run_waves(Frame& frame, const Run& run) {
     if (w >= plan.first_write && !plan.loop_body) run.guard.begin();
     if (options_.poison) set_guards(frame, w);
     if (plan.steps[wave.steps.front()].control != nullptr) {
-      // Alone in its wave. Its steps are timed one by one.
+      // A loop or branch is alone in its wave. The steps of its bodies are timed one by one.
       const StepId s = wave.steps.front();
       if (frame.finite) frame.finite->before(plan, s, frame.run(s));
       run_control(frame, s, run);
@@ -133,7 +133,7 @@ void Executor::run_waves(Frame& frame, const Run& run) {
 void Executor::allocate(const Plan& plan) {
   try {
     if (!arena_ || arena_->bytes() < plan.arena_bytes) {
-      frame_.reset();  // points into it
+      frame_.reset();  // holds pointers into it
       arena_.reset();  // free before allocating, so that both need not fit at once
       arena_ = Buffer::allocate(std::max<std::size_t>(plan.arena_bytes, 64));
     }
@@ -181,7 +181,7 @@ void Executor::run_exchange(const Frame& frame, StepId s) {
   try {
     step.kernel.exchange(frame.run(s), options_.world, workers_);
   } catch (const WorldError&) {
-    throw;  // another rank's fault
+    throw;  // another rank caused it
   } catch (const Error& e) {
     step.node->graph().fail(e, *step.node);
   }

@@ -1,4 +1,4 @@
-// Running a plan: waves of chunks on one set of workers, in one arena.
+// Executor: runs a plan in waves of chunks, on one set of workers and in one arena.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ namespace weft {
 
 struct CarryState;  // executor_control.cc
 
-/// Bytes on both sides of a buffer that are watched in poison mode.
+/// Size in bytes of the guards on both sides of a buffer in poison mode.
 inline constexpr std::size_t kGuardBytes = 64;
 
 struct ExecutorOptions {
@@ -29,11 +29,12 @@ struct ExecutorOptions {
   World world = {};
 };
 
-/// Who hears of a run while it goes on: on the thread that runs, between waves.
+/// Callbacks during a run, called between waves on the thread that runs it.
 struct RunListeners {
-  /// An output, by number, is complete. One that passes by is there until this returns.
+  /// Called when an output, identified by its number, is complete. If it is streamed, `streamed` is
+  /// its value, valid until the callback returns; otherwise `streamed` is undefined.
   std::function<void(std::size_t output, const Tensor& passing)> on_output = {};
-  /// What comes next is the first that reads a variable.
+  /// Called before the first step that reads the variable.
   std::function<void(VariableId variable)> before_read = {};
 };
 
@@ -45,7 +46,8 @@ class Executor {
   std::size_t arena_bytes() const { return arena_ ? arena_->bytes() : 0; }
 
   /// Runs `plan`. `guard` begins just before the first byte of a variable is written, and commits
-  /// when all are. `profile` may be null. Errors of kernels name op, operands and the user's line.
+  /// when all updates are written. `profile` may be null. Errors of kernels name op, operands and
+  /// the user's source line.
   void run(const std::shared_ptr<const Plan>& plan, RunMemory memory,
            const std::function<bool()>& cancel, Profile* profile, WriteGuard& guard,
            const RunListeners& listeners = {});
@@ -57,16 +59,17 @@ class Executor {
     const Phase* phase;
   };
 
-  // What all frames of a run share.
+  // State shared by all frames of a run.
   struct Run {
     const std::string& program;
     const std::function<bool()>& cancel;
     Profile* profile;
     WriteGuard& guard;
     const RunListeners& listeners;
-    // Outputs, by the wave behind which they are complete.
+    // Outputs, by the wave after which they are complete.
     IdVector<WaveId, std::vector<std::size_t>> complete = {};
-    // Variables, by the first wave that reads them; the end copies what no wave reads.
+    // Variables, by the first wave that reads them. The last entry lists variables that no wave
+    // reads and that are only copied at the end.
     IdVector<WaveId, std::vector<VariableId>> first_reads = {};
     void stop_if_cancelled() const;
     void say_read(WaveId wave) const;
@@ -78,10 +81,10 @@ class Executor {
   void run_waves(Frame& frame, const Run& run);
   void run_check(const Frame& frame, StepId step);
   void run_steps(const Frame& frame, const StepId* steps, std::size_t count);
-  /// A step that all ranks take together.
+  /// Runs a step that all ranks execute together.
   void run_exchange(const Frame& frame, StepId step);
   void run_chunk(const Frame& frame, const Part& part, std::int64_t chunk, int slot);
-  /// Copies what is not made in its own place.
+  /// Copies the outputs or updates that were not made in place.
   void copy_outputs(const Frame& frame);
   void copy_updates(const Frame& frame, const Run& run);
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) {
@@ -93,16 +96,19 @@ class Executor {
   void run_branch(Frame& frame, StepId step, const Run& run);
   struct Loop;
   void run_scan(Frame& frame, StepId step, const Run& run);
-  /// Steps `begin` to `end` of a scan.
+  /// Runs steps [begin, end) of a scan.
   void run_scan_steps(Loop& loop, std::int64_t begin, std::int64_t end, const Run& run);
   void run_keeping_checkpoints(Loop& loop, const ControlPlan& control, const Run& run);
-  /// Segment by segment: the steps of a loop again, and then those of the loop over it.
+  /// Runs a loop that needs the intermediate values of another one (a gradient), segment by
+  /// segment: replays the steps of the other loop from a checkpoint, then runs the loop's own steps
+  /// over them.
   void run_replaying(Loop& loop, Loop& again, const ControlPlan& control, const Run& run);
   void start(std::vector<CarryState>& carries);
   void finish(const std::vector<CarryState>& carries, const KernelRun& operands);
   void run_while(Frame& frame, StepId step, const Run& run);
   void run_body(Frame& body, const Run& run);
-  /// Makes a body ready for a loop or branch whose operands are where they are now.
+  /// Prepares the frame of a body for a loop or branch: takes the current addresses of its
+  /// operands.
   void enter(Frame& frame, StepId step, std::size_t body);
 
   // Poison mode.
@@ -117,9 +123,9 @@ class Executor {
   std::shared_ptr<Buffer> arena_;
   std::shared_ptr<Buffer> slots_;  // scratch of the workers
   std::size_t slot_stride_ = 0;
-  std::unique_ptr<Frame> frame_;  // of the plan that ran last
+  std::unique_ptr<Frame> frame_;  // frame of the plan that ran last
   std::vector<Part> parts_;
-  std::vector<DType> dtypes_;  // of the operands that a check reads
+  std::vector<DType> dtypes_;  // dtypes of the operands of a data check
 };
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// Loops and branches: a body's plan runs in a frame of its own, in memory that the step around it
-// owns, with operands and results where that step has them.
+// Loops and branches: the plan of a body runs in a separate frame, in memory owned by the enclosing
+// step, with operands and results at the addresses of that step.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace weft {
 
-// Where a carry is, and where its next value will be.
+// The current address of a carry, and the buffers for its next values.
 struct CarryState {
   const CarryPlan* plan;
   const std::byte* current;
@@ -41,8 +41,8 @@ std::vector<CarryState> carries_of(const std::vector<CarryPlan>& plans, const Ke
   return states;
 }
 
-// Of a loop that another one replays: its operands and outputs are not that one's, and its carries
-// come from checkpoints.
+// Returns the carries of a loop that another loop replays. The replayed loop does not have the
+// operands and outputs of the running step, and its carries start from checkpoints.
 std::vector<CarryState> replayed_carries(const std::vector<CarryPlan>& plans,
                                          const KernelRun& run) {
   const auto place = [&](const ScratchRange& range) {
@@ -66,7 +66,7 @@ void set_carry(RunMemory& memory, const CarryState& carry, std::byte* next) {
 
 }  // namespace
 
-// A scan on its way.
+// The state of a running scan.
 struct Executor::Loop {
   const Node& node;
   const KernelRun& operands;
@@ -80,7 +80,7 @@ struct Executor::Loop {
   std::size_t index(std::int64_t step) const {
     return static_cast<std::size_t>(reverse ? length - 1 - step : step);
   }
-  // What the body of step `step` reads and writes besides carries.
+  // Sets the addresses that the body reads and writes in step `step`, apart from carries.
   void move_to(std::int64_t step) {
     RunMemory& memory = body.memory;
     for (const InputId i : plan.strides.ids()) {
@@ -190,7 +190,8 @@ void Executor::run_scan_steps(Loop& loop, std::int64_t begin, std::int64_t end, 
   try {
     for (; step < end; ++step) {
       loop.move_to(step);
-      // The last step writes the first buffer, which may be the result's own.
+      // The buffers alternate such that the last step writes to the first one, which may be the
+      // memory of the result.
       const bool to_first = (loop.length - 1 - step) % 2 == 0;
       for (const CarryState& carry : loop.carries) {
         set_carry(memory, carry, to_first ? carry.first : carry.second);
@@ -272,7 +273,8 @@ void Executor::run_replaying(Loop& loop, Loop& again, const ControlPlan& control
     }
     start(again.carries);
     run_scan_steps(again, begin, end, run);
-    // It goes the other way: these elements come in its steps from length - end on.
+    // The loop runs in the opposite direction: it reaches these elements in steps [length - end,
+    // length - begin).
     run_scan_steps(loop, length - end, length - begin, run);
   }
 }

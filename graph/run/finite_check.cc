@@ -21,8 +21,8 @@ std::string type_text(const PlanValue& v) {
   return fmt::format("{}{}", dtype_name(v.dtype), to_string(v.sizes));
 }
 
-// "lse" is the logarithm of a sum that is empty where a row is masked altogether: minus infinity by
-// definition.
+// "lse" is the log-sum-exp of a row, which is minus infinity by definition if the row is completely
+// masked.
 bool may_be_negative_infinity(const OpRecord& op, Index output) {
   return op.outputs[std::min(output, op.outputs.size() - 1)] == "lse";
 }

@@ -1,4 +1,4 @@
-// Which node first made a NaN or an infinity (SessionOptions::check_finite).
+// Finds the node that first produced a NaN or an infinity (SessionOptions::check_finite).
 #pragma once
 
 #include <cstdint>
@@ -11,27 +11,29 @@
 
 namespace weft {
 
-/// Looks at every value once, after the step that made it: its operands may be gone by the time
-/// that somebody asks. Throws DataError with the node's operands, their ranges, scope and line.
+/// Scans every value once, right after the step that made it, because operands may be freed before
+/// an error is reported. Throws DataError with the node's operands, their ranges, scope and source
+/// line.
 class FiniteCheck {
  public:
-  /// Operands that come from outside were looked at before in the bodies of loops, where
-  /// `outermost` is false.
+  /// `outermost` is false in the bodies of loops and branches, where operands from outside have
+  /// already been checked.
   FiniteCheck(Workers& workers, bool outermost) : workers_(workers), outermost_(outermost) {}
 
-  /// Forgets the values of the run before.
+  /// Discards the ranges of the previous run.
   void begin(const Plan& plan);
-  /// Looks at the inputs, variables and constants that `step` reads: a NaN in one is an error.
+  /// Scans the inputs, variables and constants that `step` reads. A NaN in an input or a variable
+  /// is an error.
   void before(const Plan& plan, StepId step, const KernelRun& run);
-  /// Looks at what `step` has made.
+  /// Checks the outputs of `step`.
   void after(const Plan& plan, StepId step, const KernelRun& run);
 
  private:
   struct Range {
     bool seen = false;
     double min = 0, max = 0;                                         // of the finite elements
-    std::int64_t elements = 0, nan = 0, positive = 0, negative = 0;  // how many; infinities by sign
-    std::int64_t first = -1;  // flattened index of the first that is not finite
+    std::int64_t elements = 0, nan = 0, positive = 0, negative = 0;  // counts; infinities by sign
+    std::int64_t first = -1;  // flat index of the first non-finite element
     bool finite() const { return nan == 0 && positive == 0 && negative == 0; }
     std::string text() const;
   };
@@ -39,7 +41,7 @@ class FiniteCheck {
 
   Workers& workers_;
   const bool outermost_;
-  IdVector<ValueId, Range> ranges_;  // by root
+  IdVector<ValueId, Range> ranges_;  // indexed by root value
 };
 
 }  // namespace weft

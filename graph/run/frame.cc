@@ -5,7 +5,7 @@
 namespace weft {
 namespace {
 
-// What a kernel is given of a buffer that nobody has made, as it has no elements.
+// Returns the arena as a placeholder address for zero-sized buffers, which no step allocates.
 template <class Byte>
 Byte* somewhere(Byte* data, const PlanBuffer& buffer, std::byte* arena) {
   return data == nullptr && buffer.bytes == 0 ? arena : data;

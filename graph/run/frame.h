@@ -1,5 +1,5 @@
-// Frames: one plan on its way through a run, with the pointers of all its steps. A loop or branch
-// has a frame for each body inside the frame that runs it.
+// Frames: the state of a running plan, with the pointers of all its steps. A loop or branch has a
+// frame per body inside the frame that runs it.
 #pragma once
 
 #include <memory>
@@ -12,38 +12,39 @@
 
 namespace weft {
 
-/// Memory of one run that is not in the arena.
+/// Memory of one run that is outside the arena.
 struct RunMemory {
-  IdVector<InputId, const std::byte*> feeds;  // null where not fed
+  IdVector<InputId, const std::byte*> feeds;  // null if not fed
   IdVector<VariableId, const std::byte*> variables;
-  IdVector<VariableId, std::byte*> updated;     // the same memory; null where there is no update
+  IdVector<VariableId, std::byte*> updated;     // as in `variables`; null without an update
   IdVector<VariableId, std::byte*> successors;  // bodies of loops: Space::successor
   std::vector<std::byte*> outputs;              // by output
-  std::vector<char> output_guarded;             // by output: has kGuardBytes of ours on both sides
-  IdVector<StepId, const std::byte*> packed;    // where any has packed weights; else empty
+  std::vector<char> output_guarded;             // by output: is surrounded by guards of kGuardBytes
+  IdVector<StepId, const std::byte*> packed;    // empty if no step has packed weights
 };
 
 class Frame {
  public:
-  /// A frame for `plan` in `arena`, which is not null where no byte of it is used, either: kernels
-  /// may add to the addresses of operands without elements. Pointers to memory outside of the arena
-  /// come with point().
+  /// Creates a frame for `plan` in `arena`. `arena` must be non-null even for an empty plan:
+  /// kernels may form pointers into zero-sized operands. Pointers to memory outside the arena are
+  /// set by resolve_pointers().
   Frame(std::shared_ptr<const Plan> plan, std::byte* arena);
 
   const Plan& plan() const { return *plan_; }
   const std::shared_ptr<const Plan>& shared_plan() const { return plan_; }
   std::byte* arena() const { return arena_; }
   const KernelRun& run(StepId s) const { return runs_[s]; }
-  /// The frame of a body of a loop or branch.
+  /// The frame of body `i` of the loop or branch `s`.
   Frame& body(StepId s, std::size_t i) const { return *bodies_[s][i]; }
 
-  /// Looks for values that are not finite, in bodies too.
+  /// Enables the check for values that are not finite, also in the bodies of loops and branches.
   void check_finite(Workers& workers, bool outermost = true);
-  /// Sets the pointers of all steps to what is in `memory` now.
+  /// Sets the pointers of all steps to the addresses that `memory` holds now.
   void point();
-  /// The same for operands whose memory moves from step to step of a loop.
+  /// As above, but only for operands whose address changes with each step of a loop.
   void point_moving();
-  /// Says which memory moves; nothing does before.
+  /// Selects the memory whose address changes with each step of a loop. By default there is no such
+  /// memory.
   struct Moving {
     IdVector<InputId, char> feeds;
     IdVector<VariableId, char> variables;
@@ -52,17 +53,17 @@ class Frame {
   void set_moving(const Moving& moving);
 
   const std::byte* readable(const PlanBuffer& buffer) const;
-  /// Null where a run only reads: feeds, constants, variables without an update.
+  /// Returns null for memory that a run only reads: feeds, constants, variables without an update.
   std::byte* writable(const PlanBuffer& buffer) const;
 
   RunMemory memory;
   std::optional<FiniteCheck> finite;                     // SessionOptions::check_finite
-  IdVector<WaveId, std::vector<BufferId>> begins, ends;  // poison mode: arena buffers
+  IdVector<WaveId, std::vector<BufferId>> begins, ends;  // poison mode: arena buffers by wave
 
  private:
   struct Operand {
     const PlanBuffer* buffer;
-    std::size_t slot;  // into inputs_ or outputs_
+    std::size_t slot;  // index into inputs_ or outputs_
   };
   struct Operands {
     std::vector<Operand> inputs, outputs;
@@ -71,12 +72,12 @@ class Frame {
 
   std::shared_ptr<const Plan> plan_;
   std::byte* arena_;
-  // Pointers of all steps, one after the other; those of a step are in its KernelRun.
+  // Pointers of all steps, one after the other; each KernelRun refers to those of its step.
   std::vector<const void*> inputs_;
   std::vector<void*> outputs_;
   IdVector<StepId, KernelRun> runs_;
-  Operands outside_;  // of the arena
-  Operands moving_;   // those of them that set_moving() names
+  Operands outside_;  // operands outside the arena
+  Operands moving_;   // the subset selected by set_per_step_memory()
   IdVector<StepId, std::vector<std::unique_ptr<Frame>>> bodies_;
 };
 

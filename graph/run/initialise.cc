@@ -1,4 +1,4 @@
-// Start values of variables.
+// Initial values of variables.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -22,7 +22,8 @@ T from_double(double x) {
   }
 }
 
-// Elements 4*block .. 4*block+3 of a normal sample: attempt `attempt` of a redrawn one.
+// Elements 4*block .. 4*block+3 of a standard normal sample; `attempt` counts how often rejected
+// elements were drawn again.
 std::array<double, 4> normals(std::uint64_t key, std::uint32_t attempt, std::uint64_t block) {
   const PhiloxBlock w = RandomStream{key, attempt, 0}.block(block);
   const auto a = normal_pair(w[0], w[1]);
@@ -66,7 +67,7 @@ void check(const VariableInfo& info) {
       (random && !std::isfinite(init.a))) {
     throw ArgumentError(
         fmt::format("variable '{}': the parameters {} and {} of its initializer "
-                    "must be finite, a standard deviation not negative",
+                    "must be finite, and a standard deviation must not be negative",
                     info.name, init.a, init.b));
   }
 }

@@ -21,8 +21,8 @@ bool finite(Float16 x) { return (x.bits & 0x7c00) != 0x7c00; }
 
 template <class T>
 std::optional<std::int64_t> first_in(std::span<const T> values) {
-  // Whole blocks without a branch inside, which compilers turn into vector code; a block that holds
-  // one is looked at again.
+  // Scans blocks without a branch in the inner loop, so that compilers vectorise it, and searches a
+  // block again only if it contains a non-finite element.
   constexpr std::size_t kBlock = 1024;
   for (std::size_t begin = 0; begin < values.size(); begin += kBlock) {
     const std::span<const T> block = values.subspan(begin, std::min(kBlock, values.size() - begin));
@@ -39,7 +39,7 @@ std::string_view noun(VariableKind kind) {
   return kind == VariableKind::parameter ? "parameter" : "optimizer's variable";
 }
 
-/// Of a variable of those sizes, whose element `index` is `value`.
+/// Describes a variable of these sizes whose element `index` is `value`.
 NonFiniteVariable report(const std::string& name, VariableKind kind, const Sizes& sizes,
                          std::int64_t index, double value) {
   NonFiniteVariable found{name, kind, index, value, {}};

@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-// Bounds the time, not the memory: taking an output looks at every buffer.
+// Bounds the time of take(), which scans all buffers. Memory is bounded separately, in bytes.
 constexpr std::size_t kMaxBuffers = 256;
 
 }  // namespace
@@ -20,7 +20,7 @@ std::shared_ptr<Buffer> OutputPool::take(std::size_t bytes) {
     std::rotate(it, it + 1, buffers_.end());
     return buffers_.back();
   }
-  // Frees before it allocates, so that both need not fit at once.
+  // Frees before allocating, so that both need not fit at once.
   std::size_t gone = 0;
   while (gone < buffers_.size() &&
          (bytes_ + bytes > most_ || buffers_.size() - gone >= kMaxBuffers)) {

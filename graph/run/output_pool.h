@@ -1,4 +1,4 @@
-// Memory of output tensors, used again when the caller has dropped them.
+// Memory for output tensors, reused when the caller has released them.
 #pragma once
 
 #include <memory>
@@ -8,22 +8,22 @@
 
 namespace weft {
 
-/// Knows buffers of at most twice the bytes of the largest run, so that a loop which still holds
-/// the outputs of the run before allocates nothing. What it forgets lives as long as the caller
-/// holds it.
+/// Tracks buffers of at most twice the bytes of the largest run, so that a loop which still holds
+/// the outputs of the previous run allocates nothing. A buffer that is no longer tracked lives as
+/// long as the caller holds it.
 class OutputPool {
  public:
-  /// Says that a run is about to take `bytes` bytes in all.
+  /// Announces a run that will take `bytes` bytes in total.
   void begin_run(std::size_t bytes);
-  /// Memory of exactly `bytes` bytes that nobody else holds.
+  /// Returns memory of exactly `bytes` bytes without any other owner.
   std::shared_ptr<Buffer> take(std::size_t bytes);
-  /// Bytes of all buffers that it knows.
+  /// Bytes of all tracked buffers.
   std::size_t bytes() const { return bytes_; }
 
  private:
-  std::vector<std::shared_ptr<Buffer>> buffers_;  // in use or idle, the longest not taken first
+  std::vector<std::shared_ptr<Buffer>> buffers_;  // in use or idle, the least recently taken first
   std::size_t bytes_ = 0;
-  std::size_t most_ = 0;  // bytes to know
+  std::size_t most_ = 0;  // maximum of bytes_
 };
 
 }  // namespace weft

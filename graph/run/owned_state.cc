@@ -26,7 +26,7 @@ std::span<std::byte> bytes_of(Tensor& whole, std::int64_t begin, std::int64_t en
 
 std::span<const std::byte> bytes_of(const Tensor& piece) { return {piece.raw(), piece.bytes()}; }
 
-// The elements [begin, end) of a tensor, in memory of their own.
+// Returns a flat copy of elements [begin, end) of a tensor.
 Tensor copy_range(const Tensor& whole, std::int64_t begin, std::int64_t end) {
   const std::size_t size = dtype_size(whole.dtype());
   Tensor piece = Tensor::empty(whole.dtype(), {end - begin});
@@ -37,17 +37,17 @@ Tensor copy_range(const Tensor& whole, std::int64_t begin, std::int64_t end) {
   return piece;
 }
 
-// Transfers with all other ranks, which must all have begun before one waits.
+// Transfers with all other ranks. All of them must be started before one is waited for.
 class Transfers {
  public:
   Transfers(const World& world, int channel) : world_(world), channel_(channel) {}
-  /// To rank `only`, or to all where that is -1.
+  /// Sends to rank `only`, or to all ranks if it is -1.
   void send(int only, std::span<const std::byte> bytes) {
     if (bytes.empty() || only == world_.rank()) return;
     if (only < 0) return spread(world_, channel_, bytes, open_);
     open_.push_back(world_.transport()->send(only, channel_, bytes));
   }
-  /// From a rank that sends it to `only`, or to all.
+  /// Receives from a rank that sends to `only`, or to all ranks.
   void receive(int only, int from, std::span<std::byte> bytes) {
     if (bytes.empty()) return;
     open_.push_back(only < 0 ? take_spread(world_, channel_, from, bytes, open_)
@@ -120,7 +120,8 @@ void OwnedState::take(const std::string& name, const Cut& cut, int rank, const G
   VariableInfo info = graph.find_variable(name).info();
   VariableStore fresh;
   if (!shared.contains(name)) {
-    // Every element of a constant is alike; others are functions of their place in the whole.
+    // All elements of a constant are equal. Those of other initialisers depend on their position in
+    // the whole variable.
     if (info.initializer.kind == Initializer::Kind::constant) {
       info.type.shape = Shape(sizes);
       StoreAccess(pieces_).ensure({{info, sizes}}, start);
@@ -197,7 +198,7 @@ NamedTensors gather_exits(const OwnedStep& step, const World& world, const Resul
       for (const OwnedPiece& piece : step.pieces[r]) {
         if (piece.unit != step.exits[i].unit) continue;
         Tensor& exit = exits[i].second;
-        // Of a unit that is cut: the sums of its blocks.
+        // A partitioned unit has one sum per block.
         const std::int64_t first = piece.whole ? 0 : piece.begin / kSumBlock;
         const std::int64_t last =
             piece.whole ? exit.numel() : (piece.end + kSumBlock - 1) / kSumBlock;

@@ -1,4 +1,4 @@
-// The state of optimizers that ranks share out among them.
+// Optimizer state partitioned across ranks (ZeRO).
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,9 @@ namespace WEFT_API weft {
 class Graph;
 class Session;
 
-/// Which elements of which variables this rank has, and where all others are. A variable is either
-/// whole, in the store that Sessions share, or cut, each rank's piece in a store of its own.
+/// Records which elements of which variables this rank holds, and where all others are. A variable
+/// is either whole, in the store that Sessions share, or partitioned, with each rank's piece in a
+/// separate store.
 class OwnedState {
  public:
   struct Range {
@@ -27,53 +28,57 @@ class OwnedState {
   };
   struct Cut {
     VariableKind kind = VariableKind::optimizer;
-    ValueType type;             // of the whole
-    bool flat = false;          // pieces are ranges
-    std::vector<Range> ranges;  // of elements, by rank; many may be empty
+    ValueType type;             // of the whole variable
+    bool flat = false;          // pieces are flat ranges of elements
+    std::vector<Range> ranges;  // element range of each rank; may be empty
     friend bool operator==(const Cut&, const Cut&) = default;
   };
   using Cuts = std::map<std::string, Cut, std::less<>>;
 
-  /// `pieces` gets this rank's: a range is flat, what one rank has alone keeps its sizes.
+  /// `pieces` is the store for this rank's pieces. A piece that is a range is flat; a variable that
+  /// one rank owns alone keeps its sizes.
   explicit OwnedState(VariableStore& pieces) : pieces_(pieces) {}
 
-  /// Whether a variable is cut.
+  /// Returns true if the variable is partitioned.
   bool contains(std::string_view name) const { return cuts_.find(name) != cuts_.end(); }
-  /// All that is cut, by name: the same on all ranks.
+  /// All partitioned variables, by name; the same on all ranks.
   const Cuts& cuts() const { return cuts_; }
-  /// What this rank has of a variable that is cut; undefined where that is nothing.
+  /// Returns this rank's piece of a partitioned variable; undefined if the piece is empty.
   Tensor piece(std::string_view name) const;
-  /// Whether anything is cut in another way than the state of `step`, which may read `variables`.
+  /// Returns true if the current partitioning conflicts with `step`: one of `variables`, which the
+  /// program of `step` uses, is partitioned differently from what `step` requires.
   bool clashes(const OwnedStep& step, const std::vector<Variable>& variables) const;
 
-  /// Cuts the state of `step`: takes it out of `shared`, or starts what is not there.
+  /// Partitions the optimizer state of `step`: moves it from `shared`, initialising missing
+  /// variables.
   void take(const OwnedStep& step, const World& world, const Graph& graph, VariableStore& shared,
             const StoreAccess::Start& start);
-  /// Puts all that is cut back into `shared`, whole, on every rank. Collective; throws WorldError,
-  /// and then all is as it was.
+  /// Moves all partitioned variables back into `shared`, whole, on every rank. Collective. Throws
+  /// WorldError, in which case nothing has changed.
   void gather(const World& world, VariableStore& shared);
-  /// Gives rank 0 copies of the whole in `shared`, until the next take(); all stays cut.
-  /// Collective.
+  /// Copies the whole variables into `shared` on rank 0, until the next take(). They stay
+  /// partitioned. Collective.
   void copy_to_first(const World& world, VariableStore& shared);
 
  private:
   static Cuts cuts_of(const OwnedStep& step, const Graph& graph);
-  /// The whole of all that is cut, on rank `only`, or on all where that is -1.
+  /// Assembles all partitioned variables on rank `only`, or on all ranks if `only` is -1.
   std::vector<VariableStore::NewValue> whole(const World& world, int only) const;
   void take(const std::string& name, const Cut& cut, int rank, const Graph& graph,
             VariableStore& shared, const StoreAccess::Start& start);
 
   VariableStore& pieces_;
   Cuts cuts_;
-  std::vector<std::string> copies_;  // in the shared store
+  std::vector<std::string> copies_;  // names of copies in the shared store
 };
 
-/// For savers: which part of the optimizer's state each rank of a Session has, until its next run,
-/// and this rank's. All other variables start that have no value, as by Session::gather_state().
-/// Asks no other rank.
+/// For savers: returns which part of the optimizer state each rank of a Session holds, and this
+/// rank's pieces, valid until the next run. Initialises all other variables that have no value,
+/// like Session::gather_state(). Does not communicate.
 const OwnedState& owned_state(Session& session);
 
-/// The exits of all units, from what this rank's units gave (OwnedStep::compute_exits). Collective.
+/// Returns the cross-unit scalars of all units. `own` are the results of
+/// OwnedStep::compute_unit_scalars for this rank's units. Collective.
 NamedTensors gather_exits(const OwnedStep& step, const World& world, const Results& own);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Sums that live on their owners alone.
+// Gradient sums that are stored on their owners only (GradientSums::owned, ZeRO-2).
 #include <algorithm>
 #include <iterator>
 #include <memory>
@@ -14,10 +14,10 @@
 namespace weft {
 namespace {
 
-// The ranks compute a shard each in a turn, and exchange its sums bucket by bucket. The sums lie in
-// the order in which those of a shard become complete, and all ranks give the buckets as they lie:
-// few buckets are filled at a time, and who waits for one waits for nobody who waits for a later
-// one.
+// In each turn, every rank computes one shard, and the ranks exchange its sums bucket by bucket.
+// The sums are laid out in the order in which a shard completes them, and all ranks send the
+// buckets in that order. So only a few buckets are filled at a time, and waits cannot form a cycle:
+// a rank that waits for a bucket never waits for a rank that waits for a later bucket.
 class OwnedSums final : public SumsOfOwners {
  public:
   explicit OwnedSums(SumsWanted wanted)
@@ -62,18 +62,20 @@ class OwnedSums final : public SumsOfOwners {
 
  private:
   struct Bucket {
-    std::shared_ptr<Buffer> bytes = {};  // while it is filled, and until it is closed
-    std::size_t place = 0;               // among the bytes that this rank owns
+    // Set while the bucket is filled, and until it is closed.
+    std::shared_ptr<Buffer> bytes = {};
+    std::size_t place = 0;  // offset among the bytes that this rank owns
   };
 
-  // Of a byte that this rank owns, among all of these.
+  // Returns the offset of a byte that this rank owns among all bytes that it owns.
   std::size_t place_of(std::size_t byte) const {
-    if (byte == layout().bytes()) return 0;  // of a sum without elements
+    if (byte == layout().bytes()) return 0;  // a sum without elements
     const std::size_t b = exchange_->bucket_of(byte);
     return buckets_[b].place + (byte - exchange_->begin_of(b));
   }
 
-  // At the first sum of a turn: until then what is left of the turn before is on its way.
+  // Called at the first sum of a turn. Until then, the remaining buckets of the previous turn are
+  // in transit.
   void begin_turn() {
     if (begun_) return;
     begun_ = true;
@@ -101,7 +103,8 @@ class OwnedSums final : public SumsOfOwners {
     stack_.emplace(layout(), owned, runner_);
   }
 
-  // As much for all buckets, so that the memory of one does for the next.
+  // All buckets use buffers of the same size, so that each buffer can be reused for any other
+  // bucket.
   std::span<std::byte> bytes_of(std::size_t b) {
     Bucket& bucket = buckets_[b];
     if (!bucket.bytes) bucket.bytes = runner_.memory(largest_);
@@ -135,17 +138,17 @@ class OwnedSums final : public SumsOfOwners {
   const OwnedStep& step_;
   const PartRunner& runner_;
   const std::unordered_set<std::size_t> sums_;
-  std::optional<SumPlaces> places_;  // from the first shard on
+  std::optional<SumPlaces> places_;  // set when the first shard begins
   Owners owners_;
   int turn_ = 0;
-  bool begun_ = false;                 // with this turn
-  bool unfinished_ = false;            // this turn, or the one before
+  bool begun_ = false;                 // this turn has begun
+  bool unfinished_ = false;            // this turn or the previous one is not finished
   std::optional<OwnerSums> exchange_;  // of this turn
   std::vector<Bucket> buckets_;
-  std::vector<std::size_t> missing_;  // by bucket: sums of this turn that have not come
-  std::size_t largest_ = 0;           // bucket
-  std::size_t next_ = 0;              // bucket to be given
-  std::optional<SumStack> stack_;     // the totals of the turns, of what this rank owns
+  std::vector<std::size_t> missing_;  // by bucket: number of incomplete sums of this turn
+  std::size_t largest_ = 0;           // bytes of the largest bucket
+  std::size_t next_ = 0;              // next bucket to be sent
+  std::optional<SumStack> stack_;     // totals of the turns, for the bytes that this rank owns
 };
 
 }  // namespace

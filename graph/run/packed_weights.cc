@@ -13,7 +13,8 @@ std::shared_ptr<const Buffer> PackedWeights::get(std::string_view variable, std:
   }
   const std::shared_ptr<Buffer> made = Buffer::allocate(bytes);
   make(made->data());
-  // A run that still reads an older version uses its copy alone; the newer copies stay.
+  // A run that still reads an older version gets a private copy; the newer copies stay in the
+  // cache.
   if (found != variables_.end() && found->second.version > version) return made;
   Copies& copies = variables_[std::string(variable)];
   if (copies.version != version) copies = {version, {}};

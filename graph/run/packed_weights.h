@@ -1,4 +1,4 @@
-// Copies of weights in the order in which kernels read them.
+// Copies of weights in the layouts that kernels read.
 #pragma once
 
 #include <cstddef>
@@ -14,18 +14,18 @@
 
 namespace WEFT_API weft {
 
-/// By variable, version and layout. Thread-safe. A copy lives as long as somebody reads it; of a
-/// variable only copies of its newest version are kept.
+/// Packed copies by variable, version and layout. Thread-safe. A copy lives as long as it has a
+/// reader; the cache itself keeps only copies of the newest version of a variable.
 class PackedWeights {
  public:
-  /// The copy of version `version` of a variable in `layout`, of `bytes` bytes. If it is not there,
-  /// `make` fills it, while others wait.
+  /// Returns the copy of version `version` of a variable in `layout`, of `bytes` bytes. If it does
+  /// not exist yet, `make` fills it while other callers wait.
   std::shared_ptr<const Buffer> get(std::string_view variable, std::uint64_t version,
                                     const std::string& layout, std::size_t bytes,
                                     const std::function<void(std::byte*)>& make);
-  /// Forgets the copies of a variable: it has a new value.
+  /// Drops the copies of a variable, because it has a new value.
   void drop(std::string_view variable);
-  /// Bytes of the copies of one variable, or of all.
+  /// Bytes of the copies of one variable, or of all variables.
   std::size_t bytes(std::string_view variable) const;
   std::size_t bytes() const;
 

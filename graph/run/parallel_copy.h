@@ -1,4 +1,4 @@
-// Copies of bytes, large ones by all workers.
+// Parallel memory copies.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,8 @@
 
 namespace weft {
 
-/// The ranges do not overlap, or are the same.
+/// Copies `bytes` bytes; large copies use all workers. The ranges must not overlap, but may be
+/// identical.
 void parallel_copy(std::byte* to, const std::byte* from, std::size_t bytes, Workers& workers);
 
 }  // namespace weft

@@ -29,7 +29,7 @@ std::shared_ptr<ParameterExchange> ParameterExchange::begin(const OwnedStep& ste
 ParameterExchange::~ParameterExchange() {
   try {
     if (state_ == State::given) wait_for_all();
-  } catch (const std::exception&) {  // nobody is left who reads them
+  } catch (const std::exception&) {  // the parameters have no readers any more
   }
 }
 
@@ -118,7 +118,7 @@ void ParameterExchange::abandon() {
     state_ = State::abandoned;
     parameters_.clear();
   } else if (state_ == State::moving) {
-    lose("the step that computes parameters has failed");
+    lose("the step that updates the parameters has failed");
   }
   changed_.notify_all();
 }
@@ -189,7 +189,7 @@ void ParameterExchange::wait_for_all() {
   state_ = State::done;
   pieces_.clear();
   own_.clear();
-  parameters_.clear();  // who holds them would keep the next step from writing in place
+  parameters_.clear();  // handles would keep the next step from writing in place
 }
 
 bool ParameterExchange::lost() const {

@@ -1,4 +1,4 @@
-// Parameters on their way from the ranks that update them to all others.
+// Asynchronous all-gather of updated parameters.
 #pragma once
 
 #include <condition_variable>
@@ -20,28 +20,31 @@
 
 namespace WEFT_API weft {
 
-/// Gives all ranks all parameters of a step: this rank's as soon as they are computed, the others'
-/// into the memory of the shared store, perhaps while the next step is computed there already. One
-/// thread drives it, begin() to finish(); all may wait.
+/// Distributes the new parameters of a step to all ranks: sends this rank's pieces as soon as they
+/// are computed, and receives the pieces of other ranks into the memory of the shared store,
+/// possibly while this rank already computes the next step. One thread drives it, from begin() to
+/// finish(); any thread may wait.
 class ParameterExchange final : public ComingValues {
  public:
-  /// From here on readers of `shared` wait for the parameters of `step`, but for those that ask for
-  /// StoreAccess::Coming::pass. Until the first give() nothing is moved.
+  /// From now on, readers of `shared` wait for the parameters of `step`, except those that pass
+  /// StoreAccess::Pending::ignore. Nothing is transferred before the first publish().
   static std::shared_ptr<ParameterExchange> begin(const OwnedStep& step, const World& world,
                                                   VariableStore& shared);
-  /// Returns when nobody writes into its memory any more.
+  /// Blocks until no transfer uses the memory of the parameters any more.
   ~ParameterExchange() override;
 
-  /// The value before the step, for what computes the new one; undefined for other variables.
+  /// Returns the value before the step, for computing the new one; undefined for other variables.
   Tensor old_value(std::string_view name) const;
-  /// What this rank has computed of a parameter: shard_names::updated(name). Other names are let
-  /// pass. Sends it, where all in front of it are given.
+  /// Sends this rank's piece of an updated parameter, once all pieces before it are published.
+  /// `output` is shard_names::updated(name); other names are ignored.
   void give(const std::string& output, const Tensor& piece);
-  /// Whether a parameter may have changed: the step must go on to its end.
+  /// Returns true if a parameter may have changed, so that the step must run to its end.
   bool moving() const;
-  /// Gives the rest. `own` is what OwnedStep::step gave; nothing of it reads old values any more.
+  /// Publishes the remaining pieces. `own` are the results of OwnedStep::step. Requires that
+  /// nothing reads the old values any more.
   void finish(const Results& own);
-  /// Instead of finish(), where the step failed: if nothing was moved, all is as it was.
+  /// Called instead of finish() if the step failed. If nothing was transferred, all variables are
+  /// unchanged.
   void abandon();
 
   bool has_come(std::string_view name) const override;
@@ -52,37 +55,37 @@ class ParameterExchange final : public ComingValues {
 
  private:
   enum class State : std::uint8_t {
-    begun,   // nothing is moved
-    moving,  // and the step is not over
-    given,   // all that this rank computes
-    // Nothing is coming any more:
+    begun,   // no transfer has started
+    moving,  // transfers have started, and the step is not finished
+    given,   // this rank has published all its pieces
+    // Final states, in which nothing is pending:
     done,
     abandoned,
     lost,
   };
-  struct Piece {  // of a parameter, of one rank
+  struct Piece {  // one rank's piece of a parameter
     std::string name;
     int rank = 0;
     std::span<std::byte> place;
-    Tensor own = {};                  // this rank's, once it is given
-    Transfer coming = {};             // another's
-    std::vector<Transfer> sent = {};  // or passed on
+    Tensor own = {};                  // this rank's piece, once it is published
+    Transfer coming = {};             // the receive, for another rank's piece
+    std::vector<Transfer> sent = {};  // sends, including those that forward another rank's piece
   };
 
   ParameterExchange(const World& world, VariableStore& shared)
       : world_(world), transport_(*world.transport()), shared_(shared) {}
   void take(const OwnedStep& step, StoreAccess& access);
-  // All below: under the mutex.
+  // The functions below require the mutex.
   void begin_to_move();
   void send_given();
   bool mine(const Piece& piece) const { return piece.rank == transport_.rank(); }
-  // Waits without the mutex.
+  // Releases the mutex while waiting.
   void wait_for(const std::vector<Transfer>& transfers, std::unique_lock<std::mutex>& lock);
   void lose(std::string_view why);
 
   const World world_;
   Transport& transport_;
-  VariableStore& shared_;  // until finish()
+  VariableStore& shared_;  // used until finish()
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -90,8 +93,10 @@ class ParameterExchange final : public ComingValues {
   std::string why_lost_;
   std::map<std::string, Tensor, std::less<>> parameters_;  // in the store's memory
   std::vector<Piece> pieces_;  // in the order in which each rank sends its own
-  std::size_t next_ = 0;       // those in front of it are sent, or another rank's
-  std::map<std::string, std::size_t, std::less<>> own_;  // by what the step calls its output
+  // Index of the next piece to send; those before it are sent or belong to other ranks.
+  std::size_t next_ = 0;
+  // Indices of this rank's pieces, by the name of the step's output.
+  std::map<std::string, std::size_t, std::less<>> own_;
 };
 
 }  // namespace weft

@@ -6,7 +6,7 @@
 namespace weft {
 namespace {
 
-// Far more than anybody has on purpose; it bounds programs made anew for every run.
+// Far more than applications need. Bounds the cache if programs are built again for every run.
 constexpr std::size_t kMaxPrograms = 64;
 
 }  // namespace
@@ -39,7 +39,7 @@ PlanCache::ProgramKey PlanCache::key_of(const Program& program,
     key.words.push_back(names->size());
     for (const std::string& name : *names) add_name(name);
   }
-  // A requirement added since then must be checked, too: such a program is compiled anew.
+  // Requirements that were added later must be checked too, so such a program is compiled again.
   if (program.graph() != nullptr) key.words.push_back(program.graph()->requirements().size());
   return key;
 }
@@ -54,12 +54,12 @@ std::shared_ptr<const CompiledProgram> PlanCache::compiled(
       return it->program;
     }
   }
-  // Within a budget, activations may be rematerialised: cheap as elementwise steps of their own,
-  // expensive as the epilogue of a product.
+  // With a memory budget, activations may be rematerialised. This is cheap if they are separate
+  // elementwise steps and expensive if they are the epilogue of a matrix product.
   CompileOptions options{
       .passes = options_.passes, .precision = options_.precision, .passing = passing};
   if (options_.memory_budget > 0) options.disabled = {"epilogue"};
-  // Every step is then one node that the user built.
+  // Without these fusions, every step is one node that the user built.
   if (options_.check_finite) options.disabled = {"fuse_linear_cross_entropy", "fuse", "epilogue"};
   auto made = compile(program, fetch, options);
   ++compile_count_;

@@ -1,4 +1,4 @@
-// What a Session has compiled and specialised.
+// Cache of compiled programs and their plans.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace weft {
 
-/// Compiled programs and their plans; both lists are bounded, what was not used for longest goes
-/// first.
+/// Compiled programs and their plans. Both lists are bounded and evict the least recently used
+/// entry.
 class PlanCache {
  public:
   struct Options {
@@ -27,19 +27,20 @@ class PlanCache {
   };
   explicit PlanCache(Options options) : options_(options) {}
 
-  /// `passing`: RunOptions.
+  /// Returns the compiled program, from the cache if possible. `streamed` names the streamed
+  /// outputs (RunOptions::streamed).
   std::shared_ptr<const CompiledProgram> compiled(const Program& program,
                                                   const std::vector<std::string>& fetch,
                                                   const std::vector<std::string>& passing = {});
   std::shared_ptr<const Plan> plan(const std::shared_ptr<const CompiledProgram>& program,
                                    const Bindings& bindings);
-  /// Drops what it has of programs over `graph`, which is about to go.
+  /// Drops all entries for programs over `graph`, which is about to be destroyed.
   void forget(const Graph& graph);
   std::int64_t compile_count() const { return compile_count_; }
   std::int64_t specialise_count() const { return specialise_count_; }
 
  private:
-  // What a program is: names and values. Two Programs that say the same are compiled once.
+  // The content of a program: names and values. Programs with equal content are compiled once.
   struct ProgramKey {
     std::vector<std::uint64_t> words;
     std::string names;

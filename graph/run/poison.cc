@@ -1,5 +1,5 @@
-// Poison mode of the executor: memory that nobody may read is NaN, and buffers have guards around
-// them.
+// Poison mode of the executor: dead memory is filled with NaN, and buffers are surrounded by
+// guards.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -70,7 +70,7 @@ void Executor::check_guards(const Frame& frame, WaveId wave) {
       }
       if (data == nullptr || (intact(data - kGuardBytes) && intact(data + b.bytes))) return;
       throw StateError(fmt::format(
-          "{} or a step beside it wrote outside its memory: the guard {} {} of {} bytes is "
+          "{} or another step of its wave wrote outside its memory: the guard {} {} of {} bytes is "
           "broken{}",
           plan.step_name(s), intact(data - kGuardBytes) ? "after" : "before", what, b.bytes,
           step.node == nullptr ? "" : "\n  " + step.node->graph().where(*step.node)));

@@ -98,7 +98,7 @@ std::string Profile::table(std::size_t rows) const {
                           e.where.empty() ? "" : "  " + e.where);
     }
     if (all.size() > rows) text += fmt::format("and {} more\n", all.size() - rows);
-    text += fmt::format("{:>10.3f} ms in all\n", total * 1e3);
+    text += fmt::format("{:>10.3f} ms in total\n", total * 1e3);
   };
   add(op_entries(), "op");
   text += "\n";

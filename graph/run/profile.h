@@ -1,4 +1,4 @@
-// Time per node.
+// Profile: execution time per node.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace WEFT_API weft {
 
-/// Measured times of steps. While a Session profiles, the steps of a wave run one after the other,
-/// so that each has a time of its own.
+/// Measured times of steps. While a Session is profiling, the steps of a wave run one after the
+/// other, so that each one is timed separately.
 class Profile {
  public:
   /// Times of a node, or of all nodes of an op.
@@ -21,25 +21,26 @@ class Profile {
     std::string where;  // where the node was built
     std::int64_t runs = 0;
     double seconds = 0;
-    double flops = 0, bytes = 0;  // of all runs
+    double flops = 0, bytes = 0;  // totals over all runs
     double flops_per_second() const { return seconds > 0 ? flops / seconds : 0; }
     double bytes_per_second() const { return seconds > 0 ? bytes / seconds : 0; }
   };
-  /// By time, the longest first: of nodes, and of all nodes of an op together.
+  /// Entries per node, and per op (summed over its nodes), sorted by decreasing time.
   std::vector<Entry> entries() const;
   std::vector<Entry> op_entries() const;
-  /// Two tables for the terminal: all ops, and the nodes that took longest.
+  /// Two tables for the terminal, per op and per node, each with the `rows` entries that took
+  /// longest.
   std::string table(std::size_t rows = 30) const;
-  /// Trace events for ui.perfetto.dev or chrome://tracing.
+  /// Trace events as JSON, for ui.perfetto.dev or chrome://tracing.
   std::string trace_json() const;
   bool empty() const { return plans_.empty(); }
-  /// Forgets all times.
+  /// Discards all times.
   void clear();
 
-  /// Seconds on a clock that only goes forward. (A number, because <chrono> is a tenth of what this
-  /// header, which comes with every Session, costs to compile.)
+  /// Seconds on a monotonic clock. The type is a plain number because <chrono> would account for a
+  /// tenth of the compile time of this header, which every user of Session includes.
   static double now();
-  /// Adds one run of one step, from `begin` to `end` as now() gave them.
+  /// Adds one run of one step, from `begin` to `end` as returned by now().
   void record(const std::shared_ptr<const Plan>& plan, StepId step, double begin, double end);
 
  private:
@@ -56,11 +57,11 @@ class Profile {
     StepId step;
     double begin, seconds;
   };
-  /// Times of nodes, or of ops.
+  /// Returns the times of nodes if `nodes` is true, else those of ops.
   std::vector<Entry> collect(bool nodes) const;
 
   std::map<const Plan*, PlanTimes> plans_;
-  std::vector<Event> events_;  // of the first steps only, so that memory is bounded
+  std::vector<Event> events_;  // of the first steps only, to bound memory
 };
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// What goes into a run and what comes out.
+// Options and results of a run.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,21 @@ namespace WEFT_API weft {
 
 /// Tensors by name.
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
-/// Sizes by name, to plan without data.
+/// Tensor sizes by name, for planning without data.
 using NamedSizes = std::vector<std::pair<std::string, Sizes>>;
-/// Sizes of tensors, but for undefined ones: to plan what they will be fed to (Session::plan).
+/// Returns the sizes of all defined tensors, for the plan of a run that will be fed with them
+/// (Session::plan).
 NamedSizes sizes_of(const NamedTensors& tensors);
 
-/// The outputs of a run and what was fetched. The tensors own their memory; a Session uses it again
-/// when all handles are gone.
+/// The outputs and fetched values of a run. The tensors own their memory, which the Session reuses
+/// once all handles are gone.
 class Results {
  public:
   explicit Results(NamedTensors tensors) : tensors_(std::move(tensors)) {}
-  /// Throws GraphError that lists the names there are.
+  /// Returns a result by name. Throws GraphError, which lists the available names, for any other
+  /// name.
   const Tensor& operator[](std::string_view name) const;
-  /// Whether there is an output of this name.
+  /// Returns true if there is a result of this name.
   bool contains(std::string_view name) const;
   auto begin() const { return tensors_.begin(); }
   auto end() const { return tensors_.end(); }
@@ -38,26 +40,27 @@ class Results {
 };
 
 struct RunOptions {
-  /// Names of values of the graph to return besides the program's outputs.
+  /// Names of values of the graph to return in addition to the program's outputs.
   std::vector<std::string> fetch = {};
-  /// Caller's tensors to write outputs into: dtype and sizes must fit, and they must not overlap
-  /// feeds.
+  /// The caller's tensors to write outputs into: dtype and sizes must match, and they must not
+  /// overlap feeds or one another.
   NamedTensors into = {};
-  /// Asked between waves until the first write into a variable; true ends the run with
-  /// CancelledError and leaves all variables as they were. It must not use the Session or its
-  /// store.
+  /// Called between waves until the first write to a variable. If it returns true, the run throws
+  /// CancelledError and leaves all variables unchanged. It must not use the Session or its store.
   std::function<bool()> cancel = {};
-  /// Is told an output as soon as it is complete, while the rest of the program runs; once for
-  /// each, on the thread that runs. Programs with shards: of their step. What it throws ends the
-  /// run. It must not use the Session.
+  /// Called with each output as soon as it is complete, while the rest of the program runs: once
+  /// per output, on the thread that called run(). Programs with shards report the outputs of their
+  /// step. An exception from it ends the run. It must not use the Session.
   std::function<void(const std::string& output, const Tensor& value)> on_output = {};
-  /// Outputs that `on_output` alone is told: what it is given is there until it returns, and is no
-  /// result of the run, which needs no memory for it behind that. For what is made of many large
-  /// values, one after the other. Without `on_output`, or in `into`, an ArgumentError.
+  /// Names of streamed outputs, which are passed to `on_output` only. The tensor is valid during
+  /// the callback, is not part of Results, and its memory is reused afterwards. Use it for programs
+  /// that produce many large values one after the other. It is an ArgumentError to stream an output
+  /// without `on_output`, or one that is also in `into`.
   std::vector<std::string> passing = {};
-  /// Values of symbols that no input shows.
+  /// Values of symbols that no input determines.
   DimValues dims = {};
-  /// What the run is a part of, for lines about ranks that are lost or fail: "step 12".
+  /// The larger task that the run belongs to ("step 12"), for messages about ranks that are lost or
+  /// fail.
   std::string part_of = {};
 };
 

@@ -16,12 +16,13 @@ bool overlap(const Tensor& a, const Tensor& b) {
          b.raw() < a.raw() + a.bytes();
 }
 
-// Why a program needs the role of the writer.
+// Returns, for error messages, why a program needs the writer role of the store.
 std::string why_writer(const CompiledProgram& c, const VariableInfo& written) {
   if (written.kind == VariableKind::key) {
     return fmt::format(
-        "program '{}' draws random numbers, which advances the key '{}' of the store; with "
-        "SessionOptions::own_keys this Session has keys of its own and only reads",
+        "program '{}' draws random numbers, which advances the key '{}' of the store; set "
+        "SessionOptions::own_keys to keep the keys in this Session, so that it only reads the "
+        "store",
         c.name, written.name);
   }
   return fmt::format("program '{}' updates '{}'", c.name, written.name);
@@ -29,19 +30,18 @@ std::string why_writer(const CompiledProgram& c, const VariableInfo& written) {
 
 }  // namespace
 
-// What passes by has no other place than with the listener.
+// Streamed outputs need a callback and cannot be written into caller memory.
 void Session::Impl::check_passing(const Program& program, const RunOptions& o) {
   if (o.passing.empty()) return;
   if (!o.on_output) {
     throw ArgumentError(
-        fmt::format("output '{}' of program '{}' passes by, but nobody listens: set "
-                    "RunOptions::on_output",
+        fmt::format("output '{}' of program '{}' is streamed but RunOptions::on_output is not set",
                     o.passing[0], program.name()));
   }
   for (const auto& [name, tensor] : o.into) {
     if (std::find(o.passing.begin(), o.passing.end(), name) == o.passing.end()) continue;
     throw ArgumentError(
-        fmt::format("output '{}' of program '{}' passes by, and cannot be written into a tensor",
+        fmt::format("output '{}' of program '{}' is streamed and cannot be written into a tensor",
                     name, program.name()));
   }
 }
@@ -129,7 +129,7 @@ Results Session::Impl::run(const Program& program, const NamedTensors& feeds, co
     const auto body = [&] { execute(plan, feeds, outputs, o); };
     together ? options.world.or_poison(body, o.part_of) : body();
   } catch (...) {
-    // A failed run leaves no caches behind: their sizes would bind the next run.
+    // Remove the caches that the failed run created: their sizes would bind the next run.
     if (!own.torn()) StoreAccess(own).erase(fresh_caches);
     throw;
   }
@@ -181,7 +181,7 @@ void Session::Impl::execute(const std::shared_ptr<const Plan>& plan, const Named
   };
   IdVector<VariableId, char> updated(c.variables.size());
   bool writes_own = false;
-  const VariableInfo* written = nullptr;  // in the shared store, preferably not a key
+  const VariableInfo* written = nullptr;  // a variable of the shared store, preferably not a key
   for (const PlanUpdate& u : plan->updates) {
     const VariableInfo& info = c.variables[u.variable].info;
     updated[u.variable] = 1;
@@ -193,14 +193,15 @@ void Session::Impl::execute(const std::shared_ptr<const Plan>& plan, const Named
   }
   const bool writes_shared = written != nullptr;
   if (writes_shared) shared.become_writer(this, why_writer(c, *written));
-  // Who sends them knows what it reads, below; a Session over another's store waits for all.
+  // A Session that exchanges parameters waits for each one before its first read (below). Any other
+  // Session over the same store waits for all pending updates here.
   const bool knows = sending != nullptr || coming != nullptr;
   const auto way = knows ? StoreAccess::Coming::pass : StoreAccess::Coming::wait;
   const auto reads_packed = [](const PlanStep& step) { return step.packed_variable.defined(); };
   if (std::any_of(plan->steps.begin(), plan->steps.end(), reads_packed)) wait_for_parameters();
 
   // A writer keeps the lock until its updates are written. A reader keeps handles instead: while
-  // they are there, updates go to fresh memory.
+  // they exist, updates are written to fresh memory.
   std::unique_lock<std::shared_mutex> write_lock;
   std::shared_lock<std::shared_mutex> read_lock;
   if (writes_shared) {
@@ -223,7 +224,7 @@ void Session::Impl::execute(const std::shared_ptr<const Plan>& plan, const Named
       memory.variables.push_back(handles.back().raw());
     }
   }
-  IdVector<VariableId, std::uint64_t> versions;  // of those that are read packed
+  IdVector<VariableId, std::uint64_t> versions;  // of the variables that are read packed
   for (const PlanStep& step : plan->steps) {
     if (!step.packed_variable.defined()) continue;
     const VariableId v = step.packed_variable;

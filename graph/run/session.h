@@ -22,62 +22,67 @@ namespace WEFT_API weft {
 class OwnedState;
 
 struct SessionOptions {
-  /// Variables start as a function of this and their names.
+  /// Seed of the initial values: a variable starts as a function of this seed and its name.
   std::uint64_t seed = 0;
-  /// Workers; 0 means one per hardware thread. Results do not depend on it.
+  /// Number of worker threads; 0 means one per hardware thread. Results do not depend on it.
   int threads = 0;
-  /// Plans kept, one per program and sizes; the one not used for longest goes first.
+  /// Number of plans to cache, one per program and set of sizes. The least recently used plan is
+  /// evicted first.
   int plan_cache = 16;
-  /// False runs graphs as they were built.
+  /// If false, graphs run as they were built, without optimisation passes.
   bool passes = true;
-  /// Random keys live in this Session and not in the store, so that several Sessions may draw from
-  /// one store's programs without being its writer.
+  /// Keeps random keys in this Session instead of the store, so that several Sessions can run
+  /// programs that draw random numbers over one store without being its writer.
   bool own_keys = false;
-  /// Parameters and buffers that a store lacks start from their initialisers, although others were
-  /// inserted into it (loaded). False: they are a StateError that lists them with the closest names
-  /// of the store, since a misnamed weight would else be a random one. See
-  /// VariableStore::start_anew() for single names.
+  /// If true, parameters and buffers that are missing from the store start from their initialisers
+  /// even if other variables were inserted (loaded) into it. If false, missing ones are a
+  /// StateError that lists them with the closest names in the store, because a misnamed weight
+  /// would otherwise silently become a random one. See VariableStore::start_anew() for single
+  /// names.
   bool start_missing = false;
-  /// Accuracy of matrix products in programs that state none themselves.
+  /// Accuracy of matrix products in programs that do not set it themselves.
   Precision precision = Precision::highest;
-  /// Most bytes of the arena (intermediate results; variables, feeds and outputs are besides it);
-  /// 0 = no limit. Plans that need more drop results and compute them again, with the same bits;
-  /// Session::plan(...)->memory() says which. A budget that no plan meets is an ArgumentError that
-  /// names the smallest one. With several ranks see `gradients`, too.
+  /// Upper limit of the arena in bytes; 0 means no limit. The arena holds intermediate results;
+  /// variables, feeds and outputs are not part of it. Plans that need more rematerialise results,
+  /// with the same bits; Session::plan(...)->memory() lists them. A budget that no plan can meet is
+  /// an ArgumentError that names the smallest feasible budget. With several ranks, see also
+  /// `gradients`.
   std::size_t memory_budget = 0;
-  /// Matrix products with parameters that a program does not update read copies of them in the
-  /// order of their kernels, made at the first run and kept in the store (VariableStore::memory()):
-  /// for inference, where that saves the packing in every run at the price of the weights' memory
-  /// once more. The same bits.
+  /// For inference: matrix products read copies of the parameters, packed in the layout of their
+  /// kernels, if the program does not update them. The copies are made in the first run and kept in
+  /// the store (VariableStore::memory()). This saves packing in every run, but stores the weights a
+  /// second time. The bits are the same.
   bool prepack = false;
-  /// Looks for the node that first made a NaN or an infinity: a run ends with a DataError that
-  /// names it, its line and scope, and the ranges of its operands, and leaves every variable as it
-  /// was. Looked at are nodes whose floating operands are all finite and whose output is not, and
-  /// nodes that make a NaN of operands without one; an infinite constant (a mask) is no fault, a
-  /// NaN that is fed or stored is. Elementwise nodes are not fused, updates are written at the end,
-  /// and every value is read once more: for debugging.
+  /// Finds the node that first produced a NaN or an infinity: the run throws a DataError that names
+  /// the node, its source line and scope, and the ranges of its operands, and leaves every variable
+  /// unchanged. A node is reported if its floating-point operands are all finite but its output is
+  /// not, or if it produces a NaN from operands without one. An infinite constant (a mask) is not
+  /// an error; a NaN that is fed or stored is. Elementwise nodes are not fused, updates are written
+  /// at the end, and every value is read once more, so this mode is for debugging.
   bool check_finite = false;
-  /// Records times of nodes from the start; see Session::profile().
+  /// Records the times of nodes from the start; see Session::profile().
   bool profile = false;
-  /// The ranks (processes, perhaps on many machines) that run programs with shards together, each
-  /// with a Session over a graph that is built alike; core/mpi/mpi_transport.h connects those of
-  /// MPI. By default there is one. All ranks run the same programs in the same order, and each is
-  /// left with the same parameters and with the part of the optimizer's state that it updates
-  /// (gather_state()); the bits are those of one rank alone. Before its first run a program is
-  /// compared: an ArgumentError names all in which ranks differ, of the program, the seed, the
-  /// number of shards, the build of Weft and what their CPUs compute with. A rank that fails ends
-  /// the step on all of them (WorldError, with what it failed for). Programs without shards run on
-  /// every rank by itself; those of them that update more than random keys are an ArgumentError.
+  /// The ranks (processes, possibly on several machines) that run programs with shards together,
+  /// each with a Session over an identically built graph. By default there is only one.
+  /// core/mpi/mpi_transport.h connects ranks that MPI started.
+  /// All ranks run the same programs in the same order. Each ends up with the same parameters, and
+  /// with the part of the optimizer state that it updates (see gather_state()). The bits are those
+  /// of a single rank. Before the first run of a program, the ranks compare the program, the seed,
+  /// the number of shards, the build of Weft and the instruction set of their kernels; an
+  /// ArgumentError lists all differences. If a rank fails, the step fails on all of them with a
+  /// WorldError that contains the cause. Programs without shards run on every rank independently;
+  /// it is an ArgumentError if such a program updates more than random keys.
   World world = {};
-  /// With several ranks, what is complete is on its way while the rest is computed: sums of
-  /// gradients to their owners during the last shard, parameters to all ranks from the step on
-  /// until the next run reads them. Without it a run ends when all has arrived. The same bits.
+  /// With several ranks, overlaps communication with computation: sums of gradients are sent to
+  /// their owners during the last shard, and parameters to all ranks from the step on until the
+  /// next run reads them. If false, a run returns only when everything has arrived. The bits are
+  /// the same.
   bool overlap = true;
-  /// Sums of gradients are sent in pieces of at most so many bytes (a multiple of 64). Bits do not
-  /// depend on it; all ranks must have the same.
+  /// Maximum size in bytes of a bucket in which sums of gradients are sent; a multiple of 64. Bits
+  /// do not depend on it. It must be the same on all ranks.
   std::size_t bucket_bytes = std::size_t{8} << 20;
-  /// With several ranks, where sums of gradients live: more messages for less memory. All ranks
-  /// must have the same. Bits do not depend on it.
+  /// With several ranks, where sums of gradients are stored: `owned` takes less memory but sends
+  /// more messages. Bits do not depend on it. It must be the same on all ranks.
   GradientSums gradients = GradientSums::automatic;
   // Test modes.
   /// Verifies every plan before its first run.
@@ -86,106 +91,112 @@ struct SessionOptions {
 #else
   bool verify = true;
 #endif
-  /// Dead memory is NaN, buffers have guards: a kernel that writes outside is a StateError that
-  /// names it.
+  /// Fills dead memory with NaN and surrounds buffers with guards: a kernel that writes outside its
+  /// memory is a StateError that names it.
   bool poison = false;
-  /// When not 0, chunks run in shuffled order and with small delays.
+  /// If not 0, chunks run in shuffled order and with small delays.
   std::uint64_t shuffle_seed = 0;
 
-  /// Whether owners alone have sums of gradients: `gradients`, where that is decided. Throws
-  /// ArgumentError where so many ranks cannot do what it says.
+  /// Returns true if only the owners store sums of gradients, as decided by `gradients`, the memory
+  /// budget and the number of ranks. Throws ArgumentError if `gradients` does not support this
+  /// number of ranks.
   bool sums_are_owned() const {
     return weft::sums_are_owned(gradients, memory_budget > 0, world.size());
   }
 };
 
-/// Who has the whole state of an optimizer behind Session::gather_state().
+/// Ranks that hold the whole optimizer state after Session::gather_state().
 enum class Gather { all, first };
 
-/// Runs programs of one graph over a VariableStore: compiles each once, specialises it per concrete
-/// sizes and runs it in one arena. A Session is for one thread at a time: a second one that enters
-/// gets a StateError. The graph must outlive the Session and no longer change while several use it.
+/// Runs programs of one graph over a VariableStore: compiles each program once, specialises it for
+/// each set of concrete sizes, and runs it in one arena. A Session may be used by one thread at a
+/// time; a second thread gets a StateError. The graph must outlive the Session, and must not change
+/// while several Sessions use it.
 ///
-/// Variables start when a program that needs them is first run: a Session that only infers holds no
-/// optimizer's moments. Caches belong to the Session, not to the store; their symbolic sizes are
-/// bound by the first run that succeeds. All updates of a run happen together or (on an error of
-/// the data, a missing feed, a cancelled run) not at all.
+/// Variables are initialised when a program that needs them first runs, so a Session that is only
+/// used for inference holds no optimizer moments. Caches belong to the Session, not to the store;
+/// the first successful run binds their symbolic sizes. The updates of a run are all applied
+/// together, or not at all if the run fails on its data, lacks a feed or is cancelled.
 class Session {
  public:
   explicit Session(Graph& graph, SessionOptions options = {});
-  /// Over a store that others use too. Reading programs of any number of Sessions may run at once,
-  /// each sees the variables as they are between two updates. Only one Session may run programs
-  /// with updates.
+  /// Uses a store that other Sessions use too. Any number of Sessions may run read-only programs at
+  /// the same time; each sees the variables as they are between two updates. Only one Session may
+  /// run programs with updates.
   Session(Graph& graph, std::shared_ptr<VariableStore> store, SessionOptions options = {});
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
   /// Runs `program`. Throws
-  /// - ArgumentError, DTypeError, ShapeError for feeds that are missing, unknown or do not fit,
-  /// - GraphError for a program of another graph or an unknown name to fetch,
-  /// - DataError for data that break a precondition (an index out of range), with op, operands and
-  ///   line,
-  /// - CancelledError if `cancel` said so,
+  /// - ArgumentError, DTypeError or ShapeError for feeds that are missing, unknown or of the wrong
+  ///   type,
+  /// - GraphError for a program of another graph, or an unknown name in RunOptions::fetch,
+  /// - DataError for data that violate a precondition (an index out of range), with op, operands
+  ///   and source line,
+  /// - CancelledError if RunOptions::cancel returned true,
   /// - StateError for a second thread, a second writer or a torn store.
-  /// All but the last leave every variable as it was.
-  /// A program with shards (Program::shards) is fed the whole batch, which is cut along their axis;
-  /// an error in a shard is preceded by its number. It has no values to fetch.
+  /// All but the last leave every variable unchanged.
+  /// A program with shards (Program::shards) is fed the whole batch, which is split along the axis
+  /// of its shards. An error in a shard is preceded by the shard's number. Such a program has no
+  /// values to fetch.
   Results run(const Program& program, const NamedTensors& feeds = {},
               const RunOptions& options = {});
-  /// The same for batches that nobody has as a whole: `feeds` gives the inputs of one shard, as if
-  /// it were a batch of its own. It is called once for each shard that this rank computes, in
-  /// order.
+  /// For data-parallel input, which no rank holds as a whole: `feeds(shard)` supplies the inputs of
+  /// one shard as if it were a batch by itself. It is called once for each shard that this rank
+  /// computes, in order.
   Results run_shards(const Program& program, const std::function<NamedTensors(int shard)>& feeds,
                      const RunOptions& options = {});
 
-  /// The shards that this rank computes, in order: those that run_shards() asks for. Throws as
-  /// run_shards() where the program cannot be taken apart.
+  /// Returns the shards that this rank computes, in the order in which run_shards() requests them.
+  /// Throws like run_shards() if the program cannot be split.
   ShardRun shards_of_rank(const Program& program);
 
-  /// The plan for these sizes, without running anything. Of a program with shards: what is run for
-  /// a shard with feeds of these sizes (of several stages the last one).
+  /// Returns the plan for these sizes without running anything. For a program with shards, this is
+  /// the plan of one shard with feeds of these sizes (of the last stage, if there are several).
   std::shared_ptr<const Plan> plan(const Program& program, const NamedSizes& feeds = {},
                                    const RunOptions& options = {});
 
-  /// A copy of the value of a variable, by name or alias; it starts now if no run has needed it.
+  /// Returns a copy of the value of a variable, by name or alias. Initialises the variable if no
+  /// run has needed it yet.
   Tensor value(std::string_view name);
-  /// Copies `value` into a variable; its dtype and sizes must fit.
+  /// Copies `value` into a variable, whose dtype and sizes must match.
   void set_value(std::string_view name, const Tensor& value);
-  /// Gives every variable of the graph that has none its start value. Caches wait for their first
-  /// use.
+  /// Initialises every variable of the graph that has no value yet. Caches are created at their
+  /// first use instead, and with several ranks optimizer state waits for the first run.
   void initialise();
-  /// With a World of several ranks, each has only the part of the optimizer's state that it
-  /// updates, from the first run of a program with shards on. This makes it whole in the stores of
-  /// all ranks, until the next such run; or it gives rank 0 a copy in its store until then, to be
-  /// saved, so that no other rank needs memory for it. All ranks call it (WorldError); with one
-  /// rank there is nothing to gather. Then does what initialise() does, which leaves such state to
-  /// the first run.
+  /// With a World of several ranks, each rank holds only the part of the optimizer state that it
+  /// updates, from the first run of a program with shards on. Gather::all makes the state whole in
+  /// the stores of all ranks until the next such run. Gather::first copies the whole state to the
+  /// store of rank 0 only, also until then, so that it can be saved without using memory on the
+  /// other ranks. Collective (throws WorldError); with a single rank there is nothing to gather.
+  /// Afterwards initialises all other variables that have no value, including the optimizer state
+  /// that initialise() leaves to the first run.
   void gather_state(Gather to = Gather::all);
-  /// Drops the caches; the next use makes them anew, perhaps with other sizes.
+  /// Drops the caches; their next use creates them again, possibly with other sizes.
   void reset_caches();
 
   Graph& graph() const;
-  /// What savers read: snapshots without copying.
+  /// The store, from which savers take snapshots without copying.
   const std::shared_ptr<VariableStore>& store() const;
   const SessionOptions& options() const;
 
-  /// How often a program was compiled, and how often a plan was made.
+  /// Number of compilations and of plans made so far.
   std::int64_t compile_count() const;
   std::int64_t specialise_count() const;
-  /// Bytes of the arena now: it grows to the largest plan that ran.
+  /// Current size of the arena in bytes; it grows to the largest plan that has run.
   std::size_t arena_bytes() const;
-  /// Bytes of the variables that this Session keeps for itself: caches, own keys, and its part of
-  /// the optimizer's state where there are several ranks.
+  /// Bytes of the variables stored in this Session: caches, random keys with `own_keys` and, with
+  /// several ranks, its part of the optimizer state.
   std::size_t own_bytes() const;
-  /// Bytes for sums over shards: they grow to what the largest step took.
+  /// Bytes of the buffers for sums over shards; they grow to the needs of the largest step.
   std::size_t sum_bytes() const;
-  /// Starts or stops recording times.
+  /// Starts or stops recording the times of nodes.
   void set_profiling(bool on);
   const Profile& profile() const;
-  /// Forgets all times.
+  /// Discards all recorded times.
   void clear_profile();
-  /// The workers' counters, for tests of how much ran in parallel.
+  /// Counters of the workers, for tests of how much ran in parallel.
   Workers::Statistics worker_statistics() const;
 
  private:

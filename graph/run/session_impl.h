@@ -1,4 +1,5 @@
-// What a Session is made of; session.cc runs programs, session_shards.cc those with shards.
+// Implementation of Session. session.cc runs programs without shards, session_shards.cc those with
+// shards.
 #pragma once
 
 #include <fmt/format.h>
@@ -24,16 +25,16 @@
 
 namespace weft {
 
-/// Marks the Session as in use for as long as it lives. Everything that the Session computes then,
-/// including constants that passes fold, is computed in the default floating-point environment,
-/// whatever the caller's is.
+/// Marks the Session as in use during the lifetime of this object. Everything that the Session
+/// computes in that time, including constants folded by passes, uses the default floating-point
+/// environment instead of the caller's.
 class Busy {
  public:
   explicit Busy(std::atomic<bool>& flag) : flag_(flag) {
     if (flag_.exchange(true, std::memory_order_acquire)) {
       throw StateError(
-          "this Session is in use by another thread (or by the run that called back); make one "
-          "Session per thread over a shared VariableStore");
+          "this Session is in use by another thread, or by the run that invoked this callback; "
+          "make one Session per thread over a shared VariableStore");
     }
   }
   ~Busy() { flag_.store(false, std::memory_order_release); }
@@ -45,7 +46,8 @@ class Busy {
   DefaultFloatingPoint environment_;
 };
 
-/// Whether the program is run whole. One without outputs and updates is, too, to be refused there.
+/// Returns true if the program runs as a whole, not in shards. That includes programs without
+/// outputs and updates, which are rejected when they run.
 inline bool is_whole(const Program& program) {
   return program.shards().count == 1 || program.graph() == nullptr;
 }
@@ -76,27 +78,29 @@ struct Session::Impl {
     }
     if (o.bucket_bytes == 0 || o.bucket_bytes % 64 != 0) {
       throw ArgumentError(
-          fmt::format("bucket_bytes is {}; it must be a multiple of 64 above 0", o.bucket_bytes));
+          fmt::format("bucket_bytes is {}; it must be a positive multiple of 64", o.bucket_bytes));
     }
   }
 
   Graph& graph;
   const SessionOptions options;
   std::shared_ptr<VariableStore> store;
-  VariableStore own;  // caches, keys with own_keys, and this rank's part of owned state
+  // Caches, random keys with own_keys, and this rank's part of the partitioned optimizer state.
+  VariableStore own;
   OwnedState owned{own};
   PlanCache cache;
   SplitCache split;
   OutputPool sums;  // memory for sums over shards
   bool running_shards = false;
-  // Parameters that this Session's runs send, and those of the step before, until all have come.
+  // The parameter exchange of the current run, and that of the previous step until everything has
+  // arrived.
   std::shared_ptr<ParameterExchange> sending, coming;
   Executor executor;
   OutputPool pool;
   Profile profile;
   bool profiling;
   std::atomic<bool> busy{false};
-  // Programs whose variables have started.
+  // Programs whose variables are initialised.
   std::set<std::weak_ptr<const CompiledProgram>, std::owner_less<>> started;
   // Programs with collective ops on which the ranks have agreed.
   std::set<std::weak_ptr<const CompiledProgram>, std::owner_less<>> agreed;
@@ -115,7 +119,7 @@ struct Session::Impl {
             .graph = &graph};
   }
 
-  // Gives those of `variables` that have no value their start values, except caches.
+  // Initialises those of `variables` that have no value, except caches.
   void start_variables(const std::vector<VariableInfo>& variables) {
     std::vector<StoreAccess::Wanted> shared, mine;
     for (const VariableInfo& info : variables) {
@@ -138,7 +142,8 @@ struct Session::Impl {
   void start_all() {
     std::vector<VariableInfo> variables;
     for (const Variable& v : graph.variables()) {
-      // Ranks that train together have a part of it each, from the first step on.
+      // With several ranks, each one holds only its part of the optimizer state, from the first
+      // step on.
       const bool later = options.world.size() > 1 && v.info().kind == VariableKind::optimizer;
       if (!later) variables.push_back(v.info());
     }
@@ -148,15 +153,15 @@ struct Session::Impl {
   void check_not_cut(std::string_view name) const {
     if (!owned.contains(name)) return;
     throw StateError(fmt::format(
-        "variable '{}' is cut: each of the {} ranks has the part of it that it updates; "
-        "Session::gather_state(), called on all ranks, makes it whole",
+        "variable '{}' is partitioned: each of the {} ranks holds the part that it updates; call "
+        "Session::gather_state() on all ranks to make it whole",
         name, options.world.size()));
   }
 
   void check_graph(const Program& program) const {
     if (program.graph() != nullptr && program.graph() != &graph) {
       throw GraphError(
-          fmt::format("program '{}' is over another graph than this Session's", program.name()));
+          fmt::format("program '{}' is over another graph than this Session", program.name()));
     }
   }
 
@@ -181,7 +186,7 @@ struct Session::Impl {
     return bind_symbols(c, feeds, dims, existing);
   }
 
-  /// Returns the names of the caches that were not there before.
+  /// Creates the missing caches and returns their names.
   std::vector<std::string> make_caches(const CompiledProgram& c, const Bindings& bindings) {
     std::vector<StoreAccess::Wanted> caches;
     for (const auto& use : c.variables) {
@@ -191,32 +196,33 @@ struct Session::Impl {
     return StoreAccess(own).ensure(caches, start());
   }
 
-  // The tensors of the outputs: the caller's, or ours.
+  // Output tensors: the caller's (RunOptions::into) or pooled ones; undefined for streamed outputs.
   struct Outputs {
     NamedTensors tensors;
     std::vector<char> guarded;
   };
   Outputs make_outputs(const Plan& plan, const NamedTensors& feeds, const NamedTensors& into);
 
-  /// The copies that the plan's kernels read, alive as long as what is returned.
+  /// Packs the weights for which kernels of the plan expect a packed layout, and points `memory` to
+  /// the copies. The copies live as long as the returned handles.
   std::vector<std::shared_ptr<const Buffer>> pack_weights(
       const Plan& plan, const IdVector<VariableId, std::uint64_t>& versions, RunMemory& memory);
 
   void refuse_unshared(const Program& program, const CompiledProgram& c);
-  /// Whether the program has ops that all ranks compute together: before its first run the ranks
-  /// compare it. Throws StateError where they are for another number of ranks.
+  /// Returns true if the program has collective ops; the ranks compare such a program before its
+  /// first run. Throws StateError if the ops are for another number of ranks.
   bool agree_on_collectives(const Program& program,
                             const std::shared_ptr<const CompiledProgram>& c);
   Results run(const Program& program, const NamedTensors& feeds, const RunOptions& o);
   void gather_state(Gather to);
   void wait_for_parameters();
   void or_wait_for_parameters(FunctionRef<void()> body);
-  /// Gives all variables that are whole a value.
+  /// Initialises all variables that are not partitioned.
   void start_uncut();
-  /// The sums of a stage, in the order in which rank 0 completes them. Collective.
+  /// Returns the sums of a stage, in the order in which rank 0 completes them. Collective.
   std::vector<std::size_t> order_of_sums(const Program& stage, const NamedTensors& feeds,
                                          const RunOptions& o);
-  /// What a shard's stage, the last one, is planned as.
+  /// Returns the plan of a shard's last stage, or of the step if the program has no stages.
   std::shared_ptr<const Plan> plan_sharded(const Program& program, const NamedSizes& feeds,
                                            const RunOptions& o);
   Results run_sharded(const Program& program, FunctionRef<NamedTensors(int shard)> feeds,

@@ -1,4 +1,4 @@
-// Sessions running programs with shards, among ranks.
+// How a Session runs programs with shards, on one rank or several.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 namespace weft {
 namespace {
 
-// True while it lives.
+// Sets a flag for the lifetime of this object.
 class SetForScope {
  public:
   explicit SetForScope(bool& flag) : flag_(flag) { flag_ = true; }
@@ -31,7 +31,8 @@ class SetForScope {
   bool& flag_;
 };
 
-// Whether the program has ops that all ranks compute together; these are as many as the ops say.
+// Returns true if the program has collective ops. Throws StateError if they are for another number
+// of ranks.
 bool check_collectives(const CompiledProgram& c, int ranks) {
   bool any = false;
   for (const Node* node : c.nodes) {
@@ -40,8 +41,8 @@ bool check_collectives(const CompiledProgram& c, int ranks) {
     const std::int64_t wanted = node->attributes().integer("ranks");
     if (wanted == ranks) continue;
     node->graph().fail(
-        StateError(fmt::format("it is for a world of {} ranks, but that of this Session has {}: "
-                               "build the graph for World::size()",
+        StateError(fmt::format("built for a world of {} ranks, but the world of this Session has "
+                               "{}: build the graph for World::size()",
                                wanted, ranks)),
         *node);
   }
@@ -54,26 +55,28 @@ bool check_collectives(const CompiledProgram& c, int ranks) {
 
 void refuse_fetch(const Program& program, const RunOptions& o) {
   if (o.fetch.empty()) return;
-  throw ArgumentError(fmt::format(
-      "program '{}' has {} shards, and so has a value that is fetched; make it an output, as a sum "
-      "or mean over the shards",
-      program.name(), program.shards().count));
+  throw ArgumentError(
+      fmt::format("program '{}' has {} shards, so a fetched value would exist once per shard; make "
+                  "it an output, as a sum or mean over the shards",
+                  program.name(), program.shards().count));
 }
 
 }  // namespace
 
-// Programs that change more of the store than random keys belong to all ranks. Where another rank
-// has shards for this one, it waits for its word: both hear what is different.
+// Rejects programs without shards that update more of the shared store than random keys: such
+// programs would have to run on all ranks together. Another rank may run this program with shards
+// and wait for this one, so the ranks compare the program first. If the ranks disagree, both sides
+// report the difference.
 void Session::Impl::refuse_unshared(const Program& program, const CompiledProgram& c) {
   if (options.world.size() == 1 || running_shards) return;
   for (const auto& [variable, value] : c.updates) {
     const VariableInfo& info = c.variables[variable].info;
     if (&home(info) == &own || info.kind == VariableKind::key) continue;
     agree_on_program(options.world, program, options);
-    throw ArgumentError(
-        fmt::format("program '{}' updates '{}', but has no shards to share among {} ranks; see "
-                    "Program::shards()",
-                    c.name, info.name, options.world.size()));
+    throw ArgumentError(fmt::format(
+        "program '{}' updates '{}', but has no shards to distribute among {} ranks; see "
+        "Program::shards()",
+        c.name, info.name, options.world.size()));
   }
 }
 
@@ -143,7 +146,7 @@ Results Session::Impl::run_sharded(const Program& program,
     return home(info).tensor(info.name);
   };
   const auto memory = [&](std::size_t bytes) {
-    // A sum for every level of the tree, and what rounding up costs.
+    // One sum per level of the tree, plus the overhead of rounding up.
     sums.begin_run(bytes * static_cast<std::size_t>(
                                std::bit_width(static_cast<unsigned>(program.shards().count))));
     return sums.take(bytes);
@@ -157,18 +160,18 @@ Results Session::Impl::run_sharded(const Program& program,
     return *found;
   };
   options.world.or_poison([&] { entry = &split.find(program, cache); });
-  // Throws on all ranks alike.
+  // Throws the same error on all ranks.
   if (!entry->agreed) agree_on_program(options.world, program, options);
   entry->agreed = true;
   check_shards(program.shards().count, options.world.size());
-  // Another program, or another number of ranks, cut it otherwise.
+  // Another program, or another number of ranks, may have partitioned the state differently.
   if (owned.clashes(entry->owned, program.variables())) gather_state(Gather::all);
   const auto take_state = [&](const OwnedStep& step) {
     owned.take(step, options.world, graph, *store, start());
   };
-  sending = nullptr;  // of a run that failed
+  sending = nullptr;  // may be left over from a failed run
   const auto exchange_parameters = [&](const OwnedStep& step) {
-    // Nothing before may have read them.
+    // The parameters may not be initialised yet, because no earlier program may have read them.
     std::vector<VariableInfo> parameters;
     for (const OwnedStep::Unit& unit : step.units) {
       for (const std::string& name : unit.parameters)
@@ -211,7 +214,8 @@ void Session::Impl::wait_for_parameters() {
   if (const auto before = std::exchange(coming, nullptr)) before->wait_for_all();
 }
 
-// What this rank fails with is no reason to lose parameters that the others have sent.
+// If `body` fails on this rank, finishes the pending parameter all-gather before rethrowing, so
+// that the parameters that other ranks have already sent are not lost.
 void Session::Impl::or_wait_for_parameters(FunctionRef<void()> body) {
   try {
     body();
@@ -220,7 +224,7 @@ void Session::Impl::or_wait_for_parameters(FunctionRef<void()> body) {
   } catch (...) {
     try {
       wait_for_parameters();
-    } catch (const WorldError&) {  // the first error counts
+    } catch (const WorldError&) {  // the first error is reported
     }
     throw;
   }

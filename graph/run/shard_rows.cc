@@ -34,7 +34,7 @@ void StageRows::add(const Results& results) {
     own_[i].push_back(results[shard_names::rows(stage_.rows[i])]);
 }
 
-// By concat.
+// Returns the row counts of each concat.
 std::vector<StageRows::Counts> StageRows::counts() const {
   Counts own;
   std::size_t all = 0;
@@ -46,7 +46,7 @@ std::vector<StageRows::Counts> StageRows::counts() const {
   const std::vector<std::string> texts =
       world_.gather({reinterpret_cast<const char*>(own.data()), own.size() * sizeof(own[0])});
   for (std::size_t rank = 0; rank < texts.size(); ++rank) {
-    const char* next = texts[rank].data();  // all ranks have the same program
+    const char* next = texts[rank].data();  // same layout on all ranks, which run the same program
     for (Counts& rows : result) {
       for (const int shard : shards_[rank]) {
         std::memcpy(&rows[static_cast<std::size_t>(shard)], next, sizeof(std::int64_t));
@@ -57,7 +57,7 @@ std::vector<StageRows::Counts> StageRows::counts() const {
   return result;
 }
 
-// Gives `by_rank` the rows of all ranks, one behind the other.
+// Fills `by_rank` with the rows of all ranks, concatenated in rank order.
 void StageRows::send_own(std::size_t concat, const Counts& rows, Tensor& by_rank) {
   Sizes sizes = by_rank.sizes();
   Blocks blocks;

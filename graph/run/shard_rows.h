@@ -1,4 +1,4 @@
-// Rows that every shard of all ranks gives, joined.
+// Gathers the rows that all shards of all ranks compute (shard_concat()).
 #pragma once
 
 #include <cstddef>
@@ -11,21 +11,22 @@
 
 namespace WEFT_API weft {
 
-/// What a stage of a program with shards gives for shard_concat().
+/// The operands of shard_concat() that one stage of a program with shards computes.
 class StageRows {
  public:
-  /// `stage` must outlive it. `in_turns`: the ranks' shards are not neighbours (turns_of_rank).
+  /// `stage` must outlive this object. `in_turns`: the shards of a rank are not contiguous (see
+  /// turns_of_rank()).
   StageRows(const ShardedProgram::Stage& stage, World world, int shards, bool in_turns);
 
-  /// The results of the next shard of this rank.
+  /// Adds the results of the next shard of this rank.
   void add(const Results& results);
-  /// After all shards of this rank, of which there is one at least: the rows of all shards of all
-  /// ranks, in their order, by input of the parts behind the stage. Every rank sends its own to
-  /// every other one. Collective; throws WorldError.
+  /// Returns the rows of all shards of all ranks, in shard order, by the name of the input in later
+  /// parts. Call it after all shards of this rank, of which there must be at least one. Every rank
+  /// sends its own rows to every other rank. Collective; throws WorldError.
   NamedTensors of_all();
 
  private:
-  using Counts = std::vector<std::int64_t>;  // of rows, by shard
+  using Counts = std::vector<std::int64_t>;  // number of rows, by shard
   std::vector<Counts> counts() const;
   void send_own(std::size_t concat, const Counts& rows, Tensor& by_rank);
   Tensor in_order_of_shards(const Tensor& by_rank, const Counts& rows) const;
@@ -33,7 +34,7 @@ class StageRows {
   const ShardedProgram::Stage& stage_;
   const World world_;
   std::vector<std::vector<int>> shards_;  // by rank
-  bool sorted_ = true;                    // one rank's shards are behind those of the one before
+  bool sorted_ = true;                    // rank order is shard order
   std::vector<std::vector<Tensor>> own_;  // by concat of the stage, then by shard of this rank
 };
 

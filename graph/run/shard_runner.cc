@@ -31,12 +31,12 @@ bool has(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Inputs that the program's graph does not have, which are for the Session to refuse.
+// Returns true for inputs that the program's graph does not have; the Session rejects them.
 bool unknown(const Program& program, const std::string& name) {
   return !program.graph()->find_input(name).defined();
 }
 
-// Sizes that the inputs of the program show and those of the stage do not.
+// Adds the sizes that inputs of the program determine, but those of the stage do not.
 void add_dims(const Program& program, const Program& stage, const NamedSizes& fed,
               DimValues& dims) {
   std::vector<std::string> known;
@@ -93,7 +93,8 @@ class StepRun {
       StageSums sums(stage, owned_, program_.shards().count, runner_);
       StageRows rows(stage, runner_.world, program_.shards().count, runner_.sums_owned);
       const std::vector<std::string> wanted = input_names(stage.module.program);
-      // The world ends before the memory does that others may be writing into.
+      // On an error, the world is poisoned before the memory that other ranks may be writing to is
+      // freed.
       runner_.or_poison([&] {
         for_shards([&](int shard, std::size_t i) {
           NamedTensors& fed = fed_[i];
@@ -128,7 +129,7 @@ class StepRun {
     runner_.world.set_phase(part_of.empty() ? phase : part_of + ": " + phase);
   }
 
-  // This rank's shards, counted by `i`.
+  // Calls body() for each shard of this rank, with its number and its index `i` on this rank.
   void for_shards(FunctionRef<void(int shard, std::size_t i)> body) const {
     const int count = program_.shards().count;
     for (int i = 0; i < run_.size(); ++i) {
@@ -137,14 +138,15 @@ class StepRun {
       try {
         body(shard, static_cast<std::size_t>(i));
       } catch (const WorldError&) {
-        throw;  // another rank's fault, met while sums are sent
+        throw;  // another rank failed while sums were sent
       } catch (const Error& e) {
         e.rethrow_as(fmt::format("shard {} of {}: {}", shard, count, e.what()));
       }
     }
   }
 
-  // Inputs that are there once per step: scalars (a learning rate, say), which all shards are fed.
+  // Records inputs that exist once per step: scalars (a learning rate, for example) that are fed to
+  // all shards.
   void note_step_inputs(const NamedTensors& fed) {
     for (const auto& [name, tensor] : fed) {
       if (parts_.stages.empty() && unknown(program_, name)) of_step_fed_.emplace(name, tensor);
@@ -152,12 +154,13 @@ class StepRun {
       const auto [it, first] = of_step_fed_.emplace(name, tensor);
       if (first || bitwise_equal(it->second, tensor)) continue;
       throw ArgumentError(
-          fmt::format("input '{}' is {}, but {} in the shards before; the step has it once", name,
-                      tensor.str(), it->second.str()));
+          fmt::format("input '{}' is {}, but was {} in earlier shards; the step reads it once, so "
+                      "it must be equal in all shards",
+                      name, tensor.str(), it->second.str()));
     }
   }
 
-  // Ranks that went on with others would differ for good, without a word.
+  // Ranks with different step inputs would diverge silently.
   void compare_step_inputs() const {
     if (of_step_.empty() || runner_.world.size() == 1) return;
     std::string text;
@@ -180,7 +183,7 @@ class StepRun {
     return runner_.run(step, extra_of(step), options);
   }
 
-  // This rank updates what it owns, and hears of the rest.
+  // Runs this rank's part of the step and starts the exchange of parameters with the other ranks.
   Results own_part() {
     runner_.take_state(owned_);
     const std::shared_ptr<ParameterExchange> exchange = runner_.exchange_parameters(owned_);
@@ -213,19 +216,21 @@ class StepRun {
       options.cancel = [&] { return !exchange.moving() && options_.cancel(); };
     }
     const Results results = run_step(owned_.step.program, options);
-    // Who still held the ranges would keep parameters from being written in place.
+    // Handles to the ranges would keep parameters from being written in place.
     const std::string prefix = shard_names::owned("");
     std::erase_if(extra_, [&](const auto& entry) { return entry.first.starts_with(prefix); });
     set_phase("the exchange of parameters");
     exchange.finish(results);
     NamedTensors outputs;
     for (const auto& [name, value] : outputs_of_program) {
-      if (results.contains(name)) outputs.emplace_back(name, results[name]);  // it may pass by
+      if (results.contains(name))
+        outputs.emplace_back(name, results[name]);  // streamed outputs are absent
     }
     return Results(std::move(outputs));
   }
 
-  // Of what cut units read besides their state: views, in the memory of the whole.
+  // Feeds the variables that partitioned units read in addition to their state: the owned ranges,
+  // as views of the whole variables.
   void feed_owned_ranges(const ParameterExchange& exchange) {
     for (const OwnedPiece& piece : owned_.pieces[static_cast<std::size_t>(runner_.world.rank())]) {
       for (const std::string& name : owned_.units[piece.unit].reads) {
@@ -268,7 +273,7 @@ class StepRun {
     return results;
   }
 
-  // The statistics of every shard of all ranks, in order of the shards.
+  // Returns the statistics of every shard of all ranks, in shard order.
   std::vector<NamedTensors> all_statistics() const {
     if (runner_.world.size() == 1) return statistics_;
     std::string own;
@@ -320,14 +325,15 @@ class StepRun {
   const RunOptions& options_;
   const PartRunner& runner_;
   const ShardRun run_;                   // the shards of this rank
-  std::map<std::string, Tensor> extra_;  // what parts are fed besides: by name
+  std::map<std::string, Tensor> extra_;  // additional inputs of parts, by name
   std::vector<std::string> of_step_;     // inputs of the program that the step reads
   std::map<std::string, Tensor> of_step_fed_;
-  std::vector<NamedTensors> fed_;         // by shard of this rank; stages feed them again
+  std::vector<NamedTensors> fed_;         // by shard of this rank; reused by later stages
   std::vector<NamedTensors> statistics_;  // by shard of this rank
 };
 
-// Where nothing is cut, every shard would have the whole batch: the axis has another name.
+// Throws ArgumentError if the symbol in Shards::axis appears to be wrong: no input is sliced, so
+// every shard would get the whole batch, although inputs have another symbol as their first axis.
 void check_uncut(const Program& program, const NamedTensors& feeds) {
   std::vector<std::string> axes, inputs;
   for (const auto& [name, tensor] : feeds) {
@@ -339,8 +345,8 @@ void check_uncut(const Program& program, const NamedTensors& feeds) {
   if (inputs.empty()) return;
   const std::string& axis = program.shards().axis;
   throw ArgumentError(fmt::format(
-      "program '{}' cuts its batch along '{}', but no input that is fed begins with that{}: {}; "
-      "say the symbol in Shards::axis, or feed every shard by itself (Session::run_shards)",
+      "program '{}' splits its batch along '{}', but no fed input has this first axis{}: {}; set "
+      "Shards::axis to the right symbol, or feed each shard separately (Session::run_shards)",
       program.name(), axis, did_you_mean(axis, axes), list_names(inputs)));
 }
 
@@ -383,8 +389,8 @@ NamedTensors cut_feeds(const Program& program, const NamedTensors& feeds, int sh
     const std::int64_t rows = tensor.size(0);
     if (rows % shards.count != 0) {
       throw ShapeError(fmt::format(
-          "'{}' has {} rows along '{}', which cannot be cut into {} equal shards; feed a multiple "
-          "of {} rows, or the inputs of every shard by themselves",
+          "'{}' has {} rows along '{}', which cannot be divided into {} equal shards; feed a "
+          "multiple of {} rows, or feed each shard separately (Session::run_shards)",
           name, rows, shards.axis, shards.count, shards.count));
     }
     Sizes sizes = tensor.sizes();

@@ -16,54 +16,55 @@
 
 namespace WEFT_API weft {
 
-/// What it takes to run a part: a Session's.
+/// The operations of a Session that run_shards() needs to run the parts of a program.
 struct PartRunner {
   FunctionRef<Results(const Program& part, const NamedTensors& feeds, const RunOptions& options)>
       run;
-  FunctionRef<Tensor(const std::string& name)> value;  // of a variable, now
+  FunctionRef<Tensor(const std::string& name)> value;  // current value of a variable
   FunctionRef<std::shared_ptr<Buffer>(std::size_t bytes)> memory;
-  /// The sums of a stage, by number, in the order in which a run of it with `options` completes
-  /// them on rank 0. Collective where it is first called of a stage.
+  /// Returns the sums of a stage, by number, in the order in which a run of the stage with
+  /// `options` completes them on rank 0. The first call for a stage is collective.
   FunctionRef<const std::vector<std::size_t>&(const ShardedProgram::Stage& stage,
                                               const NamedTensors& feeds, const RunOptions& options)>
       order_of_sums;
-  bool sums_owned;           // GradientSums
-  std::size_t bucket_bytes;  // SessionOptions
-  bool overlap;              // SessionOptions
-  /// Waits for the parameters of the step before.
+  bool sums_owned;           // GradientSums::owned is in effect
+  std::size_t bucket_bytes;  // SessionOptions::bucket_bytes
+  bool overlap;              // SessionOptions::overlap
+  /// Waits for the parameters of the previous step.
   FunctionRef<void()> wait_for_parameters;
-  /// Makes the owned state of `step` ready (owned_state.h).
+  /// Partitions the optimizer state of `step` if that has not been done yet (owned_state.h).
   FunctionRef<void(const OwnedStep& step)> take_state;
   FunctionRef<std::shared_ptr<ParameterExchange>(const OwnedStep& step)> exchange_parameters;
-  /// What body() throws ends all ranks. Parameters of the step before, which others have sent, are
-  /// waited for before that.
+  /// Calls body(). An exception from it ends all ranks, after the parameters of the previous step,
+  /// which other ranks have already sent, have arrived.
   FunctionRef<void(FunctionRef<void()> body)> or_poison;
   Workers& workers;
   World world;
 };
 
-/// Runs a step, of which this rank takes its part `owned` where that is not empty: `feeds` gives
-/// the inputs of one shard, and is called once for each that this rank computes, in order.
-/// `options` are those of the whole. An error in a shard is preceded by its number; all variables
-/// are as they were. The other ranks wait for one that throws.
+/// Runs one step. If `owned` is not empty, this rank runs only its part of the updates. `feeds`
+/// returns the inputs of one shard; it is called once for each shard that this rank computes, in
+/// order. `options` apply to the whole step. An error in a shard is preceded by the shard's number
+/// and leaves all variables unchanged. If this rank throws, the other ranks wait for it until the
+/// caller poisons the world.
 Results run_shards(const Program& program, const ShardedProgram& parts, const OwnedStep& owned,
                    FunctionRef<NamedTensors(int shard)> feeds, const RunOptions& options,
                    const PartRunner& runner);
 
-/// What a stage of `program` is planned with.
+/// The sizes with which a stage of `program` is planned.
 struct SizesOfPart {
   NamedSizes feeds;
   DimValues dims;
 };
-/// `feeds` are sizes of inputs of the program. The stage has others, of constant sizes, and may
-/// lack inputs that show the value of a symbol.
+/// Returns the sizes for planning `stage`. `feeds` are sizes of the program's inputs. The stage has
+/// additional inputs, of constant sizes, and may lack inputs that determine the value of a symbol.
 SizesOfPart sizes_of_stage(const Program& program, const Program& stage, const NamedSizes& feeds,
                            const DimValues& dims);
 
-/// The inputs of one shard, cut from those of the whole batch: rows [shard * n / G, ...) of every
-/// input that begins with the axis of `program.shards()`. Throws ShapeError where the rows cannot
-/// be cut into equal parts, ArgumentError where no input begins with the axis, but some with
-/// another symbol.
+/// Slices the inputs of one shard out of those of the whole batch: rows [shard * n / G, (shard + 1)
+/// * n / G) of every input whose first axis is the axis of `program.shards()`. Throws ShapeError if
+/// the rows cannot be divided into equal parts, and ArgumentError if no input has that first axis
+/// but some have another symbol there.
 NamedTensors cut_feeds(const Program& program, const NamedTensors& feeds, int shard);
 
 }  // namespace weft

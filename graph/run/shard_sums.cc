@@ -14,7 +14,8 @@
 namespace weft {
 namespace {
 
-// Those of `list` that are in `others`, or that are not, in the order of `list`.
+// Returns the elements of `list` that are in `others`, or those that are not, in the order of
+// `list`.
 SumNumbers chosen(const SumNumbers& list, const SumNumbers& others, bool in_others) {
   const std::unordered_set<std::size_t> set(others.begin(), others.end());
   SumNumbers result;
@@ -44,7 +45,7 @@ struct StageSums::Impl {
       take(output, value);
     };
   }
-  // An output of the shard that runs.
+  // Handles an output of the running shard.
   void take(const std::string& output, const Tensor& value) {
     const std::optional<std::size_t> early = shard_names::number_of_early(output);
     if (early && owned_) owned_->take_early(*early, value);
@@ -61,7 +62,7 @@ struct StageSums::Impl {
     if (owned_) owned_->end();
   }
   NamedTensors totals() {
-    // First what others may wait for while their last shard runs.
+    // Owned sums come first: other ranks may wait for them while their last shard runs.
     NamedTensors result;
     if (owned_) result = owned_->totals();
     if (all_.empty()) return result;
@@ -71,7 +72,7 @@ struct StageSums::Impl {
 
   const bool any_;
   SharedSums all_;
-  std::unique_ptr<SumsOfOwners> owned_;  // null where there are none
+  std::unique_ptr<SumsOfOwners> owned_;  // null if the stage has no owned sums
 };
 
 StageSums::StageSums(const ShardedProgram::Stage& stage, const OwnedStep& step, int shards,

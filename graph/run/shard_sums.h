@@ -9,27 +9,29 @@
 
 namespace weft {
 
-/// What a stage of a program with shards adds up: sums of this rank's shards as they come, of which
-/// none is kept, then those of all ranks. What all ranks need is summed behind the last shard; what
-/// owners alone need (OwnedStep) is on its way while the last shard of this rank still runs, or
-/// while each does (GradientSums).
+/// Accumulates the sums of one stage: those of this rank's shards as soon as they are complete,
+/// without keeping them separately, then those of all ranks. Sums that all ranks need are reduced
+/// after the last shard. Sums that only their owners need (OwnedStep) are in transit while shards
+/// are still running: during the last shard of this rank, or during each of its shards, depending
+/// on GradientSums.
 class StageSums {
  public:
-  /// `runner`, `stage` and `step` must outlive it.
+  /// `runner`, `stage` and `step` must outlive this object.
   StageSums(const ShardedProgram::Stage& stage, const OwnedStep& step, int shards,
             const PartRunner& runner);
   ~StageSums();
   StageSums(const StageSums&) = delete;
   StageSums& operator=(const StageSums&) = delete;
 
-  /// A shard of this rank, perhaps the last one, is about to run with `options`, by which its sums
-  /// are passing: sets what becomes of them. `order`, which stays, is that in which they become
-  /// complete; the same on all ranks, where sums are owned.
+  /// Call it before each shard of this rank runs with `options`, which must stream the stage's
+  /// sums: sets the callback that receives them. `last`: this is the last shard of the rank.
+  /// `order`, which must stay valid, is the order in which sums become complete; if sums are owned
+  /// it is the same on all ranks.
   void before(int shard, const std::vector<std::size_t>& order, bool last, RunOptions& options);
-  /// It has run.
+  /// Call it after the shard has run.
   void after();
-  /// After all shards of this rank: the sums of all ranks that this one needs, by input of the
-  /// parts behind the stage. Collective; throws WorldError.
+  /// Returns the sums over all ranks that this rank needs, by the name of the input in later parts.
+  /// Call it after all shards of this rank. Collective; throws WorldError.
   NamedTensors totals();
 
  private:

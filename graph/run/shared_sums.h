@@ -1,4 +1,4 @@
-// Sums over shards that all ranks need.
+// All-reduce of sums over shards that every rank needs.
 #pragma once
 
 #include <cstddef>
@@ -9,22 +9,23 @@
 
 namespace weft {
 
-/// Those of all ranks are added up behind the last shard.
+/// Accumulates sums on this rank; they are reduced across ranks after the last shard.
 class SharedSums {
  public:
-  /// `in_turns`: the ranks' shards are not neighbours (turns_of_rank). `runner` must outlive it.
+  /// `in_turns`: the shards of a rank are not contiguous (see turns_of_rank()). `runner` must
+  /// outlive this object.
   SharedSums(const ShardedProgram::Stage& stage, SumNumbers sums, int shards, bool in_turns,
              const PartRunner& runner);
 
   bool empty() const { return places_.empty(); }
   bool has(std::size_t sum) const { return places_.has(sum); }
-  /// A shard is about to run.
+  /// Call it before a shard runs.
   void begin(int shard);
-  /// A sum of it.
+  /// Adds a sum of the running shard.
   void take(std::size_t sum, const Tensor& value);
-  /// It has run.
+  /// Call it after the shard has run.
   void end() { stack_.end(); }
-  /// After all shards of this rank: the sums of all. Collective.
+  /// Returns the sums over all ranks. Call it after all shards of this rank. Collective.
   NamedTensors totals();
 
  private:
@@ -33,7 +34,7 @@ class SharedSums {
   const int shards_;
   const bool in_turns_;
   SumStack stack_;
-  // Those of each turn, which have no neighbours on this rank.
+  // The sums of each turn: the sibling of a shard in the tree is on another rank.
   std::vector<std::shared_ptr<Buffer>> turns_;
 };
 

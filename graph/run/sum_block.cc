@@ -8,7 +8,7 @@ namespace weft {
 namespace {
 
 std::vector<ValueType> types_of(const ShardedProgram::Stage& stage, const SumNumbers& sums) {
-  std::unordered_map<std::size_t, std::size_t> outputs;  // the first ones
+  std::unordered_map<std::size_t, std::size_t> outputs;  // sums are the first outputs
   for (std::size_t i = 0; i < stage.sums.size(); ++i) outputs.emplace(stage.sums[i], i);
   std::vector<ValueType> types;
   for (const std::size_t i : sums)

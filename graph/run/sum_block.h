@@ -1,4 +1,4 @@
-// Some of a stage's sums over shards, on one rank.
+// Layout and accumulation of a stage's sums over shards on one rank.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,10 @@
 
 namespace weft {
 
-/// Sums by number.
+/// Numbers of sums.
 using SumNumbers = std::vector<std::size_t>;
 
-/// Which sums these are, and where each lies: one behind the other in memory.
+/// A subset of a stage's sums and its layout: the sums are contiguous in memory.
 class SumPlaces {
  public:
   SumPlaces(const ShardedProgram::Stage& stage, SumNumbers sums);
@@ -23,7 +23,7 @@ class SumPlaces {
   bool empty() const { return sums_.empty(); }
   const SumNumbers& sums() const { return sums_; }
   const SumLayout& layout() const { return layout_; }
-  /// Whether sum `i` of the stage is one of these, and which.
+  /// Returns true if sum `i` of the stage is in the subset; place_of() returns its index there.
   bool has(std::size_t i) const { return places_.contains(i); }
   std::size_t place_of(std::size_t i) const { return places_.at(i); }
 
@@ -33,27 +33,28 @@ class SumPlaces {
   SumLayout layout_;
 };
 
-/// Blocks of such sums as a binary counter counts (TreeFold): a new one waits, or is added to those
-/// on top, which become one.
+/// Blocks of such sums, folded like a binary counter (TreeFold): a new block is pushed, or is added
+/// to the topmost blocks, which become one.
 class SumStack {
  public:
   SumStack(const SumLayout& layout, std::size_t bytes, const PartRunner& runner)
       : layout_(layout), bytes_(bytes), runner_(runner) {}
 
-  /// The next block is about to come.
+  /// Call it before the next block arrives.
   void begin(Subtree next);
-  /// A part of it, `place` bytes from the block's begin and `begin` bytes from that of the layout.
+  /// Adds a part of the block. It begins `place` bytes after the beginning of the block and `begin`
+  /// bytes after the beginning of the layout.
   void add(std::size_t place, std::size_t begin, std::span<const std::byte> part);
-  /// It has come.
+  /// Call it after the block has arrived.
   void end();
 
-  /// The blocks that are left; while one comes, those that will be.
+  /// The blocks on the stack; while a block is arriving, those that will be there after it.
   std::size_t size() const { return tree_.stack().size(); }
   const Subtree& subtree(std::size_t i) const { return tree_.stack()[i]; }
   const std::shared_ptr<Buffer>& block(std::size_t i) const { return blocks_[i]; }
   std::span<std::byte> bytes(std::size_t i) const { return {blocks_[i]->data(), bytes_}; }
-  /// The topmost blocks, to which the one that comes is added: how many, and the one for the
-  /// `k`-th addition.
+  /// The number of topmost blocks to which the arriving block is added, and the block of the `k`-th
+  /// addition.
   std::size_t merges() const { return merges_; }
   std::span<const std::byte> merged(std::size_t k) const { return bytes(blocks_.size() - 1 - k); }
 
@@ -66,7 +67,7 @@ class SumStack {
   std::size_t merges_ = 0;
 };
 
-/// What adds sums of such a layout.
+/// Returns the function that adds sums of this layout (AddSums).
 inline auto adder_of(const SumLayout& layout, Workers& workers) {
   return [&layout, &workers](std::size_t begin, std::span<std::byte> into,
                              std::span<const std::byte> x) { layout.add(begin, into, x, workers); };

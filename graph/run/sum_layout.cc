@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t kAddedAtOnce = std::size_t{1} << 18;  // bytes
+constexpr std::size_t kAddedAtOnce = std::size_t{1} << 18;  // bytes per chunk
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Where the sums of a stage of shards lie in memory.
+// Memory layout of a stage's sums over shards.
 #pragma once
 
 #include <cstddef>
@@ -12,22 +12,22 @@
 
 namespace WEFT_API weft {
 
-/// Sums one behind the other in one block of memory, so that they are added and sent at once.
+/// Sums that are contiguous in one block of memory, so that they are added and sent together.
 class SumLayout {
  public:
-  /// Of sums of these types, with constant sizes. `ops` has "add".
+  /// `types` are the types of the sums, with constant sizes. `ops` must contain "add".
   SumLayout(const std::vector<ValueType>& types, const OpSet& ops);
 
   std::size_t bytes() const { return bytes_; }
-  /// Where a sum begins in a block.
+  /// Offset of a sum in a block, in bytes.
   std::size_t offset(std::size_t i) const { return places_[i].offset; }
   DType dtype(std::size_t i) const { return places_[i].type.dtype; }
   Sizes sizes(std::size_t i) const { return places_[i].type.shape.constant(); }
-  /// The bytes of one sum.
+  /// Size of one sum in bytes.
   std::size_t bytes(std::size_t i) const;
-  /// The sums in a block of memory, by number.
+  /// Returns views of the sums in a block of memory, in their order.
   std::vector<Tensor> tensors(const std::shared_ptr<Buffer>& block) const;
-  /// into += x, both from byte `begin` of a block on, a multiple of 64.
+  /// Computes into += x. Both are parts of a block that start at byte `begin`, a multiple of 64.
   void add(std::size_t begin, std::span<std::byte> into, std::span<const std::byte> x,
            Workers& workers) const;
 
@@ -36,7 +36,7 @@ class SumLayout {
     ValueType type;
     std::size_t offset = 0;
   };
-  /// Sums of one dtype; what fills the gaps between them is added, too.
+  /// A range with the sums of one dtype. The padding between them is added too.
   struct Region {
     DType dtype = DType::f32;
     std::size_t begin = 0, end = 0;

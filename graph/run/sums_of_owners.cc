@@ -37,7 +37,8 @@ Owners owners_of(const OwnedStep& step, const SumPlaces& places) {
 }
 
 SumBuckets buckets_of(const SumPlaces& places, const PartRunner& runner) {
-  constexpr std::size_t kMostBuckets = 4096;  // besides one for every change of the owner
+  // In addition, each change of owner begins a new bucket.
+  constexpr std::size_t kMostBuckets = 4096;
   const std::size_t least =
       round_up(divide_up(places.layout().bytes(), kMostBuckets), kTensorAlignment);
   return {.bytes = std::max(runner.bucket_bytes, least), .first_channel = kFirstBucketChannel};

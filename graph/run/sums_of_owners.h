@@ -1,4 +1,4 @@
-// Sums over shards that their owners alone need.
+// Reduce-scatter of sums over shards to their owners.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace weft {
 
-/// What a stage adds up for the owners of `OwnedStep::sums`.
+/// Accumulates a stage's sums for the owners of `OwnedStep::sums`.
 class SumsOfOwners {
  public:
   SumsOfOwners() = default;
@@ -17,20 +17,22 @@ class SumsOfOwners {
   SumsOfOwners& operator=(const SumsOfOwners&) = delete;
   virtual ~SumsOfOwners() = default;
 
-  /// A shard of this rank, perhaps the last one, is about to run. `order` is that in which sums
-  /// become complete, on all ranks the same.
+  /// Call it before a shard of this rank runs; `last` is true for the last one. `order` is the
+  /// order in which sums become complete, the same on all ranks.
   virtual void begin(int shard, const SumNumbers& order, bool last) = 0;
-  /// A sum of it, as soon as it is there: nobody keeps it.
+  /// Adds a sum of the running shard as soon as it is complete. `value` is only valid during the
+  /// call.
   virtual void take(std::size_t sum, const Tensor& value) = 0;
-  /// What a sum of it nearly is, long before (early_sums.h).
+  /// Passes an early, nearly complete version of a sum of the running shard (early_sums.h).
   virtual void take_early(std::size_t sum, const Tensor& value) = 0;
-  /// It has run.
+  /// Call it after the shard has run.
   virtual void end() = 0;
-  /// After all shards of this rank: the elements that it owns, of the sums of all. Collective.
+  /// Returns the elements that this rank owns of the sums over all ranks. Call it after all shards
+  /// of this rank. Collective.
   virtual NamedTensors totals() = 0;
 };
 
-/// What all that make such sums are given; it must outlive them, but for `sums`.
+/// Arguments of the functions below. Everything except `sums` must outlive the result.
 struct SumsWanted {
   const ShardedProgram::Stage& stage;
   SumNumbers sums;
@@ -39,16 +41,16 @@ struct SumsWanted {
   const PartRunner& runner;
 };
 
-/// GradientSums::whole: sums of all shards of this rank, on their way while the last one runs.
+/// GradientSums::whole: sums over all shards of this rank, sent while the last shard is running.
 std::unique_ptr<SumsOfOwners> make_whole_sums(SumsWanted wanted);
-/// GradientSums::owned: those of each shard are on their way while it runs.
+/// GradientSums::owned: the sums of each shard are sent while the shard is running.
 std::unique_ptr<SumsOfOwners> make_owned_sums(SumsWanted wanted);
 
-/// Which bytes of the sums each rank owns.
+/// Returns which bytes of the sums each rank owns.
 Owners owners_of(const OwnedStep& step, const SumPlaces& places);
-/// How they are sent.
+/// Returns the buckets in which the sums are sent.
 SumBuckets buckets_of(const SumPlaces& places, const PartRunner& runner);
-/// Calls body(bucket) for those in which sum `place` lies.
+/// Calls body(bucket) for each bucket that overlaps sum `place`.
 template <class F>
 void for_buckets(const OwnerSums& sums, const SumLayout& layout, std::size_t place, F&& body) {
   const std::size_t end = layout.offset(place) + layout.bytes(place);
@@ -56,10 +58,10 @@ void for_buckets(const OwnerSums& sums, const SumLayout& layout, std::size_t pla
        b < sums.buckets() && sums.begin_of(b) < end; ++b)
     body(b);
 }
-/// How many sums lie in each bucket.
+/// Returns the number of sums that overlap each bucket.
 std::vector<std::size_t> sums_in_buckets(const OwnerSums& sums, const SumPlaces& places);
-/// What this rank owns of the sums, in `block`: place_of(byte) says where a byte of their layout is
-/// there.
+/// Returns this rank's pieces of the sums, as views of `block`. place_of(byte) returns the position
+/// in `block` of a byte of the layout.
 NamedTensors owned_pieces(const OwnedStep& step, const SumPlaces& places, int rank,
                           const std::shared_ptr<Buffer>& block,
                           FunctionRef<std::size_t(std::size_t byte)> place_of);

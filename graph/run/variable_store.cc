@@ -22,8 +22,9 @@ void check_same_type(std::string_view name, const Tensor& old, const Tensor& val
   }
 }
 
-// Memory that nobody else writes: what cannot be written, or belongs to `value` alone. Anything
-// else is copied, or the variable would change under packed copies and snapshots.
+// Returns memory that has no other writer: read-only memory and memory with a single owner are used
+// as they are. Anything else is copied, because the variable could otherwise change without its
+// packed copies and snapshots.
 Tensor take_over(Tensor value) {
   if (!value.buffer()->writable()) return value;
   if (value.buffer()->allocated() && sole_owner(value.buffer())) return value;
@@ -38,8 +39,8 @@ bool is_given(VariableKind kind) {
 
 bool sole_owner(const std::shared_ptr<Buffer>& buffer) {
   if (buffer.use_count() != 1) return false;
-  // use_count() reads without ordering. Taking and dropping one more reference does a
-  // read-modify-write that acquires what the last other owner released.
+  // use_count() reads without ordering. Taking and dropping one more reference performs a
+  // read-modify-write operation, which acquires what the last other owner released.
   { const std::shared_ptr<Buffer> touch = buffer; }  // NOLINT(performance-*)
   return true;
 }
@@ -217,7 +218,7 @@ std::unique_lock<std::shared_mutex> StoreAccess::write_lock(Coming coming) {
 
 void StoreAccess::check_given(const std::vector<const Wanted*>& absent, const Start& start) const {
   if (start.missing || !store_.given()) return;
-  // A weight under another name is most likely one that the graph does not have.
+  // A misnamed weight is most likely one that the graph does not have.
   std::vector<std::string> others;
   for (const VariableStore::Entry& e : store_.entries_) {
     if (start.graph == nullptr || !start.graph->has_variable(e.name)) others.push_back(e.name);
@@ -232,8 +233,8 @@ void StoreAccess::check_given(const std::vector<const Wanted*>& absent, const St
   if (missing.empty()) return;
   throw StateError(fmt::format(
       "the store holds other variables, but lacks {} of the graph: {}; insert {} under the graph's "
-      "name, or let what is missing start from its initialiser (SessionOptions::start_missing, "
-      "VariableStore::start_anew)",
+      "name, or allow missing variables to start from their initialisers "
+      "(SessionOptions::start_missing, VariableStore::start_anew)",
       missing.size() == 1 ? "a parameter" : fmt::format("{} parameters", missing.size()),
       list_names(missing), missing.size() == 1 ? "it" : "them"));
 }
@@ -284,8 +285,8 @@ void StoreAccess::become_writer(const void* session, std::string_view why) {
   const auto lock = write_lock();
   if (store_.writer_ != nullptr && store_.writer_ != session) {
     throw StateError(fmt::format(
-        "another Session updates this VariableStore; only one may, the others can run programs "
-        "without updates (a Session gives the role back when it is destroyed): {}",
+        "another Session updates this VariableStore; only one may do so, all others can only run "
+        "programs without updates (a Session releases the role when it is destroyed): {}",
         why));
   }
   store_.writer_ = session;

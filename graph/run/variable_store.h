@@ -1,4 +1,5 @@
-// The tensors of variables: shared by Sessions, many of which may read while one writes.
+// VariableStore: the tensors of variables, shared by Sessions. Many Sessions may read while one
+// writes.
 #pragma once
 
 #include <cstdint>
@@ -25,66 +26,70 @@ namespace WEFT_API weft {
 
 class Graph;
 
-/// Fills `value` with the start value of a variable: a function of its initialiser, dtype, sizes,
-/// name and `seed` only. Element i draws from word i of a Philox stream keyed by stable_hash(name,
-/// seed), in double, then rounds to the dtype. A key becomes {stable_hash(name, seed), 0}. Throws
-/// ArgumentError where the initialiser does not suit the dtype or its parameters make no sense.
+/// Fills `value` with the initial value of a variable, a function of only its initialiser, dtype,
+/// sizes, name and `seed`. Element i draws from word i of a Philox stream keyed by
+/// stable_hash(name, seed), in double, then rounds to the dtype. A key becomes {stable_hash(name,
+/// seed), 0}. Throws ArgumentError if the initialiser does not suit the dtype or its parameters are
+/// invalid.
 void fill_initial_value(const VariableInfo& info, std::uint64_t seed, Workers& workers,
                         Tensor& value);
 
-/// Named tensors with a kind and a version each. Thread-safe. Tensors handed out are snapshots that
-/// cannot be written: an update of a variable whose tensor somebody else holds (or whose memory is
-/// read-only, as that of a mapped file) writes to fresh memory. Values change through set() and
-/// through runs alone. Who reads a parameter that other ranks are still sending
-/// (SessionOptions::overlap) waits for it: tensor(), snapshot(), check_whole() and runs can throw a
-/// WorldError.
+/// Named tensors with a kind and a version each. Thread-safe. The tensors that it returns are
+/// read-only snapshots: if the tensor of a variable has another owner, or its memory is read-only
+/// (a mapped file), an update writes to fresh memory. Values change only through set(), assign()
+/// and runs. Reading a parameter that other ranks are still sending (SessionOptions::overlap) waits
+/// for it: tensor(), snapshot(), check_whole() and runs can throw a WorldError.
 class VariableStore {
  public:
   VariableStore() = default;
   VariableStore(const VariableStore&) = delete;
   VariableStore& operator=(const VariableStore&) = delete;
 
-  /// Whether there is a variable of this name.
+  /// Returns true if there is a variable of this name.
   bool contains(std::string_view name) const;
-  /// All names in order of creation.
+  /// Returns all names in order of creation.
   std::vector<std::string> names() const;
-  /// Throws GraphError that lists what is there, here and below, for an unknown name.
+  /// Returns the kind of a variable. This and the functions below throw GraphError, which lists the
+  /// existing names, for an unknown name.
   VariableKind kind(std::string_view name) const;
-  /// How often the value was set or updated.
+  /// Returns how often the value was set or updated.
   std::uint64_t version(std::string_view name) const;
-  /// A snapshot. Throws StateError if the store is torn.
+  /// Returns a snapshot of the value. Throws StateError if the store is torn.
   Tensor tensor(std::string_view name) const;
-  /// All variables as they are between two updates: what a saver writes while others train.
+  /// Returns all variables as they are between two updates, so that a saver can write them during
+  /// training.
   std::map<std::string, Tensor, std::less<>> snapshot() const;
-  /// Adds a variable (a loaded one, say). Read-only memory and a tensor that nobody else holds
-  /// (moved in) are taken as they are, anything else is copied. Throws StateError if the name is
-  /// taken.
+  /// Adds a variable (a loaded one, for example). Read-only memory and tensors without another
+  /// owner (moved in) are used as they are, anything else is copied. Throws StateError if the name
+  /// is taken.
   void insert(std::string_view name, VariableKind kind, Tensor value);
-  /// Replaces the value, copied as by insert(); dtype and sizes must stay (DTypeError, ShapeError).
+  /// Replaces the value, which is copied under the same conditions as in insert(). Dtype and sizes
+  /// must not change (DTypeError, ShapeError).
   void set(std::string_view name, Tensor value);
-  /// A variable to be inserted or set.
+  /// A variable for assign().
   struct NewValue {
     std::string name;
     VariableKind kind = {};
     Tensor value = {};
   };
-  /// Inserts those that are not there and sets the others, all at one moment or, where one does not
-  /// fit (as by set()), none. Throws StateError if the store is torn.
+  /// Inserts the variables that do not exist and sets the others, all at once. If one does not fit
+  /// (see set()), nothing changes. Throws StateError if the store is torn.
   void assign(std::vector<NewValue> values);
-  /// Parameters that start from their initialisers although others were inserted: a new head, say
-  /// (SessionOptions::start_missing allows it to all).
+  /// Allows the named parameters to start from their initialisers although other variables were
+  /// inserted: a new head, for example. (SessionOptions::start_missing allows it for all.)
   void start_anew(const std::vector<std::string>& names);
-  /// Removes all variables of a kind: caches are made anew at their next use.
+  /// Removes all variables of a kind. Caches are created again at their next use.
   void erase(VariableKind kind);
 
-  /// A run failed after it had begun to write variables: old and new values are mixed. Such a store
-  /// can neither be run nor read.
+  /// Returns true if a run failed after it had begun to write variables, so that old and new values
+  /// are mixed. Such a store can be neither run nor read.
   bool torn() const;
-  /// Throws StateError if the store is torn; `what` says what was asked for ("saved").
+  /// Throws StateError if the store is torn; `what` is the participle of the attempted operation
+  /// ("saved").
   void check_whole(std::string_view what) const;
 
-  /// Bytes per variable, by name in order of creation, and in total, with the copies that Sessions
-  /// packed (SessionOptions::prepack).
+  /// The memory of one variable. `packed_bytes` are those of the copies that Sessions packed
+  /// (SessionOptions::prepack).
   struct MemoryEntry {
     std::string name;
     VariableKind kind;
@@ -92,7 +97,9 @@ class VariableStore {
     std::size_t bytes;
     std::size_t packed_bytes = 0;
   };
+  /// Returns the memory of each variable, in order of creation.
   std::vector<MemoryEntry> memory() const;
+  /// Returns the bytes of all variables, including packed copies.
   std::size_t bytes() const;
 
  private:
@@ -102,7 +109,7 @@ class VariableStore {
     VariableKind kind = VariableKind::parameter;
     Tensor value;
     std::uint64_t version = 0;
-    bool inserted = false;  // not started by a Session
+    bool inserted = false;  // by a user, not initialised by a Session
   };
   const Entry& at(std::string_view name) const;
   Entry& at(std::string_view name) {
@@ -110,27 +117,29 @@ class VariableStore {
   }
   void check_whole_locked(std::string_view what) const;
   bool torn_locked() const { return torn_ || (coming_ != nullptr && coming_->lost()); }
-  // Locks when a variable, or all, have the values that are coming.
+  // Locks once the pending update of variable `name`, or of all variables if it is null, has
+  // arrived.
   template <class Lock>
   Lock lock_when_come(const std::string_view* name = nullptr) const;
 
-  // A parameter or buffer was inserted: one that is absent was forgotten, or has another name.
+  // True if a parameter or buffer was inserted. One that is missing was then forgotten, or has
+  // another name.
   bool given() const;
   void erase_if(const std::function<bool(const Entry&)>& gone);
 
-  // Readers hold it while they take their handles; a run that updates holds it from its first look
-  // at the tensors until all updates are written.
+  // Readers hold it while they take their handles. A run with updates holds it from its first
+  // access to the tensors until all updates are written.
   mutable std::shared_mutex mutex_;
   std::vector<Entry> entries_;
   std::unordered_map<std::string, std::size_t> index_;
   PackedWeights packed_;
   std::set<std::string, std::less<>> anew_;
   bool torn_ = false;
-  std::shared_ptr<ComingValues> coming_;  // null where none are
-  const void* writer_ = nullptr;          // the Session that may update
+  std::shared_ptr<ComingValues> coming_;  // null if no update is pending
+  const void* writer_ = nullptr;          // the Session that may update variables
 };
 
-/// What Sessions do with a store; not for users.
+/// The operations of Sessions on a store; not for users.
 class StoreAccess {
  public:
   explicit StoreAccess(VariableStore& store) : store_(store) {}
@@ -140,47 +149,48 @@ class StoreAccess {
     VariableInfo info;
     Sizes sizes = {};
   };
-  /// How variables start that are absent.
+  /// How missing variables are initialised.
   struct Start {
     std::uint64_t seed = 0;
     Workers* workers = nullptr;
-    bool missing = false;          // also what a store that was given others lacks
+    bool missing = false;          // initialise them even if others were inserted into the store
     const Graph* graph = nullptr;  // for the names in messages
   };
-  /// Adds those variables that are absent, with their start values, and returns their names; of the
-  /// others it checks kind, dtype and sizes (StateError naming both). Throws StateError that lists
-  /// parameters and buffers which a store lacks that was given others.
+  /// Adds missing variables with their initial values and returns their names. Checks kind, dtype
+  /// and sizes of the others (StateError that names both types). Throws StateError, which lists
+  /// missing parameters and buffers, if other variables were inserted into the store.
   std::vector<std::string> ensure(const std::vector<Wanted>& variables, const Start& start);
   /// Removes variables by name.
   void erase(const std::vector<std::string>& names);
-  /// Makes `session` the writer; throws StateError with `why` if another one is.
+  /// Makes `session` the writer. Throws StateError with `why` if another Session is.
   void become_writer(const void* session, std::string_view why);
-  /// `session` is no longer the writer.
+  /// Releases the writer role of `session`.
   void release_writer(const void* session);
 
-  /// Of new values that other ranks are still sending: waited for, or let pass.
+  /// Handling of updates that other ranks are still sending.
   enum class Coming { wait, pass };
-  /// While one lives, nobody else writes; while the other does, nobody else reads either.
+  /// A read lock excludes all writers; a write lock excludes readers as well.
   std::shared_lock<std::shared_mutex> read_lock(Coming coming = Coming::pass);
   std::unique_lock<std::shared_mutex> write_lock(Coming coming = Coming::pass);
 
-  // Under a lock:
+  // The functions below require a lock.
   void check_whole() const { store_.check_whole_locked("run"); }
-  /// The tensor, which must not be written.
+  /// Returns the tensor, which must not be written.
   Tensor value(std::string_view name) const { return store_.at(name).value; }
-  /// The tensor, in memory that nobody else sees (copied first if it is shared: copy on write).
+  /// Returns the tensor, in memory without any other owner (copied first if it is shared: copy on
+  /// write).
   Tensor& writable(std::string_view name);
-  /// VariableStore::version(), and one more from now on.
+  /// version() returns VariableStore::version(); updated() increments it and drops packed copies.
   std::uint64_t version(std::string_view name) const { return store_.at(name).version; }
   void updated(std::string_view name) {
     ++store_.at(name).version;
     store_.packed_.drop(name);
   }
-  /// Needs no lock.
+  /// Requires no lock.
   PackedWeights& packed() { return store_.packed_; }
-  /// From here on readers wait for these.
+  /// From now on, readers wait for these updates.
   void set_coming(std::shared_ptr<ComingValues> values) { store_.coming_ = std::move(values); }
-  /// Old and new values are mixed from here on.
+  /// Marks the store as torn: old and new values are mixed.
   void tear() { store_.torn_ = true; }
 
  private:
@@ -189,8 +199,8 @@ class StoreAccess {
   VariableStore& store_;
 };
 
-/// True if `buffer` is the only owner left, and everything that former owners did has happened
-/// before.
+/// Returns true if `buffer` has no other owner any more, and everything that former owners did has
+/// happened before.
 bool sole_owner(const std::shared_ptr<Buffer>& buffer);
 
 }  // namespace weft

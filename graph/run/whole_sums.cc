@@ -1,4 +1,5 @@
-// Sums for owners, of all shards of a rank.
+// Gradient sums over all shards of a rank, sent to their owners once per step (GradientSums::whole,
+// ZeRO-1).
 #include <optional>
 #include <utility>
 #include <vector>
@@ -76,7 +77,8 @@ class WholeSums final : public SumsOfOwners {
   }
 
  private:
-  // This rank's sums in a bucket; while its last shard runs, those that will be.
+  // Returns this rank's sums in a bucket; while its last shard is running, the memory in which they
+  // will be complete.
   std::vector<std::span<std::byte>> own_in(std::size_t bucket) const {
     std::vector<std::span<std::byte>> own;
     for (std::size_t i = 0; i < stack_.size(); ++i)
@@ -86,7 +88,8 @@ class WholeSums final : public SumsOfOwners {
   }
   void give(std::size_t bucket) { exchange_->give(bucket, own_in(bucket)); }
 
-  // What SumStack::add() will make of a part of this shard, in memory of its own.
+  // Returns the result that SumStack::add() will compute for a part of this shard, in separate
+  // memory.
   std::span<const std::byte> added_to_others(std::size_t bucket, std::span<const std::byte> part) {
     const std::size_t begin = exchange_->begin_of(bucket);
     for (std::size_t k = 0; k < stack_.merges(); ++k) {
@@ -108,9 +111,9 @@ class WholeSums final : public SumsOfOwners {
   const SumLayout& layout_;
   SumStack stack_;
   std::vector<ByteRange> early_;
-  std::vector<std::shared_ptr<Buffer>> kept_;  // of early versions
-  std::optional<OwnerSums> exchange_;          // once the last shard runs
-  std::vector<std::size_t> missing_;           // by bucket: sums that are not complete
+  std::vector<std::shared_ptr<Buffer>> kept_;  // buffers of early versions
+  std::optional<OwnerSums> exchange_;          // set when the last shard begins
+  std::vector<std::size_t> missing_;           // by bucket: number of incomplete sums
 };
 
 }  // namespace

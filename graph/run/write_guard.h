@@ -1,15 +1,15 @@
-// What a run that fails leaves behind in the stores that it updates.
+// Marks stores as torn if a run fails while it writes variables.
 #pragma once
 
 #include "weft/graph/run/variable_store.h"
 
 namespace weft {
 
-/// Tears the stores of a run that began to write variables and did not finish: some of them have
-/// new values then, and others old ones. Lives no longer than the locks of the stores.
+/// Marks the stores of a run as torn if it began to write variables but did not finish: some
+/// variables then have new values and others old ones. Must not outlive the locks of the stores.
 class WriteGuard {
  public:
-  /// Null for a store in which the run updates nothing.
+  /// Either store may be null if the run updates nothing in it.
   WriteGuard(StoreAccess* shared, StoreAccess* own) : shared_(shared), own_(own) {}
   ~WriteGuard() {
     if (!writing_) return;
@@ -19,9 +19,9 @@ class WriteGuard {
   WriteGuard(const WriteGuard&) = delete;
   WriteGuard& operator=(const WriteGuard&) = delete;
 
-  /// The next instruction may write to a variable.
+  /// To be called right before the first write to a variable.
   void begin() { writing_ = true; }
-  /// All updates are written.
+  /// To be called when all updates are written.
   void commit() { writing_ = false; }
   bool writing() const { return writing_; }
 

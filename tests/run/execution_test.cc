@@ -248,11 +248,10 @@ BOOST_AUTO_TEST_CASE(outputs_that_cannot_pass_by) {
   };
   RunOptions options;
   options.passing = {"y"};
-  fails(options,
-        "output 'y' of program 'p' passes by, but nobody listens: set RunOptions::on_output");
+  fails(options, "output 'y' of program 'p' is streamed but RunOptions::on_output is not set");
   options.on_output = [](const std::string&, const Tensor&) {};
   options.into = {{"y", Tensor::zeros(DType::f32, {4})}};
-  fails(options, "output 'y' of program 'p' passes by, and cannot be written into a tensor");
+  fails(options, "output 'y' of program 'p' is streamed and cannot be written into a tensor");
   options.into = {};
   options.passing = {"z"};
   fails(options, "program 'p' has no output 'z' to pass by; it has: y");

@@ -278,7 +278,7 @@ BOOST_AUTO_TEST_CASE(other_numbers_of_ranks_are_named) {
   const Tensor fed = Tensor::zeros(DType::f32, {2});
   Session alone(g);
   const std::vector<std::string> parts = {
-      "it is for a world of 2 ranks, but that of this Session has 1: build the graph for "
+      "built for a world of 2 ranks, but the world of this Session has 1: build the graph for "
       "World::size()",
       "all_reduce", "collectives_test.cc"};
   check_error<StateError>([&] { alone.run(program, {{"x", fed}}); }, parts);
@@ -288,7 +288,7 @@ BOOST_AUTO_TEST_CASE(other_numbers_of_ranks_are_named) {
     Session session(of_one, {.world = world});
     session.run(Program("p").output("y", all_reduce(own, 1)), {{"x", fed}});
   });
-  BOOST_TEST(line.find("it is for a world of 1 ranks, but that of this Session has 2") !=
+  BOOST_TEST(line.find("built for a world of 1 ranks, but the world of this Session has 2") !=
                  std::string::npos,
              line);
   check_error<StateError>(

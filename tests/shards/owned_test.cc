@@ -270,8 +270,8 @@ BOOST_AUTO_TEST_CASE(state_that_is_cut_is_named_where_it_is_asked_for) {
     Session session(network.g, {.seed = 3, .threads = 1, .world = World(end)});
     session.run(train, Network::batch(0));
     const std::string line =
-        "variable 'optimizer.net.table.weight.m' is cut: each of the 2 ranks has the part of it "
-        "that it updates; Session::gather_state(), called on all ranks, makes it whole";
+        "variable 'optimizer.net.table.weight.m' is partitioned: each of the 2 ranks holds the "
+        "part that it updates; call Session::gather_state() on all ranks to make it whole";
     {
       const std::lock_guard lock(one_at_a_time);
       check_error<StateError>([&] { session.value("optimizer.net.table.weight.m"); }, {line});
@@ -361,7 +361,7 @@ BOOST_AUTO_TEST_CASE(outputs_that_are_told_of_are_those_of_the_program) {
       options.on_output = {};
       BOOST_CHECK_EXCEPTION(
           session.run(train, Network::batch(2), options), ArgumentError, [](const Error& e) {
-            return std::string(e.what()).find("output 'norm' of program 'train' passes by") == 0;
+            return std::string(e.what()).find("output 'norm' of program 'train' is streamed") == 0;
           });
     });
   }
@@ -393,7 +393,7 @@ BOOST_AUTO_TEST_CASE(sizes_of_pieces_that_make_no_sense_are_refused) {
   Graph g;
   for (const std::size_t bytes : {0, 100}) {
     check_error<ArgumentError>([&] { Session(g, {.bucket_bytes = bytes}); },
-                               {"bucket_bytes is", "must be a multiple of 64 above 0"});
+                               {"bucket_bytes is", "must be a positive multiple of 64"});
   }
 }
 

@@ -271,7 +271,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_joined_is_named) {
       [&] {
         run(Program("p").output("y", shard_sum(sum(y) * sum(shard_concat(y)))), {{"y", fed}});
       },
-      {"what shard_concat has joined is computed with in shards again", "rows_test.cc"});
+      {"a value that is computed per shard depends on the result of shard_concat", "rows_test.cc"});
   check_error<GradientError>(
       [&] { gradient(sum(shard_concat(y * w.value())), w); },
       {"a gradient does not go through shard_concat", "shard_mean", "rows_test.cc"});
@@ -281,7 +281,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_joined_is_named) {
       [&] {
         run(Program("p").output("y", of_batch), {{"y", fed}});
       },
-      {"the rows of a shard_concat are batch; they need a symbol that is no "
+      {"the number of rows of a shard_concat is batch; it must be a symbol that is not a "
        "size of an input or a variable"});
 }
 

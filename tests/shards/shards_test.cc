@@ -368,8 +368,8 @@ BOOST_AUTO_TEST_CASE(scalars_that_are_fed_are_there_for_shards_and_for_the_step)
   BOOST_TEST(session.value("w").at(0) == -19);
   check_error<ArgumentError>(
       [&] { session.run_shards(program, [&](int shard) { return feeds(shard); }); },
-      {"shard 1 of 2: input 'rate' is f64[] {1}, but f64[] {0} in the shards before; the step has "
-       "it once"});
+      {"shard 1 of 2: input 'rate' is f64[] {1}, but was f64[] {0} in earlier shards; the step "
+       "reads it once"});
   BOOST_TEST(session.value("w").at(0) == -19);
   // Of no shard alone.
   const Program once = Program("once").output("y", rate * 2.0).shards({.count = 2});
@@ -427,7 +427,7 @@ BOOST_AUTO_TEST_CASE(a_plan_is_that_of_a_shard) {
       [&] {
         other.plan(two, {{"x", {5, 3}}}, {.fetch = {"x"}});
       },
-      {"has 2 shards, and so has a value that is fetched"});
+      {"has 2 shards, so a fetched value would exist once per shard"});
 }
 
 BOOST_AUTO_TEST_CASE(texts_and_files_say_the_shards) {
@@ -462,8 +462,8 @@ BOOST_AUTO_TEST_CASE(what_differs_by_shard_is_named) {
   const auto run = [&](const Program& program) { session.run(program, c.feeds()); };
   check_error<GraphError>(
       [&] { run(Program("p").output("loss", c.loss).shards({.count = 4})); },
-      {"program 'p' has 4 shards: output 'loss' differs by shard; make one value of all shards' "
-       "with shard_mean(sum, count), or with shard_mean(x) where all shards weigh the same",
+      {"program 'p' has 4 shards: output 'loss' differs by shard; combine the values of all "
+       "shards with shard_mean(sum, count), with shard_mean(x) if all shards have equal weights",
        "shards_test.cc"});
   const Value declared = shard_mean(c.loss);
   check_error<GraphError>(
@@ -480,7 +480,7 @@ BOOST_AUTO_TEST_CASE(what_differs_by_shard_is_named) {
        "shards_test.cc"});
   check_error<ArgumentError>(
       [&] { session.run(c.train(declared, 4), c.feeds(), {.fetch = {"loss"}}); },
-      {"program 'train' has 4 shards, and so has a value that is fetched"});
+      {"program 'train' has 4 shards, so a fetched value would exist once per shard"});
 }
 
 BOOST_AUTO_TEST_CASE(sums_inside_of_functions_are_refused) {
@@ -496,7 +496,7 @@ BOOST_AUTO_TEST_CASE(sums_inside_of_functions_are_refused) {
       [&] {
         session.run(program, {{"x", Tensor::zeros(DType::f32, {2})}});
       },
-      {"a shard_sum stands in function 'inner'; it belongs outside of functions and loops",
+      {"a shard_sum is inside function 'inner'; move it outside of functions and loops",
        "shards_test.cc"});
 }
 
@@ -519,7 +519,7 @@ BOOST_AUTO_TEST_CASE(sums_inside_of_loops_inside_of_loops_are_refused) {
       [&] {
         session.run(program, {{"x", Tensor::zeros(DType::f32, {2})}});
       },
-      {"a shard_sum stands in function 'inner'; it belongs outside of functions and loops",
+      {"a shard_sum is inside function 'inner'; move it outside of functions and loops",
        "shards_test.cc"});
 }
 
@@ -537,8 +537,8 @@ BOOST_AUTO_TEST_CASE(programs_without_anything_and_axes_of_other_names_are_named
   const NamedTensors feeds = {{"x", Tensor::full(DType::f32, {4}, 1)}};
   check_error<ArgumentError>(
       [&] { session.run(Program(program).shards({.count = 2, .axis = "bach"}), feeds); },
-      {"program 'p' cuts its batch along 'bach', but no input that is fed begins with that "
-       "(did you mean 'batch'?): 'x' f32[batch]; say the symbol in Shards::axis"});
+      {"program 'p' splits its batch along 'bach', but no fed input has this first axis "
+       "(did you mean 'batch'?): 'x' f32[batch]; set Shards::axis to the right symbol"});
   // Each shard by itself needs no axis.
   const Results results = session.run_shards(Program(program).shards({.count = 2, .axis = "bach"}),
                                              [&](int) { return feeds; });
@@ -556,8 +556,8 @@ BOOST_AUTO_TEST_CASE(counts_and_rows_that_do_not_fit_are_named) {
         session.run(program, {{"x", Tensor::zeros(DType::f64, {6, kWidth})},
                               {"labels", Tensor::zeros(DType::i32, {6})}});
       },
-      {"shard 0 of 4: 'x' has 6 rows along 'batch', which cannot be cut into 4 equal shards; feed "
-       "a multiple of 4 rows, or the inputs of every shard by themselves"});
+      {"shard 0 of 4: 'x' has 6 rows along 'batch', which cannot be divided into 4 equal shards; "
+       "feed a multiple of 4 rows, or feed each shard separately (Session::run_shards)"});
   check_error<ArgumentError>(
       [&] {
         session.run(program, {{"x", c.feeds()[0].second}});

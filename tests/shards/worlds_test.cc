@@ -148,8 +148,8 @@ BOOST_AUTO_TEST_CASE(sums_are_owned_where_there_is_a_budget) {
   BOOST_TEST(shards(4, 0, owned) == " 1 5");
   BOOST_TEST(shards(3, 1 << 20, automatic) == " 2 3 4");
   check_error<ArgumentError>([&] { shards(3, 0, owned); },
-                             {"GradientSums::owned needs a number of ranks that is a power of two, "
-                              "not 3; GradientSums::whole works with any"});
+                             {"GradientSums::owned requires a power-of-two number of ranks, not 3; "
+                              "GradientSums::whole works with any number"});
 }
 
 BOOST_AUTO_TEST_CASE(ranks_that_share_hosts_give_the_bits_of_one) {
@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(ranks_that_differ_are_named_before_the_first_step) {
                Session session(network.g, {.threads = 1, .memory_budget = budget, .world = w});
                session.run(network.train(), Network::batch(0));
              }) ==
-             "ranks differ in where sums of gradients live (SessionOptions::gradients and "
+             "ranks differ in the placement of gradient sums (SessionOptions::gradients and "
              "memory_budget): rank 0 (host thread-0) has whole, rank 1 (host thread-1) has owned");
   BOOST_TEST(line([&](const World& w) { run(w, w.first() ? 8 : 4, 1, 0); }) ==
              "ranks differ in the number of shards: rank 0 (host thread-0) has 8, rank 1 (host "
@@ -235,8 +235,8 @@ BOOST_AUTO_TEST_CASE(other_builds_and_cpus_are_named) {
   Network network;
   const Program train = network.train();
   for (const std::string name :
-       {"the protocol of Weft", "the version of Weft",
-        "the build of the program that runs (its build id)", "the instructions of their CPUs"}) {
+       {"the protocol of Weft", "the version of Weft", "the build of the executable (its build id)",
+        "the instruction set of their kernels"}) {
     ThreadWorld world(2);
     const std::string line = line_of(world, [&](const World& rank) {
       Greeting greeting = greeting_of(train, {.seed = 1});
@@ -300,7 +300,8 @@ BOOST_AUTO_TEST_CASE(programs_that_ranks_cannot_share_are_named) {
     Session session(network.g, {.seed = 1, .threads = 1, .world = rank});
     session.run(network.train(1), Network::batch(0));
   });
-  BOOST_TEST(line.find("', but has no shards to share among 2 ranks") != std::string::npos, line);
+  BOOST_TEST(line.find("', but has no shards to distribute among 2 ranks") != std::string::npos,
+             line);
   BOOST_TEST(line.find("; see Program::shards()") != std::string::npos, line);
   ThreadWorld many(3);
   BOOST_TEST(
