@@ -54,12 +54,16 @@ const std::vector<const Task*>& untrained_tasks() {
 const std::vector<FamilyAbout>& families() {
   static const std::vector<FamilyAbout> all = {
       {"encoder",
-       "Train a BERT: on texts without labels, then to classify, tag or score texts, or to answer "
-       "questions"},
+       "Train a BERT: pre-train it on unlabelled text, then fine-tune it to classify, tag or score "
+       "texts, or to answer questions"},
       {"gpt",
-       "Train a GPT: on a text, by characters or pieces of words, then to answer instructions"},
-      {"seq2seq", "Train an encoder-decoder: on plain text, then on pairs of texts, to translate"},
-      {"vit", "Train a vision transformer: to classify images, or on images without labels"},
+       "Train a GPT: pre-train it on text, by characters or subwords, then tune it to follow "
+       "instructions"},
+      {"seq2seq",
+       "Train an encoder-decoder: pre-train it on plain text, then train it on text pairs to "
+       "translate"},
+      {"vit",
+       "Train a vision transformer: to classify images, or by pre-training on unlabelled images"},
   };
   return all;
 }
@@ -87,7 +91,7 @@ FormatError not_for(Use use, const Task& task, const std::string& path) {
   return FormatError(fmt::format("{} holds {}", path, task.refusal(use)));
 }
 
-/// `use`: what is wanted of the model, where that is known.
+/// Loads the model in a folder. `use`: the intended use of the model, if it is known.
 LoadedModel load_folder(const std::string& path, std::optional<Use> use) {
   const hf::Folder folder = hf::read_folder(path);
   const FolderTokenizer text = read_tokenizer_folder(path);
@@ -100,7 +104,8 @@ LoadedModel load_folder(const std::string& path, std::optional<Use> use) {
           return {*task, std::move(model)};
         }
       } catch (const Error&) {
-        // What else is wrong with the folder does not matter to who wants something else of it.
+        // If the model does not support the intended use anyway, report that instead of other
+        // defects of the folder.
         if (use && !task->can(*use)) throw not_for(*use, *task, path);
         throw;
       }
@@ -108,7 +113,7 @@ LoadedModel load_folder(const std::string& path, std::optional<Use> use) {
         known.push_back(classes);
     }
   }
-  throw FormatError(fmt::format("{} holds a {}, which nothing here uses; there are uses for {}",
+  throw FormatError(fmt::format("{} holds a {}, which is not supported; supported classes are {}",
                                 path, hf::architecture_of(folder.config), fmt::join(known, ", ")));
 }
 
@@ -118,7 +123,7 @@ LoadedModel load_file(const std::string& path) {
   const Task* task = find_task(id);
   if (task == nullptr && !id.empty()) {
     throw FormatError(fmt::format(
-        "{} holds a model of the task '{}', which this program does not know", path, id));
+        "{} holds a model of the task '{}', which this program does not support", path, id));
   }
   if (task == nullptr) {
     throw FormatError(fmt::format(
@@ -147,8 +152,8 @@ FolderReport save_folder(const std::string& path, const TrainedModel& model,
                          const FolderOptions& options) {
   const Task* task = find_task(model.task);
   if (task == nullptr) {
-    throw ArgumentError(
-        fmt::format("the model is of the task '{}', which this program does not know", model.task));
+    throw ArgumentError(fmt::format(
+        "the model is of the task '{}', which this program does not support", model.task));
   }
   return write_folder(path, model, task->to_folder(model), options);
 }

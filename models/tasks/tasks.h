@@ -1,4 +1,4 @@
-// All tasks.
+// The list of all tasks, and loading and saving of their models.
 #pragma once
 
 #include <memory>
@@ -10,43 +10,43 @@
 
 namespace WEFT_API weft {
 
-/// Those that weft train trains, in the order in which the help names them; of a family the first
-/// is the default.
+/// The tasks of `weft train`, in the order in which the help lists them. The first task of a family
+/// is its default.
 const std::vector<const Task*>& all_tasks();
-/// Those whose models come from folders only.
+/// Tasks that cannot be trained: their models are loaded from Hugging Face folders only.
 const std::vector<const Task*>& untrained_tasks();
-/// What models are called that tasks of a kind train: weft train NAME.
+/// A model family, named as in `weft train NAME`, and a line about it for the help.
 struct FamilyAbout {
   std::string name, about;
 };
-/// The kinds of models that `weft train` knows, with a line about each.
+/// The model families that `weft train` supports.
 const std::vector<FamilyAbout>& families();
-/// Null where there is none.
+/// Returns the task with this id, trainable or not, or null if the id is unknown.
 const Task* find_task(std::string_view id);
-/// The tasks of a family.
+/// Returns the trainable tasks of a family.
 std::vector<const Task*> tasks_of(std::string_view family);
 
-/// A model from a file, and what it was trained to do.
+/// A loaded model and the task that it was trained for.
 struct LoadedModel {
   const Task& task;
   std::unique_ptr<TrainedModel> model;
 };
-/// The model in a .weft file, or in a folder of Hugging Face's library, whatever its task: who uses
-/// it need not know where it came from, but that a folder's cannot be trained. Throws as
-/// read_model, hf::read_folder and Task::from_folder; FormatError where there is no trained model,
-/// or one of a task or class that this program does not know.
+/// Loads the model in a .weft file or in a Hugging Face folder, whatever its task. Callers need not
+/// distinguish the two, except that a model from a folder cannot be trained. Throws as read_model,
+/// hf::read_folder and Task::from_folder; FormatError if there is no trained model, or if its task
+/// or class is not supported.
 LoadedModel load_any_model(const std::string& path);
-/// The same for one use of it. Throws FormatError, which names the uses that it has, where this is
-/// none.
+/// As load_any_model(), for one use of the model. Throws FormatError, which lists the supported
+/// uses, if `use` is not one of them.
 LoadedModel load_model_for(Use use, const std::string& path);
 
-/// Writes a model of any task as a folder that Hugging Face's library reads, and load_any_model():
-/// config.json, model.safetensors, its tokenizer, and what it says of generation, conversations and
-/// images. What the folder said that the model came from stays where the model does not say
-/// otherwise. Quantised weights become f32 again. The folder is written as a whole or not at all, a
-/// model's that is there is replaced. Throws ArgumentError that names the field, the head or the
-/// part that the library has no class for, also where there are adapters, which must be merged
-/// first; as hf::check_folder_place(); IoError.
+/// Writes a model of any task as a folder that Hugging Face transformers and load_any_model() can
+/// read: config.json, model.safetensors, the tokenizer, and the settings for generation, chat and
+/// image preprocessing. If the model came from a folder, settings of that folder are kept unless
+/// the model overrides them. Quantised weights are written as f32. The folder is written completely
+/// or not at all; an existing model folder is replaced. Throws ArgumentError, naming the field,
+/// head or part, if transformers has no class for it, and for a model with adapters, which must be
+/// merged first; as hf::check_folder_place(); IoError.
 FolderReport save_folder(const std::string& path, const TrainedModel& model,
                          const FolderOptions& options = {});
 

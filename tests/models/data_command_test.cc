@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(texts_become_token_files_that_train) {
   const Outcome trained = succeeds(weft("train gpt --data " + weft.path("set") + kTiny +
                                         " --steps 4 --out " + weft.path("a.weft")));
   BOOST_TEST(contains(trained.out, ", 60 pieces: "));
-  BOOST_TEST(contains(trained.out, " pieces to train on, "));
+  BOOST_TEST(contains(trained.out, " pieces for training, "));
   BOOST_TEST(contains(trained.out, " per byte of the held-out text"));
   succeeds(weft("train gpt --data " + weft.path("set-00000.tok") + kTiny + " --steps 4 --out " +
                 weft.path("b.weft")));
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_over_several_sources_has_the_same_bits) {
   check_error(weft(go_on + "=0.5 " + weft.path("b")), 2, "give all of them weights");
   check_error(weft(go_on + "=-1 " + weft.path("b") + "=1"), 2, "the weight of ");
   check_error(weft(go_on + " " + weft.path("text.txt")), 2,
-              "text.txt is no token file, but one of 2");
+              "text.txt is not a token file, but one of 2");
   // The last file of a set is missing.
   const std::int64_t last = std::ssize(TokenSet::open(weft.path("a")).files()) - 1;
   std::filesystem::remove(token_file_name(weft.path("a"), last));
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(encoders_are_pretrained_on_token_files) {
               "is a token file: where sentences end");
   check_error(weft(task + "mlm --text " + weft.path("set") + " " + weft.path("text.txt") + tiny +
                    weft.path("x.weft")),
-              2, "cannot be learned from together with texts that are none");
+              2, "token files and texts cannot be mixed");
 }
 
 BOOST_AUTO_TEST_CASE(another_models_token_files_are_refused) {

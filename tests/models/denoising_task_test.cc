@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(models_that_do_not_fit_are_refused) {
   narrow.context = 40;
   check_says<ArgumentError>(
       [&] { trainable(build_denoising_model(narrow, with_mask, settings(), noise)); },
-      "context must be greater than passage, 40, for its end, not 40");
+      "context must be greater than passage, 40, to leave room for its end, not 40");
   check_says<ArgumentError>(
       [&] {
         trainable(build_denoising_model(small(noise.objective),
@@ -243,7 +243,7 @@ BOOST_AUTO_TEST_CASE(models_that_do_not_fit_are_refused) {
       "the tokenizer has no id for the end of a text");
   Seq2SeqModel pairs = trainable(build_translator(small(noise.objective), with_mask, settings()));
   check_says<ArgumentError>([&] { (void)make_passages(pairs, documents()); },
-                            "learns from pairs of texts");
+                            "is trained on text pairs");
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ BOOST_AUTO_TEST_CASE(masked_images_train_resume_and_start_a_classifier) {
   BOOST_TEST(trained.code == 0);
   BOOST_TEST(trained.err == "");
   BOOST_TEST(contains(trained.out, ": images 1 x 4 x 4, labels are not read\n"));
-  BOOST_TEST(contains(trained.out, "40 to train on, 4 of them put aside to validate on"));
+  BOOST_TEST(contains(trained.out, "40 training images, 4 of them held out for validation"));
   BOOST_TEST(
       contains(trained.out, "hidden    12 of 16 patches of every image, in squares of 2 x 2\n"));
   BOOST_TEST(contains(last_line(trained.out), "over the hidden pixels of 20 images; without a"));
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(masked_images_train_resume_and_start_a_classifier) {
   check_error(weft("train vit --resume " + weft.path("q.weft") + data), 2,
               "cannot be trained: its weights were quantised");
   check_error(weft("classify " + model + " " + model), 1,
-              "holds a masked-image model, which knows no classes");
+              "holds a masked-image model, which does not classify");
 
   const std::string few = " --steps 60 --batch 8 --warmup 5 --lr 0.005 --eval-every 0 --threads 2";
   const Outcome tuned = weft("train vit --from " + model + data + " --out " + weft.path("c.weft") +

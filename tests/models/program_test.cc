@@ -292,7 +292,8 @@ BOOST_AUTO_TEST_CASE(adapters_are_trained_saved_alone_and_merged) {
   check_error(weft(train + " --freeze 'decoder.*'"), 2, "decoder.*");
   check_error(weft(train + " --lora-only 'x*'"), 2, "--lora-only requires --lora-rank");
   check_error(weft(train + " --schedule constant --min-lr 0.0001"), 2,
-              "--min-lr is where a cosine or linear schedule ends; the schedule is constant");
+              "--min-lr is the final learning rate of a cosine or linear schedule; the schedule is "
+              "constant");
   check_error(weft("train gpt --lora-rank 2" + text + " --out " + tuned), 2,
               "--lora-rank needs --from");
   check_error(weft(train + " --resume " + tuned), 2, "give one of them");

@@ -113,10 +113,10 @@ BOOST_AUTO_TEST_CASE(token_files_are_learned_from_where_sentences_do_not_count) 
     BOOST_TEST(outcome.code != 0);
     BOOST_TEST(contains(outcome.err, says), outcome.err);
   };
-  refused(" --task denoising", "do not say where sentences end, which denoising needs unless");
-  refused(" --task gap-sentences", "do not say where sentences end, which gap-sentences needs");
+  refused(" --task denoising", "do not record where sentences end, which denoising needs unless");
+  refused(" --task gap-sentences", "do not record where sentences end, which gap-sentences needs");
   refused(task + " --vocab 100", "cannot be given with token files");
-  refused(task + " --text " + weft.path("documents"), "it cannot be learned from together");
+  refused(task + " --text " + weft.path("documents"), "token files and texts cannot be mixed");
 }
 
 BOOST_AUTO_TEST_CASE(misuse_of_pre_training_is_named) {
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(misuse_of_pre_training_is_named) {
   check_error(files.train("--task span-corruption --density 1.5" + kSentinels), 2,
               "density must be in (0, 1), not 1.5");
   check_error(files.train("--task denoising --passage 600" + kTiny + " --vocab 60"), 2,
-              "context must be greater than passage, 600, for its end, not 512");
+              "context must be greater than passage, 600, to leave room for its end, not 512");
   check_error(files.train("--task gap-sentences --passage 8" + kTiny + " --vocab 60"), 2,
               "the training part of the text: no passage of up to 8 tokens has 2 sentences");
   check_error(files.train("--task ul2" + pairs), 2, "--pairs is for --task translation");

@@ -38,7 +38,7 @@ BOOST_AUTO_TEST_CASE(pairs_train_resume_and_translate) {
   BOOST_TEST_CONTEXT(trained.out + trained.err) {
     BOOST_TEST_REQUIRE(trained.code == 0);
     BOOST_TEST(contains(trained.out, "60 pieces"));
-    BOOST_TEST(contains(trained.out, "30 to train on, 3 to validate, 3 to test"));
+    BOOST_TEST(contains(trained.out, "30 for training, 3 for validation, 3 for testing"));
     BOOST_TEST(contains(trained.out, "perplexity"));
     BOOST_TEST(contains(trained.out, "greedy    BLEU = "));
     BOOST_TEST(contains(trained.out, "beams     BLEU = "));
@@ -78,10 +78,11 @@ BOOST_AUTO_TEST_CASE(pairs_train_resume_and_translate) {
   const std::string one = weft("translate " + model + " 'one and two.'").out;
   BOOST_TEST(!one.empty());
   BOOST_TEST(weft("generate " + model + " --greedy --prompt 'one and two.'").out == one);
-  check_error(weft("chat " + model), 1,
-              model +
-                  " holds a translator, which holds no conversations: it is for weft generate, "
-                  "weft score, weft translate");
+  check_error(
+      weft("chat " + model), 1,
+      model +
+          " holds a translator, which does not hold conversations; use it with weft generate, "
+          "weft score, weft translate");
 }
 
 BOOST_AUTO_TEST_CASE(strings_come_out_reversed_by_a_preset) {
@@ -104,8 +105,8 @@ BOOST_AUTO_TEST_CASE(misuse_of_translators_is_named) {
   check_error(weft("train seq2seq" + out), 2, "--pairs is required");
   check_error(weft("train seq2seq" + pairs), 2, "--out is required");
   check_error(weft("train seq2seq --preset eng-ger" + pairs + out), 2, "unknown preset 'eng-ger'");
-  check_error(weft("train seq2seq --preset reversal" + pairs + out), 2, "it takes no --pairs");
-  check_error(weft("train seq2seq --preset reversal --vocab 50" + out), 2, "it takes no --vocab");
+  check_error(weft("train seq2seq --preset reversal" + pairs + out), 2, "leave out --pairs");
+  check_error(weft("train seq2seq --preset reversal --vocab 50" + out), 2, "leave out --vocab");
   check_error(weft("train seq2seq --vocab 60 --width 30 --encoder-heads 4" + pairs + out), 2,
               "width");
   check_error(weft("train seq2seq --validation-fraction 0.6" + pairs + out), 2,

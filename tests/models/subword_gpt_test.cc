@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(pieces_are_learned_scored_and_written_as_text) {
   const Outcome trained =
       succeeds(weft("train gpt --tokenizer bpe --vocab 60" + text + kTiny + " --out " + model));
   BOOST_TEST(contains(trained.out, ", 60 pieces: "));
-  BOOST_TEST(contains(trained.out, " pieces to train on, "));
+  BOOST_TEST(contains(trained.out, " pieces for training, "));
   BOOST_TEST(contains(trained.out, "x 16 pieces"));
   const LanguageModel loaded = load_model<LanguageModel>(model);
   BOOST_TEST(loaded.config.vocab == 60);
@@ -143,8 +143,8 @@ BOOST_AUTO_TEST_CASE(a_text_that_gives_fewer_pieces_is_taken_and_said_so) {
   const std::string start =
       "train gpt --text " + weft.path("text.txt") + kTiny + " --out " + weft.path("m.weft") + " ";
   const Outcome trained = succeeds(weft(start + "--tokenizer bpe"));
-  BOOST_TEST(contains(trained.out, " pieces: the text gives no more of the 4,000 asked for\n"));
-  BOOST_TEST(!contains(succeeds(weft(start)).out, "asked for"));
+  BOOST_TEST(contains(trained.out, " pieces: the text does not yield the requested 4,000\n"));
+  BOOST_TEST(!contains(succeeds(weft(start)).out, "requested"));
   check_error(weft(start + "--vocab 90"), 2, "it needs --tokenizer bpe");
   check_error(weft(start + "--tokenizer characters --vocab 90"), 2, "it needs --tokenizer bpe");
   check_error(weft(start + "--tokenizer bpe --vocab 16"), 2, "vocab 16 is too small: the text has");
@@ -223,7 +223,7 @@ BOOST_AUTO_TEST_CASE(folders_whose_tokenizer_is_not_read_say_which_and_what_help
                             folder + " --out " + model;
   const Outcome refused = weft(start);
   check_error(refused, 1, folder + ": vocab.json has no pieces");
-  BOOST_TEST(contains(refused.err, "--tokenizer bpe learns pieces of the text"));
+  BOOST_TEST(contains(refused.err, "--tokenizer bpe, which learns pieces from the text"));
   // The remedy: all that is not of the vocabulary is taken over.
   const Outcome trained = succeeds(weft(start + " --tokenizer bpe --vocab 65"));
   BOOST_TEST(contains(trained.out, "; 1 new: transformer.wte.weight"));

@@ -393,7 +393,7 @@ BOOST_AUTO_TEST_CASE(taggers_are_trained_measured_and_told_apart_by_the_program)
   BOOST_TEST(read[0].words == (Texts{"anna", "is", "in", "new", "york"}),
              boost::test_tools::per_element());
   fails("tag " + model + " 'a\xFF'", 1, "UTF-8");
-  fails("classify " + model + " anna", 1, "tagger of words, which knows no classes");
+  fails("classify " + model + " anna", 1, "tagger of words, which does not classify");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -44,8 +44,8 @@ BOOST_AUTO_TEST_CASE(vit_train_resume_evaluate_classify) {
   BOOST_TEST(trained.err == "");
   BOOST_TEST(contains(trained.out, "2 classes, images 1 x 4 x 4"));
   BOOST_TEST(contains(trained.out,
-                      "40 to train on, 4 of them put aside to validate on (seed 1337); 20 to test "
-                      "on at the end (digits.tes)"));
+                      "40 training images, 4 of them held out for validation (seed 1337); 20 test "
+                      "images (digits.tes)"));
   BOOST_TEST(contains(trained.out, "step 40/40"));
   BOOST_TEST(contains(trained.out, "  accuracy "));
   BOOST_TEST(contains(trained.out, "class  precision  recall      F1  examples\n"));

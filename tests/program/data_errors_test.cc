@@ -115,7 +115,8 @@ BOOST_AUTO_TEST_CASE(options_that_change_nothing_are_refused) {
   refuses("embed folder film --json --top 3", "--top is how many lines");
   refuses("embed folder --json --similar -", "stdin is read for --similar");
   refuses("tag folder film --spans --json", "--json has the spans");
-  refuses("translate pairs.weft 'the ships' --length-penalty 2", "length_penalty is of beams");
+  refuses("translate pairs.weft 'the ships' --length-penalty 2",
+          "length_penalty applies to beam search");
   refuses("data tokenize --tokenizer tok.json --out set --field body text.txt", "--field is of");
   refuses("data tokenize --tokenizer tok.json --out set --documents line texts.jsonl",
           "--documents is for texts");

@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(the_end_of_the_context_is_said) {
   for (int i = 0; i < 9 && !contains(said, "full"); ++i) said = chat.say("hello");
   BOOST_TEST(contains(said, "hello\r\nweft: the context is full: the conversation has "));
   BOOST_TEST(contains(said,
-                      "(it may forget the oldest turns, or the conversation begins anew): "
+                      "(let the model forget the oldest turns, or start a new conversation): "
                       "/reset\r\n> "));
   BOOST_TEST(chat.say("/reset") ==
              "/reset\r\n(everything but the system message is forgotten)\r\n> ");

@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(settings_of_generation_and_templates_come_along) {
              model.generation->to_json());
   o.never = {3};
   check_says<ArgumentError>([&] { save_folder(out.path("never"), model); },
-                            "the settings of generation cannot be written");
+                            "the generation settings cannot be written");
   BOOST_TEST(!fs::exists(out.path("never")));
 }
 
@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(models_that_weft_trained_become_the_libraries) {
   dropped.model->task = "painting";
   check_says<ArgumentError>(
       [&] { save_folder(weft.path("no"), *dropped.model); },
-      "the model is of the task 'painting', which this program does not know");
+      "the model is of the task 'painting', which this program does not support");
   const auto pieces = trained(" --bias --tokenizer bpe:60");
   BOOST_TEST_REQUIRE(save_folder(weft.path("pieces"), *pieces.model).notes.size() == 1U);
   BOOST_TEST(contains(save_folder(weft.path("pieces"), *pieces.model).notes[0],
@@ -263,7 +263,7 @@ BOOST_AUTO_TEST_CASE(adapters_are_refused_and_few_bits_are_floats_again) {
                                weft.path("adapted.weft"));
   BOOST_TEST_REQUIRE(adapted.code == 0, adapted.err);
   check_error(weft("convert " + weft.path("adapted.weft") + " --out " + weft.path("a/")), 1,
-              "the model has adapters beside its weights: merge them into these first");
+              "the model has adapters: merge them into its weights first");
   BOOST_TEST(!fs::exists(weft.path("a")));
   const Outcome tuned = weft("train gpt --from " + folder.path() + data + weft.path("t.weft"));
   BOOST_TEST_REQUIRE(tuned.code == 0, tuned.err);
@@ -273,7 +273,7 @@ BOOST_AUTO_TEST_CASE(adapters_are_refused_and_few_bits_are_floats_again) {
   const Outcome made = weft("convert " + weft.path("small.weft") + " --out " + weft.path("small/"));
   BOOST_TEST_REQUIRE(made.code == 0, made.err);
   BOOST_TEST(contains(made.out, "note      "));
-  BOOST_TEST(contains(made.out, "quantised matrices are f32 again"));
+  BOOST_TEST(contains(made.out, "quantised matrices are written as f32"));
   const Tensor few = losses(*load_any_model(weft.path("small.weft")).model),
                floats = losses(*load_any_model(weft.path("small/")).model);
   for (std::int64_t i = 0; i < few.numel(); ++i)

@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(the_most_similar_rows_are_found) {
       [&] {
         most_similar(Tensor::of({1, 1}, {2.F}), rows, 3);
       },
-      "both must be as wide");
+      "both must have the same width");
 }
 
 BOOST_AUTO_TEST_CASE(batches_hold_rows_of_like_length) {

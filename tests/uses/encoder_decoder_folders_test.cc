@@ -187,7 +187,8 @@ BOOST_AUTO_TEST_CASE(sentence_pieces_keep_their_files_and_classes) {
   const auto alone = load_any_model(folder.path());
   alone.model->origin.reset();
   check_says<ArgumentError>([&] { save_folder(out.path("alone"), *alone.model); },
-                            "the tokenizer cannot be written: a folder of it would give other ids");
+                            "the tokenizer cannot be written: the exported tokenizer would produce "
+                            "different ids");
   BOOST_TEST(sentence_piece_file("", "llama") == "tokenizer.model");
   BOOST_TEST(sentence_piece_file("XLMRobertaTokenizerFast", "") == "sentencepiece.bpe.model");
   BOOST_TEST(sentence_piece_file("", "gpt2") == "spiece.model");

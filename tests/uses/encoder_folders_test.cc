@@ -403,7 +403,7 @@ BOOST_AUTO_TEST_CASE(embeddings_keep_their_pooling_and_old_files_are_refused) {
   const auto model = load_any_model(classes.path());
   model.model->origin.reset();
   check_says<ArgumentError>([&] { save_folder(classes.beside("no"), *model.model); },
-                            "the file does not say which folder the model came from");
+                            "the file does not record which folder the model came from");
 }
 
 }  // namespace

@@ -191,28 +191,26 @@ BOOST_AUTO_TEST_CASE(languages_that_a_model_does_not_know) {
   testing::write_marian(several, {"deu", "fra"});
   const std::string ask = c.ask(Use::translate) + "up ",
                     known = ": the model knows de_DE, en_XX, ro_RO";
-  check_all(
-      {{ask + "--to sv_SE", 2, "weft: unknown language code 'sv_SE'" + known},
-       {ask + "--to de", 2, "weft: unknown language code 'de' (did you mean de_DE?)" + known},
-       {ask + "--from en_xx --to de_DE", 2, "code 'en_xx' (did you mean en_XX?)" + known},
-       {ask + "--from english --to de_DE", 2, "weft: unknown language code 'english'"},
-       {"translate " + c.bart().path() + " up --to de_DE", 2,
-        "weft: the model knows no language codes, and so not 'de_DE'"},
-       {"translate " + marian.path() + " up --from English --to German", 2,
-        "weft: the model knows no language codes, and so not 'English'"},
-       {"translate " + several.path() + " up --to de", 2,
-        "weft: unknown language code 'de' (did you mean deu?): the model knows deu, fra"},
-       {"translate " + several.path() + " up --from eng --to deu", 2,
-        "weft: the model is told the language to translate into, not that of the texts: leave it "
-        "out"},
-       {"translate " + t5.path() + " up --to de", 2,
-        "weft: the model is told in words what to translate: it needs the language of the texts"},
-       {"translate " + t5.path() + " up --from en --to fi", 2,
-        "weft: the model does not translate en to fi: it knows en to de"},
-       {"generate " + t5.path() + " --prompt up --task summary", 1,
-        "weft: unknown task 'summary'; there are translation_en_to_de"},
-       {"generate " + c.bart().path() + " --prompt up --task summarization", 1,
-        "weft: the model has no settings for tasks, and so not for 'summarization'"}});
+  check_all({{ask + "--to sv_SE", 2, "weft: unknown language code 'sv_SE'" + known},
+             {ask + "--to de", 2, "weft: unknown language code 'de' (did you mean de_DE?)" + known},
+             {ask + "--from en_xx --to de_DE", 2, "code 'en_xx' (did you mean en_XX?)" + known},
+             {ask + "--from english --to de_DE", 2, "weft: unknown language code 'english'"},
+             {"translate " + c.bart().path() + " up --to de_DE", 2,
+              "weft: the model has no language codes, and so not 'de_DE'"},
+             {"translate " + marian.path() + " up --from English --to German", 2,
+              "weft: the model has no language codes, and so not 'English'"},
+             {"translate " + several.path() + " up --to de", 2,
+              "weft: unknown language code 'de' (did you mean deu?): the model knows deu, fra"},
+             {"translate " + several.path() + " up --from eng --to deu", 2,
+              "weft: the model takes the target language only: leave out the source language"},
+             {"translate " + t5.path() + " up --to de", 2,
+              "weft: the model takes both languages in words: give the source"},
+             {"translate " + t5.path() + " up --from en --to fi", 2,
+              "weft: the model does not translate en to fi: it knows en to de"},
+             {"generate " + t5.path() + " --prompt up --task summary", 1,
+              "weft: unknown task 'summary'; there are translation_en_to_de"},
+             {"generate " + c.bart().path() + " --prompt up --task summarization", 1,
+              "weft: the model has no settings for tasks, and so not for 'summarization'"}});
 }
 
 BOOST_AUTO_TEST_CASE(chat_formats_that_cannot_be_read) {
@@ -294,7 +292,7 @@ BOOST_AUTO_TEST_CASE(uses_that_a_model_has_not) {
   check_all(cases);
   check_all(
       {{"classify " + c.folder(Use::translate) + " good", 1,
-        "holds a translator, which knows no classes: it is for weft generate, weft score, weft "
+        "holds a translator, which does not classify; use it with weft generate, weft score, weft "
         "translate"}});
 }
 
@@ -312,7 +310,7 @@ BOOST_AUTO_TEST_CASE(nothing_to_work_on) {
   cases.push_back({c.ask(Use::embed) + "--json", 2, "there is nothing to read: give texts"});
   cases.push_back({c.ask(Use::score), 2, "what is to be scored is given by --continuation"});
   cases.push_back({c.ask(Use::score) + "--continuation g", 1,
-                   "the continuation: it is one token, and without a prompt the first is not"});
+                   "the continuation: it has only one token, and without a prompt the first"});
   cases.push_back({c.ask(Use::answer) + "--question who --context " + c.file("empty.txt"), 1,
                    c.file("empty.txt") + " holds no text"});
   cases.push_back({c.ask(Use::answer) + "--context " + c.file("context.txt"), 2, "--question"});

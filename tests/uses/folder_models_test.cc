@@ -198,25 +198,26 @@ BOOST_AUTO_TEST_CASE(errors_say_what_is_there_and_what_would_be_right) {
                            {"num_channels", 1}},
                           false);
   check_says<FormatError>([&] { load_any_model(pixels.path()); },
-                          "holds a ViTForMaskedImageModeling, which nothing here uses; there are "
-                          "uses for ");
+                          "holds a ViTForMaskedImageModeling, which is not supported; supported "
+                          "classes are ");
   const TinyFolder tagger("bert", "ForTokenClassification");
   const auto loaded = load_any_model(tagger.path());
   const auto& task = loaded.task;
   const auto& model = loaded.model;
   Session session(*model->graph, model->store);
-  check_says<FormatError>([&] { task.classify(session, *model, {"the film"}, {}); },
-                          "the model is a tagger of words, which knows no classes: it is for weft "
-                          "tag, weft embed");
+  check_says<FormatError>(
+      [&] { task.classify(session, *model, {"the film"}, {}); },
+      "the model is a tagger of words, which does not classify; use it with weft "
+      "tag, weft embed");
   check_says<FormatError>([&] { task.fill(session, *model, {"the [MASK]"}, {}); },
-                          "is a tagger of words, which does not guess hidden words");
+                          "is a tagger of words, which does not predict masked words");
   check_says<FormatError>(
       [&] {
         task.answer(session, *model, {{"who ?", "mary"}}, {});
       },
-      "is a tagger of words, which answers no questions");
+      "is a tagger of words, which does not answer questions");
   check_says<FormatError>([&] { load_model_for(Use::translate, tagger.path()); },
-                          tagger.path() + " holds a tagger of words, which translates nothing");
+                          tagger.path() + " holds a tagger of words, which does not translate");
 }
 
 }  // namespace

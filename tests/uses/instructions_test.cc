@@ -246,7 +246,7 @@ BOOST_AUTO_TEST_CASE(the_command_teaches_and_measures_full_and_beside_frozen_wei
                             " --vocab 300 --out " + model);
   BOOST_TEST_CONTEXT(full.err << full.out) {
     BOOST_REQUIRE(full.code == 0);
-    BOOST_TEST(contains(full.out, "exactly what was expected"));
+    BOOST_TEST(contains(full.out, "match the expected ones exactly"));
     BOOST_TEST(contains(full.out, "packing"));
   }
   const Outcome measured = weft("evaluate " + model + data);

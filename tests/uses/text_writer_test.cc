@@ -177,9 +177,9 @@ BOOST_AUTO_TEST_CASE(languages_stand_where_the_models_tokenizer_puts_them) {
   const TemporaryFolder made("t5");
   Opened t5(testing::write_t5(made));
   const auto& model = dynamic_cast<Seq2SeqModel&>(*t5.loaded.model);
-  BOOST_CHECK_EXCEPTION(
-      translate(t5.session, model, {"a"}, {.languages = {"", "de_DE"}}), ArgumentError,
-      says("the model is told in words what to translate: it needs the language"));
+  BOOST_CHECK_EXCEPTION(translate(t5.session, model, {"a"}, {.languages = {"", "de_DE"}}),
+                        ArgumentError,
+                        says("the model takes both languages in words: give the source"));
   const std::string prefix = "translate English to German: ";
   BOOST_TEST(translate(t5.session, model, {"up"}, {.prefix = prefix}) ==
                  translate(t5.session, model, {prefix + "up"}),
@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(folders_that_cannot_write_texts_say_why) {
                           says("text 2: it has 181 tokens, and the model, which needs room to "
                                "write, reads 47 at most"));
     BOOST_CHECK_EXCEPTION(opened.writer->write({""}), TextError,
-                          says("text 1: it is empty: a first token is needed"));
+                          says("text 1: it is empty: generation needs at least one token"));
   }
   made.write("tokenizer.json", testing::tokenizer_json(
                                    [] {
@@ -301,7 +301,7 @@ BOOST_AUTO_TEST_CASE(translate_and_score_read_texts_with_folders) {
   const std::string german = "translate " + t5.path() + " up --threads 1 ";
   BOOST_TEST(succeeds(weft(german + "--from English --to German")).out ==
              succeeds(weft(german + "--prefix 'translate English to German: '")).out);
-  check_error(weft("translate " + llama.path() + " up"), 1, "which translates nothing");
+  check_error(weft("translate " + llama.path() + " up"), 1, "which does not translate");
 
   const std::string scores = "score " + llama.path() + " --threads 1 ";
   const Outcome text = succeeds(weft(scores + "--continuation 'the grand old duke'"));

@@ -243,7 +243,7 @@ BOOST_AUTO_TEST_CASE(t5_translates_by_codes_by_names_and_by_its_prefix) {
   const TemporaryFolder marian("marian");
   OpenedWriter other(testing::write_marian(marian));
   BOOST_CHECK_EXCEPTION(other.translate(kTexts, {.languages = {"en", "de"}}), ArgumentError,
-                        says("the model knows no language codes, and so not 'en'"));
+                        says("the model has no language codes, and so not 'en'"));
 }
 
 BOOST_AUTO_TEST_CASE(commands_know_tasks_and_languages) {

@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(commands_do_the_same_with_the_data_that_it_writes) {
   BOOST_TEST(contains(done("train gpt --task instructions --preset instruct-cpu --from reader.weft "
                            "--chat-format chatml" +
                            few + " --out all.weft"),
-                      "exactly what was expected"));
+                      "match the expected ones exactly"));
   done("quantize reader.weft --weights int4 --out reader4.weft");
   BOOST_TEST(contains(done("train gpt --task instructions --preset instruct-cpu-lora --from "
                            "reader4.weft --lora-rank 16 --lora-alpha 32 --chat-format chatml" +

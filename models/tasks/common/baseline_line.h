@@ -1,4 +1,4 @@
-// The line of a report that says what something simpler makes of the same held-out data.
+// Lines of a report that compare a model with a simpler baseline on the same held-out data.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,12 +10,13 @@
 
 namespace WEFT_API weft {
 
-/// "baseline  FIGURES: WHAT": `figures` are those of the task's own line, `what` what reached them.
+/// Returns "baseline  FIGURES: WHAT". `figures` are the metrics of the baseline, formatted as in
+/// the task's own line; `what` names the baseline.
 inline std::string baseline_line(std::string_view figures, std::string_view what) {
   return fmt::format("baseline  {}: {}\n", figures, what);
 }
 
-/// "baseline  WHAT: WHY": there are no figures of it.
+/// Returns "baseline  WHAT: WHY", for a baseline without metrics; `why` is the reason.
 inline std::string no_baseline_line(std::string_view what, std::string_view why) {
   return fmt::format("baseline  {}: {}\n", what, why);
 }

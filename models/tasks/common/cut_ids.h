@@ -1,4 +1,4 @@
-// Ids of texts that are longer than their model reads.
+// Truncation of id sequences that are longer than the context of their model.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,9 @@
 
 namespace WEFT_API weft {
 
-/// `kept` of the ids of a text: those at its end `cut` are left out, but special ids at both ends
-/// stay, where there is a tokenizer that knows them.
+/// Truncates the ids of a text to `kept` ids. Ids are dropped at the end given by `cut`, but
+/// special ids at both ends are kept if `tokenizer` (may be null) identifies them. If the special
+/// ids alone reach `kept`, returns the first `kept` ids.
 TokenIds cut_ids(const TokenIds& ids, std::int64_t kept, const Tokenizer* tokenizer, TextEnd cut);
 
 }  // namespace weft

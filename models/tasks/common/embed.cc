@@ -1,4 +1,4 @@
-// Vectors of many texts.
+// Text embeddings for many texts, and nearest neighbours of vectors.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ void put(std::span<const float> vector, bool normalise, float* out) {
   for (const float x : vector) *out++ = static_cast<float>(x * scale);
 }
 
-/// f32 [rows, width], or an error that says what is wrong.
+/// Throws ShapeError unless `vectors` is f32 [rows, width].
 void require_vectors(const Tensor& vectors) {
   if (vectors.rank() != 2 || vectors.dtype() != DType::f32)
     throw ShapeError(fmt::format("vectors must be f32[rows, width], not {}", vectors.type_str()));
@@ -66,7 +66,7 @@ Embedded embed_counted(Session& session, const TextEncoder& encoder,
       [&](std::int64_t b) {
         std::vector<const TextRow*> places;
         for (const std::size_t i : batches[static_cast<std::size_t>(b)]) places.push_back(&rows[i]);
-        // The length is that of the longest: a row has few tokens more than its text.
+        // Pad to the longest row of the batch only: all its rows have similar lengths.
         return reader.inputs(places, 1);
       },
       [&](std::int64_t b, const Results& results) {
@@ -90,14 +90,15 @@ std::vector<std::vector<Similar>> most_similar(const Tensor& vectors, const Tens
   require_vectors(vectors);
   require_vectors(others);
   if (vectors.size(1) != others.size(1)) {
-    throw ShapeError(fmt::format("vectors {} are compared with {}: both must be as wide",
-                                 vectors.type_str(), others.type_str()));
+    throw ShapeError(
+        fmt::format("vectors {} cannot be compared with {}: both must have the same width",
+                    vectors.type_str(), others.type_str()));
   }
   std::vector<double> lengths;
   for (std::int64_t j = 0; j < others.size(0); ++j) lengths.push_back(length_of(row_of(others, j)));
   std::vector<std::vector<Similar>> result(static_cast<std::size_t>(vectors.size(0)));
   const auto count = static_cast<std::size_t>(std::clamp<std::int64_t>(most, 0, others.size(0)));
-  const double cost = static_cast<double>(others.numel());  // about a nanosecond each
+  const double cost = static_cast<double>(others.numel());  // about one nanosecond per element
   Workers().for_chunks(
       vectors.size(0),
       [&](std::int64_t i, int) {

@@ -1,4 +1,4 @@
-// Sizes of encoders, and how they learn: what presets of several tasks share.
+// Encoder sizes and training settings that the presets of several tasks share.
 #pragma once
 
 #include <string>
@@ -8,29 +8,31 @@
 
 namespace WEFT_API weft {
 
-/// 3 layers of width 128.
+/// 3 layers, width 128.
 EncoderConfig bert_mini();
 /// BERT-base, with its dropout.
 EncoderConfig bert_base();
+/// `config` with a dropout rate of 0.1 for hidden states and attention.
 EncoderConfig with_dropout(EncoderConfig config);
-/// No attention and no positions, but a convolution over a few tokens, and no norm behind the
-/// embeddings, so that a word that says nothing stays small: nearly linear at first, and hard to
-/// teach few texts by heart.
+/// A convolution over a few tokens, without attention and position embeddings. There is no norm
+/// after the embeddings, so that uninformative words keep small activations. The model is nearly
+/// linear at the start of training and unlikely to memorise a small training set.
 EncoderConfig convolution_mini();
 
-/// Presets for models that learn from nothing, and from weights that are nobody's preset.
+/// Names of two presets: one for models trained from scratch, and one for models that start from
+/// weights that belong to no preset.
 inline constexpr const char *kFromTexts = "text-mini", *kFromWeights = "bert-mini";
-/// Of tasks that have both the preset that is meant where none is named.
+/// Returns the default preset of tasks that have both of these.
 std::string usual_encoder_preset(bool from_weights);
 
-/// `settings` with what all encoders learn by: a rate that falls to nothing along a line, little
-/// weight decay.
+/// Returns `settings` with the values that all encoders share: a learning rate that decays linearly
+/// to 0, and a weight decay of 0.01.
 TrainSettings encoder_training(TrainSettings settings);
-/// So many steps from weights that are new, or nearly: they warm up for a tenth, and every
-/// evaluation covers all that is held out.
+/// Settings for a training run of `steps` steps from new or nearly new weights. Warmup takes a
+/// tenth of the steps, and every evaluation covers the whole held-out set.
 TrainSettings short_training(std::int64_t steps, std::int64_t batch, double lr,
                              std::int64_t eval_every);
-/// BERT-base as its paper fine-tunes it, at this rate.
+/// BERT-base, fine-tuned as in its paper, at the learning rate `lr`.
 Preset<EncoderConfig> bert_base_fine_tuning(double lr);
 
 }  // namespace weft

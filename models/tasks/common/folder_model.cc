@@ -30,7 +30,8 @@ constexpr const char* kGenerationFile = "generation_config.json";
 constexpr const char* kPreprocessorFile = "preprocessor_config.json";
 constexpr const char* kTokenizerFile = "tokenizer_config.json";
 
-/// A folder that is being written, and what it was before.
+/// Writes one folder. Files of the folder that the model came from are kept if they still describe
+/// the model.
 class FolderWriter {
  public:
   FolderWriter(const std::string& path, const TrainedModel& model, FolderModel& folder,
@@ -52,7 +53,8 @@ class FolderWriter {
   }
 
  private:
-  /// With the settings of the folder that it came from, as far as they give the same tokenizer.
+  /// Writes the tokenizer. Settings of its original folder are kept if reading them back yields the
+  /// same tokenizer.
   void write_tokenizer(FolderReport& report) {
     std::string missing;
     for (const KeptSettings kept :
@@ -68,16 +70,16 @@ class FolderWriter {
       missing = read.missing;
       for (const auto& [name, text] : made.files) fs::remove(fs::path(target_.place()) / name);
     }
-    throw ArgumentError(
-        fmt::format("the tokenizer cannot be written: {}",
-                    missing.empty() ? "a folder of it would give other ids" : missing));
+    throw ArgumentError(fmt::format(
+        "the tokenizer cannot be written: {}",
+        missing.empty() ? "the exported tokenizer would produce different ids" : missing));
   }
 
   bool is_same(const Tokenizer& read) const {
     const Tokenizer& wanted = *folder_.tokenizer;
     if (!wanted.reads_characters())
       return read.type() == wanted.type() && read.bytes() == wanted.bytes();
-    // It is one of words there.
+    // A folder stores a character tokenizer as a word-level one: compare the pieces.
     bool same = read.vocab_size() == wanted.vocab_size();
     for (std::int32_t id = 0; same && id < wanted.vocab_size(); ++id)
       same = read.piece(id) == wanted.piece(id);
@@ -113,18 +115,18 @@ class FolderWriter {
         return;
       }
     } else if (folder_.tokenizer) {
-      // What ends a text that Weft trained on, and what fills up shorter ones.
+      // The ids for the end of texts and for padding in the training data of Weft.
       wanted.options.eos_id = folder_.tokenizer->eos_id();
       wanted.options.pad_id = std::max(folder_.tokenizer->pad_id(), 0);
-      // Weft never lets a decoder write what it starts from, and what fills up.
+      // Weft never generates the padding id, which is also the start id of the decoder.
       if (writing.start_id >= 0) wanted.options.forbidden = {wanted.options.pad_id};
     }
     const std::int64_t bos = folder_.tokenizer ? folder_.tokenizer->bos_id() : -1;
     const std::string text = hf::generation_config_json(wanted, bos);
     if (writing.settings && !is_same(hf::generation_config(exported_.config, text), wanted)) {
       throw ArgumentError(
-          "the settings of generation cannot be written: generation_config.json has no keys for "
-          "all of them");
+          "the generation settings cannot be written: generation_config.json lacks keys for some "
+          "of them");
     }
     target_.write(kGenerationFile, text);
   }
@@ -172,16 +174,15 @@ class FolderWriter {
 void require_origin(const TrainedModel& model) {
   if (model.origin) return;
   throw ArgumentError(
-      "the file does not say which folder the model came from, as files do that weft convert makes "
-      "now: convert that folder again");
+      "the file does not record which folder the model came from, because an earlier version made "
+      "it: convert that folder again (weft convert)");
 }
 
 FolderReport write_folder(const std::string& path, const TrainedModel& model, FolderModel folder,
                           const FolderOptions& options) {
   hf::check_folder_place(path, options.force);
   if (model.lora)
-    throw ArgumentError(
-        "the model has adapters beside its weights: merge them into these first (weft merge)");
+    throw ArgumentError("the model has adapters: merge them into its weights first (weft merge)");
   FolderReport report;
   report.notes = folder.notes;
   const bool quantized = is_quantized(*model.graph);
@@ -190,16 +191,17 @@ FolderReport write_folder(const std::string& path, const TrainedModel& model, Fo
   TensorMap weights =
       quantized ? weights_of(*floats.graph, *floats.store) : weights_of(*model.graph, *model.store);
   if (quantized) {
-    report.notes.push_back(fmt::format("{} quantised matrices are f32 again, as they were rounded",
-                                       floats.weights.size()));
+    report.notes.push_back(
+        fmt::format("{} quantised matrices are written as f32, with their rounded values",
+                    floats.weights.size()));
   }
   folder.library.weights = folder.weights ? folder.weights(std::move(weights)) : std::move(weights);
   const hf::ExportedModel exported = hf::export_model(
       folder.library, model.origin ? model.origin->text("config.json") : std::string());
   if (!exported.left_out.empty()) {
     report.notes.push_back(
-        fmt::format("what only training knows is left out, where the library's \"{}\" has no key "
-                    "for it: {}",
+        fmt::format("settings that affect training only and have no key in a transformers config "
+                    "of type \"{}\" are left out: {}",
                     exported.type, fmt::join(exported.left_out, ", ")));
   }
   report.architecture = exported.architecture;

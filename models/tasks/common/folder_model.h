@@ -1,5 +1,5 @@
-// Trained models as folders of Hugging Face's library: what a task says of its model, and how that
-// is written.
+// Export of trained models to Hugging Face folders: the description that a task returns for its
+// model, and the function that writes it.
 #pragma once
 
 #include <cstdint>
@@ -19,28 +19,33 @@
 
 namespace WEFT_API weft {
 
-/// A model as the library has it.
+/// A model in Hugging Face layout, ready to be written as a folder.
 struct FolderModel {
-  hf::LibraryModel library;  // without weights
-  /// What becomes of the model's weights; nothing: they are the library's.
+  /// Without weights: write_folder() adds them.
+  hf::LibraryModel library;
+  /// Converts the weights of the model to those of its transformers class; empty if they are the
+  /// same.
   std::function<TensorMap(TensorMap)> weights = {};
   std::optional<Tokenizer> tokenizer = {};
-  std::int64_t longest = 0;  // most tokens of a text
-  /// Of models that write texts.
+  /// Maximum number of tokens of a text.
+  std::int64_t longest = 0;
+  /// For models that generate text.
   struct Writing {
-    std::int64_t start_id = -1;  // what the decoder starts from; -1: it goes on with a text
-    std::optional<GenerationSettings> settings = {};  // nothing: of a model that Weft trained
+    /// The start id of the decoder; -1 if the output continues the prompt.
+    std::int64_t start_id = -1;
+    /// Empty for models that Weft trained.
+    std::optional<GenerationSettings> settings = {};
   };
   std::optional<Writing> writing = {};
   std::optional<ChatFormat> chat = {};
   std::optional<ImageNormalisation> normalisation = {};
-  /// Files besides, by name.
+  /// Additional files: contents by name.
   std::map<std::string, std::string> more = {};
-  /// What is not written, for people.
+  /// Messages for users about parts of the model that are not written.
   std::vector<std::string> notes = {};
 };
 
-/// What all encoders have in common.
+/// Returns the description that all encoders have in common. `endings`: see hf::LibraryModel.
 template <class Model>
 FolderModel encoder_folder(const Model& model, const std::vector<std::string>& endings) {
   FolderModel folder;
@@ -51,21 +56,21 @@ FolderModel encoder_folder(const Model& model, const std::vector<std::string>& e
   return folder;
 }
 
-/// Heads of a folder are those of its class: throws ArgumentError where a file, of an earlier
-/// version, does not say which that was.
+/// Throws ArgumentError if the model does not record which folder it came from, as in files of
+/// earlier versions. The class of that folder determines the class of the head.
 void require_origin(const TrainedModel& model);
 
 struct FolderOptions {
-  bool force = false;  // as hf::check_folder_place()
+  bool force = false;  // see hf::check_folder_place()
 };
 
-/// What was written.
+/// The result of writing a folder.
 struct FolderReport {
   std::string architecture;        // "BertForMaskedLM"
-  std::vector<std::string> notes;  // what people should know: mostly nothing
+  std::vector<std::string> notes;  // messages for users; usually empty
 };
 
-/// Writes what a task said of `model`; throws as save_folder().
+/// Writes `folder`, the description of `model` by its task, to `path`. Throws as save_folder().
 FolderReport write_folder(const std::string& path, const TrainedModel& model, FolderModel folder,
                           const FolderOptions& options);
 

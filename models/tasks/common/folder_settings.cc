@@ -17,7 +17,8 @@ void add(TokenIds& ids, std::int32_t id) {
   if (id >= 0) ids.push_back(id);
 }
 
-/// What the library's class of tokenizers puts around texts where the files say nothing of it.
+/// Sets the special ids around texts to the defaults of the tokenizer's transformers class, unless
+/// the settings of the tokenizer override them.
 void put_around(const hf::Folder& folder, const Tokenizer& tokenizer, GenerationSettings& s) {
   const std::string type = hf::ConfigReader(folder.config).model_type();
   const FolderSettings about(folder.path);

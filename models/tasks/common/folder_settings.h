@@ -1,4 +1,4 @@
-// What folders of Hugging Face's library say of how their models read and write texts.
+// Settings of Hugging Face folders for encoding and generating texts.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,18 @@
 
 namespace WEFT_API weft {
 
-/// The attachment that holds GenerationSettings.
+/// Name of the attachment that holds GenerationSettings.
 inline constexpr const char* kGenerationPart = "model.generation";
 
-/// The settings of generation, with what stands around texts: where the tokenizer says nothing of
-/// that, as the library's class for it does. Throws as hf::read_generation_config.
+/// Reads the generation settings of a folder, including the special ids around texts. If the files
+/// of the tokenizer do not specify these ids, the defaults of its transformers class are used.
+/// Throws as hf::read_generation_config.
 GenerationSettings folder_settings(const hf::Folder& folder, const FolderTokenizer& text);
 
-/// Throws ArgumentError where a tokenizer has ids that a table of `rows` rows lacks.
+/// Throws ArgumentError if the tokenizer has more ids than an embedding table with `rows` rows.
 void require_ids_fit(const std::string& folder, const Tokenizer& tokenizer, std::int64_t rows);
 
-/// Ids of a text as the model of a folder reads it, with those around it. Throws FormatError for
+/// Encodes a text for a model from a folder, with the special ids around it. Throws FormatError for
 /// invalid UTF-8.
 TokenIds read_prompt(const Tokenizer& tokenizer, const GenerationSettings& settings,
                      std::string_view text);

@@ -22,8 +22,8 @@ ImageParts load_image_parts(const std::string& path, const ImageSize& size,
 TaskOptions& add_image_data(TaskOptions& options) {
   return options
       .file(kImageData,
-            "images: a folder with MNIST's files, with optdigits (.tra, .tes), with train/ and "
-            "test/ or with a folder per class; or a .csv file")
+            "images: a folder with MNIST files, optdigits files (.tra, .tes), folders train/ and "
+            "test/, or one folder per class; or a .csv file")
       .data();
 }
 
@@ -31,8 +31,8 @@ const std::string& image_path(const OptionValues& values) {
   const std::string& path = values.text(kImageData);
   if (!path.empty()) return path;
   throw ArgumentError(
-      "--data is required: a folder with MNIST's or optdigits's files or with a folder per class, "
-      "or a .csv file");
+      "--data is required: a folder with MNIST or optdigits files or with one folder per class, or "
+      "a .csv file");
 }
 
 ImageSize image_size(const VitConfig& config) {
@@ -65,8 +65,8 @@ std::string describe_vit(const VitConfig& c, const Graph& graph) {
 
 std::string describe_split(const ImageParts& parts, const TrainSettings& settings) {
   return fmt::format(
-      "split     {} to train on, {} of them put aside to validate on (seed {}); {} to test on at "
-      "the end ({})\n",
+      "split     {} training images, {} of them held out for validation (seed {}); {} test images "
+      "({})\n",
       grouped(parts.data.train.count()), grouped(parts.validation.count()), settings.seed,
       grouped(parts.data.test.count()), parts.data.about);
 }

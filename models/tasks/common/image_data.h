@@ -1,4 +1,4 @@
-// Images for tasks: read, split, described.
+// Images for tasks: loading, splitting and describing them.
 #pragma once
 
 #include <string>
@@ -9,33 +9,33 @@
 
 namespace WEFT_API weft {
 
-/// Images with a part of the training ones put aside to validate on.
+/// Images, with part of the training set held out for validation.
 struct ImageParts {
   ImageData data;
   ImageSet train, validation;
 };
-/// Throws as load_image_data.
+/// Loads the images at `path` and splits off the validation set. Throws as load_image_data.
 ImageParts load_image_parts(const std::string& path, const ImageSize& size,
                             const TrainSettings& settings);
 
-/// --data, which images are read from.
+/// "--data", the option that names the images.
 inline constexpr const char* kImageData = "--data";
 TaskOptions& add_image_data(TaskOptions& options);
-/// Throws ArgumentError where it was not given.
+/// Returns the value of --data. Throws ArgumentError if it was not given.
 const std::string& image_path(const OptionValues& values);
 
 ImageSize image_size(const VitConfig& config);
-/// The weights of a trained vision transformer for a model of `config`: learned positions are
-/// interpolated where the images are of another size (ShapeError where tokens in front of the
-/// patches or widths differ).
+/// Returns the weights of a trained vision transformer, adapted to a model of `config`: learned
+/// positions are interpolated if the number of patch rows or columns differs (ShapeError if the
+/// number of tokens before the patches or the width differs).
 TensorMap vit_weights(const Pretrained& base, const VitConfig& config);
-/// start_weights with vit_weights.
+/// As start_weights(), with the weights adapted by vit_weights().
 std::optional<LoadReport> start_vit_weights(TrainedModel& model, const VitConfig& config,
                                             const TaskArguments& args,
                                             const std::vector<std::string>& also_new = {});
-/// The line "model".
+/// The line "model" of a run's description.
 std::string describe_vit(const VitConfig& config, const Graph& graph);
-/// The line "split".
+/// The line "split" of a run's description.
 std::string describe_split(const ImageParts& parts, const TrainSettings& settings);
 
 }  // namespace weft

@@ -1,5 +1,4 @@
-// What a task can be told, and what it was told: names, types and help of its options, without a
-// command line.
+// Options of tasks and their values: names, types and help, independent of a command line.
 #pragma once
 
 #include <cstdint>
@@ -25,15 +24,17 @@ struct TaskOption {
   IntegerRange<std::int64_t> integers = {};
   RealRange reals = {};
   std::vector<std::string> choices = {};
-  /// Says what the model learns from, and so what it is measured on later: a model of the task is
-  /// evaluated with these.
+  /// True for options that select the training data. They also select the data of evaluations: a
+  /// model of the task is evaluated with these options.
   bool data = false;
-  bool of_new_models = false;  // weights to start from decide it: a new tokenizer's size
+  /// True for options of new models only, such as the vocabulary size of a new tokenizer. Weights
+  /// to start from determine these values.
+  bool of_new_models = false;
 };
 
-/// Options for the fields of an object, "--mask-ratio" for mask_ratio.
+/// Options for the fields of an object: "--mask-ratio" for mask_ratio.
 struct TaskFields {
-  std::string group;  // a title in the help, and the key of the values
+  std::string group;  // title in the help, and key of the values
   const FieldListBase* list;
   std::set<std::string> skip = {};
 };
@@ -43,36 +44,36 @@ struct TaskOptions {
   std::vector<TaskOption> options = {};
   std::vector<TaskFields> fields = {};
 
-  // Each adds one. Data options come first, and are marked so by data().
+  // Each of these functions adds one option. Data options come first; data() marks them.
   TaskOptions& file(std::string name, std::string help);
   TaskOptions& files(std::string name, std::string help);
   TaskOptions& integer(std::string name, IntegerRange<std::int64_t> range, std::string help);
   TaskOptions& seed(std::string name, std::string help);
   TaskOptions& real(std::string name, RealRange range, std::string help);
   TaskOptions& choice(std::string name, std::vector<std::string> choices, std::string help);
-  /// The last one says something of new models only.
+  /// Restricts the last option to new models.
   TaskOptions& of_new_models();
-  /// All that were added so far are data options.
+  /// Marks all options added so far as data options.
   TaskOptions& data();
   TaskOptions& field_group(std::string group, const FieldListBase& list,
                            std::set<std::string> skip = {});
 };
 
-/// Values that were given, by the names of options. They were checked when they were read: asking
-/// for another type than the option's is a mistake of the program.
+/// The given values, by option name. They were validated when they were parsed; reading a value as
+/// another type than that of its option is a programming error.
 class OptionValues {
  public:
   void add(const std::string& option, const std::string& value) {
     values_[option].push_back(value);
   }
-  /// Fields of a group that were given.
+  /// The given fields of a group.
   FieldTexts& fields(const std::string& group) { return fields_[group]; }
   const FieldTexts& fields(const std::string& group) const;
 
-  /// Whether there are any.
+  /// Returns true if any option was given.
   bool given() const { return !values_.empty(); }
   bool has(std::string_view option) const { return values_.contains(option); }
-  /// "" where it was not given. Throws ArgumentError where there are several.
+  /// Returns "" if the option was not given. Throws ArgumentError if it has several values.
   const std::string& text(const std::string& option) const;
   const std::vector<std::string>& texts(const std::string& option) const;
   std::int64_t integer(const std::string& option, std::int64_t otherwise) const;
@@ -80,7 +81,7 @@ class OptionValues {
   double real(const std::string& option, double otherwise) const;
   std::string choice(const std::string& option, const std::string& otherwise) const;
 
-  /// The options as they would be given again: " --label first --split-seed 2".
+  /// The options in command-line form: " --label first --split-seed 2".
   std::string command_line() const;
 
  private:

@@ -12,7 +12,7 @@ namespace weft {
 void check_results(const Results& results) {
   for (const auto& [name, tensor] : results) {
     if (tensor.dtype() != DType::f32) continue;
-    // -infinity may stand where something is hidden.
+    // -infinity is valid: it marks masked positions.
     const auto values = tensor.span<float>();
     const bool sound = std::all_of(values.begin(), values.end(),
                                    [](float x) { return x <= std::numeric_limits<float>::max(); });

@@ -1,4 +1,4 @@
-// How likely models that write find texts.
+// Scoring of texts with generative models.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ std::int64_t TextGenerator::text_bytes(const TokenIds& front, const TokenIds& id
 
 std::vector<ScoredText> TextGenerator::score_texts(const std::vector<TextToScore>& texts,
                                                    const ScoreOptions& options) {
-  static_cast<void>(tokenizer());  // without one no text can be read
+  static_cast<void>(tokenizer());  // throws if the model has no tokenizer
   std::vector<Continuation> read;
   for (const TextToScore& text : texts)
     read.push_back(with_number(read.size(), [&] { return read_continuation(text); }));
@@ -53,7 +53,7 @@ Continuation TextGenerator::read_continuation(const TextToScore& text) const {
   }
   Continuation result{{}, read_output(text.text)};
   if (result.ids.size() < 2)
-    throw DataError("it is one token, and without a prompt the first is not scored");
+    throw DataError("it has only one token, and without a prompt the first token is not scored");
   result.prompt = {result.ids.front()};
   result.ids.erase(result.ids.begin());
   return result;
@@ -66,7 +66,7 @@ void TextGenerator::fit(std::vector<Continuation>& continuations,
     auto& [prompt, ids] = continuations[i];
     const std::int64_t before = std::ssize(prompt), behind = std::ssize(ids);
     std::int64_t kept_before = before, kept_behind = behind;
-    // The last id is only predicted, so that nothing reads it.
+    // The last id is only predicted, so it needs no position.
     if (continues()) {
       if (before - 1 <= most - behind) continue;
       kept_behind = std::min(behind, most);

@@ -33,22 +33,16 @@ bool Task::can(Use use) const {
 
 std::string Task::refusal(Use use) const {
   static constexpr std::array<std::string_view, kUseNames.size()> kCannot = {
-      "knows no classes",
-      "knows no tags of words",
-      "does not guess hidden words",
-      "answers no questions",
-      "is no encoder of texts",
-      "writes nothing",
-      "holds no conversations",
-      "does not say how likely texts are",
-      "translates nothing"};
+      "does not classify",           "does not tag words",   "does not predict masked words",
+      "does not answer questions",   "has no text encoder",  "does not generate text",
+      "does not hold conversations", "does not score texts", "does not translate"};
   std::vector<std::string> commands;
   for (const Use other : info().uses)
     commands.push_back(fmt::format("weft {}", choice_name(other)));
-  return fmt::format("a {}, which {}: it is for {}", empty_model()->layout().kind,
-                     kCannot[static_cast<std::size_t>(use)],
-                     commands.empty() ? "weft train --from, which goes on with its weights"
-                                      : list_names(commands));
+  return fmt::format(
+      "a {}, which {}; use it with {}", empty_model()->layout().kind,
+      kCannot[static_cast<std::size_t>(use)],
+      commands.empty() ? "weft train --from, which starts from its weights" : list_names(commands));
 }
 
 std::vector<std::vector<ClassScore>> Task::classify(Session&, const TrainedModel&,
@@ -94,16 +88,16 @@ FormatError Task::refused(Use use) const {
 
 TrainSettings chosen_settings(const TrainSettings& base, const FieldTexts& given) {
   FieldTexts training = given;
-  // A short try of a preset warms up for a tenth of its steps, but a step at least: not every
-  // schedule can do without.
+  // A shortened run of a preset warms up for a tenth of its steps, but for at least one step: some
+  // schedules cannot do without warmup.
   if (training.contains("steps") && !training.contains("warmup")) {
     const std::int64_t steps = parse_integer("--steps", training["steps"]);
     training["warmup"] = std::to_string(
         std::min(base.warmup, std::max<std::int64_t>(steps > 1 ? 1 : 0, steps / 10)));
   }
   TrainSettings settings = TrainSettings::fields().with(base, training);
-  // Presets' weight decay is made for AdamW: where others add it to gradients or to relative steps,
-  // nobody has asked for it.
+  // The weight decay of presets is tuned for AdamW. Optimizers that add it to gradients or to
+  // relative steps use it only if it was given explicitly.
   const Optimizer optimizer = settings.optimizer;
   if (optimizer != Optimizer::adamw && optimizer != Optimizer::lion &&
       !given.contains("weight_decay"))
@@ -111,9 +105,9 @@ TrainSettings chosen_settings(const TrainSettings& base, const FieldTexts& given
   const LearningRate schedule = settings.schedule;
   if (given.contains("min_lr") && schedule != LearningRate::cosine &&
       schedule != LearningRate::linear) {
-    throw ArgumentError(
-        fmt::format("--min-lr is where a cosine or linear schedule ends; the schedule is {}",
-                    choice_name(schedule)));
+    throw ArgumentError(fmt::format(
+        "--min-lr is the final learning rate of a cosine or linear schedule; the schedule is {}",
+        choice_name(schedule)));
   }
   return settings;
 }
@@ -138,7 +132,7 @@ std::optional<LoadReport> start_weights(TrainedModel& model, const TaskArguments
     keep_quantized(model, *args.from, reinit);
     return load_weights(*model.store, *model.graph, weights, args.from->source, reinit);
   } catch (const FormatError& e) {
-    throw ArgumentError(e.what());  // the file is right, but not for the model that was asked for
+    throw ArgumentError(e.what());  // the file is valid, but does not fit the requested model
   }
 }
 

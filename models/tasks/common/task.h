@@ -1,5 +1,5 @@
-// Tasks: what models are trained to do. A task is its folder and a line in tasks.cc; commands that
-// train, evaluate or convert models know tasks by this interface only.
+// Tasks that models are trained for. A task consists of its folder and one line in tasks.cc;
+// commands that train, evaluate or convert models use this interface only.
 //
 //   weft train FAMILY --task NAME ...     start() or open(), then TaskRun::task() in a Trainer
 //   weft convert FOLDER                   from_folder()
@@ -40,87 +40,89 @@ namespace WEFT_API weft {
 
 class TextGenerator;
 
-/// What a task is called, and what commands need to know of it.
+/// Name and properties of a task.
 struct TaskInfo {
-  std::string id;      // in files: "masked-image"
+  std::string id;      // as stored in files: "masked-image"
   std::string family;  // weft train FAMILY: "vit"
   std::string name;    // --task NAME: "masked-image"
-  std::string
-      about;  // "pre-training: some patches are hidden, and the model learns to fill them in"
-  /// What TrainSettings::batch and validation_fraction mean here, where their own help does not
-  /// say it all.
+  /// "pre-training: some patches are masked, and the model learns to reconstruct them"
+  std::string about;
+  /// Task-specific help for TrainSettings::batch and validation_fraction, if their general help is
+  /// not sufficient.
   std::map<std::string, std::string, std::less<>> help = {};
-  std::vector<std::string> plots = {};  // endings of what a run draws at its end: ".confusion.svg"
-  /// What classes of Hugging Face's library give models of the task: "encoders ...ForMaskedLM".
+  /// File endings of plots written at the end of a run: ".confusion.svg".
+  std::vector<std::string> plots = {};
+  /// Hugging Face classes that are loaded as models of the task: "encoders ...ForMaskedLM".
   std::string folders = {};
-  std::vector<Use> uses = {};  // of its models; the others throw
+  /// Uses that models of the task support; others throw.
+  std::vector<Use> uses = {};
   std::string loss_unit = "nats";
-  bool perplexity = false;  // e to the power of the loss is one
+  bool perplexity = false;  // true if exp(loss) is a perplexity
 };
 
-/// A preset, for help texts.
+/// Name and description of a preset, for help texts.
 struct PresetAbout {
   std::string name, about;
 };
 
-/// What a new training was asked for.
+/// The arguments of a new training run.
 struct TaskArguments {
-  OptionValues options = {};             // of the task
+  OptionValues options = {};             // values of the task's options
   std::string preset = {};               // "" = the task's default
-  FieldTexts model = {}, training = {};  // fields of config and TrainSettings that were given
+  FieldTexts model = {}, training = {};  // given fields of config and TrainSettings
   std::optional<Pretrained> from = {};   // weights to start from
-  std::vector<std::string> reinit =
-      {};  // patterns of parameters that start anew though `from` has them
-  /// Is shown the config before anything is made of it: throws where the model is too large.
+  /// Patterns of parameters to reinitialise although `from` has them.
+  std::vector<std::string> reinit = {};
+  /// Called with the config before the model is built; throws if the model is too large.
   std::function<void(const FamilyConfig&)> check_size = {};
 };
 
-/// A drawing beside a model's file.
+/// A plot that is written next to the file of a model.
 struct TaskPlot {
   std::string ending;  // one of TaskInfo::plots
   std::string svg;
 };
-/// What is said at the end of a run.
+/// The report at the end of a run.
 struct TaskReport {
   std::string text;  // whole lines
   std::vector<TaskPlot> plots = {};
 };
 
-/// A model over its data. The model must outlive what task() gives.
+/// A model together with its data. The model must outlive the result of task().
 class TaskRun {
  public:
   virtual ~TaskRun() = default;
   /// The model that is trained.
   virtual TrainedModel& model() = 0;
-  /// What is said before a run: whole lines, "model     ViT: ...".
+  /// Returns the text that is printed before a run, as whole lines: "model     ViT: ...".
   virtual std::string describe() = 0;
-  /// What a batch counts, for the line "training": "images", "x 64 characters".
+  /// The unit of a batch, for the line "training": "images", "x 64 characters".
   virtual std::string batch_unit() const = 0;
-  /// Values in a row of a batch; 0 where a batch counts tokens.
+  /// Number of values in a row of a batch; 0 if batches are measured in tokens.
   virtual std::int64_t row_size() const { return 0; }
-  /// What a training feeds and measures. Throws ArgumentError where the data are enough to measure
-  /// a model on, not to train it.
+  /// Returns the batches and evaluations of a training run. Throws ArgumentError if the data
+  /// suffice to evaluate a model but not to train one.
   virtual TrainTask task(Session& session) = 0;
-  /// A line that shows what the model has learned, after an evaluation; may be empty.
+  /// Returns a line of sample output of the current model, printed after an evaluation; may be
+  /// empty.
   virtual std::string sample(Session&) { return {}; }
-  /// After a whole training. `title` is what plots are called.
+  /// Returns the report on a complete training run. `title` is the title of its plots.
   virtual TaskReport report(Session& session, const TrainOutcome& outcome,
                             const std::string& title) = 0;
-  /// The model, or another one of the same kind (converted, averaged), on all of the data that
-  /// training held out. Throws DataError where there are none.
+  /// Evaluates `model` on the whole held-out set. `model` is that of this run or another one of the
+  /// same kind (converted, averaged). Throws DataError if no data were held out.
   virtual Evaluation measure(Session& session, const TrainedModel& model) = 0;
-  /// The same as whole lines for people, tables included.
+  /// As measure(), but returns whole lines of text for users, tables included.
   virtual std::string measure_report(Session& session, const TrainedModel& model);
 
-  /// Of a new model: the preset that its settings are from, and what it took over from the weights
-  /// that it started from.
+  /// For a new model: the preset of its settings, and a report on the weights that it started from.
   std::string preset;
   std::optional<LoadReport> loaded;
-  /// What else is to be said of how it was made: whole lines, mostly none.
+  /// Further messages for users about how the model was made: whole lines, usually empty.
   std::string notes;
 };
 
-/// A run of one kind of models.
+/// A run with a model of type `Model`.
 template <class Model>
 class RunOf : public TaskRun {
  public:
@@ -129,83 +131,86 @@ class RunOf : public TaskRun {
   TrainedModel& model() final { return *model_; }
 
  protected:
-  /// What measure() is given.
+  /// Casts the argument of measure() to `Model`.
   static const Model& known(const TrainedModel& model) { return dynamic_cast<const Model&>(model); }
 
   std::unique_ptr<Model> model_;
 };
 
-/// What models can be trained to do. Stateless.
+/// A task that models are trained for. Stateless.
 class Task {
  public:
   virtual ~Task() = default;
   virtual const TaskInfo& info() const = 0;
-  /// Its own options, without those that all tasks have.
+  /// The options of this task, without those common to all tasks.
   virtual TaskOptions options() const = 0;
-  /// The fields of its models' config that are options, and those that are not.
+  /// The config fields of its models; TaskFields::skip lists those that are not options.
   virtual TaskFields config_fields() const = 0;
-  /// The first is the default.
+  /// The presets of the task. The first is the default.
   virtual std::vector<PresetAbout> presets() const = 0;
-  /// A model of its kind without anything in it: to be read from a file.
+  /// Returns an empty model of the task, to be filled from a file.
   virtual std::unique_ptr<TrainedModel> empty_model() const = 0;
 
-  /// A new model, not yet trainable (make_trainable), over the data that the arguments name. Throws
-  /// ArgumentError where what was asked for makes no sense, DataError and FormatError for what is
-  /// wrong with files.
+  /// Builds a new model, not yet trainable (see make_trainable), and reads the data that the
+  /// arguments name. Throws ArgumentError for arguments that make no sense, DataError and
+  /// FormatError for invalid files.
   virtual std::unique_ptr<TaskRun> start(const TaskArguments& args) const = 0;
-  /// A model of the task over the data that `options` name. Throws as start().
+  /// Combines a model of the task with the data that `options` name. Throws as start().
   virtual std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
                                         const OptionValues& options) const = 0;
 
-  /// The model that a folder of Hugging Face's library holds, over the inputs and with the programs
-  /// that the uses below need; it cannot be trained. Null where the folder's class is none of the
-  /// task's. Throws ArgumentError for a config that is not supported and for a tokenizer that does
-  /// not fit, FormatError where a tokenizer is wanted and there is none, and as hf::load_weights.
+  /// Returns the model in a Hugging Face folder, with the inputs and programs that the uses below
+  /// need; it cannot be trained. Returns null if the class of the folder does not belong to the
+  /// task. Throws ArgumentError for an unsupported config and for a tokenizer that does not fit the
+  /// model, FormatError if a required tokenizer is missing, and as hf::load_weights.
   virtual std::unique_ptr<TrainedModel> from_folder(const hf::Folder& folder,
                                                     const FolderTokenizer& text) const;
 
-  /// The inverse, of any model of the task: what a folder of the library says of it. Its weights
-  /// are still to be added. Throws ArgumentError that names what the library has no class for.
+  /// The inverse of from_folder(), for any model of the task: returns its description as a Hugging
+  /// Face folder, without the weights. Throws ArgumentError that names the part of the model for
+  /// which transformers has no class.
   virtual FolderModel to_folder(const TrainedModel& model) const = 0;
 
-  /// Whether info() names the use.
+  /// Returns true if info() lists the use.
   bool can(Use use) const;
-  /// What is said of a use that models of the task have not: "a text classifier, which writes
-  /// nothing: it is for weft classify and weft embed".
+  /// Returns the message for a use that models of the task do not support: "a text classifier,
+  /// which does not generate text; use it with weft classify, weft embed".
   std::string refusal(Use use) const;
 
-  /// The likeliest classes of every input (a text, or the path of an image), the likeliest first:
-  /// what weft classify prints. Throws FormatError with the refusal where models of the task know
-  /// none; so do the uses below.
+  /// Returns the most likely classes of every input (a text, or the path of an image) in descending
+  /// order of probability; weft classify prints them. Throws FormatError with
+  /// unsupported_use_message() if models of the task do not classify. So do the functions below for
+  /// their uses.
   virtual std::vector<std::vector<ClassScore>> classify(Session& session, const TrainedModel& model,
                                                         const std::vector<std::string>& inputs,
                                                         const ClassifyOptions& options) const;
-  /// The words of every text, each with the model's tag, and the spans that tags mark: what weft
-  /// tag prints. Throws FormatError where models of the task know no tags.
+  /// Returns the words of every text with the tags that the model predicts, and the spans that
+  /// these tags mark; weft tag prints them. Throws FormatError if models of the task do not tag
+  /// words.
   virtual std::vector<TaggedText> tag(Session& session, const TrainedModel& model,
                                       const std::vector<std::string>& texts,
                                       const TagOptions& options) const;
-  /// What may stand in the hidden places of every text (a text says "[MASK]", or what the tokenizer
-  /// calls it), `most` guesses for each: what weft fill prints. Throws FormatError where models of
-  /// the task do not guess, DataError where a text hides nothing.
+  /// Returns `options.most` candidates for each mask in every text; weft fill prints them. A mask
+  /// is written "[MASK]", or as the tokenizer spells it. Throws FormatError if models of the task
+  /// do not predict masked tokens, DataError if a text has no mask.
   virtual std::vector<std::vector<HiddenPlace>> fill(Session& session, const TrainedModel& model,
                                                      const std::vector<std::string>& texts,
                                                      const FillOptions& options) const;
-  /// The parts of every question's context that answer it, the best first: what weft answer prints.
-  /// Throws FormatError where models of the task find none.
+  /// Returns the spans of the context of every question that answer it, best first; weft answer
+  /// prints them. Throws FormatError if models of the task do not answer questions.
   virtual std::vector<std::vector<Answer>> answer(Session& session, const TrainedModel& model,
                                                   const std::vector<Question>& questions,
                                                   const AnswerOptions& options) const;
-  /// What every text is in another language, or whatever else the model answers to it: what weft
-  /// translate prints.
+  /// Returns the translation of every text, or the output for another text-to-text task of the
+  /// model; weft translate prints it.
   virtual std::vector<WrittenText> translate(Session& session, const TrainedModel& model,
                                              const std::vector<std::string>& texts,
                                              const TranslateOptions& options) const;
-  /// What gives a vector for each text: what weft embed runs. Throws FormatError where models of
-  /// the task have no encoder of texts, ArgumentError as text_encoder_in().
+  /// Returns the encoder that computes a vector for each text; weft embed runs it. Throws
+  /// FormatError if models of the task have no text encoder, ArgumentError as text_encoder_in().
   virtual std::unique_ptr<TextEncoder> text_encoder(const TrainedModel& model) const;
-  /// What writes with the model over a session; both must outlive it. Throws FormatError where
-  /// models of the task write nothing.
+  /// Returns a text generator that runs the model in a session; both must outlive it. Throws
+  /// FormatError if models of the task do not generate text.
   virtual std::unique_ptr<TextGenerator> text_generator(Session& session,
                                                         const TrainedModel& model) const;
 
@@ -213,19 +218,19 @@ class Task {
   FormatError refused(Use use) const;
 };
 
-/// A task of one kind of models.
+/// A task with models of type `Model`.
 template <class Model>
 class TaskOf : public Task {
  public:
   std::unique_ptr<TrainedModel> empty_model() const final { return std::make_unique<Model>(); }
 };
 
-/// `base` with the fields that were given. A short try of a preset warms up for a tenth of its
-/// steps. Throws ArgumentError for illegal values, and for fields that mean nothing beside the
-/// others.
+/// Returns `base` with the given fields. If `steps` is given without `warmup`, warmup takes at most
+/// a tenth of the steps. Throws ArgumentError for illegal values, and for fields without meaning in
+/// combination with the others.
 TrainSettings chosen_settings(const TrainSettings& base, const FieldTexts& given);
 
-/// The preset asked for (or the first), its settings replaced by what was given. Throws
+/// Returns the requested preset (by default the first) with the given settings. Throws
 /// ArgumentError for unknown names and illegal values.
 template <class Config>
 Preset<Config> chosen_preset(const std::vector<Preset<Config>>& presets,
@@ -235,22 +240,22 @@ Preset<Config> chosen_preset(const std::vector<Preset<Config>>& presets,
   chosen.training = chosen_settings(chosen.training, args.training);
   return chosen;
 }
-/// The config of the weights to start from, or else the preset's. Throws FormatError where the
-/// weights are of another family.
+/// Returns the config of the weights to start from, or else that of the preset. Throws FormatError
+/// if the weights are of another family.
 template <class Config>
 Config base_config(const Config& preset, const TaskArguments& args) {
   return args.from ? args.from->config_of<Config>() : preset;
 }
-/// `base` with the fields of the config that were given. Throws ArgumentError for illegal values,
-/// and as args.check_size.
+/// Returns `base` with the given config fields. Throws ArgumentError for illegal values, and as
+/// args.check_size.
 template <class Config>
 Config chosen_config(const Config& base, const TaskArguments& args) {
   const Config config = Config::fields().with(base, args.model);
   if (args.check_size) args.check_size(config);
   return config;
 }
-/// Rows of the table of embeddings: as many as the tokenizer has ids, or as the weights have that
-/// are started from, `known`, which may be more.
+/// Number of rows of the embedding table: the vocabulary size of the tokenizer or, if larger,
+/// `known`, the number of rows of the weights to start from, if any.
 std::int64_t table_rows(std::int64_t known, const Tokenizer& tokenizer, const TaskArguments& args);
 /// Names and descriptions of presets.
 template <class AnyPreset>
@@ -260,20 +265,20 @@ std::vector<PresetAbout> abouts(const std::vector<AnyPreset>& presets) {
   return result;
 }
 
-/// Gives a new model the weights that `args` start from, where there are any. Parameters of
-/// `also_new` start anew, too. Throws ArgumentError where they do not fit.
+/// Loads the weights that `args` start from, if any, into a new model. Parameters that match
+/// `also_new` are reinitialised, too. Throws ArgumentError if the weights do not fit.
 std::optional<LoadReport> start_weights(TrainedModel& model, const TaskArguments& args,
                                         const std::vector<std::string>& also_new = {});
-/// The same of those weights as they were adapted.
+/// As above, with weights already adapted (resized or renamed).
 std::optional<LoadReport> start_weights(TrainedModel& model, const TaskArguments& args,
                                         const TensorMap& weights,
                                         const std::vector<std::string>& also_new);
-/// Of a classifier's parameters those that start anew: its head, where the weights to start from
-/// know other classes, of which it says nothing.
+/// Returns the parameters of a classifier to reinitialise: those of its head, if the weights to
+/// start from were trained for other classes.
 std::vector<std::string> head_of_other_classes(const TaskArguments& args,
                                                const std::vector<std::string>& classes);
 
-/// A run of a new model, made of `parts`.
+/// Creates a run of a new model. `parts` are the arguments of the constructor of `Run`.
 template <class Run, class... Parts>
 std::unique_ptr<TaskRun> new_run(const std::string& preset, std::optional<LoadReport> loaded,
                                  const std::string& notes, Parts&&... parts) {
@@ -284,23 +289,23 @@ std::unique_ptr<TaskRun> new_run(const std::string& preset, std::optional<LoadRe
   return run;
 }
 
-/// The task's options for a text tokenizer of pieces, "--vocab".
+/// Allowed values of "--vocab", the vocabulary size of a subword tokenizer.
 inline constexpr IntegerRange<std::int64_t> kVocabRange{16, 1'000'000};
 
-/// The model as its kind. Throws ArgumentError where it is of another one.
+/// Casts the model to `Model`. Throws ArgumentError if it is of another kind.
 template <class Model>
 std::unique_ptr<Model> model_as(std::unique_ptr<TrainedModel> model) {
   auto* known = dynamic_cast<Model*>(model.get());
   if (known == nullptr) {
-    throw ArgumentError(fmt::format("a {} was given, where a {} is wanted", model->layout().kind,
+    throw ArgumentError(fmt::format("the model is a {}, but a {} is required", model->layout().kind,
                                     Model::file_layout().kind));
   }
   static_cast<void>(model.release());
   return std::unique_ptr<Model>(known);
 }
 
-/// `value`, which was measured: NaN and infinity are no results. Throws DataError that says so of
-/// `what` ("the perplexity").
+/// Returns `value`, the value of a metric. Throws DataError that names `what` ("the perplexity") if
+/// it is NaN or infinite.
 double finite_figure(double value, std::string_view what);
 
 }  // namespace weft

@@ -14,7 +14,7 @@ constexpr const char *kData = "--data", *kLabel = "--label", *kHeldOut = "--held
 constexpr double kUsualTestFraction = 0.2;
 constexpr std::uint64_t kUsualSplitSeed = 1;
 
-/// Throws FormatError where `source`'s tokenizer lacks an id that rows of encoders need.
+/// Throws FormatError if the tokenizer of `source` lacks an id that inputs of encoders need.
 void check_ids(const Tokenizer& tokenizer, const std::string& source) {
   for (const auto& [name, id] : {std::pair{"[CLS]", tokenizer.cls_id()},
                                  {"[SEP]", tokenizer.sep_id()},
@@ -24,7 +24,7 @@ void check_ids(const Tokenizer& tokenizer, const std::string& source) {
   }
 }
 
-/// The tokenizer that a new encoder is asked to have.
+/// The requested tokenizer of a new encoder.
 LearnedTokenizer asked_tokenizer(const TaskArguments& args,
                                  const std::function<std::vector<std::string>()>& texts) {
   LearnedTokenizer made =
@@ -39,12 +39,12 @@ LearnedTokenizer asked_tokenizer(const TaskArguments& args,
 
 TaskOptions& add_labelled_data(TaskOptions& options, const std::string& help) {
   return options.files(kData, help)
-      .choice(kLabel, {"auto", "first", "last"}, "side of the label")
+      .choice(kLabel, {"auto", "first", "last"}, "position of the label on a line")
       .choice(kHeldOut, {"test", "validation"},
-              "test = train on the rest, measure on the test part; validation = leave the test "
-              "part alone, and measure on a part of the rest: to choose settings")
-      .real(kTestFraction, {0.01, 0.9}, "of each class (default 0.2)")
-      .seed(kSplitSeed, "which texts these are (default 1)")
+              "test = train on the rest, evaluate on the test set; validation = leave the test set "
+              "unused and evaluate on a part of the rest, to choose settings")
+      .real(kTestFraction, {0.01, 0.9}, "share of each class in the test set (default 0.2)")
+      .seed(kSplitSeed, "seed that selects the test set (default 1)")
       .data();
 }
 
@@ -73,7 +73,7 @@ LabelledParts labelled_parts(const OptionValues& values) {
 
 NewEncoder new_encoder(const EncoderConfig& base, const TaskArguments& args,
                        const std::function<std::vector<std::string>()>& texts) {
-  chosen_config(base, args);  // before a tokenizer is made, which takes its time
+  chosen_config(base, args);  // fail early: training a tokenizer is slow
   auto [tokenizer, notes] =
       args.from ? LearnedTokenizer{encoder_tokenizer(*args.from)} : asked_tokenizer(args, texts);
   EncoderConfig config = base;

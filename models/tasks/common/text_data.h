@@ -1,4 +1,4 @@
-// Texts for tasks: options, and how they are read and held out.
+// Labelled texts for tasks: options, reading, and held-out sets. Also new encoders for texts.
 #pragma once
 
 #include <functional>
@@ -13,43 +13,46 @@
 
 namespace WEFT_API weft {
 
-/// What is said where there is nothing to learn from.
+/// Message for missing training data.
 inline constexpr const char* kDataRequired = "--data is required: files of labels and texts";
 
-/// --data, --label, --held-out, --test-fraction and --split-seed: labelled texts.
+/// Adds the options of labelled texts: --data, --label, --held-out, --test-fraction and
+/// --split-seed.
 TaskOptions& add_labelled_data(TaskOptions& options, const std::string& help);
 
-/// The lines of --data, or of `paths`. Throws ArgumentError where --data was not given, and as
+/// Reads the lines of --data, or of `paths`. Throws ArgumentError if --data was not given, and as
 /// read_labelled_text.
 LabelledText labelled_data(const OptionValues& values);
 LabelledText labelled_data(const OptionValues& values, const std::vector<std::string>& paths);
 
-/// The labelled data in the parts that a run uses. What was chosen on the validation part can be
-/// measured on the test part later: it is not in either of the former's parts.
+/// The training set and the held-out set of a run. The held-out set is the test set or, to choose
+/// settings, a validation set. With a validation set, the test set is part of neither, so that the
+/// chosen settings can be evaluated on it later.
 struct LabelledParts {
   LabelledText train, held_out;
 };
-/// Throws ArgumentError where --data was not given, and as read_labelled_text.
+/// Reads and splits the labelled data. Throws ArgumentError if --data was not given, and as
+/// read_labelled_text.
 LabelledParts labelled_parts(const OptionValues& values);
-/// "test" or "validation".
+/// The value of --held-out: "test" or "validation".
 std::string held_out_part(const OptionValues& values);
 
-/// What the new encoder of a task is made of.
+/// Config and tokenizer of a new encoder, and messages for users about the tokenizer.
 struct NewEncoder {
   EncoderConfig config;
   Tokenizer tokenizer;
   std::string notes;
 };
-/// The encoder asked for, of `base`, with the tokenizer of the weights that it starts from, or the
-/// one of --tokenizer and --vocab, learned from `texts`. Throws as encoder_tokenizer,
-/// tokenizer_choice, make_tokenizer and chosen_config.
+/// Returns the encoder that the arguments describe, based on `base`. Its tokenizer is that of the
+/// weights to start from, or else the one of --tokenizer and --vocab, learned from `texts`. Throws
+/// as encoder_tokenizer, tokenizer_choice, make_tokenizer and chosen_config.
 NewEncoder new_encoder(const EncoderConfig& base, const TaskArguments& args,
                        const std::function<std::vector<std::string>()>& texts);
-/// The tokenizer of an encoder to start from. Throws FormatError where it lacks [CLS], [SEP] or
-/// padding.
+/// Returns the tokenizer of an encoder to start from. Throws FormatError if it lacks [CLS], [SEP]
+/// or padding.
 Tokenizer encoder_tokenizer(const Pretrained& base);
 
-/// The line "model" of an encoder.
+/// The line "model" of a run's description, for an encoder.
 std::string describe_encoder(const EncoderConfig& config, const Graph& graph);
 
 }  // namespace weft

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kPoolings[] = {"mean", "cls"};
 
-/// Those of a model's matrices in fewer bits that a graph has as floats.
+/// Returns the quantised weights of `model` that `encoder` has as float variables.
 QuantizedWeights quantized_in(const Graph& model, const Graph& encoder) {
   QuantizedWeights found;
   for (const auto& [name, weight] : quantized_weights(model)) {
@@ -29,9 +29,10 @@ QuantizedWeights quantized_in(const Graph& model, const Graph& encoder) {
 ChoiceNames choice_names(TextPooling) { return {"pooling", kPoolings}; }
 
 const FieldList<TextVectors>& TextVectors::fields() {
-  static const auto list = FieldList<TextVectors>("the vectors of an encoder")
-                               .add("pooling", &TextVectors::pooling,
-                                    "what stands for a text: all tokens, or the first");
+  static const auto list =
+      FieldList<TextVectors>("the vectors of an encoder")
+          .add("pooling", &TextVectors::pooling,
+               "how a text is pooled into one vector: the mean of all tokens, or the first token");
   return list;
 }
 
@@ -82,7 +83,7 @@ std::unique_ptr<TextEncoder> text_encoder_in(const TrainedModel& model, const En
   encoder->settings = model.settings;
   encoder->config = config;
   encoder->tokenizer = tokenizer;
-  if (reading) encoder->reading = TextReading{};  // one text: no token types
+  if (reading) encoder->reading = TextReading{};  // single texts need no token types
   Graph& graph = *encoder->graph;
   const EncoderInputs inputs{.ids = graph.input("tokens", DType::i32, {"batch", "seq"}),
                              .attention_mask = graph.input("mask", DType::i32, {"batch", "seq"})};

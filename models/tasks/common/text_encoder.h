@@ -1,4 +1,4 @@
-// Any encoder as what gives a vector for each text, and the vectors of many texts.
+// Text embeddings: any encoder as a function from texts to vectors.
 //
 //     const auto [task, model] = load_any_model("all-MiniLM-L6-v2");
 //     const auto encoder = task.text_encoder(*model);
@@ -23,75 +23,75 @@
 
 namespace WEFT_API weft {
 
-/// What stands for a text.
+/// How the vectors of tokens are reduced to one vector per text.
 enum class TextPooling : std::uint8_t {
-  mean,  // the mean over all its tokens, those around it included
+  mean,  // the mean over all tokens, special tokens included
   cls,   // the first token
 };
 /// "mean", "cls".
 ChoiceNames choice_names(TextPooling);
 
-/// What files say of how an encoder's vectors are usually made.
+/// The default way to compute vectors with an encoder, as stored in its file.
 struct TextVectors {
   TextPooling pooling = TextPooling::mean;
 
-  /// Every field, with its help.
+  /// All fields with their help texts.
   static const FieldList<TextVectors>& fields();
   std::string to_json() const;
   /// Throws FormatError for a missing, unknown or wrongly typed field.
   static TextVectors from_json(std::string_view json);
 };
 
-/// An encoder without a head. Programs over inputs "tokens" i32 [batch, seq] and "mask" i32 [batch,
-/// seq] (1 = token), each with the output "vectors" f32 [batch, width]:
-///   mean  the mean of what the last layer gives for a text's tokens
-///   cls   what it gives for the first token
-/// Of a folder whose class has a pooler over the first token there is one more, "pooler": what that
-/// gives.
+/// An encoder without a head. Its programs have the inputs "tokens" i32 [batch, seq] and "mask" i32
+/// [batch, seq] (1 = token), and the output "vectors" f32 [batch, width]:
+///   mean  mean of the last layer's outputs over the tokens of a text
+///   cls   output of the last layer for the first token
+/// For folders with a class that has a pooler over the first token, a program "pooler" computes the
+/// output of the pooler.
 struct TextEncoder : ModelKind<TextEncoder> {
   EncoderConfig config;
   Tokenizer tokenizer;
-  std::optional<TextReading> reading;  // of a folder's encoder
+  std::optional<TextReading> reading;  // for encoders from folders
   TextVectors vectors;
 
-  /// The parts of its file.
+  /// The parts of a model file.
   static const ModelLayout& file_layout();
   void check() const override;
 };
 
-/// The programs of an encoder whose last layer gives `h` [batch, seq, width].
+/// Adds the programs "mean" and "cls" for `h` [batch, seq, width], the output of the last layer.
 void add_text_vectors(TextEncoder& encoder, const Value& h, const Value& mask);
 
-/// The encoder as a folder of the library has it.
+/// Returns the encoder in Hugging Face layout.
 FolderModel folder_model_of(const TextEncoder& encoder);
 
-/// The encoder of a trained model, without its head: over weights in as few bits as there, which
-/// both share. `config`, `tokenizer` and `reading` are the model's. Throws ArgumentError where it
-/// has adapters, which must be merged first.
+/// Returns the encoder of a trained model, without its head. It shares the weights of the model;
+/// quantised weights stay quantised. `config`, `tokenizer` and `reading` are those of the model.
+/// Throws ArgumentError if the model has adapters, which must be merged first.
 std::unique_ptr<TextEncoder> text_encoder_in(const TrainedModel& model, const EncoderConfig& config,
                                              const Tokenizer& tokenizer,
                                              const std::optional<TextReading>& reading);
-/// The same of any kind of model that has these members.
+/// As above, for any kind of model that has these members.
 template <class Model>
 std::unique_ptr<TextEncoder> text_encoder_in(const Model& model) {
   return text_encoder_in(model, model.config, model.tokenizer, model.reading);
 }
 
 struct EmbedOptions {
-  /// None: as the encoder's file or folder says, else the mean.
+  /// Empty: as the encoder's file or folder specifies, else the mean.
   std::optional<TextPooling> pooling = {};
-  bool normalise = true;  // to length 1, so that products are cosines
-  /// Most tokens that are computed together.
+  bool normalise = true;  // to length 1, so that dot products are cosines
+  /// Maximum number of tokens per batch.
   std::int64_t batch_tokens = 4096;
   OnCut on_cut = {};
 };
 
-/// Vectors of texts, f32 [texts, width], in their order. Texts of like length are computed
-/// together, so that next to nothing is spent on padding. `session` runs the encoder's graph over
-/// its store. Throws as TextReader::rows.
+/// Returns the vectors of the texts, f32 [texts, width], in the order of the texts. Texts of
+/// similar length are batched together, so that there is little padding. `session` runs the
+/// encoder's graph with its store. Throws as TextReader::rows.
 Tensor embed(Session& session, const TextEncoder& encoder, std::span<const std::string> texts,
              const EmbedOptions& options = {});
-/// The same, and how many tokens there were.
+/// The vectors that embed() returns, and the total number of tokens in the texts.
 struct Embedded {
   Tensor vectors;
   std::int64_t tokens = 0;
@@ -99,13 +99,14 @@ struct Embedded {
 Embedded embed_counted(Session& session, const TextEncoder& encoder,
                        std::span<const std::string> texts, const EmbedOptions& options = {});
 
-/// A row of vectors, and the cosine of both.
+/// A row of a matrix and its cosine similarity to another vector.
 struct Similar {
   std::int64_t row = 0;
   double cosine = 0;
 };
-/// For every row of `vectors` the `most` rows of `others` (both f32 [rows, width]) that are most
-/// like it, the first of equals first. A row of length 0 is like none: its cosines are 0.
+/// For every row of `vectors`, returns the `most` most similar rows of `others` (both f32 [rows,
+/// width]) in descending order of cosine, ties in order of row. A row of length 0 has a cosine of 0
+/// with every row.
 std::vector<std::vector<Similar>> most_similar(const Tensor& vectors, const Tensor& others,
                                                std::int64_t most);
 

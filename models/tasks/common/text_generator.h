@@ -1,4 +1,4 @@
-// Text in, text out: what all models that write have in common, whichever family they are of.
+// Text generation and scoring with any generative model, whatever its family.
 //
 //   const LoadedModel opened = load_any_model("folder-or-file.weft");
 //   Session session(*opened.model->graph, opened.model->store);
@@ -22,56 +22,59 @@
 
 namespace WEFT_API weft {
 
+/// Options of TextGenerator::write() and write_ids().
 struct WriteOptions {
-  /// Changes what the model's own settings say of a prompt: lengths, beams, drawing.
+  /// Modifies the model's own settings for a prompt: lengths, beams, sampling.
   std::function<void(GenerationOptions&)> change = {};
-  /// A text ends behind one of these. Not with beams.
+  /// Generation ends after one of these texts. Not with beams.
   std::vector<std::string> stop = {};
-  /// What the output of an encoder-decoder begins with, instead of what its settings say.
+  /// The first ids of the output of an encoder-decoder, instead of those of its settings.
   TokenIds start = {};
-  std::int64_t batch = 32;  // prompts that are continued together
-  /// Of a prompt that leaves nothing to generate within context(). A decoder goes on from its end,
-  /// with room for as many ids as it may write, at most half of the context; an encoder-decoder
-  /// reads its beginning. Special ids at both ends stay.
+  std::int64_t batch = 32;  // maximum number of prompts per batch
+  /// Called for a prompt that leaves no room for output within context(). A decoder then continues
+  /// the end of the prompt, with room for the maximum number of new ids, but for at most half of
+  /// the context. An encoder-decoder then reads the beginning. Special ids at both ends are kept.
   OnCut on_cut = {};
 };
 
-/// Ids to score: as what goes on from `prompt`, or as what answers it (encoder-decoders).
+/// Ids to score: the continuation of `prompt` or, for encoder-decoders, the output for it.
 struct Continuation {
   TokenIds prompt, ids;
 };
-/// The same as texts. A decoder needs no prompt: the first id of the text is then one.
+/// As Continuation, as texts. Decoders do not need a prompt: the first id of the text then serves
+/// as one.
 struct TextToScore {
   std::string text, prompt = {};
 };
-/// Settings of TextGenerator::score_texts().
+/// Options of TextGenerator::score_texts().
 struct ScoreOptions {
-  /// What the output of an encoder-decoder begins with, instead of what its settings say.
+  /// The first ids of the output of an encoder-decoder, instead of those of its settings.
   TokenIds start = {};
-  std::int64_t batch = 16;  // texts that are computed together: logits take much memory
-  /// Of a text that is longer than context() with its prompt. Of a decoder's prompt the end is
-  /// kept, of all else the beginning.
+  std::int64_t batch = 16;  // maximum number of texts per batch; logits take much memory
+  /// Called for a text that exceeds context() together with its prompt. The prompt of a decoder
+  /// keeps its end, everything else its beginning.
   OnCut on_cut = {};
 };
-/// How likely a model finds a text.
+/// A text with the log-probabilities that a model assigns to its ids.
 struct ScoredText {
-  TokenIds ids;  // those that are scored
+  TokenIds ids;  // the scored ids
   ContinuationScore score;
-  std::int64_t bytes = 0;  // of text that the ids stand for
+  std::int64_t bytes = 0;  // size of the text that `ids` decode to
 
   double bits_per_byte() const;
 };
 
-/// Told the new text of every id as soon as it is certain, never half a character (so that it may
-/// be empty), and in the end what was held back; false ends the text. Of several results per
-/// prompt, `row` says which (prompt * results + result). With beams a text comes as soon as all of
-/// them have it; of several results of beams each comes at the end.
+/// Receives the new text of every id as soon as it is certain, never half a character (so it may be
+/// empty), and at the end any text that was held back. Returning false ends the text. With several
+/// results per prompt, `row` is prompt * results + result. With beams, text is reported as soon as
+/// all beams agree on it; with several results of beams, each text is reported once, at its end.
 using OnText = std::function<bool(std::size_t row, std::string_view text)>;
 
-/// A model that writes over a session. A kind of models says how it reads texts and generates ids;
-/// what is done with texts is here. Where the session has a World of several ranks, all of them
-/// call write(), write_ids() and score_...() alike: each does a part of the texts (all of them,
-/// where somebody listens), and is given all results.
+/// A generative model in a session. Subclasses define how texts are encoded and how ids are
+/// generated; this class provides the functions on texts. If the World of the session has several
+/// ranks, all of them must call write(), write_ids() and score_...() with the same arguments. Each
+/// rank then computes part of the texts (all texts if there is an OnText callback), and every rank
+/// receives all results.
 class TextGenerator {
  public:
   virtual ~TextGenerator() = default;
@@ -80,96 +83,106 @@ class TextGenerator {
   TextGenerator& operator=(const TextGenerator&) = delete;
 
   virtual bool has_tokenizer() const = 0;
-  /// What the authors of a folder's model say; null of models that Weft trained.
+  /// The generation settings of the model: those of its authors for models from folders; null if it
+  /// has no settings, as most models that Weft trained.
   virtual const GenerationSettings* settings() const = 0;
-  /// Throws FormatError where there is none.
+  /// Throws FormatError if the model has no tokenizer.
   virtual const Tokenizer& tokenizer() const = 0;
-  /// How the model wants to see a conversation; null where that is not known.
+  /// The chat format of the model; null if it is unknown.
   virtual const ChatFormat* chat_format() const { return nullptr; }
-  /// Whether texts go on from the prompt, as decoders' do; else they answer it.
+  /// True if outputs continue the prompt (decoders), false if they answer it (encoder-decoders).
   virtual bool continues() const = 0;
-  /// Most ids of a prompt.
+  /// Maximum number of ids of a prompt.
   virtual std::int64_t context() const = 0;
-  /// A prompt as ids, with those that the model wants around it. Throws as Tokenizer::encode;
-  /// DataError where nothing is left of it.
+  /// Encodes a prompt, with the special ids that the model expects around it. Throws as
+  /// Tokenizer::encode; DataError if there are no ids.
   virtual TokenIds read(std::string_view text) const = 0;
-  /// All of them. FormatError where there is no tokenizer, TextError for one that cannot be read.
+  /// Encodes all prompts. Throws FormatError if there is no tokenizer, TextError for a prompt that
+  /// cannot be encoded.
   std::vector<TokenIds> read_all(const std::vector<std::string>& texts) const;
-  /// A text as the model is to write it; those of encoder-decoders may have a tokenizer of their
-  /// own (Tokenizer::targets()). Throws as read().
+  /// Encodes a text as output of the model. Encoder-decoders may have a separate tokenizer for
+  /// outputs (Tokenizer::targets()). Throws as read().
   virtual TokenIds read_output(std::string_view text) const { return read(text); }
-  /// A text that goes on from another one: nothing stands around it, and it begins with a word only
-  /// where it begins with a blank. Of decoders. Throws as Tokenizer::encode.
+  /// Encodes a text that continues another one: without special ids around it, and starting a new
+  /// word only if the text begins with a space. For decoders. Throws as Tokenizer::encode.
   virtual TokenIds read_behind(std::string_view text) const { return read_output(text); }
-  /// What is generated for a prompt where nobody says otherwise, within the model's positions.
+  /// Returns the default options for a prompt, limited to the positions of the model.
   virtual GenerationOptions usual(const TokenIds& prompt) const = 0;
-  /// What outputs of an encoder-decoder begin with; empty where it is not stated.
+  /// The first ids of the output of an encoder-decoder; empty if they are not specified.
   virtual TokenIds start() const { return {}; }
-  /// Sequences with their prompt, or with what they begin with, `start` (of decoders empty).
+  /// Generates sequences. They begin with their prompt (decoders, with empty `start`) or with
+  /// `start` (encoder-decoders).
   virtual SearchResult generate(const std::vector<TokenIds>& prompts, const TokenIds& start,
                                 const GenerationOptions& options, const OnToken& on_token) = 0;
-  /// How likely continuations[i] is behind prompts[i], or as output for it behind `start`.
+  /// Scores continuations[i] after prompts[i] or, for encoder-decoders, as the output for
+  /// prompts[i] after `start`.
   virtual std::vector<ContinuationScore> score(const std::vector<TokenIds>& prompts,
                                                const std::vector<TokenIds>& continuations,
                                                const TokenIds& start) = 0;
 
-  /// Single prompts of a decoder use keys and values of the last one again, as Generator::go_on
-  /// does: for texts that grow. Others are computed from their beginning all the same.
+  /// If true, a decoder reuses the cached keys and values of the previous prompt for calls with a
+  /// single prompt, as Generator::go_on does. This suits texts that grow. All other prompts are
+  /// still computed from the beginning.
   virtual void keep_texts(bool) {}
-  /// Ids of the last prompt that were not computed again.
+  /// Number of ids of the last prompt that were not recomputed.
   virtual std::int64_t reused() const { return 0; }
 
-  /// From now on texts are read and written as settings() say of a task, "summarization". Throws
-  /// ArgumentError as GenerationSettings::task(), and where there are no settings.
+  /// Encodes and generates all further texts according to a task in settings(), such as
+  /// "summarization". Throws ArgumentError as GenerationSettings::task(), and if there are no
+  /// settings.
   void set_task(std::string_view name);
 
-  /// Continues or answers every text: as many results for each as the options say, the best first,
-  /// in the order of the texts. Those of like length are one batch, and each is as if it were
-  /// alone. Throws TextError for a prompt that cannot be read, or that leaves nothing to generate
-  /// within context() (unless the window slides, or somebody listens), and as search().
+  /// Continues or answers every text. Returns the results in the order of the texts, best first;
+  /// the options specify the number of results per text. Texts of similar length are batched, and
+  /// each result is the same as for the text alone. Throws TextError for a prompt that cannot be
+  /// encoded, or that leaves no room for output within context() (unless the window slides or
+  /// on_cut is set), and as search().
   std::vector<WrittenText> write(const std::vector<std::string>& texts,
                                  const WriteOptions& options = {}, const OnText& on_text = {});
-  /// The same for ids, as read() gives them.
+  /// As write(), for ids as read() returns them.
   std::vector<WrittenText> write_ids(const std::vector<TokenIds>& prompts,
                                      const WriteOptions& options = {}, const OnText& on_text = {});
-  /// How likely every text is, in their order; those of like length are computed together. Throws
-  /// TextError for a text that cannot be read, of which nothing is left to score, or that is too
-  /// long where nobody listens.
+  /// Scores every text, in order; texts of similar length are batched. Throws TextError for a text
+  /// that cannot be encoded, has no ids to score, or is too long if on_cut is not set.
   std::vector<ScoredText> score_texts(const std::vector<TextToScore>& texts,
                                       const ScoreOptions& options = {});
-  /// A text as ids. Throws as score_texts().
+  /// Encodes a text to score. Throws as score_texts().
   Continuation read_continuation(const TextToScore& text) const;
-  /// The same for ids, of which `continuations` keeps what was not cut.
+  /// As score_texts(), for ids. Truncates `continuations` to the ids that were scored.
   std::vector<ContinuationScore> score_ids(std::vector<Continuation>& continuations,
                                            const ScoreOptions& options = {});
-  /// Bytes of the text that `ids` stand for behind `front`, as the model writes texts.
+  /// Number of bytes of the text that `ids` decode to after `front`, with the tokenizer for
+  /// outputs.
   std::int64_t text_bytes(const TokenIds& front, const TokenIds& ids) const;
 
-  /// The prompts as write_ids() goes on from them: those that are too long cut. Throws TextError
-  /// for such where nobody listens.
+  /// The prompts that write_ids() continues: those that are too long are truncated. Throws
+  /// TextError for a prompt that is too long if on_cut is not set.
   std::vector<TokenIds> fitted(std::vector<TokenIds> prompts, const WriteOptions& options) const;
-  /// The options that write() takes for `prompt`. Throws as GenerationOptions::check().
+  /// The options that write() uses for `prompt`. Throws as GenerationOptions::check().
   GenerationOptions options_for(const TokenIds& prompt, const WriteOptions& options) const;
 
  protected:
-  /// The world of the session: each rank does a part.
+  /// Sets the world of the session; each of its ranks computes a part of the texts.
   void share_with(const World& world) { world_ = world; }
   /// The task that was set, or null.
   const TaskGeneration* task() const { return task_; }
-  /// What stands in front of the texts of the task.
+  /// The prefix that the task puts before its texts.
   std::string_view prefix() const {
     return task_ == nullptr ? std::string_view() : std::string_view(task_->prefix);
   }
-  /// What settings() say of the task that was set, or of the model. There must be settings.
+  /// The options in settings() of the task that was set, or else of the model. There must be
+  /// settings.
   const GenerationOptions& said_options() const;
+  /// True if the settings specify lengths. There must be settings.
   bool says_length() const;
 
  private:
   struct Batch;
-  /// Ids cut to `kept`, special ones at both ends not.
+  /// Truncates a prompt to `kept` ids; special ids at both ends are kept.
   TokenIds cut_prompt(const TokenIds& prompt, std::int64_t kept) const;
+  /// The first ids of outputs: `given`, or else start(). Empty for decoders.
   TokenIds start_of(const TokenIds& given) const;
-  /// Cuts what is too long.
+  /// Truncates continuations that are too long.
   void fit(std::vector<Continuation>& continuations, const ScoreOptions& options) const;
   void write_batch(const Batch& batch, const WriteOptions& options, const OnText& on_text,
                    std::vector<std::vector<WrittenText>>& written);

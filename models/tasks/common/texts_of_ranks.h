@@ -1,4 +1,4 @@
-// What ranks write, as they tell it to one another.
+// Serialisation of generated texts and scores, for the exchange between ranks.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace WEFT_API weft {
 
-/// Texts as a word, and the inverse.
+/// Serialises generated texts; the inverse is parse_written_texts().
 std::string to_word(const std::vector<WrittenText>& texts);
 std::vector<WrittenText> written_texts_of(std::string_view word);
-/// The same of scores.
+/// Serialises scores; the inverse is parse_scores().
 std::string to_word(const std::vector<ContinuationScore>& scores);
 std::vector<ContinuationScore> scores_of(std::string_view word);
 

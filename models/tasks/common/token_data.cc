@@ -13,9 +13,8 @@ std::vector<TokenSource> token_sources(const std::vector<std::string>& paths) {
   const auto tokens = std::find_if(paths.begin(), paths.end(), names_token_set);
   if (tokens == paths.end()) return {};
   if (!std::all_of(paths.begin(), paths.end(), names_token_set)) {
-    throw ArgumentError(fmt::format(
-        "{} is a token file: it cannot be learned from together with texts that are none",
-        *tokens));
+    throw ArgumentError(
+        fmt::format("{} is a token file: token files and texts cannot be mixed", *tokens));
   }
   return open_token_sources(paths);
 }
@@ -24,9 +23,10 @@ Tokenizer tokenizer_of(const std::vector<TokenSource>& sources, const TaskArgume
   const TokenSet& set = sources.front().set;
   for (const char* option : {kTokenizerOption, kVocabOption}) {
     if (args.options.has(option)) {
-      throw ArgumentError(fmt::format(
-          "{} cannot be given with token files: they have the tokenizer that they were made with",
-          option));
+      throw ArgumentError(
+          fmt::format("{} cannot be given with token files: they come with the tokenizer that they "
+                      "were made with",
+                      option));
     }
   }
   if (args.from && args.from->text.tokenizer)

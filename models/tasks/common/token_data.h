@@ -1,4 +1,4 @@
-// Token files for tasks: which are given, what trains and what validates.
+// Token files for tasks: opening them, and splitting them into training and validation sets.
 #pragma once
 
 #include <string>
@@ -10,25 +10,27 @@
 
 namespace WEFT_API weft {
 
-/// What options that take them say of them.
+/// Help for options that take token files.
 inline constexpr const char* kTokenFilesHelp =
-    "token files as weft data tokenize makes them, with weights where there are several: "
+    "token files made by weft data tokenize, with sampling weights if there are several: "
     "corpus=0.7";
 
-/// The token files that `paths` name; none where all are texts. Throws ArgumentError where only
-/// some are, and as open_token_sources.
+/// Opens the token files that `paths` name; returns none if all paths are texts. Throws
+/// ArgumentError if only some paths are token files, and as open_token_sources.
 std::vector<TokenSource> token_sources(const std::vector<std::string>& paths);
 
-/// Token files have the tokenizer that they were made with. Weights to start from must have the
-/// same; where they have none that can be read, it is taken for theirs. Throws ArgumentError for
-/// --tokenizer and --vocab, DataError as require_tokenizer.
+/// Returns the tokenizer that the token files were made with. Weights to start from must have the
+/// same tokenizer; if theirs cannot be read, it is assumed to be this one. Throws ArgumentError if
+/// --tokenizer or --vocab was given, DataError as require_tokenizer.
 Tokenizer tokenizer_of(const std::vector<TokenSource>& sources, const TaskArguments& args);
 
+/// Training and validation sets of token files.
 struct TokenSetSplit {
   std::vector<TokenSetPart> train, validation;
 };
-/// Each in front, and about `validation_fraction` behind. Throws DataError where their tokenizer is
-/// not `tokenizer`, that of the model, and as split_tokens.
+/// Splits every source: about `validation_fraction` at its end is for validation, the rest for
+/// training. Throws DataError if the tokenizer of a source is not `tokenizer`, that of the model,
+/// and as split_tokens.
 TokenSetSplit split_sources(const std::vector<TokenSource>& sources, const Tokenizer& tokenizer,
                             double validation_fraction);
 

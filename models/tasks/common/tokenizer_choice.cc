@@ -41,7 +41,7 @@ std::string joined(const std::vector<std::string>& texts) {
 
 std::string fewer_pieces(std::int64_t found, std::int64_t wanted) {
   if (found >= wanted) return {};
-  return fmt::format("vocab     {} pieces: the text gives no more of the {} asked for\n",
+  return fmt::format("vocab     {} pieces: the text does not yield the requested {}\n",
                      grouped(found), grouped(wanted));
 }
 
@@ -60,13 +60,15 @@ LearnedTokenizer learn(LearnedKind kind, std::int64_t vocab, const TokenizerNeed
 }  // namespace
 
 TaskOptions& add_tokenizer(TaskOptions& options, const std::string& usual, bool of_new_models) {
-  options.file(kTokenizerOption,
-               fmt::format("what ids are: {} (a tokenizer.json, a folder, a SentencePiece model, a "
-                           ".weft file); bpe: pairs of characters as SentencePiece's, byte-bpe, "
-                           "wordpiece, unigram: as weft tokenizer train learns them (default: {})",
-                           kForms, usual));
+  options.file(
+      kTokenizerOption,
+      fmt::format("tokenizer: {} (a tokenizer.json, a folder, a SentencePiece model, or a .weft "
+                  "file); bpe merges pairs of characters as SentencePiece does; byte-bpe, "
+                  "wordpiece and unigram are trained as by weft tokenizer train (default: {})",
+                  kForms, usual));
   if (of_new_models) options.of_new_models();
-  options.integer(kVocabOption, kVocabRange, "most pieces, where they are learned (default 4000)");
+  options.integer(kVocabOption, kVocabRange,
+                  "maximum number of pieces, if they are learned (default 4000)");
   return of_new_models ? options.of_new_models() : options;
 }
 
@@ -78,8 +80,9 @@ TokenizerChoice parse_tokenizer_choice(const std::string& text) {
     TokenizerChoice choice{.kind = known.kind};
     if (colon == text.size()) return choice;
     if (known.kind == Kind::characters) {
-      throw ArgumentError(fmt::format("{} {}: characters are as many as the text has",
-                                      kTokenizerOption, excerpt(text)));
+      throw ArgumentError(
+          fmt::format("{} {}: the number of characters is that of the text, so give no number",
+                      kTokenizerOption, excerpt(text)));
     }
     choice.vocab = parse_integer(fmt::format("{} {}", kTokenizerOption, name),
                                  text.substr(colon + 1), kVocabRange);
@@ -87,7 +90,7 @@ TokenizerChoice parse_tokenizer_choice(const std::string& text) {
   }
   std::error_code ignored;
   if (!std::filesystem::exists(text, ignored)) {
-    throw ArgumentError(fmt::format("{} {}: there is no such file; it is {}", kTokenizerOption,
+    throw ArgumentError(fmt::format("{} {}: there is no such file; expected {}", kTokenizerOption,
                                     excerpt(text), kForms));
   }
   return {.kind = Kind::file, .path = text};
@@ -98,15 +101,14 @@ TokenizerChoice tokenizer_choice(const OptionValues& values, const std::string& 
   TokenizerChoice choice = parse_tokenizer_choice(given.empty() ? usual : given);
   if (!values.has(kVocabOption)) return choice;
   if (choice.vocab) {
-    throw ArgumentError(fmt::format("{} {} says how many pieces there are: leave out {}",
+    throw ArgumentError(fmt::format("{} {} already sets the number of pieces: leave out {}",
                                     kTokenizerOption, given, kVocabOption));
   }
   if (!choice.learns_pieces()) {
-    throw ArgumentError(
-        fmt::format("{} is how many pieces are learned: it needs --tokenizer bpe (characters are "
-                    "as many as the "
-                    "text has, and a tokenizer that is read has its own)",
-                    kVocabOption));
+    throw ArgumentError(fmt::format(
+        "{} is the number of pieces to learn: it needs --tokenizer bpe (a character tokenizer has "
+        "the characters of the text, and an existing tokenizer has its own pieces)",
+        kVocabOption));
   }
   choice.vocab = values.integer(kVocabOption, 0);
   return choice;

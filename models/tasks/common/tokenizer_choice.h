@@ -1,4 +1,4 @@
-// The tokenizer of a new model of text, as a command line asks for it.
+// The choice of a tokenizer for a new text model by command-line options.
 #pragma once
 
 #include <cstdint>
@@ -15,51 +15,52 @@ namespace WEFT_API weft {
 /// "--tokenizer", "--vocab".
 inline constexpr const char *kTokenizerOption = "--tokenizer", *kVocabOption = "--vocab";
 
-/// --tokenizer and --vocab. `usual`: what is taken where nothing is said ("bpe"), as the help says
-/// it. `of_new_models`: weights to start from have theirs, and keep it.
+/// Adds --tokenizer and --vocab. `usual` is the default ("bpe"), as the help prints it.
+/// `new_models_only`: weights to start from keep their own tokenizer.
 TaskOptions& add_tokenizer(TaskOptions& options, const std::string& usual, bool of_new_models);
 
-/// What --tokenizer says.
+/// A value of --tokenizer.
 struct TokenizerChoice {
   enum class Kind : std::uint8_t {
     characters,  // "chars"
-    pairs,       // "bpe": byte pairs as SentencePiece's, of characters
-    bytes,       // "byte-bpe": byte pairs as GPT-2's, of bytes
+    pairs,       // "bpe": byte-pair encoding of characters, as in SentencePiece
+    bytes,       // "byte-bpe": byte-pair encoding of bytes, as in GPT-2
     wordpiece,
     unigram,
-    file  // the path of one that is there
+    file  // the path of an existing tokenizer
   };
   Kind kind = Kind::pairs;
   std::optional<std::int64_t> vocab = {};  // "bpe:4000"
   std::string path = {};
 
-  /// Whether pieces are learned, so many as --vocab says.
+  /// True if the tokenizer learns pieces; --vocab is then their maximum number.
   bool learns_pieces() const { return kind != Kind::characters && kind != Kind::file; }
 };
-/// Throws ArgumentError where `text` is neither of these nor names what is there.
+/// Throws ArgumentError if `text` is neither the name of a kind nor an existing path.
 TokenizerChoice parse_tokenizer_choice(const std::string& text);
-/// What was given, else `usual`; --vocab says how many pieces where --tokenizer does not. Throws
-/// ArgumentError where both do, or where nothing is learned that --vocab could be about.
+/// Returns the given choice, else `usual`. --vocab sets the number of pieces if --tokenizer does
+/// not. Throws ArgumentError if both do, or if --vocab is given for a tokenizer that learns no
+/// pieces.
 TokenizerChoice tokenizer_choice(const OptionValues& values, const std::string& usual);
 
-/// A tokenizer, and what people should know of how it was made: whole lines, mostly none.
+/// A tokenizer, and messages for users about how it was made: whole lines, usually empty.
 struct LearnedTokenizer {
   Tokenizer tokenizer;
   std::string notes = {};
 };
 
-/// What a tokenizer is learned from, and what the task needs of it.
+/// The training texts of a tokenizer, and the requirements of the task.
 struct TokenizerNeeds {
   std::function<std::vector<std::string>()> texts;
-  /// Ids with a meaning of their own, in tokenizers that have no others ("byte-bpe", "wordpiece",
-  /// "unigram"); none: those that each has usually.
+  /// Special tokens of tokenizers that define no others ("byte-bpe", "wordpiece", "unigram"). If
+  /// empty, each kind has its usual ones.
   std::vector<std::string> special = {};
-  /// For "bpe", which has its own special ids.
+  /// Options of "bpe", which has its own special ids.
   SentencePieceOptions pieces = {};
   std::int64_t usual_vocab = 4000;
 };
-/// Learns or reads the tokenizer; says so where texts give fewer pieces than were asked for. Throws
-/// as learn_tokenizer, read_tokenizer, CharacterTokenizer::from_text.
+/// Trains or reads the tokenizer, with a note if the texts yield fewer pieces than requested.
+/// Throws as learn_tokenizer, read_tokenizer, CharacterTokenizer::from_text.
 LearnedTokenizer make_tokenizer(const TokenizerChoice& choice, const TokenizerNeeds& needs);
 
 }  // namespace weft

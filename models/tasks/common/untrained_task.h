@@ -1,4 +1,4 @@
-// Tasks that nothing trains here: their models come from folders.
+// Tasks without training in Weft: their models come from folders.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 
 namespace WEFT_API weft {
 
-/// What such a task says where it is asked to train or to measure.
+/// Base class of these tasks: training and evaluation throw ArgumentError.
 template <class Model>
 class UntrainedTask : public TaskOf<Model> {
  public:
@@ -27,7 +27,7 @@ class UntrainedTask : public TaskOf<Model> {
  private:
   ArgumentError refusal() const {
     return ArgumentError(
-        fmt::format("a {} is neither trained nor measured: its task, {}, is for use",
+        fmt::format("a {} cannot be trained or evaluated: its task, {}, is for inference only",
                     Model::file_layout().kind, this->info().id));
   }
 };

@@ -3,7 +3,8 @@
 namespace weft {
 namespace {
 
-/// A square image of `channels` in square patches; the mean of the patches stands for it.
+/// A ViT for square images with `channels` channels and square patches. It pools by the mean of the
+/// patches.
 VitConfig small_vit(std::int64_t channels, std::int64_t image, std::int64_t patch,
                     std::int64_t layers, std::int64_t heads, std::int64_t width, double dropout) {
   VitConfig config;
@@ -21,7 +22,7 @@ VitConfig small_vit(std::int64_t channels, std::int64_t image, std::int64_t patc
   return config;
 }
 
-/// `settings` with what all of them learn by.
+/// Returns `settings` with the values that all presets share.
 TrainSettings training(TrainSettings settings) {
   settings.batch = 64;
   settings.min_lr = 1e-5;

@@ -1,4 +1,4 @@
-// Vision transformers by name, which several tasks share.
+// Vision transformer presets that several tasks share.
 #pragma once
 
 #include "weft/models/data/image_augment.h"
@@ -7,13 +7,13 @@
 
 namespace WEFT_API weft {
 
-/// A model and what happens to its training images.
+/// A model and the augmentation of its training images.
 struct VitRecipe {
   VitConfig model = {};
   ImageAugmentation augmentation = {};
 };
 
-/// digits, mnist, images: as classifiers learn them. The classes are set by the data.
+/// digits, mnist, images: presets for training classifiers. The data determine the classes.
 const std::vector<Preset<VitRecipe>>& vit_presets();
 
 }  // namespace weft

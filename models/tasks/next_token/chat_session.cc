@@ -22,13 +22,13 @@ void cut_end(std::string& text, const std::string& end) {
     text.erase(at);
 }
 
-/// A text that comes in parts, without the end that is spelled in it: what may be its beginning is
-/// held back.
+/// Removes the end mark from a text that arrives in parts. Text that may be the beginning of the
+/// mark is held back.
 class WithoutEnd {
  public:
   explicit WithoutEnd(std::string end) : end_(std::move(end)) {}
 
-  /// What is certain now.
+  /// Adds a part; returns the text that is certain now.
   std::string add(std::string_view part) {
     if (ended_) return {};
     held_ += part;
@@ -43,7 +43,7 @@ class WithoutEnd {
     held_.erase(0, sure.size());
     return sure;
   }
-  /// What was held back and turned out to be no end.
+  /// Held-back text that turned out not to be the mark.
   const std::string& rest() const { return held_; }
 
  private:
@@ -57,9 +57,7 @@ const ChatFormat& format_of(const TextGenerator& writer) {
   for (const std::string_view name : ChatFormat::built_in_names())
     names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
   throw ArgumentError(
-      fmt::format("the model does not say how it wants to see a conversation: give a format ({}, "
-                  "or a template)",
-                  names));
+      fmt::format("the model has no chat format: choose one ({}, or a template)", names));
 }
 
 }  // namespace
@@ -70,7 +68,7 @@ ChatSession::ChatSession(TextGenerator& writer, ChatSettings settings)
 ChatSession::ChatSession(TextGenerator& writer, ChatFormat format, ChatSettings settings)
     : writer_(writer), format_(std::move(format)), settings_(std::move(settings)) {
   if (!writer.continues())
-    throw ArgumentError("an encoder-decoder answers texts: it holds no conversations");
+    throw ArgumentError("an encoder-decoder cannot hold a conversation: use a decoder");
   writer_.keep_texts(true);
   reset(settings_.system);
   end_ = answer_end(writer_.tokenizer(), format_);
@@ -101,20 +99,20 @@ std::int64_t ChatSession::make_room(Conversation& conversation, TokenIds& prompt
   std::int64_t forgotten = 0;
   while (!fits(prompt) && settings_.when_full == WhenFull::forget &&
          std::ssize(conversation) > first + 1) {
-    // A question goes with its answer: formats want turns to alternate.
+    // Drop a question together with its answer: formats require alternating turns.
     const std::ptrdiff_t gone = std::min<std::ptrdiff_t>(2, std::ssize(conversation) - first - 1);
     conversation.erase(conversation.begin() + first, conversation.begin() + first + gone);
     forgotten += gone;
     prompt = ids_of(conversation);
   }
   if (fits(prompt)) return forgotten;
-  throw ContextFullError(fmt::format(
-      "the context is full: the conversation has {} tokens, and the model reads {} with its "
-      "answer{}",
-      prompt.size(), writer_.context(),
-      settings_.when_full == WhenFull::forget
-          ? ", although all that may be forgotten is"
-          : " (it may forget the oldest turns, or the conversation begins anew)"));
+  throw ContextFullError(
+      fmt::format("the context is full: the conversation has {} tokens, and the model reads at "
+                  "most {}, including its answer{}",
+                  prompt.size(), writer_.context(),
+                  settings_.when_full == WhenFull::forget
+                      ? " (all turns that may be forgotten are already left out)"
+                      : " (let the model forget the oldest turns, or start a new conversation)"));
 }
 
 ChatAnswer ChatSession::say(const std::string& message,
@@ -130,7 +128,7 @@ ChatAnswer ChatSession::say(const std::string& message,
   if (!spelled.empty()) options.stop.push_back(spelled);
   options.change = [&](GenerationOptions& o) {
     o.beams = o.results = 1;
-    o.slide = false;  // a window would cut messages in two
+    o.slide = false;  // a sliding window would cut messages in two
     if (settings_.change) settings_.change(o);
     if (end_.id >= 0) o.stop_ids.push_back(end_.id);
     if (length_rules(o, std::ssize(prompt)).max > writer_.context()) {

@@ -12,13 +12,13 @@ namespace {
 constexpr std::int32_t kNotCounted = -100;
 constexpr std::string_view kInstructionLosses[] = {"answers", "all"};
 
-/// Examples of each row: each goes into the first row that has room, of those that are still open.
+/// Returns the examples of each row: first-fit packing into the rows that are still open.
 std::vector<std::vector<std::size_t>> pack(const std::vector<InstructionExample>& examples,
                                            std::int64_t context, std::uint64_t seed) {
-  constexpr std::size_t kOpen = 32;  // rows that are looked at
+  constexpr std::size_t kOpen = 32;  // number of open rows to try
   std::vector<std::vector<std::size_t>> rows;
   std::vector<std::int64_t> room;
-  std::size_t first = 0;  // the oldest that is open
+  std::size_t first = 0;  // the oldest open row
   for (const std::int64_t place : shuffled(std::ssize(examples), seed)) {
     const auto example = static_cast<std::size_t>(place);
     const std::int64_t size = std::ssize(examples[example].inputs);
@@ -97,7 +97,7 @@ InstructionBatch InstructionRows::make(std::span<const std::int64_t> rows,
   InstructionBatch batch;
   for (std::int64_t r = 0; r < count; ++r) {
     std::int64_t at = r * length;
-    std::int32_t segment = 0;  // padding's, which is seen by padding only
+    std::int32_t segment = 0;  // segment of the padding, which only padding attends to
     for (const std::size_t place : rows_[static_cast<std::size_t>(rows[r])]) {
       const InstructionExample& example = examples_[place];
       ++segment;

@@ -1,4 +1,4 @@
-// Conversations as rows of ids in which each stands as if it were alone.
+// Conversations packed into rows of ids. Each is computed as if it were alone in its row.
 #pragma once
 
 #include <cstdint>
@@ -16,41 +16,42 @@
 
 namespace WEFT_API weft {
 
-/// Which ids count in a loss.
+/// Ids that count in the loss.
 enum class InstructionLoss : std::uint8_t {
-  answers,  // those of answers, with what ends them
-  all,      // questions and the format's own, too
+  answers,  // ids of answers, including their end
+  all,      // also the ids of questions and of the format itself
 };
 /// "answers", "all".
 ChoiceNames choice_names(InstructionLoss);
 
-/// A conversation as what a model reads and what it is to predict from each id.
+/// The inputs of a conversation, and the target to predict from each of them.
 struct InstructionExample {
   std::vector<std::int32_t> inputs;
-  std::vector<std::int32_t> targets;  // -100 where nothing counts
+  std::vector<std::int32_t> targets;  // -100: not counted
 
   std::int64_t counted() const;
 };
-/// The ids of a conversation as encode_chat makes them. Throws as encode_chat.
+/// Encodes a conversation with encode_chat. Throws as encode_chat.
 InstructionExample make_example(const Tokenizer& tokenizer, const ChatFormat& format,
                                 const Conversation& turns,
                                 InstructionLoss loss = InstructionLoss::answers);
 
-/// Inputs of "train" and "evaluate" of a model that learns from instructions: "tokens", "targets"
+/// Inputs of the programs "train" and "evaluate" of an instruction-tuned model: "tokens", "targets"
 /// and "segments" i32 [batch, seq], "positions" i64 [batch, seq].
 struct InstructionBatch {
   NamedTensors inputs;
   std::int64_t tokens = 0;   // without padding
-  std::int64_t counted = 0;  // targets
+  std::int64_t counted = 0;  // targets that count
 };
 
-/// Examples packed in rows. Several stand in one, each with positions from 0 and a segment of its
-/// own, so that it sees itself only.
+/// Examples packed into rows. A row may contain several examples. Each has positions from 0 and a
+/// separate segment, so that it attends only to itself.
 class InstructionRows {
  public:
-  /// Rows of up to `context` ids. Examples that are longer, or where nothing counts, are left out:
-  /// one that was cut would teach answers without ends. Which examples share a row depends on the
-  /// seed. Where nothing is `packed`, every example has a row.
+  /// Packs the examples into rows of up to `context` ids. Examples that are longer or have no
+  /// counted targets are left out: a truncated example would teach answers without ends. The seed
+  /// determines which examples share a row. If `packed` is false, every example gets a separate
+  /// row.
   InstructionRows(std::vector<InstructionExample> examples, std::int64_t context,
                   std::uint64_t seed, bool packed = true);
 
@@ -58,13 +59,13 @@ class InstructionRows {
   std::int64_t examples() const { return static_cast<std::int64_t>(examples_.size()); }
   std::int64_t left_out() const { return left_out_; }
   std::int64_t tokens() const { return tokens_; }
-  /// Targets that count.
+  /// Number of targets that count.
   std::int64_t counted() const { return counted_; }
 
-  /// The rows of a training's batch: all once in an epoch, in an order that each draws anew. They
-  /// are filled up to `context`. Throws as Epochs::examples.
+  /// A training batch of `rows` rows, padded to `context`. Every row occurs once per epoch, in an
+  /// order that is drawn for each epoch. Throws as Epochs::examples.
   InstructionBatch batch(std::int64_t rows, const BatchPart& part) const;
-  /// Rows `first` ... of the set, `count` at most, filled up to the longest of them.
+  /// At most `count` rows from row `first` on, padded to the longest of them.
   InstructionBatch in_order(std::int64_t first, std::int64_t count) const;
 
  private:
@@ -72,7 +73,7 @@ class InstructionRows {
   std::int64_t length(std::int64_t row) const;
 
   std::vector<InstructionExample> examples_;
-  std::vector<std::vector<std::size_t>> rows_;  // examples of each
+  std::vector<std::vector<std::size_t>> rows_;  // indices of the examples in each row
   std::int64_t context_, left_out_ = 0, tokens_ = 0, counted_ = 0;
   Epochs epochs_;
 };

@@ -24,7 +24,8 @@ namespace {
 constexpr const char *kConversations = "--data", *kHeldOut = "--held-out",
                      *kChatFormat = "--chat-format", *kCounted = "--loss", *kDropouts = "--dropout";
 
-/// Alpaca's own format tells an instruction from its input; others know no such role.
+/// The alpaca format separates an instruction from its input; other formats have no role for the
+/// input.
 InstructionInput input_of(const ChatFormat& format) {
   return format.source() == ChatFormat::built_in("alpaca").source() ? InstructionInput::message
                                                                     : InstructionInput::joined;
@@ -35,8 +36,8 @@ ConversationSplit read_split(const OptionValues& values, const ChatFormat& forma
   const std::vector<std::string>& paths = values.texts(kConversations);
   if (paths.empty())
     throw ArgumentError(
-        "--data is required: files with a conversation, or an instruction and its answer, on each "
-        "line as JSON");
+        "--data is required: files of JSON lines, each with a conversation, or with an instruction "
+        "and its answer");
   std::vector<Conversation> all = read_conversations(paths, input_of(format));
   if (!values.has(kHeldOut)) return hold_out(all, settings.validation_fraction, settings.seed);
   return {std::move(all), read_conversations(values.texts(kHeldOut), input_of(format))};
@@ -46,7 +47,7 @@ InstructionLoss counted(const OptionValues& values) {
   return parse_choice<InstructionLoss>(values.choice(kCounted, "answers"));
 }
 
-/// A part of a text in one line of people's.
+/// The beginning of a text on one line, for display.
 std::string shown(const std::string& text) {
   constexpr std::size_t kMost = 200;
   std::string line = text.substr(0, kMost);
@@ -69,8 +70,8 @@ class InstructionRun final : public RunOf<LanguageModel> {
     const GptConfig& c = model_->config;
     std::string text = fmt::format(
         "model     GPT: {} layers, {} heads, width {}, context {}, {} {}: {} parameters\n"
-        "data      {} conversations of {} tokens to train on, the loss counts {} of them{}; {} to "
-        "validate\n",
+        "data      {} training conversations of {} tokens, {} of which count in the loss{}; {} for "
+        "validation\n",
         c.layers, c.heads, c.width, c.context, c.vocab, model_->tokenizer.unit(),
         grouped(c.parameter_count()), grouped(data_.train.examples()),
         grouped(data_.train.tokens()), grouped(data_.train.counted()),
@@ -78,9 +79,8 @@ class InstructionRun final : public RunOf<LanguageModel> {
         grouped(data_.validation.examples()));
     if (const std::int64_t out = data_.train.left_out() + data_.validation.left_out(); out > 0) {
       text += fmt::format(
-          "          {} more are left out: they are longer than the context, or have no answer "
-          "that "
-          "the format shows\n",
+          "          {} more are left out: they are longer than the context, or the format renders "
+          "no answer\n",
           grouped(out));
     }
     text += fmt::format("packing   {} rows of up to {} tokens: {:.0f}% are not padding\n",
@@ -88,7 +88,7 @@ class InstructionRun final : public RunOf<LanguageModel> {
                         100 * static_cast<double>(data_.train.tokens()) /
                             static_cast<double>(data_.train.size() * c.context));
     if (const AnswerEnd end = answer_end(model_->tokenizer, *model_->chat); end.text.empty()) {
-      text += "format    it ends answers by no mark: the model will not learn where they end\n";
+      text += "format    answers have no end mark: the model will not learn where they end\n";
     } else if (end.id < 0) {
       text += fmt::format("format    the tokenizer has no id for {}: the model learns it as text\n",
                           end.text);
@@ -102,7 +102,7 @@ class InstructionRun final : public RunOf<LanguageModel> {
 
   TrainTask task(Session& session) override { return instruction_task(session, *model_, data_); }
 
-  /// The answer to one of the questions that are held out.
+  /// The answer to the first held-out question.
   std::string sample(Session& session) override {
     if (data_.held_out.empty()) return {};
     const AnsweredInstructions one =
@@ -124,7 +124,7 @@ class InstructionRun final : public RunOf<LanguageModel> {
                           shown(all.answers[i]));
     }
     return {text +
-            fmt::format("answers   {:.2f}% of {} greedy ones are exactly what was expected\n",
+            fmt::format("answers   {:.2f}% of {} greedy answers match the expected ones exactly\n",
                         100 * all.exact_match(), all.answers.size())};
   }
 
@@ -151,10 +151,10 @@ class InstructionTask final : public TaskOf<LanguageModel> {
         .id = "instructions",
         .family = "gpt",
         .name = "instructions",
-        .about = "learn to answer instructions and to talk",
+        .about = "follow instructions and hold conversations",
         .help = {{"batch", "rows of packed conversations per step"},
                  {"validation_fraction",
-                  "share of the different questions that validates, without --held-out"}},
+                  "share of the distinct questions used for validation, without --held-out"}},
         .uses = {Use::generate, Use::chat, Use::score},
         .perplexity = true};
     return info;
@@ -165,15 +165,15 @@ class InstructionTask final : public TaskOf<LanguageModel> {
         .files(kConversations,
                "JSON lines of conversations, {\"messages\": [...]}, or of instructions, "
                "{\"instruction\", \"input\", \"output\"}; plain, .gz or .zst")
-        .files(kHeldOut, "files of conversations that validate instead of a part of --data")
+        .files(kHeldOut, "files of conversations for validation, instead of a part of --data")
         .choice(kCounted, {"answers", "all"},
-                "whose tokens the loss of training counts (default: answers); validation counts "
-                "answers")
+                "tokens that count in the training loss (default: answers); the validation loss "
+                "counts answers only")
         .data();
     options.file(kChatFormat,
-                 "how the model sees a conversation: chatml, llama-2, llama-3, alpaca, or a file "
-                 "with a template (default: that of the weights to start from); its marks are text "
-                 "to a tokenizer without ids for them");
+                 "chat format: chatml, llama-2, llama-3, alpaca, or a file with a template "
+                 "(default: that of the weights to start from); its marks are encoded as text if "
+                 "the tokenizer has no ids for them");
     add_tokenizer(options, "byte-bpe, with ids for the format's marks", true)
         .real(kDropouts, {0, 0.99}, "all three dropout rates");
     return options;
@@ -219,7 +219,7 @@ class InstructionTask final : public TaskOf<LanguageModel> {
   }
 
  private:
-  /// What the model in a file or a folder was taught to talk in.
+  /// The chat format of the model in a file or folder, if it has one.
   static std::optional<ChatFormat> own_format(const std::string& path) {
     if (std::filesystem::is_directory(path)) return read_chat_format(path).format;
     const Checkpoint file = load_checkpoint(path, {.verify = true});

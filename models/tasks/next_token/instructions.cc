@@ -59,7 +59,7 @@ LanguageModel build_instructed_model(const GptConfig& config, const Tokenizer& t
   const Value targets = graph.input("targets", DType::i32, {"batch", "seq"});
   const Gpt gpt(Scope(graph), config);
   const Precision precision = settings.precision;
-  // Decoding reads positions, too: they are the same input.
+  // Decoding has already declared the input "positions"; packed rows share it.
   model.programs.emplace("decode", gpt.decode_program(tokens).precision(precision));
   const Value segments = graph.input("segments", DType::i32, {"batch", "seq"});
   const GptInputs packed{
@@ -112,7 +112,8 @@ double instruction_loss(Session& session, const Program& evaluate, const Instruc
 std::vector<std::string> instruction_answers(Session& session, const LanguageModel& model,
                                              const std::vector<Conversation>& questions,
                                              std::int64_t most_tokens) {
-  if (!model.chat) throw ArgumentError("the model has no chat format to be asked in");
+  if (!model.chat)
+    throw ArgumentError("the model has no chat format, which is required for answers");
   LanguageWriter writer(session, model);
   const AnswerEnd end = answer_end(model.tokenizer, *model.chat);
   WriteOptions options;
@@ -126,7 +127,7 @@ std::vector<std::string> instruction_answers(Session& session, const LanguageMod
     if (end.id >= 0) o.stop_ids.push_back(end.id);
   };
   std::vector<std::string> answers(questions.size());
-  // The room for an answer depends on the prompt: those of one length are written together.
+  // The room for an answer depends on the length of the prompt: batch prompts of equal length.
   std::map<std::int64_t, std::vector<std::size_t>> by_length;
   std::vector<TokenIds> prompts;
   EncodeChatOptions asking;

@@ -1,4 +1,4 @@
-// A language model learns to answer: instruction tuning.
+// Instruction tuning: training a language model to answer.
 #pragma once
 
 #include <cstdint>
@@ -12,55 +12,58 @@
 
 namespace WEFT_API weft {
 
-/// A language model of the task "instructions", not trainable yet, which keeps its chat format:
-/// what writes with it ends answers as the format does. "train" and "evaluate" have the inputs of
-/// InstructionBatch, and a loss that is the mean over the targets that count. The tokenizer stays
-/// as it is: a mark of the format that it has no id for ("<|im_end|>" of ChatML with GPT-2's) is
-/// text, which works with frozen embeddings, too. Throws as build_language_model.
+/// Builds a language model for the task "instructions", not yet trainable. It keeps its chat
+/// format, and generation with it ends answers as the format does. "train" and "evaluate" have the
+/// inputs of InstructionBatch, and their loss is the mean over the counted targets. The tokenizer
+/// is not changed: a mark of the format that it has no id for ("<|im_end|>" of ChatML with the
+/// tokenizer of GPT-2) is encoded as text, which also works with frozen embeddings. Throws as
+/// build_language_model.
 LanguageModel build_instructed_model(const GptConfig& config, const Tokenizer& tokenizer,
                                      const ChatFormat& format, const TrainSettings& settings);
 
-/// What a model learns from and is measured on.
+/// The training and validation data of a model.
 struct InstructionData {
   InstructionRows train, validation;
-  std::vector<Conversation> held_out;  // of `validation`, those that were left out as well
+  /// The conversations of `validation`, including those left out of its rows.
+  std::vector<Conversation> held_out;
 
-  /// Throws DataError where no conversation of the first part is left within the context.
+  /// Throws DataError if no conversation of `train` fits into the context.
   InstructionData(const LanguageModel& model, const std::vector<Conversation>& train,
                   const std::vector<Conversation>& held_out, InstructionLoss loss);
 };
 
-/// Mean loss of `evaluate` per id of the answers: over `batches` batches of `rows` rows, spread
-/// evenly, or over all where that is 0.
+/// Returns the mean loss of `evaluate` per id of the answers, over `batches` evenly spread batches
+/// of `batch` rows, or over all rows if `batches` is 0.
 double instruction_loss(Session& session, const Program& evaluate, const InstructionRows& rows,
                         std::int64_t batch, std::int64_t batches = 0);
 
-/// What a model answers to conversations that end with a question: its likeliest ids, up to the
-/// format's end or `most_tokens` of them; without blanks at the ends. Texts that leave no room in
-/// the model's context get no answer. Throws ArgumentError for a model without a chat format.
+/// Returns the greedy answers of the model to conversations that end with a question. An answer
+/// ends as the format specifies or after `most_tokens` ids; white space at both ends is removed. A
+/// conversation that leaves no room in the context of the model gets an empty answer. Throws
+/// ArgumentError for a model without a chat format.
 std::vector<std::string> instruction_answers(Session& session, const LanguageModel& model,
                                              const std::vector<Conversation>& questions,
                                              std::int64_t most_tokens = 256);
 
-/// Last answers of conversations, and what the model says in their places.
+/// The last answers of conversations, and the answers of a model in their places.
 struct AnsweredInstructions {
   std::vector<Conversation> questions;
   std::vector<std::string> expected, answers;
 
-  /// Share of the answers that are what was expected, but for blanks at their ends.
+  /// Share of the answers that equal the expected ones, ignoring white space at both ends.
   double exact_match() const;
 };
-/// Of `most` conversations, evenly spread; of all for 0.
+/// Answers `most` evenly spread conversations, or all of them if `most` is 0.
 AnsweredInstructions answer_instructions(Session& session, const LanguageModel& model,
                                          const std::vector<Conversation>& conversations,
                                          std::int64_t most = 0);
 
-/// Conversations whose answers are compared with each other in an evaluation of everything.
+/// Number of answers that a full evaluation compares with the expected ones.
 inline constexpr std::int64_t kComparedAnswers = 200;
 
-/// Training on packed rows, with looks at those held out: the loss per id of the answers, its
-/// perplexity, and, over everything, the exact match of greedy answers to kComparedAnswers of them.
-/// Session, model and data must outlive the task.
+/// A training task on packed rows. Evaluations on the held-out conversations measure the loss per
+/// id of the answers, its perplexity and, if they cover everything, the exact match of
+/// kComparedAnswers greedy answers. Session, model and data must outlive the task.
 TrainTask instruction_task(Session& session, const LanguageModel& model,
                            const InstructionData& data);
 

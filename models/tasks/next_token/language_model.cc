@@ -34,7 +34,7 @@ void LanguageModel::check() const {
 
 namespace {
 
-/// What all language models have, whether they can be trained or not.
+/// The programs of all language models, trainable or not.
 Programs gpt_programs(const Gpt& model, Value tokens, Value targets, Precision precision,
                       SourceLocation loc) {
   const GptOutputs outputs = model({.ids = tokens}, false, loc);
@@ -87,7 +87,8 @@ std::unique_ptr<LanguageModel> language_model_of(const hf::Folder& folder,
   if (!hf::is_gpt(folder.config)) return nullptr;
   const std::string type = hf::ConfigReader(folder.config).model_type(),
                     named = hf::architecture_of(folder.config);
-  // Published files of the first GPTs name the class without a head, whose table is the head.
+  // Published files of the first GPTs name the class without a head; its embedding table is also
+  // the head.
   if (!named.empty() && named != hf::gpt_class(type, hf::GptClass::language_model) &&
       named != hf::gpt_class(type, hf::GptClass::base))
     return nullptr;

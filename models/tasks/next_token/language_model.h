@@ -1,4 +1,4 @@
-// A language model: the next token of a text, from those before it.
+// Language models: they predict the next token of a text from the tokens before it.
 #pragma once
 
 #include <memory>
@@ -16,57 +16,60 @@
 
 namespace WEFT_API weft {
 
-/// The attachment that holds a model's ChatFormat.
+/// Name of the attachment that holds the ChatFormat of a model.
 inline constexpr const char* kChatPart = "model.chat";
 
-/// Programs over inputs "tokens" and "targets", both i32 [batch, seq]:
+/// Programs over the inputs "tokens" and "targets", both i32 [batch, seq]:
 ///   train     one whole training step
 ///   evaluate  "loss": mean over all positions, without dropout
-///   decode    incremental decoding, as Gpt::decode_program says: what a Generator runs
-///   score     "losses" [batch, seq]: what `evaluate` takes the mean of. Files of the first
-///   versions
-///             lack it.
-/// Of a folder of Hugging Face's library there is no "train".
+///   decode    incremental decoding, see Gpt::decode_program; a Generator runs it
+///   score     "losses" [batch, seq]: the terms of the mean in `evaluate`. Files of the first
+///             versions lack this program.
+/// Models from Hugging Face folders have no "train".
 struct LanguageModel : ModelKind<LanguageModel> {
   GptConfig config;
   Tokenizer tokenizer;
-  /// Of a model of a folder: how its authors let it write. Texts are then read as its tokenizer
-  /// says, and what Weft trained without end is not meant: they have ends.
+  /// The generation settings of the model's authors, for models from folders. With them, texts are
+  /// encoded as the tokenizer specifies and generated texts have ends; models that Weft trained on
+  /// plain text generate without end.
   std::optional<GenerationSettings> generation;
-  /// How it wants to see a conversation, where that is known.
+  /// The chat format, if it is known.
   std::optional<ChatFormat> chat;
-  /// Why there is no tokenizer; such a model is for ids alone, and no file can hold it.
+  /// The reason why there is no tokenizer. Such a model works on ids only, and cannot be saved to a
+  /// file.
   std::string no_tokenizer;
 
-  /// Of the task "instructions", "train" and "evaluate" have the inputs of packed rows, too
-  /// (build_instructed_model says which).
+  /// For the task "instructions", "train" and "evaluate" also have the inputs of packed rows (see
+  /// build_instructed_model).
   static const ModelLayout& file_layout();
   void check() const override;
 };
 
-/// The programs of a language model in `graph`; "train" has the output "loss" only. Values
-/// "hidden.<i>", "last_hidden_state" and "logits" are those of `evaluate`.
+/// Builds the programs of a language model in `graph`. The only output of "train" is "loss". The
+/// values "hidden.<i>", "last_hidden_state" and "logits" are those of `evaluate`.
 Programs build_gpt_programs(Graph& graph, const GptConfig& config, const TrainSettings& settings,
                             SourceLocation loc = SourceLocation::current());
 
-/// A new model that cannot be trained yet, its variables not made (a Session does that). Throws
-/// ArgumentError where config and tokenizer differ in vocabulary. Only beside pieces may the model
-/// have more ids, as published models do whose vocabulary was rounded up: no text has those.
+/// Builds a new model that is not yet trainable; a Session will create its variables. Throws
+/// ArgumentError if the vocabulary sizes of config and tokenizer differ. Only with a subword
+/// tokenizer may the model have more ids, like published models with a vocabulary that was rounded
+/// up; no text contains these ids.
 LanguageModel build_language_model(const GptConfig& config, const Tokenizer& tokenizer,
                                    const TrainSettings& settings);
 
-/// The decoder in a folder of Hugging Face's library. Null where its class is no language model of
-/// the GPT family. Throws ArgumentError for a config or settings of generation that are not
-/// supported and for a tokenizer with more ids than the model's table has rows; as
+/// Returns the decoder in a Hugging Face folder, or null if its class is not a language model of
+/// the GPT family. Throws ArgumentError for an unsupported config or unsupported generation
+/// settings, and for a tokenizer with more ids than the embedding table has rows; as
 /// hf::load_weights.
 std::unique_ptr<LanguageModel> language_model_of(const hf::Folder& folder,
                                                  const FolderTokenizer& text);
 
-/// The model as a folder of the library has it.
+/// Returns the model in Hugging Face layout.
 FolderModel folder_model_of(const LanguageModel& model);
 
-/// The ids of a model that stand for no text, whatever their probability: what it must not
-/// generate. Beginnings and ends of texts are none of these, nor special ids of a folder's model.
+/// Returns the ids that do not decode to text and so must not be generated, whatever their
+/// probability. They do not include ids for the beginning or end of a text, nor special ids of
+/// models from folders.
 TokenIds ids_without_text(const LanguageModel& model);
 
 }  // namespace weft

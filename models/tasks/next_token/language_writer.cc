@@ -35,7 +35,8 @@ TokenIds LanguageWriter::read(std::string_view text) const {
     const auto encoded = tokenizer().encode(text);
     ids.assign(encoded.begin(), encoded.end());
   }
-  if (ids.empty()) throw DataError("it is empty: a first token is needed to go on");
+  if (ids.empty())
+    throw DataError("it is empty: generation needs at least one token to start from");
   return ids;
 }
 
@@ -76,8 +77,8 @@ std::vector<ContinuationScore> LanguageWriter::score(const std::vector<TokenIds>
                                                      const TokenIds&) {
   if (!model_.has_program("score")) {
     throw FormatError(
-        "the model's file was written before there was scoring: weft train --resume writes it "
-        "anew");
+        "the model's file was written by an earlier version without scoring: weft train --resume "
+        "updates it");
   }
   return weft::score(session_, model_.program("score"), model_.config, prompts, continuations);
 }

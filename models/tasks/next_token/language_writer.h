@@ -1,4 +1,4 @@
-// Text from language models: prompts that go on.
+// Text generation with language models, which continue prompts.
 #pragma once
 
 #include <string>
@@ -11,15 +11,16 @@
 
 namespace WEFT_API weft {
 
-/// A language model over a session. One that Weft trained draws 500 tokens, its window sliding; one
-/// of a folder does what its settings say, up to 500 tokens within its context where these state no
-/// length. Neither writes ids that stand for no text.
+/// A text generator for a language model. By default, a model that Weft trained samples 500 tokens
+/// with a sliding window. A model from a folder follows its settings; if these specify no length,
+/// it generates up to 500 tokens within its context. Ids that do not decode to text are never
+/// generated.
 class LanguageWriter final : public TextGenerator {
  public:
   static constexpr std::int64_t kUsualTokens = 500;
 
-  /// Session and model must outlive the writer; the session is one over the model's graph and
-  /// store.
+  /// Session and model must outlive the writer. The session must run the graph of the model with
+  /// its store.
   LanguageWriter(Session& session, const LanguageModel& model);
 
   bool has_tokenizer() const override;

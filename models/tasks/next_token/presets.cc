@@ -12,24 +12,24 @@ GptConfig sizes(std::int64_t layers, std::int64_t heads, std::int64_t width, std
   return config;
 }
 
-/// As nanoGPT's character models: no biases.
+/// As in nanoGPT's character models: no biases.
 GptConfig nanogpt(GptConfig config, double dropout) {
   config.bias = false;
   config.embedding_dropout = config.attention_dropout = config.residual_dropout = dropout;
   return config;
 }
 
-/// Matrices start with a standard deviation of about 1 / sqrt(width), 0.08 for width 128. GPT-2's
-/// 0.02 is made for wide models: on tinyshakespeare nanogpt-cpu ends at a validation loss of 1.90
-/// with it, at 1.75 with 0.05 and at 1.74 with 0.08 (seed 1337).
+/// Initialises matrices with a standard deviation of about 1 / sqrt(width): 0.08 for width 128.
+/// GPT-2's 0.02 suits wider models: on tinyshakespeare, nanogpt-cpu reaches a validation loss
+/// of 1.90 with 0.02, 1.75 with 0.05 and 1.74 with 0.08 (seed 1337).
 GptConfig wide_start(GptConfig config) {
   config.initializer_range = 0.08;
   return config;
 }
 
-/// nanogpt-cpu with LLaMA's parts, and as many parameters: matrices of a block have 12 width^2 in
-/// both (two key heads for four query heads leave room for a gate of width 3 * width), and the head
-/// of its own has the place of the learned positions.
+/// nanogpt-cpu with the components of LLaMA and the same number of parameters. The matrices of a
+/// block have 12 width^2 parameters in both presets: two key heads for four query heads leave room
+/// for a gate of width 3 * width. The separate head takes the place of the learned positions.
 GptConfig llama_cpu() {
   GptConfig config = GptConfig::llama();
   config.layers = 4;
@@ -41,7 +41,7 @@ GptConfig llama_cpu() {
   return wide_start(config);
 }
 
-/// llama-cpu with room for a conversation.
+/// llama-cpu with a context that is long enough for a conversation.
 GptConfig instruct_cpu() {
   GptConfig config = llama_cpu();
   config.context = 256;
@@ -92,8 +92,8 @@ const std::vector<Preset<GptConfig>>& gpt_presets() {
 
 const std::vector<Preset<GptConfig>>& instruction_presets() {
   static const std::vector<Preset<GptConfig>> presets = [] {
-    // Adapters learn from gradients of frozen weights: several times the rate, as in Hu et al.
-    // 2022.
+    // Adapters are trained through frozen weights, at several times the learning rate, as in Hu et
+    // al. 2022.
     const TrainSettings all{.steps = 1000,
                             .batch = 4,
                             .lr = 1e-3,
@@ -105,9 +105,9 @@ const std::vector<Preset<GptConfig>>& instruction_presets() {
     adapters.lr = 4e-3;
     adapters.min_lr = 4e-4;
     std::vector<Preset<GptConfig>> made = {
-        {"instruct-cpu", "llama-cpu for conversations of up to 256 tokens: all of its weights",
+        {"instruct-cpu", "llama-cpu for conversations of up to 256 tokens: trains all weights",
          instruct_cpu(), all},
-        {"instruct-cpu-lora", "the same for adapters beside its weights (--lora-rank 16)",
+        {"instruct-cpu-lora", "the same, with learning rates for adapters (--lora-rank 16)",
          instruct_cpu(), adapters}};
     made.insert(made.end(), gpt_presets().begin(), gpt_presets().end());
     return made;

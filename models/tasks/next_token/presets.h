@@ -1,4 +1,4 @@
-// GPTs by name.
+// GPT presets.
 #pragma once
 
 #include "weft/models/families/gpt_config.h"
@@ -6,10 +6,10 @@
 
 namespace WEFT_API weft {
 
-/// char-small, nanogpt-cpu, llama-cpu, nanogpt-baby, gpt2. The vocabulary is set by the text.
+/// char-small, nanogpt-cpu, llama-cpu, nanogpt-baby, gpt2. The text determines the vocabulary.
 const std::vector<Preset<GptConfig>>& gpt_presets();
 
-/// Of models that learn to answer: instruct-cpu, instruct-cpu-lora, then those of gpt_presets().
+/// Presets for instruction tuning: instruct-cpu, instruct-cpu-lora, then those of gpt_presets().
 const std::vector<Preset<GptConfig>>& instruction_presets();
 
 }  // namespace weft

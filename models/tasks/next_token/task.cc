@@ -22,12 +22,12 @@ namespace weft {
 namespace {
 
 constexpr const char *kText = "--text", *kData = "--data", *kDropout = "--dropout";
-// Of GptConfig, what ids become and what becomes ids: a new tokenizer needs new ones.
+// Input and output embeddings of a GPT, which a new tokenizer replaces.
 const std::vector<std::string> kOfVocabulary = {"transformer.wte.*", "lm_head.*"};
 
-/// What is learned from: a text, or token files.
+/// The training data: a text, or token files.
 struct LanguageInput {
-  std::string name;  // for people
+  std::string name;  // for messages to users
   std::string text = {};
   std::vector<TokenSource> tokens = {};
 };
@@ -46,7 +46,7 @@ class NextTokenRun final : public RunOf<LanguageModel> {
     return fmt::format(
                "model     GPT: {} layers, {} heads, width {}, context {}, {} {}: {} parameters\n",
                c.layers, c.heads, c.width, c.context, c.vocab, unit, grouped(c.parameter_count())) +
-           fmt::format("text      {}: {} {} to train on, {} to validate\n", name_,
+           fmt::format("text      {}: {} {} for training, {} for validation\n", name_,
                        grouped(data_.ids.train_size()), unit, grouped(data_.ids.validation_size()));
   }
   std::string batch_unit() const override {
@@ -58,7 +58,7 @@ class NextTokenRun final : public RunOf<LanguageModel> {
     return text_task(session, *model_, data_, model_->config.context);
   }
 
-  /// One line of text from the model as it is now, with line breaks shown as spaces.
+  /// Generates one line of text with the current model; line breaks are shown as spaces.
   std::string sample(Session& session) override {
     const auto start = model_->tokenizer.start_ids();
     const TokenIds prompt(start.begin(), start.end());
@@ -85,8 +85,8 @@ class NextTokenRun final : public RunOf<LanguageModel> {
     if (data_.ids.validation_size() <= 1) return {};
     const double loss = outcome.evaluation.loss;
     return {
-        fmt::format("bits      {:.4f} per byte of the held-out text: what models with other "
-                    "tokenizers can be compared by\nvalidation loss {:.4f}\n",
+        fmt::format("bits      {:.4f} per byte of the held-out text, comparable across "
+                    "tokenizers\nvalidation loss {:.4f}\n",
                     data_.bits_per_byte(loss), loss)};
   }
 
@@ -101,11 +101,12 @@ class NextTokenRun final : public RunOf<LanguageModel> {
   std::string name_;
 };
 
-/// What pieces are learned from: the part of a text that trains. No character of the other is
-/// unknown: figures per byte are of the whole text.
+/// Returns the texts that pieces are learned from: the training part of `text`, and all characters
+/// of the whole text. So no character of the validation part is unknown, and metrics per byte cover
+/// the whole text.
 std::vector<std::string> texts_to_learn(const std::string& text, double validation_fraction) {
   const TextParts parts = split_text(text, validation_fraction);
-  // Each of the characters once, between blanks: nothing is learned of what stands beside it.
+  // Each character occurs once, between spaces: nothing is learned about its neighbours.
   const std::string characters = CharacterTokenizer::from_text(text).characters();
   std::string alphabet;
   for (std::size_t at = 0; at < characters.size(); alphabet += ' ')
@@ -113,22 +114,22 @@ std::vector<std::string> texts_to_learn(const std::string& text, double validati
   return {std::string(parts.train), alphabet};
 }
 
-/// Says so where a tokenizer does not give the text back that it reads.
+/// Returns a note for users if decoding does not reproduce the text; otherwise an empty text.
 std::string note_of_losses(const Tokenizer& tokenizer, const std::string& text) {
   constexpr std::size_t kExamined = 4096;
   std::size_t size = std::min(text.size(), kExamined);
   while (size < text.size() && goes_on(text[size])) --size;
   const std::string part = text.substr(0, size);
   if (tokenizer.decode(tokenizer.encode(part)) == part) return {};
-  return "tokenizer the text does not come back from its ids as it was (blanks, line breaks or "
-         "capitals are lost):\n          bits per byte are still of all its bytes\n";
+  return "tokenizer decoding does not reproduce the text (spaces, line breaks or capitals are "
+         "lost):\n          bits per byte still count all of its bytes\n";
 }
 
 LanguageInput read_input(const OptionValues& values) {
   std::vector<std::string> names = values.texts(kText);
   names.insert(names.end(), values.texts(kData).begin(), values.texts(kData).end());
   if (names.empty())
-    throw ArgumentError("--text is required: the file to learn from (or --data: token files)");
+    throw ArgumentError("--text is required: the file to train on (or --data: token files)");
   const auto tokens = std::count_if(names.begin(), names.end(), names_token_set);
   if (tokens == 0 && names.size() == 1) {
     std::string text = read_utf8_file(names.front());
@@ -136,10 +137,10 @@ LanguageInput read_input(const OptionValues& values) {
     return {names.front(), std::move(text)};
   }
   if (tokens < std::ssize(names)) {
-    throw ArgumentError(fmt::format(
-        "{} is no token file, but one of {} files: a text is learned from alone, several are made "
-        "into token files by weft data tokenize",
-        *std::find_if_not(names.begin(), names.end(), names_token_set), names.size()));
+    throw ArgumentError(
+        fmt::format("{} is not a token file, but one of {} files: train on a single text, or make "
+                    "token files of several with weft data tokenize",
+                    *std::find_if_not(names.begin(), names.end(), names_token_set), names.size()));
   }
   return {fmt::format("{}", fmt::join(names, ", ")), {}, open_token_sources(names)};
 }
@@ -151,9 +152,9 @@ class NextTokenTask final : public TaskOf<LanguageModel> {
         .id = "next-token",
         .family = "gpt",
         .name = "next-token",
-        .about = "a language model of a text",
+        .about = "predict the next token of a text",
         .help = {{"batch", "windows per step"},
-                 {"validation_fraction", "part of the text, at its end, that validates"}},
+                 {"validation_fraction", "share of the text, at its end, for validation"}},
         .folders = "decoders ...LMHeadModel and ...ForCausalLM",
         .uses = {Use::generate, Use::chat, Use::score},
         .perplexity = true};
@@ -161,14 +162,14 @@ class NextTokenTask final : public TaskOf<LanguageModel> {
   }
   TaskOptions options() const override {
     TaskOptions options;
-    options.files(kText, "UTF-8 file to learn from, or token files; the end validates")
+    options.files(kText, "UTF-8 file to train on, or token files; the end is for validation")
         .files(kData,
-               "token files as weft data tokenize makes them: their first file, or what all names "
-               "begin with; of several, how often each is learned from: corpus=0.7 other=0.3")
+               "token files made by weft data tokenize: the first file, or the common beginning of "
+               "their names; if there are several, with sampling weights: corpus=0.7 other=0.3")
         .data();
     add_tokenizer(options,
-                  "chars; with --from that of the weights: with another one the embeddings are "
-                  "learned anew; of token files their own",
+                  "chars; with --from, that of the weights: another one reinitialises the "
+                  "embeddings; with token files, their own",
                   false)
         .real(kDropout, {0, 0.99}, "all three dropout rates");
     return options;
@@ -231,8 +232,8 @@ class NextTokenTask final : public TaskOf<LanguageModel> {
     }
     if (args.from->text.tokenizer) return {*args.from->text.tokenizer};
     throw FormatError(
-        fmt::format("{}; or --tokenizer bpe learns pieces of the text, and the embeddings of the "
-                    "model start anew",
+        fmt::format("{}; or use --tokenizer bpe, which learns pieces from the text and "
+                    "reinitialises the embeddings of the model",
                     args.from->text.missing));
   }
 };

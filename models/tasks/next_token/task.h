@@ -1,10 +1,11 @@
-// weft train gpt: a language model of a text.
+// weft train gpt: language modelling and instruction tuning.
 #pragma once
 
 #include "weft/models/tasks/common/task.h"
 
 namespace WEFT_API weft {
 
+/// Language modelling: --task next-token.
 const Task& next_token_task();
 /// Instruction tuning: --task instructions.
 const Task& instruction_tuning_task();

@@ -13,7 +13,7 @@
 namespace weft {
 
 TextParts split_text(std::string_view text, double validation_fraction) {
-  // Bytes that go on with a character begin with the bits 10.
+  // Continuation bytes of UTF-8 begin with the bits 10.
   const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };
   const std::int64_t characters = std::count_if(text.begin(), text.end(), begins);
   std::int64_t left = training_part(characters, validation_fraction);
@@ -33,7 +33,7 @@ LanguageData read_text(const LanguageModel& model, std::string_view text) {
   const double fraction = model.settings.validation_fraction;
   const TextParts parts = split_text(text, fraction);
   const std::int64_t bytes = std::ssize(parts.validation);
-  // Read as a whole, characters that are not known are named with their places in it.
+  // Encode the text as a whole, so that errors give the places of unknown characters in it.
   if (tokenizer.reads_characters()) return {TextData(tokenizer.encode(text), fraction), bytes};
   return {TextData(tokenizer.encode(parts.train),
                    tokenizer.encode(parts.validation, TextPlace::middle)),

@@ -1,4 +1,4 @@
-// A language model learns from a text, and is measured on its validation part.
+// Training of a language model on a text, and evaluation on the validation part of the text.
 #pragma once
 
 #include <cstdint>
@@ -13,39 +13,41 @@
 
 namespace WEFT_API weft {
 
-/// A text in the parts that a training sees: its last characters validate, whatever the tokenizer,
-/// so that figures of different tokenizers are of the same text.
+/// A text split into its training and validation parts. The last characters are the validation
+/// part, whatever the tokenizer, so that metrics of different tokenizers refer to the same text.
 struct TextParts {
   std::string_view train, validation;
 };
-/// Of `text` (UTF-8), which must outlive the parts: the first floor(characters * (1 -
-/// validation_fraction)) characters train. Throws ArgumentError as TextData.
+/// Splits `text` (UTF-8), which must outlive the parts: the first floor(characters * (1 -
+/// validation_fraction)) characters are the training part. Throws ArgumentError as TextData.
 TextParts split_text(std::string_view text, double validation_fraction);
 
-/// The ids of a text's parts.
+/// The ids of the training and validation parts.
 struct LanguageData {
   TextData ids;
   std::int64_t validation_bytes = 0;
 
-  /// Of the validation part; NaN where there is none.
+  /// Converts a loss on the validation part to bits per byte; NaN if that part is empty.
   double bits_per_byte(double loss) const;
 };
+/// Splits and encodes a text.
 LanguageData read_text(const LanguageModel& model, std::string_view text);
-/// Token files, which must be those of the model's tokenizer (DataError). Every source has a part
-/// that is held out, and those together are what validates. Throws as split_tokens.
+/// Reads token files, which must have been made with the tokenizer of the model (DataError). A part
+/// of every source is held out; these parts together are the validation set. Throws as
+/// split_tokens.
 LanguageData read_tokens(const LanguageModel& model, std::span<const TokenSource> sources);
 
-/// Mean loss of `evaluate` (a language model's) over validation windows of `window` tokens
-/// in batches of `batch`: over `batches` of them, spread evenly, or, where that is 0, over all,
-/// every prediction counted once.
+/// Returns the mean loss of `evaluate`, a program of a language model, over validation windows of
+/// `window` tokens in batches of `batch`: over `batches` evenly spread batches or, if that is 0,
+/// over all windows, with every prediction counted once.
 double validation_loss(Session& session, const Program& evaluate, const TextData& data,
                        std::int64_t batch, std::int64_t window, std::int64_t batches = 0);
 
-/// Training on random windows of `data` with periodic looks at its validation part, if it has one:
-/// the loss, and "bits_per_byte". Session, programs and data must outlive the task.
+/// A training task on random windows of `data`, with periodic evaluation on its validation part, if
+/// there is one: the loss and "bits_per_byte". Session, model and data must outlive the task.
 TrainTask text_task(Session& session, const LanguageModel& model, const LanguageData& data,
                     std::int64_t window);
-/// The same of ids that nobody knows the bytes of: the loss alone.
+/// As above, for ids from an unknown number of bytes: the loss only.
 TrainTask text_task(Session& session, const LanguageModel& model, const TextData& data,
                     std::int64_t window);
 

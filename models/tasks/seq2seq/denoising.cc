@@ -23,12 +23,12 @@ constexpr const char* kGroup = "Pre-training";
 constexpr std::int64_t kSamples = 3;
 
 constexpr std::array<std::string_view, 4> kAbouts = {
-    "pre-training: find what hidden spans were (T5)",
-    "the same, lightly or heavily, or go on with a text (UL2's mixture)",
-    "write a text again without noise (BART)",
-    "write the sentences that say most of the others (PEGASUS)"};
+    "pre-training: reconstruct hidden spans (T5)",
+    "the same with light or heavy corruption, or continue a text (UL2's mixture)",
+    "reconstruct a text from a noisy version (BART)",
+    "generate the sentences that summarise the others best (PEGASUS)"};
 
-/// What is learned from: texts, or token files.
+/// The training data: texts, or token files.
 struct DenoisingInput {
   std::vector<TextDocument> documents = {};
   std::vector<TokenSource> tokens = {};
@@ -42,7 +42,7 @@ std::unique_ptr<PassageSource> passages_of(const Seq2SeqModel& model,
   } catch (const ArgumentError& e) {
     throw ArgumentError(
         fmt::format("the {} part of the text: {} (a blank line ends a document; "
-                    "--validation-fraction says how many of them validate)",
+                    "--validation-fraction sets the share of documents for validation)",
                     part, e.what()));
   }
 }
@@ -68,7 +68,7 @@ class DenoisingRun final : public RunOf<Seq2SeqModel> {
     return describe_seq2seq(*model_) +
            fmt::format("objective {}, passages of up to {} tokens\n",
                        choice_name(model_->denoising->objective), model_->denoising->passage) +
-           fmt::format("text      {} documents, {} tokens to train on, {} to validate\n",
+           fmt::format("text      {} documents, {} tokens for training, {} for validation\n",
                        grouped(train_->documents()), grouped(train_->tokens()),
                        grouped(held_out_ ? held_out_->tokens() : 0));
   }
@@ -99,7 +99,7 @@ class DenoisingRun final : public RunOf<Seq2SeqModel> {
     return std::make_unique<TokenPassages>(make_passages(*model_, std::move(parts)));
   }
 
-  std::unique_ptr<PassageSource> train_, held_out_;  // null: nothing is held out
+  std::unique_ptr<PassageSource> train_, held_out_;  // held_out_ is null if nothing is held out
 };
 
 class DenoisingTask final : public TaskOf<Seq2SeqModel> {
@@ -109,7 +109,7 @@ class DenoisingTask final : public TaskOf<Seq2SeqModel> {
     info_.family = "seq2seq";
     info_.about = kAbouts[static_cast<std::size_t>(objective)];
     info_.help = {{"batch", "tokens of passages per step"},
-                  {"validation_fraction", "share of the documents that validates"}};
+                  {"validation_fraction", "share of the documents for validation"}};
     info_.uses = {Use::generate, Use::score, Use::translate};
     info_.perplexity = true;
   }
@@ -145,7 +145,7 @@ class DenoisingTask final : public TaskOf<Seq2SeqModel> {
     if (chosen.preset.empty()) chosen.preset = default_preset(objective_);
     const Preset<EncoderDecoderConfig> preset = chosen_preset(denoising_presets(), chosen);
     const EncoderDecoderConfig config = chosen_config(base_config(preset.model, args), args);
-    options.check();  // before the tokenizer is made, which takes its time
+    options.check();  // fail early: training a tokenizer is slow
     const auto [tokenizer, notes] = !input.tokens.empty()
                                         ? LearnedTokenizer{tokenizer_of(input.tokens, args)}
                                     : args.from ? LearnedTokenizer{args.from->tokenizer()}
@@ -188,7 +188,7 @@ class DenoisingTask final : public TaskOf<Seq2SeqModel> {
                            .pieces = {.symbols = symbols}});
   }
   static DenoisingInput read(const OptionValues& options) {
-    if (!options.has(kText)) throw ArgumentError("--text is required: files to learn from");
+    if (!options.has(kText)) throw ArgumentError("--text is required: files to train on");
     const std::vector<std::string>& paths = options.texts(kText);
     std::vector<TokenSource> tokens = token_sources(paths);
     if (!tokens.empty()) return {{}, std::move(tokens)};

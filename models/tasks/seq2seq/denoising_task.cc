@@ -17,16 +17,16 @@
 namespace weft {
 namespace {
 
-// Rows of a batch are as long as a multiple of this: few plans.
+// The length of rows is a multiple of this, so that few plans are needed.
 constexpr std::int64_t kMultiple = 16;
 
 const DenoisingOptions& options_of(const Seq2SeqModel& model) {
   if (!model.denoising)
-    throw ArgumentError("the model learns from pairs of texts, it has no objective for passages");
+    throw ArgumentError("the model is trained on text pairs: it has no objective for passages");
   return *model.denoising;
 }
 
-/// As many in each shard.
+/// Number of passages in a batch: the same number in each shard.
 std::int64_t rows_per_batch(const Seq2SeqModel& model) {
   const std::int64_t shards = model.settings.shards;
   return shards *
@@ -64,7 +64,7 @@ class BatchMaker {
     }
     return batch(rows);
   }
-  /// The noise of passage `place` in evaluations.
+  /// Passage `place` with its noise in evaluations.
   DenoisingExample fixed(std::int64_t place) const {
     return denoiser_(passages_->at(place), evaluation_seed(place));
   }
@@ -85,7 +85,7 @@ class BatchMaker {
     return static_cast<std::uint64_t>(draws.below(std::numeric_limits<std::int64_t>::max()));
   }
   std::uint64_t evaluation_seed(std::int64_t place) const {
-    // A stream that no training row draws from.
+    // A random stream that no training row uses.
     Draws draws(stable_hash("denoising evaluation", seed_), 0, static_cast<std::uint32_t>(place));
     return noise_seed(draws);
   }
@@ -115,10 +115,11 @@ class BatchMaker {
 Seq2SeqModel build_denoising_model(const EncoderDecoderConfig& config, const Tokenizer& tokenizer,
                                    const TrainSettings& settings, const DenoisingOptions& options,
                                    std::int64_t least_rows, SourceLocation loc) {
-  const Denoiser known(options, tokenizer);  // or it throws
+  const Denoiser known(options, tokenizer);  // throws for invalid options
   if (longest_text(config) <= options.passage) {
-    throw ArgumentError(fmt::format("context must be greater than passage, {}, for its end, not {}",
-                                    options.passage, config.context));
+    throw ArgumentError(
+        fmt::format("context must be greater than passage, {}, to leave room for its end, not {}",
+                    options.passage, config.context));
   }
   Seq2SeqModel model = build_translator(config, tokenizer, settings, least_rows, loc);
   model.task = choice_name(options.objective);
@@ -142,11 +143,11 @@ Passages make_passages(const Seq2SeqModel& model, std::span<const TextDocument> 
 TokenPassages make_passages(const Seq2SeqModel& model, std::vector<TokenSetPart> parts) {
   const DenoisingOptions& options = options_of(model);
   if (options.reads_sentences()) {
-    throw ArgumentError(fmt::format("token files do not say where sentences end, which {} needs{}",
-                                    choice_name(options.objective),
-                                    options.objective == DenoisingObjective::denoising
-                                        ? " unless permute_sentences is off"
-                                        : ": it learns from texts"));
+    throw ArgumentError(fmt::format(
+        "token files do not record where sentences end, which {} needs{}",
+        choice_name(options.objective),
+        options.objective == DenoisingObjective::denoising ? " unless permute_sentences is off"
+                                                           : ": train on texts"));
   }
   return {std::move(parts), options.passage};
 }

@@ -1,4 +1,4 @@
-// An encoder-decoder that is pre-trained on plain text, before it learns from pairs.
+// Pre-training of encoder-decoders on plain text, before they are trained on text pairs.
 #pragma once
 
 #include <span>
@@ -13,35 +13,35 @@
 
 namespace WEFT_API weft {
 
-/// A new model as build_translator makes it, that learns as `options` say. Throws ArgumentError
-/// also where the tokenizer lacks what the objective needs, and for learned positions that are
-/// fewer than what a passage takes.
+/// Builds a new model as build_translator() does, to be trained with the objective in `options`.
+/// Throws ArgumentError also if the tokenizer lacks symbols that the objective needs, or if there
+/// are too few learned positions for a passage.
 Seq2SeqModel build_denoising_model(const EncoderDecoderConfig& config, const Tokenizer& tokenizer,
                                    const TrainSettings& settings, const DenoisingOptions& options,
                                    std::int64_t least_rows = 0,
                                    SourceLocation loc = SourceLocation::current());
 
-/// The documents in passages for `model`. Throws ArgumentError as Passages, and for a model that
-/// learns from pairs.
+/// Splits documents into passages for `model`. Throws ArgumentError as Passages, and for a model
+/// that is trained on pairs.
 Passages make_passages(const Seq2SeqModel& model, std::span<const TextDocument> documents);
-/// The same of token files. Throws ArgumentError as TokenPassages, and for a model that reads
+/// As above, for token files. Throws as TokenPassages; ArgumentError for an objective that works on
 /// sentences.
 TokenPassages make_passages(const Seq2SeqModel& model, std::vector<TokenSetPart> parts);
 
-/// Training on random passages, settings.batch / passage of them in a step,
-/// as many in each shard, and one at least.
-/// Evaluation on all of `held_out` (may be null), whose noise is always the same: mean loss per
-/// label of the program "evaluate", the decoder fed with the targets, and "perplexity". A batch is
-/// a function of (settings.seed, step). Everything must outlive the task. Throws ArgumentError for
-/// a model that learns from pairs.
+/// A training task on random passages: settings.batch / passage of them per step, the same number
+/// in each shard, at least one. Evaluations on `held_out` (may be null) use the same noise every
+/// time, and a full evaluation covers all of it. They measure the mean loss per label of the
+/// program "evaluate", the decoder fed with the targets, and "perplexity". A batch is a function of
+/// (settings.seed, step). All arguments must outlive the task. Throws ArgumentError for a model
+/// that is trained on pairs.
 TrainTask denoising_task(Session& session, const Seq2SeqModel& model, const PassageSource& train,
                          const PassageSource* held_out);
 
-/// A passage with noise, and what became of it.
+/// A noisy passage, the target, and the output of the model.
 struct Denoised {
   std::string input, target, output;  // the output is greedy
 };
-/// `count` passages (all, where there are fewer), spread evenly, with the noise of evaluations.
+/// Returns `count` evenly spread passages (all, if there are fewer), with the noise of evaluations.
 std::vector<Denoised> denoise(Session& session, const Seq2SeqModel& model,
                               const PassageSource& passages, std::int64_t count);
 

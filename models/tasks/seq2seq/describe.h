@@ -1,4 +1,4 @@
-// What both tasks of encoder-decoders say of their models.
+// Descriptions of models that both tasks for encoder-decoders print.
 #pragma once
 
 #include <set>
@@ -8,11 +8,11 @@
 
 namespace WEFT_API weft {
 
-/// Fields of the config that a command line does not set: the tokenizer says what they are.
+/// Config fields that are not command-line options: the tokenizer determines them.
 inline const std::set<std::string> kOwnFields = {"vocab", "decoder_vocab", "start_id", "padding_id",
                                                  "decoder_start"};
 
-/// The line "model".
+/// The line "model" of a run's description.
 std::string describe_seq2seq(const Seq2SeqModel& model);
 
 }  // namespace weft

@@ -21,7 +21,7 @@ bool all_of(std::string_view text, int (*is)(int)) {
                      [&](char c) { return is(static_cast<unsigned char>(c)) != 0; });
 }
 
-/// "en_XX".
+/// Returns true for a code such as "en_XX".
 bool is_code(std::string_view piece) {
   const std::size_t bar = piece.find('_');
   return (bar == 2 || bar == 3) && piece.size() == bar + 3 &&
@@ -29,7 +29,7 @@ bool is_code(std::string_view piece) {
          all_of(piece.substr(bar + 1), [](int c) { return std::isupper(c); });
 }
 
-/// ">>fra<<".
+/// Returns true for a marked code such as ">>fra<<".
 bool is_marked(std::string_view piece) {
   return piece.size() > kOpen.size() + kClose.size() && piece.starts_with(kOpen) &&
          piece.ends_with(kClose);
@@ -45,7 +45,7 @@ void for_special(const Tokenizer& tokenizer, Use&& use) {
   }
 }
 
-/// Codes that may have been meant: of the same language, or spelled nearly so.
+/// Suggestions for an unknown code: codes of the same language, or spelled similarly.
 std::vector<std::string> near_codes(const std::string& code,
                                     const std::vector<std::string>& known) {
   constexpr std::size_t kTypos = 1, kMost = 5;
@@ -71,7 +71,7 @@ std::vector<std::string> near_codes(const std::string& code,
   const std::vector<std::string> near = near_codes(code, known);
   throw ArgumentError(
       known.empty()
-          ? fmt::format("the model knows no language codes, and so not '{}'", excerpt(code))
+          ? fmt::format("the model has no language codes, and so not '{}'", excerpt(code))
           : fmt::format(
                 "unknown language code '{}'{}: the model knows {}", excerpt(code),
                 near.empty() ? "" : fmt::format(" (did you mean {}?)", fmt::join(near, " or ")),
@@ -80,7 +80,7 @@ std::vector<std::string> near_codes(const std::string& code,
 
 constexpr std::string_view kTranslation = "translation_", kTo = "_to_";
 
-/// The languages of a task "translation_en_to_de"; nothing of other tasks.
+/// The languages of a task such as "translation_en_to_de"; empty for other tasks.
 std::optional<Languages> languages_of(const std::string& task) {
   const std::size_t to = task.find(kTo);
   if (!task.starts_with(kTranslation) || to == std::string::npos) return std::nullopt;
@@ -88,7 +88,7 @@ std::optional<Languages> languages_of(const std::string& task) {
                    task.substr(to + kTo.size())};
 }
 
-/// "en", "deu": a code, no name.
+/// Returns true for a code ("en", "deu"), false for a name.
 bool is_short(const std::string& language) {
   return language.size() <= 3 && all_of(language, [](int c) { return std::islower(c); });
 }
@@ -120,8 +120,7 @@ LanguageIds language_ids(const Tokenizer& tokenizer, const Languages& languages)
   });
   const std::vector<std::string> known = language_codes(tokenizer);
   if (!languages.source.empty() && ids.codes.empty() && !known.empty()) {
-    throw ArgumentError(
-        "the model is told the language to translate into, not that of the texts: leave it out");
+    throw ArgumentError("the model takes the target language only: leave out the source language");
   }
   if (!languages.source.empty() && ids.source < 0) unknown(languages.source, known);
   if (!languages.target.empty() && ids.target < 0 && ids.in_text.empty())
@@ -132,8 +131,7 @@ LanguageIds language_ids(const Tokenizer& tokenizer, const Languages& languages)
 LanguagePrefix language_prefix(const GenerationSettings& settings, const Languages& languages) {
   if (languages.source.empty() || languages.target.empty()) {
     throw ArgumentError(
-        "the model is told in words what to translate: it needs the language of the texts and that "
-        "to translate into");
+        "the model takes both languages in words: give the source and the target language");
   }
   std::vector<std::string> known;
   for (const auto& [name, task] : settings.tasks) {
@@ -163,7 +161,7 @@ void LanguageIds::put_source(TokenIds& ids) const {
     *id = source;
     found = true;
   }
-  if (!found) throw ArgumentError("the model's tokenizer puts no language code around texts");
+  if (!found) throw ArgumentError("the tokenizer of the model adds no language code to texts");
 }
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// Languages that a translator of several is told: by ids, mBART's "en_XX" and Marian's ">>fra<<",
-// or in words, T5's "translate English to German: ".
+// The languages of multilingual translators. A model takes them as ids (mBART's "en_XX", Marian's
+// ">>fra<<") or in words (T5's "translate English to German: ").
 #pragma once
 
 #include <string>
@@ -13,32 +13,33 @@
 
 namespace WEFT_API weft {
 
-/// The codes that a tokenizer has ids for, in order of these: "en_XX", "de_DE", ... or, without the
-/// signs around, "fra", "deu", ...; empty where it knows none.
+/// Returns the language codes that a tokenizer has ids for, in order of the ids: "en_XX", "de_DE",
+/// ... or, without the marks around them, "fra", "deu", ...; otherwise empty.
 std::vector<std::string> language_codes(const Tokenizer& tokenizer);
 
-/// How texts are read and what their outputs begin with.
+/// Language ids and marks in inputs and outputs.
 struct LanguageIds {
-  /// Replaces the code in front of a text or behind it by that of the source.
+  /// Replaces the language code before or after a text by that of the source.
   void put_source(TokenIds& ids) const;
   bool is_language(std::int64_t id) const;
 
-  std::int64_t source = -1, target = -1;  // -1: as the model does anyway, or by `in_text`
-  TokenIds codes = {};                    // of all languages
-  std::string in_text = {};               // in front of every text: ">>fra<< "
+  std::int64_t source = -1, target = -1;  // -1: the default of the model, or given by `in_text`
+  TokenIds codes = {};                    // ids of all languages
+  std::string in_text = {};               // put before every text: ">>fra<< "
 };
-/// Throws ArgumentError for a code that the tokenizer does not know: it names those that are near,
-/// and lists those that there are.
+/// Returns the ids for two language codes. Throws ArgumentError for a code that the tokenizer does
+/// not have; the message suggests similar codes and lists all codes.
 LanguageIds language_ids(const Tokenizer& tokenizer, const Languages& languages);
 
-/// How a model is told both languages in words: by one of its tasks, or by a prefix.
+/// Source and target language in words: one of the tasks of a model, or a prefix.
 struct LanguagePrefix {
   std::string task = {};
-  std::string prefix = {};  // without a task
+  std::string prefix = {};  // if there is no such task
 };
-/// The task "translation_en_to_de" for the codes "en" and "de", and for "English" and "German"
-/// where its prefix has these names; else the prefix that such tasks have, with the names. Throws
-/// ArgumentError where a language is missing, and for codes that no task has.
+/// Returns the task "translation_en_to_de" for the codes "en" and "de", and for "English" and
+/// "German" if the prefix of the task contains these names; else the usual prefix of such tasks,
+/// with the given names. Throws ArgumentError if a language is missing, and for codes without a
+/// task.
 LanguagePrefix language_prefix(const GenerationSettings& settings, const Languages& languages);
 
 }  // namespace weft

@@ -5,9 +5,9 @@
 namespace weft {
 namespace {
 
-/// The Transformer (Vaswani et al. 2017) in small: inner = 4 * width. Matrices start with a
-/// standard deviation of 1 / sqrt(width), as wide as models that are this narrow need; norms come
-/// before the blocks, which trains without the long warm-up that the paper's order needs.
+/// A small Transformer (Vaswani et al. 2017) with inner = 4 * width. Matrices are initialised with
+/// a standard deviation of 1 / sqrt(width), which models this narrow need. Norms come before the
+/// blocks; such models train without the long warmup that the order in the paper needs.
 EncoderDecoderConfig transformer(std::int64_t layers, std::int64_t width, std::int64_t heads) {
   EncoderDecoderConfig c;
   c.encoder_layers = c.decoder_layers = layers;
@@ -49,15 +49,15 @@ TrainSettings recipe(std::int64_t steps, std::int64_t batch, double lr, std::int
           .save_every = steps / 5};
 }
 
-/// A rate that falls to nothing: at the end every string shall come out right.
+/// The learning rate decays to 0, so that at the end every string is reversed correctly.
 TrainSettings reversal_training() {
   TrainSettings settings = recipe(2500, 2048, 2e-3, 200);
   settings.schedule = LearningRate::cosine;
   return settings;
 }
 
-/// A family's blocks in small, so that AdamW trains them in minutes: matrices and tokens start as
-/// wide as those of transformer(), norms come before the blocks.
+/// Reduces the config of a family to a size that AdamW trains in minutes. Matrices and token
+/// embeddings are initialised as in transformer(), and norms come before the blocks.
 EncoderDecoderConfig small(EncoderDecoderConfig c) {
   c.encoder_layers = c.decoder_layers = 3;
   c.width = 128;
@@ -70,8 +70,9 @@ EncoderDecoderConfig small(EncoderDecoderConfig c) {
   return c;
 }
 
-/// T5 1.1's choices: gated, without dropout in pre-training. Its parameters start as the paper's,
-/// tokens with deviation 1, which the head then divides: that is made for Adafactor.
+/// T5 1.1 in small: gated, without dropout in pre-training. Parameters are initialised as in the
+/// paper: token embeddings with a standard deviation of 1, which the head then scales down. This
+/// initialisation is designed for Adafactor.
 EncoderDecoderConfig t5_mini() {
   EncoderDecoderConfig c = small(EncoderDecoderConfig::t5());
   c.activation = Activation::gelu_tanh;
@@ -81,9 +82,9 @@ EncoderDecoderConfig t5_mini() {
   return c;
 }
 
-/// Adafactor's steps are as large as what they change. With AdamW these tokens hardly move; where
-/// they start smaller for its sake, the perplexity of span corruption is a third higher after 800
-/// steps (models/tasks/SEQ2SEQ.md).
+/// Adafactor scales its steps by the size of the parameters that they change. With AdamW these
+/// token embeddings hardly change. If they are initialised smaller to suit AdamW, the perplexity of
+/// span corruption is a third higher after 800 steps (models/tasks/SEQ2SEQ.md).
 TrainSettings t5_training() {
   TrainSettings settings = recipe(2000, 4096, 0.03, 200);
   settings.optimizer = Optimizer::adafactor;
@@ -96,11 +97,11 @@ const std::vector<Preset<EncoderDecoderConfig>>& translator_presets() {
   static const std::vector<Preset<EncoderDecoderConfig>> presets = {
       {"eng-swe", "English to Swedish from 25,000 pairs", translation(4000, 0.2),
        recipe(1500, 2048, 3e-3, 200)},
-      {"eng-swe-short", "the same, ended at 600 of 1,500 steps", translation(4000, 0.2),
+      {"eng-swe-short", "the same, stopped after 600 of 1,500 steps", translation(4000, 0.2),
        recipe(600, 2048, 3e-3, 200)},
       {"eng-fra", "English to French from 5,000 short pairs", translation(1500, 0.3),
        recipe(500, 2048, 3e-3, 200)},
-      {"reversal", "strings of 1 to 20 letters come out reversed", reversal(), reversal_training()},
+      {"reversal", "reversing strings of 1 to 20 letters", reversal(), reversal_training()},
   };
   return presets;
 }

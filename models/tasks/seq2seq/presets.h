@@ -1,4 +1,4 @@
-// Translators by name.
+// Presets for encoder-decoders.
 #pragma once
 
 #include <string>
@@ -10,18 +10,19 @@
 
 namespace WEFT_API weft {
 
-/// eng-swe, eng-swe-short, eng-fra, reversal. The vocabulary is the most pieces that are learnt
-/// from the texts; reversal reads characters. TrainSettings::batch counts tokens on one side of a
-/// batch, padding included; validation_fraction is the share of different sources that validates,
-/// and of those that test.
+/// eng-swe, eng-swe-short, eng-fra, reversal. The vocabulary is the maximum number of pieces
+/// learned from the texts; reversal uses characters. TrainSettings::batch is the number of tokens
+/// on one side of a batch, padding included. validation_fraction is the share of distinct sources
+/// for validation, and the same share for testing.
 const std::vector<Preset<EncoderDecoderConfig>>& translator_presets();
 
-/// Models that are pre-trained: t5-mini, bart-mini. TrainSettings::batch counts tokens of passages.
+/// Presets for pre-training: t5-mini, bart-mini. TrainSettings::batch is the number of tokens of
+/// the passages.
 const std::vector<Preset<EncoderDecoderConfig>>& denoising_presets();
-/// The one that is made like the models of an objective's paper.
+/// The preset that is modelled on the paper of an objective.
 const std::string& default_preset(DenoisingObjective objective);
 
-/// How a translator that starts from trained weights learns; the model is that of the weights.
+/// Training settings for translators that start from trained weights, which determine the model.
 const std::vector<Preset<EncoderDecoderConfig>>& translator_fine_tuning_presets();
 
 }  // namespace weft

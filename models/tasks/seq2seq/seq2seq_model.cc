@@ -27,7 +27,7 @@ struct PairInputs {
   Value source, labels;
 };
 
-/// What all models have, whether they can be trained or not.
+/// The programs of all models, trainable or not.
 struct BuiltPrograms {
   BuiltPrograms(const EncoderDecoder& model, const PairInputs& inputs, Precision precision,
                 SourceLocation loc)
@@ -36,7 +36,7 @@ struct BuiltPrograms {
         labels(inputs.labels),
         mask(not_equal(source, net.config().padding_id)) {
     const EncoderDecoderConfig& c = net.config();
-    // Of a folder these may not be stated: who generates says what it starts from.
+    // Folders may not specify these ids. Then the caller of generate() specifies the start.
     const bool knows_start =
         c.padding_id >= 0 && (c.start_id >= 0 || c.decoder_start == DecoderStart::last_label);
     if (knows_start) shifted = net.shift_right(labels);
@@ -52,7 +52,7 @@ struct BuiltPrograms {
   }
   Value loss(bool training, Reduction reduction = Reduction::mean) const {
     const Value memory = net.encode(source, mask, training).last_hidden_state;
-    // Padding comes after all labels, so that being causal is mask enough for the decoder.
+    // Padding follows all labels, so the causal mask is sufficient for the decoder.
     const Value h = net.decode(shifted, {}, memory, mask, training).last_hidden_state;
     return net.loss(net.logits(h), labels, training, reduction);
   }
@@ -77,7 +77,7 @@ Programs build_programs(Graph& graph, const EncoderDecoderConfig& config,
   return built.programs;
 }
 
-/// Rows of ids filled up to one length, and which of them are tokens.
+/// Rows of ids padded to one length, and a mask (1 = token).
 struct Prompts {
   Tensor ids, mask;
 };
@@ -105,8 +105,8 @@ const ModelLayout& Seq2SeqModel::file_layout() {
             .config(&Seq2SeqModel::config)
             .tokenizer(&Seq2SeqModel::tokenizer);
     all.plan_cache = 96;
-    // Files of the first versions do not say that characters have padding and end in front. Of
-    // other tokenizers only those that Weft trained with must know theirs: check().
+    // Files of the first versions do not record that character tokenizers have padding and end ids
+    // in front. Other tokenizers must have these ids only in models that Weft trained: see check().
     all.parts.back().read = [](TrainedModel& model, const Attachment& part) {
       const Tokenizer read = PartValue<Tokenizer>::read(part);
       static_cast<Seq2SeqModel&>(model).tokenizer =
@@ -186,7 +186,8 @@ FolderModel folder_model_of(const Seq2SeqModel& model) {
   if (model.no_tokenizer.empty()) folder.tokenizer = model.tokenizer;
   folder.writing = FolderModel::Writing{.start_id = config.start_id, .settings = model.generation};
   if (!config.head_bias && config.positions != Seq2SeqPositions::relative_bias) {
-    // All of the library's but T5 add a bias to the logits, which is learned by none.
+    // All transformers classes except those of T5 add a bias to the logits, which none of them
+    // trains.
     config.head_bias = true;
     folder.weights = [vocab = config.target_vocab()](TensorMap weights) {
       weights["head.bias"] = Tensor::zeros(DType::f32, {1, vocab});
@@ -199,15 +200,16 @@ FolderModel folder_model_of(const Seq2SeqModel& model) {
 
 namespace {
 
-/// Outputs of a model that Weft trained, without their texts.
+/// Generates the outputs of a model that Weft trained, as ids without texts.
 std::vector<WrittenText> written_ids(Session& session, const Seq2SeqModel& model,
                                      const std::vector<std::vector<std::int32_t>>& sources,
                                      const TranslateOptions& options) {
   if (options.batch < 1)
     throw ArgumentError(fmt::format("batch must be at least 1, not {}", options.batch));
   const Tokenizer& tokenizer = model.tokenizer;
-  // Texts are padded to a multiple of this and decoded with those of the same size: few plans, and
-  // what limits an output does not depend on the other texts.
+  // Texts are padded to a multiple of this and decoded with others of the same padded size. This
+  // keeps the number of plans small, and the length limit of an output does not depend on the other
+  // texts.
   constexpr std::int64_t kStep = 8;
   const std::int64_t longest = longest_text(model.config);
   std::vector<std::size_t> sizes;
@@ -240,7 +242,7 @@ std::vector<WrittenText> written_ids(Session& session, const Seq2SeqModel& model
     for (std::size_t i = 0; i < batch.size(); ++i) {
       const auto& ids = found.sequences[i];
       WrittenText& output = outputs[i];
-      output.ids.assign(ids.begin() + 1, ids.end());  // without the start
+      output.ids.assign(ids.begin() + 1, ids.end());  // without the start id
       if (!found.scores.empty()) output.score = found.scores[i];
       const bool ended = !output.ids.empty() && output.ids.back() == tokenizer.eos_id();
       output.finish = ended ? Finish::end : Finish::length;
@@ -265,10 +267,11 @@ std::vector<WrittenText> written_ids(Session& session, const Seq2SeqModel& model
   return outputs;
 }
 
-/// One beam has no other scores to compare with.
+/// Throws ArgumentError for a length penalty with one beam, which has no other scores to compare
+/// with.
 void check_penalty(const TranslateOptions& options, std::int64_t beams) {
   if (options.length_penalty && beams == 1)
-    throw ArgumentError("length_penalty is of beams: it needs two beams or more");
+    throw ArgumentError("length_penalty applies to beam search: it needs at least two beams");
 }
 
 }  // namespace
@@ -342,7 +345,8 @@ CrossAttention cross_attention(Session& session, const Seq2SeqModel& model, std:
   };
   std::vector<std::int32_t> source_ids = model.tokenizer.encode_to_end(source),
                             target_ids = model.tokenizer.targets().encode_to_end(target);
-  // What a model writes may have more ids when it is read again: parts of characters, above all.
+  // Generated text may have more ids when it is encoded again, especially if it contains incomplete
+  // characters.
   for (std::vector<std::int32_t>* ids : {&source_ids, &target_ids})
     ids->resize(static_cast<std::size_t>(std::min(std::ssize(*ids), longest_text(model.config))));
   result.source = pieces(source_ids);

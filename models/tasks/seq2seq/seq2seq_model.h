@@ -1,5 +1,5 @@
-// An encoder-decoder that turns texts into texts, as one file: graph, programs, variables, and what
-// only models know of.
+// An encoder-decoder that maps texts to texts, stored in one file: graph, programs, variables, and
+// the parts specific to this kind of model.
 #pragma once
 
 #include <memory>
@@ -23,83 +23,85 @@
 
 namespace WEFT_API weft {
 
-/// What the file of an encoder-decoder holds, whether it learns from pairs or is pre-trained.
-/// Programs:
+/// An encoder-decoder that is trained on text pairs or pre-trained on plain text. Programs:
 ///   train     over "source" and "labels", i32 [batch, source_length] and [batch, target_length],
-///             filled up with the padding id and with -100: one whole training step. The loss is
-///             one with label smoothing.
-///   evaluate  without dropout over the same inputs, the decoder fed with the labels before. Output
-///             "loss": mean over all labels that count, not smoothed.
-///   prompt, step, reorder_caches: decoding over caches (Seq2SeqPrograms)
+///             padded with the padding id and with -100: one whole training step, with label
+///             smoothing in its loss
+///   evaluate  over the same inputs, without dropout, the decoder fed with the preceding labels;
+///             "loss" is the mean over all labels that count, without label smoothing
+///   prompt, step, reorder_caches: decoding with caches (Seq2SeqPrograms)
 ///   score     log-probabilities of given outputs (make_score_program). Files of the first versions
-///             lack it.
-/// Of a folder of Hugging Face's library there is no "train", and "evaluate" only where it states
-/// ids for padding and for what the decoder starts from.
+///             lack this program.
+/// Models from Hugging Face folders have no "train", and "evaluate" only if the folder specifies
+/// the padding id and the start id of the decoder.
 struct Seq2SeqModel : ModelKind<Seq2SeqModel> {
   EncoderDecoderConfig config;
   Tokenizer tokenizer;
-  /// What it is pre-trained to do (denoising_task.h); none: it learns from pairs.
+  /// The pre-training objective (denoising_task.h); empty for models trained on pairs.
   std::optional<DenoisingOptions> denoising;
-  /// Of a model of a folder: how its authors let it write. Texts are then read as its tokenizer
-  /// says.
+  /// The generation settings of the model's authors, for models from folders. With them, texts are
+  /// encoded as the tokenizer specifies.
   std::optional<GenerationSettings> generation;
-  /// Why there is no tokenizer; such a model is for ids alone, and no file can hold it.
+  /// The reason why there is no tokenizer. Such a model works on ids only, and cannot be saved to a
+  /// file.
   std::string no_tokenizer;
 
-  /// The parts of its file.
+  /// The parts of a model file.
   static const ModelLayout& file_layout();
   void check() const override;
   Seq2SeqPrograms decoding() const;
-  /// What only the model's table of embeddings has: nothing is to be written with these ids. None
-  /// where there is no tokenizer.
+  /// Returns the ids that the embedding table has but the tokenizer does not, which must not be
+  /// generated. Empty if there is no tokenizer.
   TokenIds ids_without_text() const;
 };
 
-/// A new model for the ids of tokenizer.with_ends() that cannot be trained yet, its variables not
-/// made (a Session does that): its vocabulary, padding and the id that the decoder starts from
-/// (padding, too) replace those of `config`. Weights to start from may have more rows than there
-/// are ids: `least_rows`. Throws ArgumentError as EncoderDecoder and with_ends().
+/// Builds a new model for the ids of tokenizer.with_ends(), not yet trainable; a Session will
+/// create its variables. Vocabulary, padding id and the start id of the decoder (the padding id,
+/// too) come from the tokenizer and replace those of `config`. `least_rows`: minimum number of rows
+/// of the embedding table, for weights to start from with more rows than there are ids. Throws
+/// ArgumentError as EncoderDecoder and with_ends().
 Seq2SeqModel build_translator(EncoderDecoderConfig config, const Tokenizer& tokenizer,
                               const TrainSettings& settings, std::int64_t least_rows = 0,
                               SourceLocation loc = SourceLocation::current());
 
-/// The encoder-decoder in a folder of Hugging Face's library. Null where its class is none, or has
-/// no head that writes. Throws ArgumentError for a config or settings of generation that are not
-/// supported and for a tokenizer with more ids than the model's table has rows; as
-/// hf::load_weights.
+/// Returns the encoder-decoder in a Hugging Face folder. Returns null if its class is not an
+/// encoder-decoder, or has no head that generates text. Throws ArgumentError for an unsupported
+/// config or unsupported generation settings, and for a tokenizer with more ids than the embedding
+/// table has rows; as hf::load_weights.
 std::unique_ptr<Seq2SeqModel> seq2seq_model_of(const hf::Folder& folder,
                                                const FolderTokenizer& text);
 
-/// The model as a folder of the library has it.
+/// Returns the model in Hugging Face layout.
 FolderModel folder_model_of(const Seq2SeqModel& model);
 
-/// Translates every text, in the order given. An output ends after twice its text's tokens and some
-/// at the latest, or, of a folder's model, where its settings say. The session must be one over the
-/// model's graph and store. Throws ArgumentError for options out of range and for languages that
-/// the model does not know, TextError for a text that the tokenizer cannot read, or that is longer
-/// than the model's positions where nobody listens.
+/// Translates the texts, in order. The length of an output is limited to about twice the tokens of
+/// its text or, for models from folders, as their settings specify. The session must run the graph
+/// of the model with its store. Throws ArgumentError for options out of range and for languages
+/// that the model does not support, TextError for a text that the tokenizer cannot encode, or that
+/// exceeds the positions of the model if on_cut is not set.
 std::vector<std::string> translate(Session& session, const Seq2SeqModel& model,
                                    const std::vector<std::string>& texts,
                                    const TranslateOptions& options = {});
-/// The same with all that is known of the outputs.
+/// As translate(), with all details of the outputs.
 std::vector<WrittenText> translate_texts(Session& session, const Seq2SeqModel& model,
                                          const std::vector<std::string>& texts,
                                          const TranslateOptions& options = {});
 
-/// The same for ids of a model that Weft trained, each with the end, as the tokenizer encodes
-/// texts: the ids of the outputs.
+/// As translate(), for ids: returns the ids of the outputs. For models that Weft trained. Each
+/// source has the end id, as the tokenizer encodes texts.
 std::vector<TokenIds> translate_ids(Session& session, const Seq2SeqModel& model,
                                     const std::vector<std::vector<std::int32_t>>& sources,
                                     const TranslateOptions& options = {});
 
-/// Most ids of a text on either side: what a table of learned positions has, else no bound.
+/// Maximum number of ids of a text on either side: the size of the table of learned positions;
+/// otherwise unlimited.
 std::int64_t longest_text(const EncoderDecoderConfig& config);
 
-/// What the decoder looked at while it read a text's translation: for every layer the probabilities
-/// [heads, target, source] of its attention to the encoder's output. Row i belongs to the decoder's
-/// output i, so that it says where that token comes from; `source` and `target` name the tokens,
-/// ends included, of longer texts their first longest_text(). The graph gets new values: not for
-/// one that is shared between threads.
+/// Cross-attention of the decoder while it reads the translation of a text: for every layer, the
+/// probabilities [heads, target, source] of attention to the output of the encoder. Row i belongs
+/// to output i of the decoder, and shows which source tokens that token depends on. `source` and
+/// `target` are the tokens, end tokens included; longer texts are truncated to longest_text(). New
+/// values are added to the graph, so it must not be shared between threads.
 struct CrossAttention {
   std::vector<std::string> source, target;
   std::vector<Tensor> layers;

@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-/// T5 and mT5 are told in words what to do, the languages among it.
+/// Returns true for T5 and mT5, which take their task in words, languages included.
 bool reads_prefixes(const Seq2SeqModel& model) {
   return model.generation && model.config.positions == Seq2SeqPositions::relative_bias;
 }
@@ -59,7 +59,8 @@ const Tokenizer& Seq2SeqWriter::tokenizer() const {
 
 std::int64_t Seq2SeqWriter::context() const {
   const Seq2SeqPositions positions = model_.config.positions;
-  // What Weft trains with sinusoids reads any length; a folder says what its model has seen.
+  // Models with sinusoidal positions that Weft trained read any length; folders specify the length
+  // that their model was trained with.
   const bool bounded = positions == Seq2SeqPositions::learned ||
                        (positions == Seq2SeqPositions::sinusoidal && model_.generation);
   return bounded ? model_.config.context : std::numeric_limits<std::int64_t>::max();
@@ -120,8 +121,8 @@ std::vector<ContinuationScore> Seq2SeqWriter::score(const std::vector<TokenIds>&
                                                     const TokenIds& start) {
   if (!model_.has_program("score")) {
     throw FormatError(
-        "the model's file was written before there was scoring: weft train --resume writes it "
-        "anew");
+        "the model's file was written by an earlier version without scoring: weft train --resume "
+        "updates it");
   }
   return weft::score(session_, model_.program("score"), start, prompts, continuations);
 }

@@ -1,4 +1,4 @@
-// Text from encoder-decoders: what they answer to a text.
+// Text generation with encoder-decoders: an output for every text.
 #pragma once
 
 #include <string>
@@ -11,15 +11,16 @@
 
 namespace WEFT_API weft {
 
-/// An encoder-decoder over a session, perhaps told the languages of texts. Where the target stands
-/// is seen from where a source does: behind texts (mBART), outputs begin with the target instead of
-/// the usual start; in front of them (mBART-50), the target comes behind that. One of a folder does
-/// what its settings say; where these state no length, and of models that Weft trained, outputs
-/// have up to twice their text's tokens and some.
+/// A text generator for an encoder-decoder, with optional source and target languages. The place of
+/// the target code depends on that of the source code. If the source code follows texts (mBART),
+/// outputs begin with the target code instead of the usual start id. If it precedes them
+/// (mBART-50), the target code follows the start id. A model from a folder follows its settings. If
+/// these specify no length, and for models that Weft trained, outputs have up to about twice as
+/// many tokens as their text.
 class Seq2SeqWriter final : public TextGenerator {
  public:
-  /// Session and model must outlive the writer; the session is one over the model's graph and
-  /// store. Throws ArgumentError for languages that the tokenizer does not know.
+  /// Session and model must outlive the writer. The session must run the graph of the model with
+  /// its store. Throws ArgumentError for languages that the tokenizer does not have.
   Seq2SeqWriter(Session& session, const Seq2SeqModel& model, const Languages& languages = {});
 
   bool has_tokenizer() const override;
@@ -44,7 +45,7 @@ class Seq2SeqWriter final : public TextGenerator {
   const Seq2SeqModel& model_;
   LanguageIds languages_;
   std::string language_prefix_;  // "translate English to German: "
-  /// Where the id of the target language stands: nowhere, as the start, or behind it.
+  /// Place of the target language id in outputs: none, as the start id, or after it.
   enum class Target { none, start, behind } target_ = Target::none;
 };
 

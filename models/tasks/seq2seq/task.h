@@ -1,4 +1,4 @@
-// weft train seq2seq: encoder-decoders that learn from plain text, or from pairs of texts.
+// weft train seq2seq: encoder-decoders trained on plain text or on text pairs.
 #pragma once
 
 #include "weft/models/data/denoiser.h"

@@ -28,13 +28,13 @@ constexpr const char* kReversal = "reversal";
 constexpr std::int64_t kStrings = 40000;
 constexpr std::int64_t kBeams = 4;
 
-/// What is learned from, split into its parts; and what people should know of it.
+/// The training data, split into its parts, and messages for users.
 struct PairData {
   TextPairSplit split;
   std::string notes;
 };
 
-/// Strings and what they are backwards, where no file is given.
+/// Reads the pairs of --pairs or, if no file is given, makes random strings and their reversals.
 PairData read_pairs(const OptionValues& options, const TrainSettings& settings) {
   PairData data;
   std::int64_t more_columns = 0;
@@ -43,7 +43,7 @@ PairData read_pairs(const OptionValues& options, const TrainSettings& settings) 
       path.empty() ? reversal_pairs(kStrings, settings.seed) : read_text_pairs(path, &more_columns);
   if (more_columns > 0) {
     data.notes =
-        fmt::format("columns   {} lines of {} have more than two: the others are not read\n",
+        fmt::format("columns   {} lines of {} have more than two columns: the others are ignored\n",
                     grouped(more_columns), path);
   }
   data.split = split_by_source(pairs, settings.validation_fraction, settings.seed);
@@ -59,7 +59,7 @@ std::vector<std::string> texts_of(const std::vector<TextPair>& pairs) {
   return texts;
 }
 
-/// How large target texts are, as far as the model reads them; the ids for their ends count, too.
+/// The size of the target texts, as far as the model reads them. Their end ids are counted, too.
 struct TargetSize {
   TargetSize(const std::vector<TextPair>& pairs, const Seq2SeqModel& model) {
     const Tokenizer targets = model.tokenizer.targets();
@@ -89,13 +89,14 @@ class TranslationRun final : public RunOf<Seq2SeqModel> {
     const TextPairSplit& s = data_.split;
     std::string text = data_.notes + describe_seq2seq(*model_);
     text += fmt::format(
-        "pairs     {} to train on, {} to validate, {} to test; no source is in two parts\n",
+        "pairs     {} for training, {} for validation, {} for testing; no source is in two parts\n",
         grouped(std::ssize(s.train)), grouped(std::ssize(s.validation)),
         grouped(std::ssize(s.test)));
     if (batches_.cut_sources + batches_.cut_targets > 0) {
-      text += fmt::format("cut       {} sources and {} targets to the {} tokens that it reads\n",
-                          grouped(batches_.cut_sources), grouped(batches_.cut_targets),
-                          grouped(longest_text(model_->config)));
+      text += fmt::format(
+          "cut       {} sources and {} targets truncated to the {} tokens that the model reads\n",
+          grouped(batches_.cut_sources), grouped(batches_.cut_targets),
+          grouped(longest_text(model_->config)));
     }
     return text;
   }
@@ -114,7 +115,7 @@ class TranslationRun final : public RunOf<Seq2SeqModel> {
   }
 
  private:
-  /// The figures of the part that nothing was chosen by.
+  /// Metrics on the test set, which no choice was based on.
   std::string test_figures(Session& session) {
     const std::vector<TextPair>& test = data_.split.test;
     const PairBatches pairs = make_pair_batches(encode_pairs(test, *model_), *model_);
@@ -134,7 +135,7 @@ class TranslationRun final : public RunOf<Seq2SeqModel> {
     constexpr std::size_t kSamples = 10;
     const std::size_t count = std::min(kSamples, cases.size());
     for (std::size_t i = 0; i < count; ++i) {
-      // Spread over the part, its shortest and longest texts left out.
+      // Evenly spread over the test set, without its shortest and longest texts.
       const std::size_t at = (2 * i + 1) * cases.size() / (2 * count);
       samples += fmt::format("\nsource    {}\nreference {}\ngreedy    {}\nbeams     {}\n",
                              cases[at].source, fmt::join(cases[at].references, " | "),
@@ -151,7 +152,7 @@ class TranslationRun final : public RunOf<Seq2SeqModel> {
                        corpus_bleu(greedy.outputs, greedy.references).signature, kBeams);
   }
 
-  /// Measures over the steps.
+  /// A plot of the validation metric over the training steps.
   std::string measures(const std::string& title) const {
     std::vector<PlotSeries> series;
     std::string measure;
@@ -165,8 +166,8 @@ class TranslationRun final : public RunOf<Seq2SeqModel> {
                          {.title = title + ": validation", .x_label = "step", .y_label = measure});
   }
 
-  /// What the last layer's heads looked at in one translation, of a text of middling length:
-  /// readable, and with something to see.
+  /// A plot of the attention heads of the last layer in one translation, for a text of medium
+  /// length: short enough to be readable, long enough to be informative.
   std::string attention(Session& session, const std::string& title) const {
     const TextPair& shown = data_.split.test[data_.split.test.size() / 2];
     const std::string output =
@@ -204,10 +205,10 @@ class TranslationTask final : public TaskOf<Seq2SeqModel> {
         .id = "translation",
         .family = "seq2seq",
         .name = "translation",
-        .about = "learn from pairs of texts",
+        .about = "train on text pairs, for example translations",
         .help = {{"batch", "tokens per step, of sources or targets, padding included"},
                  {"validation_fraction",
-                  "share of the different sources that validates, and of those that test"}},
+                  "share of the distinct sources for validation, and the same share for testing"}},
         .plots = {kMeasure, kAttention},
         .folders = "encoder-decoders ...ForConditionalGeneration and ...MTModel",
         .uses = {Use::generate, Use::score, Use::translate},
@@ -218,11 +219,11 @@ class TranslationTask final : public TaskOf<Seq2SeqModel> {
     TaskOptions options;
     options
         .file(kPairs,
-              "file to learn from: source <tab> target on every line; some of the sources "
-              "validate, some test")
+              "file to train on: source <tab> target on every line; some of the sources are for "
+              "validation, some for testing")
         .data();
-    return add_tokenizer(options, "bpe, of both languages together, as many as the preset says",
-                         true);
+    return add_tokenizer(
+        options, "bpe for both languages together, with the vocabulary size of the preset", true);
   }
   TaskFields config_fields() const override {
     return {"Model", &EncoderDecoderConfig::fields(), kOwnFields};
@@ -241,14 +242,14 @@ class TranslationTask final : public TaskOf<Seq2SeqModel> {
     const bool reversal = preset.name == kReversal;
     if (!pairs && !reversal) {
       throw ArgumentError(
-          "--pairs is required: the file to learn from, source <tab> target on a line");
+          "--pairs is required: the file to train on, source <tab> target on every line");
     }
     if (pairs && reversal)
-      throw ArgumentError("the preset reversal makes its own strings: it takes no --pairs");
+      throw ArgumentError("the preset reversal generates its own strings: leave out --pairs");
     for (const char* option : {kVocabOption, kTokenizerOption}) {
       if (args.options.has(option) && reversal) {
         throw ArgumentError(
-            fmt::format("the preset reversal reads characters: it takes no {}", option));
+            fmt::format("the preset reversal uses a character tokenizer: leave out {}", option));
       }
     }
     const EncoderDecoderConfig config = chosen_config(base_config(preset.model, args), args);
@@ -266,8 +267,8 @@ class TranslationTask final : public TaskOf<Seq2SeqModel> {
     auto known = model_as<Seq2SeqModel>(std::move(model));
     if (known->tokenizer.reads_characters() == options.has(kPairs)) {
       throw ArgumentError(options.has(kPairs)
-                              ? "the model learns to reverse strings: it takes no --pairs"
-                              : "--pairs is required: the pairs that the model learns from");
+                              ? "the model was trained to reverse strings: leave out --pairs"
+                              : "--pairs is required: a file of text pairs");
     }
     PairData data = read_pairs(options, known->settings);
     return std::make_unique<TranslationRun>(std::move(known), std::move(data));
@@ -297,9 +298,10 @@ class TranslationTask final : public TaskOf<Seq2SeqModel> {
     if (args.from) {
       const Tokenizer& tokenizer = args.from->tokenizer();
       if (tokenizer.reads_characters()) {
-        throw ArgumentError(fmt::format(
-            "{} reads characters, as strings that are reversed do: pairs need a model of pieces",
-            args.from->source));
+        throw ArgumentError(
+            fmt::format("{} has a character tokenizer, as for reversed strings: text pairs need a "
+                        "model with a subword tokenizer",
+                        args.from->source));
       }
       return {tokenizer};
     }

@@ -1,4 +1,4 @@
-// A translator learns from pairs of texts, and is measured on pairs held out.
+// Training of a translator on text pairs, and evaluation on held-out pairs.
 #pragma once
 
 #include <functional>
@@ -13,39 +13,39 @@
 
 namespace WEFT_API weft {
 
-/// Pairs as ids, each side cut to longest_text(): a source keeps the id that ends it, a target does
-/// not, as it would teach to end too early.
+/// Encoded pairs, each side truncated to longest_text(). A truncated source keeps its end id. A
+/// truncated target does not: it would teach the model to end too early.
 struct EncodedPairs {
   std::vector<IdPair> ids;
   std::int64_t cut_sources = 0, cut_targets = 0;
 };
-/// Throws DataError for a character that the tokenizer does not know.
+/// Encodes pairs. Throws DataError for a character that the tokenizer does not have.
 EncodedPairs encode_pairs(const std::vector<TextPair>& pairs, const Seq2SeqModel& model);
 
-/// The same in batches to train with, of up to settings.batch tokens on one side. Throws
-/// ArgumentError as PairBatches.
+/// Batches pairs for training, with up to settings.batch tokens on one side. Throws ArgumentError
+/// as PairBatches.
 PairBatches make_training_batches(EncodedPairs pairs, const Seq2SeqModel& model);
-/// The same in batches to measure on, of as many tokens as a shard of those.
+/// Batches pairs for evaluation, with the number of tokens of a shard of a training batch.
 PairBatches make_pair_batches(EncodedPairs pairs, const Seq2SeqModel& model);
 
-/// Mean loss per label of `evaluate` over the pairs, the decoder fed
-/// with the references (teacher forcing): over `batches` batches, spread evenly, or over all where
-/// that is 0. Its exponential is the perplexity.
+/// Returns the mean loss per label of `evaluate` over the pairs, the decoder fed with the
+/// references (teacher forcing): over `batches` evenly spread batches, or over all if that is 0.
+/// Its exponential is the perplexity.
 double mean_loss(Session& session, const Program& evaluate, const PairBatches& pairs,
                  std::int64_t batches = 0);
 
-/// Outputs and references to a figure: one of those below.
+/// A metric of outputs, given their references: one of those below.
 using OutputMeasure = Metric (*)(const std::vector<std::string>&, const std::vector<References>&);
-/// {"bleu", 0 to 100}.
+/// BLEU: {"bleu", 0 to 100}.
 Metric bleu_metric(const std::vector<std::string>& outputs,
                    const std::vector<References>& references);
-/// {"exact match", 0 to 1}.
+/// Exact match: {"exact match", 0 to 1}.
 Metric exact_match_metric(const std::vector<std::string>& outputs,
                           const std::vector<References>& references);
 
-/// What a model is trained and measured on.
+/// The training and validation data of a translator.
 struct TranslatorData {
-  std::int64_t cut_sources = 0, cut_targets = 0;  // texts that are longer than the model reads
+  std::int64_t cut_sources = 0, cut_targets = 0;  // number of truncated texts
   PairBatches train, validation;
   std::vector<TranslationCase> cases;  // of the validation pairs
   OutputMeasure measure;
@@ -56,18 +56,19 @@ struct TranslatorData {
   EncodedPairs encoded(const std::vector<TextPair>& pairs, const Seq2SeqModel& model);
 };
 
-/// The outputs for `cases`, whose sources are cut as in training, and what `measure` finds.
+/// Outputs for cases and their references, from which `measure` computes a metric.
 struct Translations {
   std::vector<std::string> outputs;
   std::vector<References> references;
 };
+/// Translates `cases`. Their sources are truncated as in training.
 Translations translate_cases(Session& session, const Seq2SeqModel& model,
                              const std::vector<TranslationCase>& cases,
                              const TranslateOptions& options = {});
 
-/// Training on the pairs, with looks at those of the validation part: loss, perplexity and the
-/// measure of greedy outputs, now and then on a part of them (settings.eval_batches batches and
-/// kQuickCases cases), at the end on all. Session, model and data must outlive the task.
+/// A training task on the pairs. Evaluations on the validation set measure loss, perplexity and the
+/// metric of greedy outputs: periodically on a part of the set (settings.eval_batches batches and
+/// kQuickCases cases), at the end on all of it. Session, model and data must outlive the task.
 inline constexpr std::int64_t kQuickCases = 256;
 TrainTask translator_task(Session& session, const Seq2SeqModel& model, TranslatorData& data);
 
