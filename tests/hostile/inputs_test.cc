@@ -73,9 +73,8 @@ BOOST_AUTO_TEST_CASE(text_that_is_not_utf8_is_named_with_its_line) {
   const std::string path = folder.write("t.txt",
                                         "one\ntwo\nthr\xFF"
                                         "e\n");
-  BOOST_CHECK_EXCEPTION(
-      read_utf8_file(path), FormatError,
-      says(path + ", line 3: not UTF-8: a byte that starts no character at byte 11"));
+  BOOST_CHECK_EXCEPTION(read_utf8_file(path), FormatError,
+                        says(path + ", line 3: not UTF-8: an invalid first byte at byte 11"));
   folder.write("t.tsv", "a\tb\nc\xC3\td\n");
   BOOST_CHECK_EXCEPTION(read_text_pairs(folder.path("t.tsv")), FormatError, says("t.tsv, line 2"));
   const std::string paths[] = {folder.path("t.tsv")};
