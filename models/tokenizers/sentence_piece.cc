@@ -142,7 +142,7 @@ SentencePieceTokenizer::State::State(SentencePieceModel made)
     const SentencePieceModel::Piece* known = piece(id);
     const bool reserved = known == nullptr || known->kind == Kind::control ||
                           known->kind == Kind::unknown || known->kind == Kind::byte;
-    // If a reserved piece and an ordinary piece have the same text, it refers to the reserved one.
+    // If a reserved piece and an ordinary piece have the same text, the text maps to the reserved one.
     if (const auto [it, fresh] = ids.emplace(text_of(id), id); !fresh && reserved) it->second = id;
   }
   find_special();
@@ -320,7 +320,7 @@ std::string SentencePieceTokenizer::State::decode(std::span<const std::int32_t> 
   std::string text, bytes;
   const bool drops_blank =
       model.normalizer.dummy_prefix || model.normalizer.remove_extra_whitespace;
-  bool begins = true;       // at the beginning of the text, where a space is the inserted one
+  bool begins = true;       // still at the beginning: a space here is the inserted one
   bool seen_blank = false;  // the inserted space has been omitted
   const auto append_piece = [&](std::string_view part) {
     if (begins && drops_blank && part.starts_with(kBlank)) {

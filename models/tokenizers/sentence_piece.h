@@ -88,9 +88,8 @@ class SentencePieceTokenizer : public NothingAround {
                                    TextPlace place = TextPlace::beginning) const;
   /// As encode(), with the bytes of `text` that each id came from. A space that was inserted in
   /// front of the text has an empty span. If an unknown character is encoded as several byte
-  /// pieces, the last one has the whole span. If `special_in_text`, the names of special ids and
-  /// added pieces
-  /// ("</s>") become those ids, except in `plain`.
+  /// pieces, the last one has the whole span. If `special_in_text`, the names of special ids and of
+  /// added pieces ("</s>") become those ids, except in `plain`.
   std::vector<SubwordSpan> encode_spans(std::string_view text,
                                         TextPlace place = TextPlace::beginning,
                                         bool special_in_text = false,

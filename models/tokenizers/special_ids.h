@@ -39,9 +39,9 @@ inline constexpr std::array<SpecialIdName, 7> kSpecialIds = {{{"pad", &SpecialId
 /// The texts of the special tokens in the order of kSpecialIds; "" if there is no such token.
 using SpecialNames = std::array<std::string, kSpecialIds.size()>;
 
-/// Whether an encoded text is the beginning of a document or continues one. Some tokenizers treat
-/// the beginning of a text as the beginning of a word and mark it with a space in front. A
-/// continuation must not get that space.
+/// The position of an encoded text: the beginning of a document, or a continuation in the middle of
+/// one. Some tokenizers treat the beginning of a text as the beginning of a word and mark it with a
+/// space in front. A continuation must not get that space.
 enum class TextPlace : std::uint8_t { beginning, middle };
 
 }  // namespace weft

@@ -26,8 +26,8 @@ class ByteLevel : public Decoder {
   void decode(Pieces& pieces, bool keep_bytes) const override;
 
  private:
-  pre_tokenizers::ByteLevel::Settings
-      settings_;  // unused; kept so that files are written unchanged
+  // Unused; kept so that files are written unchanged.
+  pre_tokenizers::ByteLevel::Settings settings_;
 };
 
 /// Removes the prefix of pieces that continue a word, and puts a space in front of all others.

@@ -165,7 +165,7 @@ struct JsonForm {
   }
 };
 
-/// JSON null is an empty optional.
+/// An optional value; null in JSON if it is empty.
 template <class T>
 struct JsonForm<std::optional<T>> {
   static void read(const nlohmann::json& json, const std::string& where, std::optional<T>& value) {

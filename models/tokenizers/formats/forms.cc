@@ -8,7 +8,7 @@ namespace {
 constexpr std::string_view kBase64 =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Returns the only member of an object whose key is the type of its value.
+/// Returns the key and the value of an object that has exactly one member.
 std::pair<std::string, const nlohmann::json*> only_member(const nlohmann::json& json,
                                                           const std::string& where) {
   if (!json.is_object() || json.size() != 1)

@@ -91,9 +91,9 @@ Description gpt1(const FolderSettings&) {
 /// The template of special tokens around texts.
 enum class Around {
   nothing,
-  first,    // the beginning token in front of a text
+  first,    // a special token in front of the first text
   roberta,  // <s> A </s> and <s> A </s> </s> B </s>
-  types     // [CLS] A [SEP] B [SEP], with type ids 0 and 1
+  types     // [CLS] A [SEP] and [CLS] A [SEP] B [SEP], with type ids 0 and 1
 };
 
 /// A family of tokenizer classes with the same behaviour.
@@ -175,7 +175,7 @@ const MergesClass* merges_class_of(const FolderSettings& folder) {
 template <class Part>
 Part part_of(const json& described) {
   Part part;
-  if (!described.is_null()) JsonForm<Part>::read(described, "a tokenizer component", part);
+  if (!described.is_null()) JsonForm<Part>::read(described, "the tokenizer component", part);
   return part;
 }
 

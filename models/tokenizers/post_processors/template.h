@@ -1,4 +1,4 @@
-// A post-processor that adds special tokens as a template defines.
+// A post-processor that adds special tokens according to a template.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct TemplateToken {
   }
 };
 
-/// Adds special tokens as the templates for one text and for a pair define.
+/// Adds special tokens according to one template for a single text and one for a pair.
 class Template : public PostProcessor {
  public:
   static constexpr const char* kName = "TemplateProcessing";

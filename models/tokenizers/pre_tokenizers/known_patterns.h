@@ -22,7 +22,7 @@ void cut_as_gpt4(std::string_view text, EmitPart emit);
 /// Qwen's pattern: as GPT-4's, with each digit separate.
 void cut_as_qwen(std::string_view text, EmitPart emit);
 
-/// A pattern and the function that cuts at it.
+/// A pattern and the function that splits a text at it.
 struct KnownPattern {
   std::string_view pattern;
   CutByPattern cut;

@@ -9,7 +9,7 @@
 
 namespace WEFT_API weft {
 
-/// Mixes two words to one: the exclusive or of the two halves of their product.
+/// Mixes two words into one: the exclusive or of the two halves of their product.
 inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   const auto product = static_cast<unsigned __int128>(a) * b;
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);

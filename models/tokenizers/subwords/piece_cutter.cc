@@ -145,8 +145,8 @@ std::vector<SubwordSpan> PieceCutter::cut(std::string_view text) const {
     const std::size_t end = part_end(text, begin);
     if (end - begin > kLongestPart) {
       throw DataError(
-          fmt::format("a {} of {} bytes at byte {} of a text: at most {} can be cut "
-                      "into tokens; break it up",
+          fmt::format("a {} of {} bytes at byte {} of a text: at most {} bytes can be tokenized at "
+                      "a time; break it up",
                       crosses_words_ ? "line" : "word", end - begin, begin, kLongestPart));
     }
     const std::string_view word = text.substr(begin, end - begin);

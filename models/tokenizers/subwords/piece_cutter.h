@@ -19,7 +19,7 @@ class PieceCutter {
   PieceCutter() = default;  // without pieces
   explicit PieceCutter(const SentencePieceModel& model);
 
-  /// Returns the pieces of `text`. Adjacent unknown characters are joined to one piece, or each
+  /// Returns the pieces of `text`. Adjacent unknown characters are joined into one piece, or each
   /// becomes byte pieces, of which only the last has a non-empty span. Throws DataError for an
   /// indivisible part (a word, or the whole text if pieces span words) of more than 16 MiB.
   std::vector<SubwordSpan> cut(std::string_view text) const;

@@ -14,7 +14,7 @@
 namespace WEFT_API weft {
 
 struct BpeTrainerOptions {
-  /// Maximum number of pieces, including special tokens and characters. These two are always in the
+  /// Maximum number of pieces. Special tokens and characters count, but are always in the
   /// vocabulary, even if they exceed the limit.
   std::int64_t vocab = 30000;
   /// Rarer pairs are not merged.

@@ -43,7 +43,7 @@ constexpr std::int64_t kUsualAlphabet = 1000;  // default limit_alphabet of Word
 template <class Part>
 Part part(const json& described) {
   Part result;
-  JsonForm<Part>::read(described, "a tokenizer component", result);
+  JsonForm<Part>::read(described, "the tokenizer component", result);
   return result;
 }
 

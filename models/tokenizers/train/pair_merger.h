@@ -60,7 +60,8 @@ class PairMerger {
   void begin(std::size_t symbols);
   /// Returns the next pair to merge; none if no pair is frequent enough.
   std::optional<Candidate> best();
-  /// Merges the result of best() to `merged`: a new symbol (the next number) or an existing one.
+  /// Merges `pair`, the result of best(), into `merged`: a new symbol (the next number) or an
+  /// existing one.
   void merge(const Candidate& pair, Symbol merged);
 
  private:

@@ -1,4 +1,4 @@
-// Sources of training texts for tokenizers, read in parts so that a corpus of any size fits.
+// Sources of training texts for tokenizers. Texts are read in parts, so a corpus may exceed memory.
 #pragma once
 
 #include <cstddef>

@@ -22,9 +22,9 @@ using CountedWords = std::map<std::u32string, std::int64_t>;
 /// Katakana count as one), no U+2581 except at the start, no space and no U+0000.
 bool is_possible_piece(std::u32string_view text);
 
-/// Returns the substrings of words that have two characters or more, occur at least twice in
+/// Returns the substrings of words that have two characters or more, occur at least twice in the
 /// distinct words and have more than one continuation. The score of each is its number of
-/// occurrences times its length. Returns the `most` with the highest scores, the best first.
+/// occurrences times its length. At most `most` substrings are returned, the best first.
 std::vector<std::pair<std::u32string, std::int64_t>> frequent_parts(const CountedWords& words,
                                                                     std::size_t most);
 

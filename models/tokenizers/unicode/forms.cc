@@ -43,8 +43,8 @@ std::uint8_t combining_class(char32_t c) {
   return c < 0x300 || !is_known(c) ? std::uint8_t{0} : u_getCombiningClass(static_cast<UChar32>(c));
 }
 
-/// An output character and the change in the number of input characters: 0 if it replaces one, 1 if
-/// it is inserted, -n if it replaces one and the n after it.
+/// An output character and its relation to the input: 0 if it replaces one character, 1 if it is
+/// inserted, -n if it replaces a character and the n after it.
 struct Changed {
   char32_t c;
   int change;
