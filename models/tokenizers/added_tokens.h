@@ -42,8 +42,8 @@ struct AddedToken {
 class AddedTokens {
  public:
   AddedTokens() = default;
-  /// `normaliser` may be null. Throws FormatError for an empty token, an id outside
-  /// [0, Vocabulary::kHighestId], or two tokens with the same id or content.
+  /// `normaliser` may be null. Throws FormatError for an empty token, an id below 0 or above
+  /// Vocabulary::kHighestId, or two tokens with the same id or content.
   AddedTokens(std::vector<AddedToken> tokens, const NormalizerPtr& normaliser);
 
   /// All tokens, in order of id.

@@ -59,8 +59,8 @@ struct EncodeOptions {
 
 /// A hint for a text that will be truncated anyway: encoding may stop after the word that reaches
 /// `most` ids, counted from the end of the text that is kept. Tokenizers that work word by word
-/// stop there, so overflow windows do not cover the rest of the text. Hugging Face tokenizers, the
-/// reference implementation, does the same. Other kinds may encode the whole text.
+/// stop there, so overflow windows do not cover the rest of the text. Hugging Face's tokenizers
+/// library, the reference implementation, does the same. Other kinds may encode the whole text.
 struct TokenLimit {
   std::size_t most = std::numeric_limits<std::size_t>::max();
   TextEnd cut = TextEnd::right;  // the end that will be truncated

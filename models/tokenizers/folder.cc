@@ -104,7 +104,7 @@ const std::array<Layout, 8>& layouts() {
       Layout{{"tokenizer.json"}, read_subwords<read_json_file>},
       Layout{{"vocab.json", "merges.txt"}, read_subwords<read_merges>},
       Layout{{"vocab.txt"}, read_subwords<read_bert>},
-      // File names of SentencePiece models in Hugging Face transformers, by model family.
+      // File names of SentencePiece models in Hugging Face's transformers library, by model family.
       Layout{{"spiece.model"}, read_pieces}, Layout{{"spm.model"}, read_pieces},
       Layout{{"sentencepiece.bpe.model"}, read_pieces}, Layout{{"tokenizer.model"}, read_pieces},
       Layout{{"source.spm"}, read_pieces}};

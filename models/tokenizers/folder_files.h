@@ -26,8 +26,8 @@ enum class KeptSettings {
 };
 
 /// Returns the tokenizer's files: tokenizer.json, or for a SentencePiece model the file that the
-/// tokenizer class of Hugging Face transformers reads (for Marian: source.spm, target.spm and
-/// vocab.json). Depending on `kept`, tokenizer_config.json, special_tokens_map.json and
+/// tokenizer class of Hugging Face's transformers library reads (for Marian: source.spm, target.spm
+/// and vocab.json). Depending on `kept`, tokenizer_config.json, special_tokens_map.json and
 /// added_tokens.json are copied from `origin`, the files of the folder that the tokenizer came
 /// from. If none is copied, the first two are generated from the special ids. `longest` is the
 /// maximum number of ids in a text (model_max_length). The caller must check that the folder reads

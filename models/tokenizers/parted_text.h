@@ -54,8 +54,8 @@ struct PartedText {
     std::swap(parts, spare);
   }
 
-  /// Replaces every part without an id by the pieces that `split(view, emit)` passes to
-  /// emit(begin, end): byte ranges of the view, in order. Empty pieces are dropped.
+  /// Replaces every part without an id by smaller parts. `split(view, emit)` reports them in order
+  /// as byte ranges of the view, by calling emit(begin, end). Empty parts are dropped.
   template <class Split>
   void split(const Split& split) {
     spare.clear();

@@ -142,7 +142,7 @@ SentencePieceTokenizer::State::State(SentencePieceModel made)
     const SentencePieceModel::Piece* known = piece(id);
     const bool reserved = known == nullptr || known->kind == Kind::control ||
                           known->kind == Kind::unknown || known->kind == Kind::byte;
-    // If a reserved piece and an ordinary piece have the same text, the text maps to the reserved one.
+    // If a reserved and an ordinary piece have the same text, the text maps to the reserved one.
     if (const auto [it, fresh] = ids.emplace(text_of(id), id); !fresh && reserved) it->second = id;
   }
   find_special();

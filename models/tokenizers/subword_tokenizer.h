@@ -45,8 +45,8 @@ class SubwordTokenizer {
                                    TextPlace place = TextPlace::beginning) const;
   /// As encode(), with spans and the other fields of Encoding. No special tokens are added, and the
   /// text is neither truncated nor padded, whatever `options` says. Words beyond `limit` are not
-  /// encoded, so later overflow windows do not contain them either, as in Hugging Face tokenizers,
-  /// the reference implementation.
+  /// encoded, so later overflow windows do not contain them either, as in Hugging Face's tokenizers
+  /// library, the reference implementation.
   Encoding encode_alone(std::string_view text, const EncodeOptions& options,
                         const TokenLimit& limit) const;
   /// Returns the piece of each id of `text`; unknown parts of the text are returned unchanged.

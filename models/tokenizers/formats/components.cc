@@ -114,8 +114,8 @@ void write_seat(OrderedJson& json, const std::shared_ptr<const Seat>& value) {
   }
 }
 
-/// Deduces the type of a model from its fields, for files of early versions of Hugging Face
-/// tokenizers, which lack "type".
+/// Deduces the type of a model from its fields, for files of early versions of Hugging Face's
+/// tokenizers library, which lack "type".
 std::string model_type(const nlohmann::json& json) {
   if (json.contains("merges")) return subwords::Bpe::kName;
   if (json.contains("max_input_chars_per_word")) return subwords::WordPiece::kName;

@@ -16,8 +16,8 @@ namespace weft {
 /// unknown, the model keeps its own ids. Throws IoError, FormatError.
 SentencePieceTokenizer read_sentence_piece_folder(const FolderSettings& settings, const char* file);
 
-/// Returns the name of the model file in Hugging Face transformers, for a tokenizer class (such as
-/// "T5TokenizerFast") or, if that is unknown, for a model type (such as "t5").
+/// Returns the name of the model file in Hugging Face's transformers library, for a tokenizer class
+/// (such as "T5TokenizerFast") or, if that is unknown, for a model type (such as "t5").
 std::string sentence_piece_file(std::string_view tokenizer_class, std::string_view model_type);
 
 }  // namespace weft

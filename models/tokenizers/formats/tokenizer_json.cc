@@ -35,7 +35,7 @@ void describe(Fields& fields, SubwordParts& parts, SpecialFields& special) {
 }
 
 /// Sets the ids of added tokens that are in the model's vocabulary to the ids there, which take
-/// precedence. Hugging Face tokenizers does the same.
+/// precedence. Hugging Face's tokenizers library does the same.
 void take_ids_of_model(SubwordParts& parts) {
   for (AddedToken& token : parts.added) {
     if (const std::int32_t id = parts.model->find(token.content); id >= 0) token.id = id;

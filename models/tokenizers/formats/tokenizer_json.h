@@ -1,4 +1,4 @@
-// Reads and writes tokenizer.json, the file format of Hugging Face tokenizers.
+// Reads and writes tokenizer.json, the file format of Hugging Face's tokenizers library.
 #pragma once
 
 #include <string>

@@ -31,8 +31,8 @@ class PrecompiledMap {
   /// Returns the rule with the longest match at the start of `text`, as SentencePiece does.
   std::optional<Rule> longest(std::string_view text) const;
   /// Returns the replacement of the rule with the shortest match at the start of `text`, which is a
-  /// grapheme of less than six bytes or a single character. Hugging Face tokenizers replaces all of
-  /// `text` with it.
+  /// grapheme of less than six bytes or a single character. Hugging Face's tokenizers library
+  /// replaces all of `text` with it.
   std::optional<std::string_view> shortest(std::string_view text) const;
 
   /// True if `text` is a prefix of the bytes that some rule replaces.

@@ -25,8 +25,8 @@ void write(TextEdit& edit, std::string_view text, std::size_t count) {
       edit.add(c);
     }
   }
-  // Hugging Face tokenizers, the reference implementation for offsets, ignores removals at the very
-  // start of a part: the following text takes over the spans of the removed characters.
+  // Hugging Face's tokenizers library, the reference implementation for offsets, ignores removals
+  // at the very start of a part: the following text takes over the spans of the removed characters.
   if (text.empty() && first) return;
   for (; replaced < count && !edit.at_end(); ++replaced)
     edit.drop(character_size(edit.rest().front()));

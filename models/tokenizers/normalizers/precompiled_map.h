@@ -15,7 +15,7 @@ struct Base64 {
   std::string bytes;
 };
 
-/// Applies a PrecompiledMap as Hugging Face tokenizers does.
+/// Applies a PrecompiledMap as Hugging Face's tokenizers library does.
 class Precompiled : public Normalizer {
  public:
   static constexpr const char* kName = "Precompiled";

@@ -28,7 +28,7 @@ class Unigram {
     /// The id of characters that no piece covers.
     std::optional<std::int32_t> unknown = {};
     /// Round sums to `float` as SentencePiece does, so that near ties are resolved in the same way.
-    /// Otherwise sums are `double`, as in Hugging Face tokenizers.
+    /// Otherwise sums are `double`, as in Hugging Face's tokenizers library.
     bool single_precision = false;
     /// A run of unknown characters becomes the ids of its byte pieces ("<0x0A>") if the vocabulary
     /// has all of them.

@@ -12,10 +12,10 @@
 namespace weft::subwords {
 namespace {
 
-/// Returns `value` as Hugging Face tokenizers parses it from decimal digits: the digits are rounded
-/// to a 53-bit integer, and the quotient or product with a power of ten is rounded again. The
-/// difference decides between segmentations whose sums are equal in decimal, such as those of a row
-/// of dashes.
+/// Returns `value` as Hugging Face's tokenizers library parses it from decimal digits: the digits
+/// are rounded to a 53-bit integer, and the quotient or product with a power of ten is rounded
+/// again. The difference decides between segmentations whose sums are equal in decimal, such as
+/// those of a row of dashes.
 double as_read(double value) {
   std::array<char, 32> digits;
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), std::abs(value),

@@ -1,5 +1,6 @@
 // Trains byte-pair encoding (Sennrich et al. 2016): repeatedly merges the most frequent pair of
-// adjacent symbols into one piece. Pieces and merges match those of Hugging Face tokenizers.
+// adjacent symbols into one piece. Pieces and merges match those of Hugging Face's tokenizers
+// library.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +32,7 @@ struct BpeTrainerOptions {
   /// Suffix of pieces at the end of a word.
   std::string end_of_word_suffix = {};
   /// Pieces of three characters or more must have fewer characters than this. This is the rule of
-  /// Hugging Face tokenizers.
+  /// Hugging Face's tokenizers library.
   std::optional<std::int64_t> max_token_length = {};
   /// Words are raw bytes; pieces are spelled in GPT-2's byte alphabet.
   bool words_are_bytes = false;

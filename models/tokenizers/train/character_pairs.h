@@ -19,8 +19,8 @@ struct CharacterPairRules {
   /// Returns true if a text may be a piece. If it returns false, it must also return false for
   /// every text that contains this one.
   bool (*is_piece)(std::u32string_view text);
-  /// If true, a pair with the same text as an existing piece is merged into that piece. If false, it
-  /// stays a pair during training, as in SentencePiece; encoding joins it in any case.
+  /// If true, a pair with the same text as an existing piece is merged into that piece. If false,
+  /// it stays a pair during training, as in SentencePiece; encoding joins it in any case.
   bool joins_to_known = false;
 };
 

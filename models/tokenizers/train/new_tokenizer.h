@@ -15,9 +15,10 @@
 
 namespace WEFT_API weft {
 
-/// The kinds of tokenizers that can be trained. byte_bpe: byte-level BPE, as GPT-2's. character_bpe:
-/// character-level BPE, trained as in SentencePiece; with byte_fallback, as LLaMA's. wordpiece: as
-/// BERT's. unigram: as T5's, trained as in SentencePiece. word: whole words and runs of punctuation.
+/// The kinds of tokenizers that can be trained. byte_bpe: byte-level BPE, as GPT-2's.
+/// character_bpe: character-level BPE, trained as in SentencePiece; with byte_fallback, as LLaMA's.
+/// wordpiece: as BERT's. unigram: as T5's, trained as in SentencePiece. word: whole words and runs
+/// of punctuation.
 enum class LearnedKind : std::uint8_t { byte_bpe, character_bpe, wordpiece, unigram, word };
 inline constexpr std::array<std::string_view, 5> kLearnedKindNames = {
     "byte-bpe", "bpe", "wordpiece", "unigram", "word"};
@@ -57,8 +58,8 @@ struct NewTokenizerOptions {
 };
 
 /// Returns the default special tokens of a kind. byte_bpe: <|endoftext|>; character_bpe: <unk>, <s>
-/// and </s>; wordpiece: [PAD], [UNK], [CLS], [SEP] and [MASK]; unigram: <pad>, </s> and <unk>; word:
-/// <pad>, <unk>, <s> and </s>.
+/// and </s>; wordpiece: [PAD], [UNK], [CLS], [SEP] and [MASK]; unigram: <pad>, </s> and <unk>;
+/// word: <pad>, <unk>, <s> and </s>.
 std::vector<std::string> usual_special_tokens(LearnedKind kind);
 
 /// Trains a tokenizer. The result depends on texts and options only, not on the number of threads.

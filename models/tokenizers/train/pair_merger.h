@@ -27,7 +27,8 @@ class PairMerger {
     return a.left != b.left ? a.left < b.left : a.right < b.right;
   }
 
-  /// The merge rules apart from frequency. The defaults are those of Hugging Face tokenizers.
+  /// The merge rules apart from frequency. The defaults are those of Hugging Face's tokenizers
+  /// library.
   class Rules {
    public:
     virtual ~Rules() = default;
@@ -46,7 +47,7 @@ class PairMerger {
     const Rules* rules = nullptr;
     /// Applies to a merged pair that reappears because a later merge produces one of its halves
     /// again. If true, it is counted from zero. If false, its old count remains, so that it is
-    /// merged at once, as in Hugging Face tokenizers.
+    /// merged at once, as in Hugging Face's tokenizers library.
     bool counts_anew = false;
   };
 

@@ -1,5 +1,5 @@
-// Trains WordPiece vocabularies as Hugging Face tokenizers does: by BPE in which pieces that
-// continue a word have a prefix.
+// Trains WordPiece vocabularies as Hugging Face's tokenizers library does: by BPE in which pieces
+// that continue a word have a prefix.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@ struct WordPieceTrainerOptions {
   std::string end_of_word_suffix = {};
 };
 
-/// Returns the pieces in order of id. Hugging Face tokenizers resolves ties between equally
-/// frequent pairs arbitrarily; here, characters have ids in code point order, and smaller ids go
-/// first. Throws as train_bpe() does.
+/// Returns the pieces in order of id. Hugging Face's tokenizers library resolves ties between
+/// equally frequent pairs arbitrarily; here, characters have ids in code point order, and smaller
+/// ids go first. Throws as train_bpe() does.
 std::vector<std::string> train_word_pieces(const WordTable& words,
                                            const WordPieceTrainerOptions& options);
 

@@ -30,8 +30,9 @@ const UNormalizer2* instance(UnicodeForm form) {
 
 bool composes(UnicodeForm form) { return form == UnicodeForm::nfc || form == UnicodeForm::nfkc; }
 
-/// True for characters of Unicode 12.0. Hugging Face tokenizers, the reference implementation, uses
-/// that version: later characters have neither a decomposition nor a combining class there.
+/// True for characters of Unicode 12.0. Hugging Face's tokenizers library, the reference
+/// implementation, uses that version: later characters have neither a decomposition nor a combining
+/// class there.
 bool is_known(char32_t c) {
   if (c < 0x300) return true;
   UVersionInfo age;

@@ -15,7 +15,7 @@ bool is_in_form(std::string_view text, UnicodeForm form);
 /// Writes the rest of the edit's part in `form`. A character composed of several others has the
 /// source span of the first of them; the characters that result from a decomposition have the span
 /// of the decomposed character. Reordered marks take the spans of their new positions, as in
-/// Hugging Face tokenizers, the reference implementation for offsets.
+/// Hugging Face's tokenizers library, the reference implementation for offsets.
 void write_in_form(TextEdit& edit, UnicodeForm form);
 
 }  // namespace weft

@@ -30,7 +30,8 @@ bool is_digit(char32_t c);
 /// A word character (\w in regular expressions): letters, marks, digits, connectors and joiners.
 bool is_word_character(char32_t c);
 /// A control character as defined by BERT's text cleaning. Of the private use ranges, only the
-/// first and the last character count, as in Hugging Face tokenizers, the reference implementation.
+/// first and the last character count, as in Hugging Face's tokenizers library, the reference
+/// implementation.
 bool is_control(char32_t c);
 /// A CJK ideograph as defined by BERT's tokenizer.
 bool is_ideograph(char32_t c);
