@@ -29,7 +29,7 @@ bool stands_alone(std::string_view text, std::size_t begin, std::size_t end) {
          (end == text.size() || !is_word_character(character_at(text, end)));
 }
 
-/// Where the white space begins that ends at `end`; not before `least`.
+/// Returns the start of the run of whitespace that ends at `end`, but at least `least`.
 std::size_t blanks_before(std::string_view text, std::size_t end, std::size_t least) {
   while (end > least && is_white_space(character_before(text, end))) {
     do --end;
@@ -38,6 +38,7 @@ std::size_t blanks_before(std::string_view text, std::size_t end, std::size_t le
   return end;
 }
 
+/// Returns the end of the run of whitespace that starts at `begin`.
 std::size_t blanks_behind(std::string_view text, std::size_t begin) {
   while (begin < text.size() && is_white_space(character_at(text, begin)))
     begin += character_size(text[begin]);
@@ -59,7 +60,8 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const NormalizerPtr& no
     if (!by_id_.emplace(token.id, seen_.size()).second)
       throw FormatError(fmt::format("two added tokens have the id {}", token.id));
     if (!by_content_.emplace(token.content, token.id).second)
-      throw FormatError(fmt::format("two added tokens are '{}'", excerpt(token.content)));
+      throw FormatError(
+          fmt::format("two added tokens have the content '{}'", excerpt(token.content)));
     seen_.push_back(token.normalized ? normalised(token.content, normaliser) : token.content);
   }
   before_ = finder(false);
@@ -107,7 +109,7 @@ void AddedTokens::cut(PartedText& parts, bool behind_normaliser, bool special,
       continue;
     }
     const std::string_view text = parts.view(part);
-    std::size_t given = 0;  // what is in parts already
+    std::size_t given = 0;  // end of the text that is already in `parts.spare`
     const auto give = [&](std::size_t begin, std::size_t end, std::int32_t id) {
       if (begin < end) {
         parts.spare.push_back({part.begin + static_cast<std::uint32_t>(begin),
@@ -134,13 +136,14 @@ void AddedTokens::cut(PartedText& parts, bool behind_normaliser, bool special,
           plain.cover(parts.text.source(part.begin + static_cast<std::uint32_t>(begin),
                                         part.begin + static_cast<std::uint32_t>(end)),
                       token.id, token.special)) {
-        at += character_size(text[at]);  // a token that is none may end within
+        at += character_size(text[at]);  // another token may start inside a rejected match
         continue;
       }
       at = end;
       if ((token.special && !special) || (token.single_word && !stands_alone(text, begin, end)))
         continue;
-      // What has been given is not looked at again, so that many tokens take no longer than one.
+      // Text before `given` is never scanned again, which keeps the total time linear in the size
+      // of the text.
       if (token.rstrip) end = blanks_behind(text, std::max(end, given));
       if (end <= given) continue;
       if (token.lstrip) begin = blanks_before(text, begin, given);

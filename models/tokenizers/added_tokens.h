@@ -1,4 +1,4 @@
-// Tokens that stand beside a model's vocabulary and are found in texts before anything else.
+// Tokens added to a model's vocabulary. They are matched in a text before any other processing.
 #pragma once
 
 #include <bitset>
@@ -18,11 +18,11 @@ namespace WEFT_API weft {
 struct AddedToken {
   std::int32_t id = 0;
   std::string content;
-  bool single_word = false;  // not within a word
-  bool lstrip = false;       // takes white space in front along
-  bool rstrip = false;       // takes white space behind along
-  bool normalized = true;    // is looked for behind the normaliser, and normalised itself
-  bool special = false;      // is left out of decoded text
+  bool single_word = false;  // matches whole words only
+  bool lstrip = false;       // absorbs preceding whitespace
+  bool rstrip = false;       // absorbs following whitespace
+  bool normalized = true;    // is normalised and matched in normalised text
+  bool special = false;      // omitted from decoded text
 
   template <class Fields>
   void describe(Fields& fields) {
@@ -42,21 +42,24 @@ struct AddedToken {
 class AddedTokens {
  public:
   AddedTokens() = default;
-  /// `normaliser` may be null. Throws FormatError for a token that is empty, or an id that is none
-  /// (Vocabulary::kHighestId).
+  /// `normaliser` may be null. Throws FormatError for an empty token, an id below 0 or above
+  /// Vocabulary::kHighestId, or two tokens with the same id or content.
   AddedTokens(std::vector<AddedToken> tokens, const NormalizerPtr& normaliser);
 
-  /// In order of id.
+  /// All tokens, in order of id.
   const std::vector<AddedToken>& all() const { return tokens_; }
-  /// Null where no added token has this id.
+  /// Returns the token with this id, or null.
   const AddedToken* find(std::int32_t id) const;
-  /// -1 for none.
+  /// Returns the id of the token with this content, or -1.
   std::int32_t find(std::string_view content) const;
-  /// What decoders see of an added token: as it stands in normalised texts.
+  /// Returns the text that decoders receive for an added token: its form in normalised text. Empty
+  /// for an id that is not an added token.
   std::string_view seen(std::int32_t id) const;
 
-  /// Cuts what is found out of every part: those that are looked for before the normaliser, or
-  /// those behind it. Special ones stay text where `special` is false, and in `plain`.
+  /// Splits every part of the text at the added tokens found in it. A call handles either the
+  /// tokens that are matched before the normaliser or those that are matched after it. Special
+  /// tokens are treated as plain text if `special` is false, and so is everything that `plain`
+  /// covers.
   void cut(PartedText& parts, bool behind_normaliser, bool special,
            const PlainParts& plain = {}) const;
 
@@ -64,16 +67,16 @@ class AddedTokens {
   struct Finder {
     PieceTrie trie;
     std::bitset<256> first_bytes;
-    char first = 0;  // the only one, if `single`
+    char first = 0;  // the common first byte if `single`
     bool any = false, single = true;
   };
   Finder finder(bool normalized) const;
 
   std::vector<AddedToken> tokens_;
-  std::vector<std::string> seen_;  // as tokens_
+  std::vector<std::string> seen_;  // parallel to tokens_
   std::unordered_map<std::int32_t, std::size_t> by_id_;
   std::unordered_map<std::string, std::int32_t> by_content_;
-  Finder before_, behind_;  // of the normaliser
+  Finder before_, behind_;  // for tokens matched before and after the normaliser
 };
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Text as a sequence of Unicode code points: the tokenizer of character models.
+// A tokenizer whose tokens are Unicode code points, for character-level models.
 #pragma once
 
 #include <cstdint>
@@ -14,48 +14,50 @@
 
 namespace WEFT_API weft {
 
-/// One id per code point that occurs in the training text, ids in order of code point. Immutable.
+/// Assigns one id to each code point of the training text, in code point order. Immutable.
 class CharacterTokenizer : public NothingAround {
  public:
   static constexpr const char* kType = "weft.tokenizer.character";
   static constexpr const char* kUnit = "characters";
 
-  CharacterTokenizer() = default;  // of no text: an empty vocabulary
-  /// The vocabulary of `text` (UTF-8). Throws FormatError with the byte offset where the text is
-  /// not valid UTF-8, ArgumentError where it is empty.
+  CharacterTokenizer() = default;  // empty vocabulary
+  /// Builds the vocabulary of `text` (UTF-8). Throws FormatError with the byte offset if the text
+  /// is not valid UTF-8, ArgumentError if it is empty.
   static CharacterTokenizer from_text(std::string_view text);
-  /// The same characters behind ids for padding and end, 0 and 1.
+  /// Returns a tokenizer with the same characters and two special tokens in front of them: padding
+  /// (id 0) and end of sequence (id 1).
   CharacterTokenizer with_ends() const;
-  /// Inverse of to_bytes(); throws FormatError.
+  /// Inverse of to_bytes(). Throws FormatError.
   static CharacterTokenizer from_bytes(std::string_view json);
-  /// {"type": "character", "characters": "..."}, and "ends": true where there are ids for padding
-  /// and end: what checkpoints store as an attachment.
+  /// Serialises the tokenizer for a checkpoint attachment: {"type": "character", "characters":
+  /// "..."}, with "ends": true if there are ids for padding and end of sequence.
   std::string to_bytes() const;
 
   /// Number of ids.
   std::int64_t vocab_size() const { return first_ + static_cast<std::int64_t>(characters_.size()); }
   const SpecialIds& special() const { return special_; }
-  /// Ids of `text`. Throws DataError naming the first unknown character and its position (in
-  /// characters, from 0); FormatError for invalid UTF-8.
+  /// Returns the ids of `text`. Throws DataError that names the first unknown character and its
+  /// position (in characters, from 0), FormatError for invalid UTF-8.
   std::vector<std::int32_t> encode(std::string_view text,
                                    TextPlace place = TextPlace::beginning) const;
-  /// The same with spans.
+  /// As encode(), with spans and the other fields of Encoding. The limit is ignored.
   Encoding encode_alone(std::string_view text, const EncodeOptions& options,
                         const TokenLimit& limit) const;
-  /// The characters of `text`. Throws as encode().
+  /// Returns the characters of `text`. Throws as encode() does.
   std::vector<std::string> pieces(std::string_view text) const;
-  /// UTF-8 of `ids`, without padding and ends, if `options` does not keep these. Throws DataError
-  /// for an id outside the vocabulary.
+  /// Returns the text of `ids` as UTF-8. Padding and end tokens are omitted unless `options` keeps
+  /// special tokens. Throws DataError for an id outside the vocabulary.
   std::string decode(std::span<const std::int32_t> ids, const DecodeOptions& options = {}) const;
-  /// A character, "<pad>" or "</s>". Throws DataError for an id outside the vocabulary.
+  /// Returns a character, "<pad>" or "</s>". Throws DataError for an id outside the vocabulary.
   std::string piece(std::int32_t id) const;
-  /// -1 where no id stands for exactly `piece`.
+  /// Returns the id of exactly `piece`, or -1.
   std::int32_t find(std::string_view piece) const;
-  /// True for padding and end. Throws DataError for an id outside the vocabulary.
+  /// True for padding and end of sequence. Throws DataError for an id outside the vocabulary.
   bool is_special(std::int32_t id) const;
-  /// True: each character may be hidden on its own. Throws DataError for an id outside.
+  /// Always true: each character may be masked separately. Throws DataError for an id outside the
+  /// vocabulary.
   bool is_word_start(std::int32_t id) const;
-  /// All characters in order of id, as UTF-8.
+  /// Returns all characters in order of id, as UTF-8.
   std::string characters() const;
 
  private:
@@ -64,7 +66,7 @@ class CharacterTokenizer : public NothingAround {
 
   std::vector<char32_t> characters_;  // sorted
   std::unordered_map<char32_t, std::int32_t> ids_;
-  std::int32_t first_ = 0;  // id of a character
+  std::int32_t first_ = 0;  // the first id that is a character
   SpecialIds special_;
 };
 

@@ -1,4 +1,4 @@
-// How texts become ids, and ids text, where it is not as always.
+// Options for encoding and decoding.
 #pragma once
 
 #include <algorithm>
@@ -18,21 +18,21 @@
 
 namespace WEFT_API weft {
 
-/// What becomes of bytes that are no UTF-8.
+/// How invalid UTF-8 is encoded.
 enum class BrokenBytes : std::uint8_t {
-  replaced,  // one U+FFFD for each part that is broken
-  kept       // they stay, where ids stand for bytes; otherwise they are replaced
+  replaced,  // one U+FFFD for each ill-formed subsequence, see examine_character()
+  kept       // kept as bytes if the ids are byte-level; otherwise as `replaced`
 };
 
-/// Parts of a text that are text like any other, although special ids are found in the rest: what
-/// people wrote, within what a program put around it.
+/// Parts of a text in which special tokens are not recognised, while they are in the rest.
+/// Typically user input inside a prompt that a program has built.
 struct PlainParts {
-  /// Bytes of the text; in order, apart from each other.
+  /// Byte ranges of the text, sorted and disjoint.
   std::span<const Span> spans = {};
-  /// Ids of further tokens that are not found there, sorted; special ones never are.
+  /// Sorted ids of further tokens that are not recognised there, in addition to all special ones.
   std::span<const std::int32_t> ids = {};
 
-  /// True where a token that is found at these bytes is text.
+  /// True if a token found at these bytes must be treated as plain text.
   bool cover(Span found, std::int32_t id, bool special) const {
     if (spans.empty() || !(special || std::binary_search(ids.begin(), ids.end(), id))) return false;
     const auto part =
@@ -43,11 +43,13 @@ struct PlainParts {
 };
 
 struct EncodeOptions {
-  /// Special ids are put around texts, as the tokenizer's template has it.
+  /// Adds special tokens around texts, as the tokenizer's template defines.
   bool add_special = true;
-  /// "[SEP]" in a text is the id of that name; otherwise it is text like any other.
+  /// If true, "[SEP]" in a text becomes the special token of that name; if false, it is encoded as
+  /// plain text.
   bool special_in_text = true;
-  /// Where it is text nevertheless. Of two texts: in the first.
+  /// Parts that are plain text even if `special_in_text` is set. For a pair of texts, they refer to
+  /// the first.
   PlainParts plain = {};
   BrokenBytes broken = BrokenBytes::replaced;
   TextPlace place = TextPlace::beginning;
@@ -55,29 +57,31 @@ struct EncodeOptions {
   std::optional<Padding> padding = {};
 };
 
-/// Where a text that will be truncated anyway need not be looked at any further: behind the word
-/// with which it has `most` ids, from its beginning or from its end. A kind that goes word by word
-/// stops there, so that windows onto what follows are not made (nor does the library whose results
-/// are the standard); others may encode all of the text.
+/// A hint for a text that will be truncated anyway: encoding may stop after the word that reaches
+/// `most` ids, counted from the end of the text that is kept. Tokenizers that work word by word
+/// stop there, so overflow windows do not cover the rest of the text. Hugging Face's tokenizers
+/// library, the reference implementation, does the same. Other kinds may encode the whole text.
 struct TokenLimit {
   std::size_t most = std::numeric_limits<std::size_t>::max();
-  TextEnd cut = TextEnd::right;
+  TextEnd cut = TextEnd::right;  // the end that will be truncated
 };
 
 struct DecodeOptions {
   bool keep_special = false;
-  /// Bytes that are no UTF-8 as they are; otherwise one U+FFFD for each part that is broken.
+  /// If true, invalid UTF-8 is returned unchanged; if false, each ill-formed subsequence becomes
+  /// one U+FFFD.
   bool keep_bytes = false;
 };
 
-/// What kinds of tokenizers have in common that put no ids around texts.
+/// Base of tokenizers that add no special tokens around texts.
 struct NothingAround {
-  /// None, and nothing is put around.
+  /// The number of special tokens added: always 0.
   std::size_t added(bool) const { return 0; }
+  /// Joins `texts` without adding tokens.
   Encoding put_around(std::vector<Encoding> texts, bool) const { return joined(std::move(texts)); }
 };
 
-/// One text or two. The texts must live as long as they are used.
+/// A text or a pair of texts. The views must stay valid while the input is in use.
 struct TokenizerInput {
   std::string_view first;
   std::optional<std::string_view> second = {};

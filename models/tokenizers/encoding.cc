@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-/// Bytes at the beginning of `text` that are ASCII.
+/// Returns the length of the ASCII prefix of `text`.
 std::size_t ascii_prefix(std::string_view text) {
   std::size_t at = 0;
   for (std::uint64_t eight = 0; at + sizeof(eight) <= text.size(); at += sizeof(eight)) {
@@ -21,7 +21,7 @@ std::size_t ascii_prefix(std::string_view text) {
   return at;
 }
 
-/// How many characters begin before each byte of a text.
+/// Maps each byte offset of a text to the number of characters that precede it.
 class CodePoints {
  public:
   explicit CodePoints(std::string_view text) : ascii_(ascii_prefix(text)) {
@@ -47,8 +47,8 @@ class CodePoints {
     return byte < ascii_ ? byte : behind_[byte - ascii_];
   }
 
-  std::size_t ascii_;                  // so many bytes at the beginning are characters
-  std::vector<std::uint32_t> behind_;  // of every byte behind them, and of the end
+  std::size_t ascii_;                  // length of the ASCII prefix
+  std::vector<std::uint32_t> behind_;  // for every byte after the ASCII prefix, and for the end
 };
 
 template <class T>
@@ -62,7 +62,7 @@ std::vector<T> cut(const std::vector<T>& all, std::size_t begin, std::size_t end
           all.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
-/// Without windows.
+/// Appends the ids of `from` to `to`, without overflow windows.
 void append_ids(Encoding& to, const Encoding& from) {
   extend(to.ids, from.ids);
   extend(to.spans, from.spans);

@@ -1,4 +1,4 @@
-// A text as ids, and what each of them is about.
+// The result of encoding a text: ids with their spans, types and masks.
 #pragma once
 
 #include <cstddef>
@@ -12,39 +12,40 @@
 
 namespace WEFT_API weft {
 
-/// Ids of one text or of two; all vectors but the last are of one size.
+/// The ids of a text or a pair of texts. All vectors except `overflowing` have the same size.
 struct Encoding {
   std::vector<std::int32_t> ids;
-  std::vector<Span> spans;              // bytes of their text; {0, 0} for what is of no text
-  std::vector<std::int32_t> type_ids;   // which text, as the model sees it
-  std::vector<std::uint8_t> special;    // 1 for ids put around texts, and for padding
-  std::vector<std::uint8_t> attention;  // 0 for padding
-  std::vector<std::int32_t> words;      // number of the word in its text; -1 for none
-  std::vector<std::int32_t> sequences;  // 0 or 1: the first or the second text; -1 for neither
-  std::vector<Encoding> overflowing;    // windows onto what truncation cut off
+  std::vector<Span> spans;              // source bytes; {0, 0} for ids without source text
+  std::vector<std::int32_t> type_ids;   // token type ids, as the model expects them
+  std::vector<std::uint8_t> special;    // 1 for added special tokens and for padding
+  std::vector<std::uint8_t> attention;  // attention mask: 0 for padding
+  std::vector<std::int32_t> words;      // index of the word in its text; -1 for none
+  std::vector<std::int32_t> sequences;  // 0 for the first text, 1 for the second, -1 for neither
+  std::vector<Encoding> overflowing;    // windows over the text removed by truncation
 
   std::size_t size() const { return ids.size(); }
   /// Appends one id.
   void add(std::int32_t id, Span span, std::int32_t word, std::int32_t type_id,
            std::int32_t sequence);
-  /// Appends an id that is of no text.
+  /// Appends a special token, which has no source text.
   void add_special(std::int32_t id, std::int32_t type_id);
-  /// Appends `other`. Windows are joined each with each.
+  /// Appends `other`. Every combination of the overflow windows of both becomes a window.
   void append(const Encoding& other);
-  /// Ids [begin, end), without windows.
+  /// Returns ids [begin, end), without overflow windows.
   Encoding part(std::size_t begin, std::size_t end) const;
-  /// Gives all ids this type.
+  /// Sets the token type of all ids.
   void set_type(std::int32_t type_id);
 
   friend bool operator==(const Encoding&, const Encoding&) = default;
 };
 
-/// Texts as one, windows joined each with each.
+/// Joins `texts` in order with Encoding::append().
 Encoding joined(std::vector<Encoding> texts);
 
-/// `spans`, bytes of `text` (any bytes), in code points; each broken part of `text` counts as one.
+/// Converts byte spans of `text` to code point spans. `text` may hold any bytes; each ill-formed
+/// subsequence of UTF-8 counts as one code point.
 std::vector<Span> in_code_points(std::span<const Span> spans, std::string_view text);
-/// The spans of `encoding`, in code points of the text that each belongs to.
+/// Converts the spans of `encoding` to code points of the text that each one refers to.
 std::vector<Span> in_code_points(const Encoding& encoding, std::string_view first,
                                  std::string_view second = {});
 

@@ -24,7 +24,7 @@
 namespace weft {
 namespace {
 
-/// What the folder adds to tokens that the format has.
+/// Adds the folder's added tokens that `parts` does not have yet.
 SubwordParts with_added(SubwordParts parts, const FolderSettings& folder) {
   const std::size_t before = parts.added.size();
   for (const AddedToken& token : folder.added()) {
@@ -40,7 +40,7 @@ SubwordParts read_merges(const FolderSettings& folder) {
   return with_added(read_merges_folder(folder), folder);
 }
 
-/// Those that read texts as BERT's does.
+/// Tokenizer classes that process text as BertTokenizer does.
 constexpr std::array<std::string_view, 13> kBertClasses = {"BertTokenizer",
                                                            "DistilBertTokenizer",
                                                            "ElectraTokenizer",
@@ -60,8 +60,8 @@ SubwordParts read_bert(const FolderSettings& folder) {
   if (!name.empty() &&
       std::find(kBertClasses.begin(), kBertClasses.end(), name) == kBertClasses.end()) {
     throw FormatError(fmt::format(
-        "its tokenizer is a {}: of vocab.txt are known {} (a tokenizer.json, which the library "
-        "writes for all classes, says what it does)",
+        "unsupported tokenizer class {} for vocab.txt; supported are {} (or add a tokenizer.json, "
+        "which Hugging Face's library can write for every class)",
         excerpt(name), fmt::join(kBertClasses, ", ")));
   }
   BertSettings settings;
@@ -76,7 +76,7 @@ SubwordParts read_json_file(const FolderSettings& folder) {
   return read_tokenizer_json(folder.read("tokenizer.json"), "tokenizer.json");
 }
 
-/// With the ids of the special tokens that the folder names.
+/// Reads a tokenizer with `kRead` and sets the special ids that the folder's settings name.
 template <SubwordParts (*kRead)(const FolderSettings&)>
 Tokenizer read_subwords(const FolderSettings& folder, const char*) {
   SubwordParts parts = kRead(folder);
@@ -94,7 +94,7 @@ Tokenizer read_pieces(const FolderSettings& folder, const char* file) {
   return read_sentence_piece_folder(folder, file);
 }
 
-/// Files that hold a tokenizer, and who reads them.
+/// A set of files that together define a tokenizer, and the function that reads them.
 struct Layout {
   std::vector<const char*> files;
   Tokenizer (*read)(const FolderSettings& folder, const char* first);
@@ -104,7 +104,7 @@ const std::array<Layout, 8>& layouts() {
       Layout{{"tokenizer.json"}, read_subwords<read_json_file>},
       Layout{{"vocab.json", "merges.txt"}, read_subwords<read_merges>},
       Layout{{"vocab.txt"}, read_subwords<read_bert>},
-      // What the library calls a SentencePiece model, by family.
+      // File names of SentencePiece models in Hugging Face's transformers library, by model family.
       Layout{{"spiece.model"}, read_pieces}, Layout{{"spm.model"}, read_pieces},
       Layout{{"sentencepiece.bpe.model"}, read_pieces}, Layout{{"tokenizer.model"}, read_pieces},
       Layout{{"source.spm"}, read_pieces}};
@@ -121,7 +121,7 @@ FolderTokenizer read_tokenizer_folder(const std::string& folder) {
       return std::filesystem::exists(std::filesystem::path(folder) / name);
     });
     if (!all) continue;
-    // The first that there is counts: another one may stand for other ids.
+    // The first layout that is complete wins, since another one may define different ids.
     try {
       return {layout.read(FolderSettings(folder), layout.files.front())};
     } catch (const FormatError& e) {

@@ -1,4 +1,4 @@
-// Tokenizers of folders that Hugging Face's library wrote.
+// Reads the tokenizer of a Hugging Face model folder.
 #pragma once
 
 #include <optional>
@@ -8,16 +8,18 @@
 
 namespace WEFT_API weft {
 
-/// The tokenizer of a folder, or why there is none that Weft reads.
+/// The result of read_tokenizer_folder().
 struct FolderTokenizer {
   std::optional<Tokenizer> tokenizer;
+  /// The reason if the folder has no tokenizer, or none that Weft can read.
   std::string missing = {};
 };
 
-/// Reads tokenizer.json; where there is none, vocab.json and merges.txt of GPT-2's, RoBERTa's,
-/// CLIP's or another class that is known, BERT's vocab.txt or a SentencePiece model under any of
-/// the names that the library gives it, with what tokenizer_config.json, special_tokens_map.json
-/// and added_tokens.json say of them. Throws IoError.
+/// Reads the tokenizer of `folder` from tokenizer.json. Without that file, reads vocab.json and
+/// merges.txt (GPT-2, RoBERTa, CLIP and other known classes), BERT's vocab.txt, or a SentencePiece
+/// model under any of the names that Hugging Face's transformers library uses.
+/// tokenizer_config.json, special_tokens_map.json and added_tokens.json are applied to these.
+/// Throws IoError.
 FolderTokenizer read_tokenizer_folder(const std::string& folder);
 
 }  // namespace weft

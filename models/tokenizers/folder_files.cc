@@ -20,7 +20,7 @@ constexpr const char* kAdded = "added_tokens.json";
 
 std::string text_of(const OrderedJson& json) { return json.dump(2) + "\n"; }
 
-/// {"pad_token": "<pad>", ...}.
+/// Returns the names of the special tokens: {"pad_token": "<pad>", ...}.
 OrderedJson special_names(const Tokenizer& tokenizer) {
   OrderedJson names = OrderedJson::object();
   for (const SpecialIdName& special : kSpecialIds) {
@@ -30,7 +30,7 @@ OrderedJson special_names(const Tokenizer& tokenizer) {
   return names;
 }
 
-/// A file of settings that says of all special ids what they are called.
+/// Sets the names of all special tokens in a settings file.
 std::string with_names(const std::string& text, const Tokenizer& tokenizer) {
   OrderedJson settings = OrderedJson::parse(text);
   const OrderedJson names = special_names(tokenizer);
@@ -38,7 +38,7 @@ std::string with_names(const std::string& text, const Tokenizer& tokenizer) {
   return text_of(settings);
 }
 
-/// The class that `origin` names.
+/// Returns the tokenizer class named in `origin`, or "".
 std::string class_of(const FolderTexts& origin) {
   const auto found = origin.find(kConfig);
   if (found == origin.end()) return {};
@@ -47,7 +47,7 @@ std::string class_of(const FolderTexts& origin) {
   return name != config.end() && name->is_string() ? name->get<std::string>() : std::string();
 }
 
-/// Every character is a word of its own, which is looked up.
+/// Returns a tokenizer.json that splits a text into characters and looks each one up.
 std::string characters_json(const CharacterTokenizer& tokenizer) {
   OrderedJson file, vocab = OrderedJson::object(), added = OrderedJson::array();
   for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
@@ -75,7 +75,7 @@ std::string characters_json(const CharacterTokenizer& tokenizer) {
   return file.dump();
 }
 
-/// A model's own file, without what its users made of its ids.
+/// Returns the SentencePiece model file without Weft's layout of ids.
 std::string model_file(SentencePieceModel model) {
   model.layout = {};
   return model.to_bytes();
@@ -116,8 +116,9 @@ TokenizerFiles tokenizer_files(const Tokenizer& tokenizer, const FolderTexts& or
       add_pieces(kind, sentence_piece_file(class_of(origin), model_type), made);
       if (is_new) {
         made.note =
-            "no class of the library's is known to cut texts as this SentencePiece model does in "
-            "weft: the folder names none, so that the library takes the usual one of its type";
+            "no tokenizer class of Hugging Face's library is known to tokenize as this "
+            "SentencePiece model does in weft: the folder names no class, so the library will use "
+            "the default of the model type";
       }
     } else if constexpr (std::is_same_v<Kind, SubwordTokenizer>) {
       made.files["tokenizer.json"] = kind.to_library();

@@ -1,4 +1,4 @@
-// A tokenizer as the files of a folder that Hugging Face's library reads.
+// Writes a tokenizer as the files of a Hugging Face model folder.
 #pragma once
 
 #include <map>
@@ -9,27 +9,29 @@
 
 namespace WEFT_API weft {
 
-/// Texts of files by their names.
+/// File contents by file name.
 using FolderTexts = std::map<std::string, std::string>;
 
 struct TokenizerFiles {
   FolderTexts files;
-  /// What people should know of them; mostly nothing.
+  /// A note for the user about limitations; usually empty.
   std::string note = {};
 };
 
-/// What of the folder that a tokenizer came from is kept.
+/// Which settings files of the folder that a tokenizer came from are kept.
 enum class KeptSettings {
   as_they_are,
-  with_names,  // of all special ids, too
+  with_names,  // kept, and the names of all special tokens are set
   none,
 };
 
-/// tokenizer.json, or what the library's class reads instead: a SentencePiece model under its name
-/// (Marian's: source.spm, target.spm, vocab.json); and what tokenizer_config.json,
-/// special_tokens_map.json and added_tokens.json say: as in `origin`, files of the folder that the
-/// tokenizer came from, where it has them, else what the special ids are. `longest`: most ids of a
-/// text. Whether the folder then gives the same tokenizer is for who writes it to see.
+/// Returns the tokenizer's files: tokenizer.json, or for a SentencePiece model the file that the
+/// tokenizer class of Hugging Face's transformers library reads (for Marian: source.spm, target.spm
+/// and vocab.json). Depending on `kept`, tokenizer_config.json, special_tokens_map.json and
+/// added_tokens.json are copied from `origin`, the files of the folder that the tokenizer came
+/// from. If none is copied, the first two are generated from the special ids. `longest` is the
+/// maximum number of ids in a text (model_max_length). The caller must check that the folder reads
+/// back as the same tokenizer.
 TokenizerFiles tokenizer_files(const Tokenizer& tokenizer, const FolderTexts& origin,
                                KeptSettings kept, std::string_view model_type,
                                std::int64_t longest);

@@ -1,4 +1,4 @@
-// Texts of a batch that are filled up to one length.
+// Pads the encodings of a batch to a common length.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 namespace WEFT_API weft {
 
 struct Padding {
-  std::optional<std::uint64_t> length = {};  // none: as long as the longest of the batch
+  std::optional<std::uint64_t> length = {};  // none: the longest encoding of the batch
   TextEnd direction = TextEnd::right;
-  std::optional<std::uint64_t> multiple = {};  // the length is rounded up to one of it
+  std::optional<std::uint64_t> multiple = {};  // the length is rounded up to a multiple of this
   std::int32_t pad_id = 0;
   std::int32_t pad_type_id = 0;
-  std::string pad_token = "[PAD]";  // of no effect: kept to be written again
+  std::string pad_token = "[PAD]";  // unused; kept so that files are written unchanged
 
   template <class Fields>
   void describe(Fields& fields) {
@@ -30,7 +30,7 @@ struct Padding {
   }
 };
 
-/// Fills up every encoding, and its windows.
+/// Pads every encoding and its overflow windows.
 void pad(std::span<Encoding> batch, const Padding& padding);
 
 }  // namespace weft

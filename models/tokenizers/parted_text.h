@@ -1,4 +1,4 @@
-// A text that is being cut: the parts that are left of it.
+// A text on its way through the tokenization pipeline, split into parts.
 #pragma once
 
 #include <cstdint>
@@ -12,27 +12,27 @@
 
 namespace WEFT_API weft {
 
-/// Bytes [begin, end) of a text that is being cut.
+/// A part of a SplitText: bytes [begin, end).
 struct TextPart {
   std::uint32_t begin = 0, end = 0;
-  std::int32_t id = -1;  // of a token that was found whole; such a part is not changed any more
+  std::int32_t id = -1;  // the added token that this part is, or -1; such a part is final
 };
 
-/// A text and its parts, in order. Normalisers change the parts, pre-tokenizers cut them.
+/// A text and its parts, in order. Normalisers rewrite the parts, pre-tokenizers split them.
 struct PartedText {
   AlignedText text;
   std::vector<TextPart> parts, spare;
   TextPlace place = TextPlace::beginning;
-  /// The model takes bytes: a byte-level pre-tokenizer that comes last leaves them as they are and
-  /// says so.
+  /// `takes_bytes`: the model accepts raw bytes. In that case, a byte-level pre-tokenizer in last
+  /// position skips the mapping of bytes to characters and sets `bytes`.
   bool takes_bytes = false, bytes = false;
 
   std::string_view view(const TextPart& part) const {
     return text.text().substr(part.begin, part.end - part.begin);
   }
 
-  /// Rewrites every part that `changes(view)` says true for by `write(edit)`; parts that become
-  /// empty go.
+  /// Rewrites every part without an id for which `changes(view)` is true, by calling `write(edit)`.
+  /// Parts that become empty are removed.
   template <class Changes, class Write>
   void rewrite(const Changes& changes, const Write& write) {
     bool any = false;
@@ -54,8 +54,8 @@ struct PartedText {
     std::swap(parts, spare);
   }
 
-  /// Replaces every part without an id by what `split(view, emit)` cuts it into: emit(begin, end),
-  /// bytes of the view, in order. Empty ones go.
+  /// Replaces every part without an id by smaller parts. `split(view, emit)` reports them in order
+  /// as byte ranges of the view, by calling emit(begin, end). Empty parts are dropped.
   template <class Split>
   void split(const Split& split) {
     spare.clear();

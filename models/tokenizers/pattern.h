@@ -1,4 +1,4 @@
-// What components look for in texts: a string or a regular expression.
+// Search patterns of normalisers, pre-tokenizers and decoders.
 #pragma once
 
 #include <memory>
@@ -9,16 +9,17 @@
 
 namespace WEFT_API weft {
 
-/// {"String": "..."} or {"Regex": "..."} in files.
+/// A literal string or a regular expression. In files: {"String": "..."} or {"Regex": "..."}.
 struct Pattern {
   std::string text;
   bool is_regex = false;
 
-  /// The regular expression that finds it.
+  /// Returns an equivalent regular expression.
   std::string regex() const { return is_regex ? text : quoted_for_regex(text); }
 };
 
-/// Every match of a pattern becomes one text: what the normaliser and the decoder have in common.
+/// Replaces every match of a pattern by a fixed text: the common part of the normaliser and the
+/// decoder "Replace".
 class Replacement {
  public:
   static constexpr const char* kName = "Replace";

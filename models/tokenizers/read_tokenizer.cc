@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kTypes = "weft.tokenizer.";  // of attachments, by kind
+constexpr std::string_view kTypes = "weft.tokenizer.";  // prefix of the attachment types
 
 Tokenizer read_checkpoint(const std::string& path) {
   const Checkpoint file = load_checkpoint(path, {.verify = true});
@@ -21,7 +21,7 @@ Tokenizer read_checkpoint(const std::string& path) {
     if (attachment.type.starts_with(kTypes))
       return Tokenizer::from_bytes(attachment.type, attachment.bytes);
   }
-  throw FormatError("the model reads no text: no tokenizer is in its file");
+  throw FormatError("the file contains no tokenizer: its model does not read text");
 }
 
 }  // namespace
@@ -36,7 +36,7 @@ Tokenizer read_tokenizer(const std::string& path) {
   const std::string bytes = checkpoint ? std::string() : read_whole_file(path);
   try {
     if (checkpoint) return read_checkpoint(path);
-    // A SentencePiece model begins with a line feed, too, but never with an object behind it.
+    // A SentencePiece model also starts with a line feed, but '{' never follows it.
     const std::size_t first = bytes.find_first_not_of(" \t\r\n");
     if (first != std::string::npos && bytes[first] == '{')
       return SubwordTokenizer::from_bytes(bytes);
@@ -44,7 +44,7 @@ Tokenizer read_tokenizer(const std::string& path) {
   } catch (const FormatError& e) {
     throw FormatError(
         fmt::format("{}: {} (a tokenizer is a tokenizer.json, a SentencePiece model, a .weft file "
-                    "of a model of text, or a folder with one of these)",
+                    "of a text model, or a folder with one of these)",
                     path, e.what()));
   }
 }

@@ -1,4 +1,4 @@
-// Tokenizers in files of any kind.
+// Reads a tokenizer from any supported file or folder.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace WEFT_API weft {
 
-/// The tokenizer of a tokenizer.json, of a SentencePiece model, of a .weft file, or of a folder as
-/// read_tokenizer_folder reads it. Throws IoError, FormatError with the path.
+/// Reads the tokenizer of a tokenizer.json, a SentencePiece model, a .weft file, or a folder as
+/// read_tokenizer_folder() does. Throws IoError, or FormatError that names the path.
 Tokenizer read_tokenizer(const std::string& path);
 
 }  // namespace weft

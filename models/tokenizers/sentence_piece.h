@@ -1,10 +1,11 @@
-// Text as subwords, as SentencePiece does it (Kudo and Richardson 2018): byte pairs (Sennrich et
-// al. 2016), unigrams, words or characters. Blanks are part of the pieces, as U+2581 in front of a
-// word, so that decoding needs no rules. Models are stored in SentencePiece's own format: its tools
-// read them.
+// Subword tokenization compatible with SentencePiece (Kudo and Richardson 2018): BPE (Sennrich et
+// al. 2016), unigram, word and character models. Spaces are part of the pieces, as U+2581 in front
+// of a word, so decoding needs no rules. Models are stored in SentencePiece's own format and can be
+// read by its tools.
 //
-// SentencePiece's library is not used: Debian's carries an old protobuf inside whose symbols meet
-// those of the protobuf that Weft needs, in either order a crash.
+// The SentencePiece library itself is not used: Debian's build bundles an old protobuf whose
+// symbols collide with those of the protobuf that Weft needs. The process crashes, whichever of the
+// two comes first.
 #pragma once
 
 #include <cstdint>
@@ -24,89 +25,96 @@
 namespace WEFT_API weft {
 
 struct SentencePieceOptions {
-  /// Ids, the special ones among them: at most so many, fewer where the text does not give them.
+  /// Maximum vocabulary size, including special tokens. The result is smaller if the text does not
+  /// yield enough pieces.
   std::int64_t vocab = 8000;
-  /// Always one id each, wherever they stand in a text ("<en>"): they are found before any other.
+  /// User-defined symbols ("<en>"): each is always one id, wherever it occurs in a text, and takes
+  /// precedence over all other pieces.
   std::vector<std::string> symbols = {};
-  /// Share of the text's characters that the vocabulary must have, in (0, 1]; the rarest of the
-  /// rest are unknown.
+  /// Fraction of the text's characters that the vocabulary must cover, in (0, 1]. The rarest
+  /// characters beyond that are unknown.
   double character_coverage = 0.9995;
-  /// Texts come back as they were, with line breaks, tabs and every blank.
+  /// If true, decoding restores the text exactly, with line breaks, tabs and every space.
   bool keep_whitespace = false;
 };
 
-/// A model of SentencePiece. Immutable; copies share what they hold.
+/// A SentencePiece model. Immutable; copies share their state.
 ///
-/// Models that Weft trained take runs of blanks (also tabs and line breaks) as one blank, those at
-/// the ends of a text as none, but where they keep whitespace; texts must be UTF-8. All others do
-/// what SentencePiece's library does: the same ids for the same bytes, whatever these are.
+/// Models trained by Weft collapse each run of whitespace (including tabs and line breaks) to one
+/// space and strip whitespace at the ends of a text, unless they keep whitespace. Their input must
+/// be UTF-8. All other models reproduce the SentencePiece library: the same ids for the same bytes,
+/// for any bytes.
 class SentencePieceTokenizer : public NothingAround {
  public:
   static constexpr const char* kType = "weft.tokenizer.sentence_piece";
   static constexpr const char* kUnit = "pieces";
 
-  /// One of the best ways to cut a text.
+  /// One of the n best segmentations of a text.
   struct Cut {
     std::vector<std::int32_t> ids;
     double score = 0;  // the sum of log-probabilities
   };
 
   SentencePieceTokenizer();  // without any pieces
-  /// Throws ArgumentError where the model's parts do not fit each other, FormatError for a compiled
-  /// map that is none.
+  /// Throws ArgumentError if the parts of the model are inconsistent, FormatError for an invalid
+  /// compiled character map.
   explicit SentencePieceTokenizer(SentencePieceModel model);
-  /// Learns pieces from `texts` (UTF-8): a function of texts and options. No piece has a blank
-  /// inside, or letters beside digits or punctuation, or more than 16 characters. Throws
-  /// ArgumentError for options out of range and a vocabulary that is too small for the characters;
-  /// FormatError for invalid UTF-8.
+  /// Trains a BPE model on `texts` (UTF-8). The result depends on `texts` and `options` only.
+  /// Pieces contain no space except at the start, do not mix letters, digits and punctuation, and
+  /// have at most 16 characters. Throws ArgumentError for options out of range or a vocabulary that
+  /// is too small for the characters, FormatError for invalid UTF-8.
   static SentencePieceTokenizer train(std::span<const std::string> texts,
                                       const SentencePieceOptions& options);
-  /// The inverse of to_bytes(), also for SentencePiece's own models. Throws FormatError that says
-  /// what is wrong or not supported.
+  /// Inverse of to_bytes(); also reads SentencePiece's own models. Throws FormatError with the
+  /// reason for invalid or unsupported models.
   static SentencePieceTokenizer from_bytes(std::string_view bytes);
-  /// What checkpoints store as an attachment of type kType.
+  /// Serialises the model for a checkpoint attachment of type kType.
   std::string to_bytes() const;
-  /// The same model with other ids: what the users of a published model made of its own.
+  /// Returns the same model with the ids of `layout`. Published models often renumber the pieces of
+  /// their SentencePiece model.
   SentencePieceTokenizer with_layout(SentencePieceModel::Layout layout) const;
   const SentencePieceModel& model() const;
-  /// The tokenizer of texts that an encoder-decoder writes, with the same ids: mostly this one, but
-  /// Marian's models have two.
+  /// Returns the tokenizer for the target texts of an encoder-decoder, which has the same ids. It
+  /// is this tokenizer except for Marian models, which have two.
   SentencePieceTokenizer targets() const;
 
   /// Number of ids.
   std::int64_t vocab_size() const;
-  /// Ids of `text`, no special ones around it, nor in it: "</s>" is text. Unknown characters side
-  /// by side are one unk_id(), or their bytes. Of models that Weft trained: throws FormatError for
-  /// invalid UTF-8. Throws DataError for a word (of models with blanks inside of pieces: a text) of
-  /// more than 16 MiB.
+  /// Returns the ids of `text`. No special tokens are added or recognised: "</s>" is plain text.
+  /// Adjacent unknown characters become one unk_id(), or their bytes. Models trained by Weft throw
+  /// FormatError for invalid UTF-8. Throws DataError for a word of more than 16 MiB (for models
+  /// with spaces inside pieces, a text of more than 16 MiB).
   std::vector<std::int32_t> encode(std::string_view text,
                                    TextPlace place = TextPlace::beginning) const;
-  /// The same ids, each with the bytes of `text` that it came from. A blank in front of a text that
-  /// is not there has none; of the bytes of an unknown character the last has all. Where
-  /// `special_in_text`, what spells a special id or an added piece ("</s>") becomes that id, but in
-  /// `plain`.
+  /// As encode(), with the bytes of `text` that each id came from. A space that was inserted in
+  /// front of the text has an empty span. If an unknown character is encoded as several byte
+  /// pieces, the last one has the whole span. If `special_in_text`, the names of special ids and of
+  /// added pieces ("</s>") become those ids, except in `plain`.
   std::vector<SubwordSpan> encode_spans(std::string_view text,
                                         TextPlace place = TextPlace::beginning,
                                         bool special_in_text = false,
                                         const PlainParts& plain = {}) const;
-  /// The same with all that is known of them; of `options`, what concerns a text alone.
+  /// As encode_spans(), but returns an Encoding. `limit` is ignored, and so are the options for
+  /// special tokens around a text, truncation and padding.
   Encoding encode_alone(std::string_view text, const EncodeOptions& options,
                         const TokenLimit& limit) const;
-  /// The same as text: what each id stands for (unknown characters as they are).
+  /// Returns the piece of each id of `text`; unknown characters are returned unchanged.
   std::vector<std::string> pieces(std::string_view text) const;
-  /// Up to `count` ways to cut `text`, the best first. Throws ArgumentError for other models than
-  /// unigrams, DataError as Unigram::best.
+  /// Returns up to `count` segmentations of `text`, the best first. Throws ArgumentError unless the
+  /// model is a unigram model, DataError as Unigram::best() does.
   std::vector<Cut> best(std::string_view text, std::size_t count) const;
-  /// Text of `ids`; special ones are left out if `options` does not keep their names, an unknown
-  /// one is U+2047. Throws DataError for an id outside the vocabulary.
+  /// Returns the text of `ids`. Special ids are omitted unless `options` keeps their names. The
+  /// unknown id becomes U+2047. Throws DataError for an id outside the vocabulary.
   std::string decode(std::span<const std::int32_t> ids, const DecodeOptions& options = {}) const;
 
-  /// "\u2581the" for an id. Throws DataError.
+  /// Returns the piece of an id, for example "\u2581the". Throws DataError for an id outside the
+  /// vocabulary.
   const std::string& piece(std::int32_t id) const;
-  /// -1 where no id stands for exactly `piece`.
+  /// Returns the id of exactly `piece`, or -1.
   std::int32_t find(std::string_view piece) const;
 
-  /// The ids that no text becomes: 0 to 6 in what train() makes.
+  /// The special ids. Of these, encode() returns only unk_id(). In models made by train(), they are
+  /// ids 0 to 6.
   const SpecialIds& special() const;
   std::int32_t pad_id() const { return special().pad; }
   std::int32_t unk_id() const { return special().unk; }
@@ -115,10 +123,11 @@ class SentencePieceTokenizer : public NothingAround {
   std::int32_t cls_id() const { return special().cls; }
   std::int32_t sep_id() const { return special().sep; }
   std::int32_t mask_id() const { return special().mask; }
-  /// True for those, and for other control ids of a model. Throws DataError for an id outside.
+  /// True for these and for other control ids of the model. Throws DataError for an id outside the
+  /// vocabulary.
   bool is_special(std::int32_t id) const;
-  /// True where a word begins with this id: its piece begins with a blank, or it is special, or one
-  /// of the user's symbols. Throws DataError for an id outside.
+  /// True if a word starts with this id: its piece starts with U+2581, or it is a special id or a
+  /// user-defined symbol. Throws DataError for an id outside the vocabulary.
   bool is_word_start(std::int32_t id) const;
 
  private:

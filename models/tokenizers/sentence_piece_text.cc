@@ -5,7 +5,7 @@
 namespace weft::sentence_piece {
 namespace {
 
-/// A text that is made, with where its bytes came from.
+/// A text under construction, with the offsets in the input that its bytes came from.
 struct Made {
   std::string text = {};
   std::vector<std::uint32_t>* origins;
@@ -26,9 +26,9 @@ struct Made {
 std::string normalise(std::string_view text, TextPlace place, std::vector<std::uint32_t>* origins) {
   if (origins != nullptr) origins->clear();
   Made result{.origins = origins};
-  bool between = place == TextPlace::beginning;  // words
-  std::size_t blank = 0;                         // where the last run of blanks begins
-  std::size_t end = 0;                           // of the last word
+  bool between = place == TextPlace::beginning;  // between words
+  std::size_t blank = 0;                         // start of the last run of whitespace
+  std::size_t end = 0;                           // end of the last word
   for (std::size_t offset = 0; offset < text.size();) {
     const std::size_t begin = offset;
     const char32_t c = next_code_point(text, offset);

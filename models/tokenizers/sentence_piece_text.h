@@ -1,4 +1,4 @@
-// How SentencePiece sees a text before it cuts it.
+// Whitespace normalisation of Weft's own SentencePiece models.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,20 @@
 namespace WEFT_API weft {
 namespace sentence_piece {
 
-/// U+2581, which stands for a blank.
+/// U+2581, the character that represents a space in pieces.
 inline constexpr std::string_view kBlank = "\xE2\x96\x81";
 inline constexpr char32_t kBlankCharacter = 0x2581;
 
-/// The words of `text`, each with kBlank in front, nothing between them: "a  b " -> "_a_b". One
-/// that stands in the middle of a text and begins with a word begins without kBlank. `origins`,
-/// where given, gets for each byte of the result, and its end, where in `text` it came from. Throws
-/// FormatError for invalid UTF-8.
+/// Returns the words of `text`, each preceded by kBlank and without separators: "a  b " -> "_a_b"
+/// (with "_" for kBlank). For TextPlace::middle, a word at the start of `text` gets no kBlank. If
+/// `origins` is not null, it is set to the offset in `text` of each byte of the result and of its
+/// end. Throws FormatError for invalid UTF-8.
 std::string normalise(std::string_view text, TextPlace place = TextPlace::beginning,
                       std::vector<std::uint32_t>* origins = nullptr);
 
-/// `text` with kBlank for every blank (a tab is none), and one in front where a text begins: "a  b
-/// " -> "_a__b_". Nothing is lost. Origins and errors as above.
+/// Returns `text` with every space (U+0020 only, no tabs) replaced by kBlank, and one kBlank in
+/// front for TextPlace::beginning: "a  b " -> "_a__b_". The mapping is lossless. `origins` and
+/// errors as above.
 std::string with_all_whitespace(std::string_view text, TextPlace place = TextPlace::beginning,
                                 std::vector<std::uint32_t>* origins = nullptr);
 

@@ -1,4 +1,4 @@
-// What all tokenizers have in common: ids with a meaning of their own, and where a text stands.
+// Special token ids and the position of a text, common to all tokenizers.
 #pragma once
 
 #include <array>
@@ -9,12 +9,12 @@
 
 namespace WEFT_API weft {
 
-/// Ids that no text becomes; -1 where a tokenizer has none.
+/// The ids of special tokens; -1 if a tokenizer has no such token.
 struct SpecialIds {
-  std::int32_t pad = -1;   // fills up shorter rows of a batch
-  std::int32_t unk = -1;   // what has no id of its own
-  std::int32_t bos = -1;   // in front of a text
-  std::int32_t eos = -1;   // behind a text
+  std::int32_t pad = -1;   // pads shorter rows of a batch
+  std::int32_t unk = -1;   // replaces text that is not in the vocabulary
+  std::int32_t bos = -1;   // beginning of a text
+  std::int32_t eos = -1;   // end of a text
   std::int32_t cls = -1;   // BERT's "[CLS]"
   std::int32_t sep = -1;   // BERT's "[SEP]"
   std::int32_t mask = -1;  // BERT's "[MASK]"
@@ -22,11 +22,12 @@ struct SpecialIds {
   friend bool operator==(const SpecialIds&, const SpecialIds&) = default;
 };
 
-/// All of them, in the order that files keep. Files call them by these names, or "pad_token".
+/// A special id and its name. Files use these names, or names such as "pad_token".
 struct SpecialIdName {
   const char* name;
   std::int32_t SpecialIds::*id;
 };
+/// All special ids, in the order in which files store them.
 inline constexpr std::array<SpecialIdName, 7> kSpecialIds = {{{"pad", &SpecialIds::pad},
                                                               {"unk", &SpecialIds::unk},
                                                               {"bos", &SpecialIds::bos},
@@ -35,11 +36,12 @@ inline constexpr std::array<SpecialIdName, 7> kSpecialIds = {{{"pad", &SpecialId
                                                               {"sep", &SpecialIds::sep},
                                                               {"mask", &SpecialIds::mask}}};
 
-/// What the special ids are called, in the order of kSpecialIds; "" = there is none.
+/// The texts of the special tokens in the order of kSpecialIds; "" if there is no such token.
 using SpecialNames = std::array<std::string, kSpecialIds.size()>;
 
-/// Where a text stands that becomes ids. Some tokenizers take a text's beginning as that of a word,
-/// and show it by a blank in front, which a text that goes on must not get.
+/// The position of an encoded text: the beginning of a document, or a continuation in the middle of
+/// one. Some tokenizers treat the beginning of a text as the beginning of a word and mark it with a
+/// space in front. A continuation must not get that space.
 enum class TextPlace : std::uint8_t { beginning, middle };
 
 }  // namespace weft

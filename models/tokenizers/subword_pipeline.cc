@@ -13,7 +13,7 @@
 
 namespace weft {
 
-/// A workspace for the time of one text.
+/// A workspace borrowed while one text is encoded.
 class SubwordPipeline::Lease {
  public:
   explicit Lease(const SubwordPipeline& owner) : owner_(owner) {
@@ -112,13 +112,13 @@ std::span<const SubwordSpan> SubwordPipeline::segment(std::string_view word,
   return work.found;
 }
 
-// A word with bytes that are no UTF-8, and stay.
+// Emits the ids of a word that contains invalid UTF-8 bytes, which are kept.
 template <class Give>
 void SubwordPipeline::give_broken(std::string_view text, const TextPart& part, Workspace& work,
                                   const Give& give) const {
   const std::string_view word = work.parts.view(part);
   std::string bytes;
-  std::vector<Span> spans;  // of each of them
+  std::vector<Span> spans;  // of each byte
   for (std::size_t at = 0; at < word.size();) {
     const std::size_t size = character_size(word[at]);
     const auto begin = part.begin + static_cast<std::uint32_t>(at);
@@ -138,7 +138,7 @@ void SubwordPipeline::give_broken(std::string_view text, const TextPart& part, W
     give(piece.id, Span{spans[piece.begin].begin, spans[piece.end - 1].end});
 }
 
-// Leaves the last words, which have `most` ids together.
+// Drops leading words and keeps the fewest trailing words that have at least `most` ids together.
 void SubwordPipeline::cut_front(Workspace& work, std::size_t most) const {
   std::vector<TextPart>& parts = work.parts.parts;
   std::size_t count = 0, first = parts.size();

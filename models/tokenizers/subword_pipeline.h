@@ -1,4 +1,4 @@
-// The parts of a SubwordTokenizer and how they work together. Internal.
+// The components of a SubwordTokenizer and the pipeline that they form. Internal.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@
 
 namespace WEFT_API weft {
 
-/// What a SubwordTokenizer is made of; all but the model may be missing.
+/// The components of a SubwordTokenizer. All except the model are optional.
 struct SubwordParts {
   std::vector<AddedToken> added;
   NormalizerPtr normalizer = {};
@@ -33,13 +33,14 @@ struct SubwordParts {
   DecoderPtr decoder = {};
   std::optional<Truncation> truncation = {};
   std::optional<Padding> padding = {};
-  /// Who knows says it; what is -1 is found by its usual names.
+  /// Special ids that are known. Ids of -1 are looked up under their customary names.
   SpecialIds special = {};
 };
 
+/// Encodes texts with the components of a SubwordTokenizer. Immutable; may be shared by threads.
 class SubwordPipeline {
  public:
-  /// Throws FormatError for added tokens that contradict each other.
+  /// Throws FormatError for conflicting added tokens.
   explicit SubwordPipeline(SubwordParts parts);
 
   const SubwordParts& parts() const { return parts_; }
@@ -47,7 +48,7 @@ class SubwordPipeline {
   const SpecialIds& special() const { return special_; }
   std::int64_t vocab_size() const { return vocab_size_; }
 
-  /// Appends ids alone.
+  /// Appends the ids of `text` to `ids`, without spans.
   void encode(std::string_view text, const EncodeOptions& options,
               std::vector<std::int32_t>& ids) const;
   Encoding encode(std::string_view text, const EncodeOptions& options,
@@ -59,7 +60,7 @@ class SubwordPipeline {
   void check(std::int32_t id) const;
 
  private:
-  /// What a thread works with; kept for the next text.
+  /// The working memory of one thread, reused for the next text.
   struct Workspace {
     PartedText parts;
     WordCache words;

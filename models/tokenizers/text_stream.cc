@@ -9,10 +9,10 @@
 namespace weft {
 namespace {
 
-// An id's text depends on few of those before it: so many are looked at.
+// Number of preceding ids that are kept as context. The text of an id depends on few of them.
 constexpr std::size_t kContext = 4;
 
-/// False where a last character lacks bytes, or something stands for them.
+/// False if `text` ends in an incomplete character or in U+FFFD.
 bool is_certain(std::string_view text) {
   return unfinished_bytes(text) == 0 && !text.ends_with(kReplacementCharacter);
 }
@@ -41,7 +41,8 @@ std::string TextStream::fresh(bool all) {
   if (now.size() <= before.size() || (!all && !is_certain(now))) return {};
   std::string text = now.substr(before.size());
   given_ = ids_.size();
-  // Ids without any text (special ones) say nothing of what came before.
+  // Special ids have no text, so a context of special ids alone would say nothing about the text
+  // before them.
   if (given_ > kContext && !decode_(std::span(ids_).last(kContext)).empty()) {
     ids_.erase(ids_.begin(), ids_.end() - static_cast<std::ptrdiff_t>(kContext));
     given_ = kContext;

@@ -1,4 +1,4 @@
-// Ids that come one by one, as text.
+// Incremental decoding of ids to text.
 #pragma once
 
 #include <cstdint>
@@ -11,31 +11,33 @@
 
 namespace WEFT_API weft {
 
-/// Turns ids into text while they are generated: what has been given out, put together, is the text
-/// of all ids. An id's text may depend on those before it, and a character's bytes may come with
-/// several ids: nothing is given out before it is certain.
+/// Decodes ids to text while they are generated. The concatenation of all returned texts is the
+/// text of all ids. The text of an id may depend on the ids before it, and the bytes of a character
+/// may be spread over several ids, so text is held back until it is final.
 class TextStream {
  public:
   using Decode = std::function<std::string(std::span<const std::int32_t>)>;
 
-  /// `before`: ids that stand in front, whose text is known already. The tokenizer must outlive the
-  /// stream.
+  /// `before` holds preceding ids, such as the prompt, whose text is not returned. The tokenizer
+  /// must outlive the stream.
   explicit TextStream(const Tokenizer& tokenizer, std::span<const std::int64_t> before = {});
-  /// The same with any function from ids to text. The texts of ids must begin with those of fewer
-  /// ids, but for a character at their end that is not finished: some of its bytes, or U+FFFD for
-  /// these.
+  /// As above, with an arbitrary decoding function. The text of a prefix of the ids must be a
+  /// prefix of their whole text, except that it may end in an incomplete character: some of its
+  /// bytes, or U+FFFD in place of these.
   explicit TextStream(Decode decode, std::span<const std::int64_t> before = {});
 
-  /// What is new, of the ids so far; may be empty. Throws as Tokenizer::decode.
+  /// Appends an id and returns the new text, which may be empty. Throws as Tokenizer::decode()
+  /// does.
   std::string add(std::int64_t id);
-  /// What was held back, after the last id.
+  /// Returns the text that was held back. To be called after the last id.
   std::string finish();
 
  private:
   std::string fresh(bool all);
 
   Decode decode_;
-  // Ids [0, given_) have been given out; they are still needed for what those behind them mean.
+  // The text of ids [0, given_) has been returned. These ids are kept as context for decoding the
+  // following ones.
   std::vector<std::int32_t> ids_;
   std::size_t given_ = 0;
 };

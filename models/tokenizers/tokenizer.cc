@@ -15,7 +15,7 @@
 namespace weft {
 namespace {
 
-/// Reads the first of the kinds that has this type.
+/// Reads a tokenizer of the kind whose kType is `type`; none if there is no such kind.
 template <class... Kinds>
 std::optional<Tokenizer> read(std::string_view type, std::string_view bytes,
                               const std::variant<Kinds...>&) {
@@ -30,7 +30,7 @@ std::vector<std::string_view> types(const std::variant<Kinds...>&) {
   return {Kinds::kType...};
 }
 
-/// Ids of generators are wider than those of tokenizers.
+/// Converts the 64-bit ids of generators to the 32-bit ids of tokenizers, with a range check.
 std::vector<std::int32_t> narrowed(std::span<const std::int64_t> ids, std::int64_t vocab) {
   std::vector<std::int32_t> narrow;
   narrow.reserve(ids.size());
@@ -49,7 +49,7 @@ constexpr double kNanosecondsPerByte = 20;
 
 Tokenizer Tokenizer::from_bytes(std::string_view type, std::string_view bytes) {
   if (auto found = read(type, bytes, Kinds())) return *std::move(found);
-  throw FormatError(fmt::format("the tokenizer is a '{}'; there are '{}'", type,
+  throw FormatError(fmt::format("unknown tokenizer type '{}'; known types are '{}'", type,
                                 fmt::join(types(Kinds()), "' and '")));
 }
 
@@ -138,7 +138,7 @@ std::vector<Encoding> Tokenizer::encode_batch(std::span<const TokenizerInput> ba
   EncodeOptions alone = options;
   alone.padding.reset();
   std::vector<Encoding> result(batch.size());
-  // Texts that take about as long as handing them out would are done together.
+  // Short texts are grouped into chunks: one at a time, dispatch would cost as much as encoding.
   std::size_t bytes = 0;
   for (const TokenizerInput& texts : batch)
     bytes += texts.first.size() + texts.second.value_or("").size();
@@ -193,13 +193,13 @@ std::vector<std::int32_t> Tokenizer::start_ids() const {
   constexpr std::string_view kLineBreak = "\n";
   try {
     if (auto ids = encode(kLineBreak); decode(ids) == kLineBreak) return ids;
-  } catch (const DataError&) {  // no id for it
+  } catch (const DataError&) {  // not in the vocabulary
   }
   if (bos_id() >= 0) return {bos_id()};
   for (std::int32_t id = 0; id < vocab_size(); ++id) {
     if (!is_special(id)) return {id};
   }
-  throw ArgumentError("the tokenizer has no id that a text could begin with");
+  throw ArgumentError("the tokenizer has no id that can start a text");
 }
 
 Tokenizer Tokenizer::with_ends() const {
@@ -207,8 +207,8 @@ Tokenizer Tokenizer::with_ends() const {
     return characters->with_ends();
   if (pad_id() < 0 || eos_id() < 0) {
     throw ArgumentError(
-        "the tokenizer has no id for padding, or none for the end of a text: what reads and writes "
-        "whole texts needs both");
+        "the tokenizer has no id for padding, or none for the end of a text: models that read and "
+        "generate whole texts need both");
   }
   return *this;
 }

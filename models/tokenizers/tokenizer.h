@@ -1,4 +1,4 @@
-// Text as ids and back: the one tokenizer that all models of text know.
+// Converts text to ids and back. All text models use this class.
 #pragma once
 
 #include <concepts>
@@ -20,21 +20,21 @@
 
 namespace WEFT_API weft {
 
-/// What a kind of tokenizer offers. Tokenizer says what each means.
+/// The interface of a kind of tokenizer. The members are documented in Tokenizer.
 template <class T>
 concept TokenizerKind = requires(const T& t, std::string_view text, std::int32_t id,
                                  std::span<const std::int32_t> ids, TextPlace place,
                                  std::vector<Encoding> texts, bool yes) {
-  { T::kType } -> std::convertible_to<std::string_view>;  // in files
-  { T::kUnit } -> std::convertible_to<std::string_view>;  // "pieces"
+  { T::kType } -> std::convertible_to<std::string_view>;  // the attachment type in files
+  { T::kUnit } -> std::convertible_to<std::string_view>;  // the name of its ids, such as "pieces"
   { T::from_bytes(text) } -> std::same_as<T>;
   { t.to_bytes() } -> std::same_as<std::string>;
   { t.vocab_size() } -> std::same_as<std::int64_t>;
   { t.special() } -> std::convertible_to<SpecialIds>;
   { t.encode(text, place) } -> std::same_as<std::vector<std::int32_t>>;
-  // A text alone: nothing around it, cut off or filled up.
+  // Encodes a single text without special tokens around it, truncation or padding.
   { t.encode_alone(text, EncodeOptions(), TokenLimit()) } -> std::same_as<Encoding>;
-  { t.added(yes) } -> std::same_as<std::size_t>;  // ids around one text, or two
+  { t.added(yes) } -> std::same_as<std::size_t>;  // special tokens added to a text or a pair
   { t.put_around(texts, yes) } -> std::same_as<Encoding>;
   { t.pieces(text) } -> std::same_as<std::vector<std::string>>;
   { t.decode(ids, DecodeOptions()) } -> std::same_as<std::string>;
@@ -44,21 +44,23 @@ concept TokenizerKind = requires(const T& t, std::string_view text, std::int32_t
   { t.is_word_start(id) } -> std::same_as<bool>;
 };
 
-/// A tokenizer of any kind. Immutable. A kind is a class of its own, which satisfies TokenizerKind,
-/// and a name in the list below: files, folders, tasks and commands then know it.
+/// A tokenizer of any kind. Immutable. To add a kind, write a class that satisfies TokenizerKind
+/// and add it to `Kinds`; files, folders, tasks and commands then support it.
 class Tokenizer {
  public:
   using Kinds = std::variant<CharacterTokenizer, SentencePieceTokenizer, SubwordTokenizer>;
 
-  Tokenizer() = default;  // of no characters
+  Tokenizer() = default;  // a CharacterTokenizer with an empty vocabulary
   template <TokenizerKind Kind>
   requires std::is_constructible_v<Kinds, std::in_place_type_t<Kind>, Kind> Tokenizer(Kind kind)
       : kinds_(std::in_place_type<Kind>, std::move(kind)) {}
 
-  /// Inverse of type() and bytes(); throws FormatError, also for a type that is not known.
+  /// Inverse of type() and bytes(). Throws FormatError for invalid bytes or an unknown type.
   static Tokenizer from_bytes(std::string_view type, std::string_view bytes);
-  /// What checkpoints store as an attachment: "weft.tokenizer.character", say.
+  /// The type of the checkpoint attachment that stores the tokenizer, such as
+  /// "weft.tokenizer.character".
   std::string type() const;
+  /// The contents of that attachment.
   std::string bytes() const;
 
   /// Number of ids.
@@ -71,69 +73,75 @@ class Tokenizer {
   std::int32_t cls_id() const { return special().cls; }
   std::int32_t sep_id() const { return special().sep; }
   std::int32_t mask_id() const { return special().mask; }
-  /// True for those, and for others that no text becomes. Throws DataError for an id outside.
+  /// True for these and for other ids that do not represent text. Throws DataError for an id
+  /// outside the vocabulary.
   bool is_special(std::int32_t id) const;
-  /// True where a word may begin with this id. Throws DataError for an id outside.
+  /// True if a word may start with this id. Throws DataError for an id outside the vocabulary.
   bool is_word_start(std::int32_t id) const;
 
-  /// Ids of `text`, no special ones around it. What spells a special id is text to characters and
-  /// SentencePiece's pieces; the tokens of a tokenizer.json are found. Throws DataError for a
-  /// character that has no id, where there is no unk_id() for it; FormatError for invalid UTF-8.
+  /// Returns the ids of `text` without special tokens around it. Character and SentencePiece
+  /// tokenizers treat the name of a special token in `text` as plain text; a tokenizer.json
+  /// tokenizer recognises its added tokens. Throws DataError for a character outside the vocabulary
+  /// if there is no unk_id(), FormatError for invalid UTF-8.
   std::vector<std::int32_t> encode(std::string_view text,
                                    TextPlace place = TextPlace::beginning) const;
-  /// The same as text: what each id stands for (unknown characters as they are).
+  /// Returns the piece of each id of `text`; unknown characters are returned unchanged.
   std::vector<std::string> pieces(std::string_view text) const;
-  /// Text of `ids`; special ones are left out. A kind whose ids are bytes gives the bytes, also
-  /// where they end inside of a character (TextStream waits for the rest). Throws DataError for an
+  /// Returns the text of `ids` without special ids. Byte-level tokenizers return the raw bytes,
+  /// even if they end inside a character (TextStream waits for the rest). Throws DataError for an
   /// id outside the vocabulary.
   std::string decode(std::span<const std::int32_t> ids) const;
   std::string decode(std::span<const std::int64_t> ids) const;
 
-  // Texts with all that models want to know of them.
+  // Encoding with special tokens, spans, type ids and masks.
 
-  /// One text, or two. What spells a special id becomes it, of SentencePiece's pieces, too, where
-  /// `options` does not take it as text. Throws as encode(), ArgumentError where truncation cannot
-  /// do what it says.
+  /// Encodes a text or a pair of texts. The name of a special token in a text becomes its id, also
+  /// for SentencePiece tokenizers, unless `options` treats it as plain text. Throws as encode(),
+  /// and ArgumentError if the truncation settings cannot be satisfied.
   Encoding encode_text(std::string_view text, const EncodeOptions& options = {}) const;
   Encoding encode_pair(const TokenizerInput& texts, const EncodeOptions& options = {}) const;
-  /// All of a batch, on all threads, filled up to one length where `options` has padding. Throws
-  /// as encode_pair() of the first that fails.
+  /// Encodes a batch on all threads and pads it to a common length if `options` has padding. Throws
+  /// the exception of the first input that fails, see encode_pair().
   std::vector<Encoding> encode_batch(std::span<const TokenizerInput> batch,
                                      const EncodeOptions& options = {}) const;
-  /// The truncation and the padding that the tokenizer's file asks for.
+  /// Default options with the truncation and padding settings of the tokenizer's file.
   EncodeOptions default_options() const;
-  /// Text of `ids`, special ones among them if `options` says so.
+  /// Returns the text of `ids`, with special ids if `options` keeps them.
   std::string decode(std::span<const std::int32_t> ids, const DecodeOptions& options) const;
 
-  /// How people see an id: "e", "\u2581the", "</s>". Throws DataError.
+  /// Returns the text of an id for display: "e", "\u2581the", "</s>". Throws DataError for an id
+  /// outside the vocabulary.
   std::string piece(std::int64_t id) const;
-  /// -1 where no id stands for exactly `piece`.
+  /// Returns the id of exactly `piece`, or -1.
   std::int32_t find(std::string_view piece) const;
-  /// What ids are, for people: "characters", "pieces".
+  /// The name of the ids for display: "characters", "pieces" or "tokens".
   std::string_view unit() const;
   bool reads_characters() const;
-  /// visit(kind), whichever it is: for who asks what only one kind knows.
+  /// Returns visit(kind) for the concrete tokenizer, to access members that only one kind has.
   template <class Visit>
   decltype(auto) visit(Visit&& visit) const {
     return std::visit(std::forward<Visit>(visit), kinds_);
   }
 
-  /// What a text begins with where nobody says: a line break where a text can have one, else the
-  /// id that stands in front of texts, else the first that stands for text. Throws ArgumentError
-  /// where there is none of these.
+  /// Returns the ids with which generation starts by default: a line break if it can be encoded,
+  /// else bos_id(), else the first id that is not special. Throws ArgumentError if there is none of
+  /// these.
   std::vector<std::int32_t> start_ids() const;
 
-  // Texts that an id ends, as encoder-decoders read and write them.
+  // Texts terminated by eos_id(), as encoder-decoder models read and generate them.
 
-  /// The tokenizer of the texts that a model writes, with the same ids. Mostly this one; some
-  /// published translators cut the two languages by models of their own.
+  /// Returns the tokenizer for the target texts of a model, which has the same ids. It is usually
+  /// this tokenizer; some published translation models have a separate SentencePiece model for each
+  /// language.
   Tokenizer targets() const;
-  /// The same tokenizer with ids for padding and end, which characters otherwise do without. Throws
-  /// ArgumentError where it is of another kind and lacks one.
+  /// Returns the tokenizer with ids for padding and end of sequence, which a CharacterTokenizer
+  /// does not have by default. Throws ArgumentError if a tokenizer of another kind lacks one of
+  /// them.
   Tokenizer with_ends() const;
-  /// Ids of `text` and the end. Throws as encode(), ArgumentError where there is no id for the end.
+  /// Returns the ids of `text` followed by eos_id(). Throws as encode(), and ArgumentError if there
+  /// is no eos_id().
   std::vector<std::int32_t> encode_to_end(std::string_view text) const;
-  /// The text of `ids` up to the first end, always UTF-8. Throws as decode().
+  /// Returns the text of `ids` up to the first eos_id(), always valid UTF-8. Throws as decode().
   std::string decode_to_end(std::span<const std::int64_t> ids) const;
 
  private:

@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-/// How many ids of each stay where the longer one is cut first.
+/// Returns the number of ids that each text keeps if the longer one is truncated first.
 std::pair<std::size_t, std::size_t> longest_first(std::size_t first, std::size_t second,
                                                   std::size_t most) {
   const bool swapped = first > second;
@@ -35,9 +35,8 @@ void truncate(Encoding& encoding, std::size_t most, std::size_t stride, TextEnd 
     return;
   }
   if (stride >= most) {
-    throw ArgumentError(
-        fmt::format("truncation to {} ids of a text with a stride of {}: the stride must be less",
-                    most, stride));
+    throw ArgumentError(fmt::format(
+        "truncation to {} ids with a stride of {}: the stride must be smaller", most, stride));
   }
   const std::size_t step = most - stride;
   bool first = true;
@@ -66,7 +65,7 @@ void truncate(Encoding& first, std::optional<Encoding>& second, const Truncation
               std::size_t added) {
   if (truncation.max_length < added) {
     throw ArgumentError(
-        fmt::format("truncation to {} ids, but {} special ids are put around the text",
+        fmt::format("truncation to {} ids, but {} special tokens are added around the text",
                     truncation.max_length, added));
   }
   const std::size_t most = truncation.max_length - added;
@@ -88,15 +87,15 @@ void truncate(Encoding& first, std::optional<Encoding>& second, const Truncation
   const bool cuts_first = truncation.strategy == Truncated::only_first;
   if (!cuts_first && !second) {
     throw ArgumentError(
-        "truncation of the second text alone, but there is only one: use OnlyFirst or "
+        "truncation of the second text only, but there is just one text: use OnlyFirst or "
         "LongestFirst");
   }
   Encoding& cut = cuts_first ? first : *second;
   const std::size_t removed = total - most;
   if (cut.size() <= removed) {
-    throw ArgumentError(
-        fmt::format("truncation to {} ids would leave nothing of the {} text, which has {} of {}",
-                    truncation.max_length, cuts_first ? "first" : "second", cut.size(), total));
+    throw ArgumentError(fmt::format(
+        "truncation to {} ids would leave nothing of the {} text, which has {} of {} ids",
+        truncation.max_length, cuts_first ? "first" : "second", cut.size(), total));
   }
   truncate(cut, cut.size() - removed, stride, truncation.direction);
 }

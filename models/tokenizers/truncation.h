@@ -1,4 +1,4 @@
-// Texts that are too long for a model.
+// Truncation of texts that are too long for a model.
 #pragma once
 
 #include <array>
@@ -11,12 +11,12 @@
 
 namespace WEFT_API weft {
 
-/// Which end is cut off, or filled up.
+/// The end of a text at which it is truncated or padded.
 enum class TextEnd : std::uint8_t { left, right };
 inline constexpr std::array<std::string_view, 2> kTextEndNames = {"Left", "Right"};
 inline ChoiceNames choice_names(TextEnd) { return {"direction", kTextEndNames}; }
 
-/// Which of two texts is cut.
+/// Which text of a pair is truncated.
 enum class Truncated : std::uint8_t { longest_first, only_first, only_second };
 inline constexpr std::array<std::string_view, 3> kTruncatedNames = {"LongestFirst", "OnlyFirst",
                                                                     "OnlySecond"};
@@ -24,9 +24,9 @@ inline ChoiceNames choice_names(Truncated) { return {"strategy", kTruncatedNames
 
 struct Truncation {
   TextEnd direction = TextEnd::right;
-  std::uint64_t max_length = 512;  // ids in all, special ones among them
+  std::uint64_t max_length = 512;  // total number of ids, including special tokens
   Truncated strategy = Truncated::longest_first;
-  std::uint64_t stride = 0;  // ids that windows side by side have in common
+  std::uint64_t stride = 0;  // ids shared by adjacent windows
 
   template <class Fields>
   void describe(Fields& fields) {
@@ -37,11 +37,12 @@ struct Truncation {
   }
 };
 
-/// Cuts `encoding` to `most` ids; what is cut off stands in windows of as many ids behind it.
-/// Throws ArgumentError where the stride leaves no room.
+/// Truncates `encoding` to `most` ids. The ids removed become overflow windows of at most `most`
+/// ids, in which adjacent windows share `stride` ids. Throws ArgumentError if `stride` is not less
+/// than `most`.
 void truncate(Encoding& encoding, std::size_t most, std::size_t stride, TextEnd direction);
-/// Cuts one text or two to what `truncation` allows without the `added` special ids. Throws
-/// ArgumentError where that leaves nothing of the text that is to be cut.
+/// Truncates one text or a pair so that it fits `truncation` together with `added` special tokens.
+/// Throws ArgumentError if nothing would be left of the text to be truncated.
 void truncate(Encoding& first, std::optional<Encoding>& second, const Truncation& truncation,
               std::size_t added);
 

@@ -20,12 +20,12 @@ char32_t next_code_point(std::string_view text, std::size_t& offset) {
     return first;
   }
   const auto length = static_cast<int>(character_size(text[offset]));
-  if (first < 0xC2 || first > 0xF4) fail("a byte that starts no character");
-  if (offset + static_cast<std::size_t>(length) > text.size()) fail("the text ends in a character");
+  if (first < 0xC2 || first > 0xF4) fail("an invalid first byte");
+  if (offset + static_cast<std::size_t>(length) > text.size()) fail("a truncated character");
   char32_t c = first & (0xFF >> (length + 1));
   for (int i = 1; i < length; ++i) {
     const unsigned char next = byte(offset + static_cast<std::size_t>(i));
-    if ((next & 0xC0) != 0x80) fail("an unfinished character");
+    if ((next & 0xC0) != 0x80) fail("an incomplete character");
     c = c << 6 | (next & 0x3F);
   }
   constexpr char32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -42,7 +42,7 @@ int examine_character(std::string_view text, std::size_t at) {
   if (first < 0x80) return 1;
   if (first < 0xC2 || first > 0xF4) return -1;
   const auto size = static_cast<int>(character_size(text[at]));
-  // The second byte's range excludes overlong forms, surrogates and what is beyond U+10FFFF.
+  // The range of the second byte excludes overlong forms, surrogates and values beyond U+10FFFF.
   unsigned char low = 0x80, high = 0xBF;
   if (first == 0xE0) low = 0xA0;
   if (first == 0xED) high = 0x9F;

@@ -73,9 +73,8 @@ BOOST_AUTO_TEST_CASE(text_that_is_not_utf8_is_named_with_its_line) {
   const std::string path = folder.write("t.txt",
                                         "one\ntwo\nthr\xFF"
                                         "e\n");
-  BOOST_CHECK_EXCEPTION(
-      read_utf8_file(path), FormatError,
-      says(path + ", line 3: not UTF-8: a byte that starts no character at byte 11"));
+  BOOST_CHECK_EXCEPTION(read_utf8_file(path), FormatError,
+                        says(path + ", line 3: not UTF-8: an invalid first byte at byte 11"));
   folder.write("t.tsv", "a\tb\nc\xC3\td\n");
   BOOST_CHECK_EXCEPTION(read_text_pairs(folder.path("t.tsv")), FormatError, says("t.tsv, line 2"));
   const std::string paths[] = {folder.path("t.tsv")};
@@ -224,7 +223,7 @@ BOOST_AUTO_TEST_CASE(long_texts_are_cut_word_by_word_into_the_same_pieces) {
   BOOST_TEST(ids.size() >= line.size() / 8);
   BOOST_TEST(peak_bytes() - before < std::int64_t{100} << 20);
   BOOST_CHECK_EXCEPTION(tokenizer.encode(std::string(17 * kMebi, 'a')), DataError,
-                        says("at most 16777216 can be cut into tokens"));
+                        says("at most 16777216 bytes can be tokenized at a time"));
   const PackedTexts rows(tokenizer, std::vector<std::string>{line, "a cat"}, 16);
   BOOST_TEST(rows.row(0).size() == 16u);
   BOOST_TEST(rows.row(1).size() == 16u);

@@ -51,10 +51,10 @@ BOOST_AUTO_TEST_CASE(unknown_characters_and_ids_are_named) {
 
 BOOST_AUTO_TEST_CASE(broken_utf8_is_refused_with_its_offset) {
   const std::pair<std::string, std::string> cases[] = {
-      {"ab\xff", "a byte that starts no character at byte 2 (0xff)"},
-      {"a\x80", "a byte that starts no character at byte 1 (0x80)"},
-      {"a\xc3", "the text ends in a character at byte 1 (0xc3)"},
-      {"\xe6\x97z", "an unfinished character at byte 0 (0xe6)"},
+      {"ab\xff", "an invalid first byte at byte 2 (0xff)"},
+      {"a\x80", "an invalid first byte at byte 1 (0x80)"},
+      {"a\xc3", "a truncated character at byte 1 (0xc3)"},
+      {"\xe6\x97z", "an incomplete character at byte 0 (0xe6)"},
       {"\xe0\x80\x80", "an overlong character at byte 0 (0xe0)"},
       {"\xed\xa0\x80", "a surrogate at byte 0 (0xed)"},
       {"\xf4\x90\x80\x80", "a character beyond U+10FFFF at byte 0 (0xf4)"},

@@ -224,8 +224,8 @@ BOOST_AUTO_TEST_CASE(options_and_texts_that_do_not_fit_are_refused) {
   check_error<ArgumentError>([] { small({"abc"}, 9); },
                              "vocab 9 is too small: the text has 4 characters, and there are 7");
   check_error<ArgumentError>([] { small({"abc"}, 20, {"<a b>"}); },
-                             "symbols must be texts without blanks, not '<a b>'");
-  check_error<ArgumentError>([] { small({"abc"}, 20, {"[MASK]"}); }, "'[MASK]' is there already");
+                             "symbols must not be empty or contain spaces: '<a b>'");
+  check_error<ArgumentError>([] { small({"abc"}, 20, {"[MASK]"}); }, "'[MASK]' is already a piece");
   check_error<ArgumentError>(
       [] { SentencePieceTokenizer::train(Texts{"a"}, {.character_coverage = 0}); },
       "character_coverage must be in (0, 1], not 0");

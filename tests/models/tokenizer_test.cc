@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(types_and_ids_that_are_not_known_are_named) {
   BOOST_CHECK_EXCEPTION(Tokenizer::from_bytes("weft.tokenizer.words", ""), FormatError,
                         [](const Error& e) {
                           return std::string(e.what()) ==
-                                 "the tokenizer is a 'weft.tokenizer.words'; there are "
+                                 "unknown tokenizer type 'weft.tokenizer.words'; known types are "
                                  "'weft.tokenizer.character' and 'weft.tokenizer.sentence_piece' "
                                  "and 'weft.tokenizer.subword'";
                         });

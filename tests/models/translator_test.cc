@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(characters_as_sequences) {
   BOOST_TEST((again.encode_to_end("bad") == ids));
   BOOST_CHECK_EXCEPTION(tokenizer.encode("x"), DataError, says("'x'"));
   BOOST_CHECK_EXCEPTION(Tokenizer::from_bytes("weft.tokenizer.words", ""), FormatError,
-                        says("the tokenizer is a 'weft.tokenizer.words'; there are"));
+                        says("unknown tokenizer type 'weft.tokenizer.words'; known types are"));
 }
 
 BOOST_AUTO_TEST_CASE(pieces_as_sequences) {

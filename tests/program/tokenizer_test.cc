@@ -112,9 +112,9 @@ BOOST_AUTO_TEST_CASE(wrong_options_of_training_say_what_would_be_right) {
   const CommandFiles& weft = files();
   const std::string start = "tokenizer train text.txt --out t.json ";
   weft.check_refused(start + "--kind unigram --min-frequency 3",
-                     "min_frequency has no meaning for a tokenizer of kind unigram");
+                     "min_frequency is not supported for a tokenizer of kind unigram");
   weft.check_refused(start + "--lowercase",
-                     "lowercase has no meaning for a tokenizer of kind byte-bpe");
+                     "lowercase is not supported for a tokenizer of kind byte-bpe");
   weft.check_refused(start + "--vocab 100", "vocab 100 is too small: 256 characters and 1 special");
   weft.check_refused(start + "--kind wordpiece --special x", "<unk> or [UNK]");
   weft.check_refused("tokenizer train missing --out t.json", "missing");

@@ -87,16 +87,16 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_in_a_folder_is_refused_by_file_and_key) {
       "'added_tokens.json.<x>' must be an integer in [-2147483648, 2147483647], not 4294967299");
   refused(folders.gpt2, added, R"({"<x>": 2000000000})",
           "added_tokens.json gives '<x>' the id 2000000000; ids are 0 to 16777215");
-  refused(folders.gpt2, added, R"({"": 3})", "added_tokens.json has an added token without a text");
+  refused(folders.gpt2, added, R"({"": 3})", "added_tokens.json has an added token without text");
   refused(folders.bert, config, R"({"added_tokens_decoder": {"x4": {"content": "<x>"}}})",
-          "tokenizer_config.json.added_tokens_decoder has the key 'x4', which is no id");
+          "tokenizer_config.json.added_tokens_decoder has the key 'x4', which is not an id");
   refused(folders.bert, config, R"({"added_tokens_decoder": {"4": {"special": true}}})",
           "tokenizer_config.json.added_tokens_decoder.4 lacks 'content'");
   refused(folders.bert, config, R"({"added_tokens_decoder": {"4": {"content": "a", "lstrip": 1}}})",
           "'tokenizer_config.json.added_tokens_decoder.4.lstrip' must be true or false, not 1");
   refused(folders.bert, config, "[]", "tokenizer_config.json is not a JSON object but []");
   refused(folders.gpt2, "merges.txt", "ab\n",
-          "line 1 of merges.txt must be two pieces with a blank between them, not 'ab'");
+          "line 1 of merges.txt must be two pieces separated by a space, not 'ab'");
 }
 
 }  // namespace

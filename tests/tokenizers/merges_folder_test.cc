@@ -106,8 +106,8 @@ BOOST_AUTO_TEST_CASE(white_space_behind_the_pieces_of_a_vocab_txt_goes_and_nothi
 BOOST_AUTO_TEST_CASE(classes_that_are_not_known_are_refused_by_name) {
   const FolderTokenizer unknown = read(kBytes, "", R"({"tokenizer_class": "MagicTokenizer"})");
   BOOST_TEST(!unknown.tokenizer);
-  BOOST_TEST(unknown.missing.find("its tokenizer is a MagicTokenizer: of vocab.json and merges.txt "
-                                  "are known GPT2Tokenizer, ") != std::string::npos,
+  BOOST_TEST(unknown.missing.find("unsupported tokenizer class MagicTokenizer for vocab.json and "
+                                  "merges.txt; supported are GPT2Tokenizer, ") != std::string::npos,
              unknown.missing);
   const testing::TemporaryFolder bert("merges");
   bert.write("vocab.txt", "[UNK]\na\n");
@@ -115,8 +115,8 @@ BOOST_AUTO_TEST_CASE(classes_that_are_not_known_are_refused_by_name) {
   BOOST_TEST(
       read_tokenizer_folder(bert.path(""))
           .missing.find(
-              "its tokenizer is a BertJapaneseTokenizer: of vocab.txt are known BertTokenizer, ") !=
-      std::string::npos);
+              "unsupported tokenizer class BertJapaneseTokenizer for vocab.txt; supported are "
+              "BertTokenizer, ") != std::string::npos);
 }
 
 }  // namespace

@@ -176,32 +176,32 @@ BOOST_AUTO_TEST_CASE(what_is_not_known_is_refused_by_name_and_place) {
       return says;
     });
   };
-  refused("/version", "2.0", "has the version '2.0'; 1.0 is known");
+  refused("/version", "2.0", "has the version '2.0'; 1.0 is supported");
   refused("/normalizer", {{"type", "Magic"}},
-          "the tokenizer.normalizer is a 'Magic', which is not known; there are BertNormalizer, ");
+          "the tokenizer.normalizer has the unknown type 'Magic'; known are BertNormalizer, ");
   refused("/normalizer",
           {{"type", "Sequence"}, {"normalizers", json::array({json{{"type", "Magic"}}})}},
-          "the tokenizer.normalizer.normalizers[0] is a 'Magic'");
+          "the tokenizer.normalizer.normalizers[0] has the unknown type 'Magic'");
   refused("/model", json::parse(R"({"type": "Unigram", "vocab": [["a", 0], ["b", "c"]]})"),
           "'model.vocab' must hold pairs of a string and a number, but number 2 is none");
   refused("/model", json::parse(R"({"type": "Unigram", "unk_id": 0, "vocab": {"a": 0}})"),
           "model.vocab must be an array of pieces and scores");
   refused("/pre_tokenizer", {{"type", "Digits"}}, "pre_tokenizer lacks 'individual_digits'");
   refused("/pre_tokenizer", {{"type", "Whitespace"}, {"speed", 1}},
-          "pre_tokenizer has 'speed', which is not known");
+          "pre_tokenizer has the unknown key 'speed'");
   refused("/pre_tokenizer",
           {{"type", "Split"},
            {"pattern", {{"Regex", "("}}},
            {"behavior", "Isolated"},
            {"invert", false}},
-          "the pattern '(' is none that PCRE2 reads");
-  refused("/post_processor", {{"type", "Magic"}}, "there are TemplateProcessing, BertProcessing");
-  refused("/decoder", {{"type", "Magic"}}, "there are ByteLevel, WordPiece");
-  refused("/model/type", "Magic", "there are BPE, WordPiece, WordLevel, Unigram");
+          "the pattern '(' does not compile with PCRE2");
+  refused("/post_processor", {{"type", "Magic"}}, "known are TemplateProcessing, BertProcessing");
+  refused("/decoder", {{"type", "Magic"}}, "known are ByteLevel, WordPiece");
+  refused("/model/type", "Magic", "known are BPE, WordPiece, WordLevel, Unigram");
   refused("/model/dropout", 0.1, "'dropout' is 0.1");
   refused("/model/unk_token", "<unk>", "'unk_token' is '<unk>', which is not in the vocabulary");
   refused("/model/merges/0", "h ee", "needs 'ee', which is not in the vocabulary");
-  refused("/model/merges/0", "hee", "must be two pieces with a blank between them");
+  refused("/model/merges/0", "hee", "must be two pieces separated by a space");
   refused("/model/merges/0", {"h", "e", "l"},
           "'model.merges' must hold strings or pairs of strings, but number 1 is neither");
   refused("/model/merges/0", 7, "'model.merges' must hold strings or pairs of strings");

@@ -241,7 +241,7 @@ BOOST_AUTO_TEST_CASE(models_that_weft_trained_become_the_libraries) {
   const auto pieces = trained(" --bias --tokenizer bpe:60");
   BOOST_TEST_REQUIRE(save_folder(weft.path("pieces"), *pieces.model).notes.size() == 1U);
   BOOST_TEST(contains(save_folder(weft.path("pieces"), *pieces.model).notes[0],
-                      "no class of the library's is known to cut texts as this SentencePiece"));
+                      "no tokenizer class of Hugging Face's library is known to tokenize as this"));
   BOOST_TEST(
       bitwise_equal(losses(*pieces.model), losses(*load_any_model(weft.path("pieces")).model)));
   // What no class of the library computes is named.

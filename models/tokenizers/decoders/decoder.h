@@ -1,4 +1,4 @@
-// The way back: pieces become text.
+// Interface of decoders, which convert pieces to text.
 #pragma once
 
 #include <memory>
@@ -9,13 +9,13 @@
 
 namespace WEFT_API weft {
 
-/// One step from pieces to text. Immutable. A kind is a class with a name and a description of its
-/// fields (formats/components.cc lists them).
+/// A step in the conversion of pieces to text. Immutable. Each implementation has a name and
+/// describes its fields; formats/components.cc lists all of them.
 class Decoder {
  public:
   virtual ~Decoder() = default;
-  /// Changes the pieces, which are put together when all steps are done. `keep_bytes`: bytes that
-  /// are no UTF-8 stay as they are; otherwise they become U+FFFD.
+  /// Transforms the pieces, which are concatenated after the last step. If `keep_bytes`, invalid
+  /// UTF-8 is kept; otherwise it becomes U+FFFD.
   virtual void decode(std::vector<std::string>& pieces, bool keep_bytes) const = 0;
 };
 

@@ -14,7 +14,7 @@
 namespace weft::decoders {
 namespace {
 
-/// Every `from` in `text` becomes `to`.
+/// Replaces every `from` in `text` with `to`.
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
   if (from.empty() || text.find(from) == std::string::npos) return;
   std::string result;
@@ -26,15 +26,15 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
   text = result.append(text, last);
 }
 
-/// Replacements that follow each other could make any number of bytes of a few.
+/// Limits the growth of a piece: chained replacements could expand a few bytes without bound.
 void check_growth(std::size_t made, std::size_t of) {
   constexpr std::size_t kMost = std::size_t{64} << 20;
   if (made > kMost && made > of)
     throw DataError(
-        fmt::format("the tokenizer's decoder makes more than {} bytes of a piece", kMost));
+        fmt::format("the tokenizer's decoder expands a piece to more than {} bytes", kMost));
 }
 
-/// Blanks in front of signs and English contractions go.
+/// Removes spaces before punctuation and English contractions.
 void clean_up(std::string& text) {
   constexpr std::pair<std::string_view, std::string_view> kRules[] = {
       {" .", "."},   {" ?", "?"},     {" !", "!"},    {" ,", ","},
@@ -128,7 +128,7 @@ void Strip::decode(Pieces& pieces, bool) const {
 void Replace::decode(Pieces& pieces, bool) const {
   Regex::Matches match(*regex_);
   for (std::string& piece : pieces) {
-    if (first_broken(piece) < piece.size()) continue;  // bytes that were kept
+    if (first_broken(piece) < piece.size()) continue;  // kept bytes that are not UTF-8
     std::string result;
     std::size_t last = 0;
     for (match.restart(piece); match.next(); last = match.end()) {

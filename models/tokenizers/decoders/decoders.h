@@ -15,7 +15,7 @@ namespace decoders {
 
 using Pieces = std::vector<std::string>;
 
-/// GPT-2's alphabet as bytes.
+/// Maps GPT-2's byte alphabet back to bytes.
 class ByteLevel : public Decoder {
  public:
   static constexpr const char* kName = "ByteLevel";
@@ -26,10 +26,11 @@ class ByteLevel : public Decoder {
   void decode(Pieces& pieces, bool keep_bytes) const override;
 
  private:
-  pre_tokenizers::ByteLevel::Settings settings_;  // of no effect here: kept to be written again
+  // Unused; kept so that files are written unchanged.
+  pre_tokenizers::ByteLevel::Settings settings_;
 };
 
-/// Pieces that go on lose their prefix, others get a blank in front.
+/// Removes the prefix of pieces that continue a word, and puts a space in front of all others.
 class WordPiece : public Decoder {
  public:
   static constexpr const char* kName = "WordPiece";
@@ -42,10 +43,10 @@ class WordPiece : public Decoder {
 
  private:
   std::string prefix_ = "##";
-  bool cleanup_ = true;  // blanks in front of signs and contractions go
+  bool cleanup_ = true;  // remove spaces before punctuation and contractions
 };
 
-/// The suffix of a word's last piece becomes a blank.
+/// Replaces the suffix that marks the end of a word with a space.
 class Bpe : public Decoder {
  public:
   static constexpr const char* kName = "BPEDecoder";
@@ -59,7 +60,7 @@ class Bpe : public Decoder {
   std::string suffix_ = "</w>";
 };
 
-/// The character that stands for blanks becomes one.
+/// Replaces the metaspace character (U+2581 by default) with a space.
 class Metaspace : public Decoder {
  public:
   static constexpr const char* kName = "Metaspace";
@@ -73,7 +74,7 @@ class Metaspace : public Decoder {
   MetaspaceSettings settings_;
 };
 
-/// "<0x0A>" as bytes.
+/// Replaces byte pieces such as "<0x0A>" with their bytes.
 class ByteFallback : public Decoder {
  public:
   static constexpr const char* kName = "ByteFallback";
@@ -82,7 +83,7 @@ class ByteFallback : public Decoder {
   void decode(Pieces& pieces, bool keep_bytes) const override;
 };
 
-/// All pieces as one, for what comes next.
+/// Concatenates all pieces into one for the following steps.
 class Fuse : public Decoder {
  public:
   static constexpr const char* kName = "Fuse";
@@ -91,7 +92,7 @@ class Fuse : public Decoder {
   void decode(Pieces& pieces, bool keep_bytes) const override;
 };
 
-/// Pieces lose up to so many of one character at their ends.
+/// Strips up to `start` leading and `stop` trailing occurrences of a character from each piece.
 class Strip : public Decoder {
  public:
   static constexpr const char* kName = "Strip";
@@ -108,12 +109,13 @@ class Strip : public Decoder {
   std::uint64_t start_ = 0, stop_ = 0;
 };
 
+/// Replaces every match of a pattern in each piece.
 class Replace : public Decoder, public Replacement {
  public:
   void decode(Pieces& pieces, bool keep_bytes) const override;
 };
 
-/// Connectionist temporal classification: of equal neighbours one stays, padding goes.
+/// Connectionist temporal classification: collapses equal neighbours and removes padding.
 class Ctc : public Decoder {
  public:
   static constexpr const char* kName = "CTC";
@@ -130,7 +132,7 @@ class Ctc : public Decoder {
   bool cleanup_ = true;
 };
 
-/// Several, one after another.
+/// Applies several decoders in order.
 class Sequence : public Decoder {
  public:
   static constexpr const char* kName = "Sequence";

@@ -27,7 +27,7 @@
 namespace weft {
 namespace {
 
-/// The kinds of one seat.
+/// The implementations of one interface.
 template <class... Parts>
 struct Kinds {};
 
@@ -74,7 +74,7 @@ void read_kind(Kinds<Parts...>, const std::string& type, FieldReader& fields,
   if (known) return;
   std::string names;
   ((names += fmt::format("{}{}", names.empty() ? "" : ", ", Parts::kName)), ...);
-  throw FormatError(fmt::format("{} is a '{}', which is not known; there are {}", fields.where(),
+  throw FormatError(fmt::format("{} has the unknown type '{}'; known are {}", fields.where(),
                                 excerpt(type), names));
 }
 
@@ -92,7 +92,7 @@ bool write_part(OrderedJson& json, const Seat& value) {
 template <class Seat, class... Parts>
 void write_kind(Kinds<Parts...>, OrderedJson& json, const Seat& value) {
   if (!(write_part<Parts>(json, value) || ...))
-    throw StateError("a part of a tokenizer that files have no name for");
+    throw StateError("a component of the tokenizer has no name in files");
 }
 
 template <class All, class Seat>
@@ -114,7 +114,8 @@ void write_seat(OrderedJson& json, const std::shared_ptr<const Seat>& value) {
   }
 }
 
-/// The kind of a model: files of the library's first versions do not say it.
+/// Deduces the type of a model from its fields, for files of early versions of Hugging Face's
+/// tokenizers library, which lack "type".
 std::string model_type(const nlohmann::json& json) {
   if (json.contains("merges")) return subwords::Bpe::kName;
   if (json.contains("max_input_chars_per_word")) return subwords::WordPiece::kName;

@@ -1,4 +1,4 @@
-// The parts of a tokenizer.json by name: what there is, read and written.
+// Reads and writes the components of a tokenizer.json, which are selected by name.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -13,8 +13,8 @@
 
 namespace weft {
 
-// The readers throw FormatError for a kind that is not known, saying where it stands and what there
-// is, and for fields that are missing, unknown or wrong.
+// The readers throw FormatError for an unknown type, with its location and the known types, and for
+// missing, unknown or invalid fields.
 template <>
 struct JsonForm<NormalizerPtr> {
   static void read(const nlohmann::json& json, const std::string& where, NormalizerPtr& value);
@@ -36,8 +36,8 @@ struct JsonForm<DecoderPtr> {
   static void write(OrderedJson& json, const DecoderPtr& value);
 };
 
-/// A model, whose vocabulary and merges were read apart; `takes_bytes`: what comes before it leaves
-/// bytes as they are, if the model can take them.
+/// Reads a model. Its vocabulary and merges are in `lists`, since they are parsed separately.
+/// `takes_bytes`: the pre-tokenizer passes raw bytes if the model accepts them.
 SubwordModelPtr read_model(const nlohmann::json& json, const std::string& where, JsonLists& lists,
                            bool takes_bytes);
 OrderedJson write_model(const SubwordModel& model);

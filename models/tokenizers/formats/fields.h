@@ -1,10 +1,10 @@
-// What the parts of a tokenizer.json look like: each part describes its fields once, and a
-// FieldReader or a FieldWriter goes over the description.
+// Declarative JSON fields for the components of a tokenizer.json. Each component describes its
+// fields once, for both FieldReader and FieldWriter:
 //
 //   template <class Fields> void describe(Fields& fields) {
-//     fields.required("strip_left", left_);   // an error where it is missing
-//     fields.optional("behavior", kind_);     // keeps its value where it is missing
-//     fields.old("add_prefix_space", given);  // what older files say; never written
+//     fields.required("strip_left", left_);   // an error if missing
+//     fields.optional("behavior", kind_);     // keeps its value if missing
+//     fields.old("add_prefix_space", given);  // in older files; never written
 //   }
 #pragma once
 
@@ -27,16 +27,18 @@ namespace weft {
 
 class Vocabulary;
 
-using OrderedJson = nlohmann::ordered_json;  // keys in the order in which they were written
+using OrderedJson = nlohmann::ordered_json;  // keeps the insertion order of keys
 
-/// How a type stands in JSON; specialised for what is no single value.
+/// Reads and writes a value of type T as JSON. Specialised for types that are not single values.
 template <class T>
 struct JsonForm;
 
+/// Reads the fields of a JSON object into the members of a component.
 class FieldReader {
  public:
-  /// `where` is the place of `object` in its file, for messages: "pre_tokenizer". Throws
-  /// FormatError where `object` is none. `lists`: what was read apart from it, and is taken out.
+  /// `where` is the location of `object` in its file, for messages: "pre_tokenizer". `lists` holds
+  /// the long lists that were parsed separately; reading moves them out. Throws FormatError if
+  /// `object` is not a JSON object.
   FieldReader(const nlohmann::json& object, std::string where, JsonLists* lists = nullptr)
       : object_(object), where_(std::move(where)), lists_(lists) {
     if (!object.is_object())
@@ -57,26 +59,26 @@ class FieldReader {
   void old(const char* key, std::optional<T>& value) {
     optional(key, value);
   }
-  /// {"piece": id, ...}, which was read apart.
+  /// Reads {"piece": id, ...} from the separately parsed lists.
   void vocabulary(const char* key, Vocabulary& value);
-  /// Pairs of pieces, as pairs or as "left right", which were read apart.
+  /// Reads pairs of pieces, given as pairs or as "left right", from the separately parsed lists.
   void merges(const char* key, std::vector<std::pair<std::string, std::string>>& value);
-  /// Pieces with their scores, which were read apart.
+  /// Reads pieces with their scores from the separately parsed lists.
   void scores(const char* key, std::vector<std::pair<std::string, double>>& value);
-  /// "BatchLongest" or {"Fixed": 10}.
+  /// Reads "BatchLongest" (no length) or {"Fixed": 10}.
   void padding_strategy(const char* key, std::optional<std::uint64_t>& length);
 
-  /// The name of the object's kind. Throws FormatError where it has none.
+  /// Returns the "type" of the object. Throws FormatError if it has none.
   std::string type() {
     std::string name;
     required("type", name);
     return name;
   }
-  /// Throws FormatError for a key that no description asked for.
+  /// Throws FormatError if the object has a key that the description did not read.
   void finish() const {
     for (const auto& [key, value] : object_.items()) {
       if (!known_.contains(key))
-        throw FormatError(fmt::format("{} has '{}', which is not known", where_, excerpt(key)));
+        throw FormatError(fmt::format("{} has the unknown key '{}'", where_, excerpt(key)));
     }
   }
   const std::string& where() const { return where_; }
@@ -95,6 +97,7 @@ class FieldReader {
   std::set<std::string, std::less<>> known_;
 };
 
+/// Writes the fields of a component to a JSON object.
 class FieldWriter {
  public:
   explicit FieldWriter(OrderedJson& object) : object_(object) {}
@@ -118,7 +121,7 @@ class FieldWriter {
   OrderedJson& object_;
 };
 
-/// True for what has a description.
+/// A type that describes its fields.
 template <class T>
 concept Described = requires(T& value, FieldReader& fields) {
   value.describe(fields);
@@ -137,7 +140,7 @@ void write_described(OrderedJson& json, const T& value) {
   T(value).describe(fields);
 }
 
-// Single values, and structs that describe themselves.
+// Single values and types that describe their fields.
 template <class T>
 struct JsonForm {
   static void read(const nlohmann::json& json, const std::string& where, T& value) {
@@ -146,7 +149,7 @@ struct JsonForm {
     } else {
       try {
         read_json(json, where, value);
-      } catch (const ArgumentError& e) {  // a choice that is none
+      } catch (const ArgumentError& e) {  // an invalid choice
         throw FormatError(fmt::format("{}: {}", where, e.what()));
       }
     }
@@ -162,7 +165,7 @@ struct JsonForm {
   }
 };
 
-/// null for none.
+/// An optional value; null in JSON if it is empty.
 template <class T>
 struct JsonForm<std::optional<T>> {
   static void read(const nlohmann::json& json, const std::string& where, std::optional<T>& value) {

@@ -17,12 +17,13 @@ using nlohmann::json;
 
 namespace {
 
-/// A special token: a string, or an object with its "content".
+/// The text of a special token. In files, a string or an object with the member "content".
 struct TokenName {
   std::string text;
 };
 
-/// A token of "added_tokens_decoder"; files may leave out what is false, and say more.
+/// A token of "added_tokens_decoder". Files may omit fields that are false and may have further
+/// ones.
 struct DescribedToken {
   AddedToken token;
 };
@@ -85,7 +86,7 @@ std::vector<AddedToken> FolderSettings::added() const {
   std::vector<AddedToken> tokens;
   std::set<std::string> known;
   const auto add = [&](const AddedToken& token, const std::string& where) {
-    if (token.content.empty()) throw FormatError(where + " has an added token without a text");
+    if (token.content.empty()) throw FormatError(where + " has an added token without text");
     if (token.id < 0 || token.id > Vocabulary::kHighestId) {
       throw FormatError(fmt::format("{} gives '{}' the id {}; ids are 0 to {}", where,
                                     excerpt(token.content), token.id, Vocabulary::kHighestId));
@@ -99,7 +100,8 @@ std::vector<AddedToken> FolderSettings::added() const {
       const char* const end = key.data() + key.size();
       const auto [read, error] = std::from_chars(key.data(), end, value.token.id);
       if (error != std::errc() || read != end)
-        throw FormatError(fmt::format("{} has the key '{}', which is no id", where, excerpt(key)));
+        throw FormatError(
+            fmt::format("{} has the key '{}', which is not an id", where, excerpt(key)));
       add(value.token, where);
       known.insert(value.token.content);
     }

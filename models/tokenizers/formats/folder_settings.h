@@ -1,4 +1,4 @@
-// What a folder of Hugging Face's library says of its tokenizer beside the vocabulary.
+// The tokenizer settings of a Hugging Face model folder, apart from the vocabulary.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,33 +11,33 @@
 
 namespace weft {
 
-/// tokenizer_config.json, special_tokens_map.json and added_tokens.json of a folder, each of which
-/// may be missing. What is wrong in one of them throws a FormatError that names file and key.
+/// The contents of tokenizer_config.json, special_tokens_map.json and added_tokens.json of a
+/// folder. Each file may be missing. Invalid contents throw a FormatError that names file and key.
 class FolderSettings {
  public:
   /// Throws IoError, FormatError.
   explicit FolderSettings(std::string folder);
 
-  /// Whether the folder has such a file.
+  /// True if the folder has such a file.
   bool has(const char* file) const;
-  /// The bytes of one of the folder's files. Throws IoError; FormatError where it is missing.
+  /// Returns the contents of a file of the folder. Throws IoError, or FormatError if it is missing.
   std::string read(const char* file) const;
 
-  /// What tokenizer_config.json says; none also for null.
+  /// Returns a value of tokenizer_config.json; none if it is missing or null.
   template <class T>
   std::optional<T> value(const char* key) const {
     std::optional<T> found;
     FieldReader(config_, kConfigFile).optional(key, found);
     return found;
   }
-  /// The class of tokenizer that tokenizer_config.json names, the fast kind as the other: "Fast" at
-  /// its end is left out. Empty where it names none.
+  /// Returns the tokenizer class named in tokenizer_config.json, without the suffix "Fast", so that
+  /// fast and slow classes are treated alike. Empty if there is none.
   std::string tokenizer_class() const;
-  /// The name of a special token ("pad_token"): special_tokens_map.json counts before
-  /// tokenizer_config.json.
+  /// Returns the text of a special token ("pad_token"). special_tokens_map.json takes precedence
+  /// over tokenizer_config.json.
   std::optional<std::string> token(const std::string& key) const;
-  /// Tokens of tokenizer_config.json's "added_tokens_decoder" and of added_tokens.json, in order of
-  /// their ids. What both name is as the first says.
+  /// Returns the tokens of "added_tokens_decoder" in tokenizer_config.json and of
+  /// added_tokens.json, in order of id. The former takes precedence for tokens that are in both.
   std::vector<AddedToken> added() const;
 
  private:
@@ -45,7 +45,7 @@ class FolderSettings {
   static constexpr const char* kSpecialFile = "special_tokens_map.json";
   static constexpr const char* kAddedFile = "added_tokens.json";
 
-  /// Empty where there is no such file.
+  /// Parses a file; returns an empty object if the file is missing.
   nlohmann::json object(const char* file) const;
 
   std::string folder_;

@@ -8,7 +8,7 @@ namespace {
 constexpr std::string_view kBase64 =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// The one member of an object that says by its key what it is.
+/// Returns the key and the value of an object that has exactly one member.
 std::pair<std::string, const nlohmann::json*> only_member(const nlohmann::json& json,
                                                           const std::string& where) {
   if (!json.is_object() || json.size() != 1)
@@ -84,7 +84,7 @@ void JsonForm<char32_t>::read(const nlohmann::json& json, const std::string& whe
 void JsonForm<Pattern>::read(const nlohmann::json& json, const std::string& where, Pattern& value) {
   const auto [key, text] = only_member(json, where);
   if (key != "String" && key != "Regex")
-    throw FormatError(fmt::format("{} is a '{}'; there are String and Regex", where, excerpt(key)));
+    throw FormatError(fmt::format("{} is a '{}'; valid are String and Regex", where, excerpt(key)));
   value.is_regex = key == "Regex";
   read_json(*text, where, value.text);
 }
@@ -95,7 +95,7 @@ void JsonForm<post_processors::TemplatePiece>::read(const nlohmann::json& json,
   const auto [key, inner] = only_member(json, where);
   if (key != "Sequence" && key != "SpecialToken")
     throw FormatError(
-        fmt::format("{} is a '{}'; there are Sequence and SpecialToken", where, excerpt(key)));
+        fmt::format("{} is a '{}'; valid are Sequence and SpecialToken", where, excerpt(key)));
   value.is_text = key == "Sequence";
   FieldReader fields(*inner, fmt::format("{}.{}", where, key));
   fields.required("id", value.id);
@@ -115,7 +115,7 @@ void JsonForm<normalizers::Base64>::read(const nlohmann::json& json, const std::
   std::string text;
   read_json(json, where, text);
   const auto fail = [&] {
-    throw FormatError(fmt::format("{} is no base 64: '{}'", where, excerpt(text)));
+    throw FormatError(fmt::format("{} is not valid base64: '{}'", where, excerpt(text)));
   };
   if (text.size() % 4 != 0) fail();
   std::uint32_t bits = 0;
@@ -165,8 +165,8 @@ std::pair<std::string, std::string> split_merge(std::string_view text,
                                                 FunctionRef<std::string()> place) {
   const std::size_t blank = text.find(' ');
   if (blank == std::string_view::npos || text.find(' ', blank + 1) != std::string_view::npos) {
-    throw FormatError(fmt::format("{} must be two pieces with a blank between them, not '{}'",
-                                  place(), excerpt(text)));
+    throw FormatError(fmt::format("{} must be two pieces separated by a space, not '{}'", place(),
+                                  excerpt(text)));
   }
   return {std::string(text.substr(0, blank)), std::string(text.substr(blank + 1))};
 }
@@ -179,7 +179,8 @@ Vocabulary read_vocabulary(std::string_view json, const std::string& what) {
 
 void FieldWriter::vocabulary(const char* key, const Vocabulary& value) {
   OrderedJson& json = object_[key] = OrderedJson::object();
-  // Appended as they come: looking for each key in an object that keeps its order takes too long.
+  // Appends directly to the underlying vector: operator[] of an ordered object searches linearly
+  // for each key.
   auto& object = json.get_ref<OrderedJson::object_t&>();
   for (std::int32_t id = 0; id < value.size(); ++id) {
     if (value.has(id)) {

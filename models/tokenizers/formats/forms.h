@@ -1,4 +1,4 @@
-// How the values of a tokenizer's parts stand in JSON.
+// JSON forms of the values in a tokenizer's components.
 #pragma once
 
 #include <array>
@@ -16,14 +16,14 @@
 
 namespace weft {
 
-/// A string of one character.
+/// A character. In JSON: a string of one character.
 template <>
 struct JsonForm<char32_t> {
   static void read(const nlohmann::json& json, const std::string& where, char32_t& value);
   static void write(OrderedJson& json, const char32_t& value) { json = utf8(value); }
 };
 
-/// {"String": "..."} or {"Regex": "..."}.
+/// A pattern. In JSON: {"String": "..."} or {"Regex": "..."}.
 template <>
 struct JsonForm<Pattern> {
   static void read(const nlohmann::json& json, const std::string& where, Pattern& value);
@@ -32,7 +32,7 @@ struct JsonForm<Pattern> {
   }
 };
 
-/// {"Sequence": {...}} or {"SpecialToken": {...}}.
+/// A piece of a template. In JSON: {"Sequence": {...}} or {"SpecialToken": {...}}.
 template <>
 struct JsonForm<post_processors::TemplatePiece> {
   static void read(const nlohmann::json& json, const std::string& where,
@@ -40,6 +40,7 @@ struct JsonForm<post_processors::TemplatePiece> {
   static void write(OrderedJson& json, const post_processors::TemplatePiece& value);
 };
 
+/// Bytes. In JSON: a base64 string.
 template <>
 struct JsonForm<normalizers::Base64> {
   static void read(const nlohmann::json& json, const std::string& where,
@@ -47,12 +48,15 @@ struct JsonForm<normalizers::Base64> {
   static void write(OrderedJson& json, const normalizers::Base64& value);
 };
 
-/// The pieces of an object that was read apart. Throws FormatError where there are none.
+/// Builds the vocabulary of a separately parsed object. Throws FormatError if it is empty or has
+/// invalid ids.
 Vocabulary vocabulary_of(const JsonLists& lists, const std::string& where);
-/// "left right" as two pieces; `place` says where it stands, for messages. Throws FormatError.
+/// Splits "left right" into two pieces. `place` returns the location for messages. Throws
+/// FormatError.
 std::pair<std::string, std::string> split_merge(std::string_view text,
                                                 FunctionRef<std::string()> place);
-/// The pieces of a vocab.json: {"piece": id, ...}; `what` names it in messages. Throws FormatError.
+/// Reads the pieces of a vocab.json: {"piece": id, ...}. `what` names the file in messages. Throws
+/// FormatError.
 Vocabulary read_vocabulary(std::string_view json, const std::string& what);
 
 }  // namespace weft

@@ -32,12 +32,13 @@ json byte_level(bool add_prefix_space, bool use_regex = true) {
           {"use_regex", use_regex}};
 }
 
-/// The library's converters from a class to a tokenizer.json, as such a file says it.
+/// The result of Hugging Face's converter from a tokenizer class to a tokenizer.json, in terms of
+/// the components of that file.
 struct Description {
   json normalizer = nullptr, pre_tokenizer, decoder = byte_level(true);
   std::optional<std::string> suffix = {};  // of pieces at the end of a word
-  bool unknown = false;                    // what no piece is becomes the special one
-  bool bytes = true;                       // pieces are of bytes
+  bool unknown = false;                    // unknown text becomes the unknown token
+  bool bytes = true;                       // byte-level BPE
 };
 
 json split(const char* pattern, const char* behavior, bool invert) {
@@ -87,15 +88,21 @@ Description gpt1(const FolderSettings&) {
           .bytes = false};
 }
 
-/// What stands around texts.
-enum class Around { nothing, first, roberta, types };
+/// The template of special tokens around texts.
+enum class Around {
+  nothing,
+  first,    // a special token in front of the first text
+  roberta,  // <s> A </s> and <s> A </s> </s> B </s>
+  types     // [CLS] A [SEP] and [CLS] A [SEP] B [SEP], with type ids 0 and 1
+};
 
+/// A family of tokenizer classes with the same behaviour.
 struct MergesClass {
   std::vector<std::string_view> names;        // without "Fast"
-  std::vector<std::string_view> model_types;  // of config.json
+  std::vector<std::string_view> model_types;  // in config.json
   Description (*describe)(const FolderSettings&);
   Around around;
-  SpecialNames special;  // where the folder says nothing else
+  SpecialNames special;  // defaults, overridden by the folder
 };
 
 const std::vector<MergesClass>& merges_classes() {
@@ -133,7 +140,7 @@ const std::vector<MergesClass>& merges_classes() {
 constexpr std::array<std::string_view, 3> kGpt2 = {"GPT2Tokenizer", "CodeGenTokenizer",
                                                    "GPTNeoXTokenizer"};
 
-/// What config.json says; empty where it does not.
+/// Returns the model_type in config.json, or "".
 std::string model_type(const FolderSettings& folder) {
   if (!folder.has("config.json")) return {};
   const json config = parse_json_object(folder.read("config.json"), "config.json");
@@ -141,7 +148,7 @@ std::string model_type(const FolderSettings& folder) {
   return found != config.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-/// Null for GPT-2's. Throws FormatError for a class that is not known.
+/// Returns the folder's class; null for GPT-2's. Throws FormatError for an unknown class.
 const MergesClass* merges_class_of(const FolderSettings& folder) {
   const auto has = [](const std::vector<std::string_view>& names, std::string_view name) {
     return std::find(names.begin(), names.end(), name) != names.end();
@@ -160,27 +167,28 @@ const MergesClass* merges_class_of(const FolderSettings& folder) {
   for (const MergesClass& known : merges_classes())
     names.insert(names.end(), known.names.begin(), known.names.end());
   throw FormatError(fmt::format(
-      "its tokenizer is a {}: of vocab.json and merges.txt are known {} (a tokenizer.json, which "
-      "the library writes for all classes, says what it does)",
+      "unsupported tokenizer class {} for vocab.json and merges.txt; supported are {} (or add a "
+      "tokenizer.json, which Hugging Face's library can write for every class)",
       excerpt(name), fmt::join(names, ", ")));
 }
 
 template <class Part>
 Part part_of(const json& described) {
   Part part;
-  if (!described.is_null()) JsonForm<Part>::read(described, "the tokenizer's part", part);
+  if (!described.is_null()) JsonForm<Part>::read(described, "the tokenizer component", part);
   return part;
 }
 
-/// Special tokens by their ids; of names that the vocabulary lacks -1.
+/// A special token and its id; -1 if it is not in the vocabulary.
 struct Special {
   std::string name;
   std::int32_t id = -1;
 };
 
+/// Describes a TemplateProcessing. In the lists, an id of -1 marks the place of a text ("A" or
+/// "B").
 json template_of(const std::vector<std::pair<Special, int>>& single,
                  const std::vector<std::pair<Special, int>>& pair) {
-  // An id of -1 is the place of a text: "A" or "B".
   json tokens = json::object();
   const auto pieces = [&](const std::vector<std::pair<Special, int>>& parts) {
     json result = json::array();
@@ -266,7 +274,7 @@ SubwordParts read_gpt2(const FolderSettings& folder) {
   SubwordParts parts =
       read_gpt2_files(folder.read("vocab.json"), folder.read("merges.txt"),
                       {.add_prefix_space = folder.value<bool>("add_prefix_space").value_or(false)});
-  // OPT's texts, say, begin with a special token.
+  // With "add_bos_token", texts start with a special token, for example those of OPT.
   if (!folder.value<bool>("add_bos_token").value_or(false)) return parts;
   const Special first{folder.token("bos_token").value_or("<|endoftext|>"),
                       parts.model->find(folder.token("bos_token").value_or("<|endoftext|>"))};

@@ -1,4 +1,4 @@
-// Folders of Hugging Face's library with a vocab.json and a merges.txt.
+// Hugging Face model folders with a vocab.json and a merges.txt.
 #pragma once
 
 #include "weft/models/tokenizers/formats/folder_settings.h"
@@ -6,10 +6,10 @@
 
 namespace weft {
 
-/// Byte pairs as the class of tokenizer that the folder names applies them: GPT-2's, RoBERTa's (and
-/// BART's), DeBERTa's, Qwen2's, CLIP's or GPT-1's. A folder that names no class has that of its
-/// config.json's model_type, or GPT-2's. Throws IoError; FormatError, also for a class that is not
-/// known.
+/// Reads a BPE tokenizer with the behaviour of the tokenizer class that the folder names: GPT-2's,
+/// RoBERTa's (and BART's), DeBERTa's, Qwen2's, CLIP's or GPT-1's. If the folder names no class, the
+/// one for the model_type in config.json is used, or else GPT-2's. Throws IoError, or FormatError
+/// for invalid files or an unknown class.
 SubwordParts read_merges_folder(const FolderSettings& folder);
 
 }  // namespace weft

@@ -30,8 +30,8 @@ SentencePieceTokenizer read_model(const FolderSettings& settings, const char* fi
 Layout marian(const SentencePieceModel& model, const FolderSettings& settings) {
   if (settings.value<bool>("separate_vocabs").value_or(false)) {
     throw FormatError(
-        "tokenizer_config.json.separate_vocabs is true: translators whose languages have ids of "
-        "their own are not supported");
+        "tokenizer_config.json.separate_vocabs is true: translation models with a separate "
+        "vocabulary for each language are not supported");
   }
   return marian_layout(model, read_vocabulary(settings.read("vocab.json"), "vocab.json"));
 }
@@ -57,8 +57,8 @@ Layout deberta(const SentencePieceModel& model, const FolderSettings& settings) 
   return layout;
 }
 
-/// A class of tokenizers: what it makes of a model's ids, how its special ids are called, its file
-/// and the model types that have it.
+/// A tokenizer class: its layout of ids, the texts of its special tokens, the name of its model
+/// file, and the model types that use it.
 struct Class {
   const char* name;
   Layout (*layout)(const SentencePieceModel&, const FolderSettings&);
@@ -126,14 +126,14 @@ const std::array<Class, 9>& classes() {
   return all;
 }
 
-/// Null where the name is none that is known.
+/// Returns the class with this name, or null.
 const Class* class_of(std::string_view name) {
   const auto found = std::find_if(classes().begin(), classes().end(),
                                   [&](const Class& c) { return name == c.name; });
   return found == classes().end() ? nullptr : &*found;
 }
 
-/// The layout that a class makes of a model, with all that its folder says.
+/// Returns the layout of a model for a class, with the settings of its folder applied.
 Layout layout_of(const SentencePieceModel& model, const Class& known,
                  const FolderSettings& settings) {
   Layout layout = known.layout(model, settings);
@@ -154,7 +154,7 @@ SentencePieceTokenizer read_sentence_piece_folder(const FolderSettings& settings
   const SentencePieceModel& model = tokenizer.model();
   if (known == nullptr || !model.layout.ids.empty()) return tokenizer;
   Layout layout = layout_of(model, *known, settings);
-  // Texts that a translator writes are cut by a model of their own.
+  // Target texts of a translation model have a separate SentencePiece model.
   if (constexpr const char* kTarget = "target.spm";
       std::string_view(file) == "source.spm" && settings.has(kTarget)) {
     SentencePieceModel target = read_model(settings, kTarget).model();

@@ -1,4 +1,4 @@
-// SentencePiece's models in the folders of Hugging Face's library.
+// SentencePiece models in Hugging Face model folders.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace weft {
 
-/// The model in a folder's `file`, with the ids that the class of tokenizer which the settings of
-/// its folder name makes of it: T5's, XLM-R's, mBART's, PEGASUS's, LLaMA's, ALBERT's, DeBERTa's,
-/// Marian's (by vocab.json, with target.spm for the texts that are written, where it is there);
-/// with added tokens, names for special ids, and what ALBERT's and DeBERTa's classes change in a
-/// text. A model without a class that is known keeps its ids. Throws IoError, FormatError.
+/// Reads the SentencePiece model in `file` and applies the layout of ids of the folder's tokenizer
+/// class: T5's, XLM-R's, mBART's, PEGASUS's, LLaMA's, ALBERT's, DeBERTa's or Marian's (which uses
+/// vocab.json, and target.spm for target texts if it exists). The layout includes added tokens, the
+/// names of special ids, and the text changes of ALBERT's and DeBERTa's classes. If the class is
+/// unknown, the model keeps its own ids. Throws IoError, FormatError.
 SentencePieceTokenizer read_sentence_piece_folder(const FolderSettings& settings, const char* file);
 
-/// What the library calls the file of a model, by the class of tokenizer ("T5TokenizerFast", say)
-/// or, where that says nothing, by the model type ("t5").
+/// Returns the name of the model file in Hugging Face's transformers library, for a tokenizer class
+/// (such as "T5TokenizerFast") or, if that is unknown, for a model type (such as "t5").
 std::string sentence_piece_file(std::string_view tokenizer_class, std::string_view model_type);
 
 }  // namespace weft

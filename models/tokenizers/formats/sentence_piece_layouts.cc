@@ -14,7 +14,7 @@ namespace {
 using Layout = SentencePieceModel::Layout;
 using Added = SentencePieceModel::Added;
 
-constexpr std::int64_t kMaxExtra = std::int64_t{1} << 16;  // ids that a number adds
+constexpr std::int64_t kMaxExtra = std::int64_t{1} << 16;  // limit for extra_ids and offset
 
 std::int32_t place_of(const SentencePieceModel& model, std::string_view text) {
   for (std::size_t i = 0; i < model.pieces.size(); ++i) {
@@ -28,7 +28,7 @@ void append(Layout& layout, const Added& token) {
   layout.ids.push_back(-static_cast<std::int32_t>(layout.added.size()));
 }
 
-/// The model's piece of this name, or a new one.
+/// Appends the model's piece with this text, or a new one.
 void append_named(const SentencePieceModel& model, Layout& layout, const std::string& text) {
   const std::int32_t place = place_of(model, text);
   if (place >= 0)
@@ -119,7 +119,7 @@ Layout marian_layout(const SentencePieceModel& model, const Vocabulary& vocab) {
     } else if (it != places.end() && it->second != model.unknown()) {
       layout.ids.push_back(it->second);
     } else {
-      // Of the other language's model, or for padding.
+      // A piece of the other language's model, or a padding token.
       const bool special = text == "<pad>" || text == "</s>" || text == "<s>" ||
                            (text.starts_with(">>") && text.ends_with("<<"));
       append(layout, {.text = text, .special = special});
@@ -130,7 +130,7 @@ Layout marian_layout(const SentencePieceModel& model, const Vocabulary& vocab) {
 
 void add_tokens(const SentencePieceModel& model, Layout& layout, std::span<const AddedToken> tokens,
                 const SpecialNames& names) {
-  layout.added.reserve(layout.added.size() + tokens.size());  // `ids` looks into it
+  layout.added.reserve(layout.added.size() + tokens.size());  // `ids` holds views into it
   std::unordered_map<std::string_view, std::int32_t> ids;
   for (std::size_t id = 0; id < layout.ids.size(); ++id) {
     const std::int32_t place = layout.ids[id];
@@ -142,10 +142,10 @@ void add_tokens(const SentencePieceModel& model, Layout& layout, std::span<const
     const auto next = static_cast<std::int32_t>(layout.ids.size());
     const auto [known, added] = ids.emplace(token.content, next);
     if (known->second != token.id) {
-      throw FormatError(fmt::format("the added token '{}' has the id {}; {}",
-                                    excerpt(token.content), token.id,
-                                    added ? fmt::format("the next one that is free is {}", next)
-                                          : fmt::format("it is {} in the model", known->second)));
+      throw FormatError(
+          fmt::format("the added token '{}' has the id {}; {}", excerpt(token.content), token.id,
+                      added ? fmt::format("the next free id is {}", next)
+                            : fmt::format("its id in the model is {}", known->second)));
     }
     if (added) append(layout, {token.content, token.special, token.lstrip, token.rstrip});
   }

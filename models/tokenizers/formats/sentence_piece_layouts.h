@@ -1,5 +1,5 @@
-// The ids that published models give SentencePiece's pieces, where these are not the places in the
-// model file: shifted, with others added.
+// Layouts of ids in published models whose ids differ from the piece indices of their SentencePiece
+// model: shifted, or with tokens added.
 #pragma once
 
 #include <array>
@@ -14,26 +14,27 @@
 
 namespace WEFT_API weft {
 
-/// The model's own ids.
+/// The identity layout: ids are the piece indices.
 SentencePieceModel::Layout plain_layout(const SentencePieceModel& model);
-/// T5's: sentinels "<extra_id_0>" and so on behind the pieces, the first one last.
+/// T5's layout: the sentinels "<extra_id_0>" and so on follow the pieces in reverse order.
 SentencePieceModel::Layout t5_layout(const SentencePieceModel& model, std::int64_t extra_ids);
-/// XLM-R's: "<s>", "<pad>", "</s>", "<unk>", then the pieces; mBART's the same with `languages`; at
-/// the end "<mask>".
+/// XLM-R's layout: "<s>", "<pad>", "</s>", "<unk>", the pieces, "<mask>". mBART's layout also has
+/// `languages` before "<mask>".
 SentencePieceModel::Layout fairseq_layout(const SentencePieceModel& model,
                                           std::span<const std::string_view> languages = {});
-/// mBART's languages, of 25 or of 50.
+/// The language codes of mBART-25, or of mBART-50 if `fifty`.
 std::span<const std::string_view> mbart_languages(bool fifty);
-/// PEGASUS's: `offset` ids for what it was trained with in front of the pieces.
+/// PEGASUS's layout: "<pad>", "</s>", `offset` ids for its pre-training tokens, then the other
+/// pieces.
 SentencePieceModel::Layout pegasus_layout(const SentencePieceModel& model, std::int64_t offset);
-/// DeBERTa's: "[MASK]" behind the pieces where it is none of them.
+/// DeBERTa's layout: "[MASK]" follows the pieces if it is not one of them.
 SentencePieceModel::Layout deberta_layout(const SentencePieceModel& model);
-/// Marian's: ids by the names of the pieces in vocab.json. Throws FormatError where one is missing
-/// among them, or none is called "<unk>".
+/// Marian's layout: vocab.json maps the texts of pieces to ids. Throws FormatError if an id is
+/// missing or there is no piece "<unk>".
 SentencePieceModel::Layout marian_layout(const SentencePieceModel& model, const Vocabulary& vocab);
 
-/// Gives `tokens` their ids, where they do not have them already, and special ids their names.
-/// Throws FormatError where a token has another id, or where there would be a gap.
+/// Adds `tokens` to `layout` unless they are in it, and looks up the special ids by `names`. Throws
+/// FormatError if a token already has another id, or if its id would leave a gap.
 void add_tokens(const SentencePieceModel& model, SentencePieceModel::Layout& layout,
                 std::span<const AddedToken> tokens, const SpecialNames& names);
 

@@ -41,7 +41,7 @@ Kind kind_of(ProtoPiece::Type type) {
     case ProtoPiece::UNUSED: return Kind::unused;
     case ProtoPiece::BYTE: return Kind::byte;
   }
-  return Kind::normal;  // proto2 keeps other values out
+  return Kind::normal;  // unreachable: proto2 rejects other values
 }
 
 Algorithm algorithm_of(TrainerSpec::ModelType type) {
@@ -62,7 +62,7 @@ SentencePieceModel::Normalizer normalizer_of(const sentence_piece::NormalizerSpe
           .escape_whitespace = spec.escape_whitespaces()};
 }
 
-/// Pieces that texts become may be called like ones that they do not become.
+/// True for pieces that represent text. Their texts may coincide with those of other pieces.
 bool stands_for_text(Kind kind) {
   return kind == Kind::normal || kind == Kind::symbol || kind == Kind::unused;
 }
@@ -84,20 +84,18 @@ void read_pieces(const sentence_piece::Model& model, SentencePieceModel& result)
     if (kind == Kind::byte) {
       const auto byte = byte_of_piece(piece.piece());
       if (!byte || piece.piece() != byte_piece(*byte))
-        fail(fmt::format("piece {} is a byte, and is called '{}'", id, piece.piece()));
+        fail(fmt::format("piece {} is a byte piece with the invalid text '{}'", id, piece.piece()));
       bytes.set(*byte);
     }
     unknown += kind == Kind::unknown ? 1 : 0;
     result.pieces.push_back({piece.piece(), piece.score(), kind});
   }
-  if (unknown != 1)
-    fail(fmt::format("it has {} pieces for what is unknown; one is needed", unknown));
+  if (unknown != 1) fail(fmt::format("it has {} unknown pieces instead of 1", unknown));
   if (result.byte_fallback && !bytes.all()) {
-    fail(fmt::format("unknown characters become bytes, of which it has {} instead of 256",
+    fail(fmt::format("byte fallback is on, but it has {} byte pieces instead of 256",
                      bytes.count()));
   }
-  if (!result.byte_fallback && bytes.any())
-    fail("it has pieces for bytes, and unknown characters do not become bytes");
+  if (!result.byte_fallback && bytes.any()) fail("it has byte pieces, but byte fallback is off");
 }
 
 SentencePieceModel parse_model(std::string_view bytes, bool is_target);
@@ -111,14 +109,14 @@ void read_layout(const sentence_piece::Layout& proto, SentencePieceModel& model,
   const auto count = [](const auto& list) { return static_cast<std::int64_t>(list.size()); };
   for (const std::int32_t piece : proto.ids()) {
     if (piece >= count(model.pieces) || -1 - std::int64_t{piece} >= count(layout.added))
-      fail(fmt::format("id {} stands for piece {}, which is none", layout.ids.size(), piece));
+      fail(fmt::format("id {} refers to piece {}, which does not exist", layout.ids.size(), piece));
     layout.ids.push_back(piece);
   }
-  if (layout.ids.empty()) fail("a layout without ids");
+  if (layout.ids.empty()) fail("its layout has no ids");
   for (int i = 0; i < std::min<int>(kSpecialIds.size(), proto.special_size()); ++i) {
     const std::int32_t id = proto.special(i);
     if (id < -1 || id >= count(layout.ids))
-      fail(fmt::format("{} is a special id of {} ids", id, layout.ids.size()));
+      fail(fmt::format("the special id {} is out of range for {} ids", id, layout.ids.size()));
     layout.special.*kSpecialIds[static_cast<std::size_t>(i)].id = id;
   }
   layout.restarts = proto.restarts();
@@ -130,10 +128,10 @@ void read_layout(const sentence_piece::Layout& proto, SentencePieceModel& model,
                         .split_punctuation = preparation.split_punctuation(),
                         .commas_apart = preparation.commas_apart()};
   if (!proto.has_target()) return;
-  if (is_target) fail("the model of texts to be written has one itself");
+  if (is_target) fail("the model for target texts has a target model itself");
   auto target = std::make_shared<const SentencePieceModel>(parse_model(proto.target(), true));
   if (target->layout.ids.size() != layout.ids.size()) {
-    fail(fmt::format("it has {} ids, and {} of texts to be written", layout.ids.size(),
+    fail(fmt::format("it has {} ids, but the model for target texts has {}", layout.ids.size(),
                      target->layout.ids.size()));
   }
   layout.target = std::move(target);
@@ -184,7 +182,7 @@ TrainerSpec::ModelType type_of(Algorithm algorithm) {
   return TrainerSpec::UNIGRAM;
 }
 
-/// The file of a model that was not read from one.
+/// Serialises a model that was not read from a file.
 std::string file_of(const SentencePieceModel& model) {
   sentence_piece::Model proto;
   std::int32_t unk = -1, bos = -1, eos = -1, pad = -1;
@@ -209,7 +207,7 @@ std::string file_of(const SentencePieceModel& model) {
   trainer.set_eos_id(eos);
   trainer.set_pad_id(pad);
   trainer.set_unk_piece(unk < 0 ? "" : model.pieces[static_cast<std::size_t>(unk)].text);
-  // What tells SentencePiece's byte pairs from Weft's own, which do not say it.
+  // This field distinguishes SentencePiece's BPE models from Weft's own, which do not set it.
   if (model.algorithm == Algorithm::byte_pairs && !model.own)
     trainer.set_max_sentencepiece_length(trainer.max_sentencepiece_length());
   if (model.byte_fallback) trainer.set_byte_fallback(true);
@@ -228,7 +226,7 @@ SentencePieceModel parse_model(std::string_view bytes, bool is_target) {
   sentence_piece::Model proto;
   if (bytes.size() > 0x7FFFFFFF ||
       !proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
-    fail("the bytes are no such message");
+    fail("the bytes cannot be parsed as its protobuf message");
   if (proto.pieces_size() == 0) fail("it has no pieces");
   SentencePieceModel model;
   const TrainerSpec& trainer = proto.trainer_spec();
@@ -249,7 +247,7 @@ SentencePieceModel parse_model(std::string_view bytes, bool is_target) {
   } else {
     model.file = bytes;
   }
-  // SentencePiece's trainer says much more than Weft's, its input for one.
+  // SentencePiece's trainer writes many more fields than Weft's, such as its input files.
   model.own = proto.has_trainer_spec() && trainer.unknown_fields().empty() &&
               proto.unknown_fields().empty() && trainer.model_type() == TrainerSpec::BPE &&
               !trainer.has_max_sentencepiece_length() && !model.byte_fallback &&
@@ -272,7 +270,7 @@ SentencePieceModel SentencePieceModel::parse(std::string_view bytes) {
 std::string SentencePieceModel::to_bytes() const {
   std::string bytes = file.empty() ? file_of(*this) : file;
   if (!layout.ids.empty()) {
-    // A message behind another one adds its fields to it.
+    // Concatenated protobuf messages are merged when they are parsed.
     sentence_piece::Model proto;
     write_layout(layout, *proto.mutable_layout());
     bytes += proto.SerializeAsString();

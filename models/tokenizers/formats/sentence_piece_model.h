@@ -1,4 +1,4 @@
-// SentencePiece's model files.
+// SentencePiece model files.
 #pragma once
 
 #include <cstdint>
@@ -13,79 +13,83 @@
 
 namespace WEFT_API weft {
 
-/// What a model file of SentencePiece says, as far as it matters to who encodes and decodes.
+/// The contents of a SentencePiece model file, as far as encoding and decoding need them.
 struct SentencePieceModel {
   enum class Algorithm : std::uint8_t { unigram, byte_pairs, words, characters };
   enum class Kind : std::uint8_t {
     normal,
     unknown,
     control,
-    symbol,  // the user's: one id wherever it stands in a text
-    unused,  // a step on the way to others: no text becomes it
-    byte     // "<0x0A>"
+    symbol,  // user-defined: one id wherever it occurs in a text
+    unused,  // an intermediate merge that is never in the result
+    byte     // a single byte, such as "<0x0A>"
   };
   struct Piece {
     std::string text;
     float score = 0;
     Kind kind = Kind::normal;
   };
-  /// How a text is changed before it is cut, or after it has been put together.
+  /// The normalisation of a text before segmentation, or of the decoded text.
   struct Normalizer {
     std::string name;
-    std::string compiled_map = {};  // see PrecompiledMap; empty = characters stay
-    bool dummy_prefix = true;       // a blank in front of every text
+    std::string compiled_map = {};  // see PrecompiledMap; empty = characters are unchanged
+    bool dummy_prefix = true;       // insert a space in front of every text
     bool remove_extra_whitespace = true;
-    bool escape_whitespace = true;  // blanks become U+2581
+    bool escape_whitespace = true;  // replace spaces with U+2581
   };
-  /// What people call the special pieces.
+  /// The texts of the special pieces.
   struct Names {
     std::string pad = "<pad>", bos = "<s>", eos = "</s>";
   };
   /// A piece that is not in the model's list.
   struct Added {
     std::string text;
-    bool special = true;  // left out of what is decoded
-    bool lstrip = false;  // takes blanks in front along
-    bool rstrip = false;  // takes blanks behind along
+    bool special = true;  // omitted from decoded text
+    bool lstrip = false;  // absorbs preceding whitespace
+    bool rstrip = false;  // absorbs following whitespace
   };
-  /// Ids that a model's users made of its own: ids shifted, and others added.
+  /// Ids that differ from the piece indices, as in many published models: shifted, or with pieces
+  /// added.
   struct Layout {
-    /// By id: the piece of the model, or -1 - n for added[n]. Empty: ids are the model's.
+    /// By id: the index of the model's piece, or -1 - n for added[n]. Empty: ids are piece indices.
     std::vector<std::int32_t> ids;
     std::vector<Added> added;
-    /// The special ids, where they are not those of the model.
+    /// The special ids, used if `ids` is not empty.
     SpecialIds special;
-    /// What follows an added piece begins as a text does, with a blank in front (the "legacy"
-    /// behaviour of T5's and LLaMA's tokenizers); else it goes on.
+    /// If true, the text after an added piece is encoded like the beginning of a text, with a space
+    /// in front (the "legacy" behaviour of T5's and LLaMA's tokenizers); if false, as a
+    /// continuation.
     bool restarts = true;
-    /// How texts are changed before the model sees them.
+    /// Text changes before normalisation.
     TextPreparation preparation = {};
-    /// The model of texts that an encoder-decoder writes, with a layout of as many ids; null: this
-    /// one. It has none itself.
+    /// The model for target texts of an encoder-decoder, which must have the same number of ids;
+    /// null if it is the same model. A target model has no target itself.
     std::shared_ptr<const SentencePieceModel> target = {};
   };
 
   Algorithm algorithm = Algorithm::byte_pairs;
   std::vector<Piece> pieces;
   Names names;
-  std::string unknown_surface = " \xE2\x81\x87 ";  // what an unknown id becomes
+  std::string unknown_surface = " \xE2\x81\x87 ";  // the decoded text of the unknown id
   bool byte_fallback = false;
   bool whitespace_as_suffix = false;
   Normalizer normalizer;
   std::shared_ptr<const Normalizer> denormalizer = nullptr;  // null = none
   Layout layout;
-  /// Made by Weft's own trainer: tabs and line breaks are blanks or stay, as the normalizer says;
-  /// texts must be UTF-8; an unknown id becomes U+2047 alone.
+  /// True if Weft's own trainer made the model. In that case, tabs and line breaks are treated as
+  /// spaces or kept, depending on the normalizer; texts must be UTF-8; and the unknown id decodes
+  /// to U+2047 without spaces.
   bool own = false;
-  /// The file that it was read from, but for the layout: what is not needed here is not lost.
+  /// The file that the model was read from, without the layout. It preserves fields that are not
+  /// represented above.
   std::string file;
 
-  /// Reads a file. Throws FormatError that says what is wrong or not supported.
+  /// Parses a model file. Throws FormatError with the reason for invalid or unsupported files.
   static SentencePieceModel parse(std::string_view bytes);
-  /// The inverse of parse(): `file`, where there is one, else one of what stands above.
+  /// Inverse of parse(). Based on `file` if it is not empty, else on the other members.
   std::string to_bytes() const;
 
-  /// Place of the piece for what is unknown.
+  /// Returns the index of the unknown piece, or -1.
   std::int32_t unknown() const;
 };
 

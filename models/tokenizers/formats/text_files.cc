@@ -25,7 +25,7 @@ namespace {
 constexpr std::string_view kEndOfText = "<|endoftext|>";
 constexpr const char* kUnknown = "[UNK]";
 
-/// Calls `visit` with every line, without its end.
+/// Calls `visit` with every line, without its line break.
 template <class Visit>
 void for_each_line(std::string_view text, const Visit& visit) {
   while (!text.empty()) {
@@ -51,7 +51,7 @@ AddedToken special_token(std::string_view content, std::int32_t id) {
   return token;
 }
 
-/// [CLS] A [SEP] and [CLS] A [SEP] B [SEP].
+/// Returns the templates [CLS] A [SEP] and [CLS] A [SEP] B [SEP].
 PostProcessorPtr bert_template(std::int32_t cls, std::int32_t sep) {
   using post_processors::TemplatePiece;
   const TemplatePiece front{false, "[CLS]", 0}, first{true, "A", 0}, middle{false, "[SEP]", 0},

@@ -1,4 +1,4 @@
-// Vocabularies as the first programs of GPT-2 and BERT kept them.
+// Vocabulary files in the original formats of GPT-2 and BERT.
 #pragma once
 
 #include <optional>
@@ -11,24 +11,25 @@
 
 namespace WEFT_API weft {
 
-/// The merges of a merges.txt, in their order. Throws FormatError.
+/// Reads the merges of a merges.txt, in order. Throws FormatError.
 std::vector<std::pair<std::string, std::string>> read_merges(std::string_view text);
 
 struct Gpt2Settings {
   bool add_prefix_space = false;
 };
 
-/// GPT-2's byte-level BPE of vocab.json and merges.txt. Throws FormatError.
+/// Builds GPT-2's byte-level BPE tokenizer from vocab.json and merges.txt. Throws FormatError.
 SubwordParts read_gpt2_files(std::string_view vocab_json, std::string_view merges_txt,
                              const Gpt2Settings& settings = {});
 
 struct BertSettings {
   bool lowercase = true;
-  std::optional<bool> strip_accents = {};  // none: if it makes lower case
+  std::optional<bool> strip_accents = {};  // none: as `lowercase`
   bool tokenize_chinese_chars = true;
 };
 
-/// BERT's WordPiece of vocab.txt, one piece a line. Throws FormatError.
+/// Builds BERT's WordPiece tokenizer from vocab.txt, which has one piece per line. Throws
+/// FormatError.
 SubwordParts read_bert_files(std::string_view vocab_txt, const BertSettings& settings = {});
 
 }  // namespace weft

@@ -8,10 +8,10 @@ namespace weft {
 namespace {
 
 constexpr const char* kVersion = "1.0";
-// Where the ids of special pieces stand that the format has no place for.
+// Weft's extension: the ids of the special tokens, for which the format has no field.
 constexpr const char* kSpecialKey = "weft_special_ids";
 
-/// SpecialIds as JSON.
+/// The JSON form of SpecialIds.
 struct SpecialFields {
   SpecialIds ids;
 
@@ -21,7 +21,7 @@ struct SpecialFields {
   }
 };
 
-/// All but the model, which needs to know of the rest.
+/// Describes all components except the model, whose reader depends on the others.
 template <class Fields>
 void describe(Fields& fields, SubwordParts& parts, SpecialFields& special) {
   fields.optional("truncation", parts.truncation);
@@ -34,7 +34,8 @@ void describe(Fields& fields, SubwordParts& parts, SpecialFields& special) {
   fields.optional(kSpecialKey, special);
 }
 
-/// A model that has a piece knows its id better than the list of added tokens; so does the library.
+/// Sets the ids of added tokens that are in the model's vocabulary to the ids there, which take
+/// precedence. Hugging Face's tokenizers library does the same.
 void take_ids_of_model(SubwordParts& parts) {
   for (AddedToken& token : parts.added) {
     if (const std::int32_t id = parts.model->find(token.content); id >= 0) token.id = id;
@@ -52,7 +53,7 @@ SubwordParts read_tokenizer_json(std::string_view text, std::string_view what) {
   fields.optional("version", version);
   if (version != kVersion) {
     throw FormatError(
-        fmt::format("{} has the version '{}'; {} is known", what, excerpt(version), kVersion));
+        fmt::format("{} has the version '{}'; {} is supported", what, excerpt(version), kVersion));
   }
   SubwordParts parts;
   SpecialFields special;

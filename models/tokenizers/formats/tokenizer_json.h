@@ -1,4 +1,4 @@
-// tokenizer.json, the format of Hugging Face's tokenizers library, read and written whole.
+// Reads and writes tokenizer.json, the file format of Hugging Face's tokenizers library.
 #pragma once
 
 #include <string>
@@ -8,11 +8,12 @@
 
 namespace WEFT_API weft {
 
-/// `what` names the text in messages. Throws FormatError for what is malformed, and for parts that
-/// are not known, by their names and places.
+/// Parses a tokenizer.json. `what` names the text in messages. Throws FormatError for malformed
+/// input and for unknown components, with their names and locations.
 SubwordParts read_tokenizer_json(std::string_view text, std::string_view what);
-/// For other programs, `own_keys` are left out: not all of them ignore what they do not know. What
-/// the ids of special tokens are then stands in other files.
+/// Serialises a tokenizer.json. Without `own_keys`, Weft's extension for special ids is omitted,
+/// because not all other programs ignore unknown keys. The special ids must then be stored in other
+/// files.
 std::string write_tokenizer_json(const SubwordPipeline& pipeline, bool own_keys = true);
 
 }  // namespace weft

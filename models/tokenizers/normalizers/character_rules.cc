@@ -24,7 +24,8 @@ const icu::Normalizer2& form(bool composed) {
   const icu::Normalizer2* found = composed ? icu::Normalizer2::getNFKCInstance(status)
                                            : icu::Normalizer2::getNFKDInstance(status);
   if (U_FAILURE(status) || found == nullptr)
-    throw Error(fmt::format("ICU has no data of normal forms: {}", u_errorName(status)));
+    throw Error(
+        fmt::format("ICU has no data for Unicode normalisation forms: {}", u_errorName(status)));
   return *found;
 }
 
@@ -42,7 +43,7 @@ std::u32string in_form(const icu::Normalizer2& form, const std::u32string& text)
 
 using Origins = std::map<char32_t, std::vector<char32_t>>;
 
-/// All texts whose characters decompose to those of `text`, each for itself.
+/// Returns all texts that become `text` if each character is decomposed separately.
 std::vector<std::u32string> unnormalised(const std::u32string& text, const Origins& origins) {
   std::vector<std::u32string> results = {U""};
   for (const char32_t c : text) {
@@ -58,7 +59,7 @@ std::vector<std::u32string> unnormalised(const std::u32string& text, const Origi
   return results;
 }
 
-/// `text` by the longest rules.
+/// Applies `rules` to `text`, the longest match first. `longest` is the maximum size of a match.
 std::u32string applied(const CharacterRules& rules, const std::u32string& text,
                        std::size_t longest) {
   std::u32string result;
@@ -72,7 +73,7 @@ std::u32string applied(const CharacterRules& rules, const std::u32string& text,
   return result;
 }
 
-/// Without the rules that the shorter ones make already.
+/// Removes rules whose result follows from shorter rules.
 void remove_redundant(CharacterRules& rules) {
   std::size_t longest = 0;
   for (const auto& [from, to] : rules) longest = std::max(longest, from.size());
@@ -106,7 +107,7 @@ CharacterRules nfkc() {
     if (parts.size() == 1 && parts != one) origins[parts[0]].push_back(c);
     if (parts.size() > 1) decompositions[parts] = true;
   }
-  // Sequences of characters, as they may stand for what is composed.
+  // Character sequences that are equivalent to a composed character.
   for (const auto& [parts, _] : decompositions) {
     const std::u32string to = in_form(composed, parts);
     if (to == parts) continue;
@@ -119,12 +120,12 @@ CharacterRules nfkc() {
 }
 
 void add_nmt(CharacterRules& rules) {
-  constexpr char32_t kJoiner = 0x200D;  // stays in models
+  constexpr char32_t kJoiner = 0x200D;  // SentencePiece's models keep it
   for (char32_t c = 1; c <= 0xFFFF; ++c) {
     const std::optional<char32_t> mapped = normalizers::nmt(c);
     if (mapped != c && c != kJoiner) rules[{c}] = mapped ? U" " : U"";
   }
-  rules.erase({0xFF5E});  // the full-width tilde is not the other one in Japanese
+  rules.erase({0xFF5E});  // in Japanese, the full-width tilde differs from the ASCII tilde
 }
 
 void fold_case(CharacterRules& rules) {
@@ -149,7 +150,7 @@ CharacterRules character_rules(std::string_view name) {
   const bool fold = name == "nfkc_cf" || name == "nmt_nfkc_cf";
   if (!nmt && !fold && name != "nfkc") {
     throw ArgumentError(fmt::format(
-        "rules for characters are identity, nfkc, nmt_nfkc, nfkc_cf or nmt_nfkc_cf, not '{}'",
+        "character rules must be identity, nfkc, nmt_nfkc, nfkc_cf or nmt_nfkc_cf, not '{}'",
         name));
   }
   CharacterRules rules = nfkc();
@@ -161,18 +162,18 @@ CharacterRules character_rules(std::string_view name) {
 std::string compile(const CharacterRules& rules) {
   if (rules.empty()) return {};
   std::string replacements;
-  std::map<std::string, std::int32_t> places;  // equal ones stand once
+  std::map<std::string, std::int32_t> places;  // equal replacements are stored once
   std::vector<std::pair<std::string, std::int32_t>> keys;
   for (const auto& [from, to] : rules) {
     if (from.empty() || (from + to).find(U'\0') != std::u32string::npos)
-      throw ArgumentError("a rule for no characters, or one with a zero character");
+      throw ArgumentError("a character rule is empty or contains U+0000");
     const std::string text = utf8(to);
     const auto [it, added] = places.emplace(text, static_cast<std::int32_t>(replacements.size()));
     if (added) replacements += text + '\0';
     keys.emplace_back(utf8(from), it->second);
   }
-  // What a unit can say: a value has the highest bit; a node its label, bit 8 for a leaf, and how
-  // far its children are, times 256 where bit 9 is set.
+  // The format of a unit: a value has the highest bit set. A node has its label in bits 0 to 7, bit
+  // 8 if it has a leaf, and the offset of its children from bit 10 on, times 256 if bit 9 is set.
   constexpr std::size_t kMaxUnits = std::size_t{1} << 21;
   const auto nodes = double_array({keys.begin(), keys.end()}, true, kMaxUnits);
   std::string blob;
@@ -186,7 +187,7 @@ std::string compile(const CharacterRules& rules) {
     if (node.label == DoubleArrayNode::kLeaf) {
       unit = std::uint32_t{1} << 31 | static_cast<std::uint32_t>(node.value);
     } else if (node.label == DoubleArrayNode::kFree) {
-      unit = std::uint32_t{1} << 31;  // the label of no byte
+      unit = std::uint32_t{1} << 31;  // a label that matches no byte
     } else if (node.base != 0) {
       const bool leaf = nodes[node.base].label == DoubleArrayNode::kLeaf;
       unit |= (static_cast<std::uint32_t>(i) ^ node.base) << 10 | (leaf ? 1U << 8 : 0U);

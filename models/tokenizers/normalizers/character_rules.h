@@ -1,4 +1,4 @@
-// The rules by which SentencePiece changes characters, made from Unicode's data.
+// SentencePiece's character normalisation rules, derived from Unicode data.
 #pragma once
 
 #include <map>
@@ -9,16 +9,17 @@
 
 namespace WEFT_API weft {
 
-/// "These characters become those."
+/// Replacement rules: from character sequence to character sequence.
 using CharacterRules = std::map<std::u32string, std::u32string>;
 
-/// The rules that SentencePiece calls `name`: "identity" (none), "nfkc" (compatible forms,
-/// composed), "nmt_nfkc" (the same, without control characters, blanks of all kinds as one),
-/// "nfkc_cf" and "nmt_nfkc_cf" (those, with case folded). Throws ArgumentError for other names.
+/// Returns the rules that SentencePiece calls `name`: "identity" (no rules), "nfkc" (compatibility
+/// composition), "nmt_nfkc" (as "nfkc"; also removes control characters and unifies all kinds of
+/// spaces), "nfkc_cf" and "nmt_nfkc_cf" (the same with case folding). Throws ArgumentError for
+/// other names.
 CharacterRules character_rules(std::string_view name);
 
-/// `rules` as PrecompiledMap::parse reads them, and SentencePiece, too. Empty for no rules. Throws
-/// ArgumentError for a rule with a zero character.
+/// Compiles `rules` to the format that PrecompiledMap::parse() and SentencePiece read. Returns ""
+/// if there are no rules. Throws ArgumentError for a rule that is empty or contains U+0000.
 std::string compile(const CharacterRules& rules);
 
 }  // namespace weft

@@ -6,7 +6,7 @@
 namespace weft::normalizers {
 namespace {
 
-constexpr char32_t kDottedI = 0x130;  // the one character whose lower case is two
+constexpr char32_t kDottedI = 0x130;  // the only character whose lower-case form is two characters
 constexpr char32_t kDotAbove = 0x307;
 
 }  // namespace

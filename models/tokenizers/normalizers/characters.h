@@ -1,4 +1,4 @@
-// Normalisers that look at one character at a time.
+// Normalisers that examine one character at a time.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 namespace WEFT_API weft {
 namespace normalizers {
 
-/// Lower case, character by character: a final sigma is one like any other.
+/// Converts to lower case character by character, without special treatment of the final sigma.
 class Lowercase : public Normalizer {
  public:
   static constexpr const char* kName = "Lowercase";
@@ -18,7 +18,7 @@ class Lowercase : public Normalizer {
   void normalise(PartedText& parts) const override;
 };
 
-/// Drops all marks: behind NFD or NFKD, accents.
+/// Drops all combining marks. After NFD or NFKD, this removes accents.
 class StripAccents : public Normalizer {
  public:
   static constexpr const char* kName = "StripAccents";
@@ -27,7 +27,7 @@ class StripAccents : public Normalizer {
   void normalise(PartedText& parts) const override;
 };
 
-/// Drops white space at the ends.
+/// Drops whitespace at the ends of each part.
 class Strip : public Normalizer {
  public:
   static constexpr const char* kName = "Strip";
@@ -42,10 +42,10 @@ class Strip : public Normalizer {
   bool left_ = true, right_ = true;
 };
 
-/// What SentencePiece's "nmt" rules make of a character; none: it goes.
+/// Applies SentencePiece's "nmt" rules to a character. Returns none if the character is dropped.
 std::optional<char32_t> nmt(char32_t c);
 
-/// These rules: control characters go, odd blanks are blanks.
+/// Applies the "nmt" rules: drops control characters and converts unusual spaces to spaces.
 class Nmt : public Normalizer {
  public:
   static constexpr const char* kName = "Nmt";

@@ -1,4 +1,4 @@
-// Edits that several normalisers make.
+// Edits shared by several normalisers.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,8 @@
 namespace WEFT_API weft {
 namespace normalizers {
 
-/// Where the first character stands in `text` that `changes` says true for; its size for none.
+/// Returns the offset of the first character in `text` for which `changes` is true, or the size of
+/// `text`.
 template <class ChangesCharacter>
 std::size_t find_character(std::string_view text, const ChangesCharacter& changes) {
   std::size_t at = 0;
@@ -23,8 +24,8 @@ std::size_t find_character(std::string_view text, const ChangesCharacter& change
   return at;
 }
 
-/// Calls `write(edit, c)`, which must go past it, for every character of every part that `changes`
-/// says true for; the others stay.
+/// Calls `write(edit, c)` for every character of every part for which `changes` is true; other
+/// characters are kept. `write` must consume the character.
 template <class ChangesCharacter, class Write>
 void change_characters(PartedText& parts, const ChangesCharacter& changes, const Write& write) {
   parts.rewrite([&](std::string_view text) { return find_character(text, changes) < text.size(); },
@@ -36,7 +37,7 @@ void change_characters(PartedText& parts, const ChangesCharacter& changes, const
                 });
 }
 
-/// Applies `map` to every character: another one, the same, or none.
+/// Replaces every character with map(c), or drops it if the result is none.
 template <class Map>
 void map_characters(PartedText& parts, const Map& map) {
   change_characters(
@@ -50,7 +51,7 @@ void map_characters(PartedText& parts, const Map& map) {
       });
 }
 
-/// Writes every part in lower case.
+/// Converts every part to lower case.
 void lower(PartedText& parts);
 
 }  // namespace normalizers

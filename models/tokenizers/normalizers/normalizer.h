@@ -1,4 +1,4 @@
-// The first step from a text to ids: characters that mean the same become the same.
+// Interface of normalisers, the first step of encoding: they map equivalent characters to one form.
 #pragma once
 
 #include <memory>
@@ -9,12 +9,12 @@
 
 namespace WEFT_API weft {
 
-/// One kind of change. Immutable. A kind is a class with a name and a description of its fields
-/// (formats/components.cc lists them).
+/// A text normalisation. Immutable. Each implementation has a name and describes its fields;
+/// formats/components.cc lists all of them.
 class Normalizer {
  public:
   virtual ~Normalizer() = default;
-  /// Changes every part.
+  /// Normalises every part of the text.
   virtual void normalise(PartedText& parts) const = 0;
 };
 

@@ -8,8 +8,9 @@
 namespace weft {
 namespace {
 
-// A unit of the double array. A node: its label (the byte that leads to it), how far its children
-// are, and whether it has a leaf, which is the child for byte 0 and holds a value instead.
+// A unit of the double array is a node or a value. A node has a label (the byte that leads to it),
+// the offset of its children, and a flag if it has a leaf. The leaf is its child for byte 0 and
+// holds a value.
 constexpr std::uint32_t kLeaf = std::uint32_t{1} << 31;
 
 std::uint32_t label(std::uint32_t unit) { return unit & (kLeaf | 0xFF); }
@@ -57,11 +58,11 @@ PrecompiledMap PrecompiledMap::parse(std::string_view blob) {
     if ((unit & kLeaf) != 0 || !has_leaf(unit)) continue;
     const std::size_t leaf = i ^ offset(unit);
     if (leaf >= map.units_.size() || (map.units_[leaf] & kLeaf) == 0)
-      fail(fmt::format("unit {} of its double array has no leaf where it says so", i));
+      fail(fmt::format("unit {} of its double array has no leaf, although its flag is set", i));
     const std::size_t begin = value(map.units_[leaf]);
     if (begin >= map.replacements_.size() ||
         (static_cast<unsigned char>(map.replacements_[begin]) & 0xC0) == 0x80) {
-      fail(fmt::format("the rule of unit {} names the replacement at byte {}, where none begins", i,
+      fail(fmt::format("the rule of unit {} names the replacement at byte {}, where none starts", i,
                        begin));
     }
   }
@@ -81,7 +82,7 @@ bool PrecompiledMap::stays(std::size_t c) const {
 }
 
 std::string_view PrecompiledMap::replacement(std::uint32_t offset) const {
-  return std::string_view(replacements_.data() + offset);  // std::string ends with a zero byte
+  return std::string_view(replacements_.data() + offset);  // std::string is zero-terminated
 }
 
 template <class Visit>

@@ -8,11 +8,11 @@
 namespace weft::normalizers {
 namespace {
 
-// Rules apply to whole graphemes of fewer bytes than this, else to single characters.
+// Rules apply to whole graphemes of fewer bytes than this, and to single characters of longer ones.
 constexpr std::size_t kLongGrapheme = 6;
 
-/// Writes `text` in place of the next `count` characters. Characters that are more than these come
-/// from the last of them.
+/// Replaces the next `count` characters with `text`. Additional characters of `text` get the source
+/// span of the last replaced one.
 void write(TextEdit& edit, std::string_view text, std::size_t count) {
   const bool first = edit.at_part_begin();
   std::size_t replaced = 0;
@@ -25,8 +25,8 @@ void write(TextEdit& edit, std::string_view text, std::size_t count) {
       edit.add(c);
     }
   }
-  // The library whose offsets are the standard forgets what goes at the very beginning: what comes
-  // behind it takes its places.
+  // Hugging Face's tokenizers library, the reference implementation for offsets, ignores removals
+  // at the very start of a part: the following text takes over the spans of the removed characters.
   if (text.empty() && first) return;
   for (; replaced < count && !edit.at_end(); ++replaced)
     edit.drop(character_size(edit.rest().front()));
@@ -62,15 +62,15 @@ void Precompiled::normalise(PartedText& parts) const {
       write(edit, map_.shortest(character).value_or(character), 1);
     }
   };
-  // Most characters are a grapheme each, and have no rule: what is left is asked of ICU, with what
-  // it may belong to.
+  // Most characters are a grapheme of their own and have no rule. Only the remaining ones are
+  // passed to ICU, with the neighbours that may belong to the same grapheme.
   const auto rewrite = [&](TextEdit& edit) {
     const std::string_view text = edit.part();
     const auto alone = [&](std::size_t at) {
       return at == text.size() || stands_alone(character_at(text, at));
     };
     const auto keep = [&](std::string_view part) {
-      // Where something was forgotten, places are not those of the text.
+      // After an ignored removal, the edit's position differs from that in `text`.
       if (edit.rest().data() == part.data()) return edit.keep(part.size());
       for (std::size_t at = 0; at < part.size();) {
         const std::string_view character = part.substr(at, character_size(part[at]));
@@ -79,7 +79,7 @@ void Precompiled::normalise(PartedText& parts) const {
       }
     };
     for (std::size_t done = 0; done < text.size();) {
-      std::size_t last = done, at = done;  // the character before, and the one that is looked at
+      std::size_t last = done, at = done;  // the previous and the current character
       while (at < text.size() && stays(character_at(text, at))) {
         last = at;
         at += character_size(text[at]);

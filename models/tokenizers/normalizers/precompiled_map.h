@@ -1,4 +1,4 @@
-// SentencePiece's compiled rules as a normaliser of a tokenizer.json.
+// The normaliser "Precompiled" of tokenizer.json, which applies SentencePiece's compiled rules.
 #pragma once
 
 #include <string>
@@ -10,11 +10,12 @@
 namespace WEFT_API weft {
 namespace normalizers {
 
-/// Bytes that files spell in base 64.
+/// Bytes that files store in base64.
 struct Base64 {
   std::string bytes;
 };
 
+/// Applies a PrecompiledMap as Hugging Face's tokenizers library does.
 class Precompiled : public Normalizer {
  public:
   static constexpr const char* kName = "Precompiled";
@@ -30,7 +31,8 @@ class Precompiled : public Normalizer {
 
   Base64 blob_;
   PrecompiledMap map_;
-  // Of the basic plane: characters that stay as they are between others that stand alone.
+  // By character of the Basic Multilingual Plane: true if the character is a grapheme of its own
+  // and no rule starts with it, so that it is unchanged among such characters.
   std::vector<bool> stays_;
 };
 

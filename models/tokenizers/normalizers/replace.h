@@ -1,4 +1,4 @@
-// Normalisers that put text of their own into a text.
+// Normalisers that insert text.
 #pragma once
 
 #include <string>
@@ -9,13 +9,14 @@
 namespace WEFT_API weft {
 namespace normalizers {
 
-/// What takes the place of a match comes from where the match's last character came from.
+/// Replaces every match of a pattern. The replacement has the source span of the match's last
+/// character.
 class Replace : public Normalizer, public Replacement {
  public:
   void normalise(PartedText& parts) const override;
 };
 
-/// A text in front of every part.
+/// Inserts a text in front of every part.
 class Prepend : public Normalizer {
  public:
   static constexpr const char* kName = "Prepend";
@@ -29,7 +30,7 @@ class Prepend : public Normalizer {
   std::string text_;
 };
 
-/// Every byte as a character of GPT-2's alphabet.
+/// Replaces every byte with its character in GPT-2's byte alphabet.
 class ByteLevel : public Normalizer {
  public:
   static constexpr const char* kName = "ByteLevel";

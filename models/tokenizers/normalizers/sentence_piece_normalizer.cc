@@ -49,7 +49,7 @@ std::string SentencePieceNormalizer::normalise(std::string_view text, TextPlace 
                                                std::vector<std::uint32_t>* origins) const {
   if (text.size() >= std::numeric_limits<std::uint32_t>::max())
     throw DataError(
-        fmt::format("a text of {} bytes: less than 4 GiB is taken at once", text.size()));
+        fmt::format("a text of {} bytes: less than 4 GiB can be tokenized at a time", text.size()));
   const bool begins = place == TextPlace::beginning;
   const std::string_view blank = rules_.escape_whitespace ? sentence_piece::kBlank : " ";
   std::string result;

@@ -1,4 +1,4 @@
-// How SentencePiece changes a text before it cuts it: characters by a compiled map, blanks by
+// SentencePiece's normalisation before segmentation: characters by a compiled map, whitespace by
 // rules.
 #pragma once
 
@@ -14,32 +14,32 @@
 
 namespace WEFT_API weft {
 
-/// Changes a text as SentencePiece's library does. Any bytes may come: each one that is part of no
-/// character becomes U+FFFD. Immutable.
+/// Normalises a text as the SentencePiece library does. Accepts any bytes; each byte that is not
+/// part of a valid character becomes U+FFFD. Immutable.
 class SentencePieceNormalizer {
  public:
   struct Rules {
-    bool dummy_prefix = true;             // a blank in front of every text
-    bool remove_extra_whitespace = true;  // of runs of blanks one stays, of those at the ends none
-    bool escape_whitespace = true;        // blanks become U+2581
-    bool whitespace_as_suffix = false;    // the blank of dummy_prefix stands behind the text
+    bool dummy_prefix = true;             // insert a space in front of every text
+    bool remove_extra_whitespace = true;  // collapse runs of spaces and strip those at the ends
+    bool escape_whitespace = true;        // replace spaces with U+2581
+    bool whitespace_as_suffix = false;    // append the dummy_prefix space instead of prepending it
   };
 
   SentencePieceNormalizer() : SentencePieceNormalizer(Rules(), PrecompiledMap(), {}) {}
-  /// `symbols` stay as they are, wherever they stand.
+  /// `symbols` are never changed.
   SentencePieceNormalizer(const Rules& rules, PrecompiledMap map,
                           const std::vector<std::string_view>& symbols);
 
-  /// The changed text; `origins`, where given, gets for each of its bytes, and for its end, where
-  /// in `text` that came from. A text in the middle of another one gets no blank in front, and
-  /// keeps one that it begins with. Throws DataError for a text of 4 GiB or more.
+  /// Returns the normalised text. If `origins` is not null, it is set to the offset in `text` of
+  /// each byte of the result and of its end. For TextPlace::middle, no space is inserted, and a
+  /// leading space is kept. Throws DataError for a text of 4 GiB or more.
   std::string normalise(std::string_view text, TextPlace place = TextPlace::beginning,
                         std::vector<std::uint32_t>* origins = nullptr) const;
 
  private:
   struct Part {
     std::string_view becomes;
-    std::size_t size = 0;  // bytes of the text
+    std::size_t size = 0;  // number of bytes replaced
   };
   Part next_part(std::string_view text) const;
 
@@ -47,7 +47,7 @@ class SentencePieceNormalizer {
   PrecompiledMap map_;
   PieceTrie symbols_;
   bool has_symbols_ = false;
-  std::array<bool, 256> stays_{};  // this ASCII character does, where another one follows
+  std::array<bool, 256> stays_{};  // unchanged if ASCII or the end follows; ASCII characters only
 };
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Several normalisers, one after another.
+// Applies several normalisers in order.
 #pragma once
 
 #include <vector>
@@ -8,6 +8,7 @@
 namespace WEFT_API weft {
 namespace normalizers {
 
+/// Applies its steps in order.
 class Sequence : public Normalizer {
  public:
   static constexpr const char* kName = "Sequence";

@@ -1,4 +1,4 @@
-// What published classes of tokenizers change in a text themselves, before SentencePiece sees it.
+// Text changes that published tokenizer classes make before SentencePiece.
 #pragma once
 
 #include "weft/core/export.h"
@@ -6,20 +6,21 @@
 
 namespace WEFT_API weft {
 
-/// ALBERT's changes, and DeBERTa's. None of them is usual.
+/// The text changes of ALBERT's and DeBERTa's tokenizers. All are off by default.
 struct TextPreparation {
-  bool single_blanks = false;      // runs of white space become a blank, those at the ends go
-  bool quotes = false;             // `` and '' become "
-  bool strip_accents = false;      // NFKD without combining characters
-  bool lowercase = false;          // with a final sigma where one belongs
-  bool split_punctuation = false;  // signs stand alone, and what is between them begins as a text
-  /// Not before, but behind: a piece that ends in a digit and a comma is cut again without it.
+  bool single_blanks = false;      // collapse runs of whitespace to one space, strip the ends
+  bool quotes = false;             // replace `` and '' with "
+  bool strip_accents = false;      // convert to NFKD and drop combining characters
+  bool lowercase = false;          // with correct final sigmas
+  bool split_punctuation = false;  // isolate punctuation; text in between is encoded separately
+  /// Applied after segmentation: a piece that ends in a digit and a comma is segmented again
+  /// without the comma.
   bool commas_apart = false;
 
   friend bool operator==(const TextPreparation&, const TextPreparation&) = default;
 };
 
-/// Changes the parts of `text`, all but the pieces.
+/// Applies all changes to `text` except `commas_apart`, which concerns pieces.
 void prepare(PartedText& text, const TextPreparation& preparation);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Unicode's normal forms as normalisers.
+// Normalisers for the Unicode normalisation forms.
 #pragma once
 
 #include "weft/models/tokenizers/normalizers/normalizer.h"
@@ -7,6 +7,7 @@
 namespace WEFT_API weft {
 namespace normalizers {
 
+/// Converts texts to a Unicode normalisation form.
 template <UnicodeForm kForm>
 class InForm : public Normalizer {
  public:

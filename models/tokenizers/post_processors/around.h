@@ -1,4 +1,4 @@
-// Post-processors with fixed places for the special ids: BERT's, RoBERTa's and GPT-2's.
+// Post-processors with a fixed template of special tokens: BERT's, RoBERTa's and GPT-2's.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 namespace WEFT_API weft {
 namespace post_processors {
 
-/// A piece and its id, as files name both.
+/// A piece and its id, as stored in files.
 using NamedId = std::pair<std::string, std::int32_t>;
 
-/// [CLS] first [SEP] second [SEP].
+/// BERT's template: [CLS] first [SEP] second [SEP].
 class Bert : public PostProcessor {
  public:
   static constexpr const char* kName = "BertProcessing";
@@ -32,7 +32,7 @@ class Bert : public PostProcessor {
   NamedId sep_{"[SEP]", 102}, cls_{"[CLS]", 101};
 };
 
-/// <s> first </s> </s> second </s>, all of type 0.
+/// RoBERTa's template: <s> first </s> </s> second </s>, all with type id 0.
 class Roberta : public PostProcessor {
  public:
   static constexpr const char* kName = "RobertaProcessing";
@@ -52,7 +52,7 @@ class Roberta : public PostProcessor {
   bool trim_offsets_ = true, add_prefix_space_ = true;
 };
 
-/// Nothing around a text, but spans without the blanks at their ends.
+/// Adds no special tokens, but can trim whitespace at the ends of spans.
 class ByteLevel : public PostProcessor {
  public:
   static constexpr const char* kName = "ByteLevel";
@@ -72,7 +72,7 @@ class ByteLevel : public PostProcessor {
   Settings settings_;
 };
 
-/// Several, one after another.
+/// Applies several post-processors in order.
 class Sequence : public PostProcessor {
  public:
   static constexpr const char* kName = "Sequence";

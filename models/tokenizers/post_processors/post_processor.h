@@ -1,4 +1,4 @@
-// The last step from a text to ids: special ids are put around it.
+// Interface of post-processors, the last step of encoding: they add special tokens around texts.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +11,18 @@
 
 namespace WEFT_API weft {
 
-/// How files spell an id.
+/// Returns the piece of an id, as files spell it.
 using PieceOf = FunctionRef<std::string_view(std::int32_t)>;
 
-/// One way to put ids around one text or two. Immutable. A kind is a class with a name and a
-/// description of its fields (formats/components.cc lists them).
+/// A way to add special tokens around a text or a pair of texts. Immutable. Each implementation has
+/// a name and describes its fields; formats/components.cc lists all of them.
 class PostProcessor {
  public:
   virtual ~PostProcessor() = default;
-  /// How many ids are put around one text, or two.
+  /// Returns the number of special tokens that are added to one text, or to a pair.
   virtual std::size_t added(bool pair) const = 0;
-  /// Changes what will be joined: one encoding for each text, others between them.
+  /// Processes `encodings`, one per text. The results will be joined in order; they may include
+  /// further encodings for special tokens.
   virtual void process(std::vector<Encoding>& encodings, bool add_special,
                        const PieceOf& piece) const = 0;
 };

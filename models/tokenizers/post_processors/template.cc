@@ -19,8 +19,8 @@ void Template::prepare() const {
     for (const TemplatePiece& piece : pieces) {
       if (piece.is_text) {
         if (piece.id != "A" && !(has_second && piece.id == "B")) {
-          throw FormatError(fmt::format("the template '{}' has the text '{}'; there is A{}", what,
-                                        excerpt(piece.id), has_second ? " and B" : " alone"));
+          throw FormatError(fmt::format("the template '{}' has the text '{}'; valid is A{}", what,
+                                        excerpt(piece.id), has_second ? " or B" : " only"));
         }
       } else if (!tokens_.contains(piece.id)) {
         throw FormatError(fmt::format("the template '{}' has '{}', which 'special_tokens' lacks",

@@ -1,4 +1,4 @@
-// Special ids around one text or two, as a template says.
+// A post-processor that adds special tokens according to a template.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,15 @@
 namespace WEFT_API weft {
 namespace post_processors {
 
-/// {"Sequence": {"id": "A", "type_id": 0}} or {"SpecialToken": {"id": "[SEP]", "type_id": 0}}.
+/// A text or a special token of a template. In files: {"Sequence": {"id": "A", "type_id": 0}} or
+/// {"SpecialToken": {"id": "[SEP]", "type_id": 0}}.
 struct TemplatePiece {
   bool is_text = false;
   std::string id;  // "A", "B", or the name of a special token
   std::int32_t type_id = 0;
 };
 
-/// What a special token of a template stands for.
+/// The definition of a template's special token, which may expand to several ids.
 struct TemplateToken {
   std::string id;
   std::vector<std::int32_t> ids;
@@ -33,6 +34,7 @@ struct TemplateToken {
   }
 };
 
+/// Adds special tokens according to one template for a single text and one for a pair.
 class Template : public PostProcessor {
  public:
   static constexpr const char* kName = "TemplateProcessing";
@@ -40,7 +42,7 @@ class Template : public PostProcessor {
   using Tokens = std::map<std::string, TemplateToken>;
 
   Template() = default;
-  /// Throws FormatError as prepare().
+  /// Throws FormatError as prepare() does.
   Template(Pieces single, Pieces pair, Tokens tokens);
   template <class Fields>
   void describe(Fields& fields) {
@@ -48,7 +50,8 @@ class Template : public PostProcessor {
     fields.required("pair", pair_);
     fields.required("special_tokens", tokens_);
   }
-  /// Throws FormatError for special tokens that the list lacks, and for texts that there are not.
+  /// Throws FormatError if a template uses a special token that "special_tokens" lacks, or a text
+  /// that does not exist.
   void prepare() const;
 
   std::size_t added(bool pair) const override;

@@ -1,4 +1,4 @@
-// GPT-2's split, and its way to show each byte as a character.
+// GPT-2's pre-tokenizer and its mapping of bytes to printable characters.
 #pragma once
 
 #include <array>
@@ -10,25 +10,26 @@
 
 namespace WEFT_API weft {
 
-/// GPT-2's alphabet: a printable character for each byte.
+/// GPT-2's byte alphabet: a printable character for each byte.
 const std::array<char32_t, 256>& byte_characters();
-/// The byte that `c` stands for.
+/// Returns the byte that `c` represents; none if `c` is not in the alphabet.
 std::optional<unsigned char> byte_of_character(char32_t c);
-/// The bytes that `text` spells; none where one of its characters is not of the alphabet.
+/// Returns the bytes that `text` represents; none if a character is not in the alphabet.
 std::optional<std::string> spelled_bytes(std::string_view text);
 
 namespace pre_tokenizers {
 
+/// Splits with GPT-2's pattern and maps the bytes to GPT-2's alphabet.
 class ByteLevel : public PreTokenizer {
  public:
   static constexpr const char* kName = "ByteLevel";
 
-  /// Files say all of them of the pre-tokenizer, the post-processor and the decoder. What one of
-  /// these does not need it keeps only to write it again.
+  /// Files have the same settings for the pre-tokenizer, the post-processor and the decoder. Each
+  /// of them keeps the settings that it does not use, so that files are written unchanged.
   struct Settings {
     bool add_prefix_space = true;
-    bool trim_offsets = true;  // of post-processors
-    bool use_regex = true;     // of pre-tokenizers
+    bool trim_offsets = true;  // used by post-processors
+    bool use_regex = true;     // used by pre-tokenizers
   };
 
   ByteLevel() = default;
@@ -52,7 +53,7 @@ class ByteLevel : public PreTokenizer {
 
 }  // namespace pre_tokenizers
 
-/// Writes the rest of the edit's part in byte_characters().
+/// Writes the rest of the edit's part with each byte replaced by its byte_characters().
 void write_byte_characters(TextEdit& edit);
 
 }  // namespace weft

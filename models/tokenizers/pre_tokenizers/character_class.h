@@ -1,4 +1,4 @@
-// Letters, numbers, blanks and the rest: what the well-known split patterns tell apart.
+// The character classes of the well-known split patterns: letters, numbers, whitespace, others.
 #pragma once
 
 #include <array>
@@ -15,10 +15,10 @@ namespace pre_tokenizers {
 
 enum class CharacterClass : std::uint8_t { other, letter, number, blank };
 
-/// The classes of all characters, by pages of 256 (equal pages stand once).
+/// A table of the classes of all characters, in pages of 256. Identical pages are stored once.
 class CharacterClasses {
  public:
-  /// Of this program's Unicode data.
+  /// Returns the table for the program's Unicode data.
   static const CharacterClasses& get();
 
   CharacterClass operator[](char32_t c) const {
@@ -32,12 +32,12 @@ class CharacterClasses {
   std::vector<std::uint8_t> classes_;
 };
 
-/// The class of the character at `at` of valid UTF-8.
+/// Returns the class of the character at byte `at` of valid UTF-8.
 inline CharacterClass class_at(std::string_view text, std::size_t at) {
   return CharacterClasses::get()[character_at(text, at)];
 }
 
-/// The end of the run of characters of one class that begins at `at`.
+/// Returns the end of the run of characters of class `kind` that starts at `at`.
 inline std::size_t end_of_run(std::string_view text, std::size_t at, CharacterClass kind) {
   const CharacterClasses& classes = CharacterClasses::get();
   while (at < text.size() && classes[character_at(text, at)] == kind)

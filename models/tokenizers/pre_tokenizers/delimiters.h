@@ -1,4 +1,4 @@
-// What becomes of what a pre-tokenizer looks for: blanks, signs, matches of a pattern.
+// Splitting at delimiters: whitespace, punctuation or matches of a pattern.
 #pragma once
 
 #include <array>
@@ -13,20 +13,20 @@
 namespace WEFT_API weft {
 namespace pre_tokenizers {
 
-/// What becomes of a delimiter.
+/// How delimiters are handled.
 enum class Delimiter : std::uint8_t {
-  removed,          // it goes
-  isolated,         // a part of its own
-  merged_previous,  // the end of the part before it
-  merged_next,      // the beginning of the part behind it
-  contiguous        // neighbours are one part
+  removed,          // dropped
+  isolated,         // a separate part
+  merged_previous,  // appended to the preceding part
+  merged_next,      // prepended to the following part
+  contiguous        // adjacent delimiters form one part
 };
 inline constexpr std::array<std::string_view, 5> kDelimiterNames = {
     "Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"};
 inline ChoiceNames choice_names(Delimiter) { return {"behavior", kDelimiterNames}; }
 
-/// Takes what a text consists of from left to right, delimiters and what is between them, and gives
-/// the parts that come of it to `emit(begin, end)`.
+/// Receives the delimiters of a text and the ranges between them from left to right, and passes the
+/// resulting parts to `emit(begin, end)`.
 template <class Emit>
 class DelimiterParts {
  public:
@@ -69,7 +69,7 @@ class DelimiterParts {
   bool open_ = false, was_delimiter_ = false;
 };
 
-/// Cuts `text` at every character that `is_delimiter` says true for.
+/// Splits `text` at every character for which `is_delimiter` is true.
 template <class IsDelimiter, class Emit>
 void cut_at_characters(std::string_view text, Delimiter behaviour, const IsDelimiter& is_delimiter,
                        const Emit& emit) {
@@ -86,7 +86,7 @@ void cut_at_characters(std::string_view text, Delimiter behaviour, const IsDelim
   parts.finish();
 }
 
-/// Cuts `text` at every match; `invert`: at everything else.
+/// Splits `text` at every match. If `invert`, the ranges between the matches are the delimiters.
 template <class Emit>
 void cut_at_matches(std::string_view text, Delimiter behaviour, Regex::Matches& match, bool invert,
                     const Emit& emit) {

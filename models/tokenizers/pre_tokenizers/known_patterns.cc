@@ -13,9 +13,9 @@ using pre_tokenizers::CharacterClass;
 using pre_tokenizers::class_at;
 using pre_tokenizers::end_of_run;
 
-constexpr char32_t kLongS = 0x17F;  // the lower case of "S" is "s", and so is this one's
+constexpr char32_t kLongS = 0x17F;  // matches "s" when case is ignored
 
-/// Bytes of the contraction that `text` begins with ("'s", "'re"), or 0.
+/// Returns the size in bytes of the contraction at the start of `text` ("'s", "'re"), or 0.
 std::size_t contraction(std::string_view text) {
   if (text.size() < 2) return 0;
   switch (text[1]) {
@@ -30,7 +30,7 @@ std::size_t contraction(std::string_view text) {
   }
 }
 
-/// The same in upper or lower case.
+/// As contraction(), ignoring case.
 std::size_t contraction_of_any_case(std::string_view text) {
   if (text.size() < 2) return 0;
   const auto lower = [&](std::size_t at) {
@@ -58,8 +58,8 @@ std::size_t previous(std::string_view text, std::size_t at) {
   return at;
 }
 
-/// The end of what a run of blanks [begin, end) becomes: its last one goes with what follows, or
-/// stands alone.
+/// Returns where the first part of the whitespace run [begin, end) ends. If text follows, the last
+/// whitespace character is left for the next part, unless it is the only one.
 std::size_t end_of_blanks(std::string_view text, std::size_t begin, std::size_t end) {
   if (end == text.size()) return end;
   const std::size_t last = previous(text, end);
@@ -124,7 +124,7 @@ void cut_as_gpt2(std::string_view text, EmitPart emit) {
         continue;
       }
     }
-    std::size_t word = at;  // behind a blank that belongs to it
+    std::size_t word = at;  // after a space that belongs to the word
     if (text[at] == ' ' && at + 1 < text.size() && class_at(text, at + 1) != CharacterClass::blank)
       ++word;
     const CharacterClass kind = class_at(text, word);

@@ -1,4 +1,5 @@
-// The second step from a text to ids: the text is cut into words, which become ids one by one.
+// Interface of pre-tokenizers, the second step of encoding: they split a text into words, which are
+// then encoded one by one.
 #pragma once
 
 #include <memory>
@@ -7,13 +8,14 @@
 
 namespace WEFT_API weft {
 
-/// One way to cut. Immutable. A kind is a class with a name and a description of its fields
-/// (formats/components.cc lists them).
+/// A way to split a text into words. Immutable. Each implementation has a name and describes its
+/// fields; formats/components.cc lists all of them.
 class PreTokenizer {
  public:
   virtual ~PreTokenizer() = default;
+  /// Splits every part of the text.
   virtual void split(PartedText& parts) const = 0;
-  /// True for a byte-level one that leaves the bytes as they are when it comes last.
+  /// True if it is byte-level, so that in last position it can leave the bytes unmapped.
   virtual bool is_byte_level() const { return false; }
 };
 

@@ -1,4 +1,4 @@
-// Several pre-tokenizers, one after another.
+// Applies several pre-tokenizers in order.
 #pragma once
 
 #include <vector>
@@ -8,6 +8,7 @@
 namespace WEFT_API weft {
 namespace pre_tokenizers {
 
+/// Applies its steps in order. Only the last step may leave bytes unmapped.
 class Sequence : public PreTokenizer {
  public:
   static constexpr const char* kName = "Sequence";

@@ -4,7 +4,8 @@ namespace weft::pre_tokenizers {
 
 void Split::prepare() {
   regex_ = std::make_shared<const Regex>(pattern_.regex());
-  // Known patterns leave nothing between their matches, which are all kept so.
+  // The matches of a known pattern cover the whole text. With these settings, each match becomes a
+  // part.
   const bool keeps_matches =
       invert_ ? behaviour_ == Delimiter::removed : behaviour_ == Delimiter::isolated;
   if (pattern_.is_regex && (keeps_matches || (invert_ && behaviour_ == Delimiter::isolated)))

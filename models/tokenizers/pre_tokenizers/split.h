@@ -1,4 +1,4 @@
-// Splits at a string or at a pattern.
+// Splits at a string or a regular expression.
 #pragma once
 
 #include <memory>
@@ -12,6 +12,7 @@
 namespace WEFT_API weft {
 namespace pre_tokenizers {
 
+/// Splits at the matches of a pattern, or at everything else if "invert" is set.
 class Split : public PreTokenizer {
  public:
   static constexpr const char* kName = "Split";
@@ -29,7 +30,7 @@ class Split : public PreTokenizer {
   Delimiter behaviour_ = Delimiter::removed;
   bool invert_ = false;
   std::shared_ptr<const Regex> regex_;
-  CutByPattern known_ = nullptr;  // does what the pattern would
+  CutByPattern known_ = nullptr;  // a faster equivalent of the pattern
 };
 
 }  // namespace pre_tokenizers

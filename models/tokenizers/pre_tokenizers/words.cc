@@ -78,7 +78,7 @@ void UnicodeScripts::split(PartedText& parts) const {
   parts.split([](std::string_view text, const auto& emit) {
     constexpr int kNone = -2;
     int last = kNone;
-    std::size_t begin = text.size();  // of the part; blanks in front of the first go
+    std::size_t begin = text.size();  // start of the part; leading spaces are dropped
     for (std::size_t at = 0; at < text.size();) {
       const std::size_t here = at;
       const int script = joined_script(take_character(text, at));
@@ -94,7 +94,7 @@ void UnicodeScripts::split(PartedText& parts) const {
 }
 
 void FixedLength::prepare() const {
-  if (length_ == 0) throw FormatError("parts of a fixed length must have at least one character");
+  if (length_ == 0) throw FormatError("'length' must be at least 1, not 0");
 }
 
 void FixedLength::split(PartedText& parts) const {

@@ -1,4 +1,4 @@
-// Pre-tokenizers that look at one character at a time.
+// Pre-tokenizers that examine one character at a time.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace WEFT_API weft {
 namespace pre_tokenizers {
 
-/// Words and runs of signs: \w+|[^\w\s]+.
+/// Splits into words and runs of punctuation: \w+|[^\w\s]+.
 class Whitespace : public PreTokenizer {
  public:
   static constexpr const char* kName = "Whitespace";
@@ -18,7 +18,7 @@ class Whitespace : public PreTokenizer {
   void split(PartedText& parts) const override;
 };
 
-/// What stands between white space.
+/// Splits at whitespace, which is removed.
 class WhitespaceSplit : public PreTokenizer {
  public:
   static constexpr const char* kName = "WhitespaceSplit";
@@ -27,7 +27,7 @@ class WhitespaceSplit : public PreTokenizer {
   void split(PartedText& parts) const override;
 };
 
-/// What stands between white space, each sign alone.
+/// Splits at whitespace, which is removed, and isolates each punctuation character.
 class Bert : public PreTokenizer {
  public:
   static constexpr const char* kName = "BertPreTokenizer";
@@ -36,7 +36,7 @@ class Bert : public PreTokenizer {
   void split(PartedText& parts) const override;
 };
 
-/// At punctuation.
+/// Splits at punctuation.
 class Punctuation : public PreTokenizer {
  public:
   static constexpr const char* kName = "Punctuation";
@@ -50,7 +50,7 @@ class Punctuation : public PreTokenizer {
   Delimiter behaviour_ = Delimiter::isolated;
 };
 
-/// Digits apart from the rest, together or each alone.
+/// Separates numbers from other text, as runs or each digit separately.
 class Digits : public PreTokenizer {
  public:
   static constexpr const char* kName = "Digits";
@@ -64,7 +64,7 @@ class Digits : public PreTokenizer {
   bool individual_ = false;
 };
 
-/// What stands between one character.
+/// Splits at one character, which is removed.
 class CharDelimiterSplit : public PreTokenizer {
  public:
   static constexpr const char* kName = "CharDelimiterSplit";
@@ -78,7 +78,8 @@ class CharDelimiterSplit : public PreTokenizer {
   char32_t delimiter_ = U' ';
 };
 
-/// Where the script changes; Japanese is one, a blank is of the script beside it.
+/// Splits where the script changes. Han, Hiragana and Katakana count as one script. Spaces and
+/// characters of unknown script take the script of the preceding text.
 class UnicodeScripts : public PreTokenizer {
  public:
   static constexpr const char* kName = "UnicodeScripts";
@@ -87,7 +88,7 @@ class UnicodeScripts : public PreTokenizer {
   void split(PartedText& parts) const override;
 };
 
-/// So many characters at a time.
+/// Splits into parts of `length` characters.
 class FixedLength : public PreTokenizer {
  public:
   static constexpr const char* kName = "FixedLength";

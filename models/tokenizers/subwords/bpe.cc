@@ -18,7 +18,8 @@ namespace weft::subwords {
 namespace {
 
 constexpr std::uint64_t kMixer = 0x9E3779B97F4A7C15U;
-// Words of at most so many symbols are merged by looking at all pairs each time.
+// Words of at most this many symbols are merged with a scan of all pairs per merge; longer ones
+// with a priority queue.
 constexpr std::size_t kFew = 24;
 
 std::uint64_t key_of(std::int32_t left, std::int32_t right) {
@@ -40,9 +41,8 @@ Bpe::Bpe(Vocabulary vocabulary, Merges merges, Settings settings, bool takes_byt
 
 void Bpe::prepare(bool takes_bytes) {
   if (settings_.dropout.value_or(0) != 0) {
-    throw FormatError(fmt::format(
-        "'dropout' is {}: merges that are left out at random are not supported, only null or 0 is",
-        *settings_.dropout));
+    throw FormatError(fmt::format("'dropout' is {}: BPE dropout is not supported, only null or 0",
+                                  *settings_.dropout));
   }
   drop_empty(settings_.unknown_token);
   drop_empty(settings_.prefix);
@@ -103,7 +103,7 @@ void Bpe::add_merges() {
     while (found_[slot].rank != kNoRank && pairs_[slot] != key)
       slot = (slot + 1) & (pairs_.size() - 1);
     pairs_[slot] = key;
-    found_[slot] = {static_cast<std::uint32_t>(rank), id_of(joined)};  // the last of equal ones
+    found_[slot] = {static_cast<std::uint32_t>(rank), id_of(joined)};  // the last duplicate wins
   }
 }
 
@@ -141,7 +141,7 @@ bool Bpe::add_bytes(std::string_view character, std::uint32_t at,
 }
 
 void Bpe::split(std::string_view word, std::vector<SubwordSpan>& out) const {
-  bool open_unknown = false;  // the last one, which goes on where such are fused
+  bool open_unknown = false;  // the last symbol is unknown and may be fused with the next
   for (std::size_t at = 0; at < word.size();) {
     const std::size_t size = takes_bytes_ ? 1 : character_size(word, at);
     const std::string_view character = word.substr(at, size);
@@ -212,7 +212,7 @@ void Bpe::merge_many(std::vector<SubwordSpan>& symbols, std::size_t first) const
     queue.pop();
     if (word[best.at].id < 0 || after[best.at] == kNone) continue;
     const std::uint32_t right = after[best.at];
-    if (merge_of(word[best.at].id, word[right].id).id != best.id) continue;  // out of date
+    if (merge_of(word[best.at].id, word[right].id).id != best.id) continue;  // stale candidate
     word[best.at] = {best.id, word[best.at].begin, word[right].end};
     word[right].id = -1;
     after[best.at] = after[right];

@@ -1,5 +1,5 @@
-// Byte-pair encoding (Sennrich et al. 2016): of all neighbours, those of the first merge in the
-// list are joined, the leftmost first, until no merge is left.
+// Byte-pair encoding (Sennrich et al. 2016): among all adjacent pairs, the one whose merge is first
+// in the list is joined, the leftmost occurrence first, until no merge applies.
 #pragma once
 
 #include <array>
@@ -17,23 +17,24 @@
 namespace WEFT_API weft {
 namespace subwords {
 
+/// The BPE model of a tokenizer.json.
 class Bpe : public VocabularyModel {
  public:
   static constexpr const char* kName = "BPE";
   using Merges = std::vector<std::pair<std::string, std::string>>;
 
   struct Settings {
-    std::optional<double> dropout = {};  // read only to be refused
+    std::optional<double> dropout = {};  // unsupported: values other than 0 are rejected
     std::optional<std::string> unknown_token = {};
-    std::optional<std::string> prefix = {};  // of pieces that go on
+    std::optional<std::string> prefix = {};  // of pieces that continue a word
     std::optional<std::string> suffix = {};  // of pieces at the end of a word
-    bool fuse_unknown = false;
-    bool byte_fallback = false;  // what is unknown becomes its bytes, "<0x0A>"
-    bool ignore_merges = false;  // a word that is a piece is that piece
+    bool fuse_unknown = false;               // adjacent unknown characters become one id
+    bool byte_fallback = false;              // unknown characters become byte pieces, "<0x0A>"
+    bool ignore_merges = false;              // a word that is in the vocabulary is not split
   };
 
   Bpe() = default;
-  /// Throws FormatError as prepare().
+  /// Throws FormatError as prepare() does.
   Bpe(Vocabulary vocabulary, Merges merges, Settings settings, bool takes_bytes);
   template <class Fields>
   void describe(Fields& fields) {
@@ -47,11 +48,11 @@ class Bpe : public VocabularyModel {
     fields.vocabulary("vocab", vocabulary_);
     fields.merges("merges", merges_);
   }
-  /// Builds what segment() needs; `takes_bytes`: words are bytes, not spelled in GPT-2's alphabet
-  /// as pieces are. Throws FormatError for merges of pieces that are not in the vocabulary, and for
-  /// dropout.
+  /// Builds the tables of segment(). If `takes_bytes`, words are raw bytes instead of characters of
+  /// GPT-2's byte alphabet, in which the pieces are spelled. Throws FormatError for merges whose
+  /// pieces are not in the vocabulary, for an unknown token that is not, and for dropout.
   void prepare(bool takes_bytes);
-  /// False where words must be spelled, whatever comes before.
+  /// False if the model never accepts raw bytes: with byte fallback, a prefix or a suffix.
   bool can_take_bytes() const {
     return !settings_.byte_fallback && !settings_.prefix && !settings_.suffix;
   }
@@ -81,10 +82,10 @@ class Bpe : public VocabularyModel {
 
   bool takes_bytes_ = false;
   std::int32_t unknown_ = -1;
-  Vocabulary by_bytes_;                           // pieces as the bytes that they spell
-  std::array<std::int32_t, 256> byte_ids_{};      // of the pieces of one byte, or of one ASCII sign
-  std::array<std::int32_t, 256> fallback_ids_{};  // "<0x0A>"
-  // A hash table of pairs of ids; a free slot has no rank.
+  Vocabulary by_bytes_;                           // the pieces as raw bytes
+  std::array<std::int32_t, 256> byte_ids_{};      // ids of one-byte or one-ASCII-character pieces
+  std::array<std::int32_t, 256> fallback_ids_{};  // ids of byte pieces such as "<0x0A>"
+  // A hash table from pairs of ids to merges; a free slot has rank kNoRank.
   std::vector<std::uint64_t> pairs_;
   std::vector<Merge> found_;
 };

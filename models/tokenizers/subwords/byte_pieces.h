@@ -1,4 +1,4 @@
-// Pieces that stand for bytes: "<0x0A>".
+// Pieces that represent single bytes, such as "<0x0A>".
 #pragma once
 
 #include <fmt/format.h>
@@ -13,7 +13,8 @@ namespace WEFT_API weft {
 
 inline std::string byte_piece(unsigned char byte) { return fmt::format("<0x{:02X}>", byte); }
 
-/// The byte that `piece` stands for, digits of either case.
+/// Returns the byte that `piece` represents; none if it is not a byte piece. Hexadecimal digits may
+/// have either case.
 inline std::optional<unsigned char> byte_of_piece(std::string_view piece) {
   if (piece.size() != 6 || !piece.starts_with("<0x") || piece.back() != '>') return std::nullopt;
   int byte = 0;

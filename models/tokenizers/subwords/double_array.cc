@@ -10,7 +10,8 @@
 namespace weft {
 namespace {
 
-/// Places the nodes, depth first; those of one parent in the first blocks that have room for them.
+/// Places the nodes in depth-first order. The children of a node share a block: the first recent
+/// one that has room for them.
 class Builder {
  public:
   using Strings = std::vector<std::pair<std::string_view, std::int32_t>>;
@@ -32,9 +33,11 @@ class Builder {
 
  private:
   static constexpr std::size_t kBlock = 256;
-  static constexpr std::size_t kOpenBlocks = 16;  // older ones are nearly full: not looked at again
+  // Only the last blocks are searched for free elements; older ones are nearly full.
+  static constexpr std::size_t kOpenBlocks = 16;
 
-  struct Part {  // strings that agree in their first `depth` bytes, which lead to `node`
+  // Strings with a common prefix of `depth` bytes, which leads to `node`.
+  struct Part {
     std::size_t begin, end, depth;
     std::uint32_t node;
   };
@@ -42,14 +45,14 @@ class Builder {
   void add_block() {
     if (nodes_.size() + kBlock > most_) {
       throw DataError(fmt::format(
-          "strings with too many different beginnings: there is room for {} of them", most_));
+          "too many strings for a double-array trie: it would need more than {} nodes", most_));
     }
     const std::size_t begin = nodes_.size();
     nodes_.resize(begin + kBlock);
     base_taken_.resize(nodes_.size(), false);
     next_free_.resize(nodes_.size() + 1);
     previous_free_.resize(nodes_.size() + 1);
-    // The place behind all nodes stays the last of the list.
+    // The index after all nodes stays the last element of the list.
     for (std::size_t node = begin; node < nodes_.size(); ++node) {
       next_free_[node] = static_cast<std::uint32_t>(node + 1);
       previous_free_[node + 1] = static_cast<std::uint32_t>(node);
@@ -62,13 +65,13 @@ class Builder {
       first_free_ = next;
       return;
     }
-    if (node < first_free_) return;  // too far back: not in the list any more
+    if (node < first_free_) return;  // in a closed block, no longer in the list
     next_free_[previous_free_[node]] = next;
     previous_free_[next] = previous_free_[node];
   }
   bool is_free(std::size_t node) const { return nodes_[node].label == DoubleArrayNode::kFree; }
 
-  /// A base whose nodes for `labels` are free, and which no node has yet.
+  /// Returns an unused base for which the elements of all `labels` are free.
   std::uint32_t find_base(const unsigned char* labels, std::size_t count) {
     const std::size_t first =
         nodes_.size() > kOpenBlocks * kBlock ? nodes_.size() - kOpenBlocks * kBlock : 0;
@@ -100,7 +103,7 @@ class Builder {
     std::array<unsigned char, kBlock + 1> labels;
     std::size_t count = 0;
     if (leaf) labels[count++] = 0;
-    const std::size_t children = count;  // begin here
+    const std::size_t children = count;  // index of the first child other than the leaf
     for (std::size_t i = begin; i < part.end; ++i) {
       if (count == children || byte(i) != labels[count - 1]) labels[count++] = byte(i);
     }
@@ -125,7 +128,7 @@ class Builder {
   std::size_t most_;
   std::vector<DoubleArrayNode> nodes_;
   std::vector<bool> base_taken_;
-  // A list of the free nodes from first_free_ on.
+  // A doubly linked list of the free nodes, starting at first_free_.
   std::vector<std::uint32_t> next_free_, previous_free_;
   std::size_t first_free_ = 0;
 };

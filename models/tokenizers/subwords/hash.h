@@ -9,12 +9,13 @@
 
 namespace WEFT_API weft {
 
-/// Mixes two words to one: the halves of their product.
+/// Mixes two words into one: the exclusive or of the two halves of their product.
 inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   const auto product = static_cast<unsigned __int128>(a) * b;
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
 
+/// Hashes `bytes`, eight at a time.
 inline std::uint64_t hash_bytes(std::string_view bytes) {
   constexpr std::uint64_t kFirst = 0x9E3779B97F4A7C15U, kSecond = 0xD6E8FEB86659FD93U;
   std::uint64_t hash = kFirst ^ bytes.size();

@@ -15,7 +15,7 @@ using Kind = SentencePieceModel::Kind;
 using Algorithm = SentencePieceModel::Algorithm;
 using sentence_piece::kBlank;
 
-// Of what is cut at once; byte pairs take about 1.5 GB for it.
+// The maximum size of an indivisible part. BPE needs about 1.5 GB of memory for one of that size.
 constexpr std::size_t kLongestPart = std::size_t{16} << 20;
 
 bool has_two_blanks(std::string_view text) {
@@ -61,15 +61,15 @@ PieceCutter::PieceCutter(const SentencePieceModel& model) : unknown_(model.unkno
     crosses_words_ = crosses_words_ || has_blank_behind_other(text);
     joins_blanks_ = joins_blanks_ || has_two_blanks(text);
   }
-  // They are called by their values, in an order that sorts by these.
+  // The names of byte pieces sort in the order of their byte values.
   std::sort(bytes_.begin(), bytes_.end(), [&](std::int32_t a, std::int32_t b) {
     return model.pieces[static_cast<std::size_t>(a)].text <
            model.pieces[static_cast<std::size_t>(b)].text;
   });
   if (model.byte_fallback ? bytes_.size() != 256 : !bytes_.empty()) {
     throw ArgumentError(
-        fmt::format("a SentencePiece model has {} pieces for bytes, and unknown characters {}",
-                    bytes_.size(), model.byte_fallback ? "become bytes" : "do not become bytes"));
+        fmt::format("a SentencePiece model has {} byte pieces, but byte fallback is {}",
+                    bytes_.size(), model.byte_fallback ? "on (256 are needed)" : "off"));
   }
   switch (model.algorithm) {
     case Algorithm::unigram:
@@ -145,8 +145,8 @@ std::vector<SubwordSpan> PieceCutter::cut(std::string_view text) const {
     const std::size_t end = part_end(text, begin);
     if (end - begin > kLongestPart) {
       throw DataError(
-          fmt::format("a {} of {} bytes at byte {} of a text: at most {} can be cut "
-                      "into tokens; break it up",
+          fmt::format("a {} of {} bytes at byte {} of a text: at most {} bytes can be tokenized at "
+                      "a time; break it up",
                       crosses_words_ ? "line" : "word", end - begin, begin, kLongestPart));
     }
     const std::string_view word = text.substr(begin, end - begin);

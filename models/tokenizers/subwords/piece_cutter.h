@@ -1,4 +1,4 @@
-// A text as the pieces of a SentencePiece model, whatever its algorithm.
+// Segmentation of a text with a SentencePiece model of any algorithm.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,26 @@
 
 namespace WEFT_API weft {
 
-/// Cuts normalised texts, word by word where no piece reaches from one into the next. Immutable.
+/// Segments normalised texts. Works word by word if no piece of the model spans several words.
+/// Immutable.
 class PieceCutter {
  public:
-  PieceCutter() = default;  // of no pieces
+  PieceCutter() = default;  // without pieces
   explicit PieceCutter(const SentencePieceModel& model);
 
-  /// The pieces of `text`; unknown characters side by side are one, or bytes (those in front of
-  /// the last are empty). Throws DataError for a part without cuts of more than 16 MiB.
+  /// Returns the pieces of `text`. Adjacent unknown characters are joined into one piece, or each
+  /// becomes byte pieces, of which only the last has a non-empty span. Throws DataError for an
+  /// indivisible part (a word, or the whole text if pieces span words) of more than 16 MiB.
   std::vector<SubwordSpan> cut(std::string_view text) const;
-  /// The best cuts, of unigram models: null for others.
+  /// Returns the unigram model, for n-best segmentation; null for other algorithms.
   const Unigram* unigram() const { return std::get_if<Unigram>(&algorithm_); }
-  /// Joins unknown characters side by side, or makes them bytes.
+  /// Joins adjacent unknown characters, or replaces them by byte pieces.
   std::vector<SubwordSpan> with_unknown(std::string_view text,
                                         const std::vector<SubwordSpan>& parts) const;
 
  private:
-  struct Words {  // and characters
+  // The algorithms that look up whole words or single characters.
+  struct Words {
     PieceTrie pieces, symbols;
     bool whole_words, blank_behind;
     void segment(std::string_view text, std::vector<SubwordSpan>& out) const;
@@ -38,10 +41,10 @@ class PieceCutter {
   void add(std::string_view text, const SubwordSpan& part, std::vector<SubwordSpan>& out) const;
 
   std::variant<ScoredBpe, Unigram, Words> algorithm_;
-  std::vector<std::int32_t> bytes_;  // ids of the 256 bytes; empty = there are none
+  std::vector<std::int32_t> bytes_;  // ids of the 256 byte pieces, or empty
   std::int32_t unknown_ = -1;
-  bool crosses_words_ = false;  // a piece has a blank inside, behind something else
-  bool joins_blanks_ = false;   // a piece has two blanks side by side
+  bool crosses_words_ = false;  // some piece has U+2581 after another character
+  bool joins_blanks_ = false;   // some piece has two adjacent U+2581
 };
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Strings to ids, for the question which of them a text begins with.
+// A trie of strings with ids, for prefix search in texts.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace WEFT_API weft {
 
-/// A set of strings with an id each. Immutable. A walk begins at kRoot and takes one byte at a
-/// time.
+/// A set of strings, each with an id. Immutable. A traversal starts at kRoot and consumes one byte
+/// at a time.
 class PieceTrie {
  public:
   static constexpr std::uint32_t kRoot = 0;
@@ -24,28 +24,28 @@ class PieceTrie {
   };
 
   PieceTrie() : PieceTrie(std::vector<std::pair<std::string_view, std::int32_t>>()) {}
-  /// Ids are 0 or more. Of equal strings the first counts; an empty one is never found. Throws
-  /// DataError where they take more than some 8 million nodes.
+  /// Ids must be 0 or more. Of equal strings, the first counts; an empty string is never found.
+  /// Throws DataError if the trie would need more than 2^23 nodes.
   explicit PieceTrie(std::vector<std::pair<std::string_view, std::int32_t>> pieces);
 
-  /// Moves `node` on by a byte; false where no string goes on so.
+  /// Advances `node` by a byte. Returns false if no string continues with it.
   bool step(std::uint32_t& node, unsigned char byte) const {
     const std::uint32_t next = (nodes_[node].base_and_label >> kLabelBits) ^ byte;
     if ((nodes_[next].base_and_label & kFree) != byte) return false;
     node = next;
     return true;
   }
-  /// The id of the string that ends at `node`, or kNone.
+  /// Returns the id of the string that ends at `node`, or kNone.
   std::int32_t id(std::uint32_t node) const { return nodes_[node].id; }
 
-  /// The longest string that `text` begins with.
+  /// Returns the longest string that is a prefix of `text`.
   Match longest(std::string_view text) const;
-  /// The id of exactly `text`, or kNone.
+  /// Returns the id of exactly `text`, or kNone.
   std::int32_t find(std::string_view text) const;
 
  private:
   static constexpr int kLabelBits = 9;
-  static constexpr std::uint32_t kFree = (1U << kLabelBits) - 1;  // no byte
+  static constexpr std::uint32_t kFree = (1U << kLabelBits) - 1;  // not a byte
 
   // A double array (double_array.h), packed.
   struct Node {

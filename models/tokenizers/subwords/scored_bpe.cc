@@ -7,9 +7,9 @@
 
 namespace weft {
 
-/// A part of the text that may still be joined with its neighbours.
+/// A symbol: a part of the text that may still be joined with its neighbours.
 struct ScoredBpe::Part {
-  std::uint32_t begin, size;  // size 0: it has become part of the one before
+  std::uint32_t begin, size;  // size 0: joined to the preceding symbol
   std::uint32_t before, after;
   std::int32_t id;
   bool frozen;
@@ -21,7 +21,7 @@ struct ScoredBpe::Work {
   struct Candidate {
     float score;
     std::uint32_t left, right;
-    std::uint32_t size;  // of both: stale if one of them has grown
+    std::uint32_t size;  // total size of both; the candidate is stale if it has changed
     std::int32_t id;
     bool operator<(const Candidate& other) const {
       return score != other.score ? score < other.score : left > other.left;
@@ -31,7 +31,7 @@ struct ScoredBpe::Work {
   std::string_view text;
   std::vector<Part> parts = {};
   std::vector<Candidate> queue = {};                               // a heap
-  std::unordered_map<std::string_view, std::uint32_t> steps = {};  // how long their left part is
+  std::unordered_map<std::string_view, std::uint32_t> steps = {};  // size of the left half
 };
 
 ScoredBpe::ScoredBpe(const std::vector<Entry>& entries) {
@@ -63,7 +63,7 @@ void ScoredBpe::consider(Work& work, std::size_t left, std::size_t right) const 
   if (is_step_[static_cast<std::size_t>(id)]) work.steps[whole] = a.size;
 }
 
-// A step that was never joined with more is what it was made of.
+// Appends a symbol to `out`. A step that was not joined further is split into its halves again.
 void ScoredBpe::put(const Work& work, const SubwordSpan& part,
                     std::vector<SubwordSpan>& out) const {
   if (work.steps.empty()) return out.push_back(part);
@@ -101,7 +101,7 @@ void ScoredBpe::segment(std::string_view text, std::vector<SubwordSpan>& out) co
                      index + 1, id, frozen});
     begin += size;
   }
-  parts.back().after = Work::kNone;  // the first one's `before` is, too
+  parts.back().after = Work::kNone;  // parts.front().before already is: 0 - 1 wraps to kNone
   for (std::size_t i = 0; i + 1 < parts.size(); ++i) consider(work, i, i + 1);
   while (!work.queue.empty()) {
     const Work::Candidate best = work.queue.front();

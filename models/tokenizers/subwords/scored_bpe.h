@@ -1,5 +1,5 @@
-// Byte pairs as SentencePiece joins them: of all neighbours that are a piece together, those of the
-// piece with the best score, the leftmost first, until none are left.
+// BPE as in SentencePiece: among all adjacent symbols that together are a piece, those of the piece
+// with the best score are joined, the leftmost first, until there are none.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,19 @@
 
 namespace WEFT_API weft {
 
-/// A byte-pair model whose pieces have scores. Immutable.
+/// A BPE model that orders merges by the scores of pieces. Immutable.
 class ScoredBpe {
  public:
   using Use = PieceUse;
   using Entry = ScoredPiece;
 
   ScoredBpe() = default;
-  /// Ids are places in `entries`, whose scores are `float`. Forced ones are found before all else,
-  /// the longest first, and joined with nothing.
+  /// Ids are indices in `entries`; scores are rounded to `float`. Forced pieces are matched before
+  /// anything else, the longest first, and are never joined with neighbours.
   explicit ScoredBpe(const std::vector<Entry>& entries);
 
-  /// Appends the pieces of `text` to `out`; a character that is unknown has the id -1. Takes some
-  /// hundred bytes of memory for each byte of `text`.
+  /// Appends the pieces of `text` to `out`; unknown characters have the id -1. Needs about a
+  /// hundred bytes of memory per byte of `text`.
   void segment(std::string_view text, std::vector<SubwordSpan>& out) const;
 
  private:

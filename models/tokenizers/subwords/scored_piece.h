@@ -1,4 +1,4 @@
-// A piece of a model that goes by scores.
+// A piece of a model with scores.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace WEFT_API weft {
 
-/// What a text may do with a piece.
+/// How a piece is used in segmentation.
 enum class PieceUse : std::uint8_t {
   normal,
-  forced,  // a user's symbol: wins over all that covers the same text
-  step,    // of byte pairs: joined on the way to others, taken apart again where it is left
-  none     // no text becomes it: control ids, bytes
+  forced,  // a user-defined symbol: takes precedence over all pieces that overlap it
+  step,    // BPE only: an intermediate merge, split again if it is not merged further
+  none     // never matched in a text: control and byte pieces
 };
 
 struct ScoredPiece {

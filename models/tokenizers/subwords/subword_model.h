@@ -1,4 +1,5 @@
-// The third step from a text to ids: a word becomes pieces of a vocabulary.
+// Interface of subword models, the third step of encoding: they split a word into pieces of a
+// vocabulary.
 #pragma once
 
 #include <cstdint>
@@ -11,29 +12,29 @@
 
 namespace WEFT_API weft {
 
-/// One way to cut a word into pieces. Immutable; one for several threads. A kind is a class with a
-/// name and a description of its fields (formats/components.cc lists them).
+/// A way to segment words into pieces. Immutable; may be shared by threads. Each implementation has
+/// a name and describes its fields; formats/components.cc lists all of them.
 class SubwordModel {
  public:
   virtual ~SubwordModel() = default;
 
-  /// Appends the pieces of `word` (not empty; valid UTF-8, or any bytes where it takes bytes) to
-  /// `out`, places relative to the word. Throws DataError for what is unknown where no id stands
-  /// for that.
+  /// Appends the pieces of `word` to `out`, with offsets relative to the word. `word` must not be
+  /// empty and must be valid UTF-8, or may be any bytes if takes_bytes(). Throws DataError for text
+  /// outside the vocabulary if there is no unknown id.
   virtual void segment(std::string_view word, std::vector<SubwordSpan>& out) const = 0;
 
-  /// True where words are bytes, which pieces spell in GPT-2's alphabet.
+  /// True if words are raw bytes, while pieces are spelled in GPT-2's byte alphabet.
   virtual bool takes_bytes() const { return false; }
 
   /// One more than the highest id.
   virtual std::int64_t size() const = 0;
-  /// -1 where no id stands for exactly `piece`, as files spell it.
+  /// Returns the id of exactly `piece`, spelled as in files, or -1.
   virtual std::int32_t find(std::string_view piece) const = 0;
-  /// The piece of an id in [0, size()), as files spell it; empty where it has none.
+  /// Returns the piece of an id in [0, size()), spelled as in files; empty if it has none.
   virtual std::string_view piece(std::int32_t id) const = 0;
-  /// What stands for the unknown; -1 for none.
+  /// Returns the unknown id, or -1.
   virtual std::int32_t unknown() const = 0;
-  /// True where a word may begin with `piece`.
+  /// True if a word may start with `piece`.
   virtual bool begins_word(std::string_view piece) const = 0;
 };
 

@@ -1,4 +1,4 @@
-// An id for a part of a word.
+// An id and the part of a text that it encodes.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace WEFT_API weft {
 
-/// An id for a part of a text.
+/// An id and the bytes of the text that it encodes.
 struct SubwordSpan {
   std::int32_t id = 0;
-  std::uint32_t begin = 0, end = 0;  // bytes of the text
+  std::uint32_t begin = 0, end = 0;  // byte offsets in the text
 
   friend bool operator==(const SubwordSpan&, const SubwordSpan&) = default;
 };

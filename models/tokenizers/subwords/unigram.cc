@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-constexpr double kUnknownPenalty = 10;  // below the worst piece
+constexpr double kUnknownPenalty = 10;  // how far unknown characters score below the worst piece
 constexpr std::size_t kMaxCandidates = std::size_t{1} << 28;
 
 }  // namespace
@@ -56,19 +56,19 @@ Unigram::Unigram(const std::vector<Entry>& entries, const Options& options) : op
 void Unigram::check(std::string_view text) const {
   if (text.size() >= std::numeric_limits<std::uint32_t>::max()) {
     throw DataError(
-        fmt::format("a text of {} bytes: less than 4 GiB can be cut at once", text.size()));
+        fmt::format("a text of {} bytes: less than 4 GiB can be tokenized at a time", text.size()));
   }
 }
 
 std::int32_t Unigram::unknown_id(std::string_view text, std::size_t at) const {
   if (options_.unknown) return *options_.unknown;
   throw DataError(fmt::format(
-      "'{}' at byte {} is unknown to a unigram model that has no id for what is unknown",
+      "'{}' at byte {} is not in the vocabulary of a unigram model, which has no unknown id",
       excerpt(text.substr(at, character_size(text, at))), at));
 }
 
-// What one piece, or one unknown character, that begins at `begin` may be: visit(end, id, score),
-// shorter ones first. An unknown one has id -1.
+// Calls visit(end, id, score) for every piece that starts at `begin`, the shortest first. If none
+// covers exactly the first character, also visits that character as unknown, with id -1.
 template <class Visit>
 void Unigram::visit_edges(std::string_view text, std::size_t begin, const Visit& visit) const {
   const std::size_t one = character_size(text, begin);
@@ -90,12 +90,12 @@ void Unigram::visit_edges(std::string_view text, std::size_t begin, const Visit&
 template <class Sum>
 void Unigram::viterbi(std::string_view text, std::vector<Piece>& out, double* sum) const {
   constexpr std::uint32_t kUnreached = std::numeric_limits<std::uint32_t>::max();
-  struct Best {  // of the cuts that end here
+  struct Best {  // the best segmentation that ends here
     Sum score = 0;
-    std::uint32_t begin = kUnreached;  // of the last piece
+    std::uint32_t begin = kUnreached;  // start of its last piece
     std::int32_t id = -1;
   };
-  // Most texts are words, which need no memory from the heap.
+  // Most texts are single words, which avoid heap allocation.
   std::array<Best, 128> few;
   std::vector<Best> many;
   if (text.size() >= few.size()) many.resize(text.size() + 1);
@@ -106,7 +106,8 @@ void Unigram::viterbi(std::string_view text, std::vector<Piece>& out, double* su
     visit_edges(text, begin, [&](std::size_t end, std::int32_t id, double score) {
       Best& best = ends[end];
       double whole = score + static_cast<double>(before);
-      // SentencePiece adds in `float` here, and compares the sums of pieces before it rounds them.
+      // SentencePiece adds the score of an unknown character in `float`, but compares the sums of
+      // pieces before rounding.
       if (id < 0) whole = static_cast<Sum>(static_cast<Sum>(score) + before);
       if (best.begin == kUnreached || whole > static_cast<double>(best.score))
         best = {static_cast<Sum>(whole), static_cast<std::uint32_t>(begin), id};
@@ -163,14 +164,15 @@ std::vector<Unigram::Cut> Unigram::best(std::string_view text, std::size_t count
   if (count == 0) return {};
   if (text.empty()) return {Cut()};
   if (count > kMaxCandidates / (text.size() + 1)) {
-    throw DataError(fmt::format("the {} best cuts of a text of {} bytes: at most {} are kept",
-                                count, text.size(), kMaxCandidates));
+    throw DataError(
+        fmt::format("the {} best segmentations of a text of {} bytes need more than {} candidates",
+                    count, text.size(), kMaxCandidates));
   }
-  // The best cuts of the text up to every place: each is one of those of an earlier place, and a
-  // piece more.
+  // The best segmentations of every prefix of the text. Each extends a segmentation of a shorter
+  // prefix by one piece.
   struct Way {
     double score;
-    std::uint32_t begin, rank;  // of the cut that goes on
+    std::uint32_t begin, rank;  // the segmentation that it extends
     std::int32_t id;
   };
   const auto better = [](const Way& a, const Way& b) { return a.score > b.score; };

@@ -1,5 +1,5 @@
-// The unigram model (Kudo 2018): a text is cut into the pieces whose log-probabilities have the
-// largest sum.
+// The unigram language model (Kudo 2018): a text is segmented into the pieces with the largest sum
+// of log-probabilities.
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@
 
 namespace WEFT_API weft {
 
-/// A unigram model. Immutable; one for several threads. Texts are taken as they are (normalisers
-/// come before): any bytes, but what is no UTF-8 is unknown.
+/// A unigram model. Immutable; may be shared by threads. Texts must be normalised beforehand. They
+/// may hold any bytes; invalid UTF-8 is unknown.
 class Unigram {
  public:
   using Piece = SubwordSpan;
@@ -25,38 +25,41 @@ class Unigram {
   using Use = PieceUse;
   using Entry = ScoredPiece;
   struct Options {
-    /// What stands for a character of which no piece is.
+    /// The id of characters that no piece covers.
     std::optional<std::int32_t> unknown = {};
-    /// Sums are rounded to `float` as SentencePiece does it: what is nearly equal goes the same way
-    /// as there. Otherwise they are `double`, as in tokenizer.json's library.
+    /// Round sums to `float` as SentencePiece does, so that near ties are resolved in the same way.
+    /// Otherwise sums are `double`, as in Hugging Face's tokenizers library.
     bool single_precision = false;
-    /// An unknown run of characters becomes the ids of its bytes, "<0x0A>", where there are all of
-    /// these.
+    /// A run of unknown characters becomes the ids of its byte pieces ("<0x0A>") if the vocabulary
+    /// has all of them.
     bool byte_fallback = false;
   };
-  /// One way to cut a text.
+  /// A segmentation of a text.
   struct Cut {
     std::vector<Piece> pieces;
     double score = 0;  // the sum of log-probabilities
   };
 
-  /// Ids are places in `entries`; of equal texts the first counts, an empty one none. Throws
-  /// ArgumentError where scores are not finite or `unknown` is no place.
+  /// Ids are indices in `entries`. Of equal texts, the first counts; an empty text is ignored.
+  /// Throws ArgumentError if a score is not finite or `unknown` is not a valid index.
   Unigram(const std::vector<Entry>& entries, const Options& options);
 
-  /// Appends the best cut of `text` to `out`; neighbours that are unknown are one, or bytes. Throws
-  /// DataError for a text that is longer than 4 GiB, or unknown where there is no id for that.
+  /// Appends the best segmentation of `text` to `out`. Adjacent unknown characters become one id,
+  /// or byte pieces. Throws DataError for a text of 4 GiB or more, or for unknown characters if
+  /// there is no unknown id.
   void segment(std::string_view text, std::vector<Piece>& out) const;
-  /// The same with an id of its own for each unknown character, and never bytes. `sum`, where
-  /// given, is that of the pieces before, and becomes that of all: a text that no piece can cross
-  /// may be cut there, and sums are rounded as those of the whole.
+  /// As segment(), with one id for each unknown character, and never byte pieces. If `sum` is not
+  /// null, it holds the sum of the preceding pieces and is set to the new total. A text can thus be
+  /// processed in sections whose boundaries no piece crosses, with the same rounding of sums as for
+  /// the whole text.
   void segment_characters(std::string_view text, std::vector<Piece>& out,
                           double* sum = nullptr) const;
-  /// Up to `count` cuts of `text`, the best first, as segment_characters() gives one. Throws as
-  /// segment(), and for more than 2^28 candidates (`text`'s bytes times `count`).
+  /// Returns up to `count` segmentations of `text`, the best first, in the form of
+  /// segment_characters(). Throws as segment(), and for more than 2^28 candidates (bytes of `text`
+  /// times `count`).
   std::vector<Cut> best(std::string_view text, std::size_t count) const;
-  /// Adds to `expected`, by id, how often each piece occurs in a cut of `text` drawn by its
-  /// probability, times `weight`.
+  /// Adds to `expected`, by id, the expected number of occurrences of each piece in a segmentation
+  /// that is sampled by its probability, times `weight`.
   void add_expected(std::string_view text, double weight, std::vector<double>& expected) const;
 
  private:
@@ -69,8 +72,8 @@ class Unigram {
   std::int32_t unknown_id(std::string_view text, std::size_t at) const;
 
   PieceTrie trie_;
-  std::vector<double> scores_;  // by id; of forced pieces NaN
-  double best_score_ = 0;       // SentencePiece's: the best of the normal ones, or 0
+  std::vector<double> scores_;  // by id; NaN for forced pieces
+  double best_score_ = 0;       // best score of the normal pieces, or 0, as in SentencePiece
   double unknown_score_ = 0;
   Options options_;
   std::optional<std::array<std::int32_t, 256>> bytes_;

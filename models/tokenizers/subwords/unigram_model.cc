@@ -12,9 +12,10 @@
 namespace weft::subwords {
 namespace {
 
-/// A number as tokenizer.json's library reads its decimal digits: rounded to an integer of 53 bits,
-/// and once more when a power of ten divides it. What this changes decides between cuts whose sums
-/// are equal in decimals, as those of a row of dashes.
+/// Returns `value` as Hugging Face's tokenizers library parses it from decimal digits: the digits
+/// are rounded to a 53-bit integer, and the quotient or product with a power of ten is rounded
+/// again. The difference decides between segmentations whose sums are equal in decimal, such as
+/// those of a row of dashes.
 double as_read(double value) {
   std::array<char, 32> digits;
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), std::abs(value),
@@ -30,8 +31,8 @@ double as_read(double value) {
   for (const char c : text.substr(0, e)) {
     if (c != '.') all = 10 * all + static_cast<std::uint64_t>(c - '0');
   }
-  exponent -= e == 1 ? 0 : static_cast<int>(e) - 2;  // digits behind the point
-  // Powers that are exact; scores are not as large, and what is smaller decides nothing.
+  exponent -= e == 1 ? 0 : static_cast<int>(e) - 2;  // digits after the decimal point
+  // The powers that are exact in `double`. Scores are never larger, and smaller ones do not matter.
   static constexpr std::array<double, 23> kPowers = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                                      1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                                      1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};

@@ -14,12 +14,13 @@
 namespace WEFT_API weft {
 namespace subwords {
 
+/// A unigram model whose vocabulary and scores are read from a file.
 class UnigramModel : public VocabularyModel {
  public:
   static constexpr const char* kName = "Unigram";
 
   UnigramModel() = default;
-  /// Pieces with their log-probabilities, in order of id. Throws FormatError as prepare().
+  /// `pieces` are in order of id, with log-probabilities. Throws FormatError as prepare() does.
   UnigramModel(std::vector<std::pair<std::string, double>> pieces,
                std::optional<std::int32_t> unknown, bool byte_fallback);
   template <class Fields>

@@ -1,4 +1,4 @@
-// Words that have been cut already.
+// A cache of segmented words.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +11,23 @@
 
 namespace WEFT_API weft {
 
-/// What words become, for one thread. Long words are not kept; when it is full, it begins anew.
+/// Maps words to their pieces, for one thread. Words of more than kLongestWord bytes must not be
+/// cached. A full cache is cleared.
 class WordCache {
  public:
   static constexpr std::size_t kLongestWord = 64;
 
   WordCache();
-  /// The pieces of `word`, or nothing where it is not known.
+  /// Sets `pieces` to the pieces of `word`; returns false if it is not cached.
   bool find(std::string_view word, std::span<const SubwordSpan>& pieces);
-  /// Keeps what the word that was looked for last became.
+  /// Stores the pieces of `word`, which must be the argument of the last find().
   void keep(std::string_view word, std::span<const SubwordSpan> pieces);
 
  private:
   struct Entry {
     std::uint64_t hash = 0;
-    std::uint32_t word = 0, first = 0;  // places in words_ and pieces_
-    std::uint16_t size = 0, count = 0;  // bytes and pieces; no bytes: free
+    std::uint32_t word = 0, first = 0;  // indices in words_ and pieces_
+    std::uint16_t size = 0, count = 0;  // number of bytes and pieces; size 0 = free
   };
   void clear();
 

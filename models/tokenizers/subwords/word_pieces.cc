@@ -14,8 +14,9 @@ namespace {
 void add_unknown(std::string_view word, std::int32_t unknown, std::string_view token,
                  std::vector<SubwordSpan>& out) {
   if (unknown < 0) {
-    throw DataError(fmt::format("'{}' is not in the vocabulary, and neither is '{}' for it",
-                                excerpt(word), token));
+    throw DataError(
+        fmt::format("'{}' is not in the vocabulary, and neither is the unknown token '{}'",
+                    excerpt(word), token));
   }
   out.push_back({unknown, 0, static_cast<std::uint32_t>(word.size())});
 }

@@ -1,4 +1,5 @@
-// Models that look words up: whole (word level), or the longest beginning first (WordPiece).
+// Models that look words up in a vocabulary: whole words (WordLevel), or longest prefixes
+// (WordPiece).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 namespace WEFT_API weft {
 namespace subwords {
 
-/// What models with a vocabulary have in common.
+/// Base of models with a vocabulary.
 class VocabularyModel : public SubwordModel {
  public:
   std::int64_t size() const override { return vocabulary_.size(); }
@@ -23,7 +24,7 @@ class VocabularyModel : public SubwordModel {
   Vocabulary vocabulary_;
 };
 
-/// A word is one piece, or unknown.
+/// Looks up whole words; a word is one piece or unknown.
 class WordLevel : public VocabularyModel {
  public:
   static constexpr const char* kName = "WordLevel";
@@ -45,8 +46,8 @@ class WordLevel : public VocabularyModel {
   std::int32_t unknown_ = -1;
 };
 
-/// The longest piece that a word begins with, then the longest that the rest does, and so on (Wu et
-/// al. 2016); where that fails, the whole word is unknown.
+/// Greedy longest-match segmentation from left to right (Wu et al. 2016). If any part of a word has
+/// no match, the whole word is unknown.
 class WordPiece : public VocabularyModel {
  public:
   static constexpr const char* kName = "WordPiece";
@@ -69,9 +70,9 @@ class WordPiece : public VocabularyModel {
 
  private:
   std::string unknown_token_ = "[UNK]";
-  std::string prefix_ = "##";         // of pieces that go on
-  std::uint64_t longest_word_ = 100;  // in characters; longer ones are unknown
-  PieceTrie first_, next_;            // pieces at the beginning of words, and behind it
+  std::string prefix_ = "##";         // of pieces that continue a word
+  std::uint64_t longest_word_ = 100;  // in characters; longer words are unknown
+  PieceTrie first_, next_;            // pieces that start a word, and pieces that continue it
   std::int32_t unknown_ = -1;
 };
 

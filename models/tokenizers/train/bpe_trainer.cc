@@ -20,19 +20,19 @@ constexpr Symbol kLeftOut = -1;
 constexpr std::int64_t kMaxPieces = 1 << 24;
 constexpr char32_t kCharacters = 0x110000;
 
-// Where in a word a character stands, in bits.
-constexpr unsigned kInside = 1;  // not at the beginning
+// Bit flags for the position of a character in a word.
+constexpr unsigned kInside = 1;  // not the first character
 constexpr unsigned kLast = 2;
 constexpr unsigned kPlaces = 4;
 
-/// No piece of `longest` characters or more, each symbol that words begin with counted as one.
+/// Prevents merges to `longest` characters or more. Each initial symbol counts as one character.
 class LengthRules : public PairMerger::Rules {
  public:
   LengthRules(std::int64_t longest, std::size_t symbols)
       : longest_(longest), lengths_(symbols, 1) {}
 
   bool may_merge(Symbol left, Symbol right) const override { return sum(left, right) < longest_; }
-  /// The next symbol is the two together.
+  /// Registers the next symbol as the merge of the two.
   void add(Symbol left, Symbol right) { lengths_.push_back(sum(left, right)); }
 
  private:
@@ -44,7 +44,7 @@ class LengthRules : public PairMerger::Rules {
   std::vector<std::int64_t> lengths_;
 };
 
-/// Special tokens get the first ids, then characters, then what pairs become.
+/// Assigns ids to special tokens first, then to characters, then to merged pairs.
 class BpeTrainer {
  public:
   BpeTrainer(const WordTable& words, const BpeTrainerOptions& options)
@@ -83,7 +83,7 @@ class BpeTrainer {
  private:
   using AtPlaces = std::array<Symbol, kPlaces>;
 
-  /// visit(character, place) for each of a word.
+  /// Calls visit(character, place) for each character of a word.
   template <class Visit>
   void for_characters(std::string_view word, const Visit& visit) const {
     for (std::size_t at = 0; at < word.size();) {
@@ -103,7 +103,7 @@ class BpeTrainer {
 
   void find_characters() {
     std::vector<std::int64_t> counts(kCharacters);
-    std::vector<std::uint8_t> places(kCharacters);  // a bit for each
+    std::vector<std::uint8_t> places(kCharacters);  // a bit for each place
     for (std::size_t i = 0; i < words_.size(); ++i) {
       for_characters(words_.word(i), [&, count = words_.count(i)](char32_t c, unsigned place) {
         counts[c] += count;
@@ -143,7 +143,7 @@ class BpeTrainer {
     return pieces_[static_cast<std::size_t>(left)] + std::string(behind);
   }
 
-  /// Of a pair that was merged more than once, the last time counts.
+  /// Returns the merges in order. If a pair was merged more than once, only the last time counts.
   std::vector<std::pair<std::string, std::string>> merges(
       const std::vector<PairMerger::Candidate>& merged) const {
     std::unordered_map<std::uint32_t, std::size_t> last;

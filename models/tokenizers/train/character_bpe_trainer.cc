@@ -21,7 +21,8 @@ using sentence_piece::kBlank;
 using sentence_piece::kBlankCharacter;
 using Kind = SentencePieceModel::Kind;
 
-/// Adds what is learned from `words`: the first merged has the best score, characters the least.
+/// Adds the pieces learned from `words` to the model. Scores decrease in order of merging; single
+/// characters have the lowest.
 SentencePieceTokenizer with_pairs(SentencePieceModel model, const WordTable& words, double coverage,
                                   std::int64_t vocab, const CharacterPairRules& rules) {
   CharacterCounts counts;
@@ -37,19 +38,20 @@ SentencePieceTokenizer with_pairs(SentencePieceModel model, const WordTable& wor
   return SentencePieceTokenizer(std::move(model));
 }
 
-/// Characters of Weft's own models: pieces do not mix these.
+/// Character classes, which are not mixed within a piece of Weft's own models.
 enum class Class { letter, digit, other };
 
 Class class_of(char32_t c) {
   if (c >= '0' && c <= '9') return Class::digit;
   if (c < 0x80) return (c | 0x20) >= 'a' && (c | 0x20) <= 'z' ? Class::letter : Class::other;
-  // Latin-1 signs, general punctuation to symbols, CJK punctuation, full-width signs, emoji.
+  // Latin-1 symbols, general punctuation to symbols, CJK punctuation, full-width punctuation,
+  // emoji.
   const bool sign = c < 0xC0 || c == 0xD7 || c == 0xF7 || (c >= 0x2000 && c < 0x2C00) ||
                     (c >= 0x3000 && c < 0x3040) || (c >= 0xFF00 && c < 0xFF10) || c >= 0x1F000;
   return sign ? Class::other : Class::letter;
 }
 
-/// Runs of characters that may become one piece.
+/// Counts the runs of characters that may become one piece.
 WordTable count_runs(TextSource& texts, const SentencePieceOptions& options, Workers& workers) {
   const PieceTrie symbols = symbol_trie(options.symbols);
   return count_parts(texts, workers, [&](std::string_view text, WordTable& runs, int) {
@@ -66,7 +68,7 @@ WordTable count_runs(TextSource& texts, const SentencePieceOptions& options, Wor
 
 bool is_short(std::u32string_view text) { return text.size() <= 16; }
 
-/// Texts in memory, each in one part.
+/// A source of texts in memory, each as a single part.
 class WholeTexts : public TextSource {
  public:
   explicit WholeTexts(std::span<const std::string> texts) : texts_(texts) {}
@@ -97,7 +99,7 @@ SentencePieceTokenizer train_own_bpe(TextSource& texts, const SentencePieceOptio
   check_training(options.vocab, options.character_coverage);
   for (const std::string& symbol : options.symbols) {
     if (symbol.empty() || std::string(kBlank) + symbol != sentence_piece::normalise(symbol))
-      throw ArgumentError(fmt::format("symbols must be texts without blanks, not '{}'", symbol));
+      throw ArgumentError(fmt::format("symbols must not be empty or contain spaces: '{}'", symbol));
   }
   SentencePieceModel model;
   model.own = true;

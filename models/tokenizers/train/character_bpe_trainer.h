@@ -1,4 +1,4 @@
-// Byte pairs of characters learned from texts, as models of SentencePiece.
+// Trains SentencePiece BPE models, which merge pairs of characters.
 #pragma once
 
 #include "weft/core/parallel.h"
@@ -8,15 +8,16 @@
 
 namespace WEFT_API weft {
 
-/// Learns pieces from the lines of `texts` as SentencePiece does: a function of texts and options,
-/// whatever the number of threads. Memory grows with the words that differ, not with the texts. No
-/// piece has a blank inside, or characters of several scripts, or more than 16 characters. Throws
-/// ArgumentError for options out of range and a vocabulary that is too small for the characters.
+/// Trains a model on the lines of `texts` as SentencePiece does. The result depends on texts and
+/// options only, not on the number of threads. Memory grows with the number of distinct words, not
+/// with the size of the texts. Pieces contain no space except at the start, have characters of one
+/// script only, and have at most 16 characters. Throws ArgumentError for options out of range or a
+/// vocabulary that is too small for the characters.
 SentencePieceTokenizer train_character_bpe(TextSource& texts, const SentencePieceTraining& options,
                                            Workers& workers);
 
-/// What SentencePieceTokenizer::train() learns: by rules of Weft's own, and of texts that keep
-/// their line ends. Each part of `texts` begins as a text does.
+/// Implements SentencePieceTokenizer::train(), with Weft's own rules for pieces and with line
+/// breaks as part of the texts. Each part of `texts` is treated as a separate text.
 SentencePieceTokenizer train_own_bpe(TextSource& texts, const SentencePieceOptions& options,
                                      Workers& workers);
 

@@ -13,12 +13,12 @@ namespace {
 using Symbol = PairMerger::Symbol;
 using Candidate = PairMerger::Candidate;
 
-/// The texts of symbols, and what they say of pairs.
+/// The texts of symbols, and the merge rules that depend on them.
 class Texts : public PairMerger::Rules {
  public:
   explicit Texts(const CharacterPairRules& rules) : rules_(rules) {}
 
-  /// The symbol of `text`, and whether it is a new one.
+  /// Returns the symbol of `text`, and true if it is new.
   std::pair<Symbol, bool> intern(const std::u32string& text) {
     const auto [it, added] = ids_.emplace(text, static_cast<Symbol>(texts_.size()));
     if (added) texts_.push_back(&it->first);
@@ -52,10 +52,10 @@ class Texts : public PairMerger::Rules {
 
   const CharacterPairRules& rules_;
   std::unordered_map<std::u32string, Symbol> ids_;
-  std::vector<const std::u32string*> texts_;  // by symbol; they stand in ids_
+  std::vector<const std::u32string*> texts_;  // by symbol; pointers to the keys of ids_
 };
 
-/// Adds `words`, each in the parts that may become pieces.
+/// Adds `words` to the merger, split where no piece can cross.
 void add_words(PairMerger& merger, const WordTable& words, const CountedCharacters& characters,
                const CharacterPairRules& rules) {
   std::unordered_map<char32_t, Symbol> symbols;
@@ -66,7 +66,7 @@ void add_words(PairMerger& merger, const WordTable& words, const CountedCharacte
       merger.add_word(part, words.count(i));
       part.clear();
     };
-    std::u32string pair;  // the last character, and this one
+    std::u32string pair;  // the previous and the current character
     for (const char32_t c : utf32(words.word(i))) {
       const auto symbol = symbols.find(c);
       if (symbol == symbols.end()) {

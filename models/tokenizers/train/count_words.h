@@ -1,4 +1,4 @@
-// The words of texts, counted.
+// Counts the words of texts.
 #pragma once
 
 #include <string_view>
@@ -11,15 +11,15 @@
 
 namespace WEFT_API weft {
 
-/// Counts what `count` adds for every part of `texts`, on all threads: count(part, words, slot),
-/// the slot as Workers say. Words and counts, but not their order, are the same for any number of
-/// threads.
+/// Adds the words of a part of a text to `words`. `slot` is the index of the worker slot.
 using CountPart = FunctionRef<void(std::string_view part, WordTable& words, int slot)>;
+/// Calls `count` for every part of `texts`, on all threads, and returns the combined table. Words
+/// and counts do not depend on the number of threads, but their order does.
 WordTable count_parts(TextSource& texts, Workers& workers, CountPart count);
 
-/// Counts what a SubwordTokenizer with these parts (each may be null) would make of `texts`: the
-/// words that its model gets; bytes, where `takes_bytes` and the pre-tokenizer is byte-level. Each
-/// broken part of what is no UTF-8 counts as U+FFFD.
+/// Counts the words that the model of a SubwordTokenizer with these components (each may be null)
+/// would receive for `texts`. They are raw bytes if `takes_bytes` and the pre-tokenizer is
+/// byte-level. Each ill-formed subsequence of UTF-8 counts as U+FFFD.
 WordTable count_words(TextSource& texts, const NormalizerPtr& normalizer,
                       const PreTokenizerPtr& pre_tokenizer, bool takes_bytes, Workers& workers);
 

@@ -36,18 +36,18 @@ using Names = std::vector<std::string>;
 
 constexpr const char *kUnknown = "<unk>", *kBertUnknown = "[UNK]";
 constexpr const char *kCls = "[CLS]", *kSep = "[SEP]", *kBegin = "<s>", *kEnd = "</s>";
-constexpr std::int64_t kUsualLeast = 2;        // of pairs that are merged
-constexpr std::int64_t kUsualAlphabet = 1000;  // of WordPiece
+constexpr std::int64_t kUsualLeast = 2;        // default min_frequency of pairs
+constexpr std::int64_t kUsualAlphabet = 1000;  // default limit_alphabet of WordPiece
 
-/// A part as a tokenizer.json has it.
+/// Creates a component from its description in tokenizer.json.
 template <class Part>
 Part part(const json& described) {
   Part result;
-  JsonForm<Part>::read(described, "the tokenizer's part", result);
+  JsonForm<Part>::read(described, "the tokenizer component", result);
   return result;
 }
 
-/// What the options say that not every kind has.
+/// An option that only some kinds support.
 struct Said {
   const char* name;
   bool said;
@@ -73,13 +73,13 @@ void check_kind(const NewTokenizerOptions& o) {
         Said{"normalization", o.normalization.has_value(), {character_bpe, unigram}},
         Said{"byte_fallback", o.byte_fallback.has_value(), {character_bpe, unigram}}}) {
     if (option.said && !option.kinds.contains(o.kind)) {
-      throw ArgumentError(fmt::format("{} has no meaning for a tokenizer of kind {}", option.name,
+      throw ArgumentError(fmt::format("{} is not supported for a tokenizer of kind {}", option.name,
                                       choice_name(o.kind)));
     }
   }
 }
 
-/// The special tokens in order, each once.
+/// Returns the special tokens in order, without duplicates.
 Names special_tokens(const NewTokenizerOptions& options) {
   Names tokens;
   for (const std::string& token :
@@ -101,9 +101,9 @@ std::optional<std::size_t> place_in(const Names& names, std::string_view name) {
 std::string unknown_token(const Names& special, LearnedKind kind) {
   for (const char* name : {kUnknown, kBertUnknown})
     if (place_in(special, name)) return name;
-  throw ArgumentError(
-      fmt::format("a tokenizer of kind {} needs a special token for what is unknown: {} or {}",
-                  choice_name(kind), kUnknown, kBertUnknown));
+  throw ArgumentError(fmt::format(
+      "a tokenizer of kind {} needs an unknown token among its special tokens: {} or {}",
+      choice_name(kind), kUnknown, kBertUnknown));
 }
 
 std::vector<AddedToken> added_tokens(const Names& special) {
@@ -118,8 +118,9 @@ std::vector<AddedToken> added_tokens(const Names& special) {
   return added;
 }
 
-/// [CLS] A [SEP] and [CLS] A [SEP] B [SEP], or A </s> and A </s> B </s>, or <s> A and <s> A <s> B;
-/// null where these tokens are not there.
+/// Returns the template with the tokens `front` and `back`, each of which may be null: [CLS] A
+/// [SEP] and [CLS] A [SEP] B [SEP], or A </s> and A </s> B </s>, or <s> A and <s> A <s> B. Returns
+/// null if a token is not among the special tokens.
 PostProcessorPtr around(const Names& special, const char* front, const char* back) {
   for (const char* name : {front, back})
     if (name != nullptr && !place_in(special, name)) return nullptr;
@@ -145,7 +146,7 @@ PostProcessorPtr around(const Names& special, const char* front, const char* bac
     use(back);
   }
   json pair = single;
-  // T5's texts are all of one type, and LLaMA's are of two, as BERT's.
+  // Both texts of a pair have type id 0 for T5. For LLaMA and BERT, the second one has type id 1.
   const int second = front != nullptr ? 1 : 0;
   if (back == nullptr) pair.push_back(token(front, second));
   pair.push_back(text("B", second));
@@ -171,7 +172,7 @@ void check_size(std::size_t found, const NewTokenizerOptions& options, const Nam
                   options.vocab, found - special.size(), special.size()));
 }
 
-/// Byte-level BPE, as GPT-2's files say it.
+/// Trains byte-level BPE with the components of GPT-2's tokenizer.
 SubwordParts learn_byte_bpe(TextSource& texts, const NewTokenizerOptions& options,
                             const Names& special, Workers& workers) {
   const json bytes = {{"type", "ByteLevel"},
@@ -184,7 +185,7 @@ SubwordParts learn_byte_bpe(TextSource& texts, const NewTokenizerOptions& option
                      .post_processor = around(special, kCls, kSep),
                      .decoder = part<DecoderPtr>(bytes)};
   if (parts.post_processor == nullptr) parts.post_processor = part<PostProcessorPtr>(bytes);
-  // No text is unknown to it; what hides words behind the unknown id wants one all the same.
+  // No text is unknown to a byte-level model, but word masking with the unknown id needs one.
   for (const char* name : {kUnknown, kBertUnknown})
     if (const auto id = place_in(special, name)) parts.special.unk = static_cast<std::int32_t>(*id);
   const std::u32string alphabet(byte_characters().begin(), byte_characters().end());
@@ -203,7 +204,7 @@ SubwordParts learn_byte_bpe(TextSource& texts, const NewTokenizerOptions& option
   return parts;
 }
 
-/// As BERT's files say it.
+/// Trains WordPiece with the components of BERT's tokenizer.
 SubwordParts learn_word_piece(TextSource& texts, const NewTokenizerOptions& options,
                               const Names& special, Workers& workers) {
   const std::string unknown = unknown_token(special, options.kind);
@@ -232,6 +233,7 @@ SubwordParts learn_word_piece(TextSource& texts, const NewTokenizerOptions& opti
   return parts;
 }
 
+/// Trains a tokenizer of whole words.
 SubwordParts learn_word_level(TextSource& texts, const NewTokenizerOptions& options,
                               const Names& special, Workers& workers) {
   const std::string unknown = unknown_token(special, options.kind);
@@ -251,7 +253,8 @@ SubwordParts learn_word_level(TextSource& texts, const NewTokenizerOptions& opti
   return parts;
 }
 
-/// What SentencePiece's trainers are told; they count their own three special pieces.
+/// Returns the options for SentencePiece's trainers, whose vocabulary size includes their own three
+/// special pieces.
 SentencePieceTraining training_of(const NewTokenizerOptions& options, const Names& special) {
   constexpr std::int64_t kOwn = 3;
   const bool bytes = options.byte_fallback.value_or(false);
@@ -265,7 +268,7 @@ SentencePieceTraining training_of(const NewTokenizerOptions& options, const Name
   return training;
 }
 
-/// The pieces of a learned model that texts become, in its order.
+/// Returns the pieces of a trained model that represent text, in order.
 std::vector<const SentencePieceModel::Piece*> text_pieces(const SentencePieceModel& model,
                                                           const Names& special) {
   using Kind = SentencePieceModel::Kind;
@@ -277,7 +280,8 @@ std::vector<const SentencePieceModel::Piece*> text_pieces(const SentencePieceMod
   return pieces;
 }
 
-/// All but model and post-processor of a learned model, as T5's tokenizer.json has them.
+/// Returns the components of T5's tokenizer.json for a trained model, except model and
+/// post-processor.
 SubwordParts sentence_piece_parts(const SentencePieceModel& model, const Names& special) {
   json normalizers = json::array();
   if (const std::string& map = model.normalizer.compiled_map; !map.empty()) {
@@ -286,7 +290,7 @@ SubwordParts sentence_piece_parts(const SentencePieceModel& model, const Names& 
     normalizers.push_back(
         {{"type", "Precompiled"}, {"precompiled_charsmap", spelled.get<std::string>()}});
   }
-  // Blanks as SentencePiece takes them: of a run one stays, of those at the ends none.
+  // As in SentencePiece, collapse runs of spaces to one and strip spaces at the ends.
   normalizers.push_back({{"type", "Strip"}, {"strip_left", true}, {"strip_right", true}});
   normalizers.push_back({{"type", "Replace"}, {"pattern", {{"Regex", " {2,}"}}}, {"content", " "}});
   const json metaspace = {{"type", "Metaspace"},
@@ -306,7 +310,7 @@ SubwordParts sentence_piece_parts(const SentencePieceModel& model, const Names& 
           .decoder = part<DecoderPtr>(decoder)};
 }
 
-/// As T5's files say it.
+/// Trains a unigram model with the components of T5's tokenizer.
 SubwordParts learn_unigram(TextSource& texts, const NewTokenizerOptions& options,
                            const Names& special, Workers& workers) {
   const std::string unknown = unknown_token(special, options.kind);
@@ -324,8 +328,9 @@ SubwordParts learn_unigram(TextSource& texts, const NewTokenizerOptions& options
   return parts;
 }
 
-/// The merges that make `pieces`, the best first: of each piece all the pairs that spell it, as
-/// SentencePiece joins any two, those of the first ids first.
+/// Returns the merges that produce `pieces`, the best piece first. For each piece, these are all
+/// pairs of pieces that spell it, since SentencePiece joins any of them, with the smallest ids
+/// first.
 subwords::Bpe::Merges merges_of(const std::vector<const SentencePieceModel::Piece*>& pieces) {
   std::unordered_map<std::string_view, std::size_t> places;
   for (const auto* piece : pieces)
@@ -334,7 +339,7 @@ subwords::Bpe::Merges merges_of(const std::vector<const SentencePieceModel::Piec
   for (const auto* piece : pieces) {
     if (piece->kind != SentencePieceModel::Kind::normal) continue;
     const std::string_view text = piece->text;
-    std::map<std::pair<std::size_t, std::size_t>, std::size_t> ways;  // and where they part it
+    std::map<std::pair<std::size_t, std::size_t>, std::size_t> ways;  // pair of ids -> split offset
     for (std::size_t at = character_size(text.front()); at < text.size();
          at += character_size(text[at])) {
       const auto left = places.find(text.substr(0, at)), right = places.find(text.substr(at));
@@ -346,7 +351,8 @@ subwords::Bpe::Merges merges_of(const std::vector<const SentencePieceModel::Piec
   return merges;
 }
 
-/// As LLaMA's files say it, but for runs of blanks, of which one stays.
+/// Trains character-level BPE with the components of LLaMA's tokenizer, except that runs of spaces
+/// are collapsed to one.
 SubwordParts learn_character_bpe(TextSource& texts, const NewTokenizerOptions& options,
                                  const Names& special, Workers& workers) {
   const std::string unknown = unknown_token(special, options.kind);

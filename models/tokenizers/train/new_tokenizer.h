@@ -1,4 +1,4 @@
-// Tokenizers learned from texts, as a tokenizer.json describes them.
+// Trains tokenizers in the form of a tokenizer.json.
 #pragma once
 
 #include <array>
@@ -15,34 +15,41 @@
 
 namespace WEFT_API weft {
 
-/// byte_bpe: pairs of bytes, as GPT-2's. character_bpe: pairs of characters, learned as
-/// SentencePiece does it; with byte_fallback as LLaMA's. wordpiece: as BERT's. unigram: as T5's,
-/// learned as SentencePiece does it. word: whole words and runs of signs.
+/// The kinds of tokenizers that can be trained. byte_bpe: byte-level BPE, as GPT-2's.
+/// character_bpe: character-level BPE, trained as in SentencePiece; with byte_fallback, as LLaMA's.
+/// wordpiece: as BERT's. unigram: as T5's, trained as in SentencePiece. word: whole words and runs
+/// of punctuation.
 enum class LearnedKind : std::uint8_t { byte_bpe, character_bpe, wordpiece, unigram, word };
 inline constexpr std::array<std::string_view, 5> kLearnedKindNames = {
     "byte-bpe", "bpe", "wordpiece", "unigram", "word"};
 inline ChoiceNames choice_names(LearnedKind) { return {"kind", kLearnedKindNames}; }
 
-/// What is not said is as the kind has it; what the kind does not have may not be said.
+/// Options that are not set have the default of the kind, given in parentheses. Options that a kind
+/// does not support must not be set.
 struct NewTokenizerOptions {
   LearnedKind kind = LearnedKind::byte_bpe;
-  /// Ids at most; fewer where the texts do not give them.
+  /// Maximum number of ids. The result has fewer if the texts do not yield enough pieces.
   std::int64_t vocab = 8000;
-  /// The first ids, found in texts wherever they stand; none: usual_special_tokens().
+  /// Tokens that get the first ids and are recognised anywhere in a text. If not set:
+  /// default_special_tokens().
   std::optional<std::vector<std::string>> special_tokens = {};
-  /// Rarer pairs are not merged (both bpe, wordpiece: 2), rarer words have no id (word: 1).
+  /// Rarer pairs are not merged (byte_bpe, character_bpe, wordpiece: 2); rarer words have no id
+  /// (word: 1).
   std::optional<std::int64_t> min_frequency = {};
-  /// Ids of single characters at most (wordpiece: 1000).
+  /// Maximum number of single characters with an id (wordpiece: 1000; byte_bpe: no limit).
   std::optional<std::int64_t> limit_alphabet = {};
-  /// Characters that get an id in any case (byte_bpe: all 256 bytes; wordpiece: none).
+  /// Characters that get an id even if they do not occur (byte_bpe: all 256 bytes; wordpiece:
+  /// none).
   std::optional<std::u32string> initial_alphabet = {};
-  /// wordpiece: in front of pieces inside of words ("##").
+  /// wordpiece: the prefix of pieces that continue a word ("##").
   std::optional<std::string> continuing_subword_prefix = {};
   /// byte_bpe: see BpeTrainerOptions.
   std::optional<std::int64_t> max_token_length = {};
-  /// byte_bpe: texts begin with a blank, so that their first word is as any other (false).
+  /// byte_bpe: insert a space in front of texts, so that the first word is encoded like any other
+  /// (false).
   std::optional<bool> add_prefix_space = {};
-  /// wordpiece: lower case without accents (true). word: lower case (false).
+  /// wordpiece: convert to lower case and strip accents (true). word: convert to lower case
+  /// (false).
   std::optional<bool> lowercase = {};
   /// character_bpe, unigram: see SentencePieceTraining (0.9995, "nmt_nfkc", false).
   std::optional<double> character_coverage = {};
@@ -50,18 +57,20 @@ struct NewTokenizerOptions {
   std::optional<bool> byte_fallback = {};
 };
 
-/// byte_bpe: <|endoftext|>; character_bpe: <unk>, <s>, </s>; wordpiece: [PAD], [UNK], [CLS], [SEP],
-/// [MASK]; unigram: <pad>, </s>, <unk>; word: <pad>, <unk>, <s>, </s>.
+/// Returns the default special tokens of a kind. byte_bpe: <|endoftext|>; character_bpe: <unk>, <s>
+/// and </s>; wordpiece: [PAD], [UNK], [CLS], [SEP] and [MASK]; unigram: <pad>, </s> and <unk>;
+/// word: <pad>, <unk>, <s> and </s>.
 std::vector<std::string> usual_special_tokens(LearnedKind kind);
 
-/// Learns a tokenizer: a function of texts and options, whatever the number of threads. Memory
-/// grows with the words that differ, not with the texts. What the special tokens of BERT, LLaMA or
-/// T5 are for is put around texts where these are there ([CLS] and [SEP]; <s> in front of a text of
-/// character_bpe; </s> behind one of unigrams).
+/// Trains a tokenizer. The result depends on texts and options only, not on the number of threads.
+/// Memory grows with the number of distinct words, not with the size of the texts. If the special
+/// tokens of BERT, LLaMA or T5 are among the special tokens, the tokenizer adds them around texts
+/// in the same way: [CLS] and [SEP] for any kind, <s> in front of a text for character_bpe, </s>
+/// after a text for unigram.
 ///
-/// Throws ArgumentError for options that the kind does not have or that are out of range, for
-/// special tokens without one for the unknown where the kind needs it ("<unk>" or "[UNK]"), and for
-/// a vocabulary that is too small for special tokens and characters; as `texts` does.
+/// Throws ArgumentError for options that the kind does not support or that are out of range, if the
+/// kind needs an unknown token ("<unk>" or "[UNK]") and the special tokens have none, and if the
+/// vocabulary is too small for special tokens and characters. Passes on exceptions of `texts`.
 SubwordTokenizer learn_tokenizer(TextSource& texts, const NewTokenizerOptions& options,
                                  Workers& workers);
 

@@ -11,13 +11,13 @@ namespace {
 
 constexpr std::uint64_t kMixer = 0x9E3779B97F4A7C15U;
 constexpr std::size_t kFirstSlots = std::size_t{1} << 16;
-constexpr std::size_t kHead = 3;  // of a word, before its symbols
+constexpr std::size_t kHead = 3;  // header size of a word in words_
 
 std::int64_t count_of(const std::uint32_t* word) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(word[2]) << 32 | word[1]);
 }
 
-/// Notes `word`, once if all that ask for it do so one after another.
+/// Appends `word` unless it is the last element.
 void note(std::vector<std::uint32_t>& words, std::uint32_t word) {
   if (words.empty() || words.back() != word) words.push_back(word);
 }
@@ -32,7 +32,7 @@ PairMerger::PairMerger(const Settings& settings)
 void PairMerger::add_word(std::span<const Symbol> symbols, std::int64_t count) {
   if (symbols.size() < 2) return;
   if (words_.size() + kHead + symbols.size() > std::numeric_limits<std::uint32_t>::max())
-    throw DataError("the words that differ have more than 2^32 characters");
+    throw DataError("the distinct words have more than 2^32 characters");
   words_.push_back(static_cast<std::uint32_t>(symbols.size()));
   words_.push_back(static_cast<std::uint32_t>(count));
   words_.push_back(static_cast<std::uint32_t>(static_cast<std::uint64_t>(count) >> 32));
@@ -92,7 +92,7 @@ std::optional<PairMerger::Candidate> PairMerger::best() {
     const Pair& pair = pairs_[top.pair];
     if (pair.words.empty()) continue;  // merged already
     if (pair.count == top.count) return top;
-    push(top.pair);  // counts only sink where nobody says so at once
+    push(top.pair);  // the entry is outdated: decreased counts are not pushed immediately
   }
   return std::nullopt;
 }
@@ -138,7 +138,7 @@ void PairMerger::merge_in(std::uint32_t at, const Candidate& pair, Symbol merged
     i += 2;
   }
   word[0] = static_cast<std::uint32_t>(kept);
-  // The words behind it are found by their places: what this one has lost stays between them.
+  // The gap after the shortened word remains, because other words are referred to by their offsets.
 }
 
 void PairMerger::take_lost(Symbol left, Symbol right, std::int64_t count) {
@@ -164,12 +164,12 @@ void PairMerger::merge(const Candidate& pair, Symbol merged) {
   const std::vector<std::uint32_t> words = std::move(pairs_[pair.pair].words);
   pairs_[pair.pair].words.clear();
   for (std::size_t i = 0; i < words.size(); ++i) {
-    // They lie anywhere: without this most of the time goes by waiting for memory.
+    // Words are accessed in random order. Without prefetching, memory latency dominates.
     constexpr std::size_t kAhead = 8;
     if (i + kAhead < words.size()) __builtin_prefetch(words_.data() + words[i + kAhead]);
     merge_in(words[i], pair, merged);
   }
-  // First all counts, then the queue: a pair may be changed from both sides.
+  // Update all counts before the queue, since both sides may change the same pair.
   for (const Symbol symbol : touched_before_) {
     Change& change = before_[static_cast<std::size_t>(symbol)];
     take_lost(symbol, pair.left, change.lost);

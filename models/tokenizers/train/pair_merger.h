@@ -1,4 +1,4 @@
-// The pairs of neighbours in words, counted and merged. Internal.
+// Counts and merges pairs of adjacent symbols in words. Internal.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace WEFT_API weft {
 
-/// Words as symbols, the number of every pair in them, and where it stands. A merge touches the
-/// words that have the pair, nothing else.
+/// Words as sequences of symbols, with an index of pairs: the number of occurrences of each pair
+/// and the words that contain it. A merge visits only the words that contain the pair.
 class PairMerger {
  public:
   using Symbol = std::int32_t;
@@ -22,17 +22,20 @@ class PairMerger {
     Symbol left = 0, right = 0;
     std::uint32_t pair = 0;
   };
+  /// Orders candidates by their left id, then by their right id.
   static bool has_smaller_ids(const Candidate& a, const Candidate& b) {
     return a.left != b.left ? a.left < b.left : a.right < b.right;
   }
 
-  /// What pairs there are, beside how frequent they are. As they stand here: Hugging Face's.
+  /// The merge rules apart from frequency. The defaults are those of Hugging Face's tokenizers
+  /// library.
   class Rules {
    public:
     virtual ~Rules() = default;
-    /// Whether two symbols may be one. Not asked of neighbours in words as they are added.
+    /// Returns true if two symbols may be merged. It is not called for the pairs in words that are
+    /// added.
     virtual bool may_merge(Symbol /*left*/, Symbol /*right*/) const { return true; }
-    /// Whether `a` is merged before `b`, which is as frequent.
+    /// Returns true if `a` is merged before the equally frequent `b`.
     virtual bool goes_first(const Candidate& a, const Candidate& b) const {
       return has_smaller_ids(a, b);
     }
@@ -40,35 +43,38 @@ class PairMerger {
   struct Settings {
     /// Rarer pairs are never merged.
     std::int64_t least = 1;
-    /// null: those that stand there. It must outlive the merger.
+    /// The merge rules; null for the defaults. They must outlive the merger.
     const Rules* rules = nullptr;
-    /// A pair that was merged, and comes up again because another merge makes one of its halves
-    /// anew, is counted anew. Else its count stays, and it is merged at once: so it is in Hugging
-    /// Face's library.
+    /// Applies to a merged pair that reappears because a later merge produces one of its halves
+    /// again. If true, it is counted from zero. If false, its old count remains, so that it is
+    /// merged at once, as in Hugging Face's tokenizers library.
     bool counts_anew = false;
   };
 
   explicit PairMerger(const Settings& settings);
 
-  /// Throws DataError where there are too many.
+  /// Adds a word that occurs `count` times. Throws DataError if the words have more than about 2^32
+  /// symbols in total.
   void add_word(std::span<const Symbol> symbols, std::int64_t count);
-  /// Counts pairs: all words are there.
+  /// Counts the pairs. To be called once, after all words have been added. `symbols` is the number
+  /// of symbols.
   void begin(std::size_t symbols);
-  /// The next pair to merge; none where no pair is frequent enough any more.
+  /// Returns the next pair to merge; none if no pair is frequent enough.
   std::optional<Candidate> best();
-  /// Merges it to `merged`: a new symbol (the next number), or one that is there.
+  /// Merges `pair`, the result of best(), into `merged`: a new symbol (the next number) or an
+  /// existing one.
   void merge(const Candidate& pair, Symbol merged);
 
  private:
   struct Pair {
     std::uint64_t key = 0;
     std::int64_t count = 0;
-    std::vector<std::uint32_t> words;  // that have it, or have lost it
+    std::vector<std::uint32_t> words;  // words that contain the pair or contained it earlier
   };
-  /// What a merge changes for the pairs that a symbol is in, by that symbol.
+  /// The effect of a merge on the pairs of a neighbouring symbol.
   struct Change {
-    std::int64_t made = 0;  // with the merged one
-    std::int64_t lost = 0;  // with one of the two
+    std::int64_t made = 0;  // new pairs with the merged symbol
+    std::int64_t lost = 0;  // lost pairs with one of its two halves
     std::vector<std::uint32_t> words;
     bool touched = false;
   };
@@ -89,7 +95,7 @@ class PairMerger {
     return settings_.rules == nullptr || settings_.rules->may_merge(left, right);
   }
 
-  /// For a queue whose top is the most frequent one, and the first of those.
+  /// Orders a queue so that its top is the most frequent pair, with ties resolved by the rules.
   struct GoesLater {
     const Rules* rules;
     bool operator()(const Candidate& a, const Candidate& b) const {
@@ -99,13 +105,13 @@ class PairMerger {
   };
 
   Settings settings_;
-  // Every word: its size, its count in two halves, its symbols.
+  // For every word: its size, its count in two 32-bit halves, its symbols.
   std::vector<std::uint32_t> words_;
   std::vector<Pair> pairs_;
-  std::vector<std::uint32_t> slots_;  // a hash table: 1 + place in pairs_, 0 = free
+  std::vector<std::uint32_t> slots_;  // a hash table: 1 + index in pairs_, 0 = free
   std::priority_queue<Candidate, std::vector<Candidate>, GoesLater> queue_;
 
-  Changes before_, behind_;  // of a symbol in front of what is merged, or behind it
+  Changes before_, behind_;  // for the symbol before the merged pair, and for the one after it
   std::vector<Symbol> touched_before_, touched_behind_;
 };
 

@@ -45,7 +45,7 @@ void add_symbols(std::vector<Piece>& pieces, std::span<const std::string> symbol
   for (const std::string& symbol : symbols) {
     if (symbol.empty()) throw ArgumentError("symbols: one of them is empty");
     if (!known.insert(symbol).second)
-      throw ArgumentError(fmt::format("symbols: '{}' is there already", symbol));
+      throw ArgumentError(fmt::format("symbols: '{}' is already a piece", symbol));
     pieces.push_back({symbol, 0, Kind::symbol});
   }
 }

@@ -1,4 +1,4 @@
-// What those who learn SentencePiece's models have in common.
+// Common parts of the trainers for SentencePiece models.
 #pragma once
 
 #include <cstddef>
@@ -14,40 +14,44 @@
 
 namespace WEFT_API weft {
 
+/// Options of the SentencePiece trainers.
 struct SentencePieceTraining {
-  /// Ids, "<unk>", "<s>" and "</s>" among them: at most so many, fewer where the text does not give
-  /// them.
+  /// Maximum vocabulary size, including "<unk>", "<s>" and "</s>". The result is smaller if the
+  /// text does not yield enough pieces.
   std::int64_t vocab = 8000;
-  /// Always one id each, wherever they stand in a text.
+  /// User-defined symbols: each is always one id, wherever it occurs in a text.
   std::vector<std::string> symbols = {};
-  /// Share of the text's characters that the vocabulary must have, in (0, 1]; the rarest of the
-  /// rest are unknown.
+  /// Fraction of the text's characters that the vocabulary must cover, in (0, 1]. The rarest
+  /// characters beyond that are unknown.
   double character_coverage = 0.9995;
-  /// How texts are changed before: one of the names that character_rules() knows.
+  /// The normalisation of texts: a name that character_rules() accepts.
   std::string normalization = "nmt_nfkc";
-  /// Unknown characters become the ids of their bytes, of which there are 256.
+  /// Unknown characters become the ids of their bytes, which adds 256 byte pieces.
   bool byte_fallback = false;
-  /// Pairs: rarer ones do not become a piece.
+  /// BPE only: rarer pairs do not become a piece.
   std::int64_t min_frequency = 2;
-  /// Unigrams: with how many of the most frequent parts of words learning begins.
+  /// Unigram only: the number of frequent substrings with which training starts.
   std::int64_t seed_pieces = 1000000;
 };
 
-/// Throws ArgumentError for what is out of range.
+/// Throws ArgumentError for options out of range.
 void check_training(std::int64_t vocab, double character_coverage);
 void check_training(const SentencePieceTraining& options);
 
-/// Behind `pieces`. Throws ArgumentError for an empty one, and one that is there.
+/// Appends `symbols` to `pieces`. Throws ArgumentError for an empty or duplicate symbol.
 void add_symbols(std::vector<SentencePieceModel::Piece>& pieces,
                  std::span<const std::string> symbols);
-/// A model of the special pieces, symbols and bytes, with its normalizer. Throws as
-/// check_training() and add_symbols(), and for rules that are not known.
+/// Returns a model with the special pieces, symbols and byte pieces, and its normalizer. Throws as
+/// check_training(), add_symbols() and character_rules().
 SentencePieceModel begin_model(const SentencePieceTraining& options);
+/// Returns the normalizer of `model`.
 SentencePieceNormalizer training_normalizer(const SentencePieceModel& model);
+/// Returns a trie that finds `symbols` in texts.
 PieceTrie symbol_trie(std::span<const std::string> symbols);
 
-/// Leaves out `characters` that are symbols: these are their ids. The result says how many pieces
-/// there may be beside the model's and these. Throws ArgumentError where `vocab` is too small.
+/// Removes those `characters` that are symbols, which already have an id. Returns the number of
+/// pieces that may be added to those of the model and the characters. Throws ArgumentError if
+/// `vocab` is too small.
 std::size_t pieces_to_learn(std::int64_t vocab, const SentencePieceModel& model,
                             CountedCharacters& characters);
 

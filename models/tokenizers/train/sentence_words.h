@@ -1,4 +1,5 @@
-// The words that SentencePiece's models are learned from, and the characters that these must have.
+// The words on which SentencePiece models are trained, and the characters that the models must
+// have.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +17,10 @@
 
 namespace WEFT_API weft {
 
-/// give(word, next): every word of a normalised text, and the character behind it: 0 where none is.
-/// A word ends in front of `c` where ends(word so far, c) says so, and at one of `symbols`, which
-/// is part of none. Throws FormatError for invalid UTF-8.
+/// Calls give(word, next) for every word of a normalised text. `next` is the character after the
+/// word, or 0 at the end of the text and before a symbol. A word ends before `c` if ends(word so
+/// far, c) is true, and at each of `symbols`, which are not part of any word. Throws FormatError
+/// for invalid UTF-8.
 template <class Ends, class Give>
 void for_words(std::string_view text, const PieceTrie& symbols, const Ends& ends,
                const Give& give) {
@@ -41,21 +43,22 @@ void for_words(std::string_view text, const PieceTrie& symbols, const Ends& ends
   end(text.size(), 0);
 }
 
-/// The words of all lines of `texts`, each with the blank in front. `followed`: each with the
-/// character that follows behind it, the blank of the next word or zero.
+/// Counts the words of all lines of `texts`, each with its leading U+2581. If `followed`, the
+/// character after the word is appended: the U+2581 of the next word, or U+0000.
 WordTable count_sentence_words(TextSource& texts, const SentencePieceNormalizer& normalizer,
                                const PieceTrie& symbols, bool followed, Workers& workers);
 
-/// Characters with how often each occurs.
+/// Characters and their numbers of occurrences.
 using CountedCharacters = std::vector<std::pair<char32_t, std::int64_t>>;
 
-/// Counts characters, for the question which of them a vocabulary must have.
+/// Counts characters to determine which of them a vocabulary must have.
 class CharacterCounts {
  public:
-  /// A text that occurs `count` times.
+  /// Adds the characters of a text that occurs `count` times.
   void add(std::u32string_view text, std::int64_t count);
-  /// The most frequent ones that make up the share `coverage` of all, the most frequent first, of
-  /// equals the first. `blank_first`: that of SentencePiece is the first of them, however rare.
+  /// Returns the most frequent characters that make up the fraction `coverage` of all, the most
+  /// frequent first, with ties in code point order. If `blank_first`, the result starts with
+  /// U+2581, however rare it is.
   CountedCharacters required(double coverage, bool blank_first = false) const;
 
  private:

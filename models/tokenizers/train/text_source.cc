@@ -6,12 +6,12 @@
 namespace weft {
 namespace {
 
-/// True where a character begins at `at` that is white space; what is no UTF-8 is none.
+/// True if a whitespace character starts at `at`. Invalid UTF-8 is not whitespace.
 bool is_white_at(std::string_view text, std::size_t at) {
   return examine_character(text, at) > 0 && is_white_space(next_code_point(text, at));
 }
 
-/// The first byte of the character that ends at `end`.
+/// Returns the start of the character that ends at `end`.
 std::size_t character_begin(std::string_view text, std::size_t end) {
   std::size_t at = end - 1;
   while (at > 0 && end - at < 4 && goes_on(text[at])) --at;

@@ -1,4 +1,4 @@
-// Texts that come part by part, as many as there are: what tokenizers learn from.
+// Sources of training texts for tokenizers. Texts are read in parts, so a corpus may exceed memory.
 #pragma once
 
 #include <cstddef>
@@ -10,21 +10,22 @@
 
 namespace WEFT_API weft {
 
-/// Parts of texts, one after another. Words do not cross their ends.
+/// A sequence of parts of texts. Words do not cross the boundaries of parts.
 class TextSource {
  public:
   virtual ~TextSource() = default;
-  /// Replaces `part` by the next one; false where there is none.
+  /// Sets `part` to the next part; returns false at the end.
   virtual bool next(std::string& part) = 0;
 };
 
-/// Where `text`, which goes on, is best cut, so that a part ends where a word does: behind a line
-/// break that stands between two characters that are no white space (words that split patterns
-/// find do not depend on what is behind such a place); else behind any line break, in front of a
-/// blank, or wherever a character ends. 0 where `text` is empty.
+/// Returns the best offset at which to end a part in `text`, which continues after its end, so that
+/// no word is split. The preference is: after the last line break between two characters that are
+/// not whitespace (the words found by split patterns do not depend on the text after such an
+/// offset); else after the last line break; before the last space; at the end of the last complete
+/// character. Returns 0 if `text` is empty.
 std::size_t end_of_part(std::string_view text);
 
-/// Texts in memory, each in parts.
+/// A source of texts in memory, each read in parts of about kTextPartBytes.
 class TextList : public TextSource {
  public:
   /// `texts` must outlive it.
@@ -36,7 +37,7 @@ class TextList : public TextSource {
   std::size_t text_ = 0, begin_ = 0;
 };
 
-/// About the size of a part, in bytes.
+/// The approximate size of a part, in bytes.
 inline constexpr std::size_t kTextPartBytes = std::size_t{1} << 19;
 
 }  // namespace weft

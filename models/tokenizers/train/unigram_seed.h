@@ -1,5 +1,5 @@
-// What a unigram model is learned from: words with how often they occur, and the parts of them that
-// may become pieces.
+// The training data of a unigram model: words with their frequencies, and the initial set of their
+// substrings that may become pieces.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@
 
 namespace WEFT_API weft {
 
-/// Words as normalised texts have them, with the blank in front, and the character that follows:
-/// the blank of the next word, or zero. What follows says which parts of words go on in several
-/// ways.
+/// The words of normalised texts and their counts. A word includes its leading U+2581 and the
+/// character that follows it: the U+2581 of the next word, or U+0000. The latter shows which
+/// substrings have several continuations.
 using CountedWords = std::map<std::u32string, std::int64_t>;
 
-/// True for what may be a piece: no blank but in front, one script (Han, Hiragana and Katakana are
-/// one), 1 to 16 characters, none of them zero.
+/// Returns true if a text may be a piece: 1 to 16 characters of one script (Han, Hiragana and
+/// Katakana count as one), no U+2581 except at the start, no space and no U+0000.
 bool is_possible_piece(std::u32string_view text);
 
-/// The parts of words, of two characters or more, that occur at least twice in different words and
-/// go on in more than one way, with their occurrences times their lengths: the `most` best, the
-/// best first.
+/// Returns the substrings of words that have two characters or more, occur at least twice in the
+/// distinct words and have more than one continuation. The score of each is its number of
+/// occurrences times its length. At most `most` substrings are returned, the best first.
 std::vector<std::pair<std::u32string, std::int64_t>> frequent_parts(const CountedWords& words,
                                                                     std::size_t most);
 

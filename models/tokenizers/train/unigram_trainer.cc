@@ -21,8 +21,9 @@ using Pieces = std::vector<std::pair<std::string, double>>;  // with log-probabi
 using Counts = std::vector<std::pair<std::string, std::int64_t>>;
 using Kind = SentencePieceModel::Kind;
 
+// Sorts by value, the largest first, with ties in order of keys.
 template <class List>
-void sort_by_value(List& list) {  // the largest first; of equals the first in order of keys
+void sort_by_value(List& list) {
   std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) {
     return a.second != b.second ? a.second > b.second : a.first < b.first;
   });
@@ -37,7 +38,7 @@ double digamma(double x) {
          y * (1.0 / 24 - y * (7.0 / 960 - y * (31.0 / 8064 - y * (127.0 / 30720))));
 }
 
-/// A word without what follows it.
+/// Returns a word without the character that follows it.
 std::u32string_view within(std::u32string_view word) { return word.substr(0, word.size() - 1); }
 
 CountedWords characters_of(const WordTable& words) {
@@ -47,10 +48,10 @@ CountedWords characters_of(const WordTable& words) {
   return result;
 }
 
-/// Words in pieces whose probabilities grow better, and fewer.
+/// Trains the pieces by expectation maximisation with pruning.
 class Trainer {
  public:
-  /// Words are parted at characters that are not in `required`.
+  /// Words are split at characters that are not in `required`.
   Trainer(const CountedWords& words, const CountedCharacters& required, std::size_t seed_pieces) {
     std::map<char32_t, std::int64_t> known(required.begin(), required.end());
     CountedWords parts;
@@ -91,22 +92,22 @@ class Trainer {
       if (pieces_.size() <= wanted) return std::move(pieces_);
       const std::size_t before = pieces_.size();
       prune(wanted);
-      if (pieces_.size() == before) return std::move(pieces_);  // all of them are needed
+      if (pieces_.size() == before) return std::move(pieces_);  // no piece can be pruned
     }
   }
 
  private:
-  static constexpr double kLeastCount = 0.5;  // of a piece that stays
-  static constexpr double kShare = 0.75;      // of the pieces that stay
+  static constexpr double kLeastCount = 0.5;  // minimum expected count of a piece that is kept
+  static constexpr double kShare = 0.75;      // fraction of pieces that a pruning step keeps
 
-  // Piece i has the id i + 1.
+  // Returns the current model, in which piece i has the id i + 1.
   Unigram model() const {
     std::vector<Unigram::Entry> entries = {{"<unk>", 0, Unigram::Use::none}};
     for (const auto& [text, score] : pieces_) entries.push_back({text, score});
     return Unigram(entries, {.unknown = 0});
   }
 
-  /// A step of expectation and maximisation, with a prior that likes few pieces.
+  /// Performs an EM step with a prior that favours few pieces (digamma instead of the logarithm).
   void estimate() {
     const Unigram model = this->model();
     std::vector<double> expected(pieces_.size() + 1);
@@ -123,7 +124,7 @@ class Trainer {
     pieces_ = std::move(kept);
   }
 
-  /// Drops the pieces whose loss costs the least likelihood.
+  /// Drops the pieces whose removal reduces the likelihood least.
   void prune(std::size_t wanted) {
     const Unigram model = this->model();
     std::vector<double> counts(pieces_.size() + 1);
@@ -136,18 +137,18 @@ class Trainer {
         counts[static_cast<std::size_t>(part.id)] += static_cast<double>(count);
       all_words += static_cast<double>(count);
     }
-    counts[0] = 0;  // what is unknown is no piece
+    counts[0] = 0;  // the unknown id is not a piece
     const double total = std::accumulate(counts.begin(), counts.end(), 0.0);
     Pieces kept;
     std::vector<std::pair<std::size_t, double>> candidates;
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
       const auto ways = model.best(pieces_[i].first, 2);
       const double count = counts[i + 1];
-      if (ways.size() == 1) {  // there is nothing instead of it
+      if (ways.size() == 1) {  // there is no alternative to the piece
         if (count > 0) kept.push_back(pieces_[i]);
         continue;
       }
-      // Not used by the best way to cut anything.
+      // Dropped: the piece is unused, or the best segmentation of its own text has several pieces.
       if (count == 0 || ways[0].pieces.size() > 1) continue;
       const auto& instead = ways[1].pieces;
       const double now = std::log(count) - std::log(total);
@@ -173,7 +174,7 @@ class Trainer {
   Pieces pieces_;
 };
 
-/// The required characters and the best of the other pieces, `wanted` in all.
+/// Returns the required characters and the best of the other pieces, `wanted` in total.
 Pieces finished(const Pieces& learned, const CountedCharacters& required, std::size_t wanted) {
   std::unordered_map<std::string, double> scores(learned.begin(), learned.end());
   double worst = 0;
@@ -184,7 +185,7 @@ Pieces finished(const Pieces& learned, const CountedCharacters& required, std::s
     const std::string text = utf8(c);
     const auto it = scores.find(text);
     result.emplace_back(text, it == scores.end() ? worst + more : it->second);
-    if (it == scores.end()) more += 0.0001;  // no two have one score
+    if (it == scores.end()) more += 0.0001;  // makes all scores distinct
     if (it != scores.end()) scores.erase(it);
   }
   Pieces others(scores.begin(), scores.end());
@@ -211,7 +212,7 @@ SentencePieceTokenizer train_unigram(TextSource& texts, const SentencePieceTrain
   const std::size_t others = pieces_to_learn(options.vocab, model, required);
   const auto vocab = static_cast<std::size_t>(options.vocab);
   Trainer trainer(words, required, static_cast<std::size_t>(options.seed_pieces));
-  // A tenth more than wanted is learned: the best of them stay.
+  // Train 10% more pieces than wanted, of which the best are kept.
   const Pieces learned = trainer.run(vocab + vocab / 10);
   for (const auto& [text, score] : finished(learned, required, required.size() + others))
     model.pieces.push_back({text, static_cast<float>(score), Kind::normal});

@@ -1,4 +1,4 @@
-// Unigram models from texts (Kudo 2018), as SentencePiece learns them.
+// Trains unigram models (Kudo 2018) as SentencePiece does.
 #pragma once
 
 #include <span>
@@ -11,13 +11,14 @@
 
 namespace WEFT_API weft {
 
-/// Learns pieces from the lines of `texts`: a function of texts and options, whatever the number of
-/// threads. Memory grows with the words that differ, not with the texts. No piece has a blank
-/// inside, or characters of several scripts, or more than 16 characters. Throws ArgumentError for
-/// options out of range and a vocabulary that is too small for the characters.
+/// Trains a model on the lines of `texts`. The result depends on texts and options only, not on the
+/// number of threads. Memory grows with the number of distinct words, not with the size of the
+/// texts. Pieces contain no space except at the start, have characters of one script only, and have
+/// at most 16 characters. Throws ArgumentError for options out of range or a vocabulary that is too
+/// small for the characters.
 SentencePieceTokenizer train_unigram(TextSource& texts, const SentencePieceTraining& options,
                                      Workers& workers);
-/// The same of texts in memory, on all threads.
+/// As above, for texts in memory, on all threads.
 SentencePieceTokenizer train_unigram(std::span<const std::string> texts,
                                      const SentencePieceTraining& options = {});
 

@@ -1,4 +1,4 @@
-// A vocabulary of whole words.
+// Trains vocabularies of whole words.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 namespace WEFT_API weft {
 
 struct WordLevelTrainerOptions {
-  /// Ids at most, special tokens among them.
+  /// Maximum number of ids, including special tokens.
   std::int64_t vocab = 30000;
   /// Rarer words have no id.
   std::int64_t min_frequency = 0;
-  /// The first ids; where one occurs twice, the first counts.
+  /// Special tokens, which get the first ids. Duplicates are ignored.
   std::vector<std::string> special_tokens = {};
 };
 
-/// Special tokens and the most frequent words, the most frequent first, equals in order of code
-/// points. Throws ArgumentError for options out of range.
+/// Returns the special tokens followed by the most frequent words, the most frequent first, with
+/// ties in code point order. Throws ArgumentError for options out of range.
 std::vector<std::string> train_word_level(const WordTable& words,
                                           const WordLevelTrainerOptions& options);
 

@@ -1,5 +1,5 @@
-// WordPiece's vocabulary, as Hugging Face's library learns it: that of byte-pair encoding whose
-// pieces inside of words have a mark in front.
+// Trains WordPiece vocabularies as Hugging Face's tokenizers library does: by BPE in which pieces
+// that continue a word have a prefix.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace WEFT_API weft {
 
+/// See BpeTrainerOptions for the meaning of the fields.
 struct WordPieceTrainerOptions {
-  // See BpeTrainerOptions.
   std::int64_t vocab = 30000;
   std::int64_t min_frequency = 0;
   std::vector<std::string> special_tokens = {};
@@ -23,9 +23,9 @@ struct WordPieceTrainerOptions {
   std::string end_of_word_suffix = {};
 };
 
-/// Pieces in order of id. Which of equally frequent pairs goes first is arbitrary in the library;
-/// here characters have their ids in order of code point, and the smaller ids go first. Throws as
-/// train_bpe.
+/// Returns the pieces in order of id. Hugging Face's tokenizers library resolves ties between
+/// equally frequent pairs arbitrarily; here, characters have ids in code point order, and smaller
+/// ids go first. Throws as train_bpe() does.
 std::vector<std::string> train_word_pieces(const WordTable& words,
                                            const WordPieceTrainerOptions& options);
 

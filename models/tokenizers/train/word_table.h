@@ -1,4 +1,4 @@
-// Words and how often each occurs: all that trainers keep of a corpus.
+// Words and their frequencies, which is all that trainers keep of a corpus.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@
 
 namespace WEFT_API weft {
 
-/// A hash table of words. Its memory grows with the words that differ, whatever their number.
+/// A hash table of words and their counts. Its memory grows with the number of distinct words, not
+/// with the counts.
 class WordTable {
  public:
   WordTable();
@@ -27,13 +28,13 @@ class WordTable {
   struct Entry {
     std::uint64_t begin = 0;  // in bytes_
     std::uint32_t size = 0;
-    std::uint32_t hash = 0;  // what tells most words apart without a look at them
+    std::uint32_t hash = 0;  // distinguishes most words without comparing bytes
     std::int64_t count = 0;
   };
   void grow();
 
   std::vector<Entry> entries_;
-  std::vector<std::uint32_t> slots_;  // 0: free, else 1 + place in entries_
+  std::vector<std::uint32_t> slots_;  // 1 + index in entries_, 0 = free
   std::string bytes_;
 };
 

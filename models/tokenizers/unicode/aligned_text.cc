@@ -14,19 +14,20 @@ namespace {
 void check_size(std::size_t bytes) {
   if (bytes > std::numeric_limits<std::uint32_t>::max())
     throw DataError(
-        fmt::format("a text of {} bytes: at most 4 GiB at a time become tokens", bytes));
+        fmt::format("a text of {} bytes: at most 4 GiB can be tokenized at a time", bytes));
 }
 
 std::uint32_t end_of(std::string_view text) { return static_cast<std::uint32_t>(text.size()); }
 
-/// Replacements that follow each other could make any number of bytes of a few. No script's
-/// characters become as many: U+FDFA becomes 18 letters, and each of these two of byte-level
-/// models.
+/// Limits the growth of a text: chained replacements could expand a few bytes without bound. The
+/// limit is far above what real text needs. U+FDFA expands to 18 letters, each of which becomes two
+/// characters in byte-level models.
 void check_growth(std::size_t written, std::size_t input) {
   constexpr std::size_t kMostTimes = 64, kAlways = std::size_t{1} << 20;
   if (written <= kMostTimes * input + kAlways) return;
-  throw DataError(fmt::format("the tokenizer's normalizers make more than {} bytes of a text of {}",
-                              written, input));
+  throw DataError(
+      fmt::format("the tokenizer's normalizers produce more than {} bytes from a text of {} bytes",
+                  written, input));
 }
 
 }  // namespace
@@ -84,7 +85,7 @@ bool TextEdit::at_input_begin() const {
 }
 
 void TextEdit::leave_place() {
-  // What has been written stands where it stood.
+  // Everything written so far is at its original offset.
   const std::string_view written = written_;
   spans_.resize(written.size());
   for (std::size_t at = 0; at < written.size();) {

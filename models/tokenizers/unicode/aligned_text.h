@@ -1,4 +1,4 @@
-// A text that is changed on its way to ids, and the bytes of the input that each byte came from.
+// A text that is rewritten before tokenization, aligned with the bytes of the original input.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +11,26 @@
 
 namespace WEFT_API weft {
 
-/// Valid UTF-8 and its alignment with an input. As long as each byte stands where it stood in the
-/// input, the alignment takes no room.
+/// Valid UTF-8 text and its alignment with an input. While every byte is still at its original
+/// offset, no alignment is stored.
 class AlignedText {
  public:
   AlignedText() = default;
   AlignedText(const AlignedText&) = delete;
   AlignedText& operator=(const AlignedText&) = delete;
 
-  /// Begins with `input`, valid UTF-8 of less than 4 GiB, which must outlive the object (nothing is
-  /// copied). Throws DataError for a longer one.
+  /// Sets the text to `input`, valid UTF-8 of less than 4 GiB. The input is not copied and must
+  /// outlive the object. Throws DataError if it is longer.
   void assign(std::string_view input);
-  /// Begins with `text`, whose bytes came from `spans` of an input.
+  /// Sets the text to `text`, whose bytes came from `spans` of an input.
   void assign(std::string text, std::vector<Span> spans);
 
   std::string_view text() const { return text_; }
   std::uint32_t size() const { return static_cast<std::uint32_t>(text_.size()); }
-  /// True while each byte stands where it stood in the input.
+  /// True while every byte is at its offset in the input.
   bool in_place() const { return in_place_; }
-  /// The bytes of the input that the bytes [begin, end) came from, which are whole characters.
+  /// Returns the bytes of the input that the bytes [begin, end) came from, extended to whole
+  /// characters.
   Span source(std::uint32_t begin, std::uint32_t end) const;
 
  private:
@@ -37,45 +38,46 @@ class AlignedText {
 
   Span source_of_byte(std::uint32_t at) const;
 
-  std::string_view text_;  // the input, or buffer_
+  std::string_view text_;  // views the input or buffer_
   std::string buffer_, spare_buffer_;
-  std::vector<Span> spans_, spare_spans_;  // of each byte where not in place
+  std::vector<Span> spans_, spare_spans_;  // the source of each byte, unless in_place_
   bool in_place_ = true;
 };
 
-/// One pass over a text that writes another. Parts of the old text are gone through one after
-/// another; what is in none of them is left out.
+/// A single pass over a text that writes a new one. The caller visits parts of the old text in
+/// order; bytes outside of these parts are dropped.
 class TextEdit {
  public:
   explicit TextEdit(AlignedText& text);
 
-  /// Goes to the bytes [begin, end) of the old text.
+  /// Moves to the bytes [begin, end) of the old text.
   void begin_part(std::uint32_t begin, std::uint32_t end);
-  /// What is left of the part.
+  /// Returns the unread rest of the part.
   std::string_view rest() const { return old_.substr(cursor_, end_ - cursor_); }
   std::string_view part() const { return old_.substr(begin_, end_ - begin_); }
   bool at_end() const { return cursor_ == end_; }
-  /// True while nothing of the part has been kept, replaced or left out.
+  /// True until something in the part has been kept, replaced or dropped.
   bool at_part_begin() const { return cursor_ == begin_; }
-  /// True where the part stands at the very beginning of the input.
+  /// True if the part starts at offset 0 of the input.
   bool at_input_begin() const;
 
-  /// Takes over the next `bytes`.
+  /// Copies the next `bytes` bytes.
   void keep(std::size_t bytes);
   void keep_rest() { keep(end_ - cursor_); }
-  /// Leaves out the next `bytes`.
+  /// Skips the next `bytes` bytes.
   void drop(std::size_t bytes) { cursor_ += static_cast<std::uint32_t>(bytes); }
-  /// Writes `c` in place of the next character.
+  /// Replaces the next character with `c`.
   void replace(char32_t c);
-  /// Writes `c` as well: it comes from where the character before it came from.
+  /// Inserts `c`, with the source span of the preceding character of the part. At the start of a
+  /// part, the span is empty.
   void add(char32_t c);
   void add(std::string_view text);
-  /// `text` in front of the part: it comes from where the next character comes from.
+  /// Inserts `text` in front of the part, with the source span of the next character.
   void prepend(std::string_view text);
 
-  /// Bytes written so far.
+  /// Number of bytes written so far.
   std::uint32_t size() const { return static_cast<std::uint32_t>(written_.size()); }
-  /// The text is what was written.
+  /// Replaces the text with what was written.
   void finish();
 
  private:

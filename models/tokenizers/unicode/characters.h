@@ -1,4 +1,4 @@
-// Walking over UTF-8 that is known to be valid.
+// Iteration over UTF-8 that is known to be valid.
 #pragma once
 
 #include <algorithm>
@@ -11,12 +11,12 @@
 
 namespace WEFT_API weft {
 
-/// Bytes of `c` as UTF-8.
+/// Returns the size of `c` in UTF-8, in bytes.
 constexpr std::size_t encoded_size(char32_t c) {
   return c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
 }
 
-/// The character at `at` of valid UTF-8.
+/// Returns the character at byte `at` of valid UTF-8.
 inline char32_t character_at(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) {
     return static_cast<char32_t>(static_cast<unsigned char>(text[at + i]));
@@ -28,28 +28,28 @@ inline char32_t character_at(std::string_view text, std::size_t at) {
   return (first & 0x07) << 18 | (byte(1) & 0x3F) << 12 | (byte(2) & 0x3F) << 6 | (byte(3) & 0x3F);
 }
 
-/// The same, and moves `at` past it.
+/// As character_at(), and advances `at` past the character.
 inline char32_t take_character(std::string_view text, std::size_t& at) {
   const char32_t c = character_at(text, at);
   at += character_size(text[at]);
   return c;
 }
 
-/// The character that ends at `end`.
+/// Returns the character that ends at byte `end`.
 inline char32_t character_before(std::string_view text, std::size_t end) {
   std::size_t at = end - 1;
   while (at > 0 && goes_on(text[at])) --at;
   return character_at(text, at);
 }
 
-/// Code points in valid UTF-8.
+/// Returns the number of code points in valid UTF-8.
 inline std::size_t count_characters(std::string_view text) {
   std::size_t count = 0;
   for (const char byte : text) count += goes_on(byte) ? 0 : 1;
   return count;
 }
 
-/// The characters of valid UTF-8.
+/// Decodes valid UTF-8.
 inline std::u32string utf32(std::string_view text) {
   std::u32string characters;
   for (std::size_t at = 0; at < text.size();) characters += take_character(text, at);
@@ -57,12 +57,12 @@ inline std::u32string utf32(std::string_view text) {
 }
 
 constexpr bool is_ascii(char byte) { return static_cast<unsigned char>(byte) < 0x80; }
-/// True where all bytes are.
+/// True if all bytes are ASCII.
 inline bool is_ascii(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char byte) { return is_ascii(byte); });
 }
 
-/// `c` as UTF-8.
+/// Encodes `c` as UTF-8.
 inline std::string utf8(char32_t c) {
   std::string text;
   append_utf8(text, c);

@@ -24,14 +24,15 @@ const UNormalizer2* instance(UnicodeForm form) {
     case UnicodeForm::nfkc: found = unorm2_getNFKCInstance(&status); break;
     case UnicodeForm::nfkd: found = unorm2_getNFKDInstance(&status); break;
   }
-  if (U_FAILURE(status)) throw StateError("ICU has no data for Unicode's normal forms");
+  if (U_FAILURE(status)) throw StateError("ICU has no data for Unicode normalisation forms");
   return found;
 }
 
 bool composes(UnicodeForm form) { return form == UnicodeForm::nfc || form == UnicodeForm::nfkc; }
 
-/// The library whose results are the standard knows Unicode 12.0: characters that came later have
-/// no decomposition there and no order among marks.
+/// True for characters of Unicode 12.0. Hugging Face's tokenizers library, the reference
+/// implementation, uses that version: later characters have neither a decomposition nor a combining
+/// class there.
 bool is_known(char32_t c) {
   if (c < 0x300) return true;
   UVersionInfo age;
@@ -43,14 +44,14 @@ std::uint8_t combining_class(char32_t c) {
   return c < 0x300 || !is_known(c) ? std::uint8_t{0} : u_getCombiningClass(static_cast<UChar32>(c));
 }
 
-/// A character, and how many of the old ones it stands for: 0 for one, 1 for none (it is added),
-/// -n for one and the n behind it.
+/// An output character and its relation to the input: 0 if it replaces one character, 1 if it is
+/// inserted, -n if it replaces a character and the n after it.
 struct Changed {
   char32_t c;
   int change;
 };
 
-/// Full decompositions in canonical order, piece by piece.
+/// Produces the full decomposition of a text in canonical order, one character at a time.
 class Decomposer {
  public:
   Decomposer(std::string_view text, UnicodeForm form)
@@ -58,7 +59,7 @@ class Decomposer {
         data_(instance(form == UnicodeForm::nfc || form == UnicodeForm::nfd ? UnicodeForm::nfd
                                                                             : UnicodeForm::nfkd)) {}
 
-  /// The next character; none at the end.
+  /// Returns the next character, or none at the end.
   std::optional<Changed> next() {
     while (ready_ == given_) {
       if (given_ > 0) {
@@ -104,7 +105,7 @@ class Decomposer {
     if (combining == 0) ready_ = buffer_.size();
   }
 
-  // Marks behind the last character that is none.
+  // Sorts the marks after the last starter by combining class.
   void sort() {
     std::stable_sort(buffer_.begin() + static_cast<std::ptrdiff_t>(ready_), buffer_.end(),
                      [](const Pending& a, const Pending& b) { return a.combining < b.combining; });
@@ -118,13 +119,13 @@ class Decomposer {
   std::size_t ready_ = 0, given_ = 0;
 };
 
-/// Canonical composition (UAX 15) of what a Decomposer gives.
+/// Canonical composition (UAX 15) of the output of a Decomposer.
 class Composer {
  public:
   Composer(std::string_view text, UnicodeForm form)
       : parts_(text, form), data_(instance(UnicodeForm::nfc)) {}
 
-  /// Gives every character to `write`.
+  /// Passes every character to `write`.
   template <class Write>
   void run(const Write& write) {
     while (const std::optional<Changed> next = parts_.next()) {
@@ -170,13 +171,13 @@ class Composer {
   Decomposer parts_;
   const UNormalizer2* data_;
   std::optional<Changed> starter_;
-  std::vector<Changed> marks_;        // behind the starter
-  std::optional<std::uint8_t> last_;  // combining class of the last one of them
+  std::vector<Changed> marks_;        // marks after the starter that were not composed
+  std::optional<std::uint8_t> last_;  // combining class of the last of these marks
 };
 
 void write_changed(TextEdit& edit, const Changed& changed) {
   if (changed.change > 0) return edit.add(changed.c);
-  // The old text may end before what is taken from it: marks that changed places count so.
+  // Because of reordered marks, the old text may end before all replacements are made.
   if (edit.at_end()) return edit.add(changed.c);
   edit.replace(changed.c);
   for (int i = changed.change; i < 0 && !edit.at_end(); ++i)
@@ -193,7 +194,7 @@ bool is_in_form(std::string_view text, UnicodeForm form) {
       continue;
     }
     if (data == nullptr) data = instance(form);
-    // A character that is inert stays, whatever stands beside it.
+    // An inert character is unchanged in any context.
     if (unorm2_isInert(data, static_cast<UChar32>(take_character(text, at))) == 0) return false;
   }
   return true;

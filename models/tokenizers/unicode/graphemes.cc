@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-constexpr char32_t kBmp = 0x10000;  // characters of the basic plane, of which nearly all texts are
+constexpr char32_t kBmp = 0x10000;  // size of the Basic Multilingual Plane
 
 bool find_alone(char32_t c) {
   const auto breaks = u_getIntPropertyValue(static_cast<UChar32>(c), UCHAR_GRAPHEME_CLUSTER_BREAK);
@@ -24,7 +24,7 @@ struct Graphemes::Iterator {
   Iterator() {
     UErrorCode status = U_ZERO_ERROR;
     breaks = ubrk_open(UBRK_CHARACTER, "", nullptr, 0, &status);
-    if (U_FAILURE(status)) throw StateError("ICU has no data for the bounds of characters");
+    if (U_FAILURE(status)) throw StateError("ICU has no data for grapheme boundaries");
   }
   ~Iterator() {
     ubrk_close(breaks);
@@ -47,7 +47,7 @@ void Graphemes::visit(std::string_view text, FunctionRef<void(std::string_view)>
       utext_openUTF8(iterator_->text, text.data(), static_cast<std::int64_t>(text.size()), &status);
   UBreakIterator* const breaks = iterator_->breaks;
   ubrk_setUText(breaks, iterator_->text, &status);
-  if (U_FAILURE(status)) throw StateError("ICU cannot read a text");
+  if (U_FAILURE(status)) throw StateError("ICU cannot read the text");
   std::int32_t begin = ubrk_first(breaks);
   for (std::int32_t end = ubrk_next(breaks); end != UBRK_DONE; begin = end, end = ubrk_next(breaks))
     visit(text.substr(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)));

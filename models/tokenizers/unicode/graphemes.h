@@ -1,4 +1,5 @@
-// What people take for one character: a letter with its marks, an emoji of several parts.
+// Grapheme clusters: user-perceived characters, such as a letter with its marks or an emoji
+// sequence.
 #pragma once
 
 #include <memory>
@@ -8,7 +9,7 @@
 
 namespace WEFT_API weft {
 
-/// Extended grapheme clusters (UAX 29) of texts.
+/// Splits texts into extended grapheme clusters (UAX 29).
 class Graphemes {
  public:
   Graphemes();
@@ -16,7 +17,7 @@ class Graphemes {
   Graphemes(const Graphemes&) = delete;
   Graphemes& operator=(const Graphemes&) = delete;
 
-  /// Calls `visit` with every one of valid UTF-8.
+  /// Calls `visit` with every grapheme cluster of `text`, which must be valid UTF-8.
   void visit(std::string_view text, FunctionRef<void(std::string_view)> visit);
 
  private:
@@ -24,7 +25,8 @@ class Graphemes {
   std::unique_ptr<Iterator> iterator_;
 };
 
-/// True for most characters: between two of these a grapheme ends, whatever stands around them.
+/// True for most characters: there is always a grapheme boundary between two characters for which
+/// it is true, whatever surrounds them.
 bool stands_alone(char32_t c);
 
 }  // namespace weft

@@ -15,11 +15,11 @@ namespace {
 
 constexpr std::size_t kLongestPattern = 65536;
 constexpr int kDeepestClass = 100;
-// "^" and "$" stand at every line, as for Oniguruma.
+// "^" and "$" match at every line, as in Oniguruma.
 constexpr std::uint32_t kOptions =
     PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
-// What an escape means in the syntax of tokenizer.json, as the members of a class; PCRE2 counts
-// U+180E among blanks, and only letters, numbers and "_" as parts of words.
+// The meaning of escapes in the syntax of tokenizer.json, as members of a character class. PCRE2's
+// own escapes differ: \s includes U+180E, and \w only has letters, numbers and "_".
 constexpr std::string_view kBlanks = "\\p{White_Space}", kNoBlanks = "\\P{White_Space}";
 constexpr std::string_view kWord = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}";
 constexpr std::string_view kHexDigits = "0-9A-Fa-f";
@@ -28,7 +28,7 @@ constexpr std::string_view kHexDigits = "0-9A-Fa-f";
   throw FormatError(fmt::format("the pattern '{}' {}", excerpt(pattern), why));
 }
 
-/// The pattern as PCRE2 reads it.
+/// Translates a pattern to PCRE2's syntax.
 class Translation {
  public:
   explicit Translation(std::string_view pattern) : pattern_(pattern) {}
@@ -52,9 +52,9 @@ class Translation {
   }
 
  private:
-  // Behind the '[' of a class; goes past its ']'.
+  // Translates the members of a class: from after its '[' to after its ']'.
   void members(int depth) {
-    if (depth > kDeepestClass) refuse(pattern_, "has classes within classes too deep");
+    if (depth > kDeepestClass) refuse(pattern_, "has character classes nested too deeply");
     bool first = true;
     if (at_ < pattern_.size() && pattern_[at_] == '^') {
       result_ += '^';
@@ -66,17 +66,18 @@ class Translation {
         ++at_;
         return;
       }
-      if (rest.starts_with("&&")) refuse(pattern_, "intersects classes, which is not supported");
+      if (rest.starts_with("&&"))
+        refuse(pattern_, "intersects character classes, which is not supported");
       if (rest.front() == '\\') {
         escape(true);
       } else if (rest.starts_with("[:")) {
         const std::size_t end = rest.find(":]");
-        if (end == std::string_view::npos) refuse(pattern_, "has a [: that does not end");
+        if (end == std::string_view::npos) refuse(pattern_, "has an unterminated [:");
         result_ += rest.substr(0, end + 2);
         at_ += end + 2;
       } else if (rest.starts_with("[^")) {
-        refuse(pattern_, "has a negated class within a class, which is not supported");
-      } else if (rest.front() == '[') {  // a class within a class: its members count as well
+        refuse(pattern_, "has a negated class inside a character class, which is not supported");
+      } else if (rest.front() == '[') {  // a nested class: its members are added
         ++at_;
         members(depth + 1);
       } else if (rest.front() == ']') {
@@ -87,7 +88,7 @@ class Translation {
         ++at_;
       }
     }
-    refuse(pattern_, "has a class that does not end");
+    refuse(pattern_, "has an unterminated character class");
   }
 
   void escape(bool in_class) {
@@ -95,7 +96,8 @@ class Translation {
     const char c = pattern_[at_ + 1];
     at_ += 2;
     const auto put = [&](std::string_view members, bool negated) {
-      if (in_class && negated) refuse(pattern_, fmt::format("has \\{} within a class", c));
+      if (in_class && negated)
+        refuse(pattern_, fmt::format("has \\{} inside a character class", c));
       if (in_class) {
         result_ += members;
       } else {
@@ -109,7 +111,7 @@ class Translation {
       case 'W': return put(kWord, true);
       case 'h': return put(kHexDigits, false);
       case 'H': return put(kHexDigits, true);
-      case 'C': refuse(pattern_, "has \\C, which would cut characters");
+      case 'C': refuse(pattern_, "has \\C, which would split characters");
       default: result_ += '\\'; result_ += c;
     }
   }
@@ -137,10 +139,10 @@ Regex::Regex(const std::string& pattern) : pattern_(pattern) {
   pcre2_code* code =
       pcre2_compile(units(translated), translated.size(), kOptions, &error, &at, nullptr);
   if (code == nullptr) {
-    refuse(pattern, fmt::format("is none that PCRE2 reads: {} (at byte {} of '{}')", message(error),
-                                at, excerpt(translated)));
+    refuse(pattern, fmt::format("does not compile with PCRE2: {} (at byte {} of '{}')",
+                                message(error), at, excerpt(translated)));
   }
-  pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);  // where there is no JIT, it works without
+  pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);  // without a JIT, PCRE2 interprets the pattern
   code_ = std::shared_ptr<const void>(
       code, [](const void* p) { pcre2_code_free(static_cast<pcre2_code*>(const_cast<void*>(p))); });
 }
@@ -164,17 +166,17 @@ void Regex::Matches::restart(std::string_view text) {
 bool Regex::Matches::next() {
   const auto* code = static_cast<const pcre2_code*>(regex_.code_.get());
   auto* data = static_cast<pcre2_match_data*>(data_);
-  // An empty match does not stand where the last one ended.
+  // An empty match right after the previous match does not count.
   const std::uint32_t options = PCRE2_NO_UTF_CHECK | (matched_ ? PCRE2_NOTEMPTY_ATSTART : 0U);
   int found = pcre2_match(code, units(text_), text_.size(), end_, options, data, nullptr);
-  // The JIT has a small stack; without it, memory comes from the heap.
+  // The JIT has a small stack; the interpreter allocates from the heap.
   if (found == PCRE2_ERROR_JIT_STACKLIMIT) {
     found =
         pcre2_match(code, units(text_), text_.size(), end_, options | PCRE2_NO_JIT, data, nullptr);
   }
   if (found == PCRE2_ERROR_NOMATCH) return false;
   if (found < 0) {
-    throw DataError(fmt::format("the pattern '{}' gives up at byte {} of a text: {}",
+    throw DataError(fmt::format("matching the pattern '{}' failed at byte {} of a text: {}",
                                 excerpt(regex_.pattern_), end_, message(found)));
   }
   const PCRE2_SIZE* ends = pcre2_get_ovector_pointer(data);

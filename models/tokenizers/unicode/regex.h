@@ -1,4 +1,4 @@
-// Regular expressions over UTF-8, by PCRE2 with its JIT.
+// Regular expressions over UTF-8, based on PCRE2 with its JIT compiler.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +10,15 @@
 
 namespace WEFT_API weft {
 
-/// A compiled pattern. Immutable; one for several threads. Patterns are those of tokenizer.json
-/// (Oniguruma's syntax, as far as both agree): \s is White_Space, \w a letter, mark, digit or
-/// connector; a class within a class is part of it.
+/// A compiled pattern. Immutable; may be shared by threads. Patterns have the syntax of
+/// tokenizer.json (Oniguruma's, where it agrees with PCRE2's): \s is White_Space, \w is a letter,
+/// mark, digit or connector, and a nested character class is the union with the outer one.
 class Regex {
  public:
-  /// Throws FormatError for what is no pattern, or one that means something else to PCRE2.
+  /// Throws FormatError for an invalid pattern, or for one whose meaning differs in PCRE2.
   explicit Regex(const std::string& pattern);
 
-  /// Goes through the matches in a text from left to right. They do not overlap.
+  /// Iterates over the matches in a text from left to right. Matches do not overlap.
   class Matches {
    public:
     /// `text` must be valid UTF-8.
@@ -26,9 +26,10 @@ class Regex {
     ~Matches();
     Matches(const Matches&) = delete;
     Matches& operator=(const Matches&) = delete;
-    /// Begins with another text: several need room for their matches only once.
+    /// Starts over with another text. Match data is allocated once and reused for all texts.
     void restart(std::string_view text);
-    /// False at the end. Throws DataError where a text takes the pattern too long.
+    /// Finds the next match; returns false if there is none. Throws DataError if matching exceeds
+    /// PCRE2's limits, or if the pattern matches backwards.
     bool next();
     std::size_t begin() const { return begin_; }
     std::size_t end() const { return end_; }
@@ -37,8 +38,8 @@ class Regex {
     const Regex& regex_;
     std::string_view text_;
     void* data_;
-    std::size_t begin_ = 0, end_ = 0;  // of the last match
-    bool matched_ = false;             // there has been one
+    std::size_t begin_ = 0, end_ = 0;  // the last match
+    bool matched_ = false;             // there has been a match
   };
 
  private:
@@ -46,7 +47,7 @@ class Regex {
   std::string pattern_;
 };
 
-/// A pattern that matches exactly `text`.
+/// Returns a pattern that matches exactly `text`.
 std::string quoted_for_regex(std::string_view text);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Bytes that are no UTF-8, made readable.
+// Replacement of invalid UTF-8.
 #pragma once
 
 #include <cstddef>
@@ -11,19 +11,21 @@
 
 namespace WEFT_API weft {
 
-/// Where the first part of `text` begins that is no UTF-8; its size where all of it is.
+/// Returns the offset of the first invalid byte sequence in `text`, or its size if it is valid
+/// UTF-8.
 std::size_t first_broken(std::string_view text);
 
-/// Throws FormatError with that byte where there is one.
+/// Throws FormatError with the offset of the first invalid byte sequence, if there is one.
 void require_utf8(std::string_view text);
 
-/// A text with one U+FFFD for each broken part (examine_character()) of another.
+/// A copy of a text in which each ill-formed subsequence (see examine_character()) is replaced by
+/// U+FFFD.
 struct RepairedText {
   std::string text;
-  std::vector<Span> spans;  // what each byte came from
+  std::vector<Span> spans;  // the source of each byte
 };
 RepairedText repair(std::string_view text);
-/// The text alone.
+/// As repair(), without spans.
 std::string repaired(std::string_view text);
 
 }  // namespace weft
