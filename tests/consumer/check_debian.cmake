@@ -6,7 +6,7 @@ set(files_of_libweft-dev
   "usr/include/weft/.*[.]h|usr/lib/[^/]+/(libweft_[a-z]+[.]so|cmake/weft/[A-Za-z_-]+[.]cmake|pkgconfig/weft[a-z-]*[.]pc)")
 set(some_of_libweft-dev "weft/weft[.]h;libweft_models[.]so;weft/weftConfig[.]cmake;weft-graph[.]pc")
 set(files_of_libweft-doc "usr/share/doc/weft/.*")
-set(some_of_libweft-doc "weft/README[.]md;weft/LICENSE;graph/README[.]md;tests/INDEX[.]md;tests/examples/CMakeLists[.]txt")
+set(some_of_libweft-doc "weft/README[.]md;weft/LICENSE;docs/graphs[.]md;graph/README[.]md;tests/examples/CMakeLists[.]txt")
 set(files_of_weft "usr/bin/weft")
 set(some_of_weft "bin/weft")
 set(needs_of_libweft1 "libc6|libstdc")
