@@ -1,4 +1,4 @@
-// A conversation with a decoder, and how likely it finds a text.
+// Chats with a decoder, and scores the likelihood of texts.
 #include <cstdio>
 
 #include "weft/models/tasks/next_token/chat_session.h"
@@ -15,7 +15,7 @@ int main(int, char** arguments) {
       return std::fwrite(part.data(), 1, part.size(), stdout) == part.size();
     };
     const ChatAnswer answer = chat.say(message, show);
-    std::printf("\n(%d of %d tokens were there)\n", int(answer.reused), int(answer.prompt));
+    std::printf("\n(%d of %d prompt tokens reused)\n", int(answer.reused), int(answer.prompt));
   }
   for (const ScoredText& scored :
        writer->score_texts({{"the film was good"}, {" good", "the film"}}))

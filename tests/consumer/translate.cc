@@ -1,4 +1,4 @@
-// Texts in another language, by a translator or any other encoder-decoder.
+// Translates texts with an encoder-decoder.
 #include <cstdio>
 
 #include "weft/models/tasks/tasks.h"
@@ -8,8 +8,8 @@ int main(int, char** arguments) {
   const auto [task, model] = load_model_for(Use::translate, arguments[1]);
   Session session(*model->graph, model->store);
   const TranslateOptions options{.beams = 2, .on_cut = [](const CutText& cut) {
-                                   std::printf("text %d is cut to %d tokens\n", int(cut.text) + 1,
-                                               int(cut.kept));
+                                   std::printf("text %d is truncated to %d tokens\n",
+                                               int(cut.text) + 1, int(cut.kept));
                                  }};
   const std::vector<std::string> texts = {"the film", "the film was good"};
   for (const WrittenText& output : task.translate(session, *model, texts, options))
