@@ -1,7 +1,7 @@
-# Checks the headers under include/weft: those of cmake/public_headers.txt, the headers that they include, and no others. Each
-# header exports its names from shared libraries and can be included on its own: its includes are installed, or belong to the
-# standard library or to a package that weftConfig.cmake finds, and it compiles alone. Most headers are the first include of their
-# own .cc file, which proves that; the others are returned in `lone_headers`, for the project in this folder to compile.
+# What is installed under include/weft: the headers of cmake/public_headers.txt, and nothing that none of them includes. Each shows
+# its names to users of shared libraries and can be included on its own: what it includes is installed, of Weft, of the standard
+# library or of a package that weftConfig.cmake finds, and it compiles alone. Most are the first include of their own .cc file,
+# which shows that; the others are left in `lone_headers` for the project in this folder to compile.
 include(${SOURCE}/cmake/weft_headers.cmake)
 
 function(check_headers prefix source lone_headers)
@@ -12,7 +12,7 @@ function(check_headers prefix source lone_headers)
   set(lone "")
   foreach(header ${reached})
     if(NOT header IN_LIST headers)
-      string(APPEND wrong "\n  ${header}: a public header that is not installed")
+      string(APPEND wrong "\n  ${header}: users include it, and it is not installed")
     endif()
   endforeach()
   foreach(header ${headers})
@@ -25,7 +25,7 @@ function(check_headers prefix source lone_headers)
           string(APPEND wrong "\n  ${header}: ${include} (not installed)")
         endif()
       elseif(NOT path MATCHES "^fmt/|^[a-z_0-9]+([.]h)?$")
-        string(APPEND wrong "\n  ${header}: ${include} (of a package that users may not have)")
+        string(APPEND wrong "\n  ${header}: ${include} (of a package that users need not have)")
       endif()
     endforeach()
     file(STRINGS ${prefix}/include/weft/${header} hidden REGEX "^namespace weft( [{]|::)")
@@ -44,11 +44,11 @@ function(check_headers prefix source lone_headers)
   endforeach()
   foreach(header ${headers})
     if(NOT header IN_LIST reached)
-      string(APPEND wrong "\n  ${header}: not included by any public header")
+      string(APPEND wrong "\n  ${header}: no header that users include leads to it")
     endif()
   endforeach()
   if(wrong)
-    message(FATAL_ERROR "wrong installed headers (cmake/public_headers.txt lists the public ones):${wrong}")
+    message(FATAL_ERROR "installed headers that are not as they should be (cmake/public_headers.txt says which users include):${wrong}")
   endif()
   set(${lone_headers} "${lone}" PARENT_SCOPE)
 endfunction()

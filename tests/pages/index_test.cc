@@ -1,5 +1,4 @@
-// Uses of public functions that occur in no example and no other test, so that each public function
-// has a source that shows its use.
+// Uses of the public functions that no example and no other test uses (cmake/docs/index.py).
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstddef>
