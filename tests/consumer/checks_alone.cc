@@ -1,5 +1,5 @@
-// The testing kit without a test framework, and in the words of others: an operation of one's own,
-// its gradient, its program and its file.
+// weft::testing without a test framework: checks of a custom operation, its gradient, its program
+// and its file.
 #include <cmath>
 #include <cstdio>
 #include <iostream>
@@ -25,8 +25,8 @@ OpRecord softsign() {
   return r;
 }
 
-// As EXPECT_TRUE(found) << found of GoogleTest, or CHECK(found) of doctest and Catch2: a check is
-// true or false, and prints what it has found.
+// Like EXPECT_TRUE(found) << found in GoogleTest, or CHECK(found) in doctest and Catch2: a check
+// converts to bool and prints its message.
 template <class Found>
 bool expect(const char* what, const Found& found) {
   if (!found) std::cerr << what << ": " << found << "\n";
@@ -48,6 +48,6 @@ int main() {
   passed &= expect("gradients", check_gradients(y, {x, w}, {.feeds = setup.feeds}));
   passed &= expect("determinism", testing::check_determinism(g, program, setup));
   passed &= expect("text and file", testing::check_round_trip(g, program, setup));
-  if (passed) std::printf("all is well\n");
+  if (passed) std::printf("all checks passed\n");
   return passed ? 0 : 1;
 }

@@ -1,5 +1,5 @@
-// A recurrent cell of one's own: a minimal gated unit (Zhou et al. 2016), trained to remember the
-// first number of a sequence.
+// A custom recurrent cell: a minimal gated unit (Zhou et al. 2016), trained to remember the first
+// number of a sequence.
 #include <cmath>
 #include <cstdio>
 #include <vector>

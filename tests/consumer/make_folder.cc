@@ -1,4 +1,4 @@
-// A folder of Hugging Face's library with new weights, made of a config and a vocabulary of words.
+// Writes a Hugging Face folder with random weights for a given config, and a small vocabulary.
 #include <filesystem>
 #include <fstream>
 #include <sstream>

@@ -1,4 +1,4 @@
-// A small network with an activation and a loss of its own learns z = sin(3x) * y.
+// Fits z = sin(3x) * y with a small network that has a custom activation and a custom loss.
 #include <cmath>
 #include <cstdio>
 
@@ -44,9 +44,9 @@ int main() {
   }
   save_checkpoint("mlp.weft", session, {train, predict});
 
-  const Checkpoint file = load_checkpoint("mlp.weft");  // needs nothing of the code above
+  const Checkpoint file = load_checkpoint("mlp.weft");  // needs none of the code above
   Session loaded(file.graph(), file.store());
   const Tensor point = Tensor::of<float>({1, 2}, {0.5f, 0.5f});
   const float answer = loaded.run(file.program("predict"), {{"x", point}})["z"].item<float>();
-  std::printf("sin(1.5) / 2 is %.4f, the network says %.4f\n", std::sin(1.5f) / 2, answer);
+  std::printf("sin(1.5) / 2 is %.4f, the network computes %.4f\n", std::sin(1.5f) / 2, answer);
 }

@@ -1,4 +1,4 @@
-// A conversation with a decoder, and how likely it finds a text.
+// Chats with a decoder, and scores the likelihood of texts.
 #include <cstdio>
 
 #include "weft/models/tasks/next_token/chat_session.h"

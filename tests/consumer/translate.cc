@@ -1,4 +1,4 @@
-// Texts in another language, by a translator or any other encoder-decoder.
+// Translates texts with an encoder-decoder.
 #include <cstdio>
 
 #include "weft/models/tasks/tasks.h"

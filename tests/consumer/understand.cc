@@ -1,12 +1,12 @@
-// What encoders say of texts: folders with a classifier, a tagger, one that answers, one that
-// fills.
+// Inference with encoders: a classifier, a tagger, a question-answering model and a masked language
+// model, each in a folder or file.
 #include <cstdio>
 
 #include "weft/models/tasks/tasks.h"
 
 using namespace weft;
 
-/// Calls use(task, session, model) for what is in a folder or file.
+/// Calls use_model(task, session, model) for the model at `path`.
 template <class UseModel>
 void with_model(Use use, const char* path, UseModel&& use_model) {
   const LoadedModel opened = load_model_for(use, path);

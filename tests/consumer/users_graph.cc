@@ -1,5 +1,5 @@
-// Unit tests of a user's own graph: gradients checked in double, the graph compared as text, a
-// mistake read.
+// Unit tests of a user's graph: gradients checked in double, the graph compared with its text, an
+// error message.
 #define BOOST_TEST_MODULE users_graph
 #include <boost/test/unit_test.hpp>
 
@@ -16,7 +16,7 @@ namespace {
 
 using namespace weft;
 
-// A gate with a residual: x * sigmoid(x w) + x.
+// Residual gate: x * sigmoid(x w) + x.
 Value gate(Value x, Variable weight) { return x * sigmoid(matmul(x, weight)) + x; }
 
 struct GateGraph {

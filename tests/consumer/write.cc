@@ -1,4 +1,4 @@
-// Text in, text out: what a trained model writes, whatever file or folder it is in.
+// Generates text with any trained model, from a file or a folder.
 #include <cstdio>
 
 #include "weft/graph/run/session.h"

@@ -1,4 +1,4 @@
-// Prints the message of a mistake, which README.md shows.
+// Prints the error message that README.md shows.
 #include <cstdio>
 
 #include "weft/core/error.h"

@@ -1,7 +1,7 @@
-// A convolutional network with batch norm and dropout learns to tell stripes: along, across or
-// diagonal. One function describes the model; called in two modes it gives the program that trains
-// and the one that predicts. The running statistics of the norms go along with the training by
-// themselves.
+// A convolutional network with batch norm and dropout classifies stripes: horizontal, vertical or
+// diagonal. One function describes the model; called in two modes it yields the training and the
+// prediction program. The running statistics of the norms are updated by the training program
+// without further code.
 #include <cstdio>
 #include <random>
 #include <vector>
@@ -13,7 +13,7 @@ using namespace weft;
 
 constexpr int kSide = 12, kClasses = 3;
 
-/// images [batch, 1, side, side] -> logits [batch, kClasses].
+/// Maps images [batch, 1, kSide, kSide] to logits [batch, kClasses].
 Value stripes(const Scope& net, Value images) {
   Value h = images;
   for (const int width : {8, 16}) {
@@ -24,7 +24,7 @@ Value stripes(const Scope& net, Value images) {
   return linear(net / "head", dropout(net, global_avg_pool(h), 0.2), kClasses);
 }
 
-/// Noisy pictures f32 [n, 1, kSide, kSide] and their classes i32 [n].
+/// Noisy images f32 [n, 1, kSide, kSide] and their classes i32 [n].
 NamedTensors make_batch(int n, unsigned seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> noise(0, 0.5f);
@@ -63,10 +63,10 @@ int main() {
   for (unsigned step = 1; step <= 200; ++step) session.run(train, make_batch(32, step));
   save_checkpoint("cnn.weft", session, {predict});
 
-  const Checkpoint file = load_checkpoint("cnn.weft");  // needs nothing of the code above
+  const Checkpoint file = load_checkpoint("cnn.weft");  // needs none of the code above
   Session loaded(file.graph(), file.store());
   const float accuracy =
       loaded.run(file.program("predict"), make_batch(300, 0))["accuracy"].item<float>();
-  std::printf("accuracy on pictures that it has not seen: %.1f%%\n", 100 * accuracy);
+  std::printf("accuracy on unseen images: %.1f%%\n", 100 * accuracy);
   return accuracy > 0.95f ? 0 : 1;
 }

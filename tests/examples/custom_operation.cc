@@ -1,6 +1,6 @@
-// An operation of one's own, with an attribute, a gradient and a place in fused kernels: the soft
-// threshold of sparse coding. A network of it learns which few atoms a signal is the sum of (LISTA,
-// Gregor and LeCun 2010).
+// A custom operation with an attribute, a gradient and a place in fused kernels: the soft threshold
+// of sparse coding. A network built from it learns to decompose a signal into a sum of few atoms
+// (LISTA, Gregor and LeCun 2010).
 #include <cstdio>
 #include <vector>
 
@@ -16,7 +16,7 @@
 
 using namespace weft;
 
-/// x - t above t, x + t below -t, 0 between.
+/// x - t for x > t, x + t for x < -t, 0 otherwise.
 OpRecord shrink_record() {
   OpRecord op = elementwise_op("shrink", {{"threshold", 0.0}}, [](const Attributes& attributes) {
     return [threshold = attributes.real("threshold")](auto x) {
@@ -43,7 +43,7 @@ int main() {
   const auto ops = with_ops({shrink_record()});
   Graph g(ops);
   const Scope net(g, "net");
-  // Sums of few of 16 atoms: most codes are zero.
+  // Signals are sums of a few of 16 atoms: most codes are zero.
   const Value codes = shrink(normal(g.key("data"), {64, 16}), 1.5);
   const Value atoms = g.constant(normal_tensor({16, 32}, 1));
   const Value x = matmul(codes, atoms);
@@ -56,16 +56,16 @@ int main() {
           .output("loss", loss)
           .update(adam(loss, g.parameters(), {.lr = warmup_cosine(3e-3, 10, 1500)}));
 
-  // Kernel, gradient, fusion, threads, text and files: all that Weft's own operations are held to.
+  // Kernel, gradient, fusion, threads, text and files: the checks of built-in operations.
   const testing::Outcome sound = testing::check_record(ops, "shrink");
-  std::printf("shrink keeps its word: %s\n", sound ? "yes" : sound.message().c_str());
+  std::printf("checks of shrink: %s\n", sound ? "passed" : sound.message().c_str());
 
   Session session(g, {.seed = 1});
   float last = 0;
   for (int step = 0; step < 1500; ++step) last = session.run(train)["loss"].item<float>();
   std::printf("mean squared error of the codes %.6f\n", last);
 
-  // In a file the operation is a name: who reads it gives the set that has it.
+  // A file contains the name of the operation. Readers pass a set of operations that has it.
   save_checkpoint("shrink.weft", session, {train});
   const Checkpoint file = load_checkpoint("shrink.weft", {.ops = ops});
   Session loaded(file.graph(), file.store());

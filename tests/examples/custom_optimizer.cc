@@ -1,5 +1,5 @@
-// An optimizer of one's own, Lion (Chen et al. 2023), with a schedule of one's own and moving
-// averages of the weights, which are what is evaluated and kept.
+// A custom optimizer, Lion (Chen et al. 2023), with a custom schedule and moving averages of the
+// weights, which are evaluated and saved.
 #include <cstdio>
 
 #include "weft/autodiff/optimizer.h"
@@ -20,8 +20,8 @@ struct MyLionOptions {
   StepOptions step = {};
 };
 
-/// Every element moves by the learning rate, up or down. Groups, clipping, skipped steps and names
-/// of saved state are the builder's.
+/// Every element changes by plus or minus the learning rate. The builder handles groups, clipping,
+/// skipped steps and the names of saved state.
 TrainingStep my_lion(const Loss& loss, const ParameterGroups& groups, const MyLionOptions& o,
                      SourceLocation loc = SourceLocation::current()) {
   StepBuilder b("my_lion", loss, groups, o, loc);
@@ -61,7 +61,7 @@ int main() {
   const float average = averaged.run(evaluate, unseen)["error"].item<float>();
   std::printf("mean squared error %.5f with the last weights, %.5f with their averages\n", last,
               average);
-  save_checkpoint("lion.weft", session, {train, evaluate});  // goes on where it was
-  save_checkpoint("averages.weft", averaged, {evaluate});    // to be used
+  save_checkpoint("lion.weft", session, {train, evaluate});  // to resume training
+  save_checkpoint("averages.weft", averaged, {evaluate});    // for inference
   return average < last && average < 0.01f ? 0 : 1;
 }

@@ -1,5 +1,6 @@
 // A generative adversarial network (Goodfellow et al. 2014) in one graph: two losses, two
-// optimizers, two programs. The generator learns points on a ring; its averaged weights draw them.
+// optimizers, two programs. The generator learns to generate points on a ring, and is evaluated
+// with averaged weights.
 #include <cmath>
 #include <cstdio>
 #include <random>
@@ -14,14 +15,14 @@ using namespace weft;
 
 constexpr int kNoise = 4, kBatch = 128;
 
-/// noise [n, kNoise] -> points [n, 2].
+/// Maps noise [n, kNoise] to points [n, 2].
 Value generate(const Scope& net, Value noise) {
   Value h = noise;
   for (const int i : {0, 1}) h = silu(linear(net / i, h, 64));
   return linear(net / "out", h, 2);
 }
 
-/// points [n, 2] -> logits that they are real [n, 1].
+/// Maps points [n, 2] to logits [n, 1] of being real.
 Value discriminate(const Scope& net, Value points) {
   Value h = points;
   for (const int i : {0, 1}) h = silu(linear(net / i, h, 64));
@@ -48,7 +49,7 @@ int main() {
   const Value real = g.input("real", DType::f32, {"n", 2});
   const Scope generator(g, "generator"), discriminator(g, "discriminator");
   const Value fake = generate(generator, noise);
-  // Two passes over the same weights.
+  // Two applications of the same weights.
   const Value on_fake = discriminate(discriminator.training(), fake);
   const Value on_real = discriminate(discriminator.training(), real);
   const Value d_loss = mean(softplus(on_fake)) + mean(softplus(-on_real));

@@ -1,6 +1,6 @@
-// A GRU over sequences of unequal length: the sum of the numbers that are marked (the adding
-// problem of Hochreiter and Schmidhuber 1997). Rows are filled up to the longest; `lengths` says
-// what counts, and what stands behind does not matter.
+// A GRU over sequences of unequal length learns the sum of the marked numbers (the adding problem
+// of Hochreiter and Schmidhuber 1997). Rows are padded to the longest; `lengths` has the number of
+// valid elements, and the padding has no effect.
 #include <algorithm>
 #include <cstdio>
 #include <random>
@@ -13,7 +13,7 @@ using namespace weft;
 
 constexpr int kBatch = 64, kLongest = 24;
 
-/// Rows of (number, mark): two of the marks are 1, and the sum of their numbers is to be found.
+/// Rows of (number, mark): two marks are 1, and the target is the sum of their numbers.
 NamedTensors make_batch(unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<float> number(0, 1);
@@ -44,7 +44,7 @@ int main() {
   const Value sum = g.input("sum", DType::f32, {"batch"});
   const Scope net(g, "net");
   const RecurrentResult states = gru(net / "gru", x, 48, {.lengths = lengths});
-  const Value last = select(states.h, 0, 0);  // [batch, 48], of the only layer
+  const Value last = select(states.h, 0, 0);  // [batch, 48]: the final state of the only layer
   const Value guess = squeeze(linear(net / "out", last, 1), {1});
   const Value loss = mse(guess, sum);
 
@@ -63,8 +63,8 @@ int main() {
   const NamedTensors batch = make_batch(0);  // not trained on
   const Results result = session.run(test, batch);
   for (int row = 0; row < 3; ++row)
-    std::printf("sum %.3f, guessed %.3f\n", batch[2].second.at(row), result["guess"].at(row));
+    std::printf("sum %.3f, predicted %.3f\n", batch[2].second.at(row), result["guess"].at(row));
   const float error = result["loss"].item<float>();
-  std::printf("mean squared error %.5f; always saying 1 has 0.167\n", error);
+  std::printf("mean squared error %.5f; a constant prediction of 1 has 0.167\n", error);
   return error < 0.01f ? 0 : 1;
 }

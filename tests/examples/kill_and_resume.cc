@@ -1,5 +1,5 @@
-// A training that is killed in the middle goes on with the bits it would have had, in a process
-// that has none of its model's code; and another model starts from a part of its weights.
+// A training run that is killed is resumed bit-exactly by code that does not define its model, and
+// another model starts from a part of its weights.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@ using namespace weft;
 
 constexpr int kSteps = 400;
 
-/// Dropout, AdamW and a schedule: keys, moments and the step are variables, and saved as such.
+/// Dropout, AdamW and a schedule: random keys, moments and the step are variables and are saved.
 void begin_training(const std::string& path) {
   Graph g;
   const Scope net(g, "net");
@@ -34,14 +34,14 @@ void begin_training(const std::string& path) {
   save_checkpoint(path, session, {train});
 }
 
-/// Takes the steps that are left, and saves every fifth. Needs nothing but the file.
+/// Takes the remaining steps and saves after every fifth. Needs only the file.
 void go_on(const std::string& path) {
   const Checkpoint file = load_checkpoint(path);
   Session session(file.graph(), file.store());
   const auto done = file.tensors().at("optimizer.step").item<std::int64_t>();
-  std::printf("%s goes on after %d steps\n", path.c_str(), static_cast<int>(done));
+  std::printf("%s continues after %d steps\n", path.c_str(), static_cast<int>(done));
   for (auto step = static_cast<std::uint64_t>(done); step < kSteps; ++step) {
-    // The batch is a function of the step, so that no place in the data has to be saved.
+    // The batch is a function of the step, so no position in the data has to be saved.
     session.run(file.program("train"), {{"x", normal_tensor({32, 8}, step)}});
     if (step % 5 == 4) save_checkpoint(path, session, file.programs());
   }
@@ -67,9 +67,9 @@ int main() {
   bool same = WIFSIGNALED(status);
   for (const auto& [name, tensor] : whole.tensors())
     same = same && bitwise_equal(tensor, killed.tensors().at(name));
-  std::printf("killed in the middle, and the same bits: %s\n", same ? "yes" : "no");
+  std::printf("the killed run is bit-identical to an uninterrupted one: %s\n", same ? "yes" : "no");
 
-  // Its encoder under another name, in front of a new head.
+  // Its encoder under another name, followed by a new head.
   Graph g;
   const Value x = g.input("x", DType::f32, {"batch", 8});
   linear(Scope(g, "classes"), tanh(linear(Scope(g, "body"), x, 64)), 3);

@@ -1,5 +1,5 @@
-// Logistic regression: which side of a line a point lies on, learned from examples with some wrong
-// labels. Data are fed as tensors, the held-out part is measured by a program of its own.
+// Logistic regression: learns on which side of a line a point is, from examples with some wrong
+// labels. Data are fed as tensors; a separate program evaluates the held-out set.
 #include <cstdio>
 #include <random>
 #include <vector>
@@ -15,7 +15,7 @@ struct Points {
   Tensor x, label;  // f32 [n, 2], f32 [n]
 };
 
-/// Points of the square with label 1 where 2 x0 - x1 > 0.3; one label in twenty is wrong.
+/// Points of a square, with label 1 if 2 x0 - x1 > 0.3; one label in twenty is wrong.
 Points make_points(int n, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<float> place(-1, 1), chance(0, 1);
@@ -51,9 +51,9 @@ int main() {
   const Results result = session.run(test, {{"x", held_out.x}, {"label", held_out.label}});
   const float accuracy = result["accuracy"].item<float>();
   const Tensor weight = session.value("line.weight"), bias = session.value("line.bias");
-  std::printf("%.1f%% of the held-out points are told apart; 95%% have the right label\n",
+  std::printf("accuracy on held-out points %.1f%%; 95%% of their labels are correct\n",
               100 * accuracy);
-  std::printf("found: %.2f x0 %+.2f x1 > %.2f; made with: 2 x0 - 1 x1 > 0.3\n", 2.0,
+  std::printf("learned: %.2f x0 %+.2f x1 > %.2f; true: 2 x0 - 1 x1 > 0.3\n", 2.0,
               2 * weight.at(1) / weight.at(0), -2 * bias.at(0) / weight.at(0));
   return accuracy > 0.93f ? 0 : 1;
 }

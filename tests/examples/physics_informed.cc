@@ -1,7 +1,7 @@
-// A physics-informed fit (Raissi et al. 2019): a damped oscillator u'' + d u' + k u = 0 whose
-// damping d and stiffness k are unknown, from twenty noisy values of u. The network must go through
-// the values and fulfil the equation where nothing was measured; d and k are learned with it.
-// Derivatives by time are nodes of the graph, which are differentiated again for the training.
+// A physics-informed fit (Raissi et al. 2019): a damped oscillator u'' + d u' + k u = 0 with
+// unknown damping d and stiffness k, from twenty noisy values of u. The network must fit the values
+// and satisfy the equation between them; d and k are trained with it. Time derivatives are nodes of
+// the graph, and are differentiated again for training.
 #include <cmath>
 #include <cstdio>
 #include <random>
@@ -15,7 +15,7 @@
 
 using namespace weft;
 
-/// u(t) for t f32 [n, 1].
+/// u(t): f32 [n, 1] to f32 [n, 1].
 struct Network {
   Linear first, second, out;
   explicit Network(const Scope& at)
@@ -26,7 +26,7 @@ struct Network {
 };
 
 int main() {
-  constexpr double damping = 0.6, stiffness = 9.09;  // what is to be found; cos(3 t) exp(-0.3 t)
+  constexpr double damping = 0.6, stiffness = 9.09;  // true values; u = cos(3 t) exp(-0.3 t)
   Graph g;
   const Network u(Scope(g, "u"));
   const std::vector<Variable> weights = g.parameters();
@@ -37,7 +37,7 @@ int main() {
   const Value values = g.input("values", DType::f32, {"measured", 1});
   const Value data_loss = mse(u(times), values);
 
-  // Rows do not see each other, so the gradient of the sum has every row's derivative.
+  // Rows are independent, so the gradient of the sum contains the derivative of every row.
   const Value t = uniform(g.key("times"), {64, 1}, 0, 4);
   const Value position = u(t);
   const Value speed = gradient(sum(position), t);
@@ -71,7 +71,7 @@ int main() {
   }
   const double d_error = std::abs(session.value("d").at(0) - damping);
   const double k_error = std::abs(session.value("k").at(0) - stiffness);
-  std::printf("made with d = %.2f and k = %.2f; errors %.3f and %.3f\n", damping, stiffness,
+  std::printf("true values d = %.2f and k = %.2f; errors %.3f and %.3f\n", damping, stiffness,
               d_error, k_error);
   return d_error < 0.06 && k_error < 0.3 ? 0 : 1;
 }

@@ -1,6 +1,6 @@
-// A head of one's own on a published BERT, served by four threads: serve_bert FOLDER, a folder of
-// Hugging Face's library with an encoder and its tokenizer. The embeddings stay as they are,
-// layers and head learn, and then four Sessions share one copy of the weights.
+// A new classification head on a published BERT, served by four threads: serve_bert FOLDER, where
+// FOLDER is a Hugging Face folder with an encoder and its tokenizer. The embeddings are frozen, the
+// layers and the head are trained, and then four Sessions share one copy of the weights.
 #include <atomic>
 #include <cstdio>
 #include <random>
@@ -20,7 +20,7 @@
 
 using namespace weft;
 
-/// Texts of some words; those with "good" are of class 1.
+/// Random texts; those that end with "good" have class 1.
 std::vector<std::string> make_texts(int n, unsigned seed, std::vector<std::int32_t>* labels) {
   const std::vector<std::string> words = {"the", "film", "was", "it"};
   std::mt19937 random(seed);
@@ -54,7 +54,7 @@ int main(int, char** arguments) {
 
   const auto store = std::make_shared<VariableStore>();
   load_weights(*store, g, bert.weights, bert.source);
-  store->start_anew({"head.weight", "head.bias"});  // else a missing weight is an error
+  store->start_anew({"head.weight", "head.bias"});  // otherwise a missing weight is an error
   const TextReader reader(config, bert.tokenizer(), {});
   const auto inputs_of = [&](const std::string& text) {
     const TextRow row = reader.row(text);
@@ -73,10 +73,10 @@ int main(int, char** arguments) {
       feeds.emplace_back("label", Tensor::of<std::int32_t>({16}, labels));
       last = session.run(train, feeds)["loss"].item<float>();
     }
-    std::printf("the head's last loss: %.3f\n", last);
+    std::printf("last training loss: %.3f\n", last);
   }
 
-  // One Session per thread, each with a worker of its own; the store is read, and never copied.
+  // One Session per thread, each with one worker; the shared store is never copied.
   std::vector<std::int32_t> labels;
   const std::vector<std::string> requests = make_texts(400, 1000, &labels);
   std::atomic<std::size_t> next = 0, right = 0;
@@ -90,6 +90,7 @@ int main(int, char** arguments) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) threads.emplace_back(serve);
   for (std::thread& thread : threads) thread.join();
-  std::printf("%zu of %zu texts are told right by four threads\n", right.load(), requests.size());
+  std::printf("%zu of %zu texts classified correctly by four threads\n", right.load(),
+              requests.size());
   return right > 380 ? 0 : 1;
 }

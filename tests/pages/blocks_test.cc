@@ -1,5 +1,5 @@
-// The pages (README.md files and others beside the code): what they show is compiled, what they
-// name exists, and they are short enough to be read.
+// The documentation: code on pages is compiled, links and paths exist, and pages are short. Pages
+// are all .md files: at the root, in docs/ and next to the code.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
@@ -20,7 +20,7 @@ using weft::read_text_file;
 
 const fs::path kRoot = WEFT_SOURCE_DIR;
 
-/// Files of the tree by ending, without what is built and what tests compare with.
+/// Files of the tree with this extension, sorted; build folders and fixtures are skipped.
 std::vector<fs::path> files(const std::string& ending, const fs::path& folder = kRoot) {
   std::vector<fs::path> found;
   for (fs::recursive_directory_iterator i(folder), end; i != end; ++i) {
@@ -43,13 +43,13 @@ std::vector<std::string> lines_of(const fs::path& path) {
   return lines;
 }
 
-/// Without white space: lines of a page break elsewhere than those of a source.
+/// `text` without white space: pages and sources break lines at different places.
 std::string packed(std::string text) {
   std::erase_if(text, [](unsigned char c) { return std::isspace(c) != 0; });
   return text;
 }
 
-/// The fenced blocks of a language.
+/// The fenced code blocks of a page in this language.
 std::vector<std::string> blocks(const fs::path& page, const std::string& language) {
   std::vector<std::string> found;
   bool inside = false;
@@ -66,7 +66,7 @@ std::vector<std::string> blocks(const fs::path& page, const std::string& languag
   return found;
 }
 
-/// What stands between back quotes in a line.
+/// The code spans of a line.
 std::vector<std::string> spans(const std::string& line) {
   static const std::regex kSpan("`([^`]+)`");
   std::vector<std::string> found;
@@ -75,8 +75,7 @@ std::vector<std::string> spans(const std::string& line) {
   return found;
 }
 
-/// Whether a page may mean this file by that name: it is seen from the page's folder or from one
-/// above it.
+/// True if `name` is a path relative to the page's folder or to a folder above it.
 bool exists_from(const fs::path& page, const std::string& name) {
   for (fs::path folder = page.parent_path();; folder = folder.parent_path()) {
     if (fs::exists(folder / name)) return true;
@@ -97,9 +96,10 @@ BOOST_AUTO_TEST_CASE(every_block_of_cpp_is_part_of_a_source_that_tests_compile_a
       const bool known = std::any_of(sources.begin(), sources.end(), [&](const std::string& text) {
         return text.find(packed(block)) != std::string::npos;
       });
-      BOOST_TEST(known, name_of(page) << " has C++ that no source below tests/ has (put it into "
-                                         "one of tests/pages):\n"
-                                      << block);
+      BOOST_TEST(known, name_of(page)
+                            << " has a C++ block that is in no source below tests/ (add it "
+                               "to one of tests/pages):\n"
+                            << block);
     }
   }
   BOOST_TEST(count > 20u);
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(every_idiom_beside_another_framework_runs) {
       for (const std::string& code : spans(line.substr(cell))) {
         ++count;
         BOOST_TEST((source.find(packed(code)) != std::string::npos),
-                   name_of(page) << ": `" << code << "` stands in no source of tests/pages");
+                   name_of(page) << ": `" << code << "` is in no source of tests/pages");
       }
     }
   }
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(the_first_model_is_whole_and_short) {
   const std::string model = read_text_file((kRoot / "tests/consumer/mlp.cc").string());
   const std::string readme = read_text_file((kRoot / "README.md").string());
   BOOST_TEST((readme.find("```cpp\n" + model + "```") != std::string::npos),
-             "README.md has no block that equals tests/consumer/mlp.cc");
+             "README.md has no block that is equal to tests/consumer/mlp.cc");
   BOOST_TEST(std::count(model.begin(), model.end(), '\n') <= 60);
 }
 
@@ -147,12 +147,12 @@ BOOST_AUTO_TEST_CASE(examples_are_short_and_say_what_they_are_about) {
 }
 
 BOOST_AUTO_TEST_CASE(pages_are_short) {
-  // Tables of figures and the list of functions are looked up, not read.
+  // Tables of measurements and the list of functions are reference material.
   const std::set<std::string> long_ones = {"docs/zoo.md", "tests/INDEX.md"};
   for (const fs::path& page : files(".md")) {
     if (long_ones.count(name_of(page)) != 0) continue;
     const std::size_t count = lines_of(page).size();
-    BOOST_TEST(count < 200u, name_of(page) << " has " << count << " lines: part it by task");
+    BOOST_TEST(count < 200u, name_of(page) << " has " << count << " lines: split it by task");
   }
 }
 
@@ -166,13 +166,13 @@ BOOST_AUTO_TEST_CASE(what_pages_name_exists) {
       if (code) continue;
       for (std::sregex_iterator i(line.begin(), line.end(), kLink), end; i != end; ++i)
         BOOST_TEST(fs::exists(page.parent_path() / (*i)[1].str()),
-                   name_of(page) << ": there is no " << (*i)[1]);
+                   name_of(page) << ": broken link: " << (*i)[1]);
       for (std::string span : spans(line)) {
         if (!std::regex_match(span, kPath)) continue;
         if (span == "weft/weft.h") span = "weft/serialization/weft.h";
         if (span.starts_with("weft/")) span = span.substr(5);
         BOOST_TEST((exists_from(page, span) || exists_from(page, "tests/" + span)),
-                   name_of(page) << ": there is no " << span);
+                   name_of(page) << ": no such file: " << span);
       }
     }
   }

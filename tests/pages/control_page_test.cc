@@ -1,4 +1,4 @@
-// The code of graph/control/README.md.
+// Code blocks of docs/control-flow.md.
 #include <boost/test/unit_test.hpp>
 #include <vector>
 
@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(a_loop_a_branch_and_their_gradients) {
     return ScanStep{.carries = {average}, .outputs = {average, abs(in.elements[0] - average)}};
   });
   const Value last = loop.carries[0];     // f32 [batch, 4]: the state after the last step
-  const Value history = loop.outputs[0];  // f32 [time, batch, 4]: that of every step
+  const Value history = loop.outputs[0];  // f32 [time, batch, 4]: the state after every step
   const Value errors = loop.outputs[1];   // f32 [time, batch, 4]
 
   const Value size = norm(last);

@@ -1,4 +1,4 @@
-// The code of autodiff/README.md.
+// Code blocks of docs/gradients-and-optimizers.md.
 #include <boost/test/unit_test.hpp>
 #include <cstdio>
 
@@ -32,7 +32,7 @@ TrainingStep sign_momentum(const Loss& loss, const ParameterGroups& groups,
   StepBuilder builder("sign_momentum", loss, groups, options, loc);
   for (const StepBuilder::Parameter& parameter : builder.parameters()) {
     const Value g = parameter.gradient, rate = cast(builder.rate(parameter), g.dtype());
-    const Variable m = builder.state(parameter, "m");  // "optimizer.<parameter>.m", starts at 0
+    const Variable m = builder.state(parameter, "m");  // "optimizer.<parameter>.m", initially 0
     const Value now = m * options.beta + g * (1 - options.beta);
     builder.update(m, now);
     builder.update(parameter.variable,
@@ -56,8 +56,8 @@ BOOST_FIXTURE_TEST_SUITE(gradients_page, DerivedNet)
 BOOST_AUTO_TEST_CASE(gradients_are_values) {
   const Variable weight = g.find_variable("net.out.weight");
   const std::vector<Value> slopes = gradients(loss, {weight.value(), x, hidden});
-  const Value penalty = mean(square(norm(slopes[1], {1}) - 1));  // and can be differentiated again
-  const Value second = gradient(penalty, weight);
+  const Value penalty = mean(square(norm(slopes[1], {1}) - 1));  // a gradient penalty
+  const Value second = gradient(penalty, weight);                // differentiates it again
 
   const Value along = jvp(y, {x}, {ones_like(x)});            // J t, of y's type
   const std::vector<Value> back = vjp(y, {x}, ones_like(y));  // t^T J
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(gradients_are_values) {
 BOOST_AUTO_TEST_CASE(gradients_are_checked) {
   const GradientReport report = check_gradients(loss, {x, g.find_variable("net.hidden.weight")},
                                                 {.feeds = {{"x", batch}}, .second_order = true});
-  if (!report) std::printf("%s\n", report.message.c_str());  // which element, and both numbers
+  if (!report) std::printf("%s\n", report.message.c_str());  // the element and both values
   BOOST_TEST(report);
 }
 
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(optimizers_and_groups) {
                             .update(ema.updates(step));
   Session session(g, {.seed = 1});
   session.run(train, {{"x", batch}});
-  Session averaged(g, averaged_store(*session.store()));  // the weights that one ships
+  Session averaged(g, averaged_store(*session.store()));  // the averaged weights, for evaluation
   BOOST_TEST(averaged.value("net.out.weight").rank() == 2);
 
   const auto narrow = [](const Variable& p) { return p.shape().rank() == 1; };
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(a_batch_in_shards) {
                            .shards({.count = 4})
                            .update(adamw(of_shards, g.parameters()));
   Session session(g, {.seed = 1});
-  session.run(step, {{"x", batch}});  // 4 rows, one in each shard
+  session.run(step, {{"x", batch}});  // 4 rows, one per shard
   BOOST_TEST(session.value("net.out.bias").at(0) != 0.0);
 }
 

@@ -1,4 +1,4 @@
-// The code of graph/README.md.
+// Code blocks of docs/graphs.md.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/autodiff/gradients.h"
@@ -20,7 +20,7 @@ namespace {
 
 using namespace weft;
 
-/// A gated block with a residual: x and the result are f32 [batch, seq, width].
+/// Gated residual block: x and the result are f32 [batch, seq, width].
 Value gated_block(const Scope& at, Value x, std::int64_t width) {
   const Value h = layer_norm(at / "norm", x);
   const Value gate = sigmoid(linear(at / "gate", h, width));
@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(a_model_of_layers_and_its_programs) {
   const Program predict = Program("predict").output("logits", logits);
 
   Session session(g, {.seed = 1});
-  const Tensor text = integer_tensor({8, 16}, 1, 0, 100, DType::i32);  // random ids
+  const Tensor text = integer_tensor({8, 16}, 1, 0, 100, DType::i32);  // random token ids
   const float before =
       session.run(train, {{"tokens", text}, {"targets", text}})["loss"].item<float>();
   const Tensor out = session.run(predict, {{"tokens", text}})["logits"];  // f32 [8, 16, 100]
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(sizes_are_symbols) {
   const Value heads = permute(reshape(x, {"batch", "seq", 4, 8}), {0, 2, 1, 3});
   const Dim seq = x.shape()[1];
   const Value mean_length = 1.0 / dim_value(g, seq, DType::f32);
-  g.require(y.shape()[1] == 2 * seq);  // known to shape rules from here on, checked in every run
+  g.require(y.shape()[1] == 2 * seq);  // shape rules may rely on it; checked in every run
   const Value halves = reshape(y, {"batch", "seq", 2});
   BOOST_TEST(heads.type().str() == "f32[batch, 4, seq, 8]");
   BOOST_TEST(halves.type().str() == "f32[batch, seq, 2]");
@@ -72,16 +72,16 @@ BOOST_AUTO_TEST_CASE(weights_are_shared_frozen_and_renamed) {
   const Scope net(g, "net");
   const Value tokens = g.input("tokens", DType::i32, {"batch", "seq"});
   const Embedding table = make_embedding(net / "tokens", {.vocab = 100, .width = 32});
-  const Linear mix = make_linear(net / "mix", DType::f32, 32, 32);  // two uses, one weight
+  const Linear mix = make_linear(net / "mix", DType::f32, 32, 32);  // one weight, applied twice
   const Value h = mix(tanh(mix(table(tokens))));
-  const Value logits = matmul(h, table.weight, {.transpose_b = true});  // tied: nothing is copied
-  g.alias("net.head.weight", table.weight);  // files of others may call it so
-  g.set_trainable(mix.bias, false);          // g.parameters() leaves it out
+  const Value logits = matmul(h, table.weight, {.transpose_b = true});  // tied weights, no copy
+  g.alias("net.head.weight", table.weight);  // a second name, for weight files that use it
+  g.set_trainable(mix.bias, false);          // excluded from g.parameters()
   BOOST_TEST(g.parameters().size() == 2);
   BOOST_TEST(logits.rank() == 3);
 }
 
-/// A classifier of images f32 [n, 1, 8, 8].
+/// Classifies images f32 [n, 1, 8, 8] into 10 classes.
 Value classifier(const Scope& net, Value images) {
   Value h = conv2d(net / "conv", images, 8, {.padding = same_padding});
   h = max_pool2d(relu(batch_norm(net / "norm", h)), {.kernel = {2, 2}});
@@ -108,12 +108,12 @@ BOOST_AUTO_TEST_CASE(draws_and_state) {
   Graph g;
   const Scope net(g, "net");
   const Value x = g.input("x", DType::f32, {"batch", 8});
-  const Value dropped = dropout(x, 0.1, g.key("dropout"));  // other elements in every run
+  const Value dropped = dropout(x, 0.1, g.key("dropout"));  // a different mask in every run
   const Value noise = normal(g.key("noise"), x.shape());
   const Variable seen = net.variable("seen", DType::i64, {}, {.kind = VariableKind::buffer});
   const Value batch = dim_value(g, x.shape()[0], DType::i64);
   const Program train = Program("train").output("y", dropped + noise).update(seen, seen + batch);
-  const Program measure = Program("measure").output("y", x);  // draws nothing, updates nothing
+  const Program measure = Program("measure").output("y", x);  // no random numbers, no updates
   Session session(g, {.seed = 1});
   const Tensor ones = Tensor::full(DType::f32, {3, 8}, 1);
   session.run(train, {{"x", ones}});
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(draws_and_state) {
 BOOST_AUTO_TEST_CASE(a_gradient_of_ones_own) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"n"});
-  // Rounds forwards; backwards as if it did nothing (the straight-through estimator).
+  // Straight-through estimator: rounds in the forward pass, identity in the backward pass.
   const auto rounded = custom_gradient(
       g, "straight_through", {x},
       [](Graph&, const std::vector<Value>& in) { return std::vector{round(in[0])}; },
@@ -144,10 +144,10 @@ BOOST_AUTO_TEST_CASE(what_is_there_can_be_looked_at) {
   const Value h = tanh(x);
   g.set_name("hidden", h);
   const Program program = Program("p").output("y", 2 * h);
-  const std::string text = to_text(program);  // readable, and parse_text() reads it back
+  const std::string text = to_text(program);  // readable; parse_text() reads it back
   Session session(g);
   const Results results = session.run(program, {{"x", Tensor::zeros(DType::f32, {1, 3})}},
-                                      {.fetch = {"hidden"}});  // any named value, without an output
+                                      {.fetch = {"hidden"}});  // any named value
   BOOST_TEST(results["hidden"].at(2) == 0.0);
   BOOST_TEST(text.find("%0 = tanh(%x) : f32[n, 3]") != std::string::npos);
 }

@@ -1,4 +1,5 @@
-// The idioms of graph/PYTORCH.md and graph/GGML.md: each stands here once, in a program that runs.
+// The idioms of docs/from-pytorch.md and docs/from-ggml.md. Each occurs once, in a program that
+// runs.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -28,7 +29,7 @@ namespace {
 
 using namespace weft;
 
-/// Runs a program of these outputs on small random data.
+/// Collects Values in `made` and runs a program with all of them as outputs, on small random data.
 struct Idioms {
   Graph g;
   Scope net = Scope(g, "net");
@@ -57,7 +58,7 @@ struct Idioms {
   }
 };
 
-/// A block of PYTORCH.md: x and the result are f32 [..., width].
+/// The module of docs/from-pytorch.md: x and the result are f32 [..., width].
 Value block(const Scope& at, Value x, std::int64_t width) {
   const Variable scale =
       at.variable("scale", DType::f32, {width}, {.initializer = Initializer::ones()});
@@ -150,7 +151,7 @@ BOOST_AUTO_TEST_CASE(functions) {
   run();
 }
 
-/// In a scope with a mode.
+/// Layers that need a scope with a mode.
 Value dropped(const Scope& net, Value x, Value images) {
   return sum(dropout(net, x, 0.1)) + sum(channel_dropout(net, images, 0.1));
 }
@@ -203,7 +204,7 @@ BOOST_AUTO_TEST_CASE(control) {
   const Variable w =
       net.variable("w", DType::f32, {16, 16}, {.initializer = Initializer::normal(0.1)});
   const Value h0 = zeros(g, DType::f32, {g.dim("batch"), 16});
-  const Value steps = permute(x, {1, 0, 2});  // a loop goes over axis 0
+  const Value steps = permute(x, {1, 0, 2});  // scan loops over axis 0
   const auto cell = [](Graph&, const ScanElements& in) {
     const Value h = tanh(in.elements[0] + matmul(in.carries[0], in.operands[0]));
     return ScanStep{.carries = {h}, .outputs = {h}};

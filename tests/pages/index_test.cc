@@ -1,4 +1,4 @@
-// Public functions that no example and no other test shows: a line each (see INDEX.md).
+// Uses of the public functions that no example and no other test uses (cmake/docs/index.py).
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstddef>
@@ -42,7 +42,7 @@ namespace {
 
 using namespace weft;
 
-/// The value for x = {-1.5, 0.5, 2}.
+/// Returns f(x) for x = {-1.5, 0.5, 2}.
 std::vector<float> of_three(const std::function<Value(Value)>& f) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"n"});
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(attention_gives_the_sums_of_its_scores) {
   BOOST_TEST(std::abs(lse.at(0) - std::log(2.0)) < 1e-6);
 }
 
-/// A function of one's own takes numbers as well, as Weft's do, and names the line of its caller.
+// Custom functions accept numbers like library functions, and errors name the line of the caller.
 Value halfway(const Arg& from, const Arg& to) {
   const ArgPair pair = resolve_pair(from, to, "halfway");
   return apply_binary("mul", apply_binary("add", pair.a, pair.b), 0.5);
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(ranks_have_names) {
   });
 }
 
-// Compilers warn of a member that is left out and has no initialiser; warnings are errors here.
+// Compilers warn about omitted members without an initialiser, and warnings are errors here.
 BOOST_AUTO_TEST_CASE(what_is_left_out_has_a_value) {
   const AttributeSpec attribute{.name = "scale"};
   const KernelRequest request{.inputs = {{.dtype = DType::f32}}};
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(layers) {
 BOOST_AUTO_TEST_CASE(optimizers) {
   Graph g;
   const Variable w = g.variable("w", DType::f32, {3}, {.initializer = Initializer::ones()});
-  const Loss loss = std::vector{w.value()};  // gradients in place of a loss
+  const Loss loss = std::vector{w.value()};  // gradients instead of a loss
   BOOST_TEST(loss.gradients()->size() == 1u);
   const TrainingStep step = sgd(loss, g.parameters());
   const Ema ema(g.parameters());
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(profiles) {
   BOOST_TEST(entry.bytes_per_second() > 0);
   const auto plan = session.plan(Program("q").output("y", x + 1), {{"x", {2, 2}}});
   const double now = Profile::now();
-  profile.record(plan, StepId(0), now, now);  // as a Session does
+  profile.record(plan, StepId(0), now, now);  // what a Session does for each step
   BOOST_TEST(profile.entries().size() == 2u);
 }
 

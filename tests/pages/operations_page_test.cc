@@ -1,4 +1,4 @@
-// The code of ops/README.md.
+// Code blocks of docs/custom-operations.md.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <vector>
@@ -54,7 +54,7 @@ OpRecord row_product_record() {
                          }
                        });
   });
-  r.rule = [](const GradientContext& c) {  // product / x, of x that are not 0
+  r.rule = [](const GradientContext& c) {  // product / x, for x != 0
     const auto column = [](Value v) { return unsqueeze(v, -1); };
     return std::vector<Value>{column(c.cotangent() * c.output()) / c.input(0)};
   };
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(operations_of_ones_own) {
   const Tensor result = Session(g).run(Program("p").output("y", y), {{"x", at}})["y"];
   BOOST_TEST(result.type_str() == "f32[2]");
   const Phase phase = loop_phase(1000, 1, [](const KernelRun&, std::int64_t, std::int64_t) {});
-  BOOST_TEST(phase.chunks == 1);  // too little work to be parted
+  BOOST_TEST(phase.chunks == 1);  // too little work to be split
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,4 +1,4 @@
-// The code of graph/run/README.md, graph/run/DEBUGGING.md and graph/plan/README.md.
+// Code blocks of docs/sessions.md, docs/debugging.md and docs/memory-and-speed.md.
 #include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <cstdio>
@@ -23,7 +23,7 @@ namespace {
 
 using namespace weft;
 
-/// A small network with a training step, saved as "net.weft".
+/// A small network with a training step; its `predict` program is saved as "net.weft".
 struct ServedNet {
   Graph g;
   Scope net = Scope(g, "net");
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(many_threads_serve_one_copy) {
 
   std::atomic<int> answered = 0;
   const auto serve = [&] {
-    Session own(file.graph(), store, {.threads = 1, .prepack = true});  // of this thread alone
+    Session own(file.graph(), store, {.threads = 1, .prepack = true});  // one per thread
     for (int i = 0; i < 100; ++i) {
       const Tensor answer = own.run(program, {{"x", request}})["y"];
       answered += answer.defined();
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(a_run_is_cancelled_or_writes_where_it_is_told) {
   try {
     session.run(train, {{"x", batch}}, {.cancel = cancel});
   } catch (const CancelledError&) {
-    std::printf("cancelled: every variable is as it was\n");
+    std::printf("cancelled: all variables are unchanged\n");
   }
 
   BOOST_CHECK_THROW(session.run(train, {{"x", batch}}, {.cancel = cancel}), CancelledError);
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(cost_and_memory_before_a_run) {
   std::printf("%s\n%s\n", plan->memory().text(5).c_str(), plan->cost().text(5).c_str());
   const std::size_t arena = plan->arena_bytes;
 
-  Session small(g, {.seed = 1, .memory_budget = arena * 9 / 10});  // the same bits in less
+  Session small(g, {.seed = 1, .memory_budget = arena * 9 / 10});  // the same bits in less memory
   const MemoryReport report = small.plan(train, {{"x", {256, 16}}})->memory();
   std::printf("%zu bytes instead of %zu, %.0f FLOPs more\n", report.arena, arena,
               report.recomputed_flops);
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(where_a_number_goes_wrong) {
     return std::string(e.what()).find("log: out f32[2, 4] has 8 NaN") != std::string::npos;
   });
 
-  Session strict(g, {.seed = 1, .verify = true, .poison = true});  // plans checked, guards around
+  Session strict(g, {.seed = 1, .verify = true, .poison = true});  // verified plans, guard regions
   strict.run(train, {{"x", batch}});
 
   const testing::Outcome same = testing::expect_reference(g, predict, {.feeds = {{"x", batch}}});

@@ -1,4 +1,4 @@
-// The code of serialization/README.md.
+// Code blocks of docs/checkpoints.md.
 #include <boost/test/unit_test.hpp>
 #include <cstdio>
 #include <string>
@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(a_training_goes_on) {
   save_checkpoint(path, session, {train, predict},
                   {.attachments = {{"notes", "text/plain", "after one step"}}});
 
-  const Checkpoint file = load_checkpoint(path);  // in another process: none of the code above
+  const Checkpoint file = load_checkpoint(path);  // in another process, without the code above
   Session resumed(file.graph(), file.store());
   const Tensor loss_there = resumed.run(file.program("train"), {{"x", batch}})["loss"];
   const Tensor loss_here = session.run(train, {{"x", batch}})["loss"];
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(a_training_goes_on) {
 BOOST_AUTO_TEST_CASE(only_what_a_program_needs) {
   Session session(g, {.seed = 1});
   session.run(train, {{"x", batch}});
-  save_checkpoint(path, session, {predict});  // no optimizer's moments, no keys
+  save_checkpoint(path, session, {predict});  // no optimizer state, no random keys
   BOOST_TEST(load_checkpoint(path).tensors().size() == 1u);
 }
 
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(a_trainings_file_becomes_one_that_infers) {
   Session session(g, {.seed = 1});
   const std::string small = folder.path("small.weft");
   save_checkpoint(path, session, {train, predict}, {.attachments = {{"notes", "text/plain", ""}}});
-  extract(path, small, {"predict"}, {"notes"});  // of the attachments, those that are named
+  extract(path, small, {"predict"}, {"notes"});  // keeps only the listed attachments
   const Checkpoint part = load_checkpoint(path, {.programs = {"predict"}});  // or without a file
   BOOST_TEST(part.tensors().size() == 1u);
   BOOST_TEST(load_checkpoint(small).tensors().size() == 1u);
@@ -74,9 +74,9 @@ BOOST_AUTO_TEST_CASE(weights_of_one_model_for_another) {
   Session session(g, {.seed = 1});
   const LoadReport report =
       load_parameters(session, weights,
-                      {.rename = {{"body.", "net.out."}},  // in the file, in the graph
+                      {.rename = {{"body.", "net.out."}},  // name in the file, name in the graph
                        .allow_missing = {"net.out.bias"},  // starts from its initialiser
-                       .allow_unexpected = {"head.*"}});   // is not asked for
+                       .allow_unexpected = {"head.*"}});   // ignored
   std::printf("%s\n", report.str().c_str());
   BOOST_TEST(report.str() == "1 parameters taken over; 1 new: net.out.bias; 1 not used: head.bias");
   session.run(predict, {{"x", batch}});
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(files_are_checked) {
   Session session(g, {.seed = 1});
   save_checkpoint(path, session, {predict});
   verify_file(path);  // every checksum; FormatError with the byte offset of the first damage
-  for (const SavedVariable& variable : saved_variables(path))  // also of ops that are not known
+  for (const SavedVariable& variable : saved_variables(path))  // also with unknown operations
     std::printf("%s %s\n", variable.name.c_str(), variable.type.c_str());
   BOOST_TEST(saved_variables(path).at(0).type == "f32[4, 16]");
   BOOST_TEST(testing::check_resume(g, train, {.feeds = {{"x", batch}}}));

@@ -1,4 +1,4 @@
-// The code of graph/distribute/README.md.
+// Code blocks of docs/distributed-training.md.
 #include <boost/test/unit_test.hpp>
 
 #include <memory>
@@ -58,10 +58,10 @@ BOOST_AUTO_TEST_SUITE(shards_page)
 
 BOOST_AUTO_TEST_CASE(ranks_learn_what_one_learns) {
   const Tensor alone = trained(World());
-  ThreadWorld threads(3, {.seed = 1});  // three ranks, with random delays between them
+  ThreadWorld threads(3, {.seed = 1});  // three ranks, with random message delays
   threads.run([&](const std::shared_ptr<Transport>& end) {
     const Tensor here = trained(World(end));
-    if (!bitwise_equal(here, alone)) throw StateError("other bits");
+    if (!bitwise_equal(here, alone)) throw StateError("not bit-identical");
   });
 }
 
@@ -116,16 +116,16 @@ BOOST_AUTO_TEST_CASE(a_layer_in_parts) {
     const int ranks = world.size();
     const Variable columns = g.variable("columns", DType::f32, {6, 8 / ranks});
     const Variable rows = g.variable("rows", DType::f32, {8 / ranks, 3});
-    // Each rank has some of the hidden units; what all of them say is added up.
+    // Each rank holds a slice of the hidden units; the partial products are summed over all ranks.
     const Value y = all_reduce(matmul(tanh(matmul(images, columns)), rows), ranks);
-    // All ranks have the loss, and differentiate their share of it.
+    // Every rank computes the whole loss, so each one differentiates its share of it.
     const Value loss = mean(square(y));
     const TrainingStep step = sgd(loss / ranks, {columns, rows}, {.lr = 0.1});
     const Program train = Program("train").output("loss", loss).update(step);
     Session session(g, {.world = world});
     const float first = session.run(train, {batch(0)[0]})["loss"].item<float>();
     if (!(session.run(train, {batch(0)[0]})["loss"].item<float>() <= first))
-      throw StateError("the loss rises");
+      throw StateError("the loss increased");
   });
 }
 
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(ranks_say_what_they_have) {
     const Results results = session.run(program, {{"x", own}});
     if (results["sum"].at(1) != 3 || results["all"].at(3) != 2 ||
         results["before"].at(0) != world.rank())
-      throw StateError("other numbers");
+      throw StateError("a collective returned wrong values");
   });
 }
 

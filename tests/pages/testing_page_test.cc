@@ -1,4 +1,4 @@
-// The code of tests/testing/README.md.
+// Code blocks of docs/testing.md.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/autodiff/check_gradients.h"
@@ -31,15 +31,15 @@ BOOST_AUTO_TEST_CASE(my_training_step) {
 
   BOOST_TEST(testing::check_determinism(g, train, setup));
   BOOST_TEST(testing::check_resume(g, train, setup));
-  BOOST_TEST(testing::expect_state_changes(g, train, setup));  // nothing is dead or forgotten
-  BOOST_TEST(testing::check_rows(g, predict, setup));          // rows do not see each other
+  BOOST_TEST(testing::expect_state_changes(g, train, setup));  // every parameter is trained
+  BOOST_TEST(testing::check_rows(g, predict, setup));          // rows are independent
   const Variable weight = g.find_variable("net.hidden.weight");
   BOOST_TEST(check_gradients(loss, {x, weight}, {.feeds = setup.feeds}));
 
   Session session(g);
   const auto plan = session.plan(predict, {{"x", {8, 16}}});
-  BOOST_TEST(testing::expect_steps(*plan, "matmul+*", 2));  // what follows a product is part of it
-  BOOST_TEST(testing::expect_no_value_above(*plan, 8 * 64 * 4));  // and nothing is larger
+  BOOST_TEST(testing::expect_steps(*plan, "matmul+*", 2));  // both products have fused epilogues
+  BOOST_TEST(testing::expect_no_value_above(*plan, 8 * 64 * 4));  // bytes
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,9 +1,9 @@
-// Nothing here is Weft's: Highway compiles this file once per SIMD target, and calls what suits the
-// CPU best.
+// A kernel that uses Highway only: it is compiled once per SIMD target, and the best target of the
+// CPU is selected at run time.
 #include "weft/tests/testing_kit/signed_square.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "weft/tests/testing_kit/signed_square.cc"  // this very file
+#define HWY_TARGET_INCLUDE "weft/tests/testing_kit/signed_square.cc"  // this file
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -20,7 +20,7 @@ void rows(const T* x, T* y, std::size_t n) {
   const std::size_t lanes = hn::Lanes(d);
   std::size_t i = 0;
   for (; i + lanes <= n; i += lanes) hn::StoreU(formula(hn::LoadU(d, x + i)), d, y + i);
-  // The rest by the same arithmetic: an element's bits must not depend on where a chunk ends.
+  // The remainder uses the same arithmetic: an element's bits must not depend on chunk boundaries.
   for (; i < n; ++i) hn::StoreU(formula(hn::LoadU(one, x + i)), one, y + i);
 }
 void floats(const float* x, float* y, std::size_t n) { rows(x, y, n); }

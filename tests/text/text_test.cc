@@ -206,7 +206,7 @@ std::string code_block(const std::string& file) {
 }
 
 BOOST_AUTO_TEST_CASE(the_manual_shows_what_can_be_read) {
-  const Module m = parse_text(code_block(WEFT_SOURCE_DIR "/graph/text/README.md"));
+  const Module m = parse_text(code_block(WEFT_SOURCE_DIR "/docs/graphs-as-text.md"));
   BOOST_TEST(to_text(m.program) ==
              "weft text 1\n"
              "dim batch\n"

@@ -1,5 +1,5 @@
-// What must hold across the boundary of a shared library: errors are caught by their type, and
-// headers and library are of one version.
+// Properties that must hold across the boundary of a shared library: errors are caught by type, and
+// headers and library have the same version.
 #include <cstdio>
 #include <stdexcept>
 #include <string>
@@ -12,14 +12,14 @@ using namespace weft;
 
 int main() {
   if (version_number() != WEFT_VERSION || version().empty()) {
-    std::printf("headers of %d, library of %d\n", WEFT_VERSION, version_number());
+    std::printf("headers have version %d, the library %d\n", WEFT_VERSION, version_number());
     return 1;
   }
   Graph g;
   const Value a = g.input("a", DType::f32, {2, 3}), b = g.input("b", DType::f32, {4, 5});
   try {
     matmul(a, b);
-    std::puts("the product of [2, 3] and [4, 5] is no error");
+    std::puts("the product of [2, 3] and [4, 5] did not throw");
     return 1;
   } catch (const ShapeError& error) {
     std::printf("%s\n", error.what());
@@ -27,7 +27,7 @@ int main() {
   try {
     g.ops().at("no such op");
     return 1;
-  } catch (const std::exception& error) {  // caught as what it is derived from
+  } catch (const std::exception& error) {  // caught as its base class
     if (dynamic_cast<const ArgumentError*>(&error) == nullptr) return 1;
   }
   return 0;

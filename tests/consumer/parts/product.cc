@@ -1,4 +1,4 @@
-// One product, with the ops that it needs: the smallest program that computes something.
+// A matrix product with only the ops that it needs: the smallest useful program.
 #include <cstdio>
 
 #include "weft/graph/functions/linalg.h"
