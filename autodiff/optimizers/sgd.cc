@@ -15,7 +15,7 @@ TrainingStep sgd(const Loss& loss, const ParameterGroups& groups, const SgdOptio
     throw ArgumentError(fmt::format("sgd: momentum must not be negative, but is {}", o.momentum));
   }
   if (o.nesterov && o.momentum <= 0) {
-    throw ArgumentError("sgd: Nesterov momentum requires momentum > 0");
+    throw ArgumentError("sgd: Nesterov momentum needs momentum > 0");
   }
   StepBuilder b("sgd", loss, groups, o, loc);
   if (o.momentum > 0) b.need_whole_parameters("momentum also updates rows without a gradient");

@@ -94,7 +94,7 @@ struct StepOptions {
   /// Options for differentiating the loss: custom rules and decompositions, a factor (the
   /// cotangent), and the treatment of parameters on which the loss does not depend. With
   /// Unreachable::zeros, their gradients are 0; weight decay and moments still change them. Must
-  /// not be set if gradients are passed instead of a loss.
+  /// not be set if gradients are passed instead of a loss (ArgumentError).
   GradientOptions gradients = {};
   /// Names of matrices with sparse updates: a step updates only the rows that the loss reads, at a
   /// cost in time and memory that is proportional to their number. The loss must read these

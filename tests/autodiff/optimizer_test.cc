@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(mistakes_are_named) {
                         message_contains({"Nesterov momentum needs momentum"}));
   sgd(problem.loss, all, {.step = {.scope = "optimizer"}});
   BOOST_CHECK_EXCEPTION(sgd(problem.loss, all, {.step = {.scope = "optimizer"}}), GraphError,
-                        message_contains({"variable 'optimizer.step'", "exists already"}));
+                        message_contains({"variable 'optimizer.step'", "already exists"}));
 }
 
 BOOST_AUTO_TEST_CASE(adam_decays_nothing_unless_asked_whatever_else_is_set) {
