@@ -201,9 +201,9 @@ BOOST_AUTO_TEST_CASE(schedules) {
   BOOST_TEST(at(slow, 4999) == 5e-3, tt::tolerance(1e-14));
   BOOST_TEST(at(slow, 39999) == 5e-3, tt::tolerance(1e-14));
   BOOST_CHECK_EXCEPTION(inverse_square_root(1, 0), ArgumentError,
-                        message_contains({"a positive warm-up", "warm-up is 0, final 0"}));
+                        message_contains({"a positive warm-up", "warm-up is 0 and final is 0"}));
   BOOST_CHECK_EXCEPTION(warmup_cosine(1, 10, 10), ArgumentError,
-                        message_contains({"warm-up 10", "before the total of 10 steps"}));
+                        message_contains({"warm-up of 10", "before the total of 10 steps"}));
 }
 
 BOOST_AUTO_TEST_CASE(mistakes_are_named) {
