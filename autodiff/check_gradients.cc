@@ -245,7 +245,7 @@ class Checker {
     double analytic = 0, terms = 0;
     std::vector<Tensor> directions;
     for (const Operand* operand : operands) {
-      // Random as the cotangents are, scaled by the magnitudes of the operand's elements.
+      // Random values as for cotangents, scaled by the magnitudes of the operand's elements.
       const auto seed = options_.seed + 977u * static_cast<std::uint64_t>(number + 1) +
                         static_cast<std::uint64_t>(operand - operands_.data());
       Tensor direction = cotangent_for(operand->at.sizes(), seed);

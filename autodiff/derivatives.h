@@ -25,10 +25,10 @@ std::vector<Value> vjp(Value output, const std::vector<Value>& wrt, Value cotang
 Value jvp(Value output, const std::vector<Value>& wrt, const std::vector<Value>& tangents,
           SourceLocation loc = SourceLocation::current());
 
-/// Returns all derivatives of `output` with respect to `wrt`, of shape [sizes of output, sizes of
-/// wrt]. Sizes may be symbolic. Loops over the elements of `output` with one vjp each: the time is
-/// that of one gradient per element; the memory, apart from the result, is that of a single
-/// gradient. Random draws in `output` are the same in all iterations.
+/// Returns all derivatives of `output` with respect to `wrt`. The shape of the result is that of
+/// `output` followed by that of `wrt`; sizes may be symbolic. Loops over the elements of `output`
+/// with one vjp each: the time is that of one gradient per element; the memory, apart from the
+/// result, is that of a single gradient. Random draws in `output` are the same in all iterations.
 Value jacobian(Value output, Value wrt, SourceLocation loc = SourceLocation::current());
 
 /// Returns the second derivatives of the scalar `output`, of shape [sizes of wrt, sizes of wrt];

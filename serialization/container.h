@@ -20,7 +20,7 @@
 
 namespace WEFT_API weft {
 
-enum class RecordType : std::uint32_t {  // four letters
+enum class RecordType : std::uint32_t {  // four ASCII letters
   header = 0x44414548,                   // "HEAD"
   graph = 0x48505247,                    // "GRPH"
   nodes = 0x45444f4e,                    // "NODE"

@@ -16,7 +16,7 @@ namespace WEFT_API weft {
 ///
 ///   load_parameters(session, "bert.safetensors",
 ///                   {.rename = {{"bert.", "encoder."}},       // in the file, in the graph
-///                    .allow_missing = {"head.*"},             // keeps its initialiser
+///                    .allow_missing = {"head.*"},             // starts from its initialiser
 ///                    .allow_unexpected = {"cls.*"}});
 ///
 /// Matching is strict: all missing, unexpected and mismatched tensors that the options do not allow

@@ -20,9 +20,10 @@ struct SparseGradient {
 };
 
 /// Sums the values of equal rows, in the order of `rows` (i32 or i64 of any shape). `values` has
-/// the shape of `rows` and one more axis at the end. With `looked_up` = take(matrix, rows), the
-/// gradient of a loss with respect to the matrix is sparse_gradient(rows, gradient(loss,
-/// looked_up)). Throws ShapeError or DTypeError if the arguments do not have these types.
+/// the shape of `rows` and one more axis at the end. For a loss that reads `looked_up` =
+/// take(matrix, rows), the gradient with respect to the matrix is
+///   sparse_gradient(rows, gradient(loss, looked_up))
+/// Throws ShapeError or DTypeError if the arguments do not have these types.
 SparseGradient sparse_gradient(Value rows, Value values,
                                SourceLocation loc = SourceLocation::current());
 
