@@ -36,8 +36,8 @@ Value dense_gradient(const SparseGradient& gradient, const Dim& count);
 std::vector<Node*> look_ups(std::string_view function, Value value, const Variable& matrix,
                             SourceLocation loc);
 
-/// Combines the `gradients` of the results of all lookups (as returned by look_ups(), in that
-/// order) into one sparse gradient. For results listed in `of_shards`, the gradient contains the
+/// Combines the `gradients` of the results of all lookups (as returned by lookups(), in that
+/// order) into one sparse gradient. For results in `sharded_results`, the gradient contains the
 /// rows of all shards (see `joined` of gradients_for()).
 SparseGradient joined_gradient(const std::vector<Node*>& look_ups,
                                const std::vector<Value>& gradients,
