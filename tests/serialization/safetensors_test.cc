@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(every_rule_is_enforced) {
   write_file(folder / "a",
              file_of(one("\"dtype\":\"I16\",\"shape\":[2],\"data_offsets\":[0,4]"), 4));
   BOOST_CHECK_EXCEPTION(read_safetensors(folder / "a"), DTypeError,
-                        says("tensor 'x' has dtype I16, which Weft does not have"));
+                        says("tensor 'x' has dtype I16, which Weft does not support"));
   BOOST_CHECK_EXCEPTION(write_safetensors(folder / "b", {{"x", Tensor()}}), ArgumentError,
                         says("'x' is undefined"));
 }
