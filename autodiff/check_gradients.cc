@@ -19,7 +19,7 @@ namespace {
 
 Tensor widen(const Tensor& t) { return t.dtype() == DType::f32 ? t.to(DType::f64) : t; }
 
-// A cotangent without symmetry, so that a mistake cannot cancel: values in +-[0.5, 1.5).
+// Returns an asymmetric cotangent, so that errors cannot cancel out: values in +-[0.5, 1.5).
 Tensor cotangent_for(const Sizes& sizes, std::uint64_t seed) {
   Tensor t = Tensor::empty(DType::f64, sizes);
   const RandomStream stream{.seed = seed};
@@ -36,7 +36,7 @@ std::string name_of(const Value& v) {
   return name != nullptr ? std::get<std::string>(*name) : v.graph().name_of(v);
 }
 
-// NamedTensors for the inputs that `program` has.
+// Returns the tensors of `all` for the inputs of `program`, f32 ones converted to f64.
 NamedTensors feeds_for(const Program& program, const NamedTensors& all) {
   NamedTensors result;
   for (const Value& v : program.inputs()) {
@@ -47,7 +47,7 @@ NamedTensors feeds_for(const Program& program, const NamedTensors& all) {
   return result;
 }
 
-// A scalar program in double with its gradients, to be run at many points.
+// A scalar program and its gradients in double precision, which can be evaluated at many points.
 class Checker {
  public:
   Checker(const Value& scalar, const std::vector<Value>& wrt, const std::vector<Value>& analytic,
@@ -60,7 +60,7 @@ class Checker {
     for (const auto& [name, tensor] : options.variables) {
       if (module_.graph->has_variable(name)) session_->set_value(name, widen(tensor));
     }
-    // The key advances after every run: programs that draw must draw the same each time.
+    // Random keys advance after every run; every run must draw the same numbers.
     for (const Variable& v : module_.graph->variables()) {
       if (v.info().kind == VariableKind::key)
         keys_.emplace_back(v.name(), session_->value(v.name()));
@@ -86,7 +86,7 @@ class Checker {
   struct Operand {
     std::string name;
     Tensor analytic;
-    Tensor at;  // undefined: the program does not depend on it
+    Tensor at;  // undefined if the program does not depend on the operand
   };
 
   static Module make(const Value& scalar, const std::vector<Value>& analytic) {
@@ -107,7 +107,8 @@ class Checker {
     return session_->run(value_, feeds_for(value_, feeds_))["value"].item<double>();
   }
 
-  // The first and the last element, and one of each of the parts between them.
+  // Returns the indices of the elements to check: the first, the last, and a random one from each
+  // of the equal intervals between them.
   std::vector<std::int64_t> elements(std::int64_t n) const {
     const std::int64_t count = std::min(n, options_.max_elements);
     std::vector<std::int64_t> result;
@@ -152,32 +153,34 @@ class Checker {
     report.message = fmt::format("{} {}", what, first);
   }
 
-  // `largest` is the scale of the operand.
+  // Returns a description of the error, or "" if the values agree. `largest` is the magnitude of
+  // the operand's largest gradient.
   static std::string compare(double analytic, const Difference& numeric, double largest) {
     const double allowed = 8 * numeric.error + kTolerance * largest;
     const double off = std::abs(analytic - numeric.value);
     if (!(off <= allowed)) {
-      return fmt::format("{:.9g}, but differences give {:.9g} +- {:.2g}", analytic, numeric.value,
-                         numeric.error);
+      return fmt::format("{:.9g}, but finite differences give {:.9g} +- {:.2g}", analytic,
+                         numeric.value, numeric.error);
     }
     if (numeric.of_step > kConverged * std::max(std::abs(numeric.value), 1e-3 * largest) &&
         numeric.of_step > 0.1 * numeric.error) {
       return fmt::format(
-          "{:.9g}, and differences do not converge there ({:.9g} +- {:.2g}): is there a kink, a "
+          "{:.9g}, but finite differences do not converge ({:.9g} +- {:.2g}): is there a kink, a "
           "jump or noise at this point?",
           analytic, numeric.value, numeric.error);
     }
     return {};
   }
 
-  // Whether there is a kink at the point, and `analytic` lies between the slopes of both sides.
+  // Returns true if the function has a kink at the point and `analytic` is between the one-sided
+  // slopes.
   bool is_subgradient(const Operand& operand, std::int64_t element, double analytic) {
     const double x = operand.at.defined() ? operand.at.at(element) : 0;
     const double h = 1e-6 * std::max(1.0, std::abs(x));
     const double here = value_at(operand, element, x);
     const auto slope = [&](double by) { return (value_at(operand, element, x + by) - here) / by; };
     const double left = slope(-h), right = slope(h);
-    // At a jump the slopes grow as the step shrinks.
+    // At a jump, the slopes grow as the step shrinks.
     const double nearer_left = slope(-h / 8), nearer_right = slope(h / 8);
     set_point(operand.name, operand.at);
     const double slack = kConverged * std::max(std::abs(left), std::abs(right));
@@ -242,7 +245,7 @@ class Checker {
     double analytic = 0, terms = 0;
     std::vector<Tensor> directions;
     for (const Operand* operand : operands) {
-      // As cotangents, and relative to the operand's elements.
+      // Random values as for cotangents, scaled by the magnitudes of the operand's elements.
       const auto seed = options_.seed + 977u * static_cast<std::uint64_t>(number + 1) +
                         static_cast<std::uint64_t>(operand - operands_.data());
       Tensor direction = cotangent_for(operand->at.sizes(), seed);
@@ -288,7 +291,8 @@ class Checker {
     session_->set_value(name, t);
   }
 
-  // Of the operand's largest derivative; and what counts as converged.
+  // Tolerance relative to the operand's largest gradient, and the relative step error up to which a
+  // difference counts as converged.
   static constexpr double kTolerance = 1e-8, kConverged = 1e-3;
 
   const GradientCheckOptions& options_;
@@ -322,7 +326,7 @@ GradientReport compare_gradients(Value output, const std::vector<Value>& wrt,
           v.node().op().name, graph.describe_source(loc)));
     }
   }
-  // Shapes may be symbolic: a random cotangent of the output's shape comes from a first run.
+  // Shapes may be symbolic, so a first run determines the shape of the random cotangent.
   NamedTensors feeds = options.feeds;
   const auto project = [&](const Value& v, const std::string& name, std::uint64_t seed) {
     if (v.rank() == 0) return v;
@@ -352,7 +356,7 @@ GradientReport compare_gradients(Value output, const std::vector<Value>& wrt,
       .check(report, "first-order");
   if (report.elements_checked == 0) {
     report.passed = false;
-    report.message = "check_gradients has nothing to vary: no operand with elements";
+    report.message = "check_gradients: nothing to check, because no operand has elements";
   }
   if (!options.second_order) return report;
 
@@ -372,7 +376,7 @@ GradientReport check_gradients(Value output, const std::vector<Value>& wrt,
   GradientReport report = compare_gradients(output, wrt, options, loc);
   if (report || report.elements_checked == 0) return report;
   const std::string place = first_wrong_gradient(output, options);
-  if (!place.empty()) report.message += "\n  it is that of " + place;
+  if (!place.empty()) report.message += "\n  first op with a wrong gradient: " + place;
   return report;
 }
 

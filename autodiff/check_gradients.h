@@ -1,4 +1,4 @@
-// Gradient checks: the program's own gradients against differences, in double.
+// Gradient checks: gradients of a program compared with finite differences in double precision.
 #pragma once
 
 #include <cstdint>
@@ -13,43 +13,48 @@
 namespace WEFT_API weft {
 
 struct GradientCheckOptions {
-  /// Tensors for the inputs that the value depends on, as for Session::run; f32 ones are converted.
+  /// Tensors for the inputs that the output depends on, as for Session::run. f32 tensors are
+  /// converted to f64.
   std::vector<std::pair<std::string, Tensor>> feeds = {};
-  /// Values of variables to check at; those not given are initialised from `seed`.
+  /// Values of variables at which to check the gradients; other variables are initialised from
+  /// `seed`.
   std::vector<std::pair<std::string, Tensor>> variables = {};
-  /// Of initialisers, cotangents, elements and directions.
+  /// Seed for initialisers, cotangents, and the choice of elements and directions.
   std::uint64_t seed = 0;
-  /// The largest step of the differences, relative to max(1, |x|). Smaller ones are tried where
-  /// these do not converge.
+  /// Largest step size of the differences, relative to max(1, |x|). Smaller steps are tried if the
+  /// differences do not converge.
   double step = 1e-3;
-  /// At most this many elements of each operand are checked: the first, the last, and others drawn
+  /// Maximum number of elements to check per operand: the first, the last, and random ones spread
   /// evenly between them.
   std::int64_t max_elements = 64;
-  /// When not 0: not element by element, but so many random directions in which all operands move
-  /// at once. Some ten runs each, whatever the size, for large models. Where one is wrong, each
-  /// operand is looked at alone, to name it.
+  /// If not 0, checks this number of random directions, along which all operands change at once,
+  /// instead of single elements. Each direction takes about ten runs, independent of the number of
+  /// elements, which makes this the choice for large models. If a directional derivative is wrong,
+  /// each operand is also checked alone, to name the faulty one.
   int directions = 0;
   /// Also check the gradients of the gradients.
   bool second_order = false;
+  /// Gradient rules and decompositions to use; null selects the built-in ones.
   const RuleSet* rules = nullptr;
   const DecompositionSet* decompositions = nullptr;
 };
 
-/// What a check found: true where all is well; prints its message otherwise.
+/// The result of a gradient check. Converts to true if the check passed. Printing it shows "passed"
+/// or the message.
 struct GradientReport {
   bool passed = true;
-  /// What is wrong first, "" if nothing:
-  ///   "first-order gradient of x[3] (2 of 64 elements are wrong): 1.502, but differences give 1.5
-  ///   +- 2e-11
-  ///     it is that of tanh, model.cc:12"
-  /// The last line names the first op whose gradient is wrong when the op stands alone with the
-  /// operands that it has there, if one is.
+  /// The first error, or "" if the check passed:
+  ///   "first-order gradient of x[3] (2 of 64 elements are wrong): 1.502, but finite differences
+  ///   give 1.5 +- 2e-11
+  ///     first op with a wrong gradient: tanh, model.cc:12"
+  /// The last line is present if an op was found whose gradient is also wrong when the op is
+  /// checked in isolation, with the operands that it has in this graph; it names the first such op.
   std::string message;
   /// Largest |analytic - numeric| / max(1, largest |numeric| of that operand).
   double max_relative_error = 0;
-  /// Where it occurs: "second-order gradient of x[3]: analytic 1.5, numeric 1.25".
+  /// The place of this error: "second-order gradient of x[3]: analytic 1.5, numeric 1.25".
   std::string worst;
-  /// Elements, or directions.
+  /// Number of elements or directions that were checked.
   std::int64_t elements_checked = 0;
 
   explicit operator bool() const { return passed; }
@@ -58,20 +63,22 @@ struct GradientReport {
   }
 };
 
-/// Compares gradients of `output` (any shape; a fixed random cotangent makes it a scalar) with
-/// respect to `wrt` (inputs and variables of floating dtype) with differences of the program's
-/// double twin.
+/// Compares the gradients of `output` (any shape; a fixed random cotangent reduces it to a scalar)
+/// with respect to `wrt` (inputs and variables of floating dtype) with finite differences of a
+/// double-precision copy of the program.
 ///
-/// Nobody has to give a tolerance: each difference comes with its own error. It is the fourth-order
-/// central difference at two step sizes, extrapolated (Richardson); what the two differ by, and
-/// what rounding may do, bounds the error. Steps shrink until it is small, so that kinks and jumps
-/// beside the point do not matter. A gradient is wrong if it is further away than that error and
-/// 1e-8 of the operand's largest; typically errors of 1e-7 are found. Where no step converges (a
-/// kink or jump at the very point, noise) the check fails, too, and says so. (The complex step,
-/// which has no rounding errors, would need complex kernels.)
+/// The check needs no tolerance, because each difference has its own error estimate. It is the
+/// fourth-order central difference at two step sizes, extrapolated (Richardson); the difference
+/// between the two and the rounding error bound its error. Steps shrink until the error is small,
+/// so that kinks and jumps near the point do not matter. A gradient is wrong if its distance from
+/// the difference exceeds 8 times the error estimate plus 1e-8 times the largest gradient of the
+/// operand; the check typically detects errors of 1e-7. If no step size converges (noise, or a jump
+/// or kink at the point itself), the check also fails and reports this, except that a subgradient
+/// at a kink passes when elements are checked one by one. (The complex step, which has no rounding
+/// errors, would need complex kernels.)
 ///
-/// Throws GradientError for a value that cannot be varied, and what gradients() and Session::run
-/// throw.
+/// Throws GradientError for a value that is neither an input nor a variable, and the errors of
+/// gradients() and Session::run.
 GradientReport check_gradients(Value output, const std::vector<Value>& wrt,
                                const GradientCheckOptions& options = {},
                                SourceLocation loc = SourceLocation::current());

@@ -16,8 +16,8 @@ namespace {
 
 using Index = std::size_t;
 
-// The derivative of one branch: takes its operands and cotangents, runs it again and
-// differentiates.
+// Returns the derivative of one branch: a function of the branch's operands and output cotangents
+// that recomputes the branch and differentiates it.
 Function branch_gradient(const Function& branch, const std::vector<Value>& cotangents,
                          const std::vector<bool>& needed, const DifferentiateBody& differentiate) {
   Function f = open_copy(branch);
@@ -98,8 +98,9 @@ std::vector<Value> control_gradient(Node& node, const std::vector<Value>& cotang
     case ControlOp::while_loop: break;
   }
   throw GradientError(
-      fmt::format("while_loop has no gradient, since nothing bounds what its steps would keep; a "
-                  "scan over a fixed number of steps, with a cond in its body, has one\n  {}",
+      fmt::format("while_loop has no gradient, because the number of values that its steps would "
+                  "store is unbounded; use a scan over a fixed number of steps with a cond in its "
+                  "body instead\n  {}",
                   node.graph().where(node)));
 }
 

@@ -1,4 +1,4 @@
-// Gradients of loops and branches: graphs of the same kind over bodies that are differentiated.
+// Gradients of loops and branches: the same control-flow ops over differentiated bodies.
 #pragma once
 
 #include <functional>
@@ -8,20 +8,21 @@
 
 namespace weft {
 
-/// Differentiates inside a graph: what flows into each of `wrt` (undefined where nothing does) when
-/// `cotangents` flow into `outputs`.
+/// Differentiates inside the graph of a body. Returns the gradient with respect to each of `wrt`,
+/// given the `cotangents` of `outputs`; undefined if no gradient reaches it.
 using DifferentiateBody = std::function<std::vector<Value>(
     Graph& graph, const std::vector<Value>& outputs, const std::vector<Value>& cotangents,
     const std::vector<Value>& wrt)>;
 
-/// Gradients of a scan, cond or while_loop: one Value per input of `node`, undefined where nothing
-/// flows or `needed` is false. `cotangents` may be undefined.
+/// Returns the gradients of a scan, cond or while_loop: one Value per input of `node`, undefined if
+/// no gradient reaches the input or its `needed` is false. `cotangents` may be undefined.
 ///
-/// A scan's gradient is two scans: the same loop once more with the values that its derivative
-/// needs as further outputs (a pass makes the two loops one), and a loop in the other direction
-/// over the cotangents. Values that can be had from sequences and operands alone are computed again
-/// there instead of kept; so is all but the carries where the scan says `recompute`. A cond's is a
-/// cond over the differentiated branches. A while_loop has none (GradientError).
+/// The gradient of a scan consists of two scans. The first repeats the forward loop and adds the
+/// residuals (forward values that the derivative needs) as outputs; a pass merges it with the
+/// original loop. The second runs in the opposite direction over the cotangents. Residuals that are
+/// cheap to compute from sequences and operands alone are recomputed in the backward loop instead
+/// of stored. If the scan sets `recompute`, only the carries are stored. The gradient of a cond is
+/// a cond over the differentiated branches. A while_loop has no gradient and throws GradientError.
 std::vector<Value> control_gradient(Node& node, const std::vector<Value>& cotangents,
                                     const std::vector<bool>& needed,
                                     const DifferentiateBody& differentiate);

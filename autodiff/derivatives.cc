@@ -56,13 +56,14 @@ Value inner_product(const std::vector<Value>& a, const std::vector<Value>& b) {
   return total;
 }
 
-// The nodes of `nodes`, operands before their users, that depend on `wrt`, and that which makes it.
+// Returns the node that produces `wrt` and all of `nodes` that depend on `wrt`. `nodes` lists
+// operands before their users.
 std::unordered_set<const Node*> dependents(const std::vector<Node*>& nodes, const Value& wrt) {
   std::unordered_set<const Node*> depend = {wrt.node_pointer()};
   for (const Node* n : nodes) {
     if (n == wrt.node_pointer()) continue;
     for (const Value& v : n->inputs()) {
-      // Another output of the node that makes wrt does not depend on it.
+      // Other outputs of the node that produces wrt do not depend on wrt.
       const bool other = v.defined() && v.node_pointer() == wrt.node_pointer() && v != wrt;
       if (v.defined() && !other && depend.contains(v.node_pointer())) depend.insert(n);
     }
@@ -70,7 +71,8 @@ std::unordered_set<const Node*> dependents(const std::vector<Node*>& nodes, cons
   return depend;
 }
 
-// What `nodes` are computed from without `wrt`: the operands of a function from `wrt` to them.
+// Returns the values other than `wrt` that the dependent `nodes` are computed from: the remaining
+// operands of the function that maps `wrt` to them.
 std::vector<Value> other_operands(const std::vector<Node*>& nodes,
                                   const std::unordered_set<const Node*>& depend, const Value& wrt) {
   std::unordered_set<Value, ValueHash> seen = {wrt};
@@ -86,7 +88,8 @@ std::vector<Value> other_operands(const std::vector<Node*>& nodes,
   return result;
 }
 
-// What the symbols that are whole sizes of `from` are called in `to`.
+// Maps each symbol that is the size of an axis of a value of `from` to the size of the same axis of
+// the corresponding value of `to`.
 std::function<std::optional<Dim>(const SymbolPtr&)> symbols_as_in(const std::vector<Value>& from,
                                                                   const std::vector<Value>& to) {
   std::unordered_map<SymbolPtr, Dim> map;
@@ -103,9 +106,10 @@ std::function<std::optional<Dim>(const SymbolPtr&)> symbols_as_in(const std::vec
   };
 }
 
-// Users of these functions cannot give options.
+// Error texts for these functions, whose callers cannot pass GradientOptions.
 GradientAdvice advice(const char* function) {
-  return {.function = function, .unreachable = "leave it out: the derivative by it is 0"};
+  return {.function = function,
+          .unreachable = "leave it out: the derivative with respect to it is 0"};
 }
 
 Value jacobian_for(const char* function, Value output, Value wrt, Unreachable unreachable,
@@ -116,7 +120,8 @@ Value jacobian_for(const char* function, Value output, Value wrt, Unreachable un
                          {.cotangent = cotangent, .unreachable = unreachable}, loc)[0];
   };
   {
-    // Says what is wrong with output and wrt, if anything, before the loop is there.
+    // Differentiates once and discards the result: errors in output and wrt are then reported
+    // before the loop is built.
     const Graph::Undo undo(graph);
     product(output, wrt, output);
   }
@@ -129,7 +134,7 @@ Value jacobian_for(const char* function, Value output, Value wrt, Unreachable un
     return zeros(graph, wrt.dtype(), Shape(dims), loc);
   std::vector<Value> operands = other_operands(nodes, depend, wrt);
   operands.insert(operands.begin(), wrt);
-  // Says what symbols in the sizes of the output alone are.
+  // Binds symbols that occur only in the sizes of the output.
   if (!output.shape().is_constant()) operands.push_back(zeros_like(Arg(output, loc)));
   const ScanResult result = scan(
       graph, {}, {}, operands,
@@ -156,7 +161,8 @@ Value jvp(Value output, const std::vector<Value>& wrt, const std::vector<Value>&
           SourceLocation loc) {
   check_same_types(wrt, tangents, "jvp", "tangent", loc);
   check_defined(output, "jvp", "output", loc);
-  // Any value does, since the result does not depend on it; this one is nobody else's.
+  // Any value will do, because the result does not depend on it. The barrier makes it a separate
+  // node, which nothing else uses.
   const Value cotangent = optimization_barrier(zeros_like(output));
   const std::vector<Value> linear =
       gradients_for(advice("jvp"), output, wrt, {.cotangent = cotangent}, loc);
@@ -171,14 +177,14 @@ Value jacobian(Value output, Value wrt, SourceLocation loc) {
 
 Value hessian(Value output, Value wrt, SourceLocation loc) {
   const Value slope = gradients_for(advice("hessian"), output, {wrt}, {}, loc)[0];
-  // That of what is linear in wrt is 0, as its product with a direction is.
+  // If the output is linear in wrt, the Hessian is zero, as in hessian_vector_product().
   return jacobian_for("hessian", slope, wrt, Unreachable::zeros, loc);
 }
 
 std::vector<Value> hessian_vector_product(Value output, const std::vector<Value>& wrt,
                                           const std::vector<Value>& direction, SourceLocation loc) {
   check_same_types(wrt, direction, "hessian_vector_product", "direction", loc);
-  // The direction stays what it is, also where it is made of wrt.
+  // The direction is held constant, even if it depends on wrt.
   const GradientAdvice words = advice("hessian_vector_product");
   return gradients_of_all(words, gradients_for(words, output, wrt, {}, loc), direction, wrt,
                           {.unreachable = Unreachable::zeros}, loc);

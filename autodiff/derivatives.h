@@ -1,4 +1,4 @@
-// Derivatives in other shapes than gradients: products with Jacobians, Jacobians, Hessians.
+// Derivatives other than gradients: Jacobian and Hessian products, Jacobians, Hessians.
 #pragma once
 
 #include <vector>
@@ -7,34 +7,38 @@
 
 namespace WEFT_API weft {
 
-// All are values of the graph like any others: they can be used, saved and differentiated again.
-// Errors are those of gradients(); a value on which `output` does not depend is an error there,
-// too.
+// The results are ordinary values of the graph: they can be used, saved and differentiated again.
+// Errors are those of gradients(). A value of `wrt` on which `output` does not depend is also an
+// error.
 
-/// cotangent^T J: the gradients of sum(output * cotangent) with respect to each of `wrt`.
-/// `cotangent` has the type of `output`. Costs a few times what `output` costs.
+/// Returns the vector-Jacobian product cotangent^T J: the gradients of sum(output * cotangent) with
+/// respect to each of `wrt`. `cotangent` has the type of `output`. Costs a small multiple of
+/// computing `output`.
 std::vector<Value> vjp(Value output, const std::vector<Value>& wrt, Value cotangent,
                        SourceLocation loc = SourceLocation::current());
 
-/// J tangents: how `output` changes when each of `wrt` moves along its tangent (of its type). Has
-/// the type of `output`. Reverse mode twice: vjp is linear in its cotangent, and its derivative by
-/// it is this product (Townsend, "A new trick for calculating Jacobian vector products", 2017);
-/// what only the first pass needs is dropped before the program runs.
+/// Returns the Jacobian-vector product J tangents: the rate of change of `output` when each of
+/// `wrt` moves along its tangent, which has the same type. The result has the type of `output`.
+/// Applies reverse mode twice: vjp is linear in its cotangent, and its derivative with respect to
+/// the cotangent is this product (Townsend, "A new trick for calculating Jacobian vector products",
+/// 2017). Nodes that only the first pass needs are eliminated before the program runs.
 Value jvp(Value output, const std::vector<Value>& wrt, const std::vector<Value>& tangents,
           SourceLocation loc = SourceLocation::current());
 
-/// All derivatives of `output` by `wrt`: [sizes of output, sizes of wrt], any sizes, symbolic too.
-/// A loop over the elements of `output` with one vjp each: the cost of one gradient per element,
-/// and, but for the result, the memory of one. What `output` draws is the same in all of them.
+/// Returns all derivatives of `output` with respect to `wrt`. The shape of the result is that of
+/// `output` followed by that of `wrt`; sizes may be symbolic. Loops over the elements of `output`
+/// with one vjp each: the time is that of one gradient per element; the memory, apart from the
+/// result, is that of a single gradient. Random draws in `output` are the same in all iterations.
 Value jacobian(Value output, Value wrt, SourceLocation loc = SourceLocation::current());
 
-/// The second derivatives of the scalar `output`: [sizes of wrt, sizes of wrt]; zeros of one that
-/// is linear in `wrt`.
+/// Returns the second derivatives of the scalar `output`, of shape [sizes of wrt, sizes of wrt];
+/// zeros if `output` is linear in `wrt`.
 Value hessian(Value output, Value wrt, SourceLocation loc = SourceLocation::current());
 
-/// The Hessian of the scalar `output` times `direction`, of the types of `wrt` (which may be made
-/// of them, as the gradient is): the gradient of <gradient, direction> for a fixed direction, for a
-/// few times the cost of a gradient (Pearlmutter 1994). The Hessian is never there.
+/// Returns the product of the Hessian of the scalar `output` and `direction`, which has the types
+/// of `wrt`: the gradient of <gradient, direction> with `direction` held constant, even if it
+/// depends on `wrt` (as the gradient itself does). Costs a small multiple of a gradient
+/// (Pearlmutter 1994); the Hessian is never materialised.
 std::vector<Value> hessian_vector_product(Value output, const std::vector<Value>& wrt,
                                           const std::vector<Value>& direction,
                                           SourceLocation loc = SourceLocation::current());

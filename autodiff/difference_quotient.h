@@ -1,4 +1,4 @@
-// Derivatives of functions of one number by differences, with their errors.
+// Numerical derivatives of functions of one variable, with error estimates.
 #pragma once
 
 #include <algorithm>
@@ -8,22 +8,23 @@
 
 namespace WEFT_API weft {
 
-// A difference, and how far it may be from the derivative.
+// A difference quotient and a bound on its distance from the derivative.
 struct Difference {
   double value = 0;
-  double error = HUGE_VAL;  // of the step, and of rounding
-  double of_step = HUGE_VAL;
+  double error = HUGE_VAL;    // truncation error plus rounding error
+  double of_step = HUGE_VAL;  // truncation error, caused by the finite step size
 };
 
-// The derivative at 0 of a function of one number: at each step size h the fourth-order central
-// differences of h and h/2, extrapolated. `floor` is an error that nobody minds.
+// Returns the derivative of `f` at 0. At each step size h, it extrapolates the fourth-order central
+// differences of step sizes h and h/2. Starts with `largest_step` and shrinks h until the error is
+// below `floor`, small relative to the derivative, or dominated by rounding.
 template <class F>
 Difference differentiate(F&& f, double largest_step, double floor) {
-  // Errors of evaluating f, in units of the last place of its values.
+  // Assumed relative error of one evaluation of f.
   constexpr double kNoise = 32 * 0x1p-53;
   constexpr double kShrink = 8;
   constexpr int kSteps = 5;
-  // What is known this well is not looked at again.
+  // Relative error at which the search stops.
   constexpr double kGood = 1e-9;
   Difference best;
   double h = largest_step;
@@ -41,7 +42,7 @@ Difference differentiate(F&& f, double largest_step, double floor) {
       best = {fine + (fine - coarse) / 15, of_step + of_rounding, of_step};
     }
     if (best.error <= std::max(floor, kGood * std::abs(best.value))) break;
-    if (of_rounding > of_step) break;  // and larger with smaller steps
+    if (of_rounding > of_step) break;  // smaller steps only increase the rounding error
   }
   return best;
 }

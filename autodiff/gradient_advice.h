@@ -1,4 +1,4 @@
-// Gradients on behalf of another function, whose users cannot give GradientOptions.
+// Gradients on behalf of another function, whose callers cannot pass GradientOptions.
 #pragma once
 
 #include <cstdint>
@@ -9,27 +9,30 @@
 
 namespace WEFT_API weft {
 
-/// What messages call the function, and what they tell its users to do.
+/// Texts for error messages: the name of the function that the user called, and remedies.
 struct GradientAdvice {
   std::string function = "gradients";
-  /// Where an op has no rule.
-  std::string no_rule = "give its record one (OpRecord::rule), or cut the path with stop_gradient";
-  /// Where the output does not depend on a value.
-  std::string unreachable = "leave it out, or ask for zeros (Unreachable::zeros)";
-  /// Counts the nodes that were looked at and the gradients that were added up, if given.
+  /// Remedy if an op has no gradient rule.
+  std::string no_rule =
+      "add one to its record (OpRecord::rule), or block the gradient with stop_gradient";
+  /// Remedy if the output does not depend on a value.
+  std::string unreachable = "leave it out, or request zeros (Unreachable::zeros)";
+  /// If not null, incremented for each visited node and each accumulated gradient.
   std::int64_t* steps = nullptr;
 };
 
-/// gradients() with other words. What fails leaves the graph as it was. `joined` are those of `wrt`
-/// that differ by shard and whose derivatives in all shards are wanted, as rows of the last axis
-/// behind one another: shard_concat() of [n, width].
+/// As gradients(), with the error messages of `advice`. A failed call leaves the graph unchanged.
+/// `joined` lists the values of `wrt` that differ by shard and whose gradients are needed from all
+/// shards: each gradient is flattened to rows [n, width], width being its last axis, and the rows
+/// of all shards are concatenated by shard_concat().
 std::vector<Value> gradients_for(const GradientAdvice& advice, Value output,
                                  const std::vector<Value>& wrt, const GradientOptions& options,
                                  SourceLocation loc, const std::vector<Value>& joined = {});
 
-/// The sums over `outputs` (at least one) of their gradients, each with its cotangent (of its type;
-/// that of `options` is not read), in one sweep. Unlike in the gradients of an inner product,
-/// nothing flows through the cotangents.
+/// Returns the gradients summed over all `outputs` (at least one) in one backward sweep. Each
+/// output has its own cotangent, of the output's type; `options.cotangent` is ignored. Unlike
+/// differentiating the inner product of outputs and cotangents, no gradient flows through the
+/// cotangents.
 std::vector<Value> gradients_of_all(const GradientAdvice& advice, const std::vector<Value>& outputs,
                                     const std::vector<Value>& cotangents,
                                     const std::vector<Value>& wrt, const GradientOptions& options,

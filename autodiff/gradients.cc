@@ -25,16 +25,17 @@ namespace {
 
 bool differentiable(const Value& v) { return v.defined() && is_floating(v.dtype()); }
 
-// One backward sweep: from outputs with cotangents to `wrt`.
+// One backward sweep, from outputs with given cotangents to `wrt`.
 class Sweep {
  public:
   Sweep(Graph& graph, const RuleSet& rules, const DecompositionSet& decompositions,
         const GradientAdvice& advice)
       : graph_(graph), rules_(rules), decompositions_(decompositions), advice_(advice) {}
 
-  // Gradients by `wrt`; undefined where the outputs do not depend on it. With a `boundary`, the
-  // operands of the one node that the outputs stand for, those of wrt count as independent of each
-  // other: nothing flows through them.
+  // Returns the gradient with respect to each of `wrt`, undefined if the outputs do not depend on
+  // it. If `boundary` is not null, `outputs` replace the results of a single node, and `boundary`
+  // lists the operands of that node. The values of `wrt` are then independent of each other: no
+  // gradient flows through one of them to another.
   std::vector<Value> run(const std::vector<Value>& outputs, const std::vector<Value>& cotangents,
                          const std::vector<Value>& wrt, const std::vector<Value>* boundary) {
     const std::vector<Node*> nodes = nodes_of(outputs, boundary);
@@ -42,7 +43,7 @@ class Sweep {
     std::unordered_map<Value, bool, ValueHash> wanted;
     for (const Value& v : wrt) wanted[v] = true;
 
-    // Which values depend on wrt through floating operands.
+    // The nodes that depend on wrt through floating-point operands.
     std::unordered_set<const Node*> active;
     const auto depends = [&](const Value& v) {
       return differentiable(v) && (active.contains(v.node_pointer()) || wanted.count(v) != 0);
@@ -51,7 +52,8 @@ class Sweep {
       if (n->op().gradient == Gradient::none) continue;
       bool any = false;
       for (const Value& v : n->inputs()) any = any || depends(v);
-      // A node behind the boundary is a leaf here even if its operands are wanted, too.
+      // A node that produces an operand of the boundary is a leaf here, even if its own operands
+      // are in wrt as well.
       if (boundary != nullptr && any) {
         bool all_cut = n->output_count() > 0;
         for (int i = 0; i < n->output_count(); ++i) {
@@ -99,8 +101,8 @@ class Sweep {
     if (advice_.steps != nullptr) *advice_.steps += static_cast<std::int64_t>(steps);
   }
 
-  // What outputs are computed from, in order of the graph: all of it, or what lies between them and
-  // the operands of the one node that they stand for.
+  // Returns the nodes that `outputs` are computed from, in graph order. If `operands` is not null,
+  // the search stops at these values.
   static std::vector<Node*> nodes_of(const std::vector<Value>& outputs,
                                      const std::vector<Value>* operands) {
     if (operands == nullptr) return reachable_nodes(outputs);
@@ -123,12 +125,13 @@ class Sweep {
     return nodes;
   }
 
-  // The sum of what flowed into `v`, in order of arrival; kept, so that it is built once.
+  // Returns the sum of the contributions to the gradient of `v`, in order of arrival. The sum
+  // replaces the contributions, so that it is built only once.
   Value total(Contributions& contributions, Value v) {
     const auto it = contributions.find(v);
     if (it == contributions.end()) return {};
     std::vector<Value>& parts = it->second;
-    // Parts for a value of fewer bits than can be computed with add up in f32 and are rounded once.
+    // Contributions to a 16-bit value are summed in f32 and rounded once.
     const auto part = [&](std::size_t i) {
       return is_narrow(v) && parts.size() > 1 ? cast(parts[i], DType::f32) : parts[i];
     };
@@ -162,12 +165,11 @@ class Sweep {
       return through(node, outputs, cotangents, needed);
     }
     throw GradientError(
-        fmt::format("op {} has no gradient rule, neither its own nor a definition in primitives; "
-                    "{}\n  {}",
+        fmt::format("op {} has no gradient rule and no decomposition into primitive ops; {}\n  {}",
                     node.op().name, advice_.no_rule, graph_.where(node)));
   }
 
-  // Differentiates `outputs`, built from the node's operands, in the node's place.
+  // Differentiates `outputs`, which are built from the node's operands, instead of the node itself.
   std::vector<Value> through(Node& node, const std::vector<Value>& outputs,
                              const std::vector<Value>& cotangents,
                              const std::vector<bool>& needed) {
@@ -180,7 +182,7 @@ class Sweep {
     }
     for (std::size_t i = 0; i < needed.size(); ++i) {
       if (!needed[i]) continue;
-      // The same value may stand in two places: its gradient is counted once.
+      // A value may be used as several operands; its gradient must be counted once.
       bool seen = false;
       for (const Value& v : wrt) seen = seen || v == node.input(i);
       if (seen) continue;
@@ -211,8 +213,8 @@ class Sweep {
       for (int i = 0; i < call.output_count(); ++i) result.push_back(call.output(i));
       return result;
     }
-    // The body in place of the call; inlining the call later shares these nodes. The body's symbols
-    // stand for the caller's dims.
+    // Differentiates a copy of the body, inlined here; if the call is inlined later, it shares
+    // these nodes. The symbols of the body are replaced by the caller's dims.
     const SymbolMap symbols = bind_symbols(function, node.inputs());
     CloneOptions options;
     options.map_symbol = symbols.lookup();
@@ -232,7 +234,8 @@ class Sweep {
         .output(0);
   }
 
-  // Un-broadcasting happens here and nowhere else.
+  // Checks the type of a rule's result against the operand. For elementwise ops, also sums the
+  // result over broadcast axes; rules of other ops that broadcast (matmul) do so themselves.
   Value fit(const Node& node, std::size_t i, Value gradient) {
     const Value operand = node.input(i);
     const auto same = [&](const Shape& a, const Shape& b) {
@@ -249,7 +252,7 @@ class Sweep {
                             (is_narrow(operand) && is_floating(gradient.dtype()));
     if (!right_type || !same(gradient.shape(), operand.shape())) {
       throw GradientError(fmt::format(
-          "the gradient rule of op {} gives {} for operand {}, which is {}\n  {}", node.op().name,
+          "the gradient rule of op {} returns {} for operand {}, which is {}\n  {}", node.op().name,
           gradient.type().str(), i, operand.type().str(), graph_.where(node)));
     }
     return gradient;
@@ -261,10 +264,10 @@ class Sweep {
   const GradientAdvice& advice_;
 };
 
-// A sweep that goes on before sums over shards. What stands behind them is there once, what stands
-// before them once per shard: so is the derivative of the one and of the other. Where a value that
-// is there once (a variable, or a sum that shards read) is reached from shards, its gradient is the
-// sum of theirs.
+// A sweep that continues through sums over shards. Values after such a sum exist once per step,
+// values before it once per shard, and so do their gradients. If the shards read a value that
+// exists once per step (a variable, or an earlier sum over shards), its gradient is the sum of the
+// per-shard gradients.
 class SweepOfShards {
  public:
   SweepOfShards(Graph& graph, Sweep& sweep, const std::vector<Node*>& nodes,
@@ -307,8 +310,9 @@ class SweepOfShards {
     }
     found.resize(wrt.size());
     if (from.empty()) return found;
-    // What a mean divides by is known behind the shards alone. So the derivative of its one sum is
-    // taken by itself and scaled once, behind the shards, too: they would else run twice.
+    // The divisor of a mean over shards is known only after all shards have run. A single scalar
+    // sum is therefore differentiated with cotangent 1, and the gradients are scaled once after the
+    // sum over shards; otherwise every shard would have to run twice.
     const Value scale = from.size() == 1 && from[0].rank() == 0 ? with[0] : Value();
     if (scale.defined()) with[0] = graph_.scalar(scale.dtype(), 1, {});
     std::vector<Value> before = run(from, with, wrt, true);
@@ -326,19 +330,21 @@ class SweepOfShards {
   }
 
  private:
-  // What is there once does not say what belongs to which shard.
+  // Throws if a gradient reaches the result of a shard_concat(): that value exists once per step
+  // and does not record which rows belong to which shard.
   void refuse_concats(std::span<const Value> found) const {
     for (std::size_t i = 0; i < concats_.size(); ++i) {
       const Node& concat = concats_[i].node();
       if (!found[i].defined() || !depends(concat.inputs()[0])) continue;
       throw GradientError(fmt::format(
-          "a gradient does not go through shard_concat, whose rows are of all shards; make the "
-          "loss of what each shard has, and join it by shard_sum or shard_mean\n  {}",
+          "a gradient does not go through shard_concat, which returns the rows of all shards; "
+          "compute the loss within each shard, and combine it by shard_sum or shard_mean\n  {}",
           graph_.where(concat)));
     }
   }
 
-  // Several derivatives of a target have the same rows.
+  // Concatenates the rows of `v` over all shards. All gradients of one target share the symbolic
+  // number of rows.
   Value rows_of_all_shards(Value target, Value v) {
     const Value rows = v.rank() > 2 ? flatten(v, 0, -2) : v;
     const auto [it, first] = rows_of_.try_emplace(target);
@@ -359,7 +365,7 @@ class SweepOfShards {
     return result.dtype() == v.dtype() ? result : cast(result, v.dtype());
   }
 
-  // Whether the value may have a derivative by wrt.
+  // Returns true if the value may have a gradient with respect to wrt.
   bool depends(const Value& v) const {
     return v.defined() && is_floating(v.dtype()) &&
            (wrt_.contains(v) || dependent_.contains(v.node_pointer()));
@@ -370,11 +376,11 @@ class SweepOfShards {
   const PerShard parts_;
   std::vector<Value> sums_, concats_;
   std::unordered_set<Value, ValueHash> wrt_, joined_;
-  std::unordered_map<Value, Dim, ValueHash> rows_of_;  // all shards, by target
+  std::unordered_map<Value, Dim, ValueHash> rows_of_;  // number of rows in all shards, by target
   std::unordered_set<const Node*> dependent_;
 };
 
-// One sweep, or, where there are sums over shards, several.
+// Runs one sweep, or several if the graph contains sums over shards.
 std::vector<Value> sweep_all(Graph& graph, Sweep& sweep, const std::vector<Value>& outputs,
                              const std::vector<Value>& cotangents, const std::vector<Value>& wrt,
                              const std::vector<Value>& joined) {
@@ -411,9 +417,10 @@ std::vector<Value> gradients_for(const GradientAdvice& advice, Value output,
   Value cotangent = options.cotangent;
   if (!cotangent.defined() && is_floating(output.dtype())) {
     if (output.rank() != 0) {
-      throw GradientError(fmt::format(
-          "{}: {} is not a scalar; reduce it (sum, mean) or give a cotangent of its type\n  {}",
-          advice.function, describe(output), graph.describe_source(loc)));
+      throw GradientError(
+          fmt::format("{}: {} is not a scalar; reduce it (sum, mean) or give a cotangent of the "
+                      "same type\n  {}",
+                      advice.function, describe(output), graph.describe_source(loc)));
     }
     cotangent = graph.scalar(output.dtype(), 1, loc);
   }
@@ -434,7 +441,7 @@ std::vector<Value> gradients_of_all(const GradientAdvice& advice, const std::vec
   };
   for (const Value& output : outputs) {
     if (!is_floating(output.dtype()))
-      fail(fmt::format("{} is not floating point, so that it has no gradient", describe(output)));
+      fail(fmt::format("{} is not floating point, so it has no gradient", describe(output)));
   }
   for (const Value& v : wrt) {
     graph.check_owned(v, advice.function, loc);

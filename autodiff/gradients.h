@@ -10,24 +10,27 @@
 
 namespace WEFT_API weft {
 
-/// What to do with a value on which the differentiated one does not depend.
+/// How to treat a value of `wrt` on which the differentiated output does not depend: throw
+/// GradientError, or return zeros as its gradient.
 enum class Unreachable { error, zeros };
 
 struct GradientOptions {
-  /// Cotangent of a non-scalar output (same type); a scalar's is 1 unless given.
+  /// Cotangent of the output, of the output's type. Required for a non-scalar output; 1 by default
+  /// for a scalar.
   Value cotangent = {};
   Unreachable unreachable = Unreachable::error;
-  /// Rules and definitions to use; null means Weft's own.
+  /// Gradient rules and decompositions to use; null selects the built-in ones.
   const RuleSet* rules = nullptr;
   const DecompositionSet* decompositions = nullptr;
 };
 
-/// The gradients of `output` with respect to each value of `wrt` (parameters, inputs or
-/// intermediate values), as new nodes of the same graph: they can be used, optimised, saved and
-/// differentiated like any others. Each result has the type of its value. Never follows updates
-/// into earlier runs. Throws GradientError naming op and line: for an op without a rule, a
-/// non-scalar output without a cotangent, an integer output or `wrt`, and (as asked) an unreachable
-/// value.
+/// Returns the gradients of `output` with respect to each value of `wrt` (parameters, inputs or
+/// intermediate values) as new nodes of the same graph, which can be used, optimised, saved and
+/// differentiated like any others. Each gradient has the type of the corresponding value of `wrt`.
+/// Gradients never flow through variable updates into earlier runs. Throws GradientError, which
+/// names the op and the source line, for an op without a rule, a non-scalar output without a
+/// cotangent, an integer `output` or `wrt`, and, with Unreachable::error, a value on which `output`
+/// does not depend.
 std::vector<Value> gradients(Value output, const std::vector<Value>& wrt,
                              const GradientOptions& options = {},
                              SourceLocation loc = SourceLocation::current());
@@ -35,7 +38,7 @@ std::vector<Value> gradients(Value output, const std::vector<Variable>& wrt,
                              const GradientOptions& options = {},
                              SourceLocation loc = SourceLocation::current());
 
-/// The same for lists written in place: gradients(loss, {weight, bias}).
+/// Overloads for braced lists: gradients(loss, {weight, bias}).
 std::vector<Value> gradients(Value output, std::initializer_list<Value> wrt,
                              const GradientOptions& options = {},
                              SourceLocation loc = SourceLocation::current());
@@ -43,7 +46,7 @@ std::vector<Value> gradients(Value output, std::initializer_list<Variable> wrt,
                              const GradientOptions& options = {},
                              SourceLocation loc = SourceLocation::current());
 
-/// The same for one value.
+/// Returns the gradient of `output` with respect to a single value.
 Value gradient(Value output, Value wrt, const GradientOptions& options = {},
                SourceLocation loc = SourceLocation::current());
 

@@ -1,17 +1,19 @@
-// Gradients of 16-bit values: ops add up in f32 and f64 only, and a sum should be rounded once.
+// Helpers for the gradients of 16-bit values. Ops accumulate in f32 and f64 only, and a sum should
+// be rounded once.
 #pragma once
 
 #include "weft/graph/ir/value.h"
 
 namespace WEFT_API weft {
 
-/// Of 16 bits.
+/// Returns true if `v` has a 16-bit floating dtype.
 inline bool is_narrow(const Value& v) {
   return v.dtype() == DType::bf16 || v.dtype() == DType::f16;
 }
 
-/// `v` in a dtype that ops compute with: f32 where it has 16 bits, else as it is. Rules that add up
-/// cotangents take them so; the transform rounds what they return.
+/// Returns `v` cast to f32 if it has 16 bits, otherwise `v` itself. Rules that accumulate
+/// cotangents widen them first and return a wide gradient; the gradient transform rounds it to the
+/// dtype of the operand.
 Value widened(const Value& v);
 
 }  // namespace weft

@@ -1,8 +1,8 @@
-// Optimizers as graph builders: the whole training step is one program, and all its state is
-// variables. Each is one function,
+// Optimizers as graph builders: a whole training step is one program, and all optimizer state is
+// stored in variables. Each optimizer is one function:
 //   TrainingStep adamw(loss or gradients, parameters or groups of them, options)
-// and one that throws (ArgumentError, GradientError, GraphError where its scope is taken) leaves
-// the graph as it was.
+// If an optimizer throws (ArgumentError, GradientError, or GraphError if its scope is taken), the
+// graph is left unchanged.
 #pragma once
 
 #include "weft/autodiff/optimizers/adafactor.h"

@@ -1,5 +1,5 @@
-// Gradient rules: one small function per op, building graph from graph. Rules never look at
-// numbers.
+// Gradient rules: one small function per op that builds the nodes of the gradient. Rules work on
+// the graph only and never read tensor values.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace WEFT_API weft {
 
-/// What a rule sees of the node it differentiates.
+/// The view that a rule has of the node it differentiates.
 class GradientContext {
  public:
   GradientContext(Node& node, std::vector<Value> cotangents, std::vector<bool> needed)
@@ -21,20 +21,21 @@ class GradientContext {
 
   Graph& graph() const { return node_.graph(); }
   const Attributes& attributes() const { return node_.attributes(); }
-  /// Operand i; undefined if it is absent.
+  /// Operand i; undefined if it was omitted.
   Value input(std::size_t i) const { return node_.input(i); }
   std::size_t input_count() const { return node_.inputs().size(); }
   /// Output i of the node.
   Value output(int i = 0) const { return node_.output(i); }
   int output_count() const { return node_.output_count(); }
-  /// Gradient of the loss with respect to output i; undefined where the loss does not depend on it
-  /// through this output. At least one is defined.
+  /// Gradient of the loss with respect to output i; undefined if the loss does not depend on output
+  /// i. At least one cotangent is defined.
   Value cotangent(int i = 0) const { return cotangents_[static_cast<std::size_t>(i)]; }
-  /// Whether the loss depends on output i.
+  /// Returns true if the loss depends on output i.
   bool has_cotangent(int i) const { return cotangents_[static_cast<std::size_t>(i)].defined(); }
-  /// Whether anybody wants the gradient of input i: rules skip work for the others.
+  /// Returns true if the gradient of input i is needed. Rules skip the work for other inputs.
   bool needs(std::size_t i) const { return i < needed_.size() && needed_[i]; }
-  /// What the node states for its products: those of its gradient state the same.
+  /// Precision that the node requests for its matrix products, if any. Products in its gradient
+  /// request the same.
   std::optional<Precision> precision() const {
     const std::string& own = attributes().text("precision");
     return own.empty() ? std::nullopt : std::optional(parse_precision(own));
@@ -46,11 +47,11 @@ class GradientContext {
   std::vector<bool> needed_;
 };
 
-/// Rules by op name: for the built-in ops, and to put others in their place (a copy with changes).
-/// Ops of one's own bring theirs along (OpRecord::rule).
+/// Gradient rules by op name. Holds the rules of the built-in ops; to override some of them, copy
+/// the set and change it. Custom ops define their rule in OpRecord::rule.
 class RuleSet {
  public:
-  /// Adds the rule of an op, or replaces it.
+  /// Adds or replaces the rule of an op.
   void add(std::string_view op, GradientRule rule);
   GradientRule find(std::string_view op) const;  // null if there is none
   std::vector<std::string> names() const;
@@ -59,10 +60,11 @@ class RuleSet {
   std::map<std::string, GradientRule, std::less<>> table_;
 };
 
-/// Weft's own rules.
+/// Returns the rules of the built-in ops.
 const RuleSet& builtin_rules();
 
-// The families, listed explicitly in builtin_rules.cc; each file mirrors ops/<family>.cc.
+// The rules of each op family, listed explicitly in builtin_rules.cc. Each file mirrors
+// ops/<family>.cc.
 void add_leaf_rules(RuleSet& rules);
 void add_unary_rules(RuleSet& rules);
 void add_binary_rules(RuleSet& rules);

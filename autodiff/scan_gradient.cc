@@ -20,7 +20,8 @@ namespace {
 using Index = std::size_t;
 using Nodes = std::unordered_set<const Node*>;
 
-// Everything that depends on one of `sources`, among the nodes that `roots` are computed from.
+// Returns `sources` and all nodes that depend on them, among the nodes that `roots` are computed
+// from.
 Nodes dependents(const std::vector<Value>& roots, const Nodes& sources) {
   Nodes result = sources;
   for (const Node* n : reachable_nodes(roots)) {
@@ -64,7 +65,8 @@ class ScanGradient {
   bool is_sequence(Index input) const { return input >= carries_ && input < carries_ + sequences_; }
   Value formal(Index input) const { return joint_.inputs[input]; }
 
-  // Carries through which something flows to what is wanted: derivatives need no others.
+  // Finds the carries through which gradients flow to wanted inputs; the backward loop needs no
+  // cotangents of the others.
   void find_active_carries() {
     active_.assign(carries_, false);
     for (bool changed = true; changed;) {
@@ -85,7 +87,7 @@ class ScanGradient {
     }
   }
 
-  // Derivatives of one step, in the graph of the step.
+  // Builds the gradients of one step in the graph of the step.
   void differentiate() {
     Graph& body = *joint_.body;
     std::vector<Value> from, with;
@@ -128,8 +130,9 @@ class ScanGradient {
     return roots;
   }
 
-  // Whether computing `value` again costs about as little as reading it: it comes from sequences
-  // and operands alone, by steps that a pass moves out of both loops or that are elementwise.
+  // Returns true if recomputing `value` costs about as little as reading it: it depends on
+  // sequences and operands alone, through ops that a pass moves out of both loops or that are
+  // elementwise.
   bool can_repeat(const Value& value, const Nodes& of_carries) const {
     if (of_carries.contains(value.node_pointer())) return false;
     for (const Node* n : reachable_nodes({value})) {
@@ -143,7 +146,8 @@ class ScanGradient {
     return true;
   }
 
-  // What the derivative reads of the step: kept from the first loop, or computed again.
+  // Finds the residuals: the values of the step that its gradient reads and that the forward loop
+  // has to store, because they are not recomputed.
   void find_residuals() {
     const std::vector<Value> roots = wanted_gradients();
     Nodes sources = nodes_of(of_output_);
@@ -171,9 +175,9 @@ class ScanGradient {
       pending.pop_back();
       if (v.node().op().name == "input") {
         if (formals.contains(v.node_pointer())) residuals_.push_back(v);
-        continue;  // sequences and operands are there
+        continue;  // sequences and operands are available in the backward loop
       }
-      // Nothing but carries is kept where the scan asks for it.
+      // With `recompute`, only carries are stored.
       if (parts_.recompute || can_repeat(v, of_carries)) {
         for (const Value& input : v.node().inputs()) meet(input);
       } else {
@@ -185,7 +189,8 @@ class ScanGradient {
     });
   }
 
-  // The same loop with the residuals as further outputs; what each is stacked into.
+  // Builds the forward loop again with the residuals as additional outputs. Returns the stacked
+  // values of each residual.
   std::vector<Value> keep_residuals() {
     std::vector<Value> stacks(residuals_.size());
     std::vector<Value> further;
@@ -217,11 +222,11 @@ class ScanGradient {
     return stacks;
   }
 
-  // The body of the loop back, and its operands.
+  // The body of the backward loop and its operands.
   struct Backward {
     Function f;
     ScanNode parts;
-    std::vector<Value> sequences, operands;  // formals of these kinds, as they stand in the step
+    std::vector<Value> sequences, operands;  // the corresponding values in the graph of the step
   };
 
   void add_known_inputs(Backward& b, const std::vector<Value>& stacks) {
@@ -233,7 +238,8 @@ class ScanGradient {
       b.sequences.push_back(residuals_[r]);
       b.parts.sequences.push_back(stacks[r]);
     }
-    // Forward sequences and operands that are read, and those that alone say what a symbol is.
+    // Adds the forward sequences and operands that the gradient reads, and then those that are
+    // needed to bind a symbol.
     std::vector<Value> roots = wanted_gradients();
     const std::unordered_set<Value, ValueHash> kept(residuals_.begin(), residuals_.end());
     Nodes read;
@@ -294,7 +300,7 @@ class ScanGradient {
     body.share_symbols(*joint_.body);
     for (const DimEquation& e : joint_.body->requirements()) body.require(e, {});
 
-    // Inputs: cotangents of carries, sums for operands; sequences; operands.
+    // Inputs in order: cotangents of carries, gradient sums of operands, sequences, operands.
     Cloner cloner(body);
     const auto declare = [&](const Value& v, const char* what, Index number) {
       const Value input = fresh_input(body, fmt::format("{}{}", what, number), v.type());
@@ -310,7 +316,7 @@ class ScanGradient {
     std::vector<Value> sums(joint_.inputs.size());
     for (Index i = carries_ + sequences_; i < joint_.inputs.size(); ++i) {
       if (!gradients_[i].defined()) continue;
-      // Sums of values of fewer bits than can be computed with are kept in f32.
+      // Gradients of 16-bit operands are summed in f32.
       const DType dtype = is_narrow(formal(i)) ? DType::f32 : formal(i).dtype();
       const ValueType type{dtype, formal(i).shape()};
       sums[i] = fresh_input(body, fmt::format("sum{}", i - carries_ - sequences_), type);
@@ -374,14 +380,14 @@ class ScanGradient {
   const std::vector<bool>& needed_;
   const DifferentiateBody& differentiate_;
   const Index carries_, sequences_;
-  Function joint_;                        // the step, and its derivative
+  Function joint_;                        // the step and its gradient
   std::vector<bool> active_;              // by carry
   std::vector<Value> of_carry_;           // cotangents of new carries, undefined if not active
-  std::vector<Value> of_output_;          // cotangents of outputs, where there are any
-  std::vector<Value> output_cotangents_;  // what is stacked there, in the graph
+  std::vector<Value> of_output_;          // defined cotangents of outputs, in the step
+  std::vector<Value> output_cotangents_;  // their values for all steps, in the outer graph
   std::vector<Value> gradients_;          // by input of the step
   std::vector<Value> residuals_;
-  std::unordered_set<Index> added_;  // inputs of the step that the loop back has, too
+  std::unordered_set<Index> added_;  // inputs of the step that the backward loop also reads
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Gradients of scans, and what gradients of branches share with them.
+// Gradients of scans, and helpers that the gradients of branches share.
 #pragma once
 
 #include <string>
@@ -8,13 +8,14 @@
 
 namespace weft {
 
+/// The scan case of control_gradient().
 std::vector<Value> scan_gradient(Node& node, const std::vector<Value>& cotangents,
                                  const std::vector<bool>& needed,
                                  const DifferentiateBody& differentiate);
 
-/// A copy of a function of some graph, to be added to.
+/// Returns a copy of a graph's function whose body can be extended.
 Function open_copy(const Function& from);
-/// A further input of a body, under this name or, where that is taken, with a number behind it.
+/// Adds an input to a body, named `name`, or "name.2", "name.3", ... if that name is taken.
 Value fresh_input(Graph& body, const std::string& name, const ValueType& type);
 
 }  // namespace weft

@@ -14,12 +14,13 @@ namespace {
 void check(double warmup, double total) {
   if (warmup < 0 || total <= warmup) {
     throw ArgumentError(fmt::format(
-        "schedule: warm-up {} must not be negative and must end before the total of {} steps",
+        "schedule: warm-up of {} steps must not be negative and must end before the total of {} "
+        "steps",
         warmup, total));
   }
 }
 
-// `after` is the schedule once the warm-up is over, as a function of k.
+// `after` is the schedule after the warm-up, as a function of k.
 Schedule with_warmup(double base, double warmup, double shift, Schedule::Function after) {
   return Schedule([=](Value step) -> Value {
     const Value k = step + shift;
@@ -28,7 +29,7 @@ Schedule with_warmup(double base, double warmup, double shift, Schedule::Functio
   });
 }
 
-// (k - warmup) / (total - warmup), in [0, 1].
+// Returns (k - warmup) / (total - warmup), clamped to [0, 1].
 Value progress(Value k, double warmup, double total) {
   return clamp((k - warmup) / (total - warmup), 0.0, 1.0);
 }
@@ -63,8 +64,8 @@ Schedule warmup_cosine(double base, double warmup, double total, const WarmupOpt
 Schedule inverse_square_root(double base, double warmup, const WarmupOptions& options) {
   if (warmup <= 0 || options.final != 0) {
     throw ArgumentError(
-        fmt::format("schedule: an inverse square root needs a positive warm-up and ends at 0: "
-                    "warm-up is {}, final {}",
+        fmt::format("schedule: inverse_square_root needs a positive warm-up and a final rate of 0, "
+                    "but warm-up is {} and final is {}",
                     warmup, options.final));
   }
   return with_warmup(base, warmup, options.shift,

@@ -1,4 +1,4 @@
-// Learning-rate schedules: graph functions of the step variable.
+// Learning-rate schedules, built as graph functions of the step variable.
 #pragma once
 
 #include <functional>
@@ -7,8 +7,8 @@
 
 namespace WEFT_API weft {
 
-/// Learning rate as a function of the step (0 in the first one). A number converts to a constant
-/// one; any graph function of an f64 scalar can be one.
+/// Learning rate as a function of the step, which is 0 in the first step. A number converts to a
+/// constant schedule; any graph function of an f64 scalar can be a schedule.
 class Schedule {
  public:
   using Function = std::function<Value(Value step)>;
@@ -16,7 +16,7 @@ class Schedule {
   Schedule(double constant);  // NOLINT(google-explicit-constructor)
   explicit Schedule(Function function) : function_(std::move(function)) {}
 
-  /// The rate (f64 scalar) at `step` (f64 scalar).
+  /// Returns the rate (f64 scalar) at `step` (f64 scalar).
   Value operator()(Value step) const { return function_(step); }
 
  private:
@@ -24,30 +24,31 @@ class Schedule {
 };
 
 struct WarmupOptions {
-  /// Rate at the end of a decay.
+  /// Rate at the end of the decay.
   double final = 0;
-  /// Added to the step: 1 makes the first step of a warm-up use base/warmup instead of 0.
+  /// Added to the step. With a shift of 1, the first step of a warm-up uses base / warmup instead
+  /// of 0.
   double shift = 0;
 };
 
-/// base * k / warmup while k = step + shift < warmup, then base.
+/// Returns base * k / warmup while k = step + shift < warmup, then base.
 Schedule constant_schedule(double base, double warmup = 0, const WarmupOptions& options = {});
-/// Warm-up, then linearly from base to `final` at k = total, then constant.
+/// Warm-up, then a linear change from `base` to `final` at k = total, then constant.
 Schedule linear_schedule(double base, double warmup, double total,
                          const WarmupOptions& options = {});
 /// Warm-up, then final + (base - final) * (1 + cos(pi * (k - warmup) / (total - warmup))) / 2 until
 /// k = total, then constant (Loshchilov and Hutter 2017, without restarts).
 Schedule warmup_cosine(double base, double warmup, double total, const WarmupOptions& options = {});
-/// Warm-up to `base`, then base * sqrt(warmup / k), without end; options.final must be 0. Vaswani
-/// et al. (2017) have base = (width * warmup)^-0.5 and shift = 1. warmup must be positive.
+/// Warm-up to `base`, then base * sqrt(warmup / k) for all later steps. options.final must be 0 and
+/// warmup positive. Vaswani et al. (2017) use base = (width * warmup)^-0.5 and shift = 1.
 Schedule inverse_square_root(double base, double warmup, const WarmupOptions& options = {});
 
 struct RelativeStepOptions {
-  /// The first steps are t * 1e-6.
+  /// Start with a rate of t * 1e-6.
   bool warmup_init = false;
 };
-/// min(1e-2, 1 / sqrt(t)), t = step + 1: steps relative to the size of a parameter, for
-/// adafactor() (Shazeer and Stern 2018).
+/// Returns min(1e-2, 1 / sqrt(t)) with t = step + 1: step sizes relative to the magnitude of a
+/// parameter, for adafactor() (Shazeer and Stern 2018).
 Schedule relative_step_size(const RelativeStepOptions& options = {});
 
 }  // namespace weft

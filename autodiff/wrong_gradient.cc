@@ -13,7 +13,8 @@
 namespace weft {
 namespace {
 
-// Every value that `output` is computed of, and its double twin with the tensors that it has.
+// A double-precision copy (`twin`) of every value that `output` is computed from, with the tensors
+// that these values have.
 struct Values {
   Values(const Value& output, const GradientCheckOptions& options) : twin(make(output)) {
     Session session(*twin.graph, {.seed = options.seed, .threads = 1});
@@ -54,7 +55,7 @@ struct Values {
   std::unordered_map<Value, Tensor, ValueHash> known;
 };
 
-// Whether the gradient of output `o` of a node of the twin is wrong.
+// Returns true if the gradient of output `o` of a node of the twin is wrong.
 bool is_wrong(Node& node, int o, const Values& values, const GradientCheckOptions& options) {
   Graph graph(node.graph().shared_ops());
   CloneOptions clone;
@@ -83,7 +84,7 @@ bool is_wrong(Node& node, int o, const Values& values, const GradientCheckOption
   if (wrt.empty()) return false;
   const GradientReport report =
       compare_gradients(cloner.copy(node.output(o)), wrt, alone, SourceLocation::current());
-  // At a kink or a jump differences are no judge.
+  // Finite differences are not conclusive at a kink or a jump.
   return !report && report.elements_checked > 0 &&
          report.message.find("do not converge") == std::string::npos;
 }
@@ -103,7 +104,7 @@ std::string first_wrong_gradient(const Value& output, const GradientCheckOptions
         try {
           if (!is_wrong(twin.node(), twin.output(), values, options)) continue;
         } catch (const Error&) {
-          continue;  // it cannot stand alone
+          continue;  // the op cannot be checked in isolation
         }
         const std::string body =
             op.name == "call" ? fmt::format(" of '{}'", node->attributes().text("body")) : "";
@@ -111,7 +112,7 @@ std::string first_wrong_gradient(const Value& output, const GradientCheckOptions
       }
     }
   } catch (const Error&) {
-    // Values of which a run has none, say.
+    // For example, some values are not available in a run.
   }
   return "";
 }

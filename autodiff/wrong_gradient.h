@@ -1,4 +1,4 @@
-// Which op's gradient is wrong: what check_gradients says besides.
+// Search for the op whose gradient is wrong, for the report of check_gradients().
 #pragma once
 
 #include <string>
@@ -7,13 +7,14 @@
 
 namespace weft {
 
-/// check_gradients() without that search.
+/// As check_gradients(), but without the search for the faulty op.
 GradientReport compare_gradients(Value output, const std::vector<Value>& wrt,
                                  const GradientCheckOptions& options, SourceLocation loc);
 
-/// "matmul, model.cc:31" of the first node before `output` whose own gradient, in a graph of its
-/// own with the operands that it has in this one, differs from differences; "" where there is none.
-/// Of a call also the function's name.
+/// Checks the gradient of every node that `output` is computed from in isolation: in a separate
+/// graph, with the operands that the node has in this one. Returns op and place of the first node
+/// whose gradient differs from finite differences ("matmul, model.cc:31", with the function's name
+/// for a call), or "" if there is none.
 std::string first_wrong_gradient(const Value& output, const GradientCheckOptions& options);
 
 }  // namespace weft

@@ -20,21 +20,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Names have at most 255 bytes; the rest is for what makes a temporary name.
+// File names have at most 255 bytes; the remaining bytes are for the suffix of temporary names.
 constexpr std::size_t kMaxName = 200;
 
 [[noreturn]] void throw_io(std::string_view what, const std::string& path, int error) {
   throw IoError(fmt::format("cannot {} \"{}\": {}", what, path, std::strerror(error)));
 }
 
-/// "model.weft.tmp-": how the names of its temporary files begin.
+/// The prefix of the names of the temporary files of `path`: "model.weft.tmp-".
 std::string temporary_prefix(const fs::path& path) {
   return path.filename().string().substr(0, kMaxName) + ".tmp-";
 }
 
-/// Locks a file that was just made. False where somebody took it for one that was left behind.
+/// Locks a file that was just created. Returns false if another process took it for a stale
+/// temporary file.
 bool lock(int fd) {
-  // Where there are no locks, nobody can take it either.
+  // If the file system does not support locks, other processes do not remove the file either.
   if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return false;
   struct stat status {};
   return ::fstat(fd, &status) != 0 || status.st_nlink > 0;
@@ -69,8 +70,8 @@ bool is_of_a_saver(std::string_view end) {
          digits(end.substr(dash + 1));
 }
 
-// Whoever writes a temporary file has it locked, and a lock ends with its process, even on another
-// machine that shares the disk: process numbers would say nothing there.
+// The writer of a temporary file holds a lock on it, which ends with its process, even on another
+// machine that shares the disk. Process ids would be meaningless there.
 void remove_left_behind(const std::string& path) {
   const std::string prefix = temporary_prefix(path);
   std::error_code error;
@@ -84,7 +85,7 @@ void remove_left_behind(const std::string& path) {
     struct stat status {};
     const bool ours =
         ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && ::flock(fd, LOCK_EX | LOCK_NB) == 0;
-    // The name may be another saver's by now.
+    // The name may belong to the file of another process by now.
     struct stat named {};
     if (ours && ::lstat(it->path().c_str(), &named) == 0 && named.st_ino == status.st_ino)
       ::unlink(it->path().c_str());
@@ -101,19 +102,21 @@ AtomicFile::AtomicFile(const std::string& path, const std::string& like)
   const bool replaces = ::stat(path_.c_str(), &old) == 0;
   if (replaces && S_ISDIR(old.st_mode)) throw_io("write", path_, EISDIR);
   if (replaces && !S_ISREG(old.st_mode))
-    throw IoError(fmt::format("cannot write \"{}\": it is there and is no regular file", path_));
+    throw IoError(fmt::format("cannot write \"{}\": it exists and is not a regular file", path_));
   if (replaces && ((old.st_mode & 0222) == 0 || ::access(path_.c_str(), W_OK) != 0))
     throw IoError(fmt::format("cannot write \"{}\": it is read-only", path_));
   remove_left_behind(path_);
   struct stat model {};
   const bool resembles = ::stat(like.c_str(), &model) == 0 && S_ISREG(model.st_mode);
-  // Nobody may read in between what the old file kept to itself.
+  // Until the mode is set, the file must not be more readable than the one that it replaces.
   create(resembles ? 0600 : 0666);
   if (!resembles) return;
-  // Only root may give a file away; the mode comes after, as a new owner clears parts of it.
+  // Only root may change the owner. The mode is set afterwards, because changing the owner clears
+  // parts of it.
   if (model.st_uid != ::geteuid() || model.st_gid != ::getegid())
     static_cast<void>(::fchown(fd_, model.st_uid, model.st_gid) == 0);
-  static_cast<void>(::fchmod(fd_, model.st_mode & 07777) == 0);  // some file systems have no modes
+  // Some file systems have no modes.
+  static_cast<void>(::fchmod(fd_, model.st_mode & 07777) == 0);
 }
 
 void AtomicFile::create(int mode) {
@@ -140,7 +143,7 @@ AtomicFile::~AtomicFile() {
 void AtomicFile::write(const void* data, std::size_t bytes) {
   const auto* p = static_cast<const char*>(data);
   while (bytes > 0) {
-    // One call writes at most about 2 GiB.
+    // A single call writes at most about 2 GiB.
     const ssize_t n = ::write(fd_, p, std::min(bytes, std::size_t{1} << 30));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) throw_io("write", path_, errno);
@@ -152,8 +155,9 @@ void AtomicFile::write(const void* data, std::size_t bytes) {
 
 void AtomicFile::rewrite(std::uint64_t offset, const void* data, std::size_t bytes) {
   if (offset > written_ || bytes > written_ - offset) {
-    throw ArgumentError(fmt::format("bytes {} to {} of \"{}\" were not written: it has {}", offset,
-                                    offset + bytes, path_, written_));
+    throw ArgumentError(
+        fmt::format("cannot overwrite bytes {} to {} of \"{}\": only {} bytes were written", offset,
+                    offset + bytes, path_, written_));
   }
   const auto* p = static_cast<const char*>(data);
   while (bytes > 0) {
@@ -167,8 +171,8 @@ void AtomicFile::rewrite(std::uint64_t offset, const void* data, std::size_t byt
 }
 
 void AtomicFile::commit() {
-  // First, as the old file is still there where this fails. A folder that may not be read cannot be
-  // synced; the file itself is safe then too.
+  // Open the folder before the rename: if this fails, the old file still exists. A folder without
+  // read permission cannot be synced, but the contents of the file are synced even then.
   const std::string folder = folder_of(path_).string();
   const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0 && errno != EACCES) throw_io("open the folder", folder, errno);
@@ -189,7 +193,7 @@ void AtomicFile::commit() {
 void AtomicFile::take_name() {
   if (::fsync(fd_) != 0) throw_io("sync", path_, errno);
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) throw_io("rename to", path_, errno);
-  // Errors of the disk have shown in fsync().
+  // fsync() has already reported disk errors.
   ::close(std::exchange(fd_, -1));
 }
 

@@ -1,4 +1,4 @@
-// Writing a file so that readers see the old one or the new one, never half of one.
+// Atomic replacement of a file: readers see the complete old file or the complete new one.
 #pragma once
 
 #include <cstddef>
@@ -9,18 +9,19 @@
 
 namespace WEFT_API weft {
 
-/// A new file that takes its name only when it is complete: bytes go to a temporary file in the
-/// same folder; commit() syncs it, renames it over `path` and syncs the folder. Without commit()
-/// nothing is left behind and an existing file stays as it was. A mapping of the old file stays
-/// valid. A link is followed: the file behind it is replaced. Throws IoError with path and reason;
-/// also where `path` is there and is no regular file (a device, a folder), or may not be written.
+/// A new file that receives its name only when it is complete. Bytes are written to a temporary
+/// file in the same folder; commit() syncs it, renames it to `path` and syncs the folder. Without
+/// commit(), the temporary file is removed and an existing file stays unchanged. Mappings of the
+/// old file stay valid. If `path` is a symbolic link, its target is replaced. Throws IoError with
+/// path and reason, also if `path` exists and is not a regular file (a device, a folder) or is not
+/// writable.
 ///
-/// The new file has the mode of the one it replaces. What savers that were killed have left behind
-/// ("PATH.tmp-PID-N" that no process has locked) is removed.
+/// The new file has the mode of the file that it replaces. The constructor removes temporary files
+/// of killed processes ("PATH.tmp-PID-N" that no process has locked).
 class AtomicFile {
  public:
   explicit AtomicFile(const std::string& path);
-  /// With the mode of the file `like`, where there is one.
+  /// Uses the mode of the file `like`, if that exists.
   AtomicFile(const std::string& path, const std::string& like);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
@@ -28,8 +29,8 @@ class AtomicFile {
 
   void write(const void* data, std::size_t bytes);
   std::uint64_t written() const { return written_; }
-  /// Replaces bytes that were written already: a header that says what came after it. Throws
-  /// ArgumentError for bytes that were not.
+  /// Overwrites bytes that are already written, for example a header that depends on the data after
+  /// it. Throws ArgumentError if the range has not been written yet.
   void rewrite(std::uint64_t offset, const void* data, std::size_t bytes);
   void commit();
 

@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
   throw IoError(fmt::format("cannot {} \"{}\": {}", what, path, std::strerror(error)));
 }
 
-/// Without a slash at its end, links followed.
+/// Returns `path` without trailing slashes and with symbolic links followed.
 std::string real_name(const std::string& path) {
   const auto without_slash = [](std::string name) {
     while (name.size() > 1 && name.ends_with('/')) name.pop_back();
@@ -41,7 +41,7 @@ bool is_temporary(const std::string& name, const std::string& prefix) {
   return is_of_a_saver(std::string_view(name).substr(prefix.size()));
 }
 
-/// Opens and locks a folder; -1 where another process has it.
+/// Opens and locks a folder. Returns -1 if it cannot be opened or another process has locked it.
 int lock_folder(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return -1;
@@ -50,7 +50,8 @@ int lock_folder(const std::string& path) {
   return -1;
 }
 
-/// Errors are nobody's concern: what cannot be removed stays.
+/// Removes temporary folders of killed processes. Ignores errors: a folder that cannot be removed
+/// stays.
 void remove_left_folders(const fs::path& path) {
   const std::string prefix = path.filename().string() + ".tmp-";
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
@@ -68,7 +69,7 @@ void remove_left_folders(const fs::path& path) {
 void sync_folder(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) {
-    if (errno == EACCES) return;  // one that may not be read cannot be synced
+    if (errno == EACCES) return;  // a folder without read permission cannot be synced
     throw_folder_error("open the folder", path, errno);
   }
   const int result = ::fsync(fd);
@@ -78,12 +79,12 @@ void sync_folder(const std::string& path) {
   if (result != 0 && error != EINVAL) throw_folder_error("sync the folder", path, error);
 }
 
-/// Gives both the name of the other. Two renames where the file system has none that exchanges: a
-/// reader in between finds no folder.
+/// Exchanges the names of two folders. Uses two renames if the file system does not support an
+/// exchange; a reader between the two finds no folder.
 void swap_names(const std::string& fresh, const std::string& old) {
   if (::renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, old.c_str(), RENAME_EXCHANGE) == 0) return;
   if (errno != EINVAL && errno != ENOSYS) throw_folder_error("replace the folder", old, errno);
-  // A name that nobody takes for one that was left behind: for a moment it is the only copy.
+  // This name is not treated as a stale temporary folder: for a moment it is the only copy.
   const std::string aside = fmt::format("{}.old-{}", old, ::getpid());
   if (::rename(old.c_str(), aside.c_str()) != 0)
     throw_folder_error("replace the folder", old, errno);
@@ -107,12 +108,12 @@ AtomicFolder::AtomicFolder(const std::string& path) : path_(real_name(path)) {
     temporary_ = fmt::format("{}.tmp-{}-{}", path_, ::getpid(), attempt);
     if (::mkdir(temporary_.c_str(), 0777) != 0) {
       if (errno == EEXIST) continue;
-      throw_folder_error("make the folder", temporary_, errno);
+      throw_folder_error("create the folder", temporary_, errno);
     }
     fd_ = lock_folder(temporary_);
     if (fd_ >= 0) return;
   }
-  throw_folder_error("make the folder", temporary_, EEXIST);
+  throw_folder_error("create the folder", temporary_, EEXIST);
 }
 
 AtomicFolder::~AtomicFolder() {
@@ -126,7 +127,7 @@ void AtomicFolder::write(const std::string& name, const std::string& bytes) cons
   const fs::path file = fs::path(temporary_) / name;
   std::error_code error;
   fs::create_directories(file.parent_path(), error);
-  if (error) throw_folder_error("make the folder", file.parent_path().string(), error.value());
+  if (error) throw_folder_error("create the folder", file.parent_path().string(), error.value());
   AtomicFile out(file.string());
   out.write(bytes.data(), bytes.size());
   out.commit();
@@ -137,7 +138,7 @@ void AtomicFolder::commit() {
   struct stat there {};
   const bool replaces = ::stat(path_.c_str(), &there) == 0;
   if (replaces) {
-    // Who may read the old one may read the new one.
+    // The new folder has the permissions of the old one.
     static_cast<void>(::chmod(temporary_.c_str(), there.st_mode & 07777) == 0);
     swap_names(temporary_, path_);
     std::error_code ignored;

@@ -1,4 +1,4 @@
-// Writing a folder so that readers see the old one or the new one, never half of one.
+// Atomic replacement of a folder: readers see the complete old folder or the complete new one.
 #pragma once
 
 #include <string>
@@ -7,14 +7,15 @@
 
 namespace WEFT_API weft {
 
-/// A new folder that takes its name only when it is complete: files are written into a temporary
-/// one beside it; commit() syncs that, and gives it the name. A folder that is there already is
-/// exchanged for it in one step (where the file system can; else by two renames) and then removed.
-/// Without commit() nothing is left behind and an existing folder stays as it was. A link is
-/// followed. Throws IoError with path and reason; also where something is there that is no folder.
+/// A new folder that receives its name only when it is complete. Files are written into a temporary
+/// folder in the same parent folder; commit() syncs and renames it. An existing folder is exchanged
+/// with the new one in one step if the file system supports this, otherwise by two renames, and
+/// then removed. Without commit(), the temporary folder is removed and an existing folder stays
+/// unchanged. Symbolic links are followed. Throws IoError with path and reason, also if `path`
+/// exists and is not a folder.
 ///
-/// What savers that were killed have left behind ("PATH.tmp-PID-N" that no process has locked) is
-/// removed.
+/// The constructor removes temporary folders of killed processes ("PATH.tmp-PID-N" that no process
+/// has locked).
 class AtomicFolder {
  public:
   explicit AtomicFolder(const std::string& path);
@@ -22,9 +23,9 @@ class AtomicFolder {
   AtomicFolder(const AtomicFolder&) = delete;
   AtomicFolder& operator=(const AtomicFolder&) = delete;
 
-  /// Where the files go.
+  /// The path of the temporary folder, into which files are written.
   const std::string& place() const { return temporary_; }
-  /// A file of it; folders in front of its name are made.
+  /// Writes a file in the folder. `name` may contain subfolders, which are created.
   void write(const std::string& name, const std::string& bytes) const;
   void commit();
 

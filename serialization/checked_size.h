@@ -1,4 +1,4 @@
-// Arithmetic on numbers from files.
+// Overflow-checked arithmetic on numbers from files.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace WEFT_API weft {
 
-/// A size or offset from a file. Sums and products that do not fit 64 bits are FormatErrors, so
+/// A size or offset from a file. Sums and products that do not fit in 64 bits are FormatErrors, so
 /// that no bound is ever checked against a number that wrapped around.
 class CheckedSize {
  public:
@@ -33,13 +33,12 @@ class CheckedSize {
  private:
   [[noreturn]] static void overflow(CheckedSize a, const char* op, CheckedSize b) {
     throw FormatError("a size in the file is too large: " + std::to_string(a.value_) + " " + op +
-                      " " + std::to_string(b.value_) + " does not fit 64 bits");
+                      " " + std::to_string(b.value_) + " does not fit in 64 bits");
   }
   std::uint64_t value_;
 };
 
-/// Bytes of a tensor of these sizes, as tensor_bytes() says them; FormatError for what no tensor
-/// can have.
+/// Returns tensor_bytes(dtype, sizes). Throws FormatError if no tensor can have these sizes.
 inline std::uint64_t checked_tensor_bytes(DType dtype, const Sizes& sizes) {
   try {
     return tensor_bytes(dtype, sizes);

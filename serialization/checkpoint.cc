@@ -31,13 +31,13 @@ std::string list(const std::vector<std::string>& names) {
 const Record& variables_record(const Container& file) {
   const Record* variables = find_record(file, RecordType::variables);
   if (variables == nullptr && parse_shard_name(fs::path(file.path()).filename().string())) {
-    file.fail(file.bytes(), "this is a shard of a checkpoint, which is read by its own name");
+    file.fail(file.bytes(), "this is a shard of a checkpoint; load the main file instead");
   }
   if (variables == nullptr) file.fail(file.bytes(), "the file has no list of variables");
   return *variables;
 }
 
-/// Of a variable that is saved, so that its sizes are numbers.
+/// Returns the sizes of a variable whose value is saved. Such a variable has no symbolic sizes.
 Sizes known_sizes(const v1::Variable& variable) {
   Sizes sizes;
   for (const std::string& dim : variable.type().shape().dims()) {
@@ -45,7 +45,7 @@ Sizes known_sizes(const v1::Variable& variable) {
     const auto [end, error] = std::from_chars(dim.data(), dim.data() + dim.size(), size);
     if (error != std::errc() || end != dim.data() + dim.size() || size < 0) {
       throw FormatError(
-          fmt::format("variable '{}': '{}' is no size of a tensor", variable.name(), dim));
+          fmt::format("variable '{}': '{}' is not a valid size", variable.name(), dim));
     }
     sizes.push_back(size);
   }
@@ -75,7 +75,7 @@ Checkpoint load_checkpoint(const std::string& path, const LoadOptions& options) 
     const VariableInfo& info = result.graph_->find_variable(v.name()).info();
     if (info.kind == VariableKind::cache) continue;
     Tensor t = files.value(v, info.type.dtype, info.type.shape.constant(), *variables);
-    // Read-only as a mapping is, so that stores share it.
+    // Read-only, as a mapping is, so that stores can share it.
     if (options.mode == LoadOptions::Mode::copy) t = t.clone().read_only();
     result.tensors_.emplace(v.name(), std::move(t));
   }
@@ -86,9 +86,9 @@ Checkpoint load_checkpoint(const std::string& path, const LoadOptions& options) 
       const Record& bytes =
           file.data_record(a.data(), fmt::format("attachment '{}'", a.name()), record->offset);
       copied += bytes.length;
-      // Many that share one record would make any number of bytes of a few.
+      // Many attachments that share a record could otherwise expand a small file without limit.
       if (copied > file.bytes())
-        file.fail(record->offset, "its attachments have more bytes than the file");
+        file.fail(record->offset, "the attachments have more bytes than the file");
       result.attachments_.push_back(
           {a.name(), a.type(),
            std::string(reinterpret_cast<const char*>(file.payload(bytes)), bytes.length)});
@@ -131,7 +131,7 @@ void extract(const std::string& from, const std::string& to,
              const std::vector<std::string>& programs, const std::vector<std::string>& attachments,
              const LoadOptions& options) {
   if (programs.empty())
-    throw ArgumentError(fmt::format("extract from {}: there is no program to extract", from));
+    throw ArgumentError(fmt::format("extract from {}: the list of programs is empty", from));
   LoadOptions chosen = options;
   chosen.programs = programs;
   const Checkpoint file = load_checkpoint(from, chosen);
@@ -140,7 +140,7 @@ void extract(const std::string& from, const std::string& to,
   for (const std::string& pattern : attachments) {
     if (std::none_of(names.begin(), names.end(),
                      [&](const std::string& name) { return matches(pattern, name); })) {
-      throw ArgumentError(fmt::format("extract from {}: no attachment fits '{}'; there are: {}",
+      throw ArgumentError(fmt::format("extract from {}: no attachment matches '{}'; there are: {}",
                                       from, pattern, list(names)));
     }
   }

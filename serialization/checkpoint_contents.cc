@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kProducer = "weft 0.1";
 
-// The graph of programs that one file can hold.
+// Returns the graph of the programs. Throws unless they can be saved in one file.
 const Graph& graph_to_save(const std::vector<Program>& programs) {
   std::set<std::string> names;
   for (const Program& p : programs) {

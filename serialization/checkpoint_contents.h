@@ -1,4 +1,4 @@
-// What a checkpoint holds, seen by writers. Internal: protobuf stays out of public headers.
+// Writing the contents of a checkpoint. Internal: protobuf stays out of public headers.
 #pragma once
 
 #include <vector>
@@ -10,23 +10,25 @@
 
 namespace weft {
 
-/// The header that all files begin with.
+/// Writes the header record, the first record of every file.
 void write_header(ContainerWriter& writer);
 
-/// Throws DTypeError and ShapeError where a value does not fit its variable, GraphError where it is
-/// undefined.
+/// Throws DTypeError or ShapeError if a value does not have the type of its variable, and
+/// GraphError if the value is undefined.
 void check_value(const VariableInfo& info, const Tensor& value);
 
-/// Programs over one graph, with the nodes and variables that they need.
+/// Programs of one graph, with the nodes and variables that they need.
 class CheckpointContents {
  public:
-  /// Throws GraphError for no programs, or several graphs, or two programs of one name.
+  /// Throws GraphError if there are no programs, programs of several graphs, or two programs of the
+  /// same name.
   explicit CheckpointContents(const std::vector<Program>& programs);
 
-  /// Variables whose values are saved (all but caches), in the order of files.
+  /// The variables whose values are saved (all except caches), in file order.
   std::vector<VariableInfo> variables() const;
-  /// Adds all records but those of `data`, which is left to be written behind them. `place` says
-  /// of such a variable where its value is.
+  /// Writes all records except data records. Adds constants and attachments to `data`, which the
+  /// caller writes afterwards. For each of variables(), calls `place` to set the location of its
+  /// value in the message.
   void write(ContainerWriter& writer, DataList& data,
              FunctionRef<void(const VariableInfo&, v1::Variable&)> place,
              const SaveOptions& options) const;
@@ -37,9 +39,9 @@ class CheckpointContents {
   std::vector<Node*> nodes_;
 };
 
-/// The values that a session has of these variables (which start where they have none) at one
-/// moment, and of all others in its store. Throws GraphError for a program of another graph,
-/// StateError where the store is torn.
+/// Returns a consistent snapshot of the variables `names` of a session, and of all other variables
+/// in its store. Variables without a value are initialised first. Throws GraphError for a program
+/// of another graph, and StateError if the store is torn.
 TensorMap snapshot(Session& session, const std::vector<Program>& programs,
                    const std::vector<std::string>& names);
 

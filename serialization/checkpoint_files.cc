@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of a file whose format version this program reads.
+/// Reads the header and checks the format version.
 v1::Header read_header(const Container& file) {
   const Record* head = find_record(file, RecordType::header);
   if (head == nullptr || head != &file.records()[0]) {
@@ -26,7 +26,7 @@ v1::Header read_header(const Container& file) {
   auto header = parse_record<v1::Header>(file, *head);
   if (header.format_version() != kFormatVersion) {
     file.fail(head->offset,
-              fmt::format("the file has format version {}; this program reads version {}",
+              fmt::format("the file has format version {}; this program supports version {}",
                           header.format_version(), kFormatVersion));
   }
   return header;
@@ -35,18 +35,20 @@ v1::Header read_header(const Container& file) {
 v1::Shards read_shards(const Container& file, const Record& record) {
   auto shards = parse_record<v1::Shards>(file, record);
   const std::string& name = shards.name();
-  // A shard lies beside its checkpoint: no name leads elsewhere.
+  // Shards must be in the folder of the checkpoint, so names with slashes are rejected.
   if (name.empty() || name.size() > kMaxShardedName ||
       name.find_first_of(std::string_view("/\0", 2)) != std::string::npos) {
-    file.fail(record.offset, fmt::format("'{}' is no name of shards", excerpt(name)));
+    file.fail(record.offset, fmt::format("'{}' is not a valid name of shards", excerpt(name)));
   }
   const auto count = static_cast<std::uint64_t>(shards.shards_size());
   if (count == 0 || count > kMaxShards)
-    file.fail(record.offset, fmt::format("{} shards; there are 1 to {}", count, kMaxShards));
+    file.fail(record.offset, fmt::format("the file lists {} shards; the number must be 1 to {}",
+                                         count, kMaxShards));
   return shards;
 }
 
-/// Those of the checkpoint at `path` that has shards of this name by now.
+/// Returns true if the checkpoint at `path` no longer refers to the shards `name`, because another
+/// save has replaced it.
 bool is_replaced(const std::string& path, const std::string& name) {
   try {
     return name_of_shards(path) != name;
@@ -79,7 +81,7 @@ CheckpointFiles::CheckpointFiles(const std::string& path) : main_(path) {
       open_shards(*record);
       return;
     } catch (const IoError&) {
-      // A training that saves removes the shards of its save before, as they are opened here.
+      // A concurrent training run may have replaced the checkpoint and removed the old shards.
       if (!is_replaced(path, read_shards(main_, *record).name())) throw;
       main_ = Container(path);
     }
@@ -98,7 +100,7 @@ void CheckpointFiles::open_shards(const Record& record) {
     try {
       shards_.emplace_back((folder / name).string());
     } catch (const IoError& e) {
-      throw IoError(fmt::format("\"{}\" is in {} shards, which lie beside it: {}", main_.path(),
+      throw IoError(fmt::format("\"{}\" consists of {} shards in the same folder: {}", main_.path(),
                                 count, e.what()));
     }
     const Container& shard = shards_.back();
@@ -106,7 +108,7 @@ void CheckpointFiles::open_shards(const Record& record) {
     if (shard.mark() != FileMark{said.bytes(), said.crc()}) {
       main_.fail(record.offset,
                  fmt::format("the shard {} has {} bytes and the checksum {:08x}, but the one that "
-                             "was saved has {} and {:08x}: it is of another save",
+                             "was saved has {} and {:08x}: it belongs to another save",
                              name, shard.bytes(), shard.mark().crc, said.bytes(), said.crc()));
     }
     taken_.emplace_back(shard.data().size(), false);
@@ -137,7 +139,7 @@ Tensor CheckpointFiles::join(const v1::Variable& variable, DType dtype, const Si
   const auto fail = [&](const std::string& why) {
     main_.fail(variables.offset, fmt::format("{} {}", what, why));
   };
-  if (variable.data() != 0) fail("has a record of this file and pieces in shards");
+  if (variable.data() != 0) fail("has both a data record in this file and pieces in shards");
   CheckedSize bytes = 0;
   for (const v1::Piece& piece : variable.pieces()) {
     if (piece.shard() == 0 || piece.shard() > shards_.size())
@@ -149,8 +151,8 @@ Tensor CheckpointFiles::join(const v1::Variable& variable, DType dtype, const Si
                        piece.shard(), taken.size()));
     }
     if (taken[piece.data() - 1]) {
-      fail(fmt::format("has a piece that was read before: data record {} of shard {}", piece.data(),
-                       piece.shard()));
+      fail(fmt::format("has a piece that is already in use: data record {} of shard {}",
+                       piece.data(), piece.shard()));
     }
     taken[piece.data() - 1] = true;
     bytes = bytes + shard.data()[piece.data() - 1].length;

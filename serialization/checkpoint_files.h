@@ -1,5 +1,5 @@
-// The files of a checkpoint, seen by readers: one, or one that names shards. Internal: protobuf
-// stays out of public headers.
+// Reading the files of a checkpoint: a single file, or a main file and its shards. Internal:
+// protobuf stays out of public headers.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,27 @@ namespace weft {
 
 inline constexpr std::uint32_t kFormatVersion = 1;
 
-/// The first record of this type; null where there is none.
+/// Returns the first record of this type, or null if there is none.
 const Record* find_record(const Container& file, RecordType type);
 
-/// A checkpoint's file and its shards, mapped. Whatever is wrong with them, or between them, is a
-/// FormatError; a shard that is not there is an IoError that names both.
+/// The mapped main file of a checkpoint and its shards, if any. Any defect of a file or mismatch
+/// between files is a FormatError. A missing shard is an IoError that names both files.
 class CheckpointFiles {
  public:
   explicit CheckpointFiles(const std::string& path);
 
-  /// With all but the values of variables that have pieces.
+  /// The main file, which contains everything except variable values that are stored in shards.
   const Container& main() const { return main_; }
-  /// The program that wrote it.
+  /// Name and version of the software that wrote the checkpoint.
   const std::string& producer() const { return producer_; }
-  /// Of all files together.
+  /// Total size of all files in bytes.
   std::uint64_t bytes() const;
-  /// Checks every checksum.
+  /// Verifies all checksums of data records.
   void check_data() const;
-  /// The value of a variable that the record `variables` of the main file declares: a view of one
-  /// file, or a copy where it has several pieces. Read-only. To be asked for once: a piece that two
-  /// variables have is an error, so that what is copied is no more than the files hold.
+  /// Returns the read-only value of a variable that is declared in record `variables` of the main
+  /// file: a view of one file, or a copy if it consists of several pieces. Must be called only once
+  /// per variable: a piece that is used twice is an error, so that the copies are never larger than
+  /// the files.
   Tensor value(const v1::Variable& variable, DType dtype, const Sizes& sizes,
                const Record& variables);
 
@@ -44,11 +45,11 @@ class CheckpointFiles {
   Container main_;
   std::string producer_;
   std::vector<Container> shards_;
-  std::vector<std::vector<bool>> taken_;  // by shard and data record
+  std::vector<std::vector<bool>> taken_;  // pieces already used, by shard and data record
 };
 
-/// The name that the shards of a checkpoint have in common, "net-3"; empty where it has none.
-/// Throws as CheckpointFiles, and looks at no shard.
+/// Returns the name of the save to which the shards of a checkpoint belong, such as "net-3", or ""
+/// if it has no shards. Throws as CheckpointFiles, but does not open any shard.
 std::string name_of_shards(const std::string& path);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Checkpoints of Sessions and stores.
+// Saving checkpoints from Sessions and stores.
 #include <fmt/format.h>
 
 #include <set>
@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-// Variables that the programs read or update, caches left out, in order of creation.
+// Returns the variables that the programs read or update, except caches, in order of creation.
 std::vector<std::string> needed_variables(const std::vector<Program>& programs) {
   std::set<std::string> needed;
   std::vector<std::string> names;
@@ -32,13 +32,14 @@ TensorMap snapshot(Session& session, const std::vector<Program>& programs,
                    const std::vector<std::string>& names) {
   for (const Program& p : programs) {
     if (p.graph() != nullptr && p.graph() != &session.graph()) {
-      throw GraphError(
-          fmt::format("save: program '{}' is over another graph than the session", p.name()));
+      throw GraphError(fmt::format(
+          "save: program '{}' belongs to a different graph than the session", p.name()));
     }
   }
   session.store()->check_whole("saved");
-  // Variables that no run has needed yet start now, and what a session keeps for itself (keys) is
-  // not in the store. Both come first: all else is of one moment.
+  // First get the variables that are not in the store: those that no run has needed yet, which are
+  // initialised now, and those that the session owns itself (keys). All others come from one
+  // consistent snapshot.
   TensorMap own;
   for (const std::string& name : names) {
     if (!session.store()->contains(name)) own.emplace(name, session.value(name));
@@ -58,7 +59,7 @@ void save_checkpoint(const std::string& path, Session& session,
 void save_checkpoint(const std::string& path, const VariableStore& store,
                      const std::vector<Program>& programs, const SaveOptions& options) {
   store.check_whole("saved");
-  // Under one lock: another thread may be training.
+  // A single snapshot under one lock, because another thread may be training.
   const TensorMap values = store.snapshot();
   std::vector<std::string> missing;
   for (const std::string& name : needed_variables(programs)) {

@@ -17,7 +17,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "files are little-endian");
 
 constexpr std::uint64_t kAlignment = 64, kHead = 16, kStart = kFirstRecord;
-static_assert(kStart == kAlignment - kHead);  // so that payloads are aligned
+static_assert(kStart == kAlignment - kHead);  // aligns the payload of the first record
 constexpr char kMagic[] = {'\x89', 'w', 'e', 'f', 't', '\r', '\n', '\x1a'};
 constexpr std::uint32_t kContainerVersion = 1;
 constexpr std::uint64_t kFooterBytes = 24;
@@ -29,7 +29,7 @@ T read_number(const std::byte* p) {
   return value;
 }
 
-// Where the head of the record after a payload that ends at `end` starts.
+// Returns the offset of the next record's head after a payload that ends at `end`.
 CheckedSize next_head(CheckedSize end) {
   return (end + (kAlignment - 1) + kHead).value() / kAlignment * kAlignment - kHead;
 }
@@ -131,13 +131,14 @@ void Container::walk() {
   const std::byte* p = file_->data();
   const std::uint64_t size = file_->bytes();
   if (size < sizeof(kMagic) || std::memcmp(p, kMagic, sizeof(kMagic)) != 0) {
-    fail(0, "this is no .weft file: it does not start with the magic number");
+    fail(0, "this is not a .weft file: it does not start with the magic number");
   }
   if (size < kStart) fail(size, "the file ends within its first 48 bytes");
   const auto version = read_number<std::uint32_t>(p + sizeof(kMagic));
   if (version != kContainerVersion) {
-    fail(sizeof(kMagic), fmt::format("the container has version {}; this program reads version {}",
-                                     version, kContainerVersion));
+    fail(sizeof(kMagic),
+         fmt::format("the container has version {}; this program supports version {}", version,
+                     kContainerVersion));
   }
   for (std::uint64_t at = sizeof(kMagic) + 4; at < kStart; ++at) {
     if (p[at] != std::byte{0}) fail(at, "a reserved byte is not zero");
@@ -151,11 +152,11 @@ void Container::walk() {
     if (read_number<std::uint32_t>(p + head + 4) != 0)
       fail(head + 4, "a reserved number is not zero");
     if (r.length > size - r.offset) {
-      fail(head, fmt::format("a {} record says it has {} bytes, but only {} are left",
+      fail(head, fmt::format("a {} record declares {} bytes, but only {} are left",
                              record_type_name(r.type), r.length, size - r.offset));
     }
     if (!r.is(RecordType::data) && r.length > kMaxMessage) {
-      fail(head, fmt::format("a {} record of {} bytes; the limit is {}", record_type_name(r.type),
+      fail(head, fmt::format("a {} record has {} bytes; the limit is {}", record_type_name(r.type),
                              r.length, kMaxMessage));
     }
     records_.push_back(r);
@@ -202,7 +203,7 @@ void Container::read_index() {
     const std::uint64_t ranges = r.length / kChecksumRange + (r.length % kChecksumRange != 0);
     if (entry.type() != r.type || entry.offset() != r.offset || entry.length() != r.length ||
         static_cast<std::uint64_t>(entry.crcs_size()) != ranges) {
-      fail(r.offset - kHead, "this record is not what the index says");
+      fail(r.offset - kHead, "this record does not match its entry in the index");
     }
     r.crcs.assign(entry.crcs().begin(), entry.crcs().end());
     if (r.is(RecordType::data)) {
@@ -226,7 +227,7 @@ void Container::check_record(const Record& r) const {
 
 void Container::check_data() const {
   for (const Record& r : data_) check_record(r);
-  std::uint64_t end = kStart;  // of what is known
+  std::uint64_t end = kStart;  // end of the checked part
   for (const Record& r : records_) {
     for (std::uint64_t at = end; at < r.offset - kHead; ++at) {
       if (file_->data()[at] != std::byte{0}) fail(at, "a padding byte is not zero");
@@ -249,7 +250,7 @@ const Record& Container::data_record(std::uint64_t number, std::string_view what
                                      std::uint64_t offset) const {
   if (number == 0 || number > data_.size()) {
     fail(offset,
-         fmt::format("{} is in data record {}, but there are {}", what, number, data_.size()));
+         fmt::format("{} is in data record {}, but the file has {}", what, number, data_.size()));
   }
   return data_[number - 1];
 }

@@ -1,12 +1,12 @@
-// The container of a .weft file: a stream of records.
+// The container format of .weft files: a sequence of records.
 //
 //   offset 0    48 bytes: "\x89weft\r\n\x1a", u32 container version (1), zeros
-//   then        records: 16 bytes head (u32 type, u32 zero, u64 payload length), payload, zeros
-//               up to the next offset that is 48 modulo 64. So every payload starts at a multiple
-//               of 64, ready to be mapped.
+//   then        records: head of 16 bytes (u32 type, u32 zero, u64 payload length), payload, zeros
+//               up to the next offset that is 48 modulo 64. Every payload therefore starts at a
+//               multiple of 64, as mapped tensors require.
 //   at the end  the index record (protobuf Index: type, offset, length, and CRC-32C per 64 MiB, of
 //               every record before it) and the footer record (u64 offset of the index payload,
-//               u64 its length, u32 its CRC, u32 CRC of the 20 bytes before).
+//               u64 length of it, u32 CRC of it, u32 CRC of the preceding 20 bytes).
 // All numbers are little-endian.
 #pragma once
 
@@ -20,7 +20,7 @@
 
 namespace WEFT_API weft {
 
-enum class RecordType : std::uint32_t {  // four letters
+enum class RecordType : std::uint32_t {  // four ASCII letters
   header = 0x44414548,                   // "HEAD"
   graph = 0x48505247,                    // "GRPH"
   nodes = 0x45444f4e,                    // "NODE"
@@ -32,14 +32,15 @@ enum class RecordType : std::uint32_t {  // four letters
   index = 0x58444e49,                    // "INDX"
   footer = 0x544f4f46,                   // "FOOT"
 };
-/// "DATA", or hexadecimal where it is no word.
+/// Returns the name of a record type: "DATA", or hexadecimal if it does not consist of four
+/// letters.
 std::string record_type_name(std::uint32_t type);
 
 /// Offset of the first record.
 inline constexpr std::uint64_t kFirstRecord = 48;
-/// Bytes under one checksum.
+/// Number of payload bytes that one checksum covers.
 inline constexpr std::uint64_t kChecksumRange = std::uint64_t{64} << 20;
-/// No structural record (all but data) may be larger.
+/// Maximum size of structural records (all except data records).
 inline constexpr std::uint64_t kMaxMessage = std::uint64_t{48} << 20;
 
 struct Record {
@@ -50,19 +51,19 @@ struct Record {
   bool is(RecordType t) const { return type == static_cast<std::uint32_t>(t); }
 };
 
-/// By which a file is known again: two files that differ in a byte of a record differ in it, but
-/// for one in some 4e9.
+/// A fingerprint of a file. Files that differ in a byte of a record have different fingerprints,
+/// except for about one in 4e9.
 struct FileMark {
   std::uint64_t bytes = 0;
   std::uint32_t crc = 0;  // of the index, which has the checksums of all records
   friend bool operator==(const FileMark&, const FileMark&) = default;
 };
 
-/// Writes records one after the other; finish() adds index and footer and gives the file its name.
+/// Writes records in sequence. finish() adds index and footer and gives the file its final name.
 class ContainerWriter {
  public:
   explicit ContainerWriter(const std::string& path) : ContainerWriter(path, path) {}
-  /// With the mode of the file `like`, where there is one.
+  /// Uses the mode of the file `like`, if that exists.
   ContainerWriter(const std::string& path, const std::string& like);
   void add(RecordType type, const void* payload, std::size_t bytes);
   void add(RecordType type, const std::string& payload) {
@@ -78,9 +79,9 @@ class ContainerWriter {
   std::vector<Record> records_;
 };
 
-/// The records of a mapped file. Opening checks the whole structure, and the checksums of all
-/// structural records; check_data() those of the data. Whatever is wrong is a FormatError with the
-/// path and the byte offset.
+/// The records of a mapped file. The constructor checks the whole structure and the checksums of
+/// all structural records; check_data() checks those of data records. Any defect is a FormatError
+/// with path and byte offset.
 class Container {
  public:
   explicit Container(const std::string& path);
@@ -91,14 +92,17 @@ class Container {
   const std::byte* payload(const Record& record) const { return file_->data() + record.offset; }
   /// All data records in order.
   const std::vector<Record>& data() const { return data_; }
-  /// Checks every data record and that all padding is zero.
+  /// Checks all data records, and that all padding is zero.
   void check_data() const;
-  /// A read-only tensor over data record `number` (from 1), which must have its exact length;
-  /// `what` and `offset` (of the record that asks) are for messages.
+  /// Returns a read-only tensor that views data record `number` (from 1). The record must have
+  /// exactly the size of the tensor. `what` and `offset` (of the record that refers to the data)
+  /// are for messages.
   Tensor tensor(DType dtype, const Sizes& sizes, std::uint64_t number, std::string_view what,
                 std::uint64_t offset) const;
+  /// Returns data record `number` (from 1). Throws FormatError if there is none.
   const Record& data_record(std::uint64_t number, std::string_view what,
                             std::uint64_t offset) const;
+  /// Throws a FormatError with path, byte offset and `what`.
   [[noreturn]] void fail(std::uint64_t offset, std::string_view what) const;
 
  private:

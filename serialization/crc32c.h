@@ -8,10 +8,11 @@
 
 namespace WEFT_API weft {
 
-/// The checksum of `bytes` bytes; `seed` is the checksum of what came before (0 at the start).
+/// Returns the checksum of `bytes` bytes. `seed` is the checksum of the preceding bytes, 0 at the
+/// start.
 std::uint32_t crc32c(const void* data, std::size_t bytes, std::uint32_t seed = 0);
 
-/// The same without special instructions, as CPUs that lack them compute it.
+/// As crc32c(), but always with the code for CPUs without CRC instructions.
 std::uint32_t crc32c_portable(const void* data, std::size_t bytes, std::uint32_t seed = 0);
 
 }  // namespace weft

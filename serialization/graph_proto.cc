@@ -9,7 +9,8 @@ namespace {
 
 using google::protobuf::FieldDescriptor;
 
-/// Throws for the first string in `message`, or in the messages inside it, that is not UTF-8.
+/// Throws ArgumentError for the first string in `message` or its nested messages that is not valid
+/// UTF-8.
 void check_strings(const google::protobuf::Message& message) {
   const google::protobuf::Reflection& fields = *message.GetReflection();
   std::vector<const FieldDescriptor*> present;
@@ -27,7 +28,7 @@ void check_strings(const google::protobuf::Message& message) {
       const std::string value = field->is_repeated() ? fields.GetRepeatedString(message, field, i)
                                                      : fields.GetString(message, field);
       if (as_utf8(value) == value) continue;
-      throw ArgumentError(fmt::format("save: not valid UTF-8: \"{}\", which is '{}' of a {}",
+      throw ArgumentError(fmt::format("save: \"{}\" is not valid UTF-8 (field '{}' of {})",
                                       excerpt(value), field->name(),
                                       field->containing_type()->name()));
     }

@@ -1,4 +1,5 @@
-// Graphs, variables and programs as messages. Internal: protobuf stays out of public headers.
+// Conversion of graphs, variables and programs to and from protobuf messages. Internal: protobuf
+// stays out of public headers.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -17,23 +18,25 @@
 
 namespace weft {
 
-/// The message in a record; FormatError with the offset if it is none. (Protobuf would also log to
-/// stderr.)
+/// Parses the message in a record. Throws FormatError with the offset if the record is not a valid
+/// message. (Protobuf's own log message to stderr is suppressed.)
 template <class Message>
 Message parse_record(const Container& file, const Record& record) {
   const google::protobuf::LogSilencer quiet;
   Message message;
   if (!message.ParseFromArray(file.payload(record), static_cast<int>(record.length))) {
-    file.fail(record.offset, "a " + record_type_name(record.type) + " record is no valid message");
+    file.fail(record.offset,
+              "a " + record_type_name(record.type) + " record is not a valid message");
   }
   return message;
 }
 
-/// The bytes of a message. ArgumentError that shows the string where one is not UTF-8: such a
-/// message would not read back.
+/// Serialises a message. Throws ArgumentError, which shows the string, if a string is not valid
+/// UTF-8: such a message could not be parsed again.
 std::string message_bytes(const google::protobuf::Message& message);
 
-/// Data records to come: number = position + 1. Strings are attachments.
+/// Data records that are still to be written. add() returns the number of the record, counted from
+/// 1. Strings are the contents of attachments; they must outlive the list.
 class DataList {
  public:
   std::uint64_t add(Tensor tensor);
@@ -49,16 +52,16 @@ class DataList {
   std::vector<Item> items_;
 };
 
-/// Writes one graph (with the bodies of its functions), its variables and programs over it.
+/// Writes a graph (with the bodies of its functions), its variables and its programs.
 class GraphWriter {
  public:
   GraphWriter(ContainerWriter& writer, DataList& data) : writer_(writer), data_(data) {}
 
-  /// Writes `nodes` (by increasing id, all inputs among them) with their names. The number of every
-  /// value, counted from 1, is kept for program().
+  /// Writes `nodes`, which are sorted by id and closed under inputs, with their names. Remembers
+  /// the number of every value, counted from 1, for program().
   void write(const Graph& graph, const std::vector<Node*>& nodes);
   v1::Program program(const Program& program) const;
-  /// All but where its value is.
+  /// Returns the message of a variable, except the location of its value.
   static v1::Variable variable(const VariableInfo& info);
 
  private:
@@ -76,15 +79,16 @@ class GraphWriter {
   Numbers main_;
 };
 
-/// Reads them back. Whatever is wrong is a FormatError with the byte offset of the record.
+/// Reads the records that GraphWriter wrote. Any defect is a FormatError with the byte offset of
+/// the record.
 class GraphReader {
  public:
   GraphReader(const Container& file, std::shared_ptr<const OpSet> ops)
       : file_(file), ops_(std::move(ops)) {}
 
-  /// The main graph, with variables as the manifest says.
+  /// Reads the main graph, with the variables of the manifest.
   std::unique_ptr<Graph> read(const v1::Variables& manifest);
-  /// Programs over the graph that was read.
+  /// Reads the programs of the graph. Must be called after read().
   std::vector<Program> programs();
 
   static ValueType type(Graph& graph, const v1::Type& type);
@@ -104,8 +108,8 @@ class GraphReader {
 
   const Container& file_;
   std::shared_ptr<const OpSet> ops_;
-  std::uint64_t offset_ = 0;                                  // of the record being read
-  std::map<std::uint32_t, std::vector<Function>> functions_;  // read, by id of their graph
+  std::uint64_t offset_ = 0;                                  // of the current record
+  std::map<std::uint32_t, std::vector<Function>> functions_;  // by id of the parent graph
   std::vector<Value> main_;
   Graph* graph_ = nullptr;
 };

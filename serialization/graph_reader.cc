@@ -137,7 +137,7 @@ std::unique_ptr<Graph> GraphReader::build(const v1::Graph& message,
   for (const Record* record : node_records) nodes(*graph, message, *record, values, count);
   if (count != message.node_count()) {
     throw FormatError(
-        fmt::format("the graph has {} nodes, but says {}", count, message.node_count()));
+        fmt::format("the graph has {} nodes, but declares {}", count, message.node_count()));
   }
   for (const v1::ValueName& n : message.names()) {
     graph->set_name(n.name(), value(values, n.value()), {});
@@ -163,7 +163,7 @@ void GraphReader::node(Graph& graph, const v1::Graph& message, const v1::Node& n
                        std::vector<Value>& values) {
   const auto index = [](std::uint32_t i, int size, std::string_view what) {
     if (i >= static_cast<std::uint32_t>(size)) {
-      throw FormatError(fmt::format("{} {} of {}", what, i, size));
+      throw FormatError(fmt::format("{} {} is not in the list of {}", what, i, size));
     }
     return static_cast<int>(i);
   };
@@ -175,11 +175,11 @@ void GraphReader::node(Graph& graph, const v1::Graph& message, const v1::Node& n
     throw FormatError(fmt::format(
         "this program does not know op '{}' version {}{}", said.name(), said.version(),
         ops_->find(said.name()) == nullptr
-            ? "; give the set that has it to LoadOptions::ops"
-            : fmt::format(" (its newest is version {})", ops_->find(said.name())->version)));
+            ? "; pass a set that contains it in LoadOptions::ops"
+            : fmt::format(" (the newest known version is {})", ops_->find(said.name())->version)));
   }
   if (op->has(Trait::leaf) && op->name != "constant") {
-    throw FormatError(fmt::format("op '{}' cannot stand among the nodes", op->name));
+    throw FormatError(fmt::format("op '{}' is not allowed in the list of nodes", op->name));
   }
   std::vector<Value> inputs;
   for (const std::uint32_t v : n.inputs()) inputs.push_back(value(values, v));
@@ -192,7 +192,7 @@ void GraphReader::node(Graph& graph, const v1::Graph& message, const v1::Node& n
   }
   Node& made = graph.apply(*op, std::move(inputs), std::move(attributes), {}, n.instance());
   if (static_cast<std::uint32_t>(made.output_count()) != n.outputs()) {
-    throw FormatError(fmt::format("op '{}' gives {} values, the file says {}", op->name,
+    throw FormatError(fmt::format("op '{}' has {} outputs, but the file declares {}", op->name,
                                   made.output_count(), n.outputs()));
   }
   const std::string& file = message.strings(index(n.file(), message.strings_size(), "string"));
@@ -238,7 +238,7 @@ Tensor GraphReader::constant(const v1::Constant& message) {
   const std::string& content = message.content();
   if (d == DType::boolean &&
       std::any_of(content.begin(), content.end(), [](char c) { return c != 0 && c != 1; })) {
-    throw FormatError("a bool of a constant is neither 0 nor 1");
+    throw FormatError("a bool constant has an element that is neither 0 nor 1");
   }
   if (bytes > 0) std::memcpy(t.mutable_raw(), content.data(), bytes);
   return t;
@@ -253,13 +253,13 @@ std::vector<Program> GraphReader::programs() {
       for (const v1::Program& p : message.programs()) {
         const bool known = std::any_of(result.begin(), result.end(),
                                        [&](const Program& q) { return q.name() == p.name(); });
-        if (known) throw FormatError(fmt::format("there are two programs '{}'", p.name()));
+        if (known) throw FormatError(fmt::format("there are two programs called '{}'", p.name()));
         Program program(p.name());
         if (p.precision() != 0) {
           program.precision(read_enum<Precision>(p.precision(), 3, "precision"));
         }
         if (p.shards() != 0) {
-          constexpr std::uint32_t kMost = 1 << 30;  // what is too large is said there
+          constexpr std::uint32_t kMost = 1 << 30;  // Program::shards() rejects larger counts
           program.shards({static_cast<int>(std::min(p.shards(), kMost)), p.shard_axis()});
         }
         for (const v1::Output& o : p.outputs())
@@ -267,7 +267,8 @@ std::vector<Program> GraphReader::programs() {
         for (const v1::Update& u : p.updates()) {
           const Value read = value(main_, u.variable());
           if (!read.defined() || read.node().op().name != "variable") {
-            throw FormatError(fmt::format("program '{}' updates what is no variable", p.name()));
+            throw FormatError(
+                fmt::format("program '{}' updates a value that is not a variable", p.name()));
           }
           program.update(Variable(read), value(main_, u.value()), {});
         }

@@ -10,9 +10,9 @@
 namespace weft {
 namespace {
 
-// Constants of up to this many bytes stand in the message itself.
+// Maximum size of constants that are stored in the message itself.
 constexpr std::size_t kInlineBytes = 4096;
-// A record of nodes is closed when it has grown this large.
+// Size at which a record of nodes is closed and the next one begins.
 constexpr std::size_t kNodesBytes = std::size_t{8} << 20;
 
 void put(const Shape& shape, v1::Shape& out) {
@@ -30,10 +30,10 @@ std::vector<Node*> all_nodes(const Graph& g) {
   return nodes;
 }
 
-/// The order of a file. A graph that is read makes every variable first, and with a random key what
-/// it becomes: so that stands before all other nodes, wherever the graph at hand has it. All others
-/// are read in the order in which they stand. Thus a graph that was read is written as the one that
-/// was built.
+/// Returns the nodes in file order. Reading a graph first creates all variables, and with each
+/// random key the node that advances it. These nodes are therefore written before all others,
+/// wherever they are in `g`; the others keep their order. Saving a graph that was loaded thus gives
+/// the same file as saving the original graph.
 std::vector<Node*> in_order_of_files(const Graph& g, std::vector<Node*> nodes) {
   std::unordered_set<const Node*> advanced;
   for (const Variable& v : g.variables()) {
@@ -74,7 +74,7 @@ void GraphWriter::write(const Graph& g, const std::vector<Node*>& nodes) {
 void GraphWriter::graph(const Graph& g, const std::vector<Node*>& nodes, const Function* function,
                         std::uint32_t parent, Numbers& numbers) {
   const std::uint32_t id = next_id_++;
-  // Bodies own their functions: this is as deep as definitions nest.
+  // Bodies own their functions, so the recursion is only as deep as definitions are nested.
   for (const Function& f : g.functions()) {
     Numbers own;
     graph(*f.body, all_nodes(*f.body), &f, id, own);
@@ -162,10 +162,10 @@ void GraphWriter::node(const Node& n, const Numbers& numbers,
   }
   out.set_instance(n.instance());
   out.set_outputs(static_cast<std::uint32_t>(n.output_count()));
-  // The user's line: the frames of our own functions are not stored.
+  // Store the user's line, not the frames of library functions.
   const SourceLocation place = n.graph().origin(n);
   if (place.known()) {
-    // A path is any bytes, a message is UTF-8.
+    // Paths may contain any bytes, but strings in messages must be UTF-8.
     out.set_file(number_of(strings, as_utf8(place.file)));
     out.set_line(static_cast<std::uint32_t>(place.line));
   }

@@ -1,4 +1,4 @@
-// Weights of a file for a model: all of them, or part, under other names.
+// Loads the weights of a file into a model: all or some of them, renamed if necessary.
 #pragma once
 
 #include <string>
@@ -11,29 +11,29 @@
 
 namespace WEFT_API weft {
 
-/// Gives the parameters and buffers of `graph` the tensors of a file: .weft, safetensors, shards of
-/// them, or a folder (tensor_file.h).
+/// Sets the parameters and buffers of `graph` to the tensors of a file: .weft, safetensors, sharded
+/// safetensors, or a folder (tensor_file.h).
 ///
 ///   load_parameters(session, "bert.safetensors",
 ///                   {.rename = {{"bert.", "encoder."}},       // in the file, in the graph
-///                    .allow_missing = {"head.*"},             // starts anew
+///                    .allow_missing = {"head.*"},             // starts from its initialiser
 ///                    .allow_unexpected = {"cls.*"}});
 ///
-/// Strict: what is missing, unexpected or misshapen and not allowed is one FormatError that lists
-/// all of it with the nearest names, and then nothing has changed. Variables that are not taken
-/// over keep the values that they have, or start from their initialisers. All values change at one
-/// moment, between two runs. Tensors of mapped files are taken as they are, and copied when they
-/// are first written: loading costs no memory.
+/// Matching is strict: all missing, unexpected and mismatched tensors that the options do not allow
+/// are listed in one FormatError, with the nearest names, and no value is changed. Variables that
+/// are not loaded keep their current values, or start from their initialisers. All values change
+/// atomically, between two runs. Tensors of mapped files are not copied until they are first
+/// written, so loading takes no additional memory.
 ///
-/// Throws as read_tensors() and find_matches(); FormatError, naming what the file holds, where
-/// nothing at all is taken over; StateError where the store is torn.
+/// Throws as read_tensors() and find_matches(). Also throws FormatError, which lists the tensors of
+/// the file, if no variable is loaded, and StateError if the store is torn.
 LoadReport load_parameters(VariableStore& store, const Graph& graph, const std::string& path,
                            const MatchOptions& options = {});
 LoadReport load_parameters(Session& session, const std::string& path,
                            const MatchOptions& options = {});
 
-/// The same of tensors from anywhere; `source` names them in messages, and `wanted` what they do
-/// not fit.
+/// As above, for tensors from any source. Messages call the tensors `source` and the variables
+/// `wanted`.
 LoadReport load_parameters(VariableStore& store, const Graph& graph, const TensorMap& tensors,
                            std::string_view source, const MatchOptions& options = {},
                            std::string_view wanted = "the variables");

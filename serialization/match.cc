@@ -24,7 +24,7 @@ bool has_sizes(const VariableInfo& info, const Tensor& t) {
   return true;
 }
 
-/// What stands between the dots of a name.
+/// Splits a name at its dots.
 std::vector<std::string_view> parts_of(std::string_view name) {
   std::vector<std::string_view> parts;
   while (true) {
@@ -35,13 +35,14 @@ std::vector<std::string_view> parts_of(std::string_view name) {
   }
 }
 
-/// {"bert.", "encoder."} for bert.a.b and encoder.a.b; nothing where the ends differ.
+/// Returns the prefixes in which two names differ: {"bert.", "encoder."} for bert.a.b and
+/// encoder.a.b. Returns empty strings if the last parts differ.
 std::pair<std::string, std::string> prefixes(const std::string& file, const std::string& graph) {
   const auto a = parts_of(file), b = parts_of(graph);
   std::size_t same = 0;
   while (same < std::min(a.size(), b.size()) && a[a.size() - 1 - same] == b[b.size() - 1 - same])
     ++same;
-  std::size_t behind = 0;  // bytes of what is the same, its dots too
+  std::size_t behind = 0;  // bytes of the common suffix, including its dots
   for (std::size_t i = 0; i < same; ++i) behind += a[a.size() - 1 - i].size() + (i > 0 ? 1 : 0);
   if (same == 0) return {};
   return {file.substr(0, file.size() - behind), graph.substr(0, graph.size() - behind)};
@@ -54,7 +55,8 @@ struct Unmatched {
   Sizes sizes;
 };
 
-/// The one rule of MatchOptions::rename that would help most of what is missing.
+/// Suggests the rule for MatchOptions::rename that would resolve the most missing variables, or
+/// returns "".
 std::string rename_advice(const std::vector<Unmatched>& missing,
                           const std::vector<Unmatched>& unexpected) {
   constexpr std::size_t kMostPairs = 1'000'000;
@@ -73,8 +75,8 @@ std::string rename_advice(const std::vector<Unmatched>& missing,
       rules.begin(), rules.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   if (best == rules.end() || best->second < 2) return {};
   const auto& [from, to] = best->first;
-  return fmt::format(".rename = {{{{\"{}\", \"{}\"}}}} would find {} of the {} missing", from, to,
-                     best->second, missing.size());
+  return fmt::format(".rename = {{{{\"{}\", \"{}\"}}}} would resolve {} of the {} missing tensors",
+                     from, to, best->second, missing.size());
 }
 
 class Matcher {
@@ -88,7 +90,7 @@ class Matcher {
       if (wanted(variable.name())) match(variable);
     }
     list_unexpected();
-    // The nearest names of a few; where hundreds differ, a rule for all of them says more.
+    // Suggest the nearest names only if there are few; for hundreds, a rename rule is more useful.
     constexpr std::size_t kMostPairs = 10'000;
     std::vector<std::string> others;
     if (missing_.size() * unexpected_.size() <= kMostPairs) {
@@ -115,8 +117,8 @@ class Matcher {
       for (const Variable& variable : variables) names.push_back(variable.name());
       if (std::none_of(names.begin(), names.end(),
                        [&](const std::string& name) { return matches(pattern, name); })) {
-        throw ArgumentError(
-            fmt::format("only: no variable fits '{}'; there are: {}", pattern, list_names(names)));
+        throw ArgumentError(fmt::format("only: no variable matches '{}'; there are: {}", pattern,
+                                        list_names(names)));
       }
     }
   }
@@ -158,8 +160,8 @@ class Matcher {
     }
   }
 
-  /// That `tensor` (as it is in the file, or converted) fits the variable and what was found for it
-  /// under another name.
+  /// Checks that `tensor` (as stored in the file, or converted) has the dtype and sizes of the
+  /// variable, and equals `found`, the tensor that was found under another name of the variable.
   void check(const VariableInfo& info, const std::string& first, const RenamedTensor& in_file,
              const Tensor& tensor, const Tensor& found) {
     const std::string& name = in_file.file_name;
@@ -167,12 +169,12 @@ class Matcher {
       const bool convertible =
           has_sizes(info, tensor) && is_floating(tensor.dtype()) && is_floating(info.type.dtype);
       result_.problems.push_back(
-          fmt::format("misshapen: '{}' is {}, the variable {}{}{}", name, in_file.tensor.type_str(),
-                      name == first ? "" : "'" + info.name + "' ", info.type.str(),
-                      convertible ? " (.convert = true converts it)" : ""));
+          fmt::format("mismatched: '{}' is {}, but the variable {}is {}{}", name,
+                      in_file.tensor.type_str(), name == first ? "" : "'" + info.name + "' ",
+                      info.type.str(), convertible ? " (.convert = true converts it)" : ""));
     } else if (found.defined() && found.raw() != tensor.raw() && !bitwise_equal(found, tensor)) {
       result_.problems.push_back(fmt::format(
-          "contradiction: '{}' and '{}' are one variable, but their values differ", first, name));
+          "conflict: '{}' and '{}' are the same variable, but their values differ", first, name));
     }
   }
 
@@ -192,7 +194,7 @@ class Matcher {
   const RenamedTensors tensors_;
   Match result_;
   std::set<std::string, std::less<>> used_;
-  std::set<const std::byte*> taken_;  // the memory of tensors that have a variable
+  std::set<const std::byte*> taken_;  // memory of the tensors that have a variable
   std::vector<Unmatched> missing_, unexpected_;
   std::vector<std::string> forbidden_;
 };
@@ -206,8 +208,9 @@ std::vector<std::string> LoadReport::anew() const {
 }
 
 std::string LoadReport::str() const {
-  std::string text = fmt::format("{} parameters taken over", loaded.size());
-  if (!converted.empty()) text += fmt::format(" ({} of another dtype)", converted.size());
+  std::string text = fmt::format("{} parameters loaded", loaded.size());
+  if (!converted.empty())
+    text += fmt::format(" ({} converted from another dtype)", converted.size());
   const std::vector<std::string> fresh = anew();
   if (!fresh.empty()) text += fmt::format("; {} new: {}", fresh.size(), first_of(fresh));
   if (!unexpected.empty())
@@ -225,7 +228,7 @@ Match match_variables(const std::vector<Variable>& variables, const TensorMap& t
                       std::string_view wanted) {
   Match match = find_matches(variables, tensors, options);
   if (!match.problems.empty()) {
-    throw FormatError(fmt::format("the tensors of {} do not fit {}:\n  {}{}{}", source, wanted,
+    throw FormatError(fmt::format("the tensors of {} do not match {}:\n  {}{}{}", source, wanted,
                                   fmt::join(match.problems, "\n  "),
                                   match.advice.empty() ? "" : "\n  ", match.advice));
   }

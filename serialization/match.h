@@ -1,4 +1,4 @@
-// Which tensor belongs to which variable: how weights of one model or file become those of another.
+// Matching of tensors to variables, to load the weights of one model or file into another model.
 #pragma once
 
 #include <functional>
@@ -12,74 +12,76 @@
 
 namespace WEFT_API weft {
 
-/// What tensors are called, and which variables take one. Patterns are names with * and ? as in a
-/// shell. By default every variable must have a tensor of its name, dtype and sizes, and every
-/// tensor a variable.
+/// Options for matching tensors to variables by name. Patterns are shell-style: names with * and ?.
+/// By default, every variable must have a tensor of its name, dtype and sizes, and every tensor
+/// must have a variable.
 struct MatchOptions {
-  /// What the file calls a tensor and what the graph does; the first rule that fits a name counts.
-  /// {"bert.", "encoder."} is about all names that begin with "bert."; in a rule with stars, as
-  /// {"h.*.mlp.*", "layers.*.feed_forward.*"}, each star takes what it stood for in the file. A
-  /// rule that fits no tensor is an ArgumentError.
+  /// Rules that translate tensor names of the file into names of the graph. The first rule that
+  /// matches a name applies. A rule without stars replaces a prefix: {"bert.", "encoder."} applies
+  /// to all names that begin with "bert.". In a rule with stars, such as {"h.*.mlp.*",
+  /// "layers.*.feed_forward.*"}, each star of the new name is replaced by the text that the
+  /// corresponding star of the old name matched. A rule that matches no tensor is an ArgumentError.
   std::vector<std::pair<std::string, std::string>> rename = {};
-  /// Variables to take over, and nothing else of the file is looked at; empty: all. A pattern that
-  /// fits no variable is an ArgumentError.
+  /// Patterns of the variables to load; all other tensors of the file are ignored. If empty, loads
+  /// all variables. A pattern that matches no variable is an ArgumentError.
   std::vector<std::string> only = {};
-  /// Variables that are not taken over although the file may have them.
+  /// Patterns of variables that are not loaded, even if the file contains them.
   std::vector<std::string> reinit = {};
-  /// Variables that may lack a tensor, which then start from their initialisers; {"*"}: all.
+  /// Patterns of variables that may have no tensor and then start from their initialisers. {"*"}
+  /// allows all.
   std::vector<std::string> allow_missing = {};
-  /// Tensors, by the names in the file, that need no variable; {"*"}: all.
+  /// Patterns of tensors, by their names in the file, that need no variable. {"*"} allows all.
   std::vector<std::string> allow_unexpected = {};
-  /// Floating tensors of another dtype than their variable's are converted, and the report says so;
-  /// false: they are misshapen.
+  /// Convert floating-point tensors to the dtype of their variable; the report lists them. If
+  /// false, a different dtype is a mismatch.
   bool convert = false;
-  /// The name in the file of a variable; empty: as the graph calls it. For what rules cannot say:
-  /// `rename` is left empty then.
+  /// Returns the name in the file for the name of a variable. If empty, the names are equal. For
+  /// mappings that `rename` cannot express; `rename` must then be empty.
   std::function<std::string(const std::string&)> file_name = {};
 };
 
-/// What was taken over: names of variables, but for the unexpected.
+/// The result of loading weights, as names of variables (for `unexpected`, names of tensors).
 struct LoadReport {
   std::vector<std::string> loaded = {};
-  std::vector<std::string> converted = {};      // of these, from another dtype
-  std::vector<std::string> missing = {};        // there is no tensor: they start anew
-  std::vector<std::string> reinitialised = {};  // there is one, but they were to start anew
+  std::vector<std::string> converted = {};      // those of `loaded` that had another dtype
+  std::vector<std::string> missing = {};        // have no tensor; start from their initialisers
+  std::vector<std::string> reinitialised = {};  // not loaded because of MatchOptions::reinit
   std::vector<std::string> unexpected = {};     // tensors without a variable
 
-  /// All that starts anew.
+  /// All variables that start from their initialisers: `missing` and `reinitialised`.
   std::vector<std::string> anew() const;
-  /// For people: counts, and the names of what is new and what is not used.
+  /// A summary for users: counts, and the names of initialised variables and unused tensors.
   std::string str() const;
 };
 
-/// Variables with their tensors, in order of the variables, and all that is wrong.
+/// Pairs of variables and tensors, in the order of the variables, and all problems.
 struct Match {
   std::vector<std::pair<Variable, Tensor>> pairs = {};
   LoadReport report = {};
   /// A line each: "missing: 'head.bias' f32[2] (did you mean 'head.bais'?)".
   std::vector<std::string> problems = {};
-  /// What might help against all of them, or "".
+  /// A suggestion that might solve all problems, or "".
   std::string advice = {};
 };
 
-/// Pairs variables with tensors by name or alias. Everything missing and unexpected that is not
-/// allowed, all that is misshapen (dtypes too), and aliases with different values are problems. A
-/// tensor that is the memory of one that was taken over is only another name of it. Throws
-/// ArgumentError for rules and patterns that fit nothing, and for two tensors that rules give one
-/// name.
+/// Pairs variables with tensors by name or alias. Problems are missing and unexpected tensors that
+/// are not allowed, tensors whose sizes or dtype differ from their variable, and aliases with
+/// different values. A tensor that shares the memory of a loaded tensor counts as another name of
+/// it, not as unexpected. Throws ArgumentError for rules and patterns that match nothing, and if
+/// rules give two tensors the same name.
 Match find_matches(const std::vector<Variable>& variables, const TensorMap& tensors,
                    const MatchOptions& options = {});
 
-/// The same. Throws one FormatError that lists all problems; `source` names the tensors in it, and
-/// `wanted` what they do not fit.
+/// As find_matches(), but throws one FormatError that lists all problems. The message calls the
+/// tensors `source` and the variables `wanted`.
 Match match_variables(const std::vector<Variable>& variables, const TensorMap& tensors,
                       std::string_view source, const MatchOptions& options = {},
                       std::string_view wanted = "the variables");
 
-/// The parameters and buffers of a graph: what weights are.
+/// Returns the weights of a graph: its parameters and buffers.
 std::vector<Variable> weight_variables(const Graph& graph);
 
-/// "a, b, c and 5 more": not more than a few names.
+/// Returns the first few of `names` as text: "a, b, c and 5 more".
 std::string first_of(const std::vector<std::string>& names);
 
 }  // namespace weft

@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-/// NumPy's name of a dtype, its order of bytes included.
+/// NumPy's name of a dtype, including the byte order.
 const char* descriptor(DType dtype) {
   switch (dtype) {
     case DType::f32: return "<f4";
@@ -21,7 +21,8 @@ const char* descriptor(DType dtype) {
     case DType::boolean: return "|b1";
     default: break;
   }
-  throw DTypeError(fmt::format("NumPy's files have no {}: cast it to f32", dtype_name(dtype)));
+  throw DTypeError(
+      fmt::format("NumPy files do not support {}: cast the tensor to f32", dtype_name(dtype)));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Tensors as NumPy's files: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+// Writer for NumPy .npy files:
+// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 #pragma once
 
 #include <string>
@@ -7,11 +8,11 @@
 
 namespace WEFT_API weft {
 
-/// Bytes that such a file begins with.
+/// Magic bytes at the start of a .npy file.
 inline constexpr const char* kNpyMagic = "\x93NUMPY";
 
-/// Writes one tensor, version 1.0 of the format, row by row. Atomic, as checkpoints are. Throws
-/// IoError; DTypeError for a dtype that NumPy lacks (bf16).
+/// Writes one tensor in version 1.0 of the format, in row-major order. The write is atomic, as for
+/// checkpoints. Throws IoError, and DTypeError for a dtype that NumPy does not support (bf16).
 void write_npy(const std::string& path, const Tensor& tensor);
 
 }  // namespace weft

@@ -24,13 +24,13 @@ constexpr std::size_t kBlock = std::size_t{1} << 20;
 
 template <class File>
 [[noreturn]] void too_long(const File& file, std::uint64_t most_bytes) {
-  file.fail(fmt::format("it has more than {} bytes, the limit of what is read", most_bytes));
+  file.fail(fmt::format("it has more than {} bytes, which is the size limit", most_bytes));
 }
 
 template <class File>
 std::string read_all(File& file, std::uint64_t most_bytes) {
   std::string bytes;
-  // A file that says it is empty may have contents (/proc): the end is where read() says it is.
+  // A file of size 0 may have contents (/proc), so only read() determines the end.
   bytes.reserve(static_cast<std::size_t>(file.size()));
   for (;;) {
     const std::size_t there = bytes.size();
@@ -45,7 +45,7 @@ std::string read_all(File& file, std::uint64_t most_bytes) {
   }
 }
 
-/// What `read` gives; errors of memory name the file, too.
+/// Returns read(), and converts out-of-memory errors into IoErrors that name the file.
 template <class Read>
 std::string named_errors(std::string_view path, const Read& read) {
   try {
@@ -57,7 +57,7 @@ std::string named_errors(std::string_view path, const Read& read) {
   }
 }
 
-/// stdin, which is open already, and belongs to others, too.
+/// stdin, which is already open and must not be closed.
 class StandardInput {
  public:
   StandardInput() {
@@ -94,7 +94,7 @@ class StandardInput {
 
 InputFile::InputFile(std::string path, const ReadOptions& options)
     : path_(std::move(path)), options_(options) {
-  // A FIFO without a writer would block the opening for ever.
+  // O_NONBLOCK: opening a FIFO without a writer would otherwise block forever.
   fd_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd_ < 0) fail(std::strerror(errno));
   try {
@@ -116,7 +116,7 @@ void InputFile::check_kind() {
   if (::fstat(fd_, &status) != 0) fail(std::strerror(errno));
   pipe_ = S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode);
   if (S_ISDIR(status.st_mode)) fail(std::strerror(EISDIR));
-  // What a person types is a device too.
+  // A terminal is a character device, but it is allowed.
   if (S_ISBLK(status.st_mode) || (S_ISCHR(status.st_mode) && ::isatty(fd_) == 0))
     fail("it is a device, not a file");
   if (!S_ISREG(status.st_mode)) return;
@@ -134,8 +134,9 @@ std::size_t InputFile::read(char* to, std::size_t most) {
     }
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno != EAGAIN) fail(std::strerror(errno));
-    // EAGAIN: somebody has it open for writing. Nothing: nobody has had so far, or has closed it
-    // without a word; only waiting tells, as the one who opens it first waits for the other.
+    // EAGAIN means that the pipe has a writer. An empty read means that it has had no writer so
+    // far, or one that wrote nothing. Only waiting can tell these cases apart, because a writer may
+    // open the pipe after the reader.
     had_writer_ = had_writer_ || n < 0;
     wait(deadline);
   }
@@ -144,7 +145,7 @@ std::size_t InputFile::read(char* to, std::size_t most) {
 void InputFile::wait(Clock::time_point deadline) const {
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
   if (pipe_ && left.count() <= 0) {
-    fail(had_writer_ ? fmt::format("nothing has come through this pipe for {} s; write it to a "
+    fail(had_writer_ ? fmt::format("no data has arrived through this pipe for {} s; write it to a "
                                    "file first",
                                    options_.patience.count() / 1000.0)
                      : "no program writes to this pipe");

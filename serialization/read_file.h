@@ -1,4 +1,4 @@
-// Files and pipes, read from their beginning to their end.
+// Sequential reading of whole files and pipes.
 #pragma once
 
 #include <chrono>
@@ -12,15 +12,15 @@
 namespace WEFT_API weft {
 
 struct ReadOptions {
-  /// More is an error before (of files) or while (of pipes) it is read.
+  /// Size limit. A larger file is an error before it is read, a larger pipe while it is read.
   std::uint64_t most_bytes = std::uint64_t{4} << 30;
-  /// How long a pipe may have no writer, or say nothing.
+  /// How long to wait for a pipe that has no writer or delivers no data.
   std::chrono::milliseconds patience{30'000};
 };
 
-/// A file, or what another program writes into a pipe until it closes it, block by block. Throws
-/// IoError with path and reason: also for a folder, for a device (/dev/zero has no end), for a file
-/// of more than `most_bytes`, and for a pipe that stays silent.
+/// Reads a file block by block, or a pipe until its writer closes it. Throws IoError with path and
+/// reason, also for a folder, a device (/dev/zero never ends), a file of more than `most_bytes`,
+/// and a pipe that delivers no data.
 class InputFile {
  public:
   explicit InputFile(std::string path, const ReadOptions& options = {});
@@ -29,10 +29,12 @@ class InputFile {
   InputFile& operator=(const InputFile&) = delete;
 
   const std::string& path() const { return path_; }
-  /// What the file says of itself; 0 of a pipe.
+  /// The size that the file system reports; 0 for a pipe.
   std::uint64_t size() const { return size_; }
-  /// Up to `most` bytes, at least one; 0 at the end.
+  /// Reads at least one byte and at most `most`. Returns the number of bytes, which is 0 at the
+  /// end.
   std::size_t read(char* to, std::size_t most);
+  /// Throws an IoError with the path and `why`.
   [[noreturn]] void fail(std::string_view why) const;
 
  private:
@@ -47,9 +49,9 @@ class InputFile {
   std::uint64_t size_ = 0;
 };
 
-/// The bytes of a file, or of what another program writes into a pipe until it closes it. Throws
-/// IoError with path and reason: also for a folder, for a device (/dev/zero has no end), for more
-/// than `most_bytes`, for a pipe that stays silent, and where memory runs out.
+/// Returns the bytes of a file, or of a pipe until its writer closes it. Throws IoError with path
+/// and reason, also for a folder, a device (/dev/zero never ends), more than `most_bytes`, a pipe
+/// that delivers no data, and if memory runs out.
 std::string read_whole_file(const std::string& path, const ReadOptions& options = {});
 
 }  // namespace weft

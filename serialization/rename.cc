@@ -16,8 +16,8 @@ namespace {
 
 constexpr char kStar = '*';
 
-/// What the stars of a pattern stand for in `name`, each as few characters as can be but the last;
-/// nothing where it does not fit.
+/// Returns the substrings of `name` that the stars of `pattern` match, or nullopt if `name` does
+/// not match. Every star but the last matches as few characters as possible.
 std::optional<std::vector<std::string>> stars_of(std::string_view pattern, std::string_view name) {
   std::vector<std::string> found;
   std::size_t star = pattern.find(kStar);
@@ -63,10 +63,10 @@ void check_stars(const std::pair<std::string, std::string>& rule) {
     return std::count(text.begin(), text.end(), kStar);
   };
   if (stars(rule.second) > stars(rule.first)) {
-    throw ArgumentError(
-        fmt::format("rename {{\"{}\", \"{}\"}}: the new name has {} stars, the old one {}: each "
-                    "stands for what one of the old name's does",
-                    rule.first, rule.second, stars(rule.second), stars(rule.first)));
+    throw ArgumentError(fmt::format(
+        "rename {{\"{}\", \"{}\"}}: the new name has {} stars, but the old name has {}: "
+        "each star of the new name needs one of the old name",
+        rule.first, rule.second, stars(rule.second), stars(rule.first)));
   }
 }
 
@@ -92,7 +92,7 @@ RenamedTensors renamed(const RenameRules& rules, const TensorMap& tensors) {
     used.insert(rule);
     const auto [other, added] = result.emplace(to, RenamedTensor{name, tensor});
     if (!added) {
-      throw ArgumentError(fmt::format("rename: both '{}' and '{}' would be called '{}'",
+      throw ArgumentError(fmt::format("rename: both '{}' and '{}' would be renamed to '{}'",
                                       other->second.file_name, name, to));
     }
   }
@@ -100,7 +100,7 @@ RenamedTensors renamed(const RenameRules& rules, const TensorMap& tensors) {
     if (used.contains(i)) continue;
     std::vector<std::string> names;
     for (const auto& [name, tensor] : tensors) names.push_back(name);
-    throw ArgumentError(fmt::format("rename {{\"{}\", \"{}\"}} fits no tensor; there are: {}",
+    throw ArgumentError(fmt::format("rename {{\"{}\", \"{}\"}} matches no tensor; there are: {}",
                                     rules[i].first, rules[i].second, list_names(names)));
   }
   return result;

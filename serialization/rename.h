@@ -1,4 +1,4 @@
-// Names of tensors in one file as the names of variables in another model.
+// Rules that translate tensor names of a file into variable names of a model.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace WEFT_API weft {
 
-/// Rules of what to call a name, see MatchOptions::rename.
+/// Pairs of old and new names; see MatchOptions::rename.
 using RenameRules = std::vector<std::pair<std::string, std::string>>;
 
 /// A tensor with its name in the file.
@@ -18,15 +18,16 @@ struct RenamedTensor {
   std::string file_name;
   Tensor tensor;
 };
-/// By the names that rules gave.
+/// Tensors by their new names.
 using RenamedTensors = std::map<std::string, RenamedTensor, std::less<>>;
 
-/// What `name` becomes by the first rule that fits it; itself where none does. `used`, if given, is
-/// the number of that rule. Throws ArgumentError for a rule with more stars behind than in front.
+/// Applies the first rule that matches `name`. Returns `name` itself if no rule matches. `used`, if
+/// not null, is set to the index of the rule that was applied. Throws ArgumentError for a rule
+/// whose new name has more stars than its old name.
 std::string renamed(const RenameRules& rules, const std::string& name, std::size_t* used = nullptr);
 
-/// All tensors by their new names. Throws ArgumentError, listing what is there, for a rule that
-/// fits none, and where two tensors get one name.
+/// Renames all tensors. Throws ArgumentError for a rule that matches no tensor, with the list of
+/// tensors, and if two tensors receive the same name.
 RenamedTensors renamed(const RenameRules& rules, const TensorMap& tensors);
 
 }  // namespace weft

@@ -30,9 +30,10 @@ struct Entry {
   bool has_dtype = false, has_shape = false, has_offsets = false;
 };
 
-// Reads the header's JSON event by event: a document tree would silently merge equal names. Accepts
-// {name: {"dtype": text, "shape": [..], "data_offsets": [begin, end]}, "__metadata__": {name:
-// text}}.
+// Reads the JSON header from parser events, because a document tree would silently merge duplicate
+// names. Accepts
+//   {name: {"dtype": text, "shape": [..], "data_offsets": [begin, end]},
+//    "__metadata__": {name: text}}
 class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
  public:
   std::vector<Entry> entries;
@@ -72,7 +73,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     if (depth_ != 2 || array_ != nullptr) return wrong("a string");
     if (in_metadata_) {
       if (!metadata.emplace(key_, text).second) {
-        return stop(fmt::format("the metadata '{}' occurs twice", excerpt(key_)));
+        return stop(fmt::format("the metadata key '{}' occurs twice", excerpt(key_)));
       }
       return true;
     }
@@ -109,7 +110,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   bool binary(binary_t&) override { return wrong("binary data"); }
   bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::json::exception&) override {
-    error = "the header is no valid JSON";
+    error = "the header is not valid JSON";
     error_at = position > 0 ? position - 1 : 0;
     return false;
   }
@@ -120,7 +121,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     return false;
   }
   bool wrong(std::string_view what) {
-    return stop(fmt::format("{} where it does not belong, after '{}'", what, excerpt(key_)));
+    return stop(fmt::format("{} is not allowed here, after '{}'", what, excerpt(key_)));
   }
 
   int depth_ = 0;
@@ -150,10 +151,10 @@ Safetensors read_safetensors(const std::string& path) {
   std::uint64_t header = 0;
   std::memcpy(&header, file->data(), kLengthBytes);
   if (header > kMaxHeader) {
-    fail(0, fmt::format("the header says it has {} bytes; the limit is {}", header, kMaxHeader));
+    fail(0, fmt::format("the header declares {} bytes; the limit is {}", header, kMaxHeader));
   }
   if (header > size - kLengthBytes) {
-    fail(0, fmt::format("the header says it has {} bytes, but only {} are left", header,
+    fail(0, fmt::format("the header declares {} bytes, but only {} are left", header,
                         size - kLengthBytes));
   }
   const char* text = reinterpret_cast<const char*>(file->data()) + kLengthBytes;
@@ -186,23 +187,25 @@ Safetensors read_safetensors(const std::string& path) {
   for (const Entry& e : entries) {
     const std::uint64_t begin = e.offsets[0], bytes = e.offsets[1] - begin;
     if (begin != end) {
-      fail(start + std::min(begin, end),
-           fmt::format("tensor '{}' starts at {} of the data, but the one before ends at {}: {}",
-                       excerpt(e.name), begin, end, begin > end ? "a hole" : "an overlap"));
+      fail(
+          start + std::min(begin, end),
+          fmt::format("tensor '{}' starts at byte {} of the data, but the previous one ends at {}: "
+                      "{}",
+                      excerpt(e.name), begin, end, begin > end ? "a gap" : "an overlap"));
     }
     end = e.offsets[1];
     const auto known = std::find_if(std::begin(kDTypes), std::end(kDTypes),
                                     [&](const auto& d) { return d.first == e.dtype; });
     if (known == std::end(kDTypes)) {
       throw DTypeError(
-          fmt::format("\"{}\": tensor '{}' has dtype {}, which Weft does not have (it has "
+          fmt::format("\"{}\": tensor '{}' has dtype {}, which Weft does not support (supported: "
                       "F64, F32, F16, BF16, I64, I32, I8, U8, BOOL)",
                       path, excerpt(e.name), excerpt(e.dtype)));
     }
     Sizes sizes;
     for (const std::uint64_t n : e.shape) {
       if (n > (std::uint64_t{1} << 62)) {
-        fail(kLengthBytes, fmt::format("tensor '{}' has the size {}", excerpt(e.name), n));
+        fail(kLengthBytes, fmt::format("tensor '{}' has an axis of size {}", excerpt(e.name), n));
       }
       sizes.push_back(static_cast<std::int64_t>(n));
     }

@@ -1,4 +1,4 @@
-// safetensors files: read strictly, written so that every other reader accepts them.
+// safetensors files: strict reading, and writing in a form that all other readers accept.
 // Format: https://github.com/huggingface/safetensors (u64 header length, JSON header, data).
 #pragma once
 
@@ -15,15 +15,17 @@ struct Safetensors {
   std::map<std::string, std::string> metadata;  // the header's "__metadata__"
 };
 
-/// Maps a file; the tensors are read-only views of it. Strict as the reference implementation:
-/// header of at most 100 MB that starts with '{', no name twice, sizes whose product fits, data
-/// without holes or overlap that ends with the file. Data that is not aligned to its element size
-/// is copied. Throws FormatError with path and byte offset; DTypeError that names the tensor for a
-/// dtype that Weft lacks (it has F64 F32 F16 BF16 I64 I32 I8 U8 BOOL); IoError.
+/// Maps a file; the tensors are read-only views of it. As strict as the reference implementation:
+/// the header has at most 100 MB and starts with '{', names are unique, the product of sizes does
+/// not overflow, and the data has no gaps or overlaps and ends at the end of the file. Data that is
+/// not aligned to its element size is copied. Throws FormatError with path and byte offset,
+/// DTypeError with the tensor's name for an unsupported dtype (supported: F64 F32 F16 BF16 I64 I32
+/// I8 U8 BOOL), and IoError.
 Safetensors read_safetensors(const std::string& path);
 
-/// Writes the tensors in order of element size (largest first), then of name, so that all data is
-/// aligned; header padded with blanks to a multiple of 8. Atomic, as checkpoints are.
+/// Writes tensors sorted by element size (largest first) and then by name, so that all data is
+/// aligned. The header is padded with spaces to a multiple of 8 bytes. The write is atomic, as for
+/// checkpoints.
 void write_safetensors(const std::string& path, const TensorMap& tensors,
                        const std::map<std::string, std::string>& metadata = {});
 

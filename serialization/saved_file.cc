@@ -44,7 +44,7 @@ std::string attribute_text(const v1::Attribute& a) {
   return "?";
 }
 
-// Writes down the main graph: values have the numbers and names that to_text would give them.
+// Lists the main graph as text. Values have the numbers and names that to_text() uses.
 class Lister {
  public:
   Lister(const Container& file, const OpSet& ops, SavedFile& result)
@@ -104,11 +104,12 @@ class Lister {
 
   std::string node(const v1::Graph& graph, const v1::Node& n) {
     if (n.op() >= static_cast<std::uint32_t>(graph.ops_size())) {
-      throw FormatError(fmt::format("op {} of {}", n.op(), graph.ops_size()));
+      throw FormatError(
+          fmt::format("op {} is not in the list of {} ops", n.op(), graph.ops_size()));
     }
     constexpr std::uint32_t kMostOutputs = 1000;
     if (n.outputs() > kMostOutputs) {
-      throw FormatError(fmt::format("a node with {} values", n.outputs()));
+      throw FormatError(fmt::format("a node has {} outputs, which is too many", n.outputs()));
     }
     const v1::Op& op = graph.ops(static_cast<int>(n.op()));
     std::vector<std::string> inputs, attributes, outputs;

@@ -1,4 +1,4 @@
-// What a file says about itself, for tools: whether or not this program knows its ops.
+// The structure of a .weft file as text, for tools. Works for files with unknown ops.
 #pragma once
 
 #include <memory>
@@ -10,28 +10,29 @@
 
 namespace WEFT_API weft {
 
-/// A program as a file declares it. Values read as in SavedFile::nodes.
+/// A program as declared in a file. Values are written as in SavedFile::nodes.
 struct SavedProgram {
   std::string name = {};
   std::vector<std::string> outputs = {};  // "loss = %12"
   std::vector<std::string> updates = {};  // "@w = %30"
 };
 
-/// The structure of a file, read without asking any op.
+/// The structure of a file, read without running any shape rules.
 struct SavedFile {
   std::string producer = {};
   std::vector<std::string> inputs = {};  // "x: f32[batch, 64]"
   std::vector<SavedVariable> variables = {};
-  /// Of the main graph, as text: "%3 = swish(%x, @w) {beta = 1.5}  // net.block, net.cc:12". Types
-  /// are not in files: shape rules give them.
+  /// The nodes of the main graph as text:
+  ///   "%3 = swish(%x, @w) {beta = 1.5}  // net.block net.cc:12"
+  /// Types are not included, because files do not store them: shape rules infer them.
   std::vector<std::string> nodes = {};
   std::vector<SavedProgram> programs = {};
-  /// Ops that `ops` lacks: "swish version 1".
+  /// Ops that are not in `ops`: "swish version 1".
   std::vector<std::string> unknown_ops = {};
 };
 
-/// Throws FormatError for what is damaged, values of variables too, and IoError, as load_checkpoint
-/// with LoadOptions::verify.
+/// Reads the structure of a file and verifies all checksums, including those of variable values.
+/// Throws FormatError and IoError as load_checkpoint() with LoadOptions::verify.
 SavedFile read_saved_file(const std::string& path,
                           const std::shared_ptr<const OpSet>& ops = builtin_ops());
 

@@ -8,7 +8,7 @@ namespace {
 constexpr std::string_view kEnding = ".weft", kOf = "-of-";
 constexpr std::size_t kDigits = 5;
 
-// All of `text`, which is digits and no more than `most`.
+// Parses `text` if it consists of at least one and at most `most` digits.
 std::optional<std::uint64_t> parse_number(std::string_view text, std::size_t most) {
   if (text.empty() || text.size() > most) return std::nullopt;
   std::uint64_t number = 0;
@@ -23,7 +23,7 @@ std::string_view without_ending(std::string_view name) {
   return name.ends_with(kEnding) ? name.substr(0, name.size() - kEnding.size()) : name;
 }
 
-// Takes the last bytes of `text` away and gives them; nothing where it has fewer.
+// Removes the last `bytes` bytes of `text` and returns them. Returns "" if `text` is shorter.
 std::string_view take_last(std::string_view& text, std::size_t bytes) {
   if (text.size() < bytes) return {};
   const std::string_view last = text.substr(text.size() - bytes);
@@ -55,7 +55,7 @@ std::optional<std::uint64_t> parse_save_name(std::string_view checkpoint, std::s
   if (!name.starts_with(base)) return std::nullopt;
   name.remove_prefix(base.size());
   if (!name.starts_with('-')) return std::nullopt;
-  constexpr std::size_t kMost = 18;  // digits, which 64 bits hold
+  constexpr std::size_t kMost = 18;  // digits that fit in 64 bits
   return parse_number(name.substr(1), kMost);
 }
 

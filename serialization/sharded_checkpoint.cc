@@ -26,17 +26,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where the values of variables go: which rank writes what, in which order. The same on all ranks.
+/// The assignment of variables to shards: which rank writes which pieces, in which order. It is the
+/// same on all ranks.
 class ShardLayout {
  public:
   struct Piece {
     int rank = 0;
-    std::uint64_t data = 0;  // its number in the rank's file, from 1
+    std::uint64_t data = 0;  // number of the data record in the rank's file, from 1
   };
   struct Entry {
     VariableInfo info;
-    std::vector<Piece> pieces;  // in the order of its elements
-    bool cut = false;           // pieces are what OwnedState has
+    std::vector<Piece> pieces;  // in the order of the variable's elements
+    bool cut = false;           // true if the pieces are those of OwnedState
   };
 
   ShardLayout(const std::vector<VariableInfo>& variables, const OwnedState& owned, int ranks);
@@ -72,7 +73,8 @@ ShardLayout::ShardLayout(const std::vector<VariableInfo>& variables, const Owned
     }
     if (!entry.cut) whole.push_back(entries_.size() - 1);
   }
-  // What all ranks have is written by those that have least to write, the largest first.
+  // Variables that all ranks have are assigned greedily, the largest first, to the rank with the
+  // fewest bytes to write.
   std::stable_sort(whole.begin(), whole.end(), [&](std::size_t a, std::size_t b) {
     return bytes_of(entries_[a].info) > bytes_of(entries_[b].info);
   });
@@ -87,7 +89,7 @@ ShardLayout::ShardLayout(const std::vector<VariableInfo>& variables, const Owned
   }
 }
 
-/// One save, on one rank.
+/// A save of a sharded checkpoint, as seen by one rank.
 class ShardedSave {
  public:
   ShardedSave(const std::string& path, Session& session, const std::vector<Program>& programs,
@@ -132,7 +134,7 @@ class ShardedSave {
       if (!owned_.contains(entry.info.name)) whole.push_back(entry.info.name);
     }
     const TensorMap values = snapshot(session_, programs_, whole);
-    ContainerWriter writer(file, path_);  // as private as the checkpoint
+    ContainerWriter writer(file, path_);  // with the file mode of the checkpoint
     write_header(writer);
     DataList data;
     for (const ShardLayout::Entry& entry : layout_.entries()) {
@@ -144,11 +146,11 @@ class ShardedSave {
     return writer.finish();
   }
 
-  /// What this rank writes of a variable.
+  /// Returns the piece of a variable that this rank writes.
   Tensor value(const ShardLayout::Entry& entry, const TensorMap& values) const {
     if (entry.cut) return owned_.piece(entry.info.name);
     Tensor whole;
-    if (owned_.contains(entry.info.name)) {  // it has no elements, so that nobody has a piece
+    if (owned_.contains(entry.info.name)) {  // an empty variable, of which no rank has a piece
       whole = Tensor::empty(entry.info.type.dtype, entry.info.type.shape.constant());
     } else {
       whole = values.at(entry.info.name);
@@ -183,18 +185,19 @@ class ShardedSave {
     writer.finish();
   }
 
-  /// What a rank wrote must be there, or nobody could read what names it.
+  /// Throws IoError unless rank 0 can read the shard that a rank wrote: otherwise the checkpoint
+  /// would be unreadable.
   void check_seen(const std::string& file, int rank, const FileMark& mark) const {
     std::string why;
     try {
       if (Container(file).mark() == mark) return;
-      why = "it is another file here";
+      why = "rank 0 sees a different file";
     } catch (const Error& e) {
       why = e.what();
     }
     throw IoError(
-        fmt::format("\"{}\", which {} wrote, cannot be read by rank 0: {}; ranks write "
-                    "shards to a folder that all of them see",
+        fmt::format("\"{}\", which {} wrote, cannot be read by rank 0: {}; shards must be written "
+                    "to a folder that all ranks share",
                     file, describe_rank(*world_.transport(), rank), why));
   }
 
@@ -208,8 +211,8 @@ class ShardedSave {
   const ShardLayout layout_;
 };
 
-/// A small file with its name for content, which goes with the object. The name is not found by
-/// chance in another folder. Throws IoError.
+/// A small file that contains its own name and is removed by the destructor. The name is random, so
+/// that a folder that is not shared cannot contain it by chance. Throws IoError.
 class Probe {
  public:
   explicit Probe(const fs::path& folder)
@@ -233,7 +236,7 @@ class Probe {
   std::string name_, path_;
 };
 
-/// Whether the folder of `path` has the probe of this name, and may be written to.
+/// Returns true if the folder of `path` contains the probe of this name and is writable.
 bool sees_probe(const std::string& path, const std::string& name) {
   if (name.empty()) return false;
   try {
@@ -251,8 +254,8 @@ void save_checkpoint_in_shards(const std::string& path, Session& session,
   const World& world = session.options().world;
   if (world.size() == 1) return save_checkpoint(path, session, programs, options);
   if (parse_shard_name(fs::path(path).filename().string())) {
-    throw ArgumentError(
-        fmt::format("\"{}\" cannot be a checkpoint in shards: its name is that of a shard", path));
+    throw ArgumentError(fmt::format(
+        "\"{}\" cannot be a sharded checkpoint: its name has the form of a shard name", path));
   }
   world.or_poison([&] { ShardedSave(path, session, programs, options).run(); });
 }
@@ -263,7 +266,7 @@ bool ranks_share_folder(const std::string& path, const World& world) {
   if (world.first()) {
     try {
       probe.emplace(folder_of(behind_links(path)));
-    } catch (const IoError&) {  // saving says why
+    } catch (const IoError&) {  // the save itself will report the reason
     }
   }
   const std::string name = world.broadcast(probe ? probe->name() : "");

@@ -1,4 +1,4 @@
-// Checkpoints that the ranks of a training write together, each a part of them.
+// Sharded checkpoints: every rank of a training run writes a part.
 #pragma once
 
 #include <cstdint>
@@ -10,35 +10,38 @@
 
 namespace WEFT_API weft {
 
-/// Writes a checkpoint of a Session's World: every rank writes a file of its own with the part of
-/// the optimizer's state that it has, and a part of the rest; nothing is gathered. Rank 0 then
-/// writes `path`, which has graph, programs and attachments (of its `options`), and names the
-/// others. Collective, with the same programs; with one rank as save_checkpoint().
+/// Writes a checkpoint from all ranks of a Session's World. Every rank writes one shard file with
+/// its partition of the optimizer state and a share of the other variables; nothing is gathered.
+/// Rank 0 then writes `path`, which contains the graph, the programs and the attachments (of its
+/// `options`) and refers to the shards. Collective: all ranks must pass the same programs. With one
+/// rank, equivalent to save_checkpoint().
 ///
 ///   net.weft  net-7-00001-of-00003.weft  net-7-00002-of-00003.weft  net-7-00003-of-00003.weft
 ///
-/// All that reads checkpoints reads `path`, on any number of ranks, and saves it anew in one file
-/// with the bytes that one rank would have written. Variables of several pieces are copies, all
-/// others views, as of one file. The files must stay together; `path` may get another name.
+/// All functions that read checkpoints accept `path`, on any number of ranks. Saving the loaded
+/// checkpoint into one file gives the bytes that a single rank would have written. Variables that
+/// consist of several pieces are copied when they are loaded; all others are views, as for a single
+/// file. The files must stay in the same folder; `path` may be renamed.
 ///
-/// The number (7 above) is new with every save, so that none writes over the files of another.
-/// `path` is replaced when all shards are complete and synced; only then those are removed that no
-/// checkpoint in the folder names. So whatever fails, and whenever, `path` is the old checkpoint or
-/// the new one.
+/// Every save uses a new number (7 above), so that no save overwrites the files of another. `path`
+/// is replaced after all shards are complete and synced. Shards to which no checkpoint in the
+/// folder refers are removed only afterwards, so that after any failure `path` is either the old
+/// checkpoint or the new one.
 ///
-/// Throws as save_checkpoint(); ArgumentError where `path` is called as a shard is; WorldError
-/// where another rank fails; IoError where rank 0 does not see what others wrote
-/// (ranks_share_folder() tells before).
+/// Throws as save_checkpoint(). Also throws ArgumentError if the name of `path` has the form of a
+/// shard name, WorldError if another rank fails, and IoError if rank 0 cannot see the shards of
+/// other ranks (check this beforehand with ranks_share_folder()).
 void save_checkpoint_in_shards(const std::string& path, Session& session,
                                const std::vector<Program>& programs,
                                const SaveOptions& options = {});
 
-/// Whether all ranks see the folder of `path`, and may write there: rank 0 writes a small file, and
-/// the others look for it. Where they do not, rank 0 is to save (Session::gather_state(
-/// Gather::first)). Collective.
+/// Returns true if all ranks see the folder of `path` and may write to it: rank 0 writes a small
+/// file, and the others check for it. If the folder is not shared, let rank 0 save the checkpoint
+/// (Session::gather_state(Gather::first)). Collective.
 bool ranks_share_folder(const std::string& path, const World& world);
 
-/// Bytes of a checkpoint's file and its shards. Throws as load_checkpoint.
+/// Returns the total size in bytes of a checkpoint's file and its shards. Throws as
+/// load_checkpoint().
 std::uint64_t checkpoint_bytes(const std::string& path);
 
 }  // namespace weft

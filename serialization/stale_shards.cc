@@ -20,7 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// "net.weft" of "net.weft.tmp-123-0"; none of what is no saver's temporary file.
+/// Returns the final name of a temporary file: "net.weft" for "net.weft.tmp-123-0". Returns nullopt
+/// for other names.
 std::optional<std::string> target_of(const std::string& name) {
   constexpr std::string_view kMark = ".tmp-";
   const std::size_t at = name.rfind(kMark);
@@ -29,16 +30,17 @@ std::optional<std::string> target_of(const std::string& name) {
   return name.substr(0, at);
 }
 
+/// The files in the folder of a checkpoint.
 struct Listing {
   struct Shard {
     fs::path path;
     std::string save;
     std::uint64_t number = 0;
-    bool temporary = false;  // then `path` is what it would have become
+    bool temporary = false;  // if true, `path` is the intended final path
   };
-  std::vector<Shard> shards;     // of the checkpoint that is asked for
-  std::vector<fs::path> others;  // which may be checkpoints
-  bool complete = true;          // all of the folder could be listed
+  std::vector<Shard> shards;     // shards of this checkpoint
+  std::vector<fs::path> others;  // other files, which may be checkpoints
+  bool complete = true;          // false if the folder could not be listed completely
 };
 
 Listing list(const std::string& checkpoint) {
@@ -63,7 +65,7 @@ Listing list(const std::string& checkpoint) {
   return result;
 }
 
-/// Whether a file is what its name says: a model of somebody's that is called so stays.
+/// Returns true if the file really is a shard. A model file with such a name must not be removed.
 bool is_shard(const fs::path& path) {
   try {
     return find_record(Container(path.string()), RecordType::variables) == nullptr;
@@ -90,7 +92,7 @@ void remove_stale_shards(const std::string& path) {
     if (!regular && (!error || error == std::errc::no_such_file_or_directory)) continue;
     try {
       named.insert(name_of_shards(other.string()));
-    } catch (const FormatError&) {  // is no checkpoint, or a damaged one that nobody can read
+    } catch (const FormatError&) {  // not a checkpoint, or damaged and therefore unreadable
     } catch (const Error&) {
       return;
     }

@@ -1,4 +1,4 @@
-// The shards beside a checkpoint that no checkpoint names.
+// Removal of shards to which no checkpoint refers any more.
 #pragma once
 
 #include <cstdint>
@@ -6,15 +6,16 @@
 
 namespace weft {
 
-/// The number of a new save of `path` in shards: above those of all that lie there, so that it
-/// writes over none of them.
+/// Returns the number for a new sharded save of `path`. It is larger than the numbers of all
+/// existing shards of `path`, so that none of them is overwritten.
 std::uint64_t next_save_number(const std::string& path);
 
-/// Removes shards of `path` that none of the checkpoints beside them names, as saves leave them
-/// that were replaced or did not end; also what was left behind of files that were not whole. To be
-/// called when no save of `path` is under way. Copies and earlier checkpoints of another name keep
-/// their shards. Throws nothing: what cannot be removed stays, and all do where a file cannot be
-/// read that may name them. Nor goes what is only called as a shard is, and holds a model.
+/// Removes the shards of `path` to which no checkpoint in the same folder refers. Saves that were
+/// replaced or interrupted leave such shards; temporary files of interrupted saves are also
+/// removed. Must not be called during a save of `path`. Copies of checkpoints and earlier
+/// checkpoints under other names keep their shards. Never throws: files that cannot be removed
+/// stay. If any file that might be a checkpoint cannot be read, no shard is removed. A model file
+/// whose name only has the form of a shard name is not removed.
 void remove_stale_shards(const std::string& path);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// stdin as a whole.
+// Reads all of stdin.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace WEFT_API weft {
 
-/// More is an error: there are inputs without an end.
+/// Default size limit for stdin, since some inputs never end.
 inline constexpr std::uint64_t kMostStandardInput = std::uint64_t{1} << 30;
 
-/// The bytes of stdin up to its end: of a file, of what a person types, of a pipe, which may be
-/// silent for as long as it likes; none of /dev/null. Throws IoError where it cannot be read, for a
-/// folder and any other device, for more than `most_bytes`, and where memory runs out.
+/// Returns the bytes of stdin up to its end. stdin may be a file, a terminal, a pipe (without a
+/// time limit) or /dev/null (which is empty). Throws IoError if stdin cannot be read, is a folder
+/// or another device, has more than `most_bytes`, or does not fit into memory.
 std::string read_standard_input(std::uint64_t most_bytes = kMostStandardInput);
 
 }  // namespace weft

@@ -14,15 +14,16 @@ namespace {
 
 using nlohmann::json;
 
-/// Builds the tree event by event: the parser's own builder merges equal keys and knows no bound.
+/// Builds the tree from parser events. The library's own builder merges duplicate keys and has no
+/// limits.
 class TreeBuilder : public nlohmann::json_sax<json> {
  public:
   TreeBuilder(int most_depth, JsonLists* lists) : most_depth_(most_depth), lists_(lists) {}
 
   json root;
-  std::string error;         // what is wrong
-  std::size_t error_at = 0;  // the byte, where it is known
-  bool error_placed = false;
+  std::string error;
+  std::size_t error_at = 0;   // byte offset of the error
+  bool error_placed = false;  // true if error_at is known
 
   bool null() override { return add(nullptr); }
   bool boolean(bool value) override { return add(value); }
@@ -57,7 +58,7 @@ class TreeBuilder : public nlohmann::json_sax<json> {
     }
     return add(std::move(value));
   }
-  bool binary(binary_t&) override { return stop("it holds binary data"); }
+  bool binary(binary_t&) override { return stop("it contains binary data"); }
   bool start_object(std::size_t) override {
     if (list_ != List::none) return stop_list();
     if (lists_ != nullptr && stands_at(lists_->table_path)) {
@@ -131,7 +132,7 @@ class TreeBuilder : public nlohmann::json_sax<json> {
     error = std::move(what);
     return false;
   }
-  // What is in a list is no part of the tree.
+  // The list that is being read, if any. Its elements are not added to the tree.
   enum class List : std::uint8_t { none, table, pairs, pair, scores, score };
   bool add_score(double value) {
     if (parts_++ != 1) return stop_list();
@@ -144,18 +145,20 @@ class TreeBuilder : public nlohmann::json_sax<json> {
   }
   bool stop_list() {
     if (list_ == List::table) {
-      return stop(fmt::format("'{}' must hold integers, but '{}' is none", *lists_->table_path,
+      return stop(fmt::format("'{}' must contain integers, but '{}' is not one",
+                              *lists_->table_path,
                               lists_->table.empty() ? "" : excerpt(lists_->table.back().first)));
     }
     if (list_ == List::scores || list_ == List::score) {
       return stop(
-          fmt::format("'{}' must hold pairs of a string and a number, but number {} is none",
+          fmt::format("'{}' must contain pairs of a string and a number, but element {} is not one",
                       *lists_->scores_path, lists_->scores.size()));
     }
-    return stop(fmt::format("'{}' must hold strings or pairs of strings, but number {} is neither",
-                            *lists_->pairs_path, lists_->pairs.size()));
+    return stop(
+        fmt::format("'{}' must contain strings or pairs of strings, but element {} is neither",
+                    *lists_->pairs_path, lists_->pairs.size()));
   }
-  /// True where the value that begins now has this path.
+  /// Returns true if the value that begins now is at the path `wanted`.
   bool stands_at(const std::optional<std::string>& wanted) const {
     if (!wanted) return false;
     const std::string_view path = *wanted;
@@ -186,7 +189,7 @@ class TreeBuilder : public nlohmann::json_sax<json> {
   }
   bool open(json value) {
     if (static_cast<int>(open_.size()) >= most_depth_)
-      return stop(fmt::format("it nests more than {} deep", most_depth_));
+      return stop(fmt::format("it is nested more than {} levels deep", most_depth_));
     const bool has_key = !open_.empty() && open_.back().value->is_object();
     const std::string* key = has_key ? key_ : nullptr;
     open_.push_back({place(std::move(value)), key});
@@ -199,16 +202,16 @@ class TreeBuilder : public nlohmann::json_sax<json> {
 
   struct Open {
     json* value;
-    const std::string* key;  // in the object around it; null in an array
+    const std::string* key;  // key in the enclosing object; null in an array
   };
 
   const int most_depth_;
   JsonLists* const lists_;
   std::vector<Open> open_;
-  const std::string* key_ = nullptr;  // the last one
-  json* slot_ = nullptr;              // of the value that it is for
+  const std::string* key_ = nullptr;  // the most recent key
+  json* slot_ = nullptr;              // where the value of key_ is stored
   List list_ = List::none;
-  int parts_ = 0;  // of a pair, so far
+  int parts_ = 0;  // elements of the current pair so far
 };
 
 std::string place_in(std::string_view text, std::size_t at) {
@@ -227,11 +230,10 @@ json build_tree(std::string_view text, std::string_view what, const JsonLimits& 
   }
   TreeBuilder builder(limits.most_depth, lists);
   if (!json::sax_parse(text.begin(), text.end(), &builder)) {
-    throw FormatError(
-        builder.error_placed
-            ? fmt::format("{} is not valid JSON at {}: {}", what, place_in(text, builder.error_at),
-                          builder.error)
-            : fmt::format("{} is not JSON that can be read: {}", what, builder.error));
+    throw FormatError(builder.error_placed
+                          ? fmt::format("{} is not valid JSON at {}: {}", what,
+                                        place_in(text, builder.error_at), builder.error)
+                          : fmt::format("{} cannot be read as JSON: {}", what, builder.error));
   }
   return std::move(builder.root);
 }
@@ -259,8 +261,8 @@ json parse_json_object(std::string_view text, std::string_view what, JsonLists& 
 }
 
 std::string json_reason(const json::exception& e) {
-  // "[json.exception.parse_error.101] parse error at line 1, column 2: ...": what was last read
-  // may be the whole text.
+  // "[json.exception.parse_error.101] parse error at line 1, column 2: ...". The message quotes the
+  // last token, which may be the whole text.
   std::string_view why = e.what();
   if (const std::size_t end = why.find("] "); end != std::string_view::npos)
     why.remove_prefix(end + 2);

@@ -1,4 +1,4 @@
-// JSON from files, read strictly. Internal: the parser stays out of public headers.
+// Strict parsing of JSON files. Internal: the JSON library stays out of public headers.
 #pragma once
 
 #include <cstddef>
@@ -14,45 +14,47 @@
 
 namespace WEFT_API weft {
 
-/// What a text may ask for. No file that Weft reads nests as deep; deeper trees could exhaust the
-/// stack of whoever walks over them.
+/// Limits for untrusted input. No file that Weft reads is nested this deeply; deeper trees could
+/// overflow the stack of recursive functions.
 struct JsonLimits {
   std::size_t most_bytes = std::size_t{64} << 20;
   int most_depth = 64;
 };
 
-/// The value in `text`; `what` names it in messages. Throws FormatError with line, column and byte
-/// for what is no JSON, and for a text that is too long, nests too deep or has a key twice (readers
-/// disagree about which of the two counts).
+/// Parses `text`, which messages call `what`. Throws FormatError with line, column and byte for
+/// invalid JSON, and for a text that is too long, is nested too deeply or has a duplicate key (JSON
+/// parsers disagree about which of the values counts).
 nlohmann::json parse_json(std::string_view text, std::string_view what,
                           const JsonLimits& limits = {});
 
-/// The same of an object; also throws FormatError where the value is none.
+/// As parse_json(). Also throws FormatError if the value is not an object.
 nlohmann::json parse_json_object(std::string_view text, std::string_view what,
                                  const JsonLimits& limits = {});
 
-/// Large parts of an object that are read into lists: as a tree, a hundred thousand values take too
-/// long. Paths are keys with dots between them ("model.vocab"), of at most two; an empty one is the
-/// whole text.
+/// Large parts of an object that are read into lists instead of a tree, which would be too slow for
+/// hundreds of thousands of values. A path consists of one or two keys, separated by a dot
+/// ("model.vocab"). An empty path is the whole text.
 struct JsonLists {
-  std::optional<std::string> table_path = {};   // of an object of integers
-  std::optional<std::string> pairs_path = {};   // of an array of strings or of pairs of strings
-  std::optional<std::string> scores_path = {};  // of an array of pairs of a string and a number
+  std::optional<std::string> table_path = {};   // path of an object of integers
+  std::optional<std::string> pairs_path = {};   // path of an array of strings or string pairs
+  std::optional<std::string> scores_path = {};  // path of an array of [string, number] pairs
   bool table_found = false, pairs_found = false, scores_found = false;
-  std::vector<std::pair<std::string, std::int64_t>> table = {};  // keys may occur twice
-  std::vector<std::pair<std::string, std::string>> pairs =
-      {};  // a string has an empty one behind it
+  std::vector<std::pair<std::string, std::int64_t>> table = {};  // may have duplicate keys
+  /// For a single string, the second element is empty.
+  std::vector<std::pair<std::string, std::string>> pairs = {};
   std::vector<std::pair<std::string, double>> scores = {};
 };
-/// The same; the lists are null in the object. A part that is no such container is read as always.
-/// Throws FormatError also where one holds anything else.
+/// As above, and also fills `lists`. In the returned object, these parts are null. A value at one
+/// of the paths that is not an object or array, respectively, is parsed as usual. Throws
+/// FormatError if a list contains an element of another type.
 nlohmann::json parse_json_object(std::string_view text, std::string_view what, JsonLists& lists,
                                  const JsonLimits& limits = {});
 
-/// Why a text is no JSON, without the place: that is said by who reports. Short, whatever was read.
+/// Returns the reason of a parse error, without the position, which the caller reports. The text is
+/// short even if the input is long.
 std::string json_reason(const nlohmann::json::exception& e);
 
-/// A value as messages show it: cut where it is long.
+/// Returns a value as text for messages, truncated if it is long.
 std::string json_excerpt(const nlohmann::json& value);
 
 }  // namespace weft

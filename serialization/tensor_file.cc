@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// No index comes near it.
+// Far above the size of any real index.
 constexpr ReadOptions kIndexFile = {.most_bytes = std::uint64_t{64} << 20};
 
 TensorMap read_shards(const fs::path& index) {
@@ -28,7 +28,7 @@ TensorMap read_shards(const fs::path& index) {
     throw FormatError(fmt::format("{} has no weight_map", index.string()));
   std::set<std::string> files;
   for (const auto& [name, file] : map->items()) {
-    // A shard lies beside its index: no path leads elsewhere.
+    // Shards must be in the folder of the index, so paths are rejected.
     if (!file.is_string() ||
         fs::path(file.get<std::string>()).filename() != file.get<std::string>())
       throw FormatError(fmt::format("{}: '{}' is in {}, which is not a file name", index.string(),
@@ -62,10 +62,10 @@ TensorMap read_folder_tensors(const fs::path& folder) {
   if (fs::exists(whole)) return read_safetensors(whole.string()).tensors;
   if (fs::exists(index)) return read_shards(index);
   if (fs::exists(folder / "pytorch_model.bin")) {
-    throw IoError(fmt::format("{} holds pytorch_model.bin only: convert it to model.safetensors",
+    throw IoError(fmt::format("{} contains only pytorch_model.bin: convert it to model.safetensors",
                               folder.string()));
   }
-  throw IoError(fmt::format("{} holds no model.safetensors", folder.string()));
+  throw IoError(fmt::format("{} contains no model.safetensors", folder.string()));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Tensors of whatever file weights come in.
+// Reads tensors from any supported weights file.
 #pragma once
 
 #include <string>
@@ -7,16 +7,15 @@
 
 namespace WEFT_API weft {
 
-/// The weights in a file or folder, by name; views of mapped files, which are read when they are
-/// first used.
-///   FILE.weft                        its parameters and buffers, also under their aliases; its
-///                                    graph need not be one that this program can read
+/// Returns the weights in a file or folder by name, as views of mapped files, which are read on
+/// first use.
+///   FILE.weft                        parameters and buffers, also under their aliases; the graph
+///                                    may contain unknown ops
 ///   FILE.safetensors
-///   FILE.safetensors.index.json      the shards that lie beside it
+///   FILE.safetensors.index.json      the shards in the same folder
 ///   FOLDER                           its model.safetensors or model.safetensors.index.json
-/// Throws IoError where there is none (weights in
-/// PyTorch's own format are an IoError that says so), FormatError with path and offset for what is
-/// damaged, and for a tensor that is in two shards.
+/// Throws IoError if there are no weights (with a hint if they are in PyTorch's own format), and
+/// FormatError, with path and offset, for damaged files and for a tensor that is in two shards.
 TensorMap read_tensors(const std::string& path);
 
 }  // namespace weft

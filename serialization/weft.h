@@ -1,6 +1,6 @@
-// What most programs need, in one include: graphs and what is written in them, sessions, gradients
-// and optimizers, files. Layers with parameters are in weft/models/layers/layers.h, the rest of
-// weft/models/ has a header per use.
+// Umbrella header for most programs: graphs and functions to build them, sessions, gradients,
+// optimizers and checkpoints. Layers with parameters are in weft/models/layers/layers.h; the other
+// parts of weft/models/ have one header per purpose.
 #pragma once
 
 #include "weft/autodiff/derivatives.h"

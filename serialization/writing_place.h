@@ -1,4 +1,4 @@
-// Where files and folders are written, and what they are called until they are whole.
+// Paths and temporary names of files and folders that are being written.
 #pragma once
 
 #include <filesystem>
@@ -7,17 +7,17 @@
 
 namespace weft {
 
-/// The path behind links, also where nothing is there yet. IoError for links that lead in a circle.
+/// Follows symbolic links. The target need not exist. Throws IoError for a cycle of links.
 std::string behind_links(const std::string& path);
 
-/// The folder that a file lies in, "." where its path names none.
+/// Returns the parent folder of a file, or "." if the path has none.
 std::filesystem::path folder_of(const std::filesystem::path& path);
 
-/// Whether a name that begins with "PATH.tmp-" and goes on like this is a saver's: "PID-N".
+/// Returns true if `end` is the rest of a temporary name after "PATH.tmp-": "PID-N".
 bool is_of_a_saver(std::string_view end);
 
-/// Removes temporary files of `path` that no process has locked: savers that were killed have left
-/// them behind ("PATH.tmp-PID-N"). Throws nothing: what cannot be removed stays.
+/// Removes temporary files of `path` ("PATH.tmp-PID-N") that no process has locked, which killed
+/// processes leave behind. Never throws: files that cannot be removed stay.
 void remove_left_behind(const std::string& path);
 
 }  // namespace weft

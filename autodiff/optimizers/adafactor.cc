@@ -25,10 +25,11 @@ void check(const AdafactorOptions& o) {
   positive("decay_rate", o.decay_rate);
 }
 
-// Root mean square over all elements, f64.
+// Returns the root mean square over all elements, in f64.
 Value rms(Value x) { return sqrt(cast(mean(square(x)), DType::f64)); }
 
-// Matrices have factors; one without elements has no means to keep.
+// Returns true if the second moment is stored as row and column factors: for tensors with two or
+// more axes, except empty ones, which have no means.
 bool is_factored(const Shape& shape) {
   return shape.rank() >= 2 &&
          std::none_of(shape.begin(), shape.end(), [](const Dim& d) { return d == Dim(0); });
@@ -55,7 +56,7 @@ class Rule {
   }
 
  private:
-  // The gradient over the root of its second moment.
+  // Returns the gradient divided by the square root of its second moment.
   Value normalised(const StepBuilder::Parameter& parameter) {
     const Value g = parameter.gradient, s = square(g) + o_.eps1;
     Shape shape = parameter.variable.shape();
@@ -66,7 +67,8 @@ class Rule {
     columns[last - 1] = 1;
     const Value r = moment(parameter, "row", rows, mean(s, last, true));
     const Value c = moment(parameter, "column", columns, mean(s, last - 1, true));
-    // Two roots: the product of two means of squares would leave the range of floats sooner.
+    // Take the two square roots separately: the product of two mean squares would overflow or
+    // underflow sooner.
     return g * rsqrt(r / mean(r, last - 1, true)) * rsqrt(c);
   }
 
@@ -90,7 +92,7 @@ TrainingStep adafactor(const Loss& loss, const ParameterGroups& groups,
                        const AdafactorOptions& options, SourceLocation loc) {
   check(options);
   StepBuilder b("adafactor", loss, groups, options, loc);
-  b.need_whole_parameters("Adafactor's means are of whole matrices");
+  b.need_whole_parameters("Adafactor computes means over whole matrices");
   Rule rule(b, options);
   for (const StepBuilder::Parameter& parameter : b.parameters()) rule.step(parameter);
   return b.finish();

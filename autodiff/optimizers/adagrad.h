@@ -15,7 +15,8 @@ struct AdagradOptions {
   StepOptions step = {};
 };
 
-/// s += g * g; p -= lr * g / (sqrt(s) + eps), as PyTorch has it.
+/// AdaGrad: s += g * g; p -= lr * g / (sqrt(s) + eps), as in PyTorch. State: s, one number per
+/// element of a parameter.
 TrainingStep adagrad(const Loss& loss, const ParameterGroups& groups,
                      const AdagradOptions& options = {},
                      SourceLocation loc = SourceLocation::current());

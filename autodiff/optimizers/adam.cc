@@ -7,15 +7,14 @@
 namespace weft {
 namespace {
 
-// The two differ in where the weight decay goes: into the gradient, or (decoupled) into the
-// parameter.
+// Adam adds the weight decay to the gradient; AdamW (`decoupled`) applies it to the parameter.
 template <class Options>
 TrainingStep adam_like(std::string_view name, bool decoupled, const Loss& loss,
                        const ParameterGroups& groups, const Options& o, SourceLocation loc) {
   check_decay_rate(name, "beta1", o.beta1);
   check_decay_rate(name, "beta2", o.beta2);
   StepBuilder b(name, loss, groups, o, loc);
-  // Scalars are computed in double: 1 - beta^t loses everything in float when t is small.
+  // Scalars are computed in double: in float, 1 - beta^t loses all precision for small t.
   const Value correction1 = 1.0 - pow(b.graph().scalar(DType::f64, o.beta1), b.t());
   const Value correction2 = sqrt(1.0 - pow(b.graph().scalar(DType::f64, o.beta2), b.t()));
   for (const StepBuilder::Parameter& parameter : b.parameters()) {

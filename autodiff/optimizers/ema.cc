@@ -20,7 +20,7 @@ std::string steps_name(std::string_view scope) { return fmt::format("{}.steps", 
 
 using Tensors = std::map<std::string, Tensor, std::less<>>;
 
-// All variables of one moment, and what they are for.
+// A snapshot of all variables of a store, with their kinds.
 struct State {
   Tensors values;
   std::map<std::string, VariableKind, std::less<>> kinds;
@@ -34,8 +34,8 @@ Tensors averages_in(const State& state, std::string_view scope) {
   const auto steps = state.values.find(steps_name(scope));
   if (steps == state.values.end()) {
     throw StateError(
-        fmt::format("there are no averages of weights of scope '{}': the store has no "
-                    "variable '{}'; the training adds them with Ema",
+        fmt::format("there are no averages of weights for scope '{}': the store has no variable "
+                    "'{}'; add the averages to the training program with Ema",
                     scope, steps_name(scope)));
   }
   const bool begun = steps->second.item<std::int64_t>() > 0;
@@ -53,7 +53,7 @@ Tensors averages_in(const State& state, std::string_view scope) {
 Ema::Ema(const std::vector<Variable>& parameters, const EmaOptions& options, SourceLocation loc)
     : options_(options), parameters_(parameters) {
   check_decay_rate("Ema", "decay", options.decay);
-  if (parameters.empty()) throw ArgumentError("Ema: there is no parameter");
+  if (parameters.empty()) throw ArgumentError("Ema: the parameter list is empty");
   std::unordered_set<Value, ValueHash> seen;
   for (const Variable& p : parameters) {
     if (!p.defined()) throw ArgumentError("Ema: a parameter is undefined");
@@ -91,7 +91,7 @@ Updates Ema::updates(const TrainingStep& step, SourceLocation loc) const {
     result.add(variable, step.taken.defined() ? where(step.taken, value, variable.value()) : value);
   };
   const Value steps = steps_.value(), first = equal(steps, 0), t = cast(steps, DType::f64);
-  // In double: 1 - 0.9999 has four digits in float.
+  // Computed in double: in float, 1 - 0.9999 keeps only four digits.
   Value share = graph.scalar(DType::f64, 1 - options_.decay);
   if (options_.warmup) share = maximum(share, 9.0 / (t + 10.0));
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
@@ -99,7 +99,7 @@ Updates Ema::updates(const TrainingStep& step, SourceLocation loc) const {
     const auto found = after.find(p);
     const Value now = found == after.end() ? p : found->second;
     const Value before = where(first, p, average);
-    // Not decay * a + (1 - decay) * p: this one leaves an average that equals p as it is.
+    // Unlike decay * a + (1 - decay) * p, this form leaves an average that equals p unchanged.
     update(averages_[i], before + (now - before) * cast(share, p.dtype()));
   }
   update(steps_, steps + 1);

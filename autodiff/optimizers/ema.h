@@ -1,4 +1,4 @@
-// Moving averages of weights.
+// Exponential moving averages of weights.
 #pragma once
 
 #include <map>
@@ -13,45 +13,48 @@
 namespace WEFT_API weft {
 
 struct EmaOptions {
-  /// Share of the old average that stays in one step.
+  /// Factor by which one step multiplies the old average.
   double decay = 0.999;
-  /// Early averages forget faster, with min(decay, (1 + t) / (10 + t)) after t steps, so that they
-  /// soon leave the weights that the training began with.
+  /// Use the smaller decay min(decay, (1 + t) / (10 + t)) after t steps, so that the averages
+  /// quickly forget the initial weights.
   bool warmup = false;
-  /// Prefix of the names of the variables that are added. Empty: "ema", and for further ones of a
-  /// graph "ema.2", "ema.3" and so on; a GraphError where another Ema has the prefix that is given.
+  /// Prefix of the names of the added variables. If empty, "ema" for the first Ema of a graph, then
+  /// "ema.2", "ema.3" and so on. A prefix that another Ema uses is a GraphError.
   std::string scope = {};
 };
 
-/// Exponential moving averages of parameters (Polyak and Juditsky 1992): after every step
+/// Exponential moving averages of parameters (Polyak and Juditsky 1992). Every step computes
 ///   a += (1 - decay) * (p - a)
-/// with the new p; before the first one a is p. They are often better than the last weights.
+/// with the new p; before the first step, a is p. The averages often perform better than the final
+/// weights.
 ///
 ///   const TrainingStep step = adamw(loss, g.parameters());
 ///   train.update(step).update(Ema(g.parameters(), {.decay = 0.9999}).updates(step));
 ///   ...
 ///   Session averaged(g, averaged_store(*session.store()));  // evaluates with the averages
 ///
-/// The average of "net.w" is the variable "ema.net.w.average", of kind optimizer: saved and resumed
-/// with the training.
+/// The average of "net.w" is the variable "ema.net.w.average" of kind optimizer, which is saved and
+/// resumed with the training run.
 class Ema {
  public:
-  /// Adds the variables. Throws ArgumentError (no parameter, one listed twice, a decay that is not
-  /// in [0, 1)), and GraphError where the scope is taken; the graph is then as it was.
+  /// Adds the variables. Throws ArgumentError if there is no parameter, a parameter is listed twice
+  /// or the decay is not in [0, 1), and GraphError if the scope is taken. The graph is then
+  /// unchanged.
   explicit Ema(const std::vector<Variable>& parameters, const EmaOptions& options = {},
                SourceLocation loc = SourceLocation::current());
 
-  /// What a program that takes `step` updates, too: the averages go on with the parameters as
-  /// `step` leaves them (those that it does not update stay as they are). Where `step` is skipped
-  /// so are they.
+  /// Returns the updates of the averages, for a program that also applies `step`. The averages are
+  /// updated with the parameters after `step`, and with the current values of parameters that
+  /// `step` does not update. If `step` is skipped, the averages are not updated either.
   Updates updates(const TrainingStep& step, SourceLocation loc = SourceLocation::current()) const;
 
   const std::vector<Variable>& parameters() const { return parameters_; }
-  /// One per parameter. Zero until the first step: averaged_parameters() knows.
+  /// The averages, one per parameter. Their values are zero before the first step;
+  /// averaged_parameters() takes this into account.
   const std::vector<Variable>& averages() const { return averages_; }
-  /// What averaged_store() takes where a graph has several.
+  /// The prefix of the variables, to be passed to averaged_store() if a graph has several Emas.
   const std::string& scope() const { return options_.scope; }
-  /// i64 scalar: steps in the averages.
+  /// i64 scalar: number of steps that the averages include.
   Variable steps() const { return steps_; }
 
  private:
@@ -60,18 +63,18 @@ class Ema {
   Variable steps_;
 };
 
-/// Whether a store has averages of an Ema with this scope.
+/// Returns true if the store contains the averages of an Ema with this scope.
 bool has_averages(const VariableStore& store, std::string_view scope = "ema");
 
-/// The averages by the names of their parameters, all of one moment; before the first step the
-/// parameters themselves. Averages whose parameter is not in the store are left out. Throws
-/// StateError where has_averages() is false.
+/// Returns the averages by parameter name, from a consistent snapshot of the store; before the
+/// first step, the parameters themselves. Averages whose parameter is not in the store are omitted.
+/// Throws StateError if has_averages() is false.
 std::map<std::string, Tensor, std::less<>> averaged_parameters(const VariableStore& store,
                                                                std::string_view scope = "ema");
 
-/// A new store to evaluate and to save programs that only infer: parameters that have an average
-/// are replaced by it, everything else is copied but optimizers' state and caches. Throws as
-/// averaged_parameters().
+/// Returns a new store for evaluation and for saving inference programs. Parameters that have an
+/// average are replaced by it; other variables are copied, except optimizer state and caches.
+/// Throws as averaged_parameters().
 std::shared_ptr<VariableStore> averaged_store(const VariableStore& store,
                                               std::string_view scope = "ema");
 

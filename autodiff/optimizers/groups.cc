@@ -32,10 +32,10 @@ ParameterGroups group_parameters(const std::vector<Variable>& parameters,
     const bool fits = std::any_of(parameters.begin(), parameters.end(), rules[i].where);
     throw ArgumentError(fmt::format(
         "group_parameters: rule {}, {}, {}", i, rules[i].where.text(),
-        fits ? "fits only parameters that follow an earlier rule: put it before that one"
-             : fmt::format("fits none of the {} parameters{}", parameters.size(),
+        fits ? "matches only parameters that an earlier rule matches: move it before that rule"
+             : fmt::format("matches none of the {} parameters{}", parameters.size(),
                            parameters.empty() ? ""
-                                              : fmt::format(", of which the first is '{}'",
+                                              : fmt::format(", the first of which is '{}'",
                                                             parameters[0].name()))));
   }
   if (groups.back().parameters.empty() && groups.size() > 1) groups.pop_back();

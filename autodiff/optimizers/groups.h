@@ -1,4 +1,4 @@
-// Groups of parameters by what they are called or look like.
+// Parameter groups, selected by name patterns or predicates.
 #pragma once
 
 #include <concepts>
@@ -12,8 +12,8 @@
 
 namespace WEFT_API weft {
 
-/// Which parameters a rule is for: those whose name fits a pattern with * and ? as in a shell
-/// ("*.bias"), or those that a predicate says.
+/// Selects the parameters of a rule: by a shell-style name pattern with * and ? ("*.bias"), or by a
+/// predicate.
 class ParameterFilter {
  public:
   using Predicate = std::function<bool(const Variable&)>;
@@ -25,7 +25,7 @@ class ParameterFilter {
       : predicate_(std::move(predicate)) {}
 
   bool operator()(const Variable& parameter) const { return predicate_(parameter); }
-  /// "'*.bias'", or "a predicate".
+  /// Description for messages: "'*.bias'", or "a predicate".
   const std::string& text() const { return text_; }
 
  private:
@@ -33,22 +33,23 @@ class ParameterFilter {
   std::string text_ = "a predicate";
 };
 
-/// What is special about some parameters; the rest is as in the optimizer's options.
+/// Settings for the parameters that `where` selects, which override the optimizer's options.
 struct GroupRule {
   ParameterFilter where;
   double learning_rate_scale = 1;
   std::optional<double> weight_decay = {};
 };
 
-/// Groups for one call of an optimizer: every parameter follows the first rule that fits it;
-/// parameters that none fits are a group without a rule.
+/// Returns the groups for an optimizer call. Every parameter belongs to the group of the first rule
+/// that matches it; parameters that no rule matches form a last group with default settings.
 ///
 ///   adamw(loss, group_parameters(net.parameters(), {{.where = "net.encoder.*",
 ///                                                    .learning_rate_scale = 0.1},
 ///                                                   {.where = "*.bias", .weight_decay = 0}}));
 ///
-/// Throws ArgumentError for a rule that fits no parameter, or only such as an earlier one fits.
-/// Gradients in place of a loss stand in the order of the groups: one per rule, then the rest.
+/// Throws ArgumentError for a rule that matches no parameter, or only parameters that an earlier
+/// rule matches. If gradients are passed instead of a loss, they must be in the order of the
+/// groups: the parameters of each rule, then the others.
 ParameterGroups group_parameters(const std::vector<Variable>& parameters,
                                  const std::vector<GroupRule>& rules);
 

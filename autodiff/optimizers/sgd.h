@@ -15,9 +15,11 @@ struct SgdOptions {
   StepOptions step = {};
 };
 
-/// Stochastic gradient descent: v = momentum * v + g; p -= lr * v, or with Nesterov
-/// p -= lr * (g + momentum * v) (Sutskever et al. 2013, as PyTorch has it). State: none, or with
-/// momentum v, a number per element of a parameter. Momentum refuses StepOptions::sparse.
+/// Stochastic gradient descent:
+///   v = momentum * v + g; p -= lr * v, or, with Nesterov momentum, p -= lr * (g + momentum * v)
+/// (Sutskever et al. 2013, as implemented in PyTorch). State: none without momentum; with momentum,
+/// v, one number per element of a parameter. Momentum does not support StepOptions::sparse
+/// (ArgumentError).
 TrainingStep sgd(const Loss& loss, const ParameterGroups& groups, const SgdOptions& options = {},
                  SourceLocation loc = SourceLocation::current());
 

@@ -1,5 +1,5 @@
-// Gradients of matrices of which few rows are read, as of embeddings: the rows that were, and what
-// belongs to them.
+// Sparse gradients of matrices of which only a few rows are read, such as embedding tables: the row
+// numbers and the gradients of these rows.
 #pragma once
 
 #include <string_view>
@@ -9,34 +9,36 @@
 
 namespace WEFT_API weft {
 
-/// The gradient of a matrix [count, width] whose other rows have none. Memory and time go with n,
-/// however many rows there are.
+/// The gradient of a matrix [count, width] that is zero except in the given rows. Memory and time
+/// grow with n, not with the number of rows of the matrix.
 struct SparseGradient {
   Value rows;    // i64 [n], in [0, count)
   Value values;  // [n, width]
-  /// bool [n]: false where an earlier element has the same row and took this one's values. Such an
-  /// element has row 0 and values 0.
+  /// bool [n]: false for padding elements, which have row 0 and values 0. There is one for each
+  /// repeated row number, because the gradients of equal rows are summed into one element.
   Value used;
 };
 
-/// Sums what belongs to one row, in the order of `rows` (i32 or i64 of any shape); `values` has its
-/// shape and a last axis more. With `looked_up` = take(matrix, rows), the gradient of a loss with
-/// respect to the matrix is sparse_gradient(rows, gradient(loss, looked_up)). Throws ShapeError and
-/// DTypeError.
+/// Sums the values of equal rows, in the order of `rows` (i32 or i64 of any shape). `values` has
+/// the shape of `rows` and one more axis at the end. For a loss that reads `looked_up` =
+/// take(matrix, rows), the gradient with respect to the matrix is
+///   sparse_gradient(rows, gradient(loss, looked_up))
+/// Throws ShapeError or DTypeError if the arguments do not have these types.
 SparseGradient sparse_gradient(Value rows, Value values,
                                SourceLocation loc = SourceLocation::current());
 
-/// The same as a whole matrix of `count` rows.
+/// Returns the gradient as a dense matrix of `count` rows.
 Value dense_gradient(const SparseGradient& gradient, const Dim& count);
 
-/// Where a value reads rows of a matrix: the take() nodes, in the order in which they were built.
-/// Throws ArgumentError with the node's place if something reads the matrix otherwise, or nothing
-/// does; `function` is whose error that is.
+/// Returns the take() nodes by which `value` reads rows of `matrix`, in the order in which they
+/// were built. Throws ArgumentError if another op reads the matrix (with the place of that op), or
+/// if nothing reads it. `function` is the name of the optimizer in these messages.
 std::vector<Node*> look_ups(std::string_view function, Value value, const Variable& matrix,
                             SourceLocation loc);
 
-/// The gradient from those of the results of all look-ups (of look_ups(), in that order). Those of
-/// `of_shards` are of all shards (gradients_for(): `joined`).
+/// Combines the `gradients` of the results of all lookups (as returned by lookups(), in that
+/// order) into one sparse gradient. For results in `sharded_results`, the gradient contains the
+/// rows of all shards (see `joined` of gradients_for()).
 SparseGradient joined_gradient(const std::vector<Node*>& look_ups,
                                const std::vector<Value>& gradients,
                                const std::vector<Value>& of_shards, SourceLocation loc);

@@ -19,8 +19,8 @@ Variable StateScope::variable(Graph& graph, std::string_view name, const ValueTy
   const std::string full = fmt::format("{}.{}", scope, name);
   if (graph.has_variable(full)) {
     throw GraphError(
-        fmt::format("{}: variable '{}' exists already; every {} of one graph needs a scope of "
-                    "its own: leave out {}, which is '{}', or set it to another one\n  {}",
+        fmt::format("{}: variable '{}' already exists; every {} of a graph needs its own scope: "
+                    "leave {} empty, which is now '{}', or set it to a different one\n  {}",
                     function, full, what, option, scope, graph.describe_source(loc)));
   }
   return graph.variable(full, type, {.kind = VariableKind::optimizer, .trainable = false}, loc);

@@ -8,22 +8,22 @@
 
 namespace WEFT_API weft {
 
-/// `given`, or where it is empty the first of "base", "base.2", "base.3", ... below which the graph
-/// has no variable `mark`: every optimizer has one.
+/// Returns `given`, or, if it is empty, the first of "base", "base.2", "base.3", ... under which
+/// the graph has no variable `mark`. Every optimizer of the same kind has a variable of this name.
 std::string free_scope(const Graph& graph, const std::string& given, std::string_view base,
                        std::string_view mark);
 
-/// Where the variables of one optimizer (or average, ...) live: their names begin with
-/// its scope.
+/// The name prefix of the variables of one optimizer or Ema, and texts for the error if a name is
+/// taken.
 struct StateScope {
-  std::string function;  // whose error it is where a name is taken: "adamw"
+  std::string function;  // function that the user called: "adamw"
   std::string what;      // "optimizer"
-  std::string option;    // where its users set the scope: "StepOptions::scope"
+  std::string option;    // option that sets the scope: "StepOptions::scope"
   std::string scope;
   SourceLocation loc;
 
-  /// A new variable "<scope>.<name>" of kind optimizer that starts at zero. Throws GraphError that
-  /// says what to do where the graph has it already.
+  /// Adds a variable "<scope>.<name>" of kind optimizer that starts at zero. Throws GraphError,
+  /// which explains the remedy, if the graph already has this variable.
   Variable variable(Graph& graph, std::string_view name, const ValueType& type) const;
 };
 

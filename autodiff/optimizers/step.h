@@ -1,4 +1,5 @@
-// What all optimizers share: what they step on, for which parameters, and what they build.
+// Types that all optimizers share: the loss, parameter groups, step options and the training step
+// that an optimizer builds.
 #pragma once
 
 #include <initializer_list>
@@ -13,37 +14,39 @@
 
 namespace WEFT_API weft {
 
-/// What an optimizer builds: give `updates` to a Program, fetch the rest if you like.
+/// The nodes that an optimizer builds. Pass `updates` to a Program; the other values can be fetched
+/// as outputs.
 struct TrainingStep {
   Updates updates;
-  Value learning_rate;  // f64 scalar of this step
+  Value learning_rate;  // f64 scalar: learning rate of this step
   Value gradient_norm;  // f64 scalar: L2 norm of all gradients before clipping
-  /// Per parameter, after clipping; of parameters in StepOptions::sparse the values of their rows.
+  /// The gradient of each parameter, after clipping. For parameters in StepOptions::sparse,
+  /// SparseGradient::values.
   std::vector<Value> gradients;
-  Variable step;  // i64 scalar: completed steps
-  /// Boolean scalar: false where this step is skipped. Undefined without skip_nonfinite.
+  Variable step;  // i64 scalar: number of completed steps
+  /// Boolean scalar: false if this step is skipped. Undefined without skip_nonfinite.
   Value taken = {};
   operator const Updates&() const { return updates; }  // NOLINT(google-explicit-constructor)
 };
 
-/// What an optimizer steps on: a loss, which it differentiates, or gradients that are already
-/// there, one per parameter in the order of the groups.
+/// The objective of an optimizer: a loss, which it differentiates, or precomputed gradients, one
+/// per parameter in the order of the groups.
 class Loss {
  public:
   Loss(Value loss) : of_(loss) {}  // NOLINT(google-explicit-constructor)
   Loss(std::vector<Value> gradients)
       : of_(std::move(gradients)) {}  // NOLINT(google-explicit-constructor)
 
-  /// The gradients, or null where they are still to be found.
+  /// The precomputed gradients, or null if this is a loss.
   const std::vector<Value>* gradients() const { return std::get_if<std::vector<Value>>(&of_); }
-  /// The loss; undefined where there are gradients.
+  /// The loss; undefined if gradients were given.
   Value value() const { return gradients() == nullptr ? std::get<Value>(of_) : Value(); }
 
  private:
   std::variant<Value, std::vector<Value>> of_;
 };
 
-/// Parameters that share settings; what is not set is as in the optimizer's options.
+/// Parameters that share settings. An unset weight_decay is taken from the optimizer's options.
 struct ParameterGroup {
   std::vector<Variable> parameters = {};
   double learning_rate_scale = 1;
@@ -57,7 +60,7 @@ class ParameterGroups {
       : groups_(std::move(groups)) {}
   ParameterGroups(const std::vector<Variable>& parameters)  // NOLINT(google-explicit-constructor)
       : groups_{{.parameters = parameters}} {}
-  // The same for lists written in place: {{.parameters = ...}, ...} and {weight, bias}.
+  // Overloads for braced lists: {{.parameters = ...}, ...} and {weight, bias}.
   ParameterGroups(std::initializer_list<ParameterGroup> groups) : groups_(groups) {}
   ParameterGroups(std::initializer_list<Variable> parameters)
       : ParameterGroups(std::vector<Variable>(parameters)) {}
@@ -69,42 +72,46 @@ class ParameterGroups {
   std::vector<ParameterGroup> groups_;
 };
 
-/// Which parameters weight decay shrinks, where their group does not say.
+/// Parameters to which weight decay applies, unless their group sets its own weight decay.
 enum class Decay {
-  matrices,  // those with two or more axes: not biases and norm gains (the default for models)
+  matrices,  // parameters with two or more axes, not biases and norm gains (default)
   everything,
 };
 
 struct StepOptions {
-  /// Gradients are scaled by min(1, clip_norm / (norm + 1e-6)), norm over all parameters; 0 =
-  /// never.
+  /// Gradients are scaled by min(1, clip_norm / (norm + 1e-6)), where norm is the L2 norm over all
+  /// parameters. 0 disables clipping.
   double clip_norm = 0;
-  /// A step whose gradient norm is not finite leaves every parameter and moment as it is.
+  /// Skip steps whose gradient norm is not finite: all parameters and moments remain unchanged.
   bool skip_nonfinite = false;
-  /// A scalar (the loss, say) that skip_nonfinite looks at, too; may be undefined.
+  /// A scalar (for example, the loss) that skip_nonfinite also requires to be finite. May be
+  /// undefined.
   Value also_finite = {};
-  /// Prefix of the names of the variables that the optimizer adds. Empty: "optimizer", and for
-  /// further optimizers of a graph "optimizer.2", "optimizer.3" and so on, in the order in which
-  /// they are built; a GraphError where another one has the prefix that is given.
+  /// Prefix of the names of the variables that the optimizer adds. If empty, "optimizer" for the
+  /// first optimizer of a graph, then "optimizer.2", "optimizer.3" and so on, in the order in which
+  /// they are built. A prefix that another optimizer uses is a GraphError.
   std::string scope = {};
-  /// How the loss is differentiated: rules and definitions of one's own, what becomes of parameters
-  /// on which it does not depend (with Unreachable::zeros their gradients are 0: decay and moments
-  /// still move them), a factor (the cotangent). Not for gradients in place of the loss.
+  /// Options for differentiating the loss: custom rules and decompositions, a factor (the
+  /// cotangent), and the treatment of parameters on which the loss does not depend. With
+  /// Unreachable::zeros, their gradients are 0; weight decay and moments still change them. Must
+  /// not be set if gradients are passed instead of a loss (ArgumentError).
   GradientOptions gradients = {};
-  /// Names of matrices of which a step moves the rows that the loss reads, and no others: it costs
-  /// what those cost, in time and memory. The loss must read them by embedding() or take() of axis
-  /// 0 alone. The rows that one step reads more than once have the sum of their gradients, in the
-  /// order of the look-ups. Clipping: the norm is that of these sums, which is the whole
-  /// gradient's. Weight decay and moments: of the rows that move; all others stay as they are, bit
-  /// for bit, until they are read again. So SGD without momentum and decay, and AdaGrad without
-  /// decay, take the steps that they would take anyway; Adam and AdamW take those of "lazy Adam",
-  /// whose t counts all steps. Momentum, Adafactor and Lion are refused.
+  /// Names of matrices with sparse updates: a step updates only the rows that the loss reads, at a
+  /// cost in time and memory that is proportional to their number. The loss must read these
+  /// matrices only by embedding() or take() along axis 0. If a step reads a row several times, its
+  /// gradients are summed in the order of the lookups. The norm for clipping is that of these sums,
+  /// which is the norm of the whole gradient. Weight decay and moments apply to the updated rows;
+  /// all other rows are bit-identical until they are read again. SGD without momentum and weight
+  /// decay, and AdaGrad without weight decay, therefore take the same steps as without this option.
+  /// Adam and AdamW become "lazy Adam", whose t counts all steps. Momentum, Adafactor and Lion do
+  /// not support sparse updates (ArgumentError).
   std::vector<std::string> sparse = {};
 };
 
-/// L2 norm over all elements of all values, as an f64 scalar: sums of squares are combined in
-/// double. Squares are of the values' dtype: f32 values above 1.8e19 have an infinite norm, by
-/// which clipping makes finite gradients 0, and which skip_nonfinite skips.
+/// Returns the L2 norm over all elements of all values, as an f64 scalar. The sums of squares of
+/// the values are combined in double, but each square has the dtype of its value: an f32 element
+/// above 1.8e19 makes the norm infinite. Clipping with an infinite norm turns finite gradients into
+/// 0; skip_nonfinite skips such steps.
 Value global_norm(const std::vector<Value>& values);
 
 }  // namespace weft

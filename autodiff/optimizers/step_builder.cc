@@ -20,18 +20,19 @@
 namespace weft {
 namespace {
 
-// What to do about an optimizer failing to find gradients.
+// Error texts for an optimizer that fails to differentiate its loss.
 GradientAdvice advice(const std::string& function) {
   return {.function = function,
-          .no_rule = fmt::format("cut the path with stop_gradient, or give {} a rule of your own "
+          .no_rule = fmt::format("block the gradient with stop_gradient, or pass {} a custom rule "
                                  "(StepOptions::gradients.rules)",
                                  function),
           .unreachable =
-              "leave it out of the parameters, or ask for zeros "
+              "leave it out of the parameters, or request zeros "
               "(StepOptions::gradients.unreachable)"};
 }
 
-// The rows that each shard reads, where the loss is one of shards: those of all move at once.
+// Returns the lookups whose results differ by shard, if the loss is computed from shards: a step
+// updates the rows that all shards read at once.
 std::vector<Value> read_by_shards(Value loss, const std::vector<std::vector<Node*>>& reads) {
   std::vector<Value> result;
   const PerShard parts(reachable_nodes({loss}));
@@ -47,7 +48,7 @@ std::vector<Value> read_by_shards(Value loss, const std::vector<std::vector<Node
 }  // namespace
 
 Value global_norm(const std::vector<Value>& values) {
-  if (values.empty()) throw ArgumentError("global_norm: there is no value");
+  if (values.empty()) throw ArgumentError("global_norm: the list of values is empty");
   Value total;
   for (const Value& v : values) {
     const Value part = cast(sum(square(v)), DType::f64);
@@ -129,7 +130,7 @@ void StepBuilder::list_parameters(const ParameterGroups& groups, double weight_d
   }
   if (parameters_.empty()) {
     throw ArgumentError(
-        fmt::format("{}: there is no parameter in the list\n  at {}", name, scope_.loc.str()));
+        fmt::format("{}: the parameter list is empty\n  at {}", name, scope_.loc.str()));
   }
 }
 
@@ -143,34 +144,35 @@ void StepBuilder::list_sparse(const std::vector<std::string>& names) {
       std::vector<std::string> known;
       for (const Parameter& p : parameters_) known.push_back(p.variable.name());
       throw ArgumentError(
-          fmt::format("{}: StepOptions::sparse names '{}', which is none of the "
-                      "parameters{}",
+          fmt::format("{}: StepOptions::sparse names '{}', which is not one of the parameters{}",
                       function, name, did_you_mean(name, known)));
     }
     if (it->variable.shape().rank() != 2) {
       throw ArgumentError(
-          fmt::format("{}: StepOptions::sparse names '{}', which is no matrix but {}", function,
+          fmt::format("{}: StepOptions::sparse names '{}', which is not a matrix but {}", function,
                       name, it->variable.value().type().str()));
     }
     sparse_[static_cast<std::size_t>(it - parameters_.begin())] = true;
   }
 }
 
-// Of what is sparse the gradients of what is looked up are found, in one sweep with all others.
+// Computes the gradients of all parameters in one sweep. For sparse parameters, the sweep
+// differentiates with respect to the results of their lookups.
 std::vector<Value> StepBuilder::gradients_of(const Loss& loss, const GradientOptions& options) {
   const bool any = std::find(sparse_.begin(), sparse_.end(), true) != sparse_.end();
   if (loss.gradients() != nullptr) {
     if (options.cotangent.defined() || options.rules != nullptr ||
         options.decompositions != nullptr || options.unreachable != Unreachable::error) {
-      throw ArgumentError(
-          fmt::format("{}: StepOptions::gradients says how the loss is differentiated, but there "
-                      "are gradients in its place: give it to what makes them",
-                      scope_.function));
+      throw ArgumentError(fmt::format(
+          "{}: StepOptions::gradients sets how the loss is differentiated, but gradients "
+          "were passed instead of a loss: use these options where the gradients are "
+          "computed",
+          scope_.function));
     }
     if (!any) return *loss.gradients();
     throw ArgumentError(
-        fmt::format("{}: StepOptions::sparse needs the loss, not gradients, which "
-                    "have all rows",
+        fmt::format("{}: StepOptions::sparse requires the loss; gradients that were passed instead "
+                    "contain all rows",
                     scope_.function));
   }
   std::vector<Value> values;
@@ -215,8 +217,8 @@ void StepBuilder::check_gradients(const std::vector<Value>& gradients) const {
     graph().check_owned(gradient, name, scope_.loc);
     const auto text = [&] {
       return fmt::format(
-          "{}: gradient {} is {}, its parameter '{}' is {}: gradients stand in the "
-          "order of the groups' parameters\n  {}",
+          "{}: gradient {} is {}, but its parameter '{}' is {}: gradients must be in the order of "
+          "the groups' parameters\n  {}",
           name, i, gradient.type().str(), parameters_[i].variable.name(), parameter.type().str(),
           graph().describe_source(scope_.loc));
     };
@@ -249,11 +251,11 @@ void StepBuilder::update(Variable variable, Value value) {
       variable, result_.taken.defined() ? where(result_.taken, value, variable.value()) : value);
 }
 
-// In the memory of the state: its other rows cost nothing.
+// Adds `change` to the rows of this step in place, so that other rows cost nothing.
 void StepBuilder::add_rows(const Parameter& parameter, Variable state, Value change) {
   Value moves = unsqueeze(parameter.rows->used, 1);
   if (result_.taken.defined()) moves = logical_and(moves, result_.taken);
-  // -0: what is added to -0 by the elements that are not used.
+  // Padding elements add -0 to row 0, which leaves every value unchanged, even -0.
   result_.updates.add(state, index_add(state, parameter.rows->rows, where(moves, change, -0.0)));
 }
 

@@ -1,5 +1,5 @@
-// What every optimizer does around its rule: gradients, step counter, learning rate, clipping,
-// skipping. For optimizers of your own, too.
+// The parts of a training step that all optimizers share: gradients, step counter, learning rate,
+// clipping and skipped steps. Also for custom optimizers.
 #pragma once
 
 #include <optional>
@@ -15,12 +15,12 @@
 
 namespace WEFT_API weft {
 
-/// Builds one training step: make it, give every parameter and every moment its update, finish().
-/// What throws before that leaves the graph as it was.
+/// Builds one training step: construct a builder, update every parameter and moment, then call
+/// finish(). An exception before that leaves the graph unchanged.
 ///
-/// An optimizer of your own is a function with options (lr, weight_decay, decay and step are read)
-/// and a rule. Lion (Chen et al. 2023), which has one moment per parameter and moves every element
-/// by the learning rate, up or down:
+/// A custom optimizer is a function with an options struct (of which lr, weight_decay, decay and
+/// step are read) and an update rule. For example, Lion (Chen et al. 2023), which has one moment
+/// per parameter and changes every element by plus or minus the learning rate:
 ///
 ///   struct MyLionOptions {
 ///     Schedule lr = 1e-4;
@@ -43,9 +43,9 @@ namespace WEFT_API weft {
 ///     return b.finish();
 ///   }
 ///
-/// It then has what every optimizer has: groups, schedules, clipping, steps that are skipped,
-/// gradients in place of the loss, state with names that is saved and resumed. A schedule of your
-/// own is a function of the step, an f64 scalar that is 0 in the first one:
+/// It then has all features of the built-in optimizers: groups, schedules, clipping, skipped steps,
+/// gradients instead of a loss, and named state that is saved and resumed. A custom schedule is a
+/// function of the step, an f64 scalar that is 0 in the first step:
 ///
 ///   const Schedule rises([](Value step) { return 1e-3 * minimum(step / 100.0, 1.0); });
 class StepBuilder {
@@ -53,27 +53,28 @@ class StepBuilder {
   /// A parameter with its gradient and the settings of its group.
   struct Parameter {
     Variable variable;
-    Value gradient;  // after clipping; of its rows where it is in StepOptions::sparse
+    Value gradient;  // after clipping; of the rows, if the parameter is in StepOptions::sparse
     double learning_rate_scale;
     double weight_decay;
-    /// The rows that this step moves; none: all of it.
+    /// The rows that this step updates; empty if it updates the whole parameter.
     std::optional<SparseGradient> rows = {};
 
-    /// What the gradient is of: the parameter, or its rows.
+    /// The part of the parameter that the gradient refers to: all of it, or the rows of this step.
     Value value() const { return of(variable); }
-    /// The same of its state.
+    /// The same part of a state variable of this parameter.
     Value of(const Variable& state) const;
-    /// The gradient with the L2 penalty's: g + weight_decay * p.
+    /// The gradient including the L2 penalty: g + weight_decay * p.
     Value penalised_gradient() const;
-    /// p * (1 - rate * weight_decay): decay that is decoupled from the gradient (Loshchilov and
-    /// Hutter 2019). `rate` is an f64 scalar.
+    /// p * (1 - rate * weight_decay): weight decay that is decoupled from the gradient (Loshchilov
+    /// and Hutter 2019). `rate` is an f64 scalar.
     Value decayed(Value rate) const;
   };
 
-  /// `options` is an optimizer's: lr, weight_decay, decay and step are read. Throws ArgumentError
-  /// (no parameter, or one that is listed twice; another number of gradients), GradientError,
-  /// DTypeError and ShapeError (a gradient that does not fit its parameter), GraphError where the
-  /// scope is taken.
+  /// `options` is the options struct of an optimizer, of which lr, weight_decay, decay and step are
+  /// read. Throws ArgumentError if there is no parameter, a parameter is listed twice or the number
+  /// of gradients is wrong; GradientError if the loss cannot be differentiated; DTypeError or
+  /// ShapeError if a gradient does not have the type of its parameter; GraphError if the scope is
+  /// taken.
   template <class Options>
   StepBuilder(std::string_view name, const Loss& loss, const ParameterGroups& groups,
               const Options& options, SourceLocation loc)
@@ -82,24 +83,26 @@ class StepBuilder {
 
   Graph& graph() const { return parameters_[0].variable.graph(); }
   const std::vector<Parameter>& parameters() const { return parameters_; }
-  /// Number of this step, from 1: an f64 scalar. Steps that were skipped do not count.
+  /// Number of this step as an f64 scalar, starting at 1. Skipped steps do not count.
   Value t() const { return t_; }
-  /// Learning rate of a parameter: an f64 scalar.
+  /// Learning rate of a parameter as an f64 scalar.
   Value rate(const Parameter& parameter) const;
-  /// State of a parameter: a new variable that starts at zero, of the parameter's type or with
-  /// another shape.
+  /// Adds a state variable for a parameter, which starts at zero. It has the parameter's dtype and,
+  /// unless another shape is given, its shape.
   Variable state(const Parameter& parameter, std::string_view name) const;
   Variable state(const Parameter& parameter, std::string_view name, const Shape& shape) const;
-  /// What becomes of a variable in this step, unless it is skipped.
+  /// Sets the value of a variable after this step. A skipped step leaves the variable unchanged.
   void update(Variable variable, Value value);
-  /// The same of a parameter or its state, of which `value` and `change` have the rows alone where
-  /// only those move. Rows end at old + (new - old).
+  /// As above, for `state`, which is a parameter or a state variable of its shape: sets it to
+  /// `value`, or adds or subtracts `change`. If the parameter has sparse updates, `value` and
+  /// `change` contain only the rows of this step, and update() computes old + (value - old).
   void update(const Parameter& parameter, Variable state, Value value);
   void add(const Parameter& parameter, Variable state, Value change);
   void subtract(const Parameter& parameter, Variable state, Value change);
-  /// Throws ArgumentError if there is a parameter of which only rows move: this optimizer `why`.
+  /// Throws ArgumentError if a parameter has sparse updates. `why` is a clause that states the
+  /// reason: "Lion also updates rows without a gradient".
   void need_whole_parameters(std::string_view why) const;
-  /// Ends the step. To be called once.
+  /// Completes the step. Must be called exactly once.
   TrainingStep finish();
 
  private:
@@ -114,14 +117,15 @@ class StepBuilder {
 
   StateScope scope_;
   std::vector<Parameter> parameters_;
-  std::vector<bool> sparse_;  // of the parameters
+  std::vector<bool> sparse_;  // by parameter: true for sparse updates
   TrainingStep result_;
   Value t_;
-  std::optional<Graph::Undo> undo_;  // what was built, until it is finished
+  std::optional<Graph::Undo> undo_;  // removes the new nodes unless finish() is called
   std::optional<Graph::Frame> frame_;
 };
 
-/// Throws ArgumentError unless 0 <= value < 1: the decay rate `rate` of a moving average.
+/// Throws ArgumentError unless 0 <= value < 1. `rate` is the name of the decay rate of a moving
+/// average, for the message.
 void check_decay_rate(std::string_view function, std::string_view rate, double value);
 
 }  // namespace weft

@@ -13,7 +13,8 @@ std::vector<Value> gradient_attention(const GradientContext& c) {
   for (std::size_t i = 0; i < kOperands; ++i) inputs.push_back(c.input(i));
   if (c.has_cotangent(1)) inputs.push_back(c.cotangent(1));
   Node& node = c.graph().apply("attention_grad", std::move(inputs), c.attributes());
-  // Where the gradient op's outputs belong: q, k, v, bias, offset_bias, row_bias, col_bias.
+  // Operands to which the outputs of the gradient op correspond, in order: q, k, v, bias,
+  // offset_bias, row_bias, col_bias.
   constexpr std::size_t kDifferentiable[] = {0, 1, 2, 3, 5, 6, 8};
   std::vector<Value> result(kOperands);
   int output = 0;

@@ -1,5 +1,5 @@
-// Gradients of elementwise ops with several operands. They have the broadcast shape: the transform
-// sums them to the operands' shapes.
+// Gradients of elementwise ops with several operands. The rules return gradients of the broadcast
+// shape; the gradient transform sums them to the operands' shapes.
 #include "weft/autodiff/rule.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/math.h"
@@ -25,7 +25,7 @@ Gradients gradient_mul(const GradientContext& c) {
   return g;
 }
 
-/// 1 / b and -a / b^2.
+/// Derivatives 1 / b and -a / b^2.
 Gradients gradient_div(const GradientContext& c) {
   Gradients g(2);
   const Value by_a = c.cotangent() / c.input(1);
@@ -34,26 +34,27 @@ Gradients gradient_div(const GradientContext& c) {
   return g;
 }
 
-/// b a^(b-1), 0 where b is 0; a^b log(a), 0 where a is 0 and b >= 0 (there a^b does not move with b
-/// > 0).
+/// With respect to a: b a^(b-1), and 0 if b is 0. With respect to b: a^b log(a), and 0 if a is 0
+/// and b >= 0, because 0^b is constant for b > 0.
 Gradients gradient_pow(const GradientContext& c) {
   const Value a = c.input(0), b = c.input(1);
   Gradients g(2);
   if (c.needs(0)) {
-    // Of 1 and not of a where the result is 0 anyway: 0^-1 would make NaN of second derivatives.
+    // Use 1 instead of a if the gradient is 0 anyway: 0^-1 would turn second derivatives into NaN.
     const Value none = equal(b, 0);
     g[0] = where(none, 0, c.cotangent() * (b * pow(where(none, 1, a), b - 1)));
   }
   if (c.needs(1)) {
-    // log of 1 and not of 0 where the result is 0 anyway: its own gradient must stay finite.
+    // Use log(1) instead of log(0) if the gradient is 0 anyway, so that second derivatives stay
+    // finite.
     const Value flat = logical_and(equal(a, 0), b >= 0);
     g[1] = where(flat, 0, c.cotangent() * (c.output() * log(where(flat, 1, a))));
   }
   return g;
 }
 
-/// All to the operand that was chosen, half to each at ties. `chosen` compares an operand with the
-/// other.
+/// The selected operand receives the whole gradient; at ties, each receives half. `chosen(a, b)` is
+/// true if a is selected.
 Gradients share(const GradientContext& c, Value (*chosen)(Arg, Arg)) {
   const Value a = c.input(0), b = c.input(1), g = c.cotangent();
   const Value tied = where(equal(a, b), 0.5 * g, 0);

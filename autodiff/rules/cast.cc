@@ -1,4 +1,5 @@
-// Gradient of cast: the cotangent in the operand's dtype. Nothing flows through integers and bools.
+// Gradient of cast: the cotangent, cast to the operand's dtype. Gradients do not flow through
+// integers and bools.
 #include "weft/autodiff/rule.h"
 #include "weft/graph/functions/math.h"
 

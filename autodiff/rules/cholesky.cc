@@ -1,5 +1,5 @@
-// Cholesky factors (I. Murray, "Differentiation of the Cholesky decomposition", 2016, section 4.1)
-// and the check of their pivots.
+// Gradients of the Cholesky factorisation (I. Murray, "Differentiation of the Cholesky
+// decomposition", 2016, section 4.1) and of the check of its pivots.
 #include "weft/autodiff/rule.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/linalg.h"
@@ -8,8 +8,8 @@
 namespace weft {
 namespace {
 
-// With P the lower triangle of L^T G, its diagonal halved: dA is the symmetric part of
-// L^-T P L^-1. Where the factorisation failed, L is zero and so is what the solves give.
+// Let P be the lower triangle of L^T G with its diagonal halved; then dA is the symmetric part of
+// L^-T P L^-1. If the factorisation failed, L is zero, and the solves return zeros.
 std::vector<Value> cholesky_rule(const GradientContext& c) {
   if (!c.has_cotangent(0)) return {};
   const Value l = c.output(0);
@@ -23,7 +23,8 @@ std::vector<Value> cholesky_rule(const GradientContext& c) {
   return {0.5 * (s + transpose(s))};
 }
 
-// A program that computes a gradient and not the value checks the data, too.
+// Repeats the check in the gradient, so that a program that computes only the gradient also
+// validates its data.
 std::vector<Value> pivots_rule(const GradientContext& c) {
   return {c.graph()
               .apply("require_pivots", {c.cotangent(), c.input(1)},

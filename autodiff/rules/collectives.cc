@@ -1,4 +1,5 @@
-// Each op is linear in what all ranks have together, and its gradient the transposed one.
+// Gradients of collectives. Each collective is linear in the concatenated operands of all ranks;
+// its gradient is the transposed operation.
 #include "weft/graph/functions/collectives.h"
 #include "weft/autodiff/narrow.h"
 #include "weft/autodiff/rule.h"
@@ -22,7 +23,7 @@ std::vector<Value> all_to_all_rule(const GradientContext& c) {
   return {all_to_all(c.cotangent(), ranks_of(c))};
 }
 
-// What all ranks have made of it, on the root alone.
+// The sum of all ranks' cotangents on the root, and zeros on the other ranks.
 std::vector<Value> broadcast_from_rule(const GradientContext& c) {
   const Value all = all_reduce(widened(c.cotangent()), ranks_of(c));
   const Value here = equal(rank_number(c.graph(), ranks_of(c)), c.attributes().integer("root"));

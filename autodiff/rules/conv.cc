@@ -1,5 +1,6 @@
-// Three ops, each linear in both operands: <conv2d(x, w), g> = <input_grad(g, w), x> =
-// <weight_grad(g, x), w>. So each one's gradients are the two others.
+// Gradients of conv2d and of its two gradient ops. Each of the three ops is linear in both
+// operands: <conv2d(x, w), g> = <input_grad(g, w), x> = <weight_grad(g, x), w>. The gradients of
+// each are therefore the other two.
 #include "weft/autodiff/rule.h"
 
 namespace weft {
@@ -17,7 +18,7 @@ Value conv(const GradientContext& c, Value x, Value w) {
   return c.graph().apply("conv2d", {x, w}, common(c)).output(0);
 }
 
-// Adjoint in an x of this shape.
+// The adjoint of conv2d with respect to an operand x of shape `x`.
 Value input_grad(const GradientContext& c, Value g, Value w, const Shape& x) {
   Attributes attributes = common(c);
   attributes.set("height", x[2]);
@@ -25,7 +26,7 @@ Value input_grad(const GradientContext& c, Value g, Value w, const Shape& x) {
   return c.graph().apply("conv2d_input_grad", {g, w}, std::move(attributes)).output(0);
 }
 
-// Adjoint in a w of this shape.
+// The adjoint of conv2d with respect to weights of shape `w`.
 Value weight_grad(const GradientContext& c, Value g, Value x, const Shape& w) {
   Attributes attributes = common(c);
   attributes.set("kernel", std::vector<std::int64_t>{w[2].constant(), w[3].constant()});

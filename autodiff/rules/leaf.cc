@@ -5,7 +5,8 @@ namespace {
 
 std::vector<Value> barrier(const GradientContext& c) { return {c.cotangent()}; }
 
-// Who computes a gradient through x computes x's layer, too, even where x itself is not needed.
+// Attaches the update to the gradient as well, so that a program that computes a gradient through
+// x, but not x itself, still updates the variable.
 std::vector<Value> with_update(const GradientContext& c) {
   return {c.graph().apply("with_update", {c.cotangent(), c.input(1), c.input(2)}).output(0),
           Value(), Value()};

@@ -1,4 +1,5 @@
-// Gradient of linear_cross_entropy: a fused op for the loss; softmax of the logits for lse.
+// Gradient of linear_cross_entropy: a fused op for the cotangent of the loss, softmax(logits) for
+// that of lse (log-sum-exp).
 #include "weft/autodiff/rule.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/linalg.h"
@@ -9,7 +10,8 @@
 namespace weft {
 namespace {
 
-// d lse / d logits = softmax(logits), whole in memory: training does not need it.
+// d lse / d logits = softmax(logits). Materialises the full logits, which is acceptable because
+// training does not need this gradient.
 std::vector<Value> gradient_of_lse(const GradientContext& c) {
   const Value x = c.input(0), weight = c.input(1), bias = c.input(2);
   const bool transposed = c.attributes().flag("transpose_weight");

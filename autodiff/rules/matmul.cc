@@ -7,15 +7,15 @@
 namespace weft {
 namespace {
 
-// All axes but the last merged into one.
+// Merges all axes but the last into one.
 Value as_rows(Value v) {
   Dim rows = 1;
   for (int i = 0; i + 1 < v.rank(); ++i) rows *= v.shape()[i];
   return reshape(v, Shape{rows, v.shape()[v.rank() - 1]});
 }
 
-// With C = A B: dA = G B^T and dB = A^T G, transposed where the operand is; the flags of matmul say
-// all of it, nothing is transposed in memory. Batch axes that were broadcast are summed.
+// For C = A B: dA = G B^T and dB = A^T G, transposed if the operand is. The transpose flags of
+// matmul cover all cases, so nothing is transposed in memory. Broadcast batch axes are summed.
 std::vector<Value> matmul_gradient(const GradientContext& c) {
   const bool ta = c.attributes().flag("transpose_a"), tb = c.attributes().flag("transpose_b");
   const Value a = c.input(0), b = c.input(1), g = c.cotangent();
@@ -31,8 +31,8 @@ std::vector<Value> matmul_gradient(const GradientContext& c) {
     result[0] = sum_to(da, a.shape());
   }
   if (c.needs(1)) {
-    // One matrix b for all rows of a (a linear layer): one product over all rows, not a sum of
-    // many.
+    // If a single matrix b is applied to all rows of a (a linear layer), use one product over all
+    // rows instead of a sum of per-batch products.
     const bool rows = b.rank() == 2 && a.rank() > 2 && !ta;
     const Value left = rows ? as_rows(a) : a, right = rows ? as_rows(g) : g;
     const Value db = tb ? product(right, true, left, ta) : product(left, !ta, right, false);

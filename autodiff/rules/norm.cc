@@ -1,5 +1,5 @@
-// Gradients of layer_norm and rms_norm: one fused op for the cotangent of the result, formulas for
-// those of the statistics (which second-order gradients need).
+// Gradients of layer_norm and rms_norm: one fused op for the cotangent of the result, and formulas
+// for the cotangents of the statistics, which second-order gradients need.
 #include "weft/autodiff/rule.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/shape.h"
@@ -7,14 +7,14 @@
 namespace weft {
 namespace {
 
-/// A statistic per row, with the normalised axes as size 1.
+/// Appends the normalised axes to a per-row statistic, with size 1.
 Value per_row(const Value& statistic, int axes) {
   std::vector<Dim> dims = statistic.shape().dims();
   dims.insert(dims.end(), static_cast<std::size_t>(axes), Dim(1));
   return reshape(statistic, Shape(std::move(dims)));
 }
 
-/// statistic / number of elements in a row.
+/// Returns statistic / (number of elements in a row).
 Value per_element(const Value& statistic, const Value& x, int axes) {
   Dim count = 1;
   for (int axis = x.rank() - axes; axis < x.rank(); ++axis) count *= x.shape()[axis];
@@ -24,7 +24,7 @@ Value per_element(const Value& statistic, const Value& x, int axes) {
 
 Value plus(const Value& a, const Value& b) { return a.defined() ? a + b : b; }
 
-/// Gradient of the rows' rstd: d rstd / dx = -rstd^3 (x - mean) / n.
+/// Gradient through the rstd of each row: d rstd / dx = -rstd^3 (x - mean) / n.
 Value from_rstd(const Value& g, const Value& rstd, const Value& centred, int axes) {
   const Value factor = per_element(g * (rstd * rstd * rstd), centred, axes);
   return -(per_row(factor, axes) * centred);

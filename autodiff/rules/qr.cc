@@ -7,9 +7,10 @@
 namespace weft {
 namespace {
 
-// With M = R dR^T - dQ^T Q, its lower triangle mirrored to S: dA = (dQ + Q S) R^-T (S. Walter and
-// L. Lehmann, "Algorithmic differentiation of linear algebra functions with application in optimum
-// experimental design", 2010).
+// Let M = R dR^T - dQ^T Q, and S the symmetric matrix with the lower triangle of M. Then
+//   dA = (dQ + Q S) R^-T
+// (S. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions with
+// application in optimum experimental design", 2010).
 std::vector<Value> qr_rule(const GradientContext& c) {
   const Value q = c.output(0), r = c.output(1);
   const auto product = [](Value a, Value b, bool transpose_a, bool transpose_b) {

@@ -3,7 +3,7 @@
 namespace weft {
 namespace {
 
-// Linear in x and its own adjoint: the same key, stream and rate drop the same elements.
+// Dropout is linear in x and its own adjoint: the same key, stream and rate drop the same elements.
 std::vector<Value> dropout_gradient(const GradientContext& c) {
   return {c.graph().apply("dropout", {c.cotangent(), c.input(1)}, c.attributes()).output(0)};
 }

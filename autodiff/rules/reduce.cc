@@ -14,7 +14,7 @@ std::vector<int> axes_of(const GradientContext& c) {
   return {axes.begin(), axes.end()};
 }
 
-/// A value of the output's shape with the reduced axes put back as size 1.
+/// Reshapes a value of the output's shape so that the reduced axes are present with size 1.
 Value keep(const GradientContext& c, const Value& reduced) {
   if (c.attributes().flag("keepdims")) return reduced;
   Shape shape = c.input(0).shape();
@@ -40,7 +40,7 @@ std::vector<Value> mean_rule(const GradientContext& c) {
   return {spread(c, share)};
 }
 
-// Elements that tie share the gradient equally.
+// Tied elements share the gradient equally.
 std::vector<Value> extreme_rule(const GradientContext& c) {
   const Value x = c.input(0);
   const Value at = apply_binary("equal", x, keep(c, c.output()));
@@ -49,8 +49,8 @@ std::vector<Value> extreme_rule(const GradientContext& c) {
   return {apply_binary("mul", mask, apply_binary("div", keep(c, c.cotangent()), ties))};
 }
 
-/// x moved along the last axis by one place towards the end (`by` = 1) or the front (-1); `value`
-/// comes in. Also where the axis is empty.
+/// Shifts x along the last axis by one position towards the end (`by` = 1) or the front (-1), and
+/// fills the vacated position with `value`. The axis may be empty.
 Value moved(const Value& x, int by, double value) {
   std::vector<std::pair<Dim, Dim>> pads(static_cast<std::size_t>(x.rank()), {0, 0});
   pads.back() = by > 0 ? std::pair<Dim, Dim>{1, 0} : std::pair<Dim, Dim>{0, 1};
@@ -59,8 +59,9 @@ Value moved(const Value& x, int by, double value) {
   return slice(pad(x, pads, {.value = value}), x.rank() - 1, {first, end});
 }
 
-/// Products of all other elements along the last axis: of those before times those behind, so that
-/// no division meets a zero.
+/// Returns, for each element, the product of all other elements along the last axis: the product of
+/// those before it times the product of those after it. Dividing the total product instead would
+/// fail for zeros.
 Value products_of_others(const Value& x) {
   const Dim n = x.size(-1);
   if (n.is_constant() && n.constant() <= 1) return ones_like(x);
@@ -81,7 +82,7 @@ std::vector<Value> prod_rule(const GradientContext& c) {
   const Value x = c.input(0);
   const auto axes = axes_of(c);
   if (axes.empty()) return {c.cotangent()};
-  // Reduced axes last, as one.
+  // Move the reduced axes to the end and merge them.
   std::vector<int> order;
   Shape kept, moved;
   Dim count = 1;
@@ -108,7 +109,7 @@ std::vector<Value> prod_rule(const GradientContext& c) {
 
 std::vector<Value> logsumexp_rule(const GradientContext& c) {
   const Value x = c.input(0), out = keep(c, c.output());
-  // Where all are -inf, exp(-inf - 0) = 0 instead of exp(-inf + inf).
+  // If all elements are -inf, compute exp(-inf - 0) = 0 instead of exp(-inf + inf), which is NaN.
   const Value finite = apply_unary("isfinite", out);
   const Value shift =
       c.graph().apply("where", {finite, out, c.graph().scalar(x.dtype(), 0)}).output(0);
@@ -122,8 +123,9 @@ std::vector<Value> cumsum_rule(const GradientContext& c) {
       {.exclusive = c.attributes().flag("exclusive"), .reverse = !c.attributes().flag("reverse")})};
 }
 
-// h[i] = a[i] h[i-1] + b[i]: what comes back to h[i] is d[i] = g[i] + a[i+1] d[i+1], a recurrence
-// in the other direction; b gets d and a gets d[i] h[i-1].
+// For h[i] = a[i] h[i-1] + b[i], the gradient with respect to h[i] is d[i] = g[i] + a[i+1] d[i+1],
+// a recurrence in the opposite direction. The gradient of a[i] is d[i] h[i-1], and that of b[i] is
+// d[i].
 std::vector<Value> linear_recurrence_rule(const GradientContext& c) {
   const int axis = static_cast<int>(c.attributes().integer("axis"));
   const bool reverse = c.attributes().flag("reverse");

@@ -1,4 +1,4 @@
-// Gradient of rope: a rotation's adjoint turns back.
+// Gradient of rope: the adjoint of a rotation is the inverse rotation.
 #include "weft/autodiff/rule.h"
 
 namespace weft {

@@ -1,4 +1,4 @@
-// Gradients of softmax and log_softmax, from their outputs.
+// Gradients of softmax and log_softmax, computed from their outputs.
 #include "weft/autodiff/rule.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/math.h"

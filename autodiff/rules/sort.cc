@@ -5,7 +5,7 @@
 namespace weft {
 namespace {
 
-// The values are x at the indices, wherever those came from.
+// The output values are the elements of x at the output indices, so the gradient is a scatter.
 std::vector<Value> picked_rule(const GradientContext& c) {
   if (!c.has_cotangent(0)) return {};
   const int axis = static_cast<int>(c.attributes().integer("axis"));

@@ -13,20 +13,20 @@ Value product(Value a, Value b, bool transpose_a = false, bool transpose_b = fal
       {.transpose_a = transpose_a, .transpose_b = transpose_b, .precision = Precision::highest});
 }
 
-// 1 / x, and 0 where x is 0.
+// Returns 1 / x, and 0 for elements that are 0.
 Value inverse_or_zero(Value x) {
   const Value zero = equal(x, 0);
   return where(zero, 0, 1 / where(zero, 1, x));
 }
 
-// F[i][j] = 1 / (s_j^2 - s_i^2), 0 for equal values: what belongs to them has no derivative of its
-// own.
+// F[i][j] = 1 / (s_j^2 - s_i^2), and 0 for equal singular values, whose individual singular vectors
+// have no derivative.
 Value inverse_differences(Value s) {
   const Value across = unsqueeze(s, -2), down = unsqueeze(s, -1);
   return inverse_or_zero((across - down) * (across + down));
 }
 
-// x on the diagonal of square matrices.
+// Returns square matrices with x on the diagonal.
 Value diagonal_matrix(Value x) {
   const Dim& n = x.shape()[x.rank() - 1];
   const Shape square{n, n};
@@ -35,7 +35,8 @@ Value diagonal_matrix(Value x) {
 
 Value add_defined(Value a, Value b) { return a.defined() ? a + b : b; }
 
-// value, if a > b, and else zeros: chosen when sizes are known, so that symbols give the same bits.
+// Returns `value` if a > b, otherwise zeros. The comparison is part of the graph, because sizes may
+// be symbolic; symbolic and constant sizes then give the same bits.
 Value if_longer(const Dim& a, const Dim& b, Value value) {
   Graph& graph = value.graph();
   return where(greater(dim_value(graph, a), dim_value(graph, b)), value, 0);
@@ -44,7 +45,7 @@ Value if_longer(const Dim& a, const Dim& b, Value value) {
 // J. Townsend, "Differentiating the singular value decomposition", 2016:
 //   dA = U (F o (U^T dU - dU^T U)) S V^T + U S (F o (V^T dV - dV^T V)) V^T + U dS V^T
 //        + (I - U U^T) dU S^-1 V^T + U S^-1 dV^T (I - V V^T);
-// of the last two one is zero, or both.
+// at least one of the last two terms is zero.
 std::vector<Value> svd_rule(const GradientContext& c) {
   const Value u = c.output(0), s = c.output(1), vt = c.output(2);
   const Value across = unsqueeze(s, -2), down = unsqueeze(s, -1);

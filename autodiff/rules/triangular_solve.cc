@@ -6,8 +6,8 @@
 namespace weft {
 namespace {
 
-// With T X = b: db = T^-T G, and dT = -db X^T in the triangle that was read; with T^T X = b the
-// transpose of it. A singular T gives zeros.
+// For T X = b: db = T^-T G, and dT = -db X^T, restricted to the triangle that the solve reads. For
+// T^T X = b: db = T^-1 G, and dT is transposed. The gradients of a singular T are zeros.
 std::vector<Value> solve_rule(const GradientContext& c) {
   if (!c.has_cotangent(0)) return {};
   const bool upper = c.attributes().flag("upper"), transposed = c.attributes().flag("transpose");

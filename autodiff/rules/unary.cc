@@ -1,5 +1,5 @@
-// Gradients of elementwise ops with one operand: cotangent times derivative, from the output where
-// that is cheaper.
+// Gradients of elementwise ops with one operand: cotangent times derivative, computed from the
+// output if that is cheaper.
 #include <limits>
 
 #include "weft/autodiff/rule.h"
@@ -13,7 +13,7 @@ using Gradients = std::vector<Value>;
 
 Gradients gradient_neg(const GradientContext& c) { return {neg(c.cotangent())}; }
 
-/// sign(x): 0 at 0.
+/// sign(x), which is 0 at 0.
 Gradients gradient_abs(const GradientContext& c) { return {c.cotangent() * sign(c.input(0))}; }
 
 Gradients gradient_square(const GradientContext& c) { return {c.cotangent() * (2 * c.input(0))}; }
@@ -36,7 +36,7 @@ Gradients gradient_exp(const GradientContext& c) { return {c.cotangent() * c.out
 Gradients gradient_log(const GradientContext& c) { return {c.cotangent() / c.input(0)}; }
 Gradients gradient_log1p(const GradientContext& c) { return {c.cotangent() / (c.input(0) + 1)}; }
 
-/// e^x and not output + 1, which loses digits for very negative x.
+/// Computes e^x again instead of using output + 1, which loses digits for very negative x.
 Gradients gradient_expm1(const GradientContext& c) { return {c.cotangent() * exp(c.input(0))}; }
 
 Gradients gradient_sin(const GradientContext& c) { return {c.cotangent() * cos(c.input(0))}; }
@@ -57,13 +57,14 @@ Gradients gradient_sigmoid(const GradientContext& c) {
   return {c.cotangent() * (y * (1 - y))};
 }
 
-/// 1 where x > 0, 0 at 0; where() keeps an infinite cotangent from making NaN of the zeros.
+/// 1 if x > 0, otherwise 0 (also at 0). Uses where() instead of a product, because 0 times an
+/// infinite cotangent is NaN.
 Gradients gradient_relu(const GradientContext& c) {
   return {where(c.input(0) > 0, c.cotangent(), 0)};
 }
 
-// The derivatives of gated functions (x times a gate) are 1 or 0 to all digits where x is large,
-// but their formulas have products of large numbers, or infinity, and 0 there.
+// Range to which gated functions (x times a gate) clamp x. For larger |x|, their derivatives are
+// exactly 1 or 0 in floating point, but the formulas would multiply large numbers or infinity by 0.
 constexpr double kSettled = 1000;
 
 /// Phi(x) + x phi(x).
@@ -74,7 +75,7 @@ Gradients gradient_gelu_erf(const GradientContext& c) {
   return {c.cotangent() * (cdf + x * density)};
 }
 
-/// With s = sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3): s + x s (1 - s) 2u'.
+/// s + x s (1 - s) 2u' with s = sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3).
 Gradients gradient_gelu_tanh(const GradientContext& c) {
   const Value x = clamp(c.input(0), -kSettled, kSettled), x2 = square(x);
   constexpr double k = 2 * 0.79788456080286535588;
@@ -83,7 +84,7 @@ Gradients gradient_gelu_tanh(const GradientContext& c) {
   return {c.cotangent() * (s + s * (1 - s) * (x * slope))};
 }
 
-/// With s = sigmoid(x): s (1 + x (1 - s)).
+/// s (1 + x (1 - s)) with s = sigmoid(x).
 Gradients gradient_silu(const GradientContext& c) {
   const Value x = clamp(c.input(0), -kSettled, kSettled), s = sigmoid(x);
   return {c.cotangent() * (s * (x * (1 - s) + 1))};
@@ -93,7 +94,7 @@ Gradients gradient_softplus(const GradientContext& c) {
   return {c.cotangent() * sigmoid(c.input(0))};
 }
 
-/// 1 from lo to hi, both included.
+/// 1 in [lo, hi], including both bounds, and 0 outside.
 Gradients gradient_clamp(const GradientContext& c) {
   const double lo = c.attributes().real("lo"), hi = c.attributes().real("hi");
   const double inf = std::numeric_limits<double>::infinity();

@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(errors_say_what_does_not_fit) {
   // The advice is what users of these functions can follow.
   const std::string unreachable =
       "does not depend on input 'y' (f64[4]) through differentiable ops; leave it out: the "
-      "derivative by it is 0";
+      "derivative with respect to it is 0";
   check_error<GradientError>([&] { jacobian(square(x), y); },
                              {"jacobian: ", unreachable, "derivatives_test.cc"});
   check_error<GradientError>([&] { vjp(square(x), {y}, x); }, {"vjp: ", unreachable});

@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(an_op_without_a_rule_is_named_with_its_line) {
   BOOST_CHECK_EXCEPTION(
       gradient(sum(z), x, {.rules = &rules}), GradientError,
       message_contains(
-          {"the gradient rule of op structural gives f32[] for operand 0", "user.cc:9"}));
+          {"the gradient rule of op structural returns f32[] for operand 0", "user.cc:9"}));
 }
 
 BOOST_AUTO_TEST_CASE(gradient_nodes_say_whose_they_are) {

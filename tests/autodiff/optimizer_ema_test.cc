@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(mistakes_with_averages_are_named) {
   BOOST_CHECK_EXCEPTION(Ema(p, {.decay = 1}), ArgumentError,
                         message_contains({"Ema: decay 1 must be", "[0, 1)"}));
   BOOST_CHECK_EXCEPTION(Ema(std::vector<Variable>{}), ArgumentError,
-                        message_contains({"Ema: there is no parameter"}));
+                        message_contains({"Ema: the parameter list is empty"}));
   BOOST_CHECK_EXCEPTION(Ema({p[0], p[0]}), ArgumentError,
                         message_contains({"Ema: parameter 's' is listed twice"}));
   BOOST_CHECK_EXCEPTION(Ema({p[0], Variable()}), ArgumentError,
@@ -198,14 +198,14 @@ BOOST_AUTO_TEST_CASE(mistakes_with_averages_are_named) {
   // Taken in the middle: what was added before is taken back.
   g.variable("ema.k.average", DType::f32, {1});
   BOOST_CHECK_EXCEPTION(Ema{p}, GraphError,
-                        message_contains({"Ema: variable 'ema.k.average' exists already",
-                                          "leave out EmaOptions::scope, which is 'ema'"}));
+                        message_contains({"Ema: variable 'ema.k.average' already exists",
+                                          "leave EmaOptions::scope empty, which is now 'ema'"}));
   BOOST_TEST(g.variables().size() == variables + 1);
   const Ema ema(p, {.scope = "slow"});
   BOOST_CHECK_THROW(ema.updates(sgd(other.loss, other.parameters)), GraphError);
   BOOST_CHECK_EXCEPTION(averaged_store(*problem.store), StateError,
-                        message_contains({"no averages of weights of scope 'ema'",
-                                          "no variable 'ema.steps'", "adds them with Ema"}));
+                        message_contains({"no averages of weights for scope 'ema'",
+                                          "no variable 'ema.steps'", "with Ema"}));
   BOOST_TEST(!has_averages(*problem.store));
   BOOST_TEST(!has_averages(*problem.store, "slow"));
   // Two averages of one training, each under its scope.

@@ -223,14 +223,14 @@ BOOST_AUTO_TEST_CASE(rules_for_groups_that_fit_nothing_are_named) {
   const std::vector<Variable> all = gan.generator.parameters();
   BOOST_CHECK_EXCEPTION(group_parameters(all, {{.where = "*.bias"}, {.where = "*.gain"}}),
                         ArgumentError,
-                        message_contains({"group_parameters: rule 1, '*.gain', fits none of the 4 "
-                                          "parameters, of which the first is "
+                        message_contains({"group_parameters: rule 1, '*.gain', matches none of the "
+                                          "4 parameters, the first of which is "
                                           "'generator.0.weight'"}));
   BOOST_CHECK_EXCEPTION(
       group_parameters(all, {{.where = "*"}, {.where = [](const Variable&) { return true; }}}),
       ArgumentError,
-      message_contains({"group_parameters: rule 1, a predicate, fits only parameters that follow "
-                        "an earlier rule: put it before that one"}));
+      message_contains({"group_parameters: rule 1, a predicate, matches only parameters that an "
+                        "earlier rule matches: move it before that rule"}));
   BOOST_CHECK_EXCEPTION(group_parameters({Variable()}, {}), ArgumentError,
                         message_contains({"group_parameters: a parameter is undefined"}));
 }

@@ -375,29 +375,32 @@ BOOST_AUTO_TEST_CASE(what_cannot_keep_to_rows_is_refused) {
     BOOST_TEST(p.g.node_count() == nodes);
   };
   refused([&] { sgd(p.loss, both, {.momentum = 0.9, .step = sparse}); },
-          {"sgd: 'net.table' is in StepOptions::sparse, but momentum moves rows that have no "
-           "gradient, too"});
+          {"sgd: 'net.table' is in StepOptions::sparse, but momentum also updates rows without a "
+           "gradient"});
   refused([&] { lion(p.loss, both, {.step = sparse}); },
-          {"lion: 'net.table' is in StepOptions::sparse, but Lion moves rows"});
+          {"lion: 'net.table' is in StepOptions::sparse, but Lion also updates rows"});
   refused([&] { adafactor(p.loss, both, {.step = sparse}); },
-          {"adafactor: 'net.table'", "means are of whole matrices"});
-  refused([&] { sgd(p.loss, both, {.step = {.sparse = {"net.tabel"}}}); },
-          {"sgd: StepOptions::sparse names 'net.tabel', which is none of the parameters (did you "
-           "mean 'net.table'?)"});
+          {"adafactor: 'net.table'", "computes means over whole matrices"});
+  refused(
+      [&] { sgd(p.loss, both, {.step = {.sparse = {"net.tabel"}}}); },
+      {"sgd: StepOptions::sparse names 'net.tabel', which is not one of the parameters (did you "
+       "mean 'net.table'?)"});
   refused([&] { sgd(p.loss, both, {.step = {.sparse = {"net.weight"}}}); },
-          {"sgd: the gradient of 'net.weight' has no rows to keep to", "matmul"});
-  refused([&] { sgd(dense, both, {.step = sparse}); }, {"sgd: StepOptions::sparse needs the loss"});
+          {"sgd: the gradient of 'net.weight' is not sparse", "matmul"});
+  refused([&] { sgd(dense, both, {.step = sparse}); },
+          {"sgd: StepOptions::sparse requires the loss"});
   Graph g;
   const Variable bias = g.variable("bias", DType::f32, {3}),
                  other = g.variable("other", DType::f32, {3, 2});
   check_error<ArgumentError>(
       [&] { sgd(sum(bias.value()), {bias}, {.step = {.sparse = {"bias"}}}); },
-      {"sgd: StepOptions::sparse names 'bias', which is no matrix but f32[3]"});
+      {"sgd: StepOptions::sparse names 'bias', which is not a matrix but f32[3]"});
   check_error<ArgumentError>(
       [&] {
         sgd(sum(bias.value()), {bias, other}, {.step = {.sparse = {"other"}}});
       },
-      {"sgd: the loss looks up no rows of 'other'", "sparse_gradient_test.cc"});
+      {"sgd: 'other' should have a sparse gradient, but the loss reads no rows of it",
+       "sparse_gradient_test.cc"});
   const Value ids = g.input("ids", DType::i32, {"n"});
   check_error<ShapeError>([&] { sparse_gradient(ids, bias.value()); },
                           {"values must have the axes of rows and one more"});

@@ -148,8 +148,10 @@ BOOST_AUTO_TEST_CASE(
 BOOST_AUTO_TEST_CASE(configs_that_nest_deep_repeat_a_key_or_wrap_are_errors) {
   const std::string deep =
       "{\"vocab\": " + std::string(100'000, '[') + std::string(100'000, ']') + "}";
-  BOOST_CHECK_EXCEPTION(GptConfig::from_json(deep), FormatError, says("nests more than 64 deep"));
-  BOOST_CHECK_EXCEPTION(hf::ConfigReader{deep}, FormatError, says("nests more than 64 deep"));
+  BOOST_CHECK_EXCEPTION(GptConfig::from_json(deep), FormatError,
+                        says("nested more than 64 levels deep"));
+  BOOST_CHECK_EXCEPTION(hf::ConfigReader{deep}, FormatError,
+                        says("nested more than 64 levels deep"));
   BOOST_CHECK_EXCEPTION((hf::ConfigReader{R"({"n_layer": 1, "n_layer": 2})"}), FormatError,
                         says("the key 'n_layer' occurs twice"));
   hf::ConfigReader config(R"({"n_layer": 18446744073709551615})");

@@ -117,10 +117,11 @@ BOOST_AUTO_TEST_CASE(one_error_lists_all_tensors_that_do_not_fit) {
   folder.weights["qa_outputs.weight"] = Tensor::zeros(DType::f32, {3, 28});
   folder.weights["extra"] = Tensor::zeros(DType::f32, {1});
   const auto load = [&] { return hf::load_weights(model, graph, folder); };
-  BOOST_CHECK_EXCEPTION(load(), FormatError, says("do not fit BertForQuestionAnswering"));
+  BOOST_CHECK_EXCEPTION(load(), FormatError, says("do not match BertForQuestionAnswering"));
   BOOST_CHECK_EXCEPTION(load(), FormatError, says("missing: 'qa_outputs.bias' f32[2]"));
-  BOOST_CHECK_EXCEPTION(load(), FormatError,
-                        says("misshapen: 'qa_outputs.weight' is f32[3, 28], the variable f32[2, "));
+  BOOST_CHECK_EXCEPTION(
+      load(), FormatError,
+      says("mismatched: 'qa_outputs.weight' is f32[3, 28], but the variable is f32[2, "));
   BOOST_CHECK_EXCEPTION(load(), FormatError, says("unexpected: 'extra' f32[1]"));
 }
 
@@ -139,7 +140,7 @@ BOOST_AUTO_TEST_CASE(tied_tensors_must_agree_and_old_names_and_halves_are_read) 
   folder.weights["predictions.decoder.weight"] =
       Tensor::zeros(DType::f32, folder.weights.at(table).sizes());
   BOOST_CHECK_EXCEPTION(hf::load_weights(model, graph, folder), FormatError,
-                        says("contradiction: '" + table + "' and 'predictions.decoder.weight'"));
+                        says("conflict: '" + table + "' and 'predictions.decoder.weight'"));
 }
 
 BOOST_AUTO_TEST_CASE(a_folder_written_is_the_folder_read) {

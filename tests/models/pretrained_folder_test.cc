@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(a_head_of_a_folder_stays_where_it_knows_the_same_classes) {
   const Outcome same = trained("good"), others = trained("fine");
   BOOST_TEST_CONTEXT(same.out << same.err << others.out << others.err) {
     BOOST_TEST((same.code == 0 && others.code == 0));
-    BOOST_TEST(contains(same.out, " parameters taken over\n"));
+    BOOST_TEST(contains(same.out, " parameters loaded\n"));
     BOOST_TEST(contains(others.out, "; 2 new: classifier.weight, classifier.bias"));
   }
 }
@@ -280,7 +280,7 @@ BOOST_AUTO_TEST_CASE(the_program_starts_from_folders) {
   check_error(weft("train vit" + data + out + " --new 'classifier.*'"), 2, "--reinit needs --from");
   check_error(weft("train vit --resume " + weft.path("m.weft") + data + from), 2,
               "give one of them");
-  check_error(weft("train vit" + from + data + out + " --width 32"), 2, "do not fit the model:");
+  check_error(weft("train vit" + from + data + out + " --width 32"), 2, "do not match the model:");
   check_error(weft("train vit" + from + data + out + " --freeze 'conv.*'"), 2,
               "no parameter matches 'conv.*'");
   check_error(weft("train vit --from /nowhere" + data + out), 1, "/nowhere");

@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(every_objective_is_trained_resumed_and_fine_tuned) {
                " --steps 4 --batch 4 --warmup 1 --eval-every 2 --eval-batches 1 --out " +
                weft.path("c.weft"));
       BOOST_TEST(third.code == 0, third.err);
-      BOOST_TEST(contains(third.out, "parameters taken over"));
+      BOOST_TEST(contains(third.out, "parameters loaded"));
     }
   }
   BOOST_TEST(contains(files.train("--task rtd" + kSmall + " --generator-share 0.5").out,

@@ -297,8 +297,9 @@ BOOST_AUTO_TEST_CASE(adapters_are_trained_saved_alone_and_merged) {
   check_error(weft("train gpt --lora-rank 2" + text + " --out " + tuned), 2,
               "--lora-rank needs --from");
   check_error(weft(train + " --resume " + tuned), 2, "give one of them");
-  check_error(weft(train + " --width 8"), 2,
-              "misshapen: 'transformer.wte.weight' is f32[26, 16], the variable f32[26, 8]");
+  check_error(
+      weft(train + " --width 8"), 2,
+      "mismatched: 'transformer.wte.weight' is f32[26, 16], but the variable is f32[26, 8]");
   check_error(weft(train + " --lora-rank 2 --lora-only nothing"), 2,
               "'nothing' names no matrix that could have adapters; there are: ");
   BOOST_TEST(weft(train + " --lora-rank 2 --stop-after 1").code == 0);

@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(misuse_of_pre_training_is_named) {
               2, "--vocab cannot be given with --from");
   check_error(weft("train seq2seq --width 32" + pairs + " --from " + weft.path("m.weft") +
                    " --out " + weft.path("t.weft")),
-              2, "do not fit the model: misshapen: 'tokens.weight' is");
+              2, "do not match the model: mismatched: 'tokens.weight' is");
 }
 
 }  // namespace

@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(folders_with_a_tokenizer_are_fine_tuned) {
   weft.write("gpt2/spiece.model", tokenizer.to_bytes());
   const std::string start = "train gpt --text " + weft.path("text.txt") + kShort;
   const Outcome trained = succeeds(weft(start + " --from " + folder + " --out " + model));
-  BOOST_TEST(contains(trained.out, " parameters taken over\n"));
+  BOOST_TEST(contains(trained.out, " parameters loaded\n"));
   const LanguageModel loaded = load_model<LanguageModel>(model);
   BOOST_TEST(loaded.config.vocab == 128);
   BOOST_TEST(loaded.tokenizer.bytes() == tokenizer.to_bytes());

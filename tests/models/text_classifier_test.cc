@@ -346,9 +346,8 @@ BOOST_AUTO_TEST_CASE(a_classifier_starts_from_a_pretrained_encoder) {
       trainable(build_text_classifier(other, tokenizer(), {"a", "b"}, settings()));
   check_says<FormatError>(
       [&] { load_weights(*misfit.store, *misfit.graph, loaded.weights, "base.weft"); },
-      "the tensors of base.weft do not fit the model:\n  misshapen: 'embeddings.positions.weight' "
-      "is "
-      "f32[16, 16], the variable f32[32, 16]");
+      "the tensors of base.weft do not match the model:\n  mismatched: "
+      "'embeddings.positions.weight' is f32[16, 16], but the variable is f32[32, 16]");
   check_says<FormatError>(
       [&] {
         load_weights(*misfit.store, *misfit.graph, {{"x", Tensor::scalar(DType::f32, 1)}},

@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(of_a_preset_a_model_from_a_file_takes_the_training_only) {
       "train gpt" + text + " --from " + base + " --stop-after 1 --out " + weft.path("m.weft");
   const Outcome preset = weft(from + " --preset nanogpt-cpu");
   BOOST_TEST(preset.code == 0);
-  BOOST_TEST(contains(preset.out, "from      " + base + ": 9 parameters taken over\n"));
+  BOOST_TEST(contains(preset.out, "from      " + base + ": 9 parameters loaded\n"));
   BOOST_TEST(contains(preset.out, "settings  those of training, of preset nanogpt-cpu\n"));
   BOOST_TEST(contains(preset.out, "1 layers, 2 heads, width 16"));
   BOOST_TEST(contains(preset.out, "2,000 steps of 12 x 16 characters"));

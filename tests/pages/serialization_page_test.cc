@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(weights_of_one_model_for_another) {
                        .allow_missing = {"net.out.bias"},  // starts from its initialiser
                        .allow_unexpected = {"head.*"}});   // ignored
   std::printf("%s\n", report.str().c_str());
-  BOOST_TEST(report.str() == "1 parameters taken over; 1 new: net.out.bias; 1 not used: head.bias");
+  BOOST_TEST(report.str() == "1 parameters loaded; 1 new: net.out.bias; 1 not used: head.bias");
   session.run(predict, {{"x", batch}});
   BOOST_TEST(
       bitwise_equal(session.value("net.out.weight"), read_tensors(weights).at("body.weight")));

@@ -76,7 +76,8 @@ BOOST_AUTO_TEST_CASE(links_are_followed_and_files_are_not_replaced) {
   std::ofstream(files / "file") << "mine";
   BOOST_CHECK_EXCEPTION(AtomicFolder(files / "file"), IoError,
                         says("cannot write the folder \"" + files / "file"));
-  BOOST_CHECK_EXCEPTION(AtomicFolder(files / "none/made"), IoError, says("cannot make the folder"));
+  BOOST_CHECK_EXCEPTION(AtomicFolder(files / "none/made"), IoError,
+                        says("cannot create the folder"));
   BOOST_CHECK_EXCEPTION(AtomicFolder(""), IoError, says("cannot write the folder"));
 }
 

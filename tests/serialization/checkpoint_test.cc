@@ -344,7 +344,7 @@ BOOST_AUTO_TEST_CASE(attachments_that_share_their_bytes_make_no_more_than_the_fi
     writer.finish();
   }
   BOOST_CHECK_EXCEPTION(load_checkpoint(folder / "b.weft"), FormatError,
-                        says("its attachments have more bytes than the file"));
+                        says("the attachments have more bytes than the file"));
 }
 
 BOOST_AUTO_TEST_CASE(hostile_messages_are_refused) {
@@ -398,10 +398,11 @@ BOOST_AUTO_TEST_CASE(unknown_ops_are_named) {
     write_checkpoint(folder / "a.weft", {Program("p").output("y", y)}, value_of);
     BOOST_TEST(load_checkpoint(folder / "a.weft", {.ops = more}).program("p").outputs().size() ==
                1u);
-    BOOST_CHECK_EXCEPTION(load_checkpoint(folder / "a.weft"), FormatError,
-                          says("this program does not know op '" + name + "' version 7" +
-                               (name == "sum" ? " (its newest is version 1)"
-                                              : "; give the set that has it to LoadOptions::ops")));
+    BOOST_CHECK_EXCEPTION(
+        load_checkpoint(folder / "a.weft"), FormatError,
+        says("this program does not know op '" + name + "' version 7" +
+             (name == "sum" ? " (the newest known version is 1)"
+                            : "; pass a set that contains it in LoadOptions::ops")));
   }
 }
 
@@ -416,7 +417,7 @@ BOOST_AUTO_TEST_CASE(sizes_that_overflow_are_refused) {
     std::memcpy(bad.data() + 48 + 8, &length, 8);
     write_file(folder / "b.weft", bad);
     BOOST_CHECK_EXCEPTION(load_checkpoint(folder / "b.weft"), FormatError,
-                          says("at byte 48: a HEAD record says it has"));
+                          says("at byte 48: a HEAD record declares"));
   }
 }
 

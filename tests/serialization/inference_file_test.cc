@@ -152,10 +152,10 @@ BOOST_AUTO_TEST_CASE(a_trainings_file_becomes_one_that_infers) {
   BOOST_CHECK_EXCEPTION(extract(small, whole, {"train"}), ArgumentError,
                         says("has no program 'train'; there are: 'predict'"));
   BOOST_CHECK_EXCEPTION(extract(small, whole, {}), ArgumentError,
-                        says("small.weft: there is no program to extract"));
+                        says("small.weft: the list of programs is empty"));
   BOOST_CHECK_EXCEPTION(
       extract(small, whole, {"predict"}, {"train.*"}), ArgumentError,
-      says("no attachment fits 'train.*'; there are: 'model.classes', 'model.config'"));
+      says("no attachment matches 'train.*'; there are: 'model.classes', 'model.config'"));
 }
 
 BOOST_AUTO_TEST_CASE(a_session_holds_the_variables_of_the_programs_it_runs) {

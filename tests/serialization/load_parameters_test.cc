@@ -74,9 +74,9 @@ BOOST_AUTO_TEST_CASE(matching_lists_everything_at_once) {
                              {"f", Tensor::zeros(DType::u8, {})}};
   BOOST_CHECK_EXCEPTION(
       match_variables(g.variables(), tensors, "\"x.weft\""), FormatError,
-      says("the tensors of \"x.weft\" do not fit the variables:"
-           "\n  misshapen: 'c' is f64[2], the variable f32[2] (.convert = true converts it)"
-           "\n  misshapen: 'e' is f32[5], the variable f32[4]"
+      says("the tensors of \"x.weft\" do not match the variables:"
+           "\n  mismatched: 'c' is f64[2], but the variable is f32[2] (.convert = true converts it)"
+           "\n  mismatched: 'e' is f32[5], but the variable is f32[4]"
            "\n  missing: 'd' f32[2]"
            "\n  unexpected: 'f' u8[]"));
   const auto pairs = match_variables({a}, tensors, "x", {.allow_unexpected = {"*"}}).pairs;
@@ -105,14 +105,15 @@ BOOST_AUTO_TEST_CASE(matching_lists_everything_at_once) {
   BOOST_TEST((match.report.missing == (Names{"d", "e"})));
   BOOST_TEST((match.report.reinitialised == Names{"c"}));
   BOOST_TEST((match.report.unexpected == Names{"x.more"}));
-  BOOST_TEST(match.report.str() ==
-             "1 parameters taken over (1 of another dtype); 3 new: d, e, c; 1 not used: x.more");
+  BOOST_TEST(
+      match.report.str() ==
+      "1 parameters loaded (1 converted from another dtype); 3 new: d, e, c; 1 not used: x.more");
   // A variable may come under all of its names, with one value.
   const Tensor whole = filled({2, 3}, 1);
   BOOST_TEST(match_variables({a}, {{"a", whole}, {"b", whole.clone()}}, "x").pairs.size() == 1u);
   BOOST_CHECK_EXCEPTION(
       match_variables({a}, {{"a", filled({2, 3}, 0)}, {"b", whole}}, "x"), FormatError,
-      says("contradiction: 'a' and 'b' are one variable, but their values differ"));
+      says("conflict: 'a' and 'b' are the same variable, but their values differ"));
   // A tensor whose memory was taken over is only another name of it.
   BOOST_TEST(match_variables({a}, {{"a", whole}, {"tied", whole}}, "x").pairs.size() == 1u);
 }
@@ -134,13 +135,13 @@ BOOST_AUTO_TEST_CASE(rules_rename_prefixes_and_what_stars_stand_for) {
   BOOST_TEST(renamed({{"a*c", "x"}}, "a") == "a");
   BOOST_CHECK_EXCEPTION(
       renamed({{"a.*", "*.*"}}, "a.b"), ArgumentError,
-      says("rename {\"a.*\", \"*.*\"}: the new name has 2 stars, the old one 1: each stands for "
-           "what one of the old name's does"));
+      says("rename {\"a.*\", \"*.*\"}: the new name has 2 stars, but the old name has 1: each star "
+           "of the new name needs one of the old name"));
   const TensorMap tensors = {{"a.x", filled({1}, 0)}, {"b.x", filled({1}, 0)}};
   BOOST_CHECK_EXCEPTION(renamed({{"c.", "d."}}, tensors), ArgumentError,
-                        says("rename {\"c.\", \"d.\"} fits no tensor; there are: a.x, b.x"));
+                        says("rename {\"c.\", \"d.\"} matches no tensor; there are: a.x, b.x"));
   BOOST_CHECK_EXCEPTION(renamed({{"a.", "b."}}, tensors), ArgumentError,
-                        says("rename: both 'a.x' and 'b.x' would be called 'b.x'"));
+                        says("rename: both 'a.x' and 'b.x' would be renamed to 'b.x'"));
 }
 
 BOOST_AUTO_TEST_CASE(one_call_loads_a_part_under_other_names) {
@@ -154,7 +155,7 @@ BOOST_AUTO_TEST_CASE(one_call_loads_a_part_under_other_names) {
                                             {.rename = {{"bert.layer.", "encoder."}},
                                              .allow_missing = {"head.*"},
                                              .allow_unexpected = {"cls.*"}});
-  BOOST_TEST(report.str() == "4 parameters taken over; 1 new: head.weight; 1 not used: cls.bias");
+  BOOST_TEST(report.str() == "4 parameters loaded; 1 new: head.weight; 1 not used: cls.bias");
   // What is missing starts from its initialiser, all else is as in the file.
   const NamedTensors feeds = {{"x", filled({1, 2}, 1)}};
   BOOST_TEST(session.run(net.predict, feeds)["y"].item<float>() == 0.0f);
@@ -186,10 +187,10 @@ BOOST_AUTO_TEST_CASE(every_message_names_the_file_and_what_would_fit) {
   BOOST_CHECK_EXCEPTION(
       load(prefixed), FormatError,
       message_contains(
-          {"the tensors of " + path + " do not fit the variables:\n  missing: ",
+          {"the tensors of " + path + " do not match the variables:\n  missing: ",
            "missing: 'encoder.0.weight' f32[2, 3]", "missing: 'head.weight' f32[2]",
            "unexpected: 'bert.layer.0.bias' f32[3]",
-           "\n  .rename = {{\"bert.layer.\", \"encoder.\"}} would find 4 of the 5 missing"}));
+           "\n  .rename = {{\"bert.layer.\", \"encoder.\"}} would resolve 4 of the 5 missing"}));
   // A slip: the nearest name.
   TensorMap slip = encoder_tensors("encoder.");
   slip["head.wieght"] = filled({2}, 0);
@@ -200,18 +201,20 @@ BOOST_AUTO_TEST_CASE(every_message_names_the_file_and_what_would_fit) {
   // Another dtype is said, and converted where that is asked for.
   TensorMap halves = encoder_tensors("encoder.");
   halves["head.weight"] = filled({2}, 0.5, DType::bf16);
-  BOOST_CHECK_EXCEPTION(load(halves), FormatError,
-                        says("misshapen: 'head.weight' is bf16[2], the variable f32[2] (.convert = "
-                             "true converts it)"));
+  BOOST_CHECK_EXCEPTION(
+      load(halves), FormatError,
+      says("mismatched: 'head.weight' is bf16[2], but the variable is f32[2] (.convert = "
+           "true converts it)"));
   BOOST_TEST(!session.store()->contains("encoder.0.weight"));  // an error changes nothing
   load(halves, {.convert = true});
   BOOST_TEST(bitwise_equal(session.value("head.weight"), filled({2}, 0.5)));
   // Under another name the variable is named, too.
   BOOST_CHECK_EXCEPTION(
       load({{"top.weight", filled({4}, 0)}}, {.rename = {{"top.", "head."}}, .only = {"head.*"}}),
-      FormatError, says("misshapen: 'top.weight' is f32[4], the variable 'head.weight' f32[2]"));
+      FormatError,
+      says("mismatched: 'top.weight' is f32[4], but the variable 'head.weight' is f32[2]"));
   BOOST_CHECK_EXCEPTION(load(halves, {.only = {"heat.*"}}), ArgumentError,
-                        says("only: no variable fits 'heat.*'; there are: encoder.0.weight, "));
+                        says("only: no variable matches 'heat.*'; there are: encoder.0.weight, "));
   BOOST_CHECK_EXCEPTION(
       load({{"z", filled({1}, 0)}}, {.allow_missing = {"*"}, .allow_unexpected = {"*"}}),
       FormatError, says(path + " has no tensor for the variables; it holds z"));
@@ -253,10 +256,10 @@ BOOST_AUTO_TEST_CASE(tensors_come_from_files_and_folders_of_every_kind) {
   BOOST_CHECK_EXCEPTION(read_tensors(index), FormatError, says("has no weight_map"));
   std::filesystem::create_directory(folder / "torch");
   BOOST_CHECK_EXCEPTION(read_tensors(folder / "torch"), IoError,
-                        says("holds no model.safetensors"));
+                        says("contains no model.safetensors"));
   write_file(folder / "torch/pytorch_model.bin", "x");
   BOOST_CHECK_EXCEPTION(read_tensors(folder / "torch"), IoError,
-                        says("holds pytorch_model.bin only: convert it to model.safetensors"));
+                        says("contains only pytorch_model.bin: convert it to model.safetensors"));
 }
 
 BOOST_AUTO_TEST_CASE(a_weft_file_gives_its_weights_also_where_its_ops_are_unknown) {

@@ -107,17 +107,17 @@ BOOST_AUTO_TEST_CASE(a_pipe_is_read_until_it_is_closed_and_not_for_ever) {
   }
   const int silent = ::open(path.c_str(), O_RDWR);  // a writer, without waiting for a reader
   BOOST_CHECK_EXCEPTION(read_whole_file(path, {.patience = 100ms}), IoError,
-                        says("nothing has come through this pipe"));
+                        says("no data has arrived through this pipe"));
   ::close(silent);
 }
 
 BOOST_AUTO_TEST_CASE(json_that_nests_deep_or_is_long_is_an_error) {
   const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
   BOOST_CHECK_EXCEPTION(parse_json(deep, "config.json"), FormatError,
-                        says("config.json is not JSON that can be read: it nests more than 64"));
+                        says("config.json cannot be read as JSON: it is nested more than 64"));
   std::string objects;
   for (int i = 0; i < 100'000; ++i) objects += "{\"a\":";
-  BOOST_CHECK_EXCEPTION(parse_json(objects, "x"), FormatError, says("nests more than 64"));
+  BOOST_CHECK_EXCEPTION(parse_json(objects, "x"), FormatError, says("nested more than 64"));
   BOOST_CHECK_EXCEPTION(parse_json(std::string(101, ' '), "x", {.most_bytes = 100}), FormatError,
                         says("x has 101 bytes; the limit is 100"));
   BOOST_TEST(parse_json("[[[1]]]", "x", {.most_depth = 3}).dump() == "[[[1]]]");

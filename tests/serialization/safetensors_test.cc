@@ -76,17 +76,16 @@ BOOST_AUTO_TEST_CASE(every_rule_is_enforced) {
   bad("", "at byte 0: the file has 0 bytes, too few for a header");
   bad(std::string(8, '\0'), "at byte 8: the header does not start with '{'");
   bad(std::string(8, '\xff'), "the limit is 100000000");
-  bad(file_of("{}", 0).substr(0, 9),
-      "at byte 0: the header says it has 2 bytes, but only 1 are left");
+  bad(file_of("{}", 0).substr(0, 9), "at byte 0: the header declares 2 bytes, but only 1 are left");
   bad(file_of(" {}", 0), "at byte 8: the header does not start with '{'");
-  bad(file_of("{]", 0), "at byte 9: the header is no valid JSON");
-  bad(file_of("{} x", 0), "the header is no valid JSON");
-  bad(file_of("{", 0), "the header is no valid JSON");
+  bad(file_of("{]", 0), "at byte 9: the header is not valid JSON");
+  bad(file_of("{} x", 0), "the header is not valid JSON");
+  bad(file_of("{", 0), "the header is not valid JSON");
   bad(file_of("{}", 4), "4 bytes of data belong to no tensor");
   bad(file_of("{" + tensor("x", "[1]", "[0,4]") + "," + tensor("x", "[1]", "[4,8]") + "}", 8),
       "the name 'x' occurs twice");
   bad(file_of("{" + tensor("x", "[1]", "[0,4]") + "," + tensor("y", "[1]", "[8,12]") + "}", 12),
-      "a hole");
+      "a gap");
   bad(file_of("{" + tensor("x", "[2]", "[0,8]") + "," + tensor("y", "[1]", "[4,8]") + "}", 8),
       "an overlap");
   bad(file_of("{" + tensor("x", "[1]", "[0,8]") + "}", 8), "takes 4 bytes, but its data has 8");
@@ -97,23 +96,24 @@ BOOST_AUTO_TEST_CASE(every_rule_is_enforced) {
       "f32[4611686018427387904, 4] has more bytes than memory can address");
   bad(file_of("{" + tensor("x", "[0,4611686018427387904,4]", "[0,0]") + "}", 0),
       "has more bytes beside its axes of size 0");
-  bad(file_of("{" + tensor("x", "[18446744073709551615]", "[0,4]") + "}", 4), "has the size");
+  bad(file_of("{" + tensor("x", "[18446744073709551615]", "[0,4]") + "}", 4),
+      "has an axis of size");
   bad(file_of("{" + tensor("x", "[-1]", "[0,4]") + "}", 4),
-      "a negative number where it does not belong");
-  bad(file_of("{" + tensor("x", "[1.5]", "[0,4]") + "}", 4), "a fraction where it does not belong");
-  bad(file_of("{" + tensor("x", "[[1]]", "[0,4]") + "}", 4), "an array where it does not belong");
+      "a negative number is not allowed here");
+  bad(file_of("{" + tensor("x", "[1.5]", "[0,4]") + "}", 4), "a fraction is not allowed here");
+  bad(file_of("{" + tensor("x", "[[1]]", "[0,4]") + "}", 4), "an array is not allowed here");
   bad(file_of(one("\"dtype\":\"F32\",\"shape\":[1]"), 4), "tensor 'x' lacks data_offsets");
   bad(file_of(one("\"shape\":[1],\"data_offsets\":[0,4]"), 4), "tensor 'x' lacks dtype");
   bad(file_of(one("\"shape\":[1],\"shape\":[1]"), 4), "tensor 'x' has two fields 'shape'");
   bad(file_of(one("\"dtype\":\"F32\",\"dtype\":\"F32\""), 4), "tensor 'x' has two dtypes");
-  bad(file_of(one("\"more\":true"), 4), "true or false where it does not belong");
-  bad(file_of("{\"__metadata__\":{\"a\":1}}", 0), "a number where it does not belong");
+  bad(file_of(one("\"more\":true"), 4), "true or false is not allowed here");
+  bad(file_of("{\"__metadata__\":{\"a\":1}}", 0), "a number is not allowed here");
   bad(file_of(one("\"dtype\":\"BOOL\",\"shape\":[1],\"data_offsets\":[0,1]"), 0) + "\2",
       "a BOOL is neither 0 nor 1");
   write_file(folder / "a",
              file_of(one("\"dtype\":\"I16\",\"shape\":[2],\"data_offsets\":[0,4]"), 4));
   BOOST_CHECK_EXCEPTION(read_safetensors(folder / "a"), DTypeError,
-                        says("tensor 'x' has dtype I16, which Weft does not have"));
+                        says("tensor 'x' has dtype I16, which Weft does not support"));
   BOOST_CHECK_EXCEPTION(write_safetensors(folder / "b", {{"x", Tensor()}}), ArgumentError,
                         says("'x' is undefined"));
 }

@@ -58,8 +58,8 @@ BOOST_AUTO_TEST_CASE(all_but_types_is_there_without_the_ops) {
   const TemporaryFolder folder;
   const std::string path = saved(folder);
   BOOST_CHECK_EXCEPTION(load_checkpoint(path), FormatError,
-                        says("this program does not know op 'bump' version 1; give the set that "
-                             "has it to LoadOptions::ops"));
+                        says("this program does not know op 'bump' version 1; pass a set that "
+                             "contains it in LoadOptions::ops"));
   const SavedFile file = read_saved_file(path);
   BOOST_TEST(file.producer.starts_with("weft"));
   BOOST_TEST(file.unknown_ops == std::vector<std::string>{"bump version 1"},

@@ -370,8 +370,9 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_is_not_called_as_a_shard) {
     training.save(folder / "net-1-00001-of-00002.weft");
   });
   for (const std::string& error : errors)
-    BOOST_TEST(error.ends_with("cannot be a checkpoint in shards: its name is that of a shard"),
-               error);
+    BOOST_TEST(
+        error.ends_with("cannot be a sharded checkpoint: its name has the form of a shard name"),
+        error);
   BOOST_TEST(names_in(folder.path("")).empty());
 }
 
@@ -435,7 +436,7 @@ BOOST_AUTO_TEST_CASE(shards_that_do_not_fit_are_errors_that_say_so) {
 
   fs::remove(second);
   check_error<IoError>([&] { load_checkpoint(path); },
-                       {path, "is in 3 shards, which lie beside it", second});
+                       {path, "consists of 3 shards in the same folder", second});
   write_file(second, good.substr(0, good.size() / 2));
   check_error<FormatError>([&] { load_checkpoint(path); }, {second, "at byte"});
   write_file(second, read_file(folder / "net-1-00003-of-00003.weft"));
@@ -462,7 +463,7 @@ BOOST_AUTO_TEST_CASE(shards_that_do_not_fit_are_errors_that_say_so) {
   const std::vector<std::string> wrong = {"", "../net-1", "a/b", std::string("a\0b", 3),
                                           std::string(300, 'x')};
   for (const std::string& name : wrong)
-    refuses([&](v1::Shards& s) { s.set_name(name); }, {}, "is no name of shards");
+    refuses([&](v1::Shards& s) { s.set_name(name); }, {}, "is not a valid name of shards");
   refuses([](v1::Shards& s) { s.clear_shards(); }, {}, "0 shards");
   refuses([](v1::Shards& s) { s.mutable_shards(1)->set_bytes(1); }, {}, "another save");
   refuses([](v1::Shards& s) { s.mutable_shards(1)->set_crc(1); }, {}, "another save");
@@ -486,10 +487,11 @@ BOOST_AUTO_TEST_CASE(shards_that_do_not_fit_are_errors_that_say_so) {
   changes([](v1::Variable& v) { v.mutable_pieces(0)->set_data(99); },
           "is in data record 99 of shard 1");
   changes([](v1::Variable& v) { *v.mutable_pieces(1) = v.pieces(0); },
-          "has a piece that was read before");
+          "has a piece that is already in use");
   changes([](v1::Variable& v) { v.mutable_pieces()->RemoveLast(); },
           "is f32[300, 510], which takes 612000 bytes, but its pieces have 524288");
-  changes([](v1::Variable& v) { v.set_data(1); }, "has a record of this file and pieces in shards");
+  changes([](v1::Variable& v) { v.set_data(1); },
+          "has both a data record in this file and pieces in shards");
   changes([](v1::Variable& v) { v.clear_pieces(); }, "is in data record 0");
   // Pieces of one file that names no shards.
   write_file(folder / "one.weft", alone(1));

@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(mistakes_in_records_are_found) {
   });
   BOOST_TEST(has(found, "scale_to_unit: the gradient: output 0: first-order gradient of in0["),
              found);
-  BOOST_TEST(has(found, "but differences give"), found);
+  BOOST_TEST(has(found, "but finite differences give"), found);
   BOOST_TEST(has(found, "\n  scale_to_unit(f32["), found);
 
   // Another definition.

@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_known_is_refused_by_name_and_place) {
           {{"type", "Sequence"}, {"normalizers", json::array({json{{"type", "Magic"}}})}},
           "the tokenizer.normalizer.normalizers[0] has the unknown type 'Magic'");
   refused("/model", json::parse(R"({"type": "Unigram", "vocab": [["a", 0], ["b", "c"]]})"),
-          "'model.vocab' must hold pairs of a string and a number, but number 2 is none");
+          "'model.vocab' must contain pairs of a string and a number, but element 2 is not one");
   refused("/model", json::parse(R"({"type": "Unigram", "unk_id": 0, "vocab": {"a": 0}})"),
           "model.vocab must be an array of pieces and scores");
   refused("/pre_tokenizer", {{"type", "Digits"}}, "pre_tokenizer lacks 'individual_digits'");
@@ -203,12 +203,13 @@ BOOST_AUTO_TEST_CASE(what_is_not_known_is_refused_by_name_and_place) {
   refused("/model/merges/0", "h ee", "needs 'ee', which is not in the vocabulary");
   refused("/model/merges/0", "hee", "must be two pieces separated by a space");
   refused("/model/merges/0", {"h", "e", "l"},
-          "'model.merges' must hold strings or pairs of strings, but number 1 is neither");
-  refused("/model/merges/0", 7, "'model.merges' must hold strings or pairs of strings");
+          "'model.merges' must contain strings or pairs of strings, but element 1 is neither");
+  refused("/model/merges/0", 7, "'model.merges' must contain strings or pairs of strings");
   refused("/model/merges", 7, "model.merges must be an array of merges");
-  refused("/model/vocab/he", "x", "'model.vocab' must hold integers, but 'he' is none");
+  refused("/model/vocab/he", "x", "'model.vocab' must contain integers, but 'he' is not one");
   refused("/model/vocab", 7, "model.vocab must be an object of ids");
-  refused("/model/vocab/he", 1ULL << 63, "'model.vocab' must hold integers, but 'he' is none");
+  refused("/model/vocab/he", 1ULL << 63,
+          "'model.vocab' must contain integers, but 'he' is not one");
   refused("/model/vocab/he", -1, "ids are 0 to");
   refused("/model/vocab/he", 257, "have the same id, 257");
   refused("/added_tokens/0/content", "", "an added token is empty");
