@@ -1,5 +1,5 @@
 # cpack -G DEB: Debian packages of a build with shared libraries.
-#   libweft1 (the libraries), libweft-dev (headers, CMake package, pkg-config), libweft-doc, weft (the program)
+#   libweft2 (the libraries), libweft-dev (headers, CMake package, pkg-config), libweft-doc, weft (the program)
 if(NOT BUILD_SHARED_LIBS)
   return()
 endif()

@@ -1,21 +1,21 @@
 # check_debian(FOLDER): each of the Debian packages there has its own files, all of them and no others, and says what it needs. They
 # are unpacked into FOLDER/root.
-set(files_of_libweft1 "usr/lib/[^/]+/libweft_[a-z]+[.]so[.][0-9.]+")
-set(some_of_libweft1 "libweft_core[.]so[.]1")
+set(files_of_libweft2 "usr/lib/[^/]+/libweft_[a-z]+[.]so[.][0-9.]+")
+set(some_of_libweft2 "libweft_core[.]so[.]2")
 set(files_of_libweft-dev
   "usr/include/weft/.*[.]h|usr/lib/[^/]+/(libweft_[a-z]+[.]so|cmake/weft/[A-Za-z_-]+[.]cmake|pkgconfig/weft[a-z-]*[.]pc)")
 set(some_of_libweft-dev "weft/weft[.]h;libweft_models[.]so;weft/weftConfig[.]cmake;weft-graph[.]pc")
 set(files_of_libweft-doc "usr/share/doc/weft/.*")
-set(some_of_libweft-doc "weft/README[.]md;weft/LICENSE;graph/README[.]md;tests/INDEX[.]md;tests/examples/CMakeLists[.]txt")
+set(some_of_libweft-doc "weft/README[.]md;weft/LICENSE;graph/README[.]md;tests/examples/CMakeLists[.]txt")
 set(files_of_weft "usr/bin/weft")
 set(some_of_weft "bin/weft")
-set(needs_of_libweft1 "libc6|libstdc")
-set(needs_of_libweft-dev "libweft1 [(]= ;libfmt-dev")
+set(needs_of_libweft2 "libc6|libstdc")
+set(needs_of_libweft-dev "libweft2 [(]= ;libfmt-dev")
 set(needs_of_libweft-doc "")
-set(needs_of_weft "libweft1 [(]= ;libc6|libstdc")
+set(needs_of_weft "libweft2 [(]= ;libc6|libstdc")
 
 function(check_debian folder)
-  foreach(name libweft1 libweft-dev libweft-doc weft)
+  foreach(name libweft2 libweft-dev libweft-doc weft)
     file(GLOB package ${folder}/${name}_0*.deb)
     if(NOT package)
       message(FATAL_ERROR "cpack made no package ${name} in ${folder}")
