@@ -1,7 +1,7 @@
 // One product, with the ops that it needs: the smallest program that computes something.
 #include <cstdio>
 
-#include "weft/graph/functions/linalg.h"
+#include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
 #include "weft/ops/builtin.h"
 
