@@ -1,12 +1,12 @@
-# The documentation that is installed: the pages in the folders of the code they speak of, the examples as a project, and the other
-# files that pages link to, so that every link holds. For the installation and its tests.
-cmake_minimum_required(VERSION 3.25)  # scripts of an installation have no policies else
+# Installs the documentation: the documents at the root, the user pages in docs/, the pages next to the code, the examples as a
+# project, and every other file that a page links to, so that no link is broken. Used by the installation and its tests.
+cmake_minimum_required(VERSION 3.25)  # install scripts have no policies otherwise
 
-# weft_page_links(VARIABLE PAGE): the files that it links to, from its folder.
+# weft_page_links(VARIABLE PAGE): the files that the page links to, relative to its folder.
 function(weft_page_links variable page)
   file(READ ${page} text)
   string(REGEX REPLACE "```[^`]*```" "" text "${text}")
-  # Brackets and semicolons mean something in lists of CMake.
+  # Brackets and semicolons have a meaning in CMake lists.
   string(REPLACE "](" "\n@" text "${text}")
   string(REGEX REPLACE "[][;]" "" text "${text}")
   string(REGEX MATCHALL "\n@[^)#: \n]+" links "${text}")
@@ -15,11 +15,16 @@ function(weft_page_links variable page)
   set(${variable} "${links}" PARENT_SCOPE)
 endfunction()
 
-# weft_install_documents(SOURCE FOLDER): installs them into FOLDER.
+# weft_install_documents(SOURCE FOLDER): installs the documentation of SOURCE into FOLDER.
 function(weft_install_documents source folder)
   set(pages README.md)
-  foreach(layer core ops graph autodiff serialization models cmake tests)
-    file(GLOB_RECURSE found RELATIVE ${source} ${source}/${layer}/*.md)
+  foreach(page ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md)
+    if(EXISTS ${source}/${page})
+      list(APPEND pages ${page})
+    endif()
+  endforeach()
+  foreach(part docs core ops graph autodiff serialization models cmake tests)
+    file(GLOB_RECURSE found RELATIVE ${source} ${source}/${part}/*.md)
     list(APPEND pages ${found})
   endforeach()
   list(FILTER pages EXCLUDE REGEX "/fixtures/")

@@ -1,7 +1,7 @@
-# Installs the build into a fresh prefix, then configures, builds and runs the project in this folder against it.
+# Installs the build into a fresh prefix, then configures, builds and runs the project in this folder against it:
 #   cmake -DSOURCE=... -DBUILD=... -DTYPE=... -DCXX=... [-DLAUNCHER=...] [-DDEBUG_INFO=ON] -P check.cmake
 set(work ${BUILD}/consumer)
-# Users of libraries that are built with sanitizers link with them, too.
+# Programs that link libraries built with sanitizers must be linked with them, too.
 if(SANITIZE)
   set(ENV{LDFLAGS} -fsanitize=${SANITIZE})
 endif()
@@ -17,25 +17,25 @@ check_headers(${prefix} ${SOURCE} lone_headers)
 list(JOIN lone_headers "," lone_headers)
 check_prefix(${prefix} ${work} ${CXX} "${lone_headers}")
 
-# What a static library needs of others and a machine does not have is said by its name.
+# find_package names a library that a static Weft needs and that is not installed.
 file(STRINGS ${BUILD}/CMakeCache.txt highway REGEX "^HWY_LIBRARY:")
 string(REGEX REPLACE "^[^=]*=" "" highway "${highway}")
 get_filename_component(folder "${highway}" DIRECTORY)
 get_filename_component(real_folder "${folder}" REALPATH)
-string(REGEX REPLACE "^/usr/" "/" other_folder "${folder}")  # the same, where /lib is a link to /usr/lib
+string(REGEX REPLACE "^/usr/" "/" other_folder "${folder}")  # the same folder if /lib is a link to /usr/lib
 execute_process(COMMAND ${CMAKE_COMMAND} -S ${SOURCE}/tests/consumer/parts -B ${work}/without_highway -G Ninja
   -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_COMPILER=${CXX} "-DCMAKE_IGNORE_PATH=${folder};${real_folder};${other_folder};/lib;/usr/lib;/lib64"
   RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
 string(REGEX REPLACE "[ \n]+" " " output "${output}")
 if(result EQUAL 0 OR NOT output MATCHES "weft::ops needs the library hwy, which is not found")
-  message(FATAL_ERROR "find_package(weft) does not say that Highway is missing:\n${output}")
+  message(FATAL_ERROR "find_package(weft) does not report that Highway is missing:\n${output}")
 endif()
 
-# As sources in another project: no tests, no programs. (./run check package also builds it.)
+# As sources of another project: no tests, no programs. (./run check package also builds it.)
 run(${CMAKE_COMMAND} -S ${SOURCE}/tests/consumer/subproject -B ${work}/subproject -G Ninja
     -DCMAKE_CXX_COMPILER=${CXX} -DFETCHCONTENT_SOURCE_DIR_WEFT=${SOURCE})
 
-# The message that README.md shows is the one that users get.
+# README.md shows the error message that users get.
 run(${work}/build/wrong)
 string(REGEX REPLACE "at [^\n]*wrong.cc" "at wrong.cc" output "${output}")
 file(READ ${SOURCE}/README.md readme)
@@ -43,4 +43,4 @@ string(FIND "${readme}" "```\n${output}```" position)
 if(position EQUAL -1)
   message(FATAL_ERROR "README.md does not show the message of tests/consumer/wrong.cc:\n${output}")
 endif()
-message(STATUS "consumer: installed, found, built and ran")
+message(STATUS "consumer: installed, found, built and run")

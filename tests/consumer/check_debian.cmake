@@ -1,12 +1,12 @@
-# check_debian(FOLDER): each of the Debian packages there has its own files, all of them and no others, and says what it needs. They
-# are unpacked into FOLDER/root.
+# check_debian(FOLDER): each Debian package in FOLDER contains its own files, all of them and no others, and declares its
+# dependencies. The packages are unpacked into FOLDER/root.
 set(files_of_libweft2 "usr/lib/[^/]+/libweft_[a-z]+[.]so[.][0-9.]+")
 set(some_of_libweft2 "libweft_core[.]so[.]2")
 set(files_of_libweft-dev
   "usr/include/weft/.*[.]h|usr/lib/[^/]+/(libweft_[a-z]+[.]so|cmake/weft/[A-Za-z_-]+[.]cmake|pkgconfig/weft[a-z-]*[.]pc)")
 set(some_of_libweft-dev "weft/weft[.]h;libweft_models[.]so;weft/weftConfig[.]cmake;weft-graph[.]pc")
 set(files_of_libweft-doc "usr/share/doc/weft/.*")
-set(some_of_libweft-doc "weft/README[.]md;weft/LICENSE;graph/README[.]md;tests/examples/CMakeLists[.]txt")
+set(some_of_libweft-doc "weft/README[.]md;weft/LICENSE;docs/graphs[.]md;graph/README[.]md;tests/examples/CMakeLists[.]txt")
 set(files_of_weft "usr/bin/weft")
 set(some_of_weft "bin/weft")
 set(needs_of_libweft2 "libc6|libstdc")
@@ -24,10 +24,10 @@ function(check_debian folder)
     run(dpkg-deb -f ${package} Depends)
     foreach(need ${needs_of_${name}})
       if(NOT output MATCHES "${need}")
-        message(FATAL_ERROR "${package} does not say that it needs ${need}: ${output}")
+        message(FATAL_ERROR "${package} does not declare its dependency on ${need}: ${output}")
       endif()
     endforeach()
-    # Paths of files and links, without folders.
+    # Paths of files and links, without directories.
     execute_process(COMMAND dpkg-deb --fsys-tarfile ${package} COMMAND tar -t OUTPUT_VARIABLE files RESULT_VARIABLE result)
     if(result)
       message(FATAL_ERROR "${package} cannot be listed")
@@ -36,12 +36,12 @@ function(check_debian folder)
     list(FILTER files EXCLUDE REGEX "/$|^$")
     foreach(file ${files})
       if(NOT file MATCHES "^[.]/(${files_of_${name}})$")
-        message(FATAL_ERROR "${package} has a file that belongs elsewhere: ${file}")
+        message(FATAL_ERROR "${package} contains a file that belongs to another package: ${file}")
       endif()
     endforeach()
     foreach(file ${some_of_${name}})
       if(NOT files MATCHES "/${file}(;|$)")
-        message(FATAL_ERROR "${package} lacks ${file}")
+        message(FATAL_ERROR "${package} does not contain ${file}")
       endif()
     endforeach()
   endforeach()

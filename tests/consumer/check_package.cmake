@@ -1,6 +1,6 @@
-# What is expensive to try: static and shared libraries and shared ones that clang++ builds, installed into fresh prefixes, and the
-# Debian packages, unpacked; projects are built against each with g++ and clang++, every installed header is compiled alone by both,
-# and a project takes Weft in as sources.
+# The expensive checks of an installation: static libraries, shared libraries and shared libraries built by clang++ are installed
+# into fresh prefixes, and the Debian packages are unpacked. Projects are built against each with g++ and clang++, every installed
+# header is compiled alone by both, and a project builds Weft as sources.
 #   cmake -DSOURCE=... -DWORK=... [-DBUILD=...] [-DLAUNCHER=...] [-DJOBS=...] [-DPARTS=static,shared,debian,clang,sources]
 #     -P check_package.cmake
 cmake_minimum_required(VERSION 3.25)
@@ -22,7 +22,7 @@ include(${SOURCE}/tests/consumer/check_debian.cmake)
 find_program(gcc NAMES g++ REQUIRED)
 find_program(clang NAMES clang++ clang++-14 REQUIRED)
 
-# build(SHARED PREFIX CXX): one folder for all that g++ builds, since what it compiles serves both kinds of libraries.
+# build(SHARED PREFIX CXX): one folder for all builds of g++, because both kinds of libraries use the same object files.
 function(build shared prefix cxx)
   set(folder ${BUILD})
   if(cxx STREQUAL "clang")
@@ -35,7 +35,7 @@ function(build shared prefix cxx)
   set(folder ${folder} PARENT_SCOPE)
 endfunction()
 
-# Tries what is installed in WORK/<kind>/prefix. One compiler compiles all headers, too.
+# try(KIND PREFIX): checks the installation in PREFIX. One compiler per kind also compiles all headers.
 set(compiler_of_headers_static ${gcc})
 set(compiler_of_headers_shared ${clang})
 function(try kind prefix)
@@ -62,7 +62,7 @@ foreach(kind static shared clang)
     file(REMOVE_RECURSE ${WORK}/${kind})
     build(${build_${kind}})
     run(${CMAKE_COMMAND} --install ${folder} --prefix ${WORK}/${kind}/prefix)
-    if(kind STREQUAL "shared")  # clang++ hides nothing: core/export.h
+    if(kind STREQUAL "shared")  # clang++ does not hide names: core/export.h
       check_symbols(${WORK}/shared/prefix)
     endif()
     try(${kind} ${WORK}/${kind}/prefix)

@@ -1,5 +1,5 @@
-# What the checks of this folder share: run(COMMAND...) fails with the output of the command; the others try an installed Weft.
-# Programs must find their libraries by themselves.
+# Functions that the checks in this folder share. run(COMMAND...) fails with the output of the command.
+# Programs must find their libraries without it.
 unset(ENV{LD_LIBRARY_PATH})
 include(${SOURCE}/cmake/weft_documents.cmake)
 
@@ -12,8 +12,8 @@ function(run)
   set(output "${output}" PARENT_SCOPE)
 endfunction()
 
-# check_paths(PREFIX [FOLDERS...]): no file names the sources, the build or these folders. Debug information does, by nature: with
-# DEBUG_INFO only texts are looked at.
+# check_paths(PREFIX [FOLDERS...]): no installed file contains the path of the sources, the build or these folders. Debug
+# information does, so with DEBUG_INFO only text files are checked.
 function(check_paths prefix)
   set(searched ${prefix})
   if(DEBUG_INFO)
@@ -26,11 +26,11 @@ function(check_paths prefix)
   execute_process(COMMAND grep -rlF ${paths} ${searched} RESULT_VARIABLE result OUTPUT_VARIABLE found)
   if(NOT result EQUAL 1)
     list(JOIN paths " " paths)
-    message(FATAL_ERROR "installed files name folders of this machine (${paths}):\n${found}")
+    message(FATAL_ERROR "installed files contain paths of this machine (${paths}):\n${found}")
   endif()
 endfunction()
 
-# check_documents(PREFIX): the files that the installed pages link to are installed, too.
+# check_documents(PREFIX): every file that an installed page links to is installed.
 function(check_documents prefix)
   set(wrong "")
   file(GLOB_RECURSE pages ${prefix}/share/doc/weft/*.md)
@@ -48,13 +48,13 @@ function(check_documents prefix)
     endforeach()
   endforeach()
   if(wrong)
-    message(FATAL_ERROR "installed pages link to what is not installed:${wrong}")
+    message(FATAL_ERROR "installed pages have broken links:${wrong}")
   endif()
 endfunction()
 
-# check_prefix(PREFIX WORK CXX HEADERS [LIBRARIES]): the projects in this folder and the installed examples are configured, built and
-# tested in folders below WORK against what is installed in PREFIX, and HEADERS (separated by commas) are compiled alone. LIBRARIES
-# is where shared libraries lie that are unpacked and not installed. Uses SOURCE, TYPE and LAUNCHER.
+# check_prefix(PREFIX WORK CXX HEADERS [LIBRARIES]): configures, builds and tests the projects in this folder and the installed
+# examples below WORK against the installation in PREFIX, and compiles HEADERS (separated by commas) alone. LIBRARIES is the folder
+# of shared libraries that were unpacked and not installed. Uses SOURCE, TYPE and LAUNCHER.
 function(check_prefix prefix work cxx headers)
   file(GLOB_RECURSE pkg_config ${prefix}/*/weft-graph.pc)
   get_filename_component(pkg_config "${pkg_config}" DIRECTORY)

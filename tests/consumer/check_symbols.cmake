@@ -1,22 +1,22 @@
-# check_symbols(PREFIX): the shared libraries there show what WEFT_API is on, and nothing of the kernels, of protobuf's messages or of
-# the templates of fmt, protobuf and Highway.
+# check_symbols(PREFIX): the shared libraries export what is marked with WEFT_API, and no kernels, protobuf messages or templates of
+# fmt, protobuf and Highway.
 function(check_symbols prefix)
   file(GLOB_RECURSE libraries ${prefix}/lib*/libweft_*.so)
   if(NOT libraries)
     message(FATAL_ERROR "no shared library is installed in ${prefix}")
   endif()
-  # As the linker sees it, a name begins with its namespaces; in front stands whether it is a vtable, a local variable, and so on.
+  # A mangled name begins with its namespaces, after a prefix for vtables, local variables and so on.
   set(hidden "3fmt|3hwy|6google8protobuf|4weft2v1|4weft7kernels[0-9]+N_")
   foreach(library ${libraries})
     run(nm -D --defined-only ${library})
     if(NOT output MATCHES " _ZN4weft")
-      message(FATAL_ERROR "${library} shows nothing")
+      message(FATAL_ERROR "${library} exports nothing")
     endif()
     string(REGEX MATCH " _Z(T[VTIS]|GV|GR|Z)*N?[rVK]*(${hidden})[^\n]*" shown "${output}")
     if(shown)
       string(STRIP "${shown}" shown)
       run(c++filt ${shown})
-      message(FATAL_ERROR "${library} shows what should be hidden: ${output}")
+      message(FATAL_ERROR "${library} exports a name that should be hidden: ${output}")
     endif()
   endforeach()
 endfunction()

@@ -1,6 +1,5 @@
-# Counts the lines of code of the programs in this folder, without blank ones and comments, and fails where one is longer than it
-# may be. What a program for a common task costs its writer is a property of the library: a line more is a line that every user
-# writes.
+# Counts the lines of code of the programs in this folder, without blank lines and comments, and fails if one exceeds its limit. The
+# length of a program for a common task is a property of the library: one more line here is one more line in every user's program.
 #   cmake -P tests/examples/check_lines.cmake
 set(most_cnn 64)
 set(most_custom_operation 86)
@@ -33,5 +32,5 @@ foreach(source ${sources})
 endforeach()
 if(long)
   list(JOIN long ", " long)
-  message(FATAL_ERROR "longer than they may be: ${long}")
+  message(FATAL_ERROR "programs that exceed their limit: ${long}")
 endif()
