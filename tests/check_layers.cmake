@@ -45,7 +45,7 @@ endfunction()
 set(levels
   "fields" "tokenizers|layers" "chat|families" "language" "data" "plots" "metrics" "vectors|generate" "hf" "train" "trained"
   "tasks/common"
-  "tasks/next_token|tasks/masked_tokens|tasks/text_classification|tasks/token_classification|tasks/text_similarity|tasks/span_answering|tasks/seq2seq|tasks/image_classification|tasks/masked_image"
+  "tasks/next_token|tasks/masked_tokens|tasks/text_classification|tasks/token_classification|tasks/text_similarity|tasks/span_answering|tasks/text_embedding|tasks/seq2seq|tasks/image_classification|tasks/masked_image"
   "tasks" "zoo|program")
 file(GLOB_RECURSE files RELATIVE ${SOURCE} ${SOURCE}/models/*.h ${SOURCE}/models/*.cc)
 foreach(file ${files})
