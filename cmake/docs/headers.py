@@ -136,14 +136,19 @@ def all_headers():
     return {**public_headers(), **found}
 
 
+def split_first_sentence(comment):
+    """The first sentence of a comment, without its full stop, and the rest of the comment."""
+    lines = comment.split("\n")
+    count = 0  # lines of the first paragraph, which a formula or an example may end
+    while count < len(lines) and lines[count].strip() and not (count and lines[count].startswith("  ")):
+        count += 1
+    sentences = re.split(r"(?<=[.])\s+(?=[A-Z`\"])", " ".join(line.strip() for line in lines[:count]), maxsplit=1)
+    return sentences[0].rstrip(".:"), "\n".join(sentences[1:] + lines[count:])
+
+
 def first_sentence(comment):
     """The first sentence of a comment, without its full stop."""
-    paragraph = []
-    for line in comment.split("\n"):
-        if not line.strip() or (paragraph and line.startswith("  ")):
-            break  # a formula or an example follows
-        paragraph.append(line.strip())
-    return re.split(r"(?<=[.])\s+(?=[A-Z`\"])", " ".join(paragraph))[0].rstrip(".:")
+    return split_first_sentence(comment)[0]
 
 
 def summary(include):

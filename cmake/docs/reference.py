@@ -16,6 +16,7 @@ import re
 import shutil
 import subprocess
 import sys
+import textwrap
 
 import headers
 
@@ -27,22 +28,26 @@ HTML = OUT / "html"
 def escaped(text):
     """Text for Doxygen: special characters are escaped, and text in back quotes becomes code."""
     text = re.sub(r"([\\@<>#%&$\"~|])", r"\\\1", text.replace("*/", "* /"))
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", text.replace("--", r"\--"))
+    text = text.replace("--", r"\--").replace("et al. ", r"et al.\ ")  # otherwise the brief description ends there
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
 
 
 def documentation(comment):
     """A comment as lines of Doxygen; indented lines become verbatim blocks."""
-    out, verbatim = [], False
-    for line in comment.split("\n"):
-        indented = line.startswith("  ") and (verbatim or line.strip())
-        if verbatim and not indented and line.strip():
-            out.append("\\endverbatim")
-            verbatim = False
-        elif indented and not verbatim:
-            out.append("\\verbatim")
-            verbatim = True
-        out.append(line.replace("*/", "* /") if verbatim else escaped(line))
-    return out + ["\\endverbatim"] * verbatim
+    out, block = [], []
+    for line in comment.split("\n") + [""]:
+        if line.startswith("  ") or (block and not line.strip()):
+            block.append(line.replace("*/", "* /"))
+        else:
+            out += verbatim(block) + [escaped(line)]
+            block = []
+    return out + verbatim(block)
+
+
+def verbatim(block):
+    """Lines that Doxygen copies unchanged."""
+    text = "\n".join(block).rstrip()
+    return ["\\verbatim", *textwrap.dedent(text).split("\n"), "\\endverbatim", ""] if text else [""] * len(block)
 
 
 def group_of(include):
@@ -77,8 +82,8 @@ class Copy:
         self.lines += lines
         self.numbers += [number] * len(lines)
 
-    def add_comment(self, number, indent, comment):
-        self.add(number, *(f"{indent}/// {line}".rstrip() for line in documentation(comment)))
+    def add_comment(self, number, comment, *more):
+        self.add(number, "/**", *documentation(comment), *more, "*/")
 
     def write(self, include, lines):
         umbrella = headers.umbrellas()[include]
@@ -92,28 +97,26 @@ class Copy:
         self.add(1, "/** \\file", *documentation(headers.leading_comment(include)), "", part, "*/")
         while number <= len(lines):
             line = lines[number - 1]
-            indent = re.match(r"\s*", line).group(0)
             if line.strip().startswith("///"):
                 first = number
                 while lines[number].strip().startswith("///"):
                     number += 1
-                block = [text.strip()[3:] for text in lines[first - 1:number]]
-                block = [text[1:] if text.startswith(" ") else text for text in block]
-                for offset, text in enumerate(documentation("\n".join(block))):
-                    self.add(min(first + offset, number), f"{indent}/// {text}".rstrip())
                 number += 1
+                block = [text.strip()[3:].removeprefix(" ") for text in lines[first - 1:number - 1]]
+                d = declarations.get(number)
+                self.add_comment(first, "\n".join(block), *([header_file] if d and d.kind == "class" else []))
                 continue
             d = declarations.get(number)
-            if d and d.comment and not d.comment_above and not d.given:
-                self.add_comment(number, indent, d.comment)
+            if d and d.kind == "class" and not d.comment_above:
+                self.add_comment(number, "", header_file)
+            elif d and d.comment and not d.comment_above and not d.given:
+                self.add_comment(number, d.comment)
             elif d and number in comments and d.kind != "class" and not lines[number - 2].strip().startswith("///"):
                 at = line.rindex("//")
                 line = f"{line[:at]}///< {escaped(line[at + 2:].strip())}"
             elif not d and depth and number in comments and re.match(r"\s*\w+( = [^,;]+)?,?\s*//", line):  # an enumerator
                 at = line.rindex("//")
                 line = f"{line[:at]}///< {escaped(line[at + 2:].strip())}"
-            if d and d.kind == "class":
-                self.add(number, f"{indent}/// {header_file}")
             if re.match(r"\} *// namespace weft\b", line):
                 self.add(number, "/// \\}")
                 depth -= 1
@@ -162,10 +165,12 @@ def group_pages():
             if include != header.include:
                 parent, title = group_of(header.include), part_title(include)
             out += [f"/** \\defgroup {group_of(include)} {title}", f"\\ingroup {parent}"]
+            comment = headers.leading_comment(include)
             if include == header.include:
-                out.append(f"\\brief {escaped(headers.summary(include))}.")
+                brief, comment = headers.split_first_sentence(comment)
+                out.append(f"\\brief {escaped(brief)}.")
             out += ["\\code{.cpp}", f"{include_line(include)}  // CMake: {target(header.include)}", "\\endcode"]
-            out += [*documentation(headers.leading_comment(include)), *other_headers(include), "*/"]
+            out += [*documentation(comment), *other_headers(include), "*/"]
     return "\n".join(out)
 
 
