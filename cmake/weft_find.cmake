@@ -1,9 +1,10 @@
-# Libraries that have no CMake package everywhere: Highway, PCRE2, Zstandard. The build finds them here, and so does
-# weftConfig.cmake for whoever links a static Weft: what is installed names the targets, and no path of the machine that built it.
+# Finds libraries that do not provide a CMake package on every system: Highway, PCRE2 and Zstandard. The build uses this file, and so
+# does weftConfig.cmake for programs that link static libraries: installed files refer to the targets and contain no paths of the machine
+# that built them.
 
-# weft_find_library(NAME FILE [HEADER]): the target weft::NAME of the library FILE. One at a place of its own is found below
-# CMAKE_PREFIX_PATH, or is named by <NAME>_LIBRARY and <NAME>_INCLUDE_DIR (in capitals). The build gives a header and cannot do
-# without; else there is no target where there is no library.
+# weft_find_library(NAME FILE [HEADER]): defines the target weft::NAME for the library FILE. Libraries in unusual places are found below
+# CMAKE_PREFIX_PATH, or are given by <NAME>_LIBRARY and <NAME>_INCLUDE_DIR (in upper case). With a HEADER, as in the build of Weft, a
+# missing library is an error; otherwise the target is not defined.
 function(weft_find_library name file)
   string(TOUPPER ${name} upper)
   set(required "")

@@ -1,18 +1,26 @@
-# The headers that are installed: those of public_headers.txt, and what they include. For the installation and its tests.
-cmake_minimum_required(VERSION 3.25)  # scripts of an installation have no policies else
+# The headers to install: the headers of public_headers.txt and the headers that these include. Used by the installation and its tests.
+cmake_minimum_required(VERSION 3.25)  # installation scripts start without policies
 
 set(weft_header_list ${CMAKE_CURRENT_LIST_DIR}/public_headers.txt)
 
-# weft_public_headers(VARIABLE MPI): what users include, as weft/<each>; those of core/mpi/ only where MPI is true.
+# weft_public_headers(VARIABLE MPI): the headers that programs may include as weft/<path>, promised or not, without the parts of
+# promised headers. The headers of core/mpi/ are included if MPI is true.
 function(weft_public_headers variable mpi)
-  file(STRINGS ${weft_header_list} headers REGEX "^[^#]")
+  file(STRINGS ${weft_header_list} headers REGEX "^[a-z]")
   if(NOT mpi)
     list(FILTER headers EXCLUDE REGEX "^core/mpi/")
   endif()
   set(${variable} "${headers}" PARENT_SCOPE)
 endfunction()
 
-# weft_header_path(VARIABLE SOURCE HEADER): where it lies in the sources.
+# weft_header_parts(VARIABLE): the parts of the promised headers.
+function(weft_header_parts variable)
+  file(STRINGS ${weft_header_list} parts REGEX "^ +[a-z]")
+  list(TRANSFORM parts STRIP)
+  set(${variable} "${parts}" PARENT_SCOPE)
+endfunction()
+
+# weft_header_path(VARIABLE SOURCE HEADER): the path of a header in the source tree.
 function(weft_header_path variable source header)
   if(header STREQUAL "weft.h")
     set(header serialization/weft.h)
@@ -22,14 +30,14 @@ function(weft_header_path variable source header)
   set(${variable} ${source}/${header} PARENT_SCOPE)
 endfunction()
 
-# weft_included_headers(VARIABLE FILE): what a file includes of Weft, as weft/<each>.
+# weft_included_headers(VARIABLE FILE): the headers of Weft that a file includes, as paths below weft/.
 function(weft_included_headers variable file)
   file(STRINGS ${file} includes REGEX "^#include \"weft/")
   list(TRANSFORM includes REPLACE "^#include \"weft/([^\"]*)\".*" "\\1")
   set(${variable} "${includes}" PARENT_SCOPE)
 endfunction()
 
-# weft_installed_headers(VARIABLE SOURCE MPI): the public headers and, one after the other, what they include.
+# weft_installed_headers(VARIABLE SOURCE MPI): the public headers and the headers that they include, directly or indirectly.
 function(weft_installed_headers variable source mpi)
   weft_public_headers(left ${mpi})
   set(found "")
@@ -47,7 +55,7 @@ function(weft_installed_headers variable source mpi)
   set(${variable} "${found}" PARENT_SCOPE)
 endfunction()
 
-# weft_install_headers(SOURCE MPI FOLDER): installs them into FOLDER, the one of weft/.
+# weft_install_headers(SOURCE MPI FOLDER): installs these headers into FOLDER/weft/.
 function(weft_install_headers source mpi folder)
   weft_installed_headers(headers ${source} ${mpi})
   foreach(header ${headers})

@@ -1,12 +1,12 @@
-# Installation: libraries, headers under include/weft, the program, documentation, a CMake package with a component per layer
-# and one pkg-config file per layer. Debian packages are made of the same parts: libraries, development, documentation,
-# program (weft_package.cmake).
+# Installation: libraries, headers below include/weft, the program, documentation, a CMake package with a component per layer, and a
+# pkg-config file per layer. The installation components libraries, development, documentation and program become Debian packages
+# (weft_package.cmake).
 include(CMakePackageConfigHelpers)
 
 set(weft_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
 
-# weft_install_library(TARGET): the library, and <name>Targets.cmake, which weftConfig.cmake reads for that component.
+# weft_install_library(TARGET): installs the library and weft_<name>.cmake, which weftConfig.cmake includes for that component.
 function(weft_install_library target)
   get_target_property(name ${target} EXPORT_NAME)
   install(TARGETS ${target} EXPORT weft_${name}_targets
@@ -21,7 +21,7 @@ endforeach()
 if(WEFT_MPI)
   weft_install_library(weft_mpi)
 endif()
-# Headers and documents follow from what the sources say when they are installed, so that no list can be out of date.
+# The lists of headers and documents are computed from the sources at installation time, so that they are always up to date.
 install(CODE "include(\"${PROJECT_SOURCE_DIR}/cmake/weft_headers.cmake\")
   weft_install_headers(\"${PROJECT_SOURCE_DIR}\" ${WEFT_MPI} \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}\")"
   COMPONENT development)
@@ -32,7 +32,7 @@ if(TARGET weft)
   install(TARGETS weft RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
 endif()
 
-# What the layers need of others is found only for the layers that are asked for.
+# weftConfig.cmake finds the dependencies of the requested components only.
 get_target_property(weft_library_type weft_core TYPE)
 if(weft_library_type STREQUAL "STATIC_LIBRARY")
   set(WEFT_STATIC ON)
@@ -46,8 +46,8 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/weftConfigVersion.cmake
 install(FILES ${PROJECT_BINARY_DIR}/weftConfig.cmake ${PROJECT_BINARY_DIR}/weftConfigVersion.cmake
   ${PROJECT_SOURCE_DIR}/cmake/weft_find.cmake DESTINATION ${weft_package_dir})
 
-# weft_pkg_config(NAME DESCRIPTION REQUIRES PRIVATE_REQUIRES PRIVATE_LIBS): weft-<name>.pc. What a static library uses must be
-# linked by whoever links it; of a shared one it is nobody's business.
+# weft_pkg_config(NAME DESCRIPTION REQUIRES PRIVATE_REQUIRES PRIVATE_LIBS): installs weft-<name>.pc. PRIVATE_REQUIRES and PRIVATE_LIBS
+# are the dependencies of a static library, which programs must link; shared libraries link theirs themselves.
 function(weft_pkg_config name description requires private_requires private_libs)
   set(libs "-L\${libdir} -lweft_${name}")
   if(WEFT_STATIC)
@@ -57,7 +57,7 @@ function(weft_pkg_config name description requires private_requires private_libs
   string(STRIP "${requires}" requires)
   string(STRIP "${libs}" libs)
   set(file weft-${name}.pc)
-  if(name STREQUAL "weft")  # all of them
+  if(name STREQUAL "weft")  # all layers
     set(file weft.pc)
     set(libs "")
   endif()
@@ -74,13 +74,13 @@ weft_pkg_config(core "tensors, dtypes, shapes, threads" "" "${weft_core_needs}" 
 weft_pkg_config(ops "operations and their kernels" weft-core "libhwy" "")
 weft_pkg_config(graph "graphs, passes, sessions" weft-ops "" "")
 weft_pkg_config(autodiff "gradients and optimizers" weft-graph "" "")
-weft_pkg_config(serialization "files of graphs and tensors" weft-graph "protobuf" "")
+weft_pkg_config(serialization "file formats for graphs and tensors" weft-graph "protobuf" "")
 weft_pkg_config(models "transformers, tokenizers, training" "weft-autodiff weft-serialization fmt"
   "zlib icu-uc libpcre2-8 libzstd" "")
 if(WEFT_MPI)
-  # The MPI that it was built with, which a static library must be linked with.
+  # Programs must link a static weft_mpi with the MPI library that it was built with.
   list(JOIN MPI_CXX_LIBRARIES " " weft_mpi_libraries)
-  weft_pkg_config(mpi "ranks in processes that MPI starts" weft-core "" "${weft_mpi_libraries}")
+  weft_pkg_config(mpi "MPI transport for distributed training" weft-core "" "${weft_mpi_libraries}")
 endif()
 weft_pkg_config(testing "checks for unit tests of graphs" weft-models "" "")
-weft_pkg_config(weft "computation graphs with autodiff for CPUs, and transformers on them" weft-models "" "")
+weft_pkg_config(weft "computation graphs with autodiff, and transformer models, for CPUs" weft-models "" "")

@@ -1,10 +1,10 @@
-# One library per layer: weft_<name> from every .cc file below <name>/, static or (with BUILD_SHARED_LIBS) shared. The
-# compiler's options are the same for both, so that one build folder can make one after the other without compiling.
+# One library per layer: weft_<name> from all .cc files below <name>/, static or (with BUILD_SHARED_LIBS) shared. Both kinds use the same
+# compiler options, so that a build folder can switch between them without compiling again.
 
 function(weft_compile_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra $<$<BOOL:${WEFT_WERROR}>:-Werror>)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-    # False alarms about std::string concatenation (GCC bug 105651).
+    # False positives for concatenations of std::string (GCC bug 105651).
     target_compile_options(${target} PRIVATE -Wno-restrict)
   endif()
   if(WEFT_SANITIZE)
@@ -15,20 +15,20 @@ function(weft_compile_options target)
     target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
   endif()
   if(CMAKE_EXECUTABLE_FORMAT STREQUAL "ELF")
-    # Ranks compare which build they run (core/world/build_id.h).
+    # Ranks compare their build ids (core/world/build_id.h).
     target_link_options(${target} PRIVATE LINKER:--build-id)
   endif()
 endfunction()
 
-# What is installed names its source files from the project's root, not with a folder of this machine.
+# Source locations in installed binaries are relative to the root of the project and do not contain folders of this machine.
 function(weft_relative_file_names target)
   target_compile_options(${target} PRIVATE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=
     -fmacro-prefix-map=${PROJECT_BINARY_DIR}/include/weft/=)
 endfunction()
 
-# What a library shows, and how little of it a program takes. Symbols are hidden but for those of headers with WEFT_API
-# (core/export.h), where g++ compiles: clang++ gives a function the visibility of the namespace that defines it, not of that
-# which declares it. Every function has a section, so that the linker drops what nobody calls.
+# Sets the exported symbols, the version and the link options of a library. With g++, all symbols are hidden except those that headers
+# declare with WEFT_API (core/export.h). clang++ exports all symbols, because it gives a function the visibility of the namespace block
+# that defines it instead of the one that declares it. Every function has its own section, so that the linker can drop unused functions.
 function(weft_library target)
   string(REPLACE "weft_" "" name ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} DEFINE_SYMBOL ""
@@ -57,9 +57,9 @@ function(weft_library target)
   endif()
 endfunction()
 
-# Where WEFT_UNITY is set, up to eight sources of a folder are compiled together: most of a build's time goes to
-# headers and templates that all of them share. Kernels stay alone, because they have flags of their own. A source
-# that lacks an include may compile so: CI compiles each for itself, too.
+# With WEFT_UNITY, up to eight sources of a folder are compiled together, because most of the build time is spent on headers and templates
+# that they share. Kernels are compiled separately, because they have their own flags. Unity builds can hide missing includes, so CI also
+# compiles sources one by one.
 function(weft_unity_build target)
   if(NOT WEFT_UNITY)
     return()
@@ -75,7 +75,7 @@ function(weft_unity_build target)
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${group})
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  # g++ takes a source's own nameless namespace for a header's, since the file that it compiles includes the source.
+  # g++ mistakes the anonymous namespace of a source for one in a header, because the unity file includes the source.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
   endif()
@@ -105,7 +105,7 @@ function(weft_layer name)
     target_link_libraries(weft_${name} ${scope} weft_${dependency})
   endforeach()
   if(protos AND sources)
-    # Generated headers are included as "weft_proto/<file>.pb.h"; protobuf stays out of the public API.
+    # Generated headers are included as "weft_proto/<file>.pb.h". The public API does not expose protobuf.
     set(out ${PROJECT_BINARY_DIR}/proto/weft_proto)
     file(MAKE_DIRECTORY ${out})
     foreach(proto ${protos})
@@ -125,8 +125,8 @@ function(weft_layer name)
   endif()
 endfunction()
 
-# Kernel files: Highway's dynamic dispatch over {AVX3, AVX2, SSSE3} on both compilers (see
-# ops/kernels/README.md); no contraction, so that g++ and clang++ round alike.
+# Flags of the kernel files: Highway's dynamic dispatch over AVX3, AVX2 and SSSE3 with both compilers (ops/kernels/README.md), and no
+# contraction, so that g++ and clang++ round identically.
 function(weft_kernel_flags)
   if(TARGET weft_ops)
     get_target_property(type weft_ops TYPE)

@@ -1,5 +1,5 @@
-# cpack -G DEB: Debian packages of a build with shared libraries.
-#   libweft1 (the libraries), libweft-dev (headers, CMake package, pkg-config), libweft-doc, weft (the program)
+# cpack -G DEB makes Debian packages of a build with shared libraries:
+#   libweft2 (libraries), libweft-dev (headers, CMake package, pkg-config files), libweft-doc (documentation), weft (the program)
 if(NOT BUILD_SHARED_LIBS)
   return()
 endif()
@@ -29,22 +29,23 @@ set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY "=")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libweft-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "Computation graphs with autodiff for CPUs: development files
- Headers, a CMake package with a component per layer, pkg-config files, checks for unit tests.")
-# Headers of the models include fmt.
+ Headers, a CMake package with a component per layer, pkg-config files, and a library of checks for unit tests.")
+# Public headers of weft_models include fmt.
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libweft${WEFT_SOVERSION} ${weft_version}, libfmt-dev")
 
 set(CPACK_DEBIAN_DOCUMENTATION_PACKAGE_NAME libweft-doc)
 set(CPACK_DEBIAN_DOCUMENTATION_PACKAGE_SECTION doc)
 set(CPACK_DEBIAN_DOCUMENTATION_PACKAGE_ARCHITECTURE all)
 set(CPACK_COMPONENT_DOCUMENTATION_DESCRIPTION "Computation graphs with autodiff for CPUs: documentation
- Pages about models, operations, training, files and tests of graphs.")
+ Pages about graphs, operations, training, models, file formats and unit tests, and example programs.")
 
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME weft)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
 set(CPACK_COMPONENT_PROGRAM_DESCRIPTION "Trains, evaluates and runs transformer models on CPUs
- A program over libweft: text, translation, images, tags, answers; reads models of others, too.")
+ A command-line program for language models, translation, image and text classification, tagging and question answering. Reads
+ Hugging Face models.")
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS "libweft${WEFT_SOVERSION} ${weft_version}")
-# Where dpkg-shlibdeps finds libraries that no package holds yet.
+# dpkg-shlibdeps finds the new libraries here, because no installed package contains them yet.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}/lib)
 include(CPack)

@@ -1,11 +1,11 @@
-# The program weft, and the programs of the zoo.
+# The program weft and the programs of the zoo.
 if(NOT WEFT_PROGRAMS AND NOT WEFT_TESTS)
   return()
 endif()
 
 find_package(CLI11 REQUIRED)
 file(GLOB WEFT_PROGRAM_SOURCES CONFIGURE_DEPENDS models/program/*.cc models/program/bench/*.cc)
-# A library too, for the tests of its commands.
+# The commands are a library, so that tests can call them.
 list(REMOVE_ITEM WEFT_PROGRAM_SOURCES ${PROJECT_SOURCE_DIR}/models/program/main.cc)
 add_library(weft_program STATIC ${WEFT_PROGRAM_SOURCES})
 target_link_libraries(weft_program PUBLIC weft_models fmt::fmt CLI11::CLI11)
@@ -24,8 +24,8 @@ if(BUILD_SHARED_LIBS AND NOT CMAKE_INSTALL_PREFIX STREQUAL "/usr")
   set_target_properties(weft PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 endif()
 
-# One small program per family: zoo_<name>. What their tests use as well is a library: data that they make themselves,
-# comparisons, experiments.
+# The zoo: small programs named zoo_<name>. weft_zoo_data contains the code that the tests use as well: synthetic data, comparisons and
+# experiments.
 file(GLOB zoo_data_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/models/zoo/*/*.cc)
 add_library(weft_zoo_data STATIC ${zoo_data_sources})
 target_link_libraries(weft_zoo_data PUBLIC weft_models PRIVATE fmt::fmt nlohmann_json::nlohmann_json)

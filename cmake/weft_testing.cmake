@@ -1,4 +1,4 @@
-# The testing kit: weft/testing/..., for users' tests as well, in any framework.
+# weft::testing, a library of checks for unit tests of graphs, for users as well; it works with any test framework.
 file(GLOB testing_sources CONFIGURE_DEPENDS tests/testing/*.cc tests/reference/*.cc tests/kit/cases/*.cc)
 add_library(weft_testing ${testing_sources})
 weft_library(weft_testing)
@@ -8,7 +8,7 @@ file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/testing_include/weft)
 file(CREATE_LINK ${PROJECT_SOURCE_DIR}/tests/testing ${PROJECT_BINARY_DIR}/testing_include/weft/testing SYMBOLIC)
 target_include_directories(weft_testing PUBLIC $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/testing_include>)
 block()
-  # Undefined behaviour is looked for in the library; in the kit it would double the time to compile.
+  # UndefinedBehaviorSanitizer checks the library only: here it would double the compile time.
   string(REPLACE ",undefined" "" WEFT_SANITIZE "${WEFT_SANITIZE}")
   weft_compile_options(weft_testing)
 endblock()

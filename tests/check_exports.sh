@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What a layer, the program or the zoo uses of another layer is exported (WEFT_API): otherwise they link with static
-# libraries alone, since shared ones hide the rest.
+# Checks that every symbol which a layer, the program or the zoo uses from another layer is exported (WEFT_API). Static libraries link
+# without that, but shared libraries hide the other symbols.
 #   check_exports.sh ARCHIVE...
 set -euo pipefail
 symbols=$(mktemp)
@@ -9,7 +9,7 @@ for archive in "$@"; do
   LC_ALL=C readelf -sW "$archive" | awk -v archive="$(basename "$archive")" \
     '($5 == "GLOBAL" || $5 == "WEAK") && NF == 8 { print $8, archive, $7 == "UND" ? "wanted" : $6 }' >>"$symbols"
 done
-grep -q ' HIDDEN$' "$symbols" || { echo "exports: nothing is hidden in $*: these are no libraries of Weft" >&2; exit 1; }
+grep -q ' HIDDEN$' "$symbols" || { echo "exports: no hidden symbols in $*: these are not libraries of Weft" >&2; exit 1; }
 found=$(awk '
   $3 == "wanted" { wanted[$1, $2]; next }
   { defined[$1, $2] }

@@ -1,4 +1,4 @@
-# Fails where a file includes from a layer above its own (README.md, "The folders").
+# Fails if a file includes a header of a layer above its own (README.md, "The folders").
 #   cmake -DSOURCE=... -P check_layers.cmake
 set(order core ops graph autodiff serialization models)
 cmake_minimum_required(VERSION 3.25)
@@ -18,9 +18,9 @@ foreach(layer ${order})
     endforeach()
   endforeach()
 endforeach()
-# The floors inside models/, from the ground up; folders on one floor do not know each other. A folder
-# that is on none is on that of the folder that it lies in.
-function(floor_of path floor folder)  # the floor's number, and the folder that stands on it
+# The levels inside models/, from the lowest: a folder may include lower levels, but no other folder of its own level. A folder that is
+# not listed belongs to the folder that contains it.
+function(level_of path level folder)  # sets the number of the level, and the listed folder
   set(best "")
   set(number 0)
   foreach(folders IN LISTS ARGN)
@@ -37,66 +37,66 @@ function(floor_of path floor folder)  # the floor's number, and the folder that 
     endforeach()
   endforeach()
   if(best STREQUAL "")
-    message(FATAL_ERROR "${path} is in no folder that tests/check_layers.cmake knows")
+    message(FATAL_ERROR "${path} is in no folder that tests/check_layers.cmake lists")
   endif()
-  set(${floor} ${found} PARENT_SCOPE)
+  set(${level} ${found} PARENT_SCOPE)
   set(${folder} "${best}" PARENT_SCOPE)
 endfunction()
-set(floors
+set(levels
   "fields" "tokenizers|layers" "chat|families" "language" "data" "plots" "metrics" "vectors|generate" "hf" "train" "trained"
   "tasks/common"
-  "tasks/next_token|tasks/masked_tokens|tasks/text_classification|tasks/token_classification|tasks/text_similarity|tasks/span_answering|tasks/seq2seq|tasks/image_classification|tasks/masked_image"
+  "tasks/next_token|tasks/masked_tokens|tasks/text_classification|tasks/token_classification|tasks/text_similarity|tasks/span_answering|tasks/text_embedding|tasks/seq2seq|tasks/image_classification|tasks/masked_image"
   "tasks" "zoo|program")
 file(GLOB_RECURSE files RELATIVE ${SOURCE} ${SOURCE}/models/*.h ${SOURCE}/models/*.cc)
 foreach(file ${files})
-  floor_of(${file} floor folder ${floors})
+  level_of(${file} level folder ${levels})
   file(STRINGS ${SOURCE}/${file} includes REGEX "^#include \"weft/models/")
   foreach(include ${includes})
     string(REGEX REPLACE "^#include \"weft/(models/[^\"]*)\".*" "\\1" from "${include}")
-    floor_of(${from} below other ${floors})
-    if(below GREATER floor OR (below EQUAL floor AND NOT other STREQUAL folder))
+    level_of(${from} below other ${levels})
+    if(below GREATER level OR (below EQUAL level AND NOT other STREQUAL folder))
       string(APPEND wrong "\n  ${file}: ${include}")
     endif()
   endforeach()
 endforeach()
 
-# The place of a file's folder in ops_folders, -1 at the root of ops/.
-function(height_of result file)
+# position_of(RESULT FILE): the position of a file's folder in ops_folders; -1 for files directly in ops/.
+function(position_of result file)
   string(REGEX MATCH "^ops/[a-z]+/" folder ${file})
   string(REGEX REPLACE "^ops/|/$" "" folder "${folder}")
-  list(FIND ops_folders "${folder}" height)
-  set(${result} ${height} PARENT_SCOPE)
+  list(FIND ops_folders "${folder}" position)
+  set(${result} ${position} PARENT_SCOPE)
 endfunction()
 
-# Inside ops/: an arrow points from a room (x.h with x.cc) to another one that it includes. No arrows run in a circle, and
-# between folders they point down this list (the families stand at the root, above all of them).
+# Includes inside ops/ are a graph of units (x.h with x.cc). The graph has no cycles, and a folder includes only itself and earlier
+# folders of this list. The operation families, directly in ops/, may include all of them.
 set(ops_folders kernels gemm fusion)
 file(GLOB_RECURSE files RELATIVE ${SOURCE} ${SOURCE}/ops/*.h ${SOURCE}/ops/*.cc)
-set(rooms "")
+set(units "")
 foreach(file ${files})
-  string(REGEX REPLACE "\\.(h|cc)$" "" room ${file})
-  list(APPEND rooms ${room})
-  height_of(height ${file})
+  string(REGEX REPLACE "\\.(h|cc)$" "" unit ${file})
+  list(APPEND units ${unit})
+  position_of(position ${file})
   file(STRINGS ${SOURCE}/${file} includes REGEX "^#include \"weft/ops/")
   foreach(include ${includes})
     string(REGEX REPLACE "^#include \"weft/(.*)\\.h\".*" "\\1" target "${include}")
-    if(NOT target STREQUAL room)
-      list(APPEND arrows_${room} ${target})
+    if(NOT target STREQUAL unit)
+      list(APPEND includes_of_${unit} ${target})
     endif()
-    height_of(target_height ${target})
-    if(height GREATER_EQUAL 0 AND target_height GREATER height)
+    position_of(target_position ${target})
+    if(position GREATER_EQUAL 0 AND target_position GREATER position)
       string(APPEND wrong "\n  ${file}: ${include}")
     endif()
   endforeach()
 endforeach()
-list(REMOVE_DUPLICATES rooms)
-# Takes away rooms without arrows to others that are left, until none goes; what stays is on a circle or above one.
-set(left ${rooms})
+list(REMOVE_DUPLICATES units)
+# Repeatedly removes units that include none of the remaining units. Units that cannot be removed are on a cycle or include one.
+set(left ${units})
 set(gone TRUE)
 while(gone)
   set(gone FALSE)
-  foreach(room ${left})
-    set(targets ${arrows_${room}})
+  foreach(unit ${left})
+    set(targets ${includes_of_${unit}})
     set(open FALSE)
     foreach(target ${targets})
       if(target IN_LIST left)
@@ -105,22 +105,22 @@ while(gone)
       endif()
     endforeach()
     if(NOT open)
-      list(REMOVE_ITEM left ${room})
+      list(REMOVE_ITEM left ${unit})
       set(gone TRUE)
     endif()
   endforeach()
 endwhile()
-foreach(room ${left})
+foreach(unit ${left})
   set(targets "")
-  foreach(target ${arrows_${room}})
+  foreach(target ${includes_of_${unit}})
     if(target IN_LIST left)
       list(APPEND targets ${target})
     endif()
   endforeach()
-  string(APPEND wrong "\n  ${room} includes ${targets}: on a circle, or above one")
+  string(APPEND wrong "\n  ${unit} includes ${targets}: part of a cycle, or includes one")
 endforeach()
 
-# Threads come from one place.
+# Only one file creates threads.
 file(GLOB_RECURSE files RELATIVE ${SOURCE} ${SOURCE}/core/* ${SOURCE}/ops/*.cc ${SOURCE}/ops/*.h ${SOURCE}/graph/*.cc
   ${SOURCE}/graph/*.h ${SOURCE}/autodiff/*.cc ${SOURCE}/models/*.cc ${SOURCE}/serialization/*.cc)
 foreach(file ${files})
@@ -130,6 +130,6 @@ foreach(file ${files})
   endif()
 endforeach()
 if(wrong)
-  message(FATAL_ERROR "includes against the order of layers:${wrong}")
+  message(FATAL_ERROR "includes that violate the order of layers:${wrong}")
 endif()
-message(STATUS "layers: every include points down")
+message(STATUS "layers: all includes follow the order of layers")

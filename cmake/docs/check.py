@@ -1,38 +1,39 @@
 #!/usr/bin/env python3
-"""Checks the headers that users include (./run check docs): every function, class and enum has a comment, members that users may
-leave out have an initialiser, and Doxygen makes pages of all (build/docs/html) without a warning.
+"""Checks the documentation of the public headers (./run check docs): every function, class and enum has a comment, members of structs
+that users write have initialisers, and Doxygen writes the API reference (reference.py) without a warning.
 
-  cmake/docs/check.py [--comments]      with --comments without Doxygen
+  cmake/docs/check.py [--comments]      --comments skips Doxygen
 """
 
 import collections
 import re
-import subprocess
 import sys
 
 import headers
+import reference
 
 
 def needs_comment(d, first_class):
-    """Whether a name must be explained, where no comment speaks for it."""
+    """True if a declaration without a comment needs one."""
     if d.given or d.kind in ("variable", "alias"):
         return False
     if d.kind == "class":
-        # The first lines of a file speak for what it is about; options are explained by who takes them.
+        # The leading comment of a header describes its first class, and functions describe the options that they take.
         return not first_class and not d.name.endswith("Options") and "<" not in d.name
     if d.kind == "function":
         if "override" in d.text or d.name.startswith("operator") or d.name in ("begin", "end", "size", "describe", "choice_names"):
             return False
         if d.scope and (d.name == d.scope.split("::")[-1].split("<")[0] or re.search(r"\(\s*\)\s*const", d.text)):
-            return False  # constructors, and what an object is asked for by name
+            return False  # constructors and accessors
         if re.search(r"\w+(<\w+>)?::" + re.escape(d.name) + r"\s*\(", d.text):
-            return False  # the body of what a class declares
+            return False  # the definition of a member function
         if re.match(r"add_\w+_(ops|rules|decompositions)$", d.name):
-            return False  # the lists of what is built in
+            return False  # the families of built-in operations and rules
     return True
 
 
 def uncommented():
+    """Errors for the declarations that lack a comment."""
     found = []
     for include, path in headers.public_headers().items():
         classes = 0
@@ -43,7 +44,7 @@ def uncommented():
     return found
 
 
-# Structs that users write, beside those that functions take and none makes: the library makes some, or functions of users do.
+# Structs that users write although a function returns them, in addition to those that functions take and no function returns.
 ALSO_WRITTEN = ("Kernel", "KernelRequest", "OperandSpec", "PackedInput", "Phase", "ScanElements", "TrainTask")
 
 
@@ -73,7 +74,7 @@ def written_structs(found):
 
 
 def without_initialiser():
-    """Members that a user leaves out at the price of a warning (-Wmissing-field-initializers): all but the first, which must be given."""
+    """Errors for members whose omission gives users a warning (-Wmissing-field-initializers). The first member may lack an initialiser."""
     found = [d for all_ in headers.public_declarations().values() for d in all_]
     wrong = []
     for scope, members in sorted(written_structs(found).items()):
@@ -83,20 +84,14 @@ def without_initialiser():
                 text = inner
             if any((i or j) and not re.search(r"[={]", name) for j, name in enumerate(text.split(","))):
                 path = headers.public_headers()[d.header].relative_to(headers.ROOT)
-                wrong.append(f"{path}:{d.line}: {scope} is written by users, and a member has no initialiser (` = {{}}`): {d.text}")
+                wrong.append(f"{path}:{d.line}: users write {scope}, and a member has no initialiser (` = {{}}`): {d.text}")
     return wrong
 
 
-def doxygen():
-    inputs = sorted(str(p.relative_to(headers.ROOT)) for p in headers.public_headers().values())
-    (headers.ROOT / "build/docs").mkdir(parents=True, exist_ok=True)
-    settings = (headers.ROOT / "cmake/docs/Doxyfile").read_text() + "\nINPUT = " + " ".join(inputs) + "\n"
-    result = subprocess.run(["doxygen", "-"], input=settings, capture_output=True, text=True, cwd=headers.ROOT)
-    return [line for line in result.stderr.split("\n") if line.strip()]
-
-
 def main():
-    wrong = uncommented() + without_initialiser() + ([] if "--comments" in sys.argv else doxygen())
+    wrong = headers.list_errors() or uncommented() + without_initialiser()
+    if not wrong and "--comments" not in sys.argv:
+        wrong = reference.write()
     print("\n".join(wrong) if wrong else "docs: no findings")
     return 1 if wrong else 0
 

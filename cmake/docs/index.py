@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""The index of public functions: tests/INDEX.md lists each with a source that shows its use.
+"""The index of public functions: build/docs/INDEX.md lists each function with a source that shows its use.
 
-  cmake/docs/index.py           writes tests/INDEX.md (`./run index`)
-  cmake/docs/index.py --check   fails where a function has no use in an example, a page or a test, and where it lacks one, has
-                                one that is gone, or names a source that does not show it (the test `index`)
+  cmake/docs/index.py           writes build/docs/INDEX.md (part of `./run docs`)
+  cmake/docs/index.py --check   fails if a public function has no use in an example, a page or a test, if an example or a page includes
+                                a header that is not public, or if cmake/public_headers.txt has errors (the test `index`)
 
-Public are the functions of the headers that users include (cmake/public_headers.txt) and the functions of their classes. Left out are
-operators, constructors, what a class only overrides, and what SHOWN_TOGETHER says. All sources are compiled and run by the tests.
-What stands in the way of whoever writes a model (models/, ops/, the graph's machinery) may be shown by the library's own source.
+Public functions are the functions that the promised headers and their parts declare (cmake/public_headers.txt), including member
+functions. Operators, constructors, overrides and the entries of SHOWN_TOGETHER are left out. The tests compile and run all sources
+that count as uses. For the interfaces listed in LIBRARY_SHOWS the library's own sources count as well.
 """
 
 import collections
@@ -18,44 +18,46 @@ import sys
 import headers
 
 ROOT = headers.ROOT
-PAGE = ROOT / "tests/INDEX.md"
+PAGE = ROOT / "build/docs/INDEX.md"
 
-# What is shown with something else: by name, or by header. A reason for each.
+# Functions that need no use of their own, by name, class or header, each with the reason.
 SHOWN_TOGETHER = {
     "names": {
-        "describe": "lists the fields of a part of a tokenizer: called by what reads and writes all parts",
+        "describe": "lists the fields of a tokenizer component; called by the code that reads and writes all components",
         "describe_settings": "as describe",
-        "choice_names": "the names of an enum's values: called by parse_choice() and choice_name()",
-        "fields": "the fields of a config: called by from_json(), to_json() and the command line",
-        "file_layout": "the parts of a model's file: called by save_model() and load_model()",
-        "begin": "for loops over a range",
-        "end": "for loops over a range",
+        "choice_names": "the names of the values of an enum; called by parse_choice() and choice_name()",
+        "fields": "the fields of a config; called by from_json(), to_json() and the command line",
+        "file_layout": "the parts of a model file; called by save_model() and load_model()",
+        "begin": "called by range-based for loops",
+        "end": "called by range-based for loops",
     },
     "classes": {
-        "StoreAccess": "what Sessions do with a store; not for users",
-        "Padding1d": "written as a number or same_padding",
-        "Padding2d": "written as a number, a pair or same_padding",
-        "NothingAround": "the part of a tokenizer that does nothing",
+        "StoreAccess": "the access of Sessions to a store; not for users",
+        "Padding1d": "constructed implicitly from a number or same_padding",
+        "Padding2d": "constructed implicitly from a number, a pair or same_padding",
+        "NothingAround": "a tokenizer component that does nothing",
     },
     "headers": {
-        "weft/ops/builtin.h": "the lists of built-in ops: builtin_ops() has them all",
-        "weft/autodiff/rule.h": "the lists of built-in rules: builtin_rules() has them all",
-        "weft/graph/decompositions/decomposition.h": "the lists of built-in definitions: builtin_decompositions() has them all",
+        "weft/ops/builtin.h": "the families of built-in ops; builtin_ops() adds all of them",
+        "weft/autodiff/rule.h": "the families of built-in rules; builtin_rules() adds all of them",
     },
 }
 
-# Where uses are looked for, the best place first: what is written for users, tests, programs, and the library's own sources.
+# Files that may contain uses, in order of preference: sources written for users, tests, programs, the library's own sources.
 PLACES = ("tests/examples/*.cc", "tests/consumer/*.cc", "tests/consumer/*/*.cc", "tests/pages/*.cc",
           "tests/*/*.cc", "tests/*/*.h", "tests/*/*/*.cc", "tests/*/*/*.h",
           "models/zoo/*.cc", "models/zoo/*/*.cc", "models/program/*.cc", "models/program/bench/*.cc",
           "models/*/*.cc", "models/*/*/*.cc", "ops/*.cc", "ops/*/*.cc", "autodiff/optimizers/*.cc", "autodiff/rules/*.cc", "graph/*/*.cc")
 TESTS, PROGRAMS, LIBRARY = (PLACES.index(p) for p in ("tests/*/*.cc", "models/zoo/*.cc", "models/*/*.cc"))
-# From LIBRARY on: for those that this names alone.
-LIBRARY_SHOWS = re.compile("weft/(models/(?!layers/norm|layers/recurrent)|ops/|graph/(ir|control/call|plan)|serialization/match|autodiff/(rule|optimizers/(state|step_builder|sparse)))")
+# Headers whose functions the library's own sources may show: interfaces for authors of models and operations, and functions that share
+# a header with a public type.
+LIBRARY_SHOWS = re.compile(
+    "weft/(models/(?!layers/norm|layers/recurrent)|ops/|graph/(ir|control/call|plan|functions/axes|distribute/gradient_sums|weights/quantized)"
+    "|serialization/match|autodiff/(rule|optimizers/(state|step_builder|sparse)))")
 
 
 def is_listed(d):
-    """Whether a declaration is a function that the index lists."""
+    """True if a declaration is a function that the index lists."""
     if d.kind != "function" or d.given or d.name.startswith("operator") or d.name in SHOWN_TOGETHER["names"]:
         return False
     if d.scope.split("::")[0] in SHOWN_TOGETHER["classes"]:
@@ -65,12 +67,12 @@ def is_listed(d):
     if d.scope and (d.name == d.scope.split("::")[-1].split("<")[0] or re.search(r"\b(override|final)\b", d.text)):
         return False
     if d.text.startswith("template <>") or re.search(r"\w+(<\w+>)?::" + re.escape(d.name) + r"\s*\(", d.text):
-        return False  # a specialisation, or the body of what a class declares
+        return False  # a specialisation, or the definition of a member function
     return True
 
 
 class Sources:
-    """The sources that may show a use, with what they include."""
+    """The sources that may contain uses, with their includes."""
 
     def __init__(self):
         self.text, self.rank, self.words = {}, {}, {}
@@ -78,11 +80,11 @@ class Sources:
             for path in sorted(ROOT.glob(pattern)):
                 name = str(path.relative_to(ROOT))
                 if name not in self.text and not name.startswith("tests/fixtures"):
-                    # Names in comments and strings are no uses.
+                    # Names in comments and strings are not uses.
                     code = re.sub(r'//[^\n]*|"(?:\\.|[^"\\\n])*"', lambda m: m.group(0) if "weft/" in m.group(0) else '""', path.read_text())
                     self.text[name], self.rank[name] = code, rank
-        self.called = collections.defaultdict(set)  # name -> sources that call something of this name
-        self.reached = collections.defaultdict(set)  # name -> sources that call it of an object or class
+        self.called = collections.defaultdict(set)  # name -> sources that call a function of this name
+        self.reached = collections.defaultdict(set)  # name -> sources that call it as a member of an object or class
         for name, code in self.text.items():
             for match in re.finditer(r"(\.|->|\b\w+::)?\s*\b(\w+)\s*(?:<[^<>;(){}]*(?:<[^<>]*>)?[^<>;(){}]*>)?\s*\(", code):
                 qualifier, called = match.groups()
@@ -92,7 +94,7 @@ class Sources:
                     self.called[called].add(name)
                 if qualifier:
                     self.reached[called].add(name)
-            for match in re.finditer(r"(?:&\w+::|[(,{]\s*|= )(\w+)\s*[,)};]", code):  # handed over by name
+            for match in re.finditer(r"(?:&\w+::|[(,{]\s*|= )(\w+)\s*[,)};]", code):  # passed by name
                 self.called[match.group(1)].add(name)
             self.words[name] = set(re.findall(r"\w+", code))
         self.includes = {n: set(re.findall(r'#include "(weft/[^"]+)"', t)) for n, t in self.text.items()}
@@ -100,7 +102,7 @@ class Sources:
         self.header_includes = {i: set(re.findall(r'#include "(weft/[^"]+)"', p.read_text())) for i, p in headers.all_headers().items()}
 
     def closure(self, name):
-        """All of Weft's headers that a source sees."""
+        """The headers of Weft that a source includes, directly or indirectly."""
         if name not in self.closures:
             seen, left = set(), list(self.includes[name])
             for local in re.findall(r'#include "([^"/]+)"', self.text[name]):
@@ -115,7 +117,7 @@ class Sources:
         return self.closures[name]
 
     def may_show(self, name, d):
-        # What defines a function does not show it.
+        # The source that defines a function is not a use.
         return self.rank[name] < LIBRARY or (LIBRARY_SHOWS.match(d.header) and name != d.header[5:-2] + ".cc")
 
     def shows(self, d):
@@ -124,7 +126,7 @@ class Sources:
             return [n for n in self.called[d.name] if d.header in self.closure(n) and self.may_show(n, d)]
         classes = set(re.sub(r"<.*", "", d.scope).split("::"))
         candidates = self.reached[d.name] | (self.called[d.name] if "friend " in d.text else set())
-        if "virtual" in d.text:  # called by the machinery; a user gives one's own
+        if "virtual" in d.text:  # called by the library; users override it
             candidates = candidates | self.called[d.name]
         near = [n for n in candidates if d.header in self.closure(n) and self.may_show(n, d)]
         return [n for n in near if classes & self.words[n]] or near
@@ -134,14 +136,14 @@ class Sources:
         found = self.shows(d)
         if not found:
             return None
-        direct = lambda n: d.header not in self.includes[n] and not (d.header.startswith("weft/graph/functions/") and "weft/graph/functions.h" in self.includes[n])
+        direct = lambda n: not {d.header, headers.umbrellas()[d.header]} & self.includes[n]
         own = lambda n: stem not in n
         place = lambda n: sum(self.rank[n] >= first for first in (TESTS, PROGRAMS))
         return min(found, key=lambda n: (place(n), own(n) if place(n) else False, direct(n), self.rank[n], len(self.text[n]), n))
 
 
 def listed():
-    """The functions of the index, by header (some have only types); overloads are one."""
+    """The functions of the index by header; overloads are one entry, and headers without functions have an empty list."""
     table = collections.OrderedDict()
     for include, all_ in headers.public_declarations().items():
         functions = collections.OrderedDict()
@@ -152,108 +154,73 @@ def listed():
     return table
 
 
-def about(include):
-    """What a header's first lines say of it."""
-    lines = []
-    for line in headers.public_headers()[include].read_text().split("\n"):
-        if not line.startswith("//"):
-            break
-        lines.append(line[2:].strip())
-    text = " ".join(lines)
-    return re.split(r"(?<=[.:]) ", text)[0].rstrip(".:")
+def rows(functions, sources):
+    """The lines of a table of functions."""
+    if not functions:
+        return []
+    shown = collections.OrderedDict()
+    for d in functions:
+        shown.setdefault(sources.best(d), []).append(d.path)
+    return ["| function | shown by |", "| --- | --- |"] + [
+        "| " + ", ".join(f"`{n}`" for n in names) + f" | [{source}](../../{source}) |" for source, names in shown.items()] + [""]
 
 
 def write(table, sources):
-    out = ["# Public functions, each with an example", "",
-           "The headers that users include, which are promised (`cmake/README.md`), with all their functions, each beside a source that shows its use and",
-           "is compiled and run by the tests: an example to copy where there is one, else a test. `./run index` writes this page from",
-           "`cmake/public_headers.txt`; the test `index` fails where a function has no use.", ""]
-    folder = None
-    for include, functions in table.items():
-        here = str(pathlib.PurePath(include).parent)
-        if here != folder:
-            folder = here
-            out += [f"## {folder}", ""]
-        out += [f"**{pathlib.PurePath(include).name}**: {about(include)}", ""]
-        if not functions:
-            continue
-        out += ["| function | shown by |", "| --- | --- |"]
-        shown = collections.OrderedDict()
-        for d in functions:
-            shown.setdefault(sources.best(d), []).append(d.path)
-        for source, names in shown.items():
-            out.append("| " + ", ".join(f"`{n}`" for n in names) + f" | [{source}](../{source}) |")
-        out.append("")
+    """Writes the page."""
+    out = ["# Public functions and their uses", "",
+           "Every function of the promised headers with a source that shows its use. The tests compile and run these sources. Examples are",
+           "preferred; a test is listed if no example uses the function. `./run docs` writes this page from `cmake/public_headers.txt`.", ""]
+    area = None
+    for header in headers.promised_headers():
+        if header.area != area:
+            area = header.area
+            out += [f"## {area}", ""]
+        out += [f"### `{header.include}`", "", f"{headers.summary(header.include)}.", ""]
+        out += rows(table[header.include], sources)
+        for part in header.parts:
+            if table[part]:
+                out += [f"{headers.summary(part)} (part `{part.removeprefix('weft/')}`):", ""] + rows(table[part], sources)
+    PAGE.parent.mkdir(parents=True, exist_ok=True)
     PAGE.write_text("\n".join(out[:-1]) + "\n")
 
 
-def read_page():
-    """What INDEX.md says: header -> function -> source."""
-    found, folder, header = collections.defaultdict(dict), None, None
-    for line in PAGE.read_text().split("\n"):
-        if line.startswith("## "):
-            folder = line[3:]
-        elif match := re.match(r"\*\*([\w.]+)\*\*: ", line):
-            header = f"{folder}/{match.group(1)}"
-            found[header] = {}
-        elif match := re.match(r"\| (`.*`) \| \[(.*?)\]", line):
-            for name in re.findall(r"`([^`]+)`", match.group(1)):
-                found[header][name] = match.group(2)
-    return found
-
-
-def includes_of_examples():
-    """What examples and pages include that is not promised."""
+def include_errors():
+    """Includes of examples and pages that are not in cmake/public_headers.txt."""
+    listed = {header.include for header in headers.promised_headers()} | set(headers.unpromised_headers())
     wrong = []
     for pattern in PLACES[:TESTS]:
         for path in sorted(ROOT.glob(pattern)):
             for include in headers.includes(path):
-                if include not in headers.public_headers() and not include.startswith("weft/tests/"):
-                    wrong.append(f"{path.relative_to(ROOT)} shows users {include}, which cmake/public_headers.txt does not name")
+                place = path.relative_to(ROOT)
+                if include in headers.umbrellas() and include not in listed:
+                    wrong.append(f'{place}: include "{headers.umbrellas()[include]}" instead of its part "{include}"')
+                elif include not in listed and not include.startswith("weft/tests/"):
+                    wrong.append(f'{place}: includes "{include}", which cmake/public_headers.txt does not list')
     return wrong
 
 
-def check(table, sources):
-    wrong = includes_of_examples()
-    page = read_page() if PAGE.exists() else {}
-    wrong += [f"tests/INDEX.md does not name {i}: `./run index` writes it" for i in headers.public_headers() if i not in page]
-    for include, functions in table.items():
-        for d in functions:
-            place = f"{str(headers.public_headers()[include].relative_to(ROOT))}:{d.line}: {d.path}()"
-            if not sources.shows(d):
-                wrong.append(f"{place} has no use: show it in an example, a page (tests/pages) or a test")
-                continue
-            source = page.get(include, {}).get(d.path)
-            if source is None:
-                wrong.append(f"{place} is not in tests/INDEX.md: `./run index` writes it")
-            elif source not in sources.text or source not in sources.shows(d):
-                wrong.append(f"{place} is not shown by {source}: `./run index` finds another source")
-    for include, functions in page.items():
-        if include not in headers.public_headers():
-            wrong.append(f"tests/INDEX.md names {include}, which is not in cmake/public_headers.txt: `./run index`")
-            continue
-        known = {d.path for d in table.get(include, ())}
-        wrong += [f"tests/INDEX.md: there is no {name}() in {include} any more: `./run index`" for name in functions if name not in known]
-    return wrong
+def unused(table, sources):
+    """Errors for the functions that no source uses."""
+    return [f"{headers.public_headers()[include].relative_to(ROOT)}:{d.line}: {d.path}() has no use: add one to an example, a page "
+            "(tests/pages) or a test" for include, functions in table.items() for d in functions if not sources.shows(d)]
 
 
 def main():
-    gone = [include for include, path in headers.public_headers().items() if not path.exists()]
-    if gone:
-        print(f"cmake/public_headers.txt names what is not there: {', '.join(gone)}")
+    if wrong := headers.list_errors():
+        print("\n".join(wrong))
         return 1
     table, sources = listed(), Sources()
-    if "--check" in sys.argv:
-        wrong = check(table, sources)
-        print("\n".join(wrong) if wrong else f"index: {sum(map(len, table.values()))} functions, each with an example")
-        return 1 if wrong else 0
-    missing = [d for functions in table.values() for d in functions if not sources.shows(d)]
-    for d in missing:
-        print(f"{d.header}:{d.line}: {d.path}() has no use")
-    if missing:
+    checking = "--check" in sys.argv
+    wrong = unused(table, sources) + (include_errors() if checking else [])
+    if wrong:
+        print("\n".join(wrong))
         return 1
-    write(table, sources)
-    print(f"tests/INDEX.md: {sum(map(len, table.values()))} functions of {len(table)} headers")
+    counts = f"{sum(map(len, table.values()))} functions, {len(headers.promised_headers())} promised headers"
+    if checking:
+        print(f"index: {counts}; every function has a use")
+    else:
+        write(table, sources)
+        print(f"{PAGE.relative_to(ROOT)}: {counts}")
     return 0
 
 

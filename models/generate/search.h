@@ -31,6 +31,7 @@ struct SearchStarts {
 /// the best so far.
 using OnToken = std::function<bool(std::int64_t row, std::int64_t id)>;
 
+/// The sequences that a search generated.
 struct SearchResult {
   /// `results` sequences per prompt, best first, with what they start from, padding left out. With
   /// their end, where they ended before they were at full length.

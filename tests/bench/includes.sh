@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Prints what it costs a user to compile: user seconds of weft/weft.h alone, of each program in tests/consumer and of each example,
-# the least of some runs, without optimising (what headers cost does not depend on it).
+# Prints compile times in user seconds: of weft/weft.h alone, of each program in tests/consumer and of each example. A time is the minimum
+# of several compilations without optimisation, which does not affect the cost of headers.
 #   tests/bench/includes.sh [BUILD FOLDER] [FILES...]
-# RUNS (3) is how often each is compiled, CXX the compiler, FLAGS (-O0) what else it gets. With LIMIT it fails where a file takes
-# more seconds, and with UMBRELLA_LIMIT where the header alone does.
+# Environment: RUNS, the number of compilations (3); CXX, the compiler; FLAGS, its options (-O0); LIMIT and UMBRELLA_LIMIT, the maximum
+# seconds of a file and of weft/weft.h: the script fails if one is exceeded.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=${1:-build}
@@ -14,7 +14,7 @@ trap 'rm -rf "$work"' EXIT
 echo '#include "weft/weft.h"' >"$work/umbrella.cc"
 failed=0
 
-# seconds FILE: the least user seconds of a compilation.
+# seconds FILE: the minimum user seconds of a compilation.
 seconds() {
   local least="" now
   for ((i = 0; i < ${RUNS:-3}; ++i)); do
@@ -27,13 +27,13 @@ seconds() {
   echo "$least"
 }
 
-# show FILE NAME LIMIT
+# show FILE NAME LIMIT: prints the time of a file.
 show() {
   local s
   s=$(seconds "$1")
   printf '%6.2f s  %s\n' "$s" "$2"
   if [ -n "$3" ] && awk "BEGIN { exit !($s > $3) }"; then
-    echo "includes: $2 takes $s s, more than $3" >&2
+    echo "includes: $2 takes $s s, the limit is $3 s" >&2
     failed=1
   fi
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints the sizes of a build with static libraries: a stripped program with one matrix product, all of the library in one
-# stripped shared object, and how much of both is what.
+# Prints the sizes of a build with static libraries: of a stripped program with one matrix product, by layer and object, and of the whole
+# library as one stripped shared object.
 #   tests/bench/size.sh [BUILD FOLDER]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -20,20 +20,20 @@ program() {
   "$work/program" >/dev/null
   bytes "$work/program" "$1 (stripped; fmt, TBB and the C++ library are shared)"
 }
-sed 's/Graph g(.*);/Graph g;/' tests/consumer/parts/product.cc | program "a program with one product and all ops"
-program "one with the ops of one product" <tests/consumer/parts/product.cc
+sed 's/Graph g(.*);/Graph g;/' tests/consumer/parts/product.cc | program "a program with one matrix product and all operations"
+program "a program with one matrix product and the operations that it needs" <tests/consumer/parts/product.cc
 
 if [ -f "$build/libweft_models.a" ]; then
   # shellcheck disable=SC2046
   "$cxx" -shared -Wl,--whole-archive $(layers core ops graph autodiff serialization models) -Wl,--no-whole-archive \
     -Wl,--gc-sections -lhwy -ltbb -lfmt -lprotobuf -lz -licuuc -lpcre2-8 -lzstd -o "$work/libweft.so"
   strip "$work/libweft.so"
-  bytes "$work/libweft.so" "all of the library in one shared object (stripped)"
+  bytes "$work/libweft.so" "the whole library in one shared object (stripped)"
   [ -x "$build/weft" ] && strip -o "$work/weft" "$build/weft" && bytes "$work/weft" "the program weft (stripped)"
 fi
 
 python3 - "$work/map" <<'PYTHON'
-"""Adds up a map of the GNU linker by layer and by object."""
+"""Sums up the sizes in a map file of the GNU linker by layer and by object."""
 import collections
 import re
 import sys
@@ -43,11 +43,11 @@ text = open(sys.argv[1]).read()
 text = text[text.index("Linker script and memory map"):]
 for address, size, layer, member in re.findall(
     r"0x([0-9a-f]+) +0x([0-9a-f]+) \S*libweft_([a-z]+)\.a\((\S+)\)", text):
-  if int(address, 16) == 0:  # dropped, or debug information
+  if int(address, 16) == 0:  # dropped sections and debug information
     continue
   layers[layer] += int(size, 16)
   objects[f"{layer} {member}"] += int(size, 16)
-print("The last program, in KB by layer, and its largest objects:")
+print("Sizes in the last program in KB, by layer, and of its largest objects:")
 for name, size in layers.most_common() + objects.most_common(12):
   print(f"{size / 1e3:8.0f}  {name}")
 PYTHON

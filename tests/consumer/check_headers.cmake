@@ -1,18 +1,21 @@
-# What is installed under include/weft: the headers of cmake/public_headers.txt, and nothing that none of them includes. Each shows
-# its names to users of shared libraries and can be included on its own: what it includes is installed, of Weft, of the standard
-# library or of a package that weftConfig.cmake finds, and it compiles alone. Most are the first include of their own .cc file,
-# which shows that; the others are left in `lone_headers` for the project in this folder to compile.
+# check_headers(PREFIX SOURCE LONE_HEADERS) checks the headers below PREFIX/include/weft:
+#   - The headers of cmake/public_headers.txt and their parts are installed, and otherwise only headers that these include.
+#   - Each header includes only installed headers, the standard library, and packages that weftConfig.cmake finds.
+#   - Each header exports its names from shared libraries (core/export.h).
+#   - Each header compiles alone. A header that is the first include of its own .cc file is known to; LONE_HEADERS is set to the others,
+#     which the project in this folder compiles.
 include(${SOURCE}/cmake/weft_headers.cmake)
 
 function(check_headers prefix source lone_headers)
   file(GLOB_RECURSE headers RELATIVE ${prefix}/include/weft ${prefix}/include/weft/*.h)
   file(GLOB_RECURSE mpi ${prefix}/lib*/weft_mpi.cmake)
   weft_public_headers(reached "${mpi}")
+  weft_header_parts(parts)
   set(wrong "")
   set(lone "")
-  foreach(header ${reached})
+  foreach(header ${reached} ${parts})
     if(NOT header IN_LIST headers)
-      string(APPEND wrong "\n  ${header}: users include it, and it is not installed")
+      string(APPEND wrong "\n  ${header}: is public but not installed")
     endif()
   endforeach()
   foreach(header ${headers})
@@ -25,12 +28,13 @@ function(check_headers prefix source lone_headers)
           string(APPEND wrong "\n  ${header}: ${include} (not installed)")
         endif()
       elseif(NOT path MATCHES "^fmt/|^[a-z_0-9]+([.]h)?$")
-        string(APPEND wrong "\n  ${header}: ${include} (of a package that users need not have)")
+        string(APPEND wrong "\n  ${header}: ${include} (from a package that users may lack)")
       endif()
     endforeach()
     file(STRINGS ${prefix}/include/weft/${header} hidden REGEX "^namespace weft( [{]|::)")
     if(hidden)
-      string(APPEND wrong "\n  ${header}: '${hidden}' (core/export.h: 'namespace WEFT_API weft {', and namespaces within)")
+      string(APPEND wrong "\n  ${header}: '${hidden}' hides its names; write 'namespace WEFT_API weft {' with nested namespaces within it \
+(core/export.h)")
     endif()
     string(REGEX REPLACE "[.]h$" ".cc" unit ${source}/${header})
     string(REPLACE "${source}/testing/" "${source}/tests/testing/" unit ${unit})
@@ -44,11 +48,11 @@ function(check_headers prefix source lone_headers)
   endforeach()
   foreach(header ${headers})
     if(NOT header IN_LIST reached)
-      string(APPEND wrong "\n  ${header}: no header that users include leads to it")
+      string(APPEND wrong "\n  ${header}: no public header includes it")
     endif()
   endforeach()
   if(wrong)
-    message(FATAL_ERROR "installed headers that are not as they should be (cmake/public_headers.txt says which users include):${wrong}")
+    message(FATAL_ERROR "errors in the installed headers (cmake/public_headers.txt lists the public ones):${wrong}")
   endif()
   set(${lone_headers} "${lone}" PARENT_SCOPE)
 endfunction()

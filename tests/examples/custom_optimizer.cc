@@ -7,7 +7,7 @@
 #include "weft/core/random_tensors.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
-#include "weft/models/layers/linear.h"
+#include "weft/models/layers/layers.h"
 #include "weft/serialization/checkpoint.h"
 
 using namespace weft;

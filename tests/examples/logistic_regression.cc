@@ -7,7 +7,7 @@
 #include "weft/autodiff/optimizer.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
-#include "weft/models/layers/linear.h"
+#include "weft/models/layers/layers.h"
 
 using namespace weft;
 

@@ -1,4 +1,4 @@
-# Ranks that MPI starts train one network: the same bits for any number of them, and an end of all where one fails.
+# Ranks started by MPI train one network: the result is bit-identical for any number of ranks, and all ranks end if one fails.
 #   cmake -DPROGRAM=... -DLAUNCHER=... -P check.cmake
 cmake_minimum_required(VERSION 3.25)
 execute_process(COMMAND ${LAUNCHER} --version OUTPUT_VARIABLE version ERROR_VARIABLE version)
@@ -8,7 +8,7 @@ if(version MATCHES "Open MPI|OpenRTE")
   set(flags --oversubscribe --allow-run-as-root)
 endif()
 
-# run(RANKS HOW): result, output and errors of the program.
+# run(RANKS HOW): runs the program; sets result, output and errors.
 function(run ranks how)
   execute_process(COMMAND ${LAUNCHER} ${flags} -n ${ranks} ${PROGRAM} ${how} TIMEOUT 60
     RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE errors)
@@ -38,12 +38,12 @@ if(NOT result EQUAL 0 OR NOT output STREQUAL alone)
   message(FATAL_ERROR "a rank that leaves later than others: ${result}\n${output}${errors}instead of\n${alone}")
 endif()
 
-# fails(HOW LINE...): two ranks end, with one of these in what they say.
+# fails(HOW PATTERN...): two ranks end with output that matches one of the patterns.
 function(fails how)
   run(2 ${how})
   string(JOIN "|" lines ${ARGN})
   if(result EQUAL 0 OR result MATCHES "timeout" OR NOT "${output}${errors}" MATCHES "${lines}")
-    message(FATAL_ERROR "${how}: ${result}\n${output}${errors}does not say one of: ${ARGN}")
+    message(FATAL_ERROR "${how}: ${result}\n${output}${errors}does not match any of: ${ARGN}")
   endif()
 endfunction()
 fails(differ "ranks differ in the seed: rank 0 .*has 1, rank 1 .*has 2")
@@ -52,6 +52,6 @@ fails(leave "rank 1 .* has left, and others wait for it; it was last in the end 
 fails(throw "shard 4 of 8: row 7 is no number")
 fails(short "rank 0 sent 8388611 bytes on channel 3, rank 1 expected 16777216")
 fails(long "rank 0 sent more bytes on channel 3, rank 1 expected 999")
-# The launcher may be the first to see it and then ends the others.
+# The launcher may detect it first and then ends the other ranks.
 fails(kill "rank 1 .* is lost" "rank 1 .* is silent" "signal 9|SIGNAL 9|Killed|EXIT CODE: 9")
-message(STATUS "mpi: 1 to 4 ranks of ${LAUNCHER} learn the same")
+message(STATUS "mpi: 1 to 4 ranks of ${LAUNCHER} give the same result")

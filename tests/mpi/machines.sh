@@ -1,17 +1,17 @@
 # shellcheck shell=bash disable=SC2154
-# Machines that are network namespaces, each with a name and a link of a limited rate to a switch. To be sourced after common.sh;
-# launch_on() starts ranks there. Exit code 77 where it cannot be: it takes root, and Linux' `ip` and `tc`.
+# Simulates machines with network namespaces, each with a host name and a link of limited bandwidth to a switch. Source it after common.sh;
+# launch_on() then starts ranks on the machines. Exits with code 77 if that is impossible: it needs root, and the tools `ip` and `tc`.
 skip() {
   echo "$name: skipped: $*"
   exit 77
 }
-[ "$(id -u)" -eq 0 ] || skip "network namespaces take root"
-for tool in ip tc unshare; do command -v $tool >/dev/null || skip "there is no $tool (Debian: iproute2, util-linux)"; done
+[ "$(id -u)" -eq 0 ] || skip "network namespaces need root"
+for tool in ip tc unshare; do command -v $tool >/dev/null || skip "$tool is not installed (Debian: iproute2, util-linux)"; done
 tag=weft$$
 
-# machines_of TAG: of a script.
+# machines_of TAG: prints the machines of a script.
 machines_of() { ip netns list | grep -o -E "^$1-[a-z0-9]+"; }
-# end_on MACHINE: all processes there.
+# end_on MACHINE: kills all processes on a machine.
 end_on() {
   local pids
   mapfile -t pids < <(ip netns pids "$1")
@@ -25,23 +25,24 @@ remove_machines() {
   done
 }
 clean_up() { remove_machines $tag; }
-# Of scripts that were killed before they could.
+# Removes the machines of scripts that were killed.
 for old in $(ip netns list | grep -o -E "^weft[0-9]+" | sort -u); do
   [ -e "/proc/${old#weft}" ] || remove_machines "$old"
 done
 export WEFT_MOST_DIRECT=32
-ip netns add $tag-switch 2>/dev/null || skip "this root must not make network namespaces"
-ip -n $tag-switch link add switch type bridge || skip "there are no bridges"
+ip netns add $tag-switch 2>/dev/null || skip "root may not create network namespaces here"
+ip -n $tag-switch link add switch type bridge || skip "the kernel does not support bridges"
 ip -n $tag-switch link set switch up
 
-# set_rate NUMBER RATE: of the cable of machine NUMBER, each way. A burst takes the largest packet of TCP whole: otherwise the
-# kernel cuts it up, which network cards do by themselves, and which takes a core where two machines send 500 Mbit/s to each other.
+# set_rate NUMBER RATE: sets the bandwidth of the link of machine NUMBER in both directions. The burst is large enough for the largest TCP
+# packet: otherwise the kernel splits packets in software, which real network cards do in hardware, and which occupies a core if two
+# machines exchange 500 Mbit/s.
 set_rate() {
   local rate=(root tbf rate "$2" burst 256kb latency 100ms)
   ip netns exec "$tag-$1" tc qdisc replace dev eth0 "${rate[@]}"
   ip netns exec $tag-switch tc qdisc replace dev "port$1" "${rate[@]}"
 }
-# add_machine NUMBER RATE: machine NUMBER, which is 10.77.0.NUMBER.
+# add_machine NUMBER RATE: creates machine NUMBER with the address 10.77.0.NUMBER.
 add_machine() {
   local here=$tag-$1
   ip netns add "$here"
@@ -53,7 +54,7 @@ add_machine() {
   ip -n "$here" link set eth0 up
   until [ "$(ip netns exec "$here" cat /sys/class/net/eth0/operstate)" = up ]; do sleep 0.1; done
 }
-# As ssh: [OPTIONS] 10.77.0.NUMBER COMMAND...
+# The replacement of ssh: agent [OPTIONS] 10.77.0.NUMBER COMMAND...
 cat >"$work/agent" <<TXT
 #!/usr/bin/env bash
 while [[ \$1 == -* ]]; do shift; done
@@ -64,10 +65,9 @@ TXT
 chmod +x "$work/agent"
 
 machines=2
-# So many ranks that follow one another are on one machine; 0: ranks take turns among the machines.
+# The number of consecutive ranks on a machine; 0 distributes ranks round-robin.
 neighbours=0
-# Without these keepalives Open MPI's launcher waits for many minutes for a machine that does
-# not answer.
+# Without these keepalives Open MPI's launcher waits many minutes for a machine that does not answer.
 launch_on() {
   local m hosts=() slots=8 map=node mpich=()
   if [ $neighbours -gt 0 ]; then slots=$neighbours map=slot mpich=(-ppn $neighbours); fi

@@ -1,5 +1,5 @@
-# Where MPICH is there besides the MPI that Weft is built with (Debian: mpich, libmpich-dev): the transport once more, and
-# the program with faults on it, as weft_with_faults_mpich, for WEFT_MPICH_LAUNCHER.
+# If MPICH is installed in addition to the MPI that Weft is built with (Debian: mpich, libmpich-dev): weft_with_faults_mpich, the program
+# with fault injection, linked with a transport for MPICH. WEFT_MPICH_LAUNCHER starts it.
 find_program(WEFT_MPICH_COMPILER mpicxx.mpich)
 find_program(WEFT_MPICH_LAUNCHER mpiexec.mpich)
 mark_as_advanced(WEFT_MPICH_COMPILER WEFT_MPICH_LAUNCHER)
@@ -17,7 +17,7 @@ mark_as_advanced(WEFT_MPICH_LIBRARY)
 file(GLOB transport CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/core/mpi/*.cc)
 add_executable(weft_with_faults_mpich mpi/weft_with_faults.cc ${transport})
 target_include_directories(weft_with_faults_mpich SYSTEM PRIVATE ${folders})
-# The file of weft_program, and not the target, which brings the other MPI.
+# Links the file of weft_program instead of the target, which would add the other MPI.
 add_dependencies(weft_with_faults_mpich weft_program)
 target_link_libraries(weft_with_faults_mpich PRIVATE $<TARGET_FILE:weft_program> ${WEFT_MPICH_LIBRARY} weft_models
                       CLI11::CLI11 fmt::fmt)

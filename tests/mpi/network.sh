@@ -1,16 +1,14 @@
 #!/usr/bin/env bash
-# Ranks on machines that are network namespaces, each with a name and a link of a limited rate to a switch: they write the
-# file of one process, byte for byte. A rank that is lost, and a machine whose link is pulled out, end all; those that are left go on.
+# Ranks on simulated machines (machines.sh) write the same file as one process, byte for byte. If a rank is lost or the link of a machine
+# fails, all ranks end, and the remaining machines can resume.
 #   network.sh WEFT_WITH_FAULTS LAUNCHER FIXTURES [all]
-# With "all" the link is pulled out in every phase, and not in one alone.
-# Exit code 77 where machines.sh cannot make them.
+# With "all" the link fails in every phase, otherwise in one. Exits with code 77 if machines.sh cannot create machines.
 # shellcheck source=tests/mpi/common.sh
 . "$(dirname "$0")/common.sh" network "$1" "$2" "$3"
 # shellcheck source=tests/mpi/machines.sh
 . "$(dirname "$0")/machines.sh"
 
-# MPICH 4.0 on UCX 1.13 does not always come out of MPI_Finalize over TCP, in programs of three lines, too. What ranks have to do
-# is done by then.
+# MPICH 4.0 with UCX 1.13 sometimes hangs in MPI_Finalize over TCP, even in programs of three lines. The work of the ranks is done by then.
 [ $open_mpi = yes ] || bound=25
 succeeds() {
   if [ $open_mpi = no ] && [ "$code" -ge 124 ] && grep -q "^validation loss" "$work/out"; then
@@ -29,15 +27,16 @@ for n in 2 3; do
   succeeds
   same $n.weft alone.weft
 done
-# Messages of many pieces, both ways at the same time.
+# Large messages in both directions at the same time.
 if [ $open_mpi = yes ]; then
   weft=${weft%/*}/weft_train_on_ranks ranks 2 lines
   succeeds
-  grep -q "^all lines have come" "$work/out" || fail "many large messages"
+  grep -q "^all lines have come" "$work/out" || fail "large messages were lost"
 fi
-sent() { ip netns exec $tag-2 cat /sys/class/net/eth0/statistics/tx_bytes; } # by machine 2
-[ "$(sent)" -gt 50000 ] || fail "machine 2 has sent $(sent) bytes: ranks went another way"
-# Two neighbours on each machine, who exchange with the other one directly, and as a group: that sends less.
+# sent: prints the bytes that machine 2 has sent.
+sent() { ip netns exec $tag-2 cat /sys/class/net/eth0/statistics/tx_bytes; }
+[ "$(sent)" -gt 50000 ] || fail "machine 2 has sent only $(sent) bytes: ranks used another route"
+# Two ranks on each machine, which exchange data with the other machine directly or as a group: the group sends less.
 neighbours=2
 for direct in 32 1; do
   before=$(sent) WEFT_MOST_DIRECT=$direct
@@ -48,36 +47,36 @@ for direct in 32 1; do
 done
 neighbours=0 WEFT_MOST_DIRECT=32
 # shellcheck disable=SC2154
-[ $((4 * of_1)) -lt $((3 * of_32)) ] || fail "machine 2 has sent $of_1 bytes for a group, and $of_32 without"
+[ $((4 * of_1)) -lt $((3 * of_32)) ] || fail "machine 2 has sent $of_1 bytes with groups and $of_32 bytes without"
 
-# ended RANK WHERE HOW COMMAND: a rank runs a command in some phase, and all end.
+# ended RANK PHASE CALL COMMAND: a rank runs a command at a transport call of a phase; all ranks must fail and end.
 ended() {
   rm -f "$work"/m.* "$work"/best-m.*
   WEFT_RANK_FAULT="$1|$2|$3|$4" ranks $machines "${six[@]}" --out "$work/m.weft" --best "$work/best-m.weft"
   [ "$code" -ne 0 ] || fail "$4 in $2: did not fail"
   [ "$code" -ne 124 ] || fail "$4 in $2: does not end"
 }
-# lost WHERE HOW COMMAND: rank 1 does, and the others say so.
+# lost PHASE CALL COMMAND: as above for rank 1; the others must report that it is lost.
 lost() {
   ended 1 "$@"
   names_lost 1 "$1"
   grep -q -E "\(host machine2\)|AT 10\.77\.0\.2" "$work/out" "$work/err" || fail "$3: does not name the machine"
-  nobody_is_left
+  check_all_ended
   is_checkpoint m.weft
 }
 lost "step 3: the sums of all shards" 1 'kill -KILL $PPID'
 machines=1
-goes_on 1 m.weft
+finish_run 1 m.weft
 machines=2
 lost "step 4: saving" 2 'kill -STOP $PPID'
-goes_on 2 m.weft
+finish_run 2 m.weft
 
-# With a third machine, whose cable is pulled out.
+# Three machines; the link of one fails.
 add_machine 3 50mbit
 machines=3
 phases=("step 3: the exchange of parameters")
 if [ "${4:-}" = all ]; then
-  # Of shards the rank's own: "OF RANK 0|OF RANK 1".
+  # Ranks compute different shards: "PHASE OF RANK 0|PHASE OF RANK 1".
   phases+=("step 3: shard 0 of 8|step 3: shard 3 of 8" "step 3: shard 1 of 8|step 3: shard 4 of 8"
     "step 3: the sums of all shards" "step 3: the end of the step" "step 3: evaluation" "step 3: saving the best model"
     "step 4: saving" "the end of training")
@@ -85,13 +84,14 @@ fi
 ranks 4 "${six[@]}" --out "$work/4.weft" --best "$work/best4.weft"
 succeeds
 same 4.weft alone.weft
-# The first machine is the launcher's, which does not hear what the others say: rank 0 speaks for itself.
+# first_lost PHASE: the link of the first machine fails. The launcher runs there and does not receive the output of the other ranks, so only
+# the message of rank 0 is checked.
 first_lost() {
   ended 0 "$1" 0 'ip link set eth0 down'
-  [ "$(ours | wc -l)" -eq 1 ] || fail "$1: not one line"
-  ours | grep -q -E "^weft: rank [12] \(host machine[23]\) is (lost|silent for [0-9.]+ s); it was in .*, which began " ||
-    fail "$1: does not say who is lost"
-  nobody_is_left
+  [ "$(rank_messages | wc -l)" -eq 1 ] || fail "$1: did not print exactly one message"
+  rank_messages | grep -q -E "^weft: rank [12] \(host machine[23]\) is (lost|silent for [0-9.]+ s); it was in .*, which began " ||
+    fail "$1: the message does not name the lost rank"
+  check_all_ended
   is_checkpoint m.weft
 }
 for phase in "${phases[@]}"; do
@@ -99,11 +99,11 @@ for phase in "${phases[@]}"; do
   first_lost "${phase%|*}"
   for m in 1 2 3; do end_on $tag-$m; done
   ip -n $tag-1 link set eth0 up
-  goes_on 3 m.weft
+  finish_run 3 m.weft
   lost "${phase#*|}" 0 'ip link set eth0 down'
   machines=2
-  end_on $tag-2 # what its launcher has left there
+  end_on $tag-2 # processes that the launcher could not end
   ip -n $tag-2 link set eth0 up
-  goes_on 2 m.weft
+  finish_run 2 m.weft
 done
-echo "network: ranks of $launcher on 2 and 3 machines write the file of one process, and those that are left go on"
+echo "network: ranks of $launcher on 2 and 3 machines write the file of one process; remaining machines resume after a failure"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The program under a launcher of MPI: any number of ranks writes the file that one writes, byte for byte; what is wrong is
-# said once; a rank that is killed ends all, and the last checkpoint is whole.
+# The program with an MPI launcher: any number of ranks writes the same file as one process, byte for byte; errors are printed once; if a
+# rank is killed, all ranks end and the last checkpoint is valid.
 #   program.sh WEFT LAUNCHER FIXTURES
 . "$(dirname "$0")/common.sh" "mpi program" "$@"
 
 one "${six[@]}" --out "$work/alone.weft" --best "$work/best.weft"
 one inspect "$work/alone.weft" --split 3
-grep -q "^# reduce_scatter shards.sum." "$work/out" && grep -q "^# rank 2 owns " "$work/out" || fail "does not show what ranks exchange"
+grep -q "^# reduce_scatter shards.sum." "$work/out" && grep -q "^# rank 2 owns " "$work/out" || fail "does not print what ranks exchange"
 for n in 1 2 3 4; do
   ranks $n "${six[@]}" --out "$work/$n.weft" --log "$work/$n.jsonl" --best "$work/best$n.weft"
   succeeds
@@ -16,10 +16,10 @@ for n in 1 2 3 4; do
   [ "$(grep -c '^saved ' "$work/out")" -eq 1 ] || fail "$n ranks print more than once"
   [ "$(grep -c '"event":"step"' "$work/$n.jsonl")" -eq 6 ] || fail "$n ranks write the log more than once"
 done
-grep -q -E '^ranks +4: .* tokens/s each, .* together; waiting [0-9.]+%$' "$work/out" || fail "does not say how fast the ranks were"
-grep -q '"event":"end".*"ranks":\[{"tokens_per_second"' "$work/4.jsonl" || fail "the log does not say it either"
+grep -q -E '^ranks +4: .* tokens/s each, .* together; waiting [0-9.]+%$' "$work/out" || fail "does not print the speed of the ranks"
+grep -q '"event":"end".*"ranks":\[{"tokens_per_second"' "$work/4.jsonl" || fail "the log does not contain the speed of the ranks"
 
-# Under a budget four ranks keep sums of gradients on their owners alone; three, which cannot, all of them.
+# With a memory budget four ranks keep gradient sums on their owners only; three ranks, which cannot, keep whole sums.
 for n in 3 4; do
   ranks $n "${six[@]}" --memory-budget 1GiB --out "$work/owned$n.weft" --best "$work/bestowned.weft"
   succeeds
@@ -27,7 +27,7 @@ for n in 3 4; do
   same bestowned.weft best.weft
 done
 
-# Stopped with three ranks, gone on with two, ended by one process: the file does not tell.
+# A run that is stopped on three ranks, resumed on two and finished by one process writes the same file.
 ranks 3 "${six[@]}" --out "$work/part.weft" --best "$work/bestpart.weft" --stop-after 2
 succeeds
 ranks 2 "${again[@]}" --resume "$work/part.weft" --best "$work/bestpart.weft" --stop-after 4
@@ -37,16 +37,16 @@ same part.weft alone.weft
 same part.ema.weft alone.ema.weft
 same bestpart.weft best.weft
 
-# Ranks that write together: any number of them goes on, and one file made of the parts is that of one process.
+# Sharded checkpoints: any number of ranks resumes, and converting the shards to one file gives the file of one process.
 shards_of() { find "$work" -name "$1-*-of-*.weft" | wc -l; }
 ranks 3 "${six[@]}" --sharded --out "$work/s.weft" --best "$work/sbest.weft" --keep 1 --stop-after 4
 succeeds
-grep -q '^files ' "$work/out" && fail "says that not all ranks see the folder"
+grep -q '^files ' "$work/out" && fail "reports that not all ranks can access the folder"
 [ "$(shards_of s)" -eq 6 ] || fail "$(shards_of s) shards of two checkpoints by three ranks"
 for file in s.weft s.1.weft sbest.weft; do one verify "$work/$file"; done
 ranks 2 "${again[@]}" --sharded --resume "$work/s.weft" --best "$work/sbest.weft"
 succeeds
-[ "$(shards_of s)" -eq 5 ] || fail "shards that nothing names are left, or too few"
+[ "$(shards_of s)" -eq 5 ] || fail "shards without a checkpoint remain, or shards are missing"
 one convert "$work/s.weft" --out "$work/one.weft"
 same one.weft alone.weft
 same s.ema.weft alone.ema.weft
@@ -55,12 +55,12 @@ same one.weft best.weft
 one convert "$work/s.weft" --inference --out "$work/small.weft"
 one evaluate "$work/s.weft" --text "$fixtures/weft_files/data/text.txt"
 one inspect "$work/s.weft"
-# One process makes one file of it, and the shards go.
+# One process resumes and writes one file; the shards are removed.
 one "${again[@]}" --resume "$work/s.weft" --best "$work/sbest.weft"
 same s.weft alone.weft
-[ "$(shards_of s)" -eq 3 ] || fail "shards are left beside one file, or those of an earlier checkpoint are not"
+[ "$(shards_of s)" -eq 3 ] || fail "shards remain next to one file, or shards of an earlier checkpoint are missing"
 rm "$work"/s.1.weft
-# In folders that not all ranks see rank 0 writes, as without --sharded.
+# If not all ranks can access the folder, rank 0 writes the file, as without --sharded.
 mkdir "$work/here" "$work/there"
 apart=("$weft" "${six[@]}" --sharded --out m.weft --best best.weft)
 code=0
@@ -69,13 +69,13 @@ timeout 60 "$launcher" "${flags[@]}" -n 1 -wdir "$work/here" "${apart[@]}" : -n 
 succeeds
 grep -q '^files *rank 0 writes them in spite of --sharded' "$work/out" || fail "does not say that rank 0 writes"
 same here/m.weft alone.weft
-[ -z "$(ls "$work/there")" ] || fail "a rank that is not to write has written"
+[ -z "$(ls "$work/there")" ] || fail "a rank other than rank 0 has written files"
 code=0
 timeout 60 "$launcher" "${flags[@]}" -n 1 "$weft" "${six[@]}" --sharded --out "$work/x.weft" : -n 1 "$weft" "${six[@]}" --out "$work/x.weft" \
   </dev/null >"$work/out" 2>"$work/err" || code=$?
 said "ranks differ in --sharded: rank 0 .* has it, rank 1 .* has none"
 
-# Figures are those of one rank.
+# Results equal those of one rank.
 for command in "evaluate $work/alone.weft --text $fixtures/weft_files/data/text.txt" \
   "generate $work/alone.weft --prompt a --prompt be --prompt see --batch 1 --tokens 8 --greedy" \
   "score $work/alone.weft --continuation all --continuation work"; do
@@ -87,12 +87,12 @@ for command in "evaluate $work/alone.weft --text $fixtures/weft_files/data/text.
   same out one
 done
 
-# A step is measured as it is shared.
+# Benchmarks measure a distributed step.
 ranks 2 bench train --model char-small --batch 4 --seq 8 --shards 4 --bucket 64KiB --no-overlap --runs 1 --threads 1 --json
 succeeds
-grep -q '"shards":4,"ranks":2,' "$work/out" || fail "does not say who measured"
+grep -q '"shards":4,"ranks":2,' "$work/out" || fail "does not print the numbers of shards and ranks"
 
-# What is wrong before any work is said by one rank.
+# Errors before training are printed by one rank.
 ranks 2 bench train --model char-small --batch 4 --seq 8 --runs 1
 said "2 ranks have nothing to do for 1 shards"
 ranks 3 train gpt "${tiny[@]}" --batch 8 --shards 2 --out "$work/x.weft"
@@ -113,7 +113,7 @@ WEFT_MOST_DIRECT=none ranks 3 "${six[@]}" --out "$work/x.weft"
 said "WEFT_MOST_DIRECT in the environment"
 [ ! -e "$work/x.weft" ] || fail "a file was written"
 
-# pid_of RANK FILE: of the process that trains FILE as that rank.
+# pid_of RANK FILE: prints the process id of the rank that trains FILE.
 pid_of() {
   local pid
   for pid in $(pgrep -f "$2"); do
@@ -122,7 +122,7 @@ pid_of() {
   done
   return 1
 }
-# train_until_saved RANKS FILE OPTION...: in the background.
+# train_until_saved RANKS FILE OPTION...: trains in the background; returns when FILE exists.
 train_until_saved() {
   timeout 100 "$launcher" "${flags[@]}" -n "$1" "$weft" "${new[@]}" --steps 1000000 --eval-every 0 --save-every 5 --out "$2" "${@:3}" \
     </dev/null >"$work/out" 2>"$work/err" &
@@ -134,16 +134,16 @@ train_until_saved() {
   fail "no checkpoint within 30 s"
 }
 
-# One of the ranks is asked to stop.
+# A stop signal to one rank stops all.
 train_until_saved 3 "$work/stopped.weft"
 kill -TERM "$(pid_of 1 "$work/stopped.weft")"
 code=0
 wait $launched || code=$?
 succeeds
-grep -q '^stopped ' "$work/out" || fail "does not say that it was stopped"
-"$weft" verify "$work/stopped.weft" >/dev/null || fail "the checkpoint of a stop is broken"
+grep -q '^stopped ' "$work/out" || fail "does not print that it was stopped"
+"$weft" verify "$work/stopped.weft" >/dev/null || fail "the checkpoint written at the stop is invalid"
 
-# One of the ranks is killed: all end, and the launcher says so even where it ends the others before they can.
+# If a rank is killed, all ranks end, and a rank prints the reason unless the launcher ends the ranks before.
 for how in 0 2 "0 --sharded" "1 --sharded"; do
   read -r rank option <<<"$how"
   train_until_saved 3 "$work/killed.weft" ${option:+"$option"}
@@ -151,10 +151,10 @@ for how in 0 2 "0 --sharded" "1 --sharded"; do
   code=0
   wait $launched || code=$?
   [ "$code" -ne 0 ] && [ "$code" -ne 124 ] || fail "exit code $code after rank $rank was killed"
-  grep -q '^stopped ' "$work/out" && fail "a death was taken for a stop"
+  grep -q '^stopped ' "$work/out" && fail "a killed rank was reported as a stop"
   # MPICH's launcher kills the others at once.
-  [ ${#flags[@]} -eq 0 ] || grep -q '^weft: ' "$work/err" || fail "no rank says why it ends"
-  "$weft" verify "$work/killed.weft" >/dev/null || fail "the last checkpoint is broken"
+  [ ${#flags[@]} -eq 0 ] || grep -q '^weft: ' "$work/err" || fail "no rank gives the reason"
+  "$weft" verify "$work/killed.weft" >/dev/null || fail "the last checkpoint is invalid"
   rm "$work"/killed*.weft
 done
-echo "mpi program: ranks of $launcher write the files of one"
+echo "mpi program: ranks of $launcher write the files of one process"

@@ -1,18 +1,18 @@
-# The program on ranks: by the MPI that Weft is built with and, where MPICH is there besides, by that, too.
+# Tests of the program on several ranks: with the MPI that Weft is built with, and with MPICH if it is installed as well.
 add_executable(weft_with_faults mpi/weft_with_faults.cc)
 target_link_libraries(weft_with_faults PRIVATE weft_program weft_mpi fmt::fmt)
 weft_compile_options(weft_with_faults)
 set(shim "")
-if(NOT WEFT_SANITIZE)  # sanitizers come before any other library
+if(NOT WEFT_SANITIZE)  # sanitizers must be the first library
   set(shim $<TARGET_FILE:weft_faults>)
   add_dependencies(weft_with_faults weft_faults)
 endif()
 
-# weft_mpi_tests(SUFFIX WEFT WITH_FAULTS LAUNCHER)
+# weft_mpi_tests(SUFFIX WEFT WITH_FAULTS LAUNCHER): adds the tests for one MPI.
 function(weft_mpi_tests suffix weft with_faults launcher)
   set(folder ${CMAKE_CURRENT_SOURCE_DIR})
   add_test(NAME mpi_program${suffix} COMMAND bash ${folder}/mpi/program.sh ${weft} ${launcher} ${folder}/fixtures)
-  # Some seconds here, long in `./run check ranks`.
+  # A few seconds here, longer in `./run check ranks`.
   add_test(NAME mpi_faults${suffix}
     COMMAND bash ${folder}/mpi/faults.sh ${with_faults} ${launcher} ${folder}/fixtures 15 1 ${shim})
   add_test(NAME mpi_network${suffix} COMMAND bash ${folder}/mpi/network.sh ${with_faults} ${launcher} ${folder}/fixtures)

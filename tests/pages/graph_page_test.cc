@@ -9,12 +9,7 @@
 #include "weft/graph/ir/scope.h"
 #include "weft/graph/run/session.h"
 #include "weft/graph/text/text.h"
-#include "weft/models/layers/channel_norm.h"
-#include "weft/models/layers/conv.h"
-#include "weft/models/layers/dropout.h"
-#include "weft/models/layers/embedding.h"
-#include "weft/models/layers/linear.h"
-#include "weft/models/layers/norm.h"
+#include "weft/models/layers/layers.h"
 
 namespace {
 

@@ -10,31 +10,24 @@
 #include <vector>
 
 #include "weft/autodiff/optimizer.h"
-#include "weft/autodiff/optimizers/ema.h"
-#include "weft/core/dim.h"
 #include "weft/core/error.h"
 #include "weft/core/tensor.h"
 #include "weft/core/world/thread_world.h"
 #include "weft/graph/functions.h"
-#include "weft/graph/functions/arg.h"
+#include "weft/graph/ir/graph.h"
 #include "weft/graph/ir/scope.h"
-#include "weft/graph/ir/variable.h"
 #include "weft/graph/run/session.h"
-#include "weft/graph/run/variable_store.h"
 #include "weft/graph/weights/lora.h"
 #include "weft/models/language/ngram.h"
-#include "weft/models/layers/norm.h"
-#include "weft/models/layers/positions.h"
-#include "weft/models/layers/recurrent.h"
+#include "weft/models/layers/layers.h"
 #include "weft/models/tasks/span_answering/span_answerer.h"
 #include "weft/models/tasks/tasks.h"
+#include "weft/models/tasks/text_classification/text_classifier.h"
 #include "weft/models/tokenizers/tokenizer.h"
 #include "weft/models/train/trainer.h"
-#include "weft/ops/attribute.h"
-#include "weft/ops/kernel.h"
-#include "weft/ops/op.h"
+#include "weft/ops/custom_op.h"
 #include "weft/serialization/checkpoint.h"
-#include "weft/serialization/match.h"
+#include "weft/serialization/load_parameters.h"
 #include "weft/testing/close.h"
 #include "weft/testing/printing.h"
 
@@ -114,6 +107,11 @@ BOOST_AUTO_TEST_CASE(functions_of_ones_own_take_numbers) {
   BOOST_TEST(number.literal() == 3.0);
   BOOST_TEST(number.location().known());
   BOOST_TEST(number.value_as(g, DType::i64, "halfway").type().str() == "i64[]");
+}
+
+BOOST_AUTO_TEST_CASE(automatic_gradient_sums_are_owned_with_a_memory_budget) {
+  BOOST_TEST(sums_are_owned(GradientSums::automatic, true, 4));
+  BOOST_TEST(!sums_are_owned(GradientSums::automatic, false, 4));
 }
 
 BOOST_AUTO_TEST_CASE(ranks_have_names) {
@@ -219,6 +217,10 @@ BOOST_AUTO_TEST_CASE(models) {
   BOOST_TEST(!untrained_tasks().empty());
   BOOST_TEST(first_of({"a", "b"}) == "a, b");
   BOOST_TEST(!Tokenizer().default_options().truncation.has_value());
+  ClassifierHead head;
+  head.summary = Summary::mean;
+  BOOST_TEST((ClassifierHead::from_json(head.to_json()) == head));
+  BOOST_TEST(TextError(2, "it is empty").reason() == "it is empty");
   StepClock clock;
   clock.begin();
   clock.end();

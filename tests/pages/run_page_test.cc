@@ -14,7 +14,7 @@
 #include "weft/graph/run/session.h"
 #include "weft/graph/text/text.h"
 #include "weft/graph/weights/quantize.h"
-#include "weft/models/layers/linear.h"
+#include "weft/models/layers/layers.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/testing/reference.h"
 #include "weft/testing/temporary_folder.h"

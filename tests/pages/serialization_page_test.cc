@@ -9,7 +9,7 @@
 #include "weft/graph/functions.h"
 #include "weft/graph/ir/scope.h"
 #include "weft/graph/run/session.h"
-#include "weft/models/layers/linear.h"
+#include "weft/models/layers/layers.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/serialization/load_parameters.h"
 #include "weft/serialization/safetensors.h"

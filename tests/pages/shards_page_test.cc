@@ -12,7 +12,7 @@
 #include "weft/graph/functions.h"
 #include "weft/graph/ir/scope.h"
 #include "weft/graph/run/session.h"
-#include "weft/models/layers/linear.h"
+#include "weft/models/layers/layers.h"
 #include "weft/serialization/sharded_checkpoint.h"
 #include "weft/testing/temporary_folder.h"
 

@@ -6,7 +6,7 @@
 #include "weft/graph/functions.h"
 #include "weft/graph/ir/scope.h"
 #include "weft/graph/run/session.h"
-#include "weft/models/layers/linear.h"
+#include "weft/models/layers/layers.h"
 #include "weft/testing/graph_checks.h"
 #include "weft/testing/model_checks.h"
 #include "weft/testing/printing.h"

@@ -1,36 +1,37 @@
 #!/usr/bin/env bash
-# What ranks cost, and what of their talk is hidden behind their work, of GPT-2's training step (or a small one's):
-# - one process with two threads, and two and four processes that share as many cores, in turns;
-# - two ranks on two machines (network namespaces: takes root) whose link lets talk take about half as long as the work,
-#   with gradients and parameters sent while something is computed, and with nothing sent then, in turns; and messages on
-#   that link by themselves (weft_messages_bench beside WEFT, where it was built with -DWEFT_BENCH=ON).
-# - what `weft inspect --model --ranks` predicts for these links, from what one process reaches, beside what was measured;
-# - where PYTHON (default: python3) has PyTorch, its DistributedDataParallel over Gloo beside both.
+# Measures the overhead of distributed training, and how much communication overlaps with computation, for a training step of GPT-2 (or of
+# a smaller model):
+# - one process with two threads, compared with two and four processes on the same two cores; the runs alternate;
+# - two ranks on two machines (network namespaces, which need root), on a link whose bandwidth makes communication take about half as long
+#   as computation: with and without overlap, alternating; and the throughput of messages on that link (weft_messages_bench next to WEFT, if
+#   it was built with -DWEFT_BENCH=ON);
+# - the predictions of `weft inspect --model --ranks` for these links, computed from the speed of one process, next to the measurements;
+# - PyTorch's DistributedDataParallel with Gloo, if PYTHON (default: python3) has PyTorch.
 #   measure.sh WEFT LAUNCHER [MODEL [BATCH TOKENS SHARDS STEPS ROUNDS]]
-# WEFT is build/weft with -DWEFT_MPI=ON, LAUNCHER Open MPI's mpirun. Medians of ROUNDS medians.
+# WEFT is build/weft with -DWEFT_MPI=ON, LAUNCHER is Open MPI's mpirun. Results are medians over ROUNDS of the medians of single runs.
 # shellcheck source=tests/mpi/common.sh
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../mpi/common.sh" measure "$1" "$2" ""
-[ $open_mpi = yes ] || fail "binds ranks as Open MPI's launcher does"
+[ $open_mpi = yes ] || fail "needs Open MPI's launcher, which binds ranks to cores"
 model=${3:-gpt2} batch=${4:-8} tokens=${5:-512} shards=${6:-2} steps=${7:-5} rounds=${8:-5} python=${PYTHON:-python3}
 bound=36000
 
-# step THREADS [OPTION]: the command that measures a training step.
+# step THREADS [OPTION]...: prints the arguments of weft that measure a training step.
 step() {
   echo bench train --model "$model" --batch "$batch" --seq "$tokens" --shards "$shards" --runs "$steps" --threads "$@" --json
 }
-# figure NAME: of the JSON object that was printed last.
+# figure NAME: prints a number of the last JSON object in the output.
 figure() { sed -n "s/.*\"$1\":\( *[0-9.e+-]*\).*/\1/p" "$work/out" | tail -n 1; }
-# note FILE: appends seconds of a step, seconds of it waiting, and MiB of the largest rank.
+# note FILE: appends the seconds of a step, the seconds of waiting, and the MiB of the largest rank.
 note() { echo "$(figure seconds_per_step) $(figure waiting_seconds) $(($(figure peak_rss_bytes) >> 20))" >>"$work/$1"; }
-# of_ranks FILE [OPTION]: of two.
+# of_ranks FILE [OPTION]...: measures two ranks.
 of_ranks() {
   # shellcheck disable=SC2046
   ranks 2 $(step 1 "${@:2}")
   succeeds
   note "$1"
 }
-# of_four FILE: they need as many shards.
+# of_four FILE: measures four ranks, which need at least four shards.
 four_shards=$((shards < 4 ? 4 : shards))
 of_four() {
   local shards=$four_shards flags=(--oversubscribe --allow-run-as-root --bind-to none)
@@ -41,11 +42,11 @@ of_four() {
 }
 peer() {
   "$python" "$here/../peers/torch_peer.py" train "$model" "$batch" "$tokens" --threads 2 --runs "$steps" --ranks "$2" \
-    >"$work/out" 2>"$work/err" || fail "the peer does not run"
+    >"$work/out" 2>"$work/err" || fail "PyTorch's training step failed"
   sed -i 's/": /":/g' "$work/out"
   note "$1"
 }
-# median FILE COLUMN
+# median FILE COLUMN: prints the median of a column.
 median() { cut -d ' ' -f "$2" "$work/$1" | sort -g | sed -n "$(((rounds + 1) / 2))p"; }
 calculate() { awk "BEGIN { printf \"$1\", $2 }"; }
 with_peer=no
@@ -59,7 +60,7 @@ for _ in $(seq "$rounds"); do
   flops=$(figure flops)
   of_ranks processes
   of_four four
-  of_ranks owned --memory-budget 1TiB # which working memory meets: sums alone are different
+  of_ranks owned --memory-budget 1TiB # the budget is not reached; it only changes where gradients are summed
   megabytes=$(calculate %.1f "$(figure gradient_bytes) / 1e6")
   if [ $with_peer = yes ]; then peer peer_threads 1 && peer peer_processes 2; fi
 done
@@ -69,13 +70,13 @@ echo "model           $model, $megabytes MB of gradients; $batch x $tokens token
 echo "one process     $a s a step, 2 threads, $(median threads 3) MiB"
 show "two processes  " "$b" "a core each" "$a" "$(median processes 3)"
 show "four processes " "$(median four 1)" "half a core each" "$a" "$(median four 3)"
-show "                " "$(median owned 1)" "with gradients on their owners alone" "$a" "$(median owned 3)"
+show "                " "$(median owned 1)" "with gradients summed on their owners (ZeRO-2)" "$a" "$(median owned 3)"
 if [ $with_peer = yes ]; then
   echo "PyTorch         $(median peer_threads 1) s a step, 2 threads, $(median peer_threads 3) MiB"
   show "with DDP       " "$(median peer_processes 1)" "a core each" "$(median peer_threads 1)" "$(median peer_processes 3)"
 fi
 
-# Each of two ranks sends half of the gradients' bytes, and half of the parameters'.
+# Each of the two ranks sends half of the gradients and half of the parameters.
 mbits=$(calculate %.0f "$megabytes * 8 / ($b / 2)")
 # shellcheck source=tests/mpi/machines.sh
 . "$here/../../mpi/machines.sh"
@@ -83,7 +84,7 @@ export WEFT_SILENCE=120s WEFT_RANK_FAULT=
 flags=(--allow-run-as-root --bind-to none)
 for m in 1 2; do add_machine $m 40gbit; done
 for _ in $(seq "$rounds"); do of_ranks fast; done
-# at MBIT/S NAME: both links.
+# at MBIT/S NAME: sets the bandwidth of both links and measures two ranks.
 at() {
   for m in 1 2; do set_rate $m "$1mbit"; done
   for _ in $(seq "$rounds"); do of_ranks "$2"; done
@@ -102,16 +103,17 @@ for _ in $(seq "$rounds"); do
   of_ranks open --no-overlap
 done
 fast=$(median fast 1) hidden=$(median hidden 1) open=$(median open 1)
-echo "two machines    $fast s a step, without a limit of their link"
+echo "two machines    $fast s a step, without a bandwidth limit"
 echo "                $hidden s at $mbits Mbit/s, $(median hidden 2) s of it waiting"
-echo "                $open s at that rate, where nothing is sent while it computes; $(median open 2) s of it waiting"
-echo "hidden          $(calculate %.0f "($open - $hidden) / ($open - $fast) * 100")% of what talk takes"
+echo "                $open s at that bandwidth without overlap, $(median open 2) s of it waiting"
+echo "hidden          $(calculate %.0f "($open - $hidden) / ($open - $fast) * 100")% of the communication time"
 
-# predicted RANKS SHARDS MBIT/S FILE: seconds of a step, of ranks that share what the one process computes, beside those measured.
+# predicted RANKS SHARDS MBIT/S FILE: prints the predicted seconds of a step, with the speed of one process divided by the ranks, and the
+# measured ones.
 predicted() {
   one inspect --model "$model" --batch $((batch / $2)) --seq "$tokens" --ranks "$1" --shards "$2" --bandwidth "$3Mbit/s" \
     --latency 50us --gflops "$(calculate %.3f "$flops / $a / $1 / 1e9")"
-  echo "predicted       $(sed -n 's/^ *time *\([0-9.e+-]*\) s: .*/\1/p' "$work/out") s of $1 ranks at $3 Mbit/s;" \
+  echo "predicted       $(sed -n 's/^ *time *\([0-9.e+-]*\) s: .*/\1/p' "$work/out") s with $1 ranks at $3 Mbit/s;" \
     "measured $(median "$4" 1) s"
 }
 "$weft" inspect --model "$model" >/dev/null 2>&1 || exit 0

@@ -1,7 +1,7 @@
 // A matrix product with only the ops that it needs: the smallest useful program.
 #include <cstdio>
 
-#include "weft/graph/functions/linalg.h"
+#include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
 #include "weft/ops/builtin.h"
 
