@@ -11,7 +11,7 @@
 namespace weft::program {
 namespace {
 
-/// Checks a text given for a field of this type; the option's type in the help.
+/// How the options for fields of one type are named in the help, and how their values are checked.
 struct FieldType {
   std::string name;
   void (*check)(const std::string& option, const std::string& text);
