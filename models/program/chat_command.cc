@@ -25,7 +25,7 @@
 namespace weft::program {
 namespace {
 
-/// Returns what is wrong with the bytes of a line, or an empty string if they are valid UTF-8.
+/// Returns the reason why the bytes of a line are not valid UTF-8, or an empty string if they are.
 std::string not_utf8(const std::string& text) {
   try {
     require_utf8(text);
@@ -66,8 +66,8 @@ ChatFormat format_of(const GenerateArguments& args, const std::string& asked,
   }
 }
 
-/// The exit code after Ctrl-C, following the convention of shells. In a terminal, Ctrl-C is input
-/// and does not set this code.
+/// The exit code if Ctrl-C ends a conversation outside of a terminal, by the convention of shells.
+/// In a terminal, Ctrl-C is part of the dialogue.
 constexpr int kInterrupted = 130;
 
 /// Totals over all answers.

@@ -22,8 +22,8 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Runs `make` and rethrows its ArgumentErrors as UsageErrors. For code whose arguments come only
-/// from the command line. Errors in files and data propagate unchanged.
+/// Runs `make` and rethrows its ArgumentErrors as UsageErrors. Use it for code whose arguments come
+/// only from the command line. Errors in files and data propagate unchanged.
 template <class Make>
 auto rethrow_as_usage(Make&& make) {
   try {

@@ -30,8 +30,8 @@ void report_stdout(int error) {
   say_aside("weft: cannot write to stdout: {}\n", std::strerror(error));
 }
 
-/// Returns true if stdout is a terminal. MPI launchers give every rank a terminal, wherever its
-/// output goes, so theirs do not count.
+/// Returns true if stdout is a terminal. MPI launchers give every rank a terminal, no matter where
+/// its output goes, so it does not count if a launcher started this process.
 bool is_terminal() { return isatty(STDOUT_FILENO) != 0 && !started_by_mpi(); }
 
 }  // namespace

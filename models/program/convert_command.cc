@@ -76,7 +76,8 @@ int run(const ConvertArguments& args, const CommandPaths& paths) {
       throw UsageError(fmt::format("--inference is for .weft files; {} is a folder", args.model));
     return write_inference_file(args, paths);
   }
-  // Both can also be converted to another of the same kind; then the name of the output says so.
+  // A folder can also be converted to a folder, and a file to a file: the name of the output
+  // decides.
   const bool to_folder =
       fs::is_directory(args.model) ? args.out.ends_with('/') : !args.out.ends_with(".weft");
   return to_folder ? write_folder(args, paths) : write_file(args, paths);

@@ -11,7 +11,7 @@
 namespace weft::program {
 namespace {
 
-/// How the options for fields of one type are named in the help, and how their values are checked.
+/// The name of a field type in the help, and the check of its values.
 struct FieldType {
   std::string name;
   void (*check)(const std::string& option, const std::string& text);

@@ -84,8 +84,10 @@ void check_lengths(const GenerateArguments& args, const GenerationOptions& o) {
 
 void add_drawing_options(OptionList& o, GenerateArguments& args) {
   const std::string draw = "Sampling (default for .weft files)";
-  o.flag("--sample", args.sample, "sample").group(draw);
-  o.real("--temperature", args.temperature, {}, "below 1: more conservative; above 1: more varied")
+  o.flag("--sample", args.sample, "sample tokens instead of choosing the most likely ones")
+      .group(draw);
+  o.real("--temperature", args.temperature, {},
+         "sampling temperature: below 1 is more conservative, above 1 more varied")
       .group(draw);
   o.integer("--top-k", args.top_k, kFromZero, "sample only from the k most likely tokens; 0 = all")
       .group(draw);
@@ -108,8 +110,8 @@ void add_generate_options(OptionList& o, GenerateArguments& args) {
           "repeat for a batch");
   o.ids("--prompt-ids", args.prompt_ids, "prompt as ids, \"1 2 3\"; repeat for a batch");
   o.input("--prompts", args.prompts_file,
-          "file with one prompt per line, without blank lines (with --ids and a folder: ids); - is "
-          "stdin");
+          "file with one prompt per line; blank lines are skipped (with --ids and a folder: ids); "
+          "- is stdin");
   o.text("--task", args.task,
          "task of the prompts, from the folder's own settings (task_specific_params): "
          "\"summarization\"");
@@ -149,10 +151,10 @@ void add_generate_options(OptionList& o, GenerateArguments& args) {
   o.real("--length-penalty", args.length_penalty, {-1000, 1000},
          "divide the scores of beams by length^F")
       .group(search);
-  o.choice(
-       "--early-stopping", {"true", "false", "never"}, args.early_stopping,
-       "end of beam search: true: when there is a finished sequence for every beam; false: when no "
-       "beam could improve by ending now; never: when no beam could improve however long it grows")
+  o.choice("--early-stopping", {"true", "false", "never"}, args.early_stopping,
+           "when beam search stops; true: with as many finished sequences as beams; false: when no "
+           "beam could become better by ending now; never: when no beam could become better at any "
+           "length")
       .group(search);
   o.integer("--results", args.results, {1, GenerationOptions::kMaxRows},
             "texts per prompt: the best beams, or independent samples");

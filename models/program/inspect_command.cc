@@ -188,7 +188,7 @@ void add_inspect_command(CLI::App& app, Action& action) {
       options.flag("--programs", args->programs, "print the programs: inputs, outputs, updates"),
       options.flag("--variables", args->variables, "print the variables: kind, type, name"),
       options.integer("--split", args->split, {1, 1 << 20},
-                      "print the programs with shards as text, as the first of this number of "
+                      "print the text of the programs with shards, as the first of this number of "
                       "ranks runs them")};
   options.text("--model", planned->model,
                "a published model instead of a file (gpt2, bert-base, ...)");

@@ -14,7 +14,7 @@ struct ModelInspection {
   std::int64_t batch = 1;
   std::int64_t seq = 0;  // tokens per row; 0 = 128; must be 0 for image models
   std::string precision = "highest";
-  // A training step on several ranks, each of which has a batch for each of its shards:
+  // A training step on several ranks, with a batch of `batch` rows for every shard:
   std::int64_t ranks = 0;   // 0 = no prediction
   std::int64_t shards = 0;  // 0 = one per rank, rounded up to a power of two
   double gflops = 0;        // GFLOP/s of a rank; 0 = 80% of this machine's peak

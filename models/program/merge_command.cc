@@ -64,8 +64,7 @@ void check_base(const LoraAdapters& adapters, const std::vector<Program>& forwar
                 const std::shared_ptr<VariableStore>& store, bool floats,
                 const MergeArguments& args) {
   if (adapters.base.empty()) {
-    say("base      {} does not name the model that it was trained on, which is therefore not "
-        "checked\n",
+    say("base      not checked: {} does not name the model that it was trained on\n",
         args.adapters);
     return;
   }

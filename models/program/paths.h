@@ -60,7 +60,7 @@ class CommandPaths {
   /// is another output, or if its name is that of another kind of file. Throws IoError if it is a
   /// folder, a device or a pipe, is write-protected, has no parent folder, or cannot be created
   /// there; if a file of another kind exists there; or if a trainable model would be replaced by
-  /// one that is not.
+  /// one that cannot be trained.
   OutputFile writes(const std::string& what, const std::string& path, FileKind kind);
   /// As above, for all existing files of a set of token files (token_file_name). How many will be
   /// written is known only at the end.
@@ -70,7 +70,7 @@ class CommandPaths {
   OutputFile writes_earlier(const std::string& what, const std::string& path,
                             const std::string& checkpoint);
   /// As plan_file(), for the model of a resumed run: the file that the option `replaced` reads may
-  /// be replaced by its next state.
+  /// be replaced by the next state of the run.
   OutputFile continues(const std::string& what, const std::string& path, std::string_view replaced);
 
   /// Plans a folder for a model. Throws as plan_file() and hf::check_folder_place(), and UsageError

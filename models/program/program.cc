@@ -41,7 +41,7 @@ void refuse_empty_values(int argc, const char* const* argv) {
 }
 
 /// The terminate handler. If memory runs out while another error is being handled, for example in a
-/// destructor, nothing can catch the exception.
+/// destructor, no handler can catch the exception.
 [[noreturn]] void end_without_memory() {
   try {
     if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);

@@ -6,9 +6,9 @@
 
 namespace weft::program {
 
-/// About twenty lines per run, and at least one per minute, so that a run of hours is seen to be
-/// alive. The first step passed to due() has a line (a resumed run starts anywhere), and so has the
-/// last step.
+/// Schedules about twenty lines per run, and at least one per minute, so that a run of hours is
+/// visibly alive. The first step passed to due() has a line (a resumed run may start at any step),
+/// and so has the last step.
 class ProgressPace {
  public:
   static constexpr double kSeconds = 60;

@@ -31,9 +31,10 @@ World world_over(std::shared_ptr<Transport> transport);
 /// without MPI, throws UsageError on rank 0, and a CommandFailed that is not printed on the others.
 World connect_ranks();
 
-/// Runs `body` on every rank: work before the actual computation that does not communicate with
-/// other ranks. If it throws on some ranks, all ranks throw CommandFailed with the error of the
-/// lowest of these, which rank 0 prints. With one rank, exceptions propagate unchanged.
+/// Runs `body` on every rank: checks and preparations before the actual computation, which must not
+/// communicate with other ranks. If `body` throws on some ranks, all ranks throw CommandFailed with
+/// the error of the lowest of them, which rank 0 prints. With one rank, exceptions propagate
+/// unchanged.
 void together(const World& world, FunctionRef<void()> body);
 /// As above, and returns the result of `make`.
 template <class Make>
@@ -49,8 +50,9 @@ requires(!std::is_void_v<std::invoke_result_t<Make&>>) std::invoke_result_t<Make
 /// Throws as on_all_ranks() if `read` fails.
 std::string from_first(const World& world, FunctionRef<std::string()> read);
 
-/// Returns the number of threads of this rank, if `threads` were requested. 0 = all CPUs of the
-/// machine that it may use, divided among the ranks that may use the same CPUs. Collective.
+/// Returns the number of threads that this rank should use, given the requested number; 0 = all
+/// CPUs of the machine that it may use, divided among the ranks that may use the same CPUs.
+/// Collective.
 int threads_of_rank(const World& world, int threads);
 
 }  // namespace weft::program

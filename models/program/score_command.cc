@@ -35,8 +35,8 @@ std::vector<TokenIds> parse_all(const std::string& option, const std::vector<std
   return ids;
 }
 
-/// Returns one prompt per continuation, where a single prompt is used for all `count` of them.
-/// Returns none if there are no prompts.
+/// Returns one prompt per continuation: a single prompt is repeated for all `count` of them.
+/// Returns an empty list if there are no prompts.
 template <class Prompt>
 std::vector<Prompt> prompts_for(std::vector<Prompt> prompts, std::size_t count) {
   if (prompts.size() == 1) prompts.resize(count, prompts.front());

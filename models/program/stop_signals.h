@@ -20,11 +20,12 @@ const std::atomic<bool>& stop_requested();
 /// several ranks, a request on any of them stops all; launchers forward SIGUSR1 to all of them.
 void install_stop_handlers(const World& world);
 
-/// Watches for a launcher that ends the run, if there are several ranks. A launcher that has lost a
-/// rank ends the others by SIGTERM and kills them a moment later (Open MPI after a second), while
-/// they still wait for the lost rank. After that signal, this class checks which rank is lost. If
-/// all ranks respond and yet no step completes, the ranks cannot have agreed to stop and save: it
-/// then prints that and ends the process.
+/// Detects that the launcher is ending the run, if there are several ranks. A launcher that has
+/// lost a rank ends the others by SIGTERM and kills them a moment later (Open MPI after a second),
+/// while they still wait for the lost rank. After that signal, the watch asks the transport which
+/// rank is lost, prints the answer and ends the process. If all ranks respond and yet no step
+/// completes, so that the ranks cannot have agreed to stop and save, it prints that and ends the
+/// process as well.
 class LauncherWatch : public TrainObserver {
  public:
   explicit LauncherWatch(const World& world);
@@ -37,7 +38,7 @@ class LauncherWatch : public TrainObserver {
 
  private:
   void watch();
-  /// Returns false if the watch ends before the time is over.
+  /// Waits for that time. Returns false if the watch is ended before.
   bool pause(double seconds);
 
   const World world_;

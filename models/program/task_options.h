@@ -25,7 +25,7 @@ void require_data(const OptionValues& values);
 /// are not evaluated with.
 void check_data_options(const Task& task, const OptionValues& values, const std::string& file);
 
-/// The help text of one task for something that several tasks have.
+/// The help text that one task has for a shared option or preset.
 struct TaskText {
   std::string task, text;
 };

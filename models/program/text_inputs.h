@@ -80,13 +80,13 @@ std::vector<std::string> read_lines(const std::string& file);
 /// Returns on every rank what `read` returns on rank 0. Throws as on_all_ranks() if `read` fails.
 std::vector<std::string> texts_of_first(const World& world,
                                         FunctionRef<std::vector<std::string>()> read);
-/// Splits a text into lines, without their line feeds and the carriage returns before these.
+/// Splits a text into lines, without their line endings (LF or CRLF).
 std::vector<std::string> lines_of(std::string_view text);
 
 /// Formats a count: "1 text", "1,000 texts". `unit` is a plural that ends in "s".
 std::string counted(std::int64_t count, std::string_view unit);
 
-/// Prints to stderr how fast something was, when it is done.
+/// Measures the time from its construction, and prints the throughput to stderr.
 class SpeedReport {
  public:
   SpeedReport() : start_(std::chrono::steady_clock::now()) {}

@@ -246,7 +246,7 @@ void add_train(CLI::App& parent, Action& action) {
   options.choice(
       "--normalization", {"nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"},
       [args](const std::string& name) { args->options.normalization = name; },
-      "bpe, unigram: normalization rule of SentencePiece (default: nmt_nfkc)");
+      "bpe, unigram: normalisation rule of SentencePiece (default: nmt_nfkc)");
   options.switches(
       "--byte-fallback", [args](bool on) { args->options.byte_fallback = on; },
       "bpe, unigram: encode unknown characters as their bytes (default: no)");

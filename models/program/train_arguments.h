@@ -27,7 +27,7 @@ struct TrainArguments {
   bool check_finite = false;  // SessionOptions::check_finite
   std::size_t memory_budget = 0;
   std::int64_t stop_after = 0;
-  FieldTexts model, training;  // given fields of the config and of TrainSettings
+  FieldTexts model, training;  // fields of the config and of TrainSettings that were given
   OptionValues values;         // values of the task's own options
 
   std::set<std::string> given;  // names of all options that were given

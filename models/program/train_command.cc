@@ -132,19 +132,19 @@ void check_ranks(const TrainArguments& args, const TrainSettings& settings) {
   }
   const std::int64_t enough = std::bit_ceil(static_cast<std::uint64_t>(ranks));
   throw UsageError(fmt::format(
-      "{} ranks cannot divide {} among them: set --shards to {}{}, or to more to keep uneven ranks "
+      "{} ranks cannot divide {} among them: set --shards to {}{}, or higher to keep uneven ranks "
       "busy",
       ranks, counted(settings.shards, "shards"), enough,
       enough > settings.batch ? fmt::format(" with a --batch of {} or more", enough) : ""));
 }
 
-/// A training run, which is the same on all ranks, except that rank 0 prints and writes the files.
+/// A training run. All ranks do the same, but only rank 0 prints and writes the files.
 class Training {
  public:
   Training(TrainArguments& args, LauncherWatch& watch) : args_(args), watch_(watch) {}
 
-  /// Does everything before the first step: reads files, checks all that may be wrong with the
-  /// options, and prints the plan. Does not communicate with other ranks.
+  /// Does everything before the first step: reads files, checks the options and everything that
+  /// depends on them, and prints the plan. Does not communicate with other ranks.
   void prepare();
   /// Trains and saves, and prints the results. Returns the exit code.
   int run();
@@ -273,7 +273,8 @@ void Training::prepare_trainer() {
   const std::int64_t batches = settings.compared_batches();
   if ((!args_.best.empty() || settings.patience > 0) && !before.validation.empty() &&
       std::isnan(before.best(batches).loss)) {
-    say("compared  only evaluations over {}; there are no earlier ones\n", compared_part(batches));
+    say("compared  only evaluations over {}; the earlier ones do not count\n",
+        compared_part(batches));
   }
 }
 

@@ -17,7 +17,7 @@ void print_training(const TrainSettings& settings, const TaskRun& run);
 /// Prints the line "ranks" before a run on several ranks.
 void print_ranks(const TrainArguments& args, std::int64_t shards);
 /// Prints the line "plan". `batch` contains the inputs of one shard. Throws UsageError if the
-/// memory budget is too small, or the memory of the machine.
+/// memory budget or the memory of the machine is too small.
 void print_plan(Session& session, const Program& train, const NamedTensors& batch,
                 const TrainArguments& args);
 /// Prints how to continue a run that ended before its last step.

@@ -19,9 +19,9 @@ class TypedLines {
   /// Throws IoError if a pipe cannot be created.
   TypedLines();
 
-  /// Returns the next line. A Ctrl-C that has not been taken yet is returned before it, whether it
-  /// arrived before this call or while the call waited. Throws IoError if stdin cannot be read, and
-  /// for a line of more than 16 MiB, because some inputs never end.
+  /// Returns the next line. A pending Ctrl-C is returned first, whether it arrived before this call
+  /// or while the call waited. Throws IoError if stdin cannot be read, and for a line of more than
+  /// 16 MiB, because some inputs never end.
   TypedLine next();
   /// True if Ctrl-C was pressed since the last take_interrupt().
   static bool interrupted();

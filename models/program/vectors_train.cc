@@ -125,7 +125,7 @@ double subwords_of(const WordText& text, const SubwordOptions& options) {
   return count;
 }
 
-// Checks the approximate memory of the training.
+// Checks the approximate amount of memory that training needs.
 void check_size(const WordText& text, const VectorRecipe& recipe) {
   double rows = static_cast<double>(text.counts.size()), width = 0, more = 0;
   switch (recipe.model) {

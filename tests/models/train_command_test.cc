@@ -104,12 +104,12 @@ BOOST_AUTO_TEST_CASE(evaluations_over_other_batches_are_not_compared_silently) {
           .code == 0);
   const std::string resume = "train gpt --resume " + model + text + " --eval-batches 0";
   check_error(weft(resume + " --best " + best), 2,
-              "best.weft would be replaced without being compared: the run's evaluations so far "
-              "are not over the whole split; name another file");
+              "best.weft would be replaced without a comparison: the earlier evaluations of this "
+              "run are not over the whole split; name another file");
   const Outcome other = weft(resume + " --best " + next);
   BOOST_TEST(other.code == 0);
   BOOST_TEST(contains(
-      other.out, "compared  only evaluations over the whole split; there are no earlier ones"));
+      other.out, "compared  only evaluations over the whole split; the earlier ones do not count"));
   BOOST_TEST(contains(other.out, "best so far: step 15"));
   BOOST_TEST(contains(line_with(other.out, "best      step "), "over the whole split: " + next));
 }
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(what_best_and_patience_cannot_do_is_said) {
   const std::string text = write_text(weft), out = " --out " + weft.path("m.weft"),
                     start = "train gpt" + text + out + kTiny, none = " --validation-fraction 0";
   check_error(weft(start + none + " --best " + weft.path("b.weft")), 2,
-              "--best needs held-out data to tell what is best, and this run has none");
+              "--best needs held-out data to compare models, but this run has none");
   check_error(weft(start + none + " --patience 2"), 2, "patience needs held-out data");
   check_error(weft(start + " --patience -1"), 2, "patience must be at least 0, not -1");
   check_error(weft("train gpt" + text + out + " --patience 2 --eval-every 0"), 2,

@@ -253,7 +253,7 @@ BOOST_AUTO_TEST_CASE(a_file_is_known_by_more_than_how_others_begin_too) {
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_trained_replaces_nothing_that_can) {
   const CommandFiles& weft = files();
-  const std::string wanted = "is a model that can be trained, and would be replaced by one that";
+  const std::string wanted = "is a trainable model, and would be replaced by one that";
   fs::copy_file(weft.path("tuned.weft"), weft.path("precious.weft"));
   fs::copy_file(weft.path("tuned.weft"), weft.path("new.ema.weft"));
   weft.run("train gpt --from gpt.weft --lora-rank 2 --steps 2 --text text.txt --out t.weft");

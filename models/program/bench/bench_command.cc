@@ -59,8 +59,8 @@ void add_bench_command(CLI::App& app, Action& action) {
   const auto training = std::make_shared<TrainBench>();
   add_model(train, *training, kPreset);
   train.integer("--shards", training->shards, {1, 1 << 20},
-                "number of shards of a batch, a power of two, which are divided among the ranks of "
-                "mpirun (default: 1)");
+                "number of shards of a batch, a power of two; with mpirun, ranks divide them among "
+                "themselves (default: 1)");
   train.bytes("--bucket", training->bucket_bytes,
               "size of the buckets in which ranks send sums of gradients (default: 8MiB)");
   train.flag(

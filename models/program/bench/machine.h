@@ -1,4 +1,4 @@
-// Peak rates of this machine, on the same number of threads as a benchmark.
+// Peak compute and memory rates of this machine, for the number of threads of a benchmark.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,8 @@ namespace weft::program {
 /// Returns the float32 FLOP/s that fused multiply-adds reach on `threads` threads together.
 double fma_peak(int threads);
 
-/// Measures the bandwidth at which `threads` threads read memory together, each of them a share.
+/// Measures the bandwidth at which `threads` threads read memory together, each of them its own
+/// share.
 class ReadBandwidth {
  public:
   ReadBandwidth(int threads, std::size_t bytes);

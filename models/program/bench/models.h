@@ -35,9 +35,9 @@ BenchModel bench_training_step(std::string_view model, std::int64_t batch, std::
 /// `seq` other than 0 if the model reads images.
 BenchModel bench_forward_pass(std::string_view model, std::int64_t batch, std::int64_t seq);
 
-/// Returns a decoding step of one token per row with a key/value cache. Inputs are "tokens" (i32
-/// [batch, new]) and "position" (i64 scalar), the output is "logits"; the symbol "capacity" is the
-/// size of the caches. `feeds` is empty.
+/// Returns a step that decodes one token per row with a key/value cache. The inputs are "tokens"
+/// (i32 [batch, new]) and "position" (i64 scalar), the output is "logits"; the symbol "capacity" is
+/// the size of the caches. `feeds` is empty.
 BenchModel bench_decoding_step(std::string_view model, std::int64_t batch, std::int64_t capacity);
 
 /// Returns pseudo-random i32 ids in [0, vocab), which are the same in every run of the program.

@@ -17,7 +17,7 @@ struct Times {
   double median() const;
   double best() const;
 };
-/// Runs `work` `warmups` times without measuring, then `runs` times with.
+/// Runs `work` `warmups` times without timing it, then `runs` times with timing.
 Times measure(int warmups, int runs, const std::function<void()>& work);
 
 /// Prints the figures to stdout: as one JSON object, or as a table of names and figures.
