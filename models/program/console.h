@@ -48,11 +48,11 @@ void say_aside(fmt::format_string<Args...> format, Args&&... args) {
   write_stderr(fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// "950", "12.3k", "124.44M", "2.1G".
+/// Formats a number: "950", "12.3k", "124.44M", "2.1G".
 std::string short_number(double value);
-/// "812 B", "24.3 MiB".
+/// Formats a number of bytes: "812 B", "24.3 MiB".
 std::string short_bytes(double bytes);
-/// "0:42", "1:03:20".
+/// Formats a duration: "0:42", "1:03:20".
 std::string short_duration(double seconds);
 /// Joins the lines of a message with "; " (or a blank after a colon): errors are printed in one
 /// line.

@@ -13,7 +13,7 @@ struct Failure {
   Kind kind = Kind::run;
   std::string message = {};  // empty for Kind::memory
 
-  /// 1 for a failed run, 2 for bad usage.
+  /// Returns the exit code: 1 for a failed run, 2 for bad usage.
   int code() const { return kind == Kind::usage ? 2 : 1; }
   /// Prints the failure in one line on stderr. Allocates no memory for Kind::memory.
   void print() const;

@@ -21,7 +21,7 @@ void add_field_options(OptionList& options, const std::string& group, const Fiel
                        const std::set<std::string>& skip, FieldTexts& given,
                        const FieldHelp& help = {});
 
-/// "layer_norm_eps" -> "--layer-norm-eps".
+/// Returns the name of the option for a field: "layer_norm_eps" -> "--layer-norm-eps".
 std::string option_name(const std::string& field);
 
 }  // namespace weft::program

@@ -35,7 +35,7 @@ struct GenerateArguments {
   std::optional<std::int64_t> no_repeat_ngram;
   TruncateOption truncate;
   std::vector<std::string> stop, stop_ids, stop_sequences, forbid_ids;
-  std::map<std::int64_t, std::int64_t> force;  // ids by position
+  std::map<std::int64_t, std::int64_t> force;  // forced ids by position
   std::string start_ids;
 
   /// True if `file` is a Hugging Face folder.

@@ -1,4 +1,4 @@
-// weft tokenizer inspect.
+// The command weft tokenizer inspect.
 #pragma once
 
 #include <string>

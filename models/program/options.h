@@ -131,7 +131,7 @@ class OptionList {
   AddedOption choice(const std::string& name, const std::vector<std::string>& legal,
                      std::string& to, const std::string& help);
   AddedOption flag(const std::string& name, bool& to, const std::string& help);
-  /// "--name" and "--no-name".
+  /// Adds the flags "--name" and "--no-name".
   AddedOption switches(const std::string& name, std::function<void(bool)> use,
                        const std::string& help);
   /// Adds --threads.

@@ -55,7 +55,7 @@ struct TrainBench : ModelBench {
 };
 int bench_train(const TrainBench& bench);
 
-/// Causal attention with its gradients: q, k and v are [batch, heads, seq, size].
+/// Causal attention and its gradients: q, k and v are [batch, heads, seq, size].
 struct AttentionBench {
   BenchOptions common;
   std::int64_t batch = 1, heads = 12, seq = 8192, size = 64;
