@@ -1,4 +1,4 @@
-// weft answer: the part of a text that answers a question.
+// weft answer: extracts the parts of a text that answer questions.
 #include <fmt/format.h>
 
 #include <memory>
@@ -52,12 +52,12 @@ void print_answers_json(const Question& asked, const std::vector<Answer>& answer
 std::vector<std::string> questions_of(const AnswerArguments& args) {
   if (args.questions.empty() == args.questions_file.empty()) {
     throw UsageError(
-        "what is asked is given by --question, or by the lines of --questions FILE (- is stdin)");
+        "give either --question, or --questions FILE with one question per line (- is stdin)");
   }
   if (args.questions_file.empty()) return args.questions;
   std::vector<std::string> lines = read_lines(args.questions_file);
   if (lines.empty()) {
-    throw DataError(fmt::format("{} holds no question",
+    throw DataError(fmt::format("{} contains no question",
                                 args.questions_file == "-" ? "stdin" : args.questions_file));
   }
   return lines;
@@ -67,7 +67,7 @@ int run_answer(const AnswerArguments& args, const World& world) {
   const std::string context = from_first(world, [&] {
     std::string text = read_utf8_file(args.context);
     if (text.find_first_not_of(" \t\r\n") == std::string::npos)
-      throw DataError(fmt::format("{} holds no text", args.context));
+      throw DataError(fmt::format("{} contains no text", args.context));
     return text;
   });
   std::vector<Question> questions;
@@ -96,35 +96,31 @@ int run_answer(const AnswerArguments& args, const World& world) {
 
 void add_answer_command(CLI::App& app, Action& action) {
   OptionList options(app, "answer",
-                     "The parts of a text that answer questions, with their bytes in it");
+                     "Extract the parts of a text that answer questions, with their byte offsets");
   const auto args = std::make_shared<AnswerArguments>();
   AnswerOptions& o = args->options;
   options
-      .input(
-          "file", args->file,
-          "a .weft file that weft train encoder --task answer wrote, or a Hugging Face folder of a "
-          "class ...ForQuestionAnswering")
+      .input("file", args->file,
+             "a .weft file written by weft train encoder --task answer, or a Hugging Face folder "
+             "of a class ...ForQuestionAnswering")
       .required();
   options.texts("--question", args->questions, OptionList::Times::repeated,
-                "the question; repeated: several about one text");
-  options.input("--questions", args->questions_file,
-                "file with a question on each line; - is stdin");
+                "the question; repeat for several questions about one text");
+  options.input("--questions", args->questions_file, "file with one question per line; - is stdin");
   options.input("--context", args->context, "file with the text, UTF-8, of any length").required();
-  options.integer("--top", o.most, {1, 1000}, "answers that do not overlap (default 1)");
+  options.integer("--top", o.most, {1, 1000},
+                  "number of answers per question, which do not overlap (default 1)");
   options.integer("--answer-tokens", o.most_tokens, {1, 100'000},
-                  "most tokens of an answer (default: as the model was trained, else 30)");
-  options.integer(
-      "--window", o.window, {8, 1'000'000},
-      "tokens that are read together, with the question (default: as the model was trained, else "
-      "384, or as many as the model reads)");
-  options.integer(
-      "--stride", o.stride, {0, 1'000'000},
-      "tokens that windows side by side have in common (default: as the model was trained, "
-      "else 128)");
+                  "maximum tokens of an answer (default: as in training, else 30)");
+  options.integer("--window", o.window, {8, 1'000'000},
+                  "tokens per window, including the question (default: as in training, else 384 or "
+                  "the model's maximum)");
+  options.integer("--stride", o.stride, {0, 1'000'000},
+                  "tokens that adjacent windows share (default: as in training, else 128)");
   options.real("--no-answer", o.no_answer, {-1000, 1000},
-               "the text does not answer where the best part of it scores less than this above "
-               "\"none\" (0 for models that were trained so; default: it always answers)");
-  options.flag("--json", args->json, "a JSON object on each line: question, answers");
+               "report no answer if the best part of the text scores less than this above \"none\" "
+               "(0 for models that were trained with such questions; default: always answer)");
+  options.flag("--json", args->json, "print one JSON object per line: question, answers");
   options.threads(args->threads);
   options.run(action, [args](const World& world) { return run_answer(*args, world); });
 }

@@ -1,5 +1,5 @@
-// Moving averages of the weights in a training run: they are what is evaluated, and are written
-// beside the model.
+// Moving averages of the weights during a training run. Evaluations use the averages, and they are
+// saved next to the model.
 #pragma once
 
 #include <memory>
@@ -9,15 +9,17 @@
 
 namespace weft::program {
 
-/// A Session over the averages of a model's weights, as they were at refresh().
+/// A Session over the averages of a model's weights, as of the last refresh().
 class Averages {
  public:
-  /// `model` has settings.ema above 0, and its variables are there. It must outlive this.
+  /// `model` must have settings.ema > 0 and initialised variables, and must outlive this object.
   Averages(const TrainedModel& model, const SessionOptions& options);
 
   Session& session() { return session_; }
+  /// Copies the current averages into the session.
   void refresh();
-  /// Writes the model with the averages for weights, which cannot be trained: a snapshot of now.
+  /// Refreshes the averages and writes a model with them as its weights. That model cannot be
+  /// trained.
   void save(const std::string& path);
 
  private:

@@ -21,14 +21,14 @@ fs::path without_ending(const std::string& path) {
   return fs::weakly_canonical(path).replace_extension();
 }
 
-/// Whether the file is the model of that evaluation: its history ends with it.
+/// Returns true if the file holds the model of that evaluation: its history then ends with it.
 bool holds(const std::string& path, const BestEvaluation& best) {
   try {
     const TrainHistory history = read_history(path);
     return !history.validation.empty() &&
            history.validation.back() == std::pair{best.step, best.loss};
   } catch (const Error&) {
-    return false;  // there is none yet, or it is something else
+    return false;  // the file does not exist yet, or is not a model
   }
 }
 
@@ -49,23 +49,24 @@ BestFile::BestFile(OutputFile file, const std::string& out, const TrainSettings&
   const std::string& path = file_.path();
   if (!evaluates) {
     throw UsageError(
-        "--best needs held-out data to tell what is best, and this run has none "
-        "(--validation-fraction)");
+        "--best needs held-out data to compare models, but this run has none: set "
+        "--validation-fraction");
   }
   if (without_ending(path) == without_ending(out)) {
     throw UsageError(fmt::format(
-        "--best {} needs a name of its own: {} is the file for the last step", path, out));
+        "--best {} needs a different name: {} is the file of the last step", path, out));
   }
   const BestEvaluation best = history.best(batches_);
   if (!std::isnan(best.loss)) {
     holds_best_ = holds(path, best);
-    say("best      so far {}, {}\n", loss_of(best, batches_),
-        holds_best_ ? fmt::format("in {}", path)
-                    : fmt::format("not in {}: it is written once a loss is lower", path));
+    say("best      so far: {}, {}\n", loss_of(best, batches_),
+        holds_best_
+            ? fmt::format("saved in {}", path)
+            : fmt::format("not saved in {}, which is written at the next lower loss", path));
   } else if (!history.validation.empty() && fs::exists(path)) {
     throw UsageError(
-        fmt::format("--best {} would be replaced without being compared: the run's evaluations so "
-                    "far are not over {}; name another file",
+        fmt::format("--best {} would be replaced without a comparison: the earlier evaluations of "
+                    "this run are not over {}; name another file",
                     path, compared_part(batches_)));
   }
 }
@@ -80,7 +81,7 @@ void BestFile::print(const BestEvaluation& best) const {
     say("best      {}: {} ({})\n", found, file_.path(),
         short_bytes(static_cast<double>(checkpoint_bytes(file_.path()))));
   } else {
-    say("best      {}, before this part of the run: it is not in {}\n", found, file_.path());
+    say("best      {}, before the run was resumed: that model is not in {}\n", found, file_.path());
   }
 }
 

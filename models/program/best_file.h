@@ -1,4 +1,4 @@
-// The file of --best: the model as it was when its validation loss was the lowest.
+// The file of --best: the model with the lowest validation loss so far.
 #pragma once
 
 #include <string>
@@ -8,30 +8,30 @@
 
 namespace weft::program {
 
-/// Keeps the best of a run, and says what is in the file.
+/// Tracks whether the file of --best holds the best model of a run, and prints that.
 class BestFile {
  public:
-  /// For a run that writes its last model to `out`, and of an earlier part has `history`. Throws
-  /// UsageError where it has nothing to validate on, where the name differs from `out` only in its
-  /// ending (readers would not know which is which), and where a resumed run would replace a model
-  /// that its own evaluations cannot be compared with.
+  /// `out` is the file of the last model, `history` the history of the part of the run before it
+  /// was resumed. Throws UsageError if the run has no validation data, if the name of `file`
+  /// differs from `out` only in its extension (readers would not know which is which), or if a
+  /// resumed run would replace a model that its own evaluations cannot be compared with.
   BestFile(OutputFile file, const std::string& out, const TrainSettings& settings,
            const TrainHistory& history, bool evaluates);
 
   const OutputFile& file() const { return file_; }
-  /// The model was written to it.
+  /// Records that the best model was written to the file.
   void saved() { holds_best_ = true; }
-  /// At the end.
+  /// Prints the best evaluation and where its model is. To be called at the end of the run.
   void print(const BestEvaluation& best) const;
 
  private:
   OutputFile file_;
-  std::int64_t batches_;  // that are compared
+  std::int64_t batches_;  // held-out batches of the evaluations that are compared; 0 = all
   bool holds_best_ = false;
 };
 
-/// What evaluations over that many held-out batches cover: "the whole split", "up to 20 held-out
-/// batches".
+/// Describes the data of evaluations over that many held-out batches: "the whole split" (0), "up to
+/// 20 held-out batches".
 std::string compared_part(std::int64_t batches);
 
 }  // namespace weft::program

@@ -25,7 +25,7 @@
 namespace weft::program {
 namespace {
 
-/// What is wrong with the bytes of a line; nothing where it is UTF-8.
+/// Returns the reason why the bytes of a line are not valid UTF-8, or an empty string if they are.
 std::string not_utf8(const std::string& text) {
   try {
     require_utf8(text);
@@ -35,7 +35,7 @@ std::string not_utf8(const std::string& text) {
   }
 }
 
-/// A built-in format, a template in a file, or what the model says.
+/// Returns the chat format: a built-in one, a template from a file, or by default the model's own.
 ChatFormat format_of(const GenerateArguments& args, const std::string& asked,
                      const TextGenerator& writer) {
   const SpecialTexts specials = special_texts(writer.tokenizer());
@@ -48,8 +48,8 @@ ChatFormat format_of(const GenerateArguments& args, const std::string& asked,
     std::string names;
     for (const std::string_view name : ChatFormat::built_in_names())
       names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
-    throw UsageError(fmt::format("{}: give --format, one of {}, or a file with a template",
-                                 found.missing, names));
+    throw UsageError(
+        fmt::format("{}: set --format to one of {}, or to a template file", found.missing, names));
   }
   if (std::filesystem::exists(asked)) {
     const std::string source = read_utf8_file(asked);
@@ -66,11 +66,11 @@ ChatFormat format_of(const GenerateArguments& args, const std::string& asked,
   }
 }
 
-/// The exit code of what Ctrl-C ended, as shells have it. In a terminal Ctrl-C is a way to say
-/// something.
+/// The exit code if Ctrl-C ends a conversation outside of a terminal, by the convention of shells.
+/// In a terminal, Ctrl-C is part of the dialogue.
 constexpr int kInterrupted = 130;
 
-/// What all answers took together.
+/// Totals over all answers.
 struct Total {
   std::int64_t answers = 0, tokens = 0;
   double seconds = 0;
@@ -86,18 +86,19 @@ void print_answer_json(const std::string& message, const ChatAnswer& answer) {
             {"forgotten", answer.forgotten}});
 }
 
-/// Talks through stdin and stdout: a terminal sees signs and hints, a pipe sees answers alone.
+/// The conversation on stdin and stdout. A terminal shows prompts and hints, a pipe receives only
+/// the answers.
 class Talk {
  public:
   Talk(ChatSession& chat, const std::string& about, bool json)
       : chat_(chat),
         json_(json),
         terminal_(!json && isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0) {
-    hint("{}. /help says what there is besides talking.\n", about);
+    hint("{}. Type /help for the list of commands.\n", about);
   }
 
   int run() {
-    bool twice = false;  // Ctrl-C came last
+    bool twice = false;  // the last event was Ctrl-C
     for (;;) {
       hint("> ");
       flush_stdout();
@@ -107,7 +108,7 @@ class Talk {
         if (!terminal_) return kInterrupted;
         if (twice) break;
         twice = true;
-        hint("\n(Ctrl-C again ends, and so do Ctrl-D and /exit)\n");
+        hint("\n(press Ctrl-C again to quit; Ctrl-D and /exit quit as well)\n");
         continue;
       }
       twice = false;
@@ -139,14 +140,14 @@ class Talk {
   void hint(fmt::format_string<Args...> format, Args&&... args) {
     if (terminal_) say(format, std::forward<Args>(args)...);
   }
-  /// Of what went wrong; the conversation goes on in a terminal.
+  /// Prints an error. In a terminal the conversation continues; otherwise the exit code becomes 1.
   void complain(const std::string& what) {
     flush_stdout();
     say_aside("weft: {}\n", one_line(what));
     failed_ = failed_ || !terminal_;
   }
 
-  /// False where the conversation ends.
+  /// Runs a command such as "/reset". Returns false if the conversation ends.
   bool command(const std::string& line) {
     const std::size_t blank = line.find(' ');
     const std::string name = line.substr(0, blank),
@@ -154,26 +155,27 @@ class Talk {
     if (name == "/exit" || name == "/quit") return false;
     if (name == "/reset") {
       chat_.reset();
-      hint("(everything but the system message is forgotten)\n");
+      hint("(forgot everything except the system message)\n");
     } else if (name == "/system") {
       chat_.reset(rest);
-      hint("({}; the conversation begins anew)\n",
+      hint("({}; the conversation starts over)\n",
            rest.empty() ? "no system message" : "a new system message");
     } else if (name == "/help") {
-      say("/reset forgets what was said, /system TEXT sets the system message and begins anew, "
-          "/exit ends; Ctrl-C ends an answer, Ctrl-D the conversation\n");
+      say("/reset forgets the conversation, /system TEXT sets the system message and starts over, "
+          "/exit quits; Ctrl-C stops an answer, Ctrl-D quits\n");
     } else {
-      complain(fmt::format("there is no command {}: /reset, /system TEXT, /help, /exit", name));
+      complain(fmt::format(
+          "unknown command {}: the commands are /reset, /system TEXT, /help and /exit", name));
     }
     return true;
   }
 
-  /// False where the conversation ends.
+  /// Answers a message. Returns false if the conversation ends.
   bool answer(const std::string& text) {
     const auto begin = std::chrono::steady_clock::now();
     try {
       const ChatAnswer found = chat_.say(text, [this](std::string_view part) {
-        // What comes behind Ctrl-C may end within a character.
+        // Stop without printing: the text after Ctrl-C may end within a character.
         if (TypedLines::interrupted()) return false;
         if (json_) return true;
         write_stdout(repaired(part));
@@ -184,12 +186,12 @@ class Talk {
       total_.tokens += std::ssize(found.written.ids);
       ++total_.answers;
       if (found.forgotten > 0)
-        hint("(the context was full: the oldest {} messages are forgotten)\n", found.forgotten);
-      if (found.written.finish == Finish::length) hint("(the answer was cut at its longest)\n");
+        hint("(the context was full: forgot the oldest {} messages)\n", found.forgotten);
+      if (found.written.finish == Finish::length) hint("(the answer reached the maximum length)\n");
       if (found.written.finish == Finish::cancelled) hint("(stopped)\n");
     } catch (const ContextFullError& e) {
       complain(std::string(e.what()) + (terminal_ ? ": /reset" : ""));
-    } catch (const DataError& e) {  // the format refuses it
+    } catch (const DataError& e) {  // the chat format rejects the message
       complain(e.what());
     }
     total_.seconds +=
@@ -220,42 +222,43 @@ int run(const ChatArguments& args) {
   settings.stop = args.generate.stop;
   ChatSession chat(writer, format_of(args.generate, args.format, writer), settings);
   std::signal(SIGPIPE, SIG_IGN);
-  return Talk(chat, fmt::format("talking with {}", args.generate.file), args.json).run();
+  return Talk(chat, fmt::format("Chatting with {}", args.generate.file), args.json).run();
 }
 
 }  // namespace
 
 void add_chat_command(CLI::App& app, Action& action) {
-  OptionList options(app, "chat",
-                     "Talk with a language model: in a terminal, or with a line of stdin for each "
-                     "message");
+  OptionList options(
+      app, "chat",
+      "Chat with a language model, in a terminal or with one message per line of stdin");
   const auto args = std::make_shared<ChatArguments>();
   GenerateArguments& writing = args->generate;
   options
       .input("file", writing.file, "a Hugging Face folder, or a .weft file with a language model")
       .required();
   options.text("--system", args->settings.system, "the system message");
-  options.text(
-      "--format", args->format,
-      "how the model sees a conversation: chatml, llama-2, llama-3, alpaca, or a file with "
-      "a template (default: the model's own)");
+  options.text("--format", args->format,
+               "chat format: chatml, llama-2, llama-3, alpaca, or a template file (default: the "
+               "model's own)");
   options.choice(
       "--when-full", {kWhenFullNames.begin(), kWhenFullNames.end()},
       [args](const std::string& name) { args->settings.when_full = parse_choice<WhenFull>(name); },
-      "where the conversation fills the context: stop (default), or forget the oldest turns but "
-      "the system message");
-  options.integer("--room", args->settings.room, kFromOne,
-                  "tokens that must be left for an answer (default: 128)");
+      "when the conversation fills the context: stop (default), or forget the oldest turns, but "
+      "not the system message");
+  options.integer(
+      "--room", args->settings.room, kFromOne,
+      "tokens reserved for an answer: with fewer left, the context is full (default: 128)");
   options.integer("--tokens", writing.tokens, kFromOne,
-                  "most ids of an answer (default: as the model's settings say, or 500)");
-  options.flag("--greedy", writing.greedy, "always the likeliest id (the default of folders)");
+                  "maximum tokens of an answer (default: the model's own setting, or 500)");
+  options.flag("--greedy", writing.greedy,
+               "always choose the most likely token (default for folders)");
   add_drawing_options(options, writing);
   options.texts("--stop", writing.stop, OptionList::Times::repeated,
-                "an answer ends behind this text; may be repeated");
-  options.flag(
-      "--json", args->json,
-      "a JSON object on each line, without signs and hints: message, text, tokens of it, "
-      "finish, and of the conversation before it tokens, those reused, messages forgotten");
+                "end an answer after this text; may be repeated");
+  options.flag("--json", args->json,
+               "print one JSON object per line, without prompts and hints: message, text, tokens "
+               "of the text, finish, tokens of the conversation before it (prompt), how many of "
+               "them were reused, and the number of forgotten messages");
   options.threads(writing.threads);
   options.run(action, [args] { return run(*args); });
 }

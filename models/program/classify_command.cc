@@ -1,4 +1,4 @@
-// weft classify: what is in the picture, or what kind of text it is.
+// weft classify: classifies images and texts.
 #include <fmt/format.h>
 
 #include <memory>
@@ -61,21 +61,20 @@ int run_classify(ClassifyArguments& args, const World& world) {
 
 void add_classify_command(CLI::App& app, Action& action) {
   OptionList options(app, "classify",
-                     "The likeliest classes of images or texts, with their probabilities");
+                     "Print the most likely classes of images or texts, with their probabilities");
   const auto args = std::make_shared<ClassifyArguments>();
   options
-      .input(
-          "file", args->file,
-          "a .weft file that weft train vit or encoder wrote, or a Hugging Face folder of a class "
-          "...ForSequenceClassification or ...ForImageClassification")
+      .input("file", args->file,
+             "a .weft file written by weft train vit or weft train encoder, or a Hugging Face "
+             "folder of a class ...ForSequenceClassification or ...ForImageClassification")
       .required();
   args->inputs.add(options, "inputs",
-                   "PNG, JPEG or BMP files, resized to the model's size, whose middle is looked "
-                   "at; or texts, where the file holds a classifier of texts");
+                   "PNG, JPEG or BMP files, resized and centre-cropped to the model's size; or "
+                   "texts, if the model classifies texts");
   options.integer("--top", args->top, {1, 1'000'000},
-                  "classes to print, the likeliest first (default 3)");
+                  "number of classes to print, most likely first (default 3)");
   args->truncate.add(options);
-  options.flag("--json", args->json, "a JSON object on each line: input, classes");
+  options.flag("--json", args->json, "print one JSON object per line: input, classes");
   options.threads(args->threads);
   options.run(action, [args](const World& world) { return run_classify(*args, world); });
 }

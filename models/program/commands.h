@@ -1,5 +1,5 @@
-// The commands of the program `weft`. Each adds its options to the command line and sets `action`
-// to what it does; the action returns the exit code.
+// The commands of the program `weft`. Each function adds the options of its command to the command
+// line and sets `action` to the action of that command, which returns the exit code.
 #pragma once
 
 #include <functional>
@@ -16,14 +16,14 @@ class App;
 
 namespace weft::program {
 
-/// The command line asks for something that makes no sense: exit code 2.
+/// An invalid command line: exit code 2.
 class UsageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Runs `make`, whose errors of arguments are errors of usage: it depends on what was asked for
-/// alone. What files and data hold fails as it is.
+/// Runs `make` and rethrows its ArgumentErrors as UsageErrors. Use it for code whose arguments come
+/// only from the command line. Errors in files and data propagate unchanged.
 template <class Make>
 auto rethrow_as_usage(Make&& make) {
   try {
@@ -33,8 +33,8 @@ auto rethrow_as_usage(Make&& make) {
   }
 }
 
-/// What a command does. One that takes a World shares its work among the ranks, and is called on
-/// all of them; others refuse to run on several.
+/// The action of a command. An action that takes a World divides its work among the ranks and is
+/// called on all of them; any other action rejects several ranks.
 class Action {
  public:
   Action() = default;
@@ -49,11 +49,11 @@ class Action {
       };
     }
   }
-  /// Gives the exit code.
+  /// Runs the action. Returns the exit code.
   int operator()(const World& world) const { return what_(world); }
 
  private:
-  /// UsageError where there are several ranks, as together() throws it.
+  /// Throws UsageError on all ranks if there are several, as on_all_ranks() does.
   static void refuse(const World& world);
 
   std::function<int(const World&)> what_;

@@ -30,7 +30,8 @@ void report_stdout(int error) {
   say_aside("weft: cannot write to stdout: {}\n", std::strerror(error));
 }
 
-/// Launchers of MPI give a rank a terminal, whatever becomes of what it prints.
+/// Returns true if stdout is a terminal. MPI launchers give every rank a terminal, no matter where
+/// its output goes, so it does not count if a launcher started this process.
 bool is_terminal() { return isatty(STDOUT_FILENO) != 0 && !started_by_mpi(); }
 
 }  // namespace
@@ -38,14 +39,14 @@ bool is_terminal() { return isatty(STDOUT_FILENO) != 0 && !started_by_mpi(); }
 void fill_standard_streams() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
-    // The first that is free: this one. It is opened for the other direction, so that using it
-    // fails as before.
+    // open() returns the lowest free descriptor, which is this one. The file is opened for the
+    // opposite direction, so that using it fails as before.
     static_cast<void>(::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY));
   }
 }
 
 void write_stdout(std::string_view text) {
-  // The stream's own flag is the memory: after the first failure nothing is tried again.
+  // The stream's error flag records the first failure; nothing is written after it.
   if (silent || stdout_failed()) return;
   errno = 0;
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) report_stdout(errno);

@@ -1,4 +1,4 @@
-// What the program shows while it works.
+// Console output of the program: stdout, stderr and training progress.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,13 +14,14 @@
 
 namespace weft::program {
 
-// All that the program prints goes through these. What cannot be written (a full disk, a pipe whose
-// reader is gone) is said once on stderr, and no more is written; it does not throw: a training is
-// not lost with its log. The program's exit code is 1 then.
+// All output of the program goes through these functions. A failed write (a full disk, a pipe whose
+// reader is gone) is reported once on stderr, and further output is discarded. It does not throw,
+// because a training run must not be lost together with its console output. The exit code of the
+// program is then 1.
 
-/// Fills the places of stdin, stdout and stderr where the caller has closed them, so that no file
-/// that is opened later takes one of them and gets what the program says. What stands there cannot
-/// be read or written.
+/// Opens /dev/null in place of stdin, stdout or stderr if the caller has closed them, so that no
+/// file that is opened later gets their descriptor and receives the output of the program. Reading
+/// from and writing to the substitute still fails.
 void fill_standard_streams();
 
 /// Writes to stdout.
@@ -30,15 +31,16 @@ template <class... Args>
 void say(fmt::format_string<Args...> format, Args&&... args) {
   write_stdout(fmt::format(format, std::forward<Args>(args)...));
 }
-/// Everything written so far gets out.
+/// Flushes stdout.
 void flush_stdout();
-/// Nothing is written from now on: another rank speaks for this process.
+/// Discards all further output to stdout, for ranks whose output another rank prints.
 void silence_stdout();
+/// True after silence_stdout().
 bool is_silent();
-/// Whether something could not be written.
+/// True if a write to stdout has failed.
 bool stdout_failed();
 
-/// Writes to stderr. What cannot be written there cannot be said anywhere.
+/// Writes to stderr. Failures are ignored, because there is no other place to report them.
 void write_stderr(std::string_view text) noexcept;
 /// Formats and writes to stderr.
 template <class... Args>
@@ -46,28 +48,30 @@ void say_aside(fmt::format_string<Args...> format, Args&&... args) {
   write_stderr(fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// "950", "12.3k", "124.44M", "2.1G".
+/// Formats a number: "950", "12.3k", "124.44M", "2.1G".
 std::string short_number(double value);
-/// "812 B", "24.3 MiB".
+/// Formats a number of bytes: "812 B", "24.3 MiB".
 std::string short_bytes(double bytes);
-/// "0:42", "1:03:20".
+/// Formats a duration: "0:42", "1:03:20".
 std::string short_duration(double seconds);
-/// Line breaks become "; ": an error is one line.
+/// Joins the lines of a message with "; " (or a blank after a colon): errors are printed in one
+/// line.
 std::string one_line(const std::string& message);
-/// True where stdout is a terminal that may be coloured (NO_COLOR is not set).
+/// True if stdout is a terminal and colours are allowed (NO_COLOR is not set).
 bool colourful();
 
-/// Prints progress: a bar that redraws itself on a terminal, else a plain line now and then.
+/// Prints training progress: a bar that is redrawn on a terminal, otherwise an occasional plain
+/// line.
 class ConsoleProgress : public TrainObserver {
  public:
-  /// `sample` gives a line to show after an evaluation, or ""; may be empty.
+  /// `sample` returns a line to print after an evaluation, or "". It may be empty.
   explicit ConsoleProgress(std::function<std::string()> sample = {});
 
   void on_step(const StepReport& report) override;
   void on_skip(const SkipReport& report) override;
   void on_evaluation(std::int64_t step, const Evaluation& found, bool whole) override;
   void on_best(std::int64_t step, double loss) override;
-  /// Ends a line that is still being redrawn.
+  /// Clears the progress bar if it is being displayed.
   void finish();
 
  private:
@@ -79,7 +83,7 @@ class ConsoleProgress : public TrainObserver {
   bool drawn_ = false;
   double last_draw_ = 0;
   ProgressPace pace_;
-  std::int64_t sampled_ = -1;  // the step of the last sample: one is shown for each
+  std::int64_t sampled_ = -1;  // step of the last sample: at most one is printed per step
 };
 
 }  // namespace weft::program

@@ -1,5 +1,5 @@
-// weft convert: a folder of Hugging Face's library as one .weft file, and the other way round; a
-// training's file as one that only infers; a checkpoint in shards as one file.
+// weft convert: converts a Hugging Face folder to one .weft file and back, the file of a training
+// run to an inference-only file, and a sharded checkpoint to a single file.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -37,13 +37,13 @@ int write_file(const ConvertArguments& args, CommandPaths paths) {
   const OutputFile out =
       paths.writes("--out", args.out, of_folder ? FileKind::inference : FileKind::model);
   const auto [task, model] = load_any_model(args.model);
-  model->check();  // a folder without a tokenizer is for ids alone
+  model->check();  // rejects a folder without a tokenizer, which works on ids only
   save_model(out.path(), *model);
   say_model(args, *model, fmt::format("a {}", model->layout().kind), fs::file_size(args.out));
   return 0;
 }
 
-/// Of a file that may be trained, one that only infers, with the weights that its evaluations saw.
+/// Writes an inference-only file from a trainable one, with the weights that its evaluations used.
 int write_inference_file(const ConvertArguments& args, CommandPaths paths) {
   const OutputFile out = paths.writes("--out", args.out, FileKind::inference);
   const auto [task, model] = load_any_model(args.model);
@@ -53,8 +53,8 @@ int write_inference_file(const ConvertArguments& args, CommandPaths paths) {
   if (averages) infers->store = averaged_store(*model->store);
   save_model(out.path(), *infers);
   say_model(args, *infers, fmt::format("a {}", infers->layout().kind), fs::file_size(args.out));
-  if (averages) say("weights   the averages of the training (--ema)\n");
-  say("file      {} -> {} (what only training needs is gone)\n",
+  if (averages) say("weights   the averages of the training run (--ema)\n");
+  say("file      {} -> {} (without training state)\n",
       short_bytes(static_cast<double>(checkpoint_bytes(args.model))),
       short_bytes(static_cast<double>(fs::file_size(args.out))));
   return 0;
@@ -76,7 +76,8 @@ int run(const ConvertArguments& args, const CommandPaths& paths) {
       throw UsageError(fmt::format("--inference is for .weft files; {} is a folder", args.model));
     return write_inference_file(args, paths);
   }
-  // Both may also become another one of their kind; then the name says so.
+  // A folder can also be converted to a folder, and a file to a file: the name of the output
+  // decides.
   const bool to_folder =
       fs::is_directory(args.model) ? args.out.ends_with('/') : !args.out.ends_with(".weft");
   return to_folder ? write_folder(args, paths) : write_file(args, paths);
@@ -87,29 +88,28 @@ int run(const ConvertArguments& args, const CommandPaths& paths) {
 void add_convert_command(CLI::App& app, Action& action) {
   OptionList options(
       app, "convert",
-      "Make one .weft file of a Hugging Face folder or of a checkpoint in shards, a folder of a "
-      ".weft file, or of a training's file one that only infers");
+      "Convert a Hugging Face folder or a sharded checkpoint to one .weft file, a .weft file to a "
+      "folder, or the file of a training run to an inference-only file");
   const auto args = std::make_shared<ConvertArguments>();
   options
       .input("model", args->model,
              "a folder with config.json, model.safetensors and a tokenizer, or a .weft file")
       .required();
   options
-      .output(
-          "--out", args->out,
-          "of a folder: file to write (.weft): the commands that take the folder take it as "
-          "well; it is not trainable (--from FOLDER trains). Of a .weft file: folder to write, "
-          "which Hugging Face's library reads; a model's that is there is replaced as a whole. Or "
-          "a .weft file: the same model, in one file also where several ranks wrote a part "
-          "each (weft train --sharded)")
+      .output("--out", args->out,
+              "for a folder: .weft file to write, which works with all commands that accept the "
+              "folder but is not trainable (use --from FOLDER to train). For a .weft file: folder "
+              "to write, which Hugging Face's library reads (an existing model folder is replaced "
+              "as a whole); or a .weft file to write, with the same model in one file even if "
+              "several ranks wrote a part each (weft train --sharded)")
       .required();
   options.flag("--inference", args->inference,
-               "of a .weft file: write a .weft file with only what inference needs, without the "
-               "training's step, moments and curves; where it kept averages of its weights (--ema) "
-               "they become the weights");
+               "for a .weft file: write a .weft file with only the parts that inference needs, "
+               "without training step, moments and curves; if it has averages of its weights "
+               "(--ema), they become the weights");
   options.flag("--force", args->force,
-               "replace a file of another kind of this name, a model that can be trained, or a "
-               "model's folder that holds other files, too");
+               "also replace an existing file of another kind, a trainable model, or a model "
+               "folder that contains other files");
   options.run(action, [args, &parsed = options.command()] {
     return run(*args, CommandPaths(parsed, args->force));
   });

@@ -12,9 +12,9 @@ std::vector<CorpusFile> CorpusArguments::files() const {
   };
   if (!field.empty() && none(CorpusFormat::jsonl))
     throw UsageError(
-        "--field is of JSON objects, and none of the files holds any (--format jsonl)");
+        "--field applies to JSON objects, but none of the files contains any (--format jsonl)");
   if (end && none(CorpusFormat::text))
-    throw UsageError("--documents is for texts, and all of the files hold JSON objects");
+    throw UsageError("--documents applies to texts, but all of the files contain JSON objects");
   return found;
 }
 
@@ -28,20 +28,20 @@ CorpusOptions CorpusArguments::options() const {
 void add_corpus(OptionList& options, CorpusArguments& args) {
   options
       .inputs("files", args.paths,
-              "text files (UTF-8) and files of JSON objects on lines (.jsonl, .ndjson), plain or "
-              "packed by gzip or zstd; folders with such files")
+              "text files (UTF-8) and files with one JSON object per line (.jsonl, .ndjson), plain "
+              "or compressed with gzip or zstd; folders of such files")
       .required();
   options.choice(
       "--format", {"text", "jsonl"},
       [&args](const std::string& name) { args.format = parse_choice<CorpusFormat>(name); },
-      "what all files hold; of a folder then all are taken (default: by their names)");
+      "format of all files; all files of a folder are then read (default: by file name)");
   options.choice(
       "--documents", {"file", "blank-line", "line"},
       [&args](const std::string& name) { args.end = parse_choice<DocumentEnd>(name); },
-      "where a document of a text file ends: with the file, before a blank line, or with every "
-      "line (default: file)");
+      "where a document in a text file ends: at the end of the file, before a blank line, or at "
+      "the end of every line (default: file)");
   options.text("--field", args.field,
-               "the field of JSON objects that holds the text (default: text)");
+               "field of the JSON objects that contains the text (default: text)");
 }
 
 }  // namespace weft::program

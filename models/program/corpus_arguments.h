@@ -1,4 +1,4 @@
-// Collections of texts, as several commands take them.
+// Command-line arguments for text corpora, shared by several commands.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,8 @@ struct CorpusArguments {
   std::optional<DocumentEnd> end;
   std::string field;
 
-  /// Throws as find_corpus_files(); UsageError for an option that none of the files is read by.
+  /// Finds the files. Throws as find_corpus_files(), and UsageError for an option that applies to
+  /// none of the files.
   std::vector<CorpusFile> files() const;
   CorpusOptions options() const;
 };

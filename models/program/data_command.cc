@@ -1,4 +1,4 @@
-// weft data: texts as token files, and what is in them.
+// weft data: converts texts to token files, and describes token files.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -33,14 +33,14 @@ struct TokenizeArguments {
   bool force = false;
 };
 
-/// How much of the files has become ids: a line that redraws itself on a terminal, else one now and
-/// then.
+/// Prints the progress of tokenization: a line that is redrawn on a terminal, otherwise an
+/// occasional line.
 class TokenizeView {
  public:
   explicit TokenizeView(std::uint64_t bytes) : bytes_(bytes), terminal_(isatty(STDOUT_FILENO)) {}
 
   void operator()(const TokenizeProgress& now) {
-    // Of a pipe nobody knows how long it is.
+    // The size of a pipe is not known.
     const auto percent =
         bytes_ == 0 ? 0 : static_cast<std::int64_t>(100.0 * std::min(1.0, share(now.bytes_read)));
     const double seconds = elapsed();
@@ -56,7 +56,7 @@ class TokenizeView {
         terminal_ ? "" : "\n");
     flush_stdout();
   }
-  /// Ends the line that is being redrawn.
+  /// Clears the line that is being redrawn.
   void finish() const {
     if (terminal_) say("\r\x1b[2K");
   }
@@ -85,9 +85,9 @@ std::string file_names(const std::string& prefix, std::int64_t files) {
 
 int tokenize_files(const TokenizeArguments& args, CommandPaths paths) {
   if (args.out.empty() || args.out.ends_with('/') || args.out.ends_with(".tok")) {
-    throw UsageError(
-        fmt::format("--out {} is what the names of the files begin with: corpus gives {}", args.out,
-                    token_file_name("corpus", 0)));
+    throw UsageError(fmt::format(
+        "--out {} is not a prefix for file names: it must not end in / or .tok (corpus gives {})",
+        args.out, token_file_name("corpus", 0)));
   }
   paths.writes_tokens("--out", args.out);
   const Tokenizer tokenizer = read_tokenizer(args.tokenizer);
@@ -120,30 +120,28 @@ int inspect(const std::vector<std::string>& paths) {
         grouped(set.tokens()), set.files().front()->header().id_bytes, grouped(set.bytes()));
     say("  tokenizer  {}\n", describe_tokenizer(tokenizer));
     say("  documents  end with {}\n",
-        set.end_id() < 0 ? "no id of their own"
+        set.end_id() < 0 ? "no special id"
                          : fmt::format("id {}, {}", set.end_id(), tokenizer.piece(set.end_id())));
   }
   return 0;
 }
 
 void add_tokenize(CLI::App& app, Action& action) {
-  OptionList options(app, "tokenize",
-                     "Turn texts of any size into token files, which weft train reads");
+  OptionList options(app, "tokenize", "Convert texts of any size to token files for weft train");
   const auto args = std::make_shared<TokenizeArguments>();
   add_corpus(options, args->corpus);
   options
       .input("--tokenizer", args->tokenizer,
-             "a tokenizer.json, a folder of Hugging Face's library, a SentencePiece model, or a "
-             ".weft file")
+             "a tokenizer.json, a Hugging Face folder, a SentencePiece model, or a .weft file")
       .required();
   options
       .text("--out", args->out,
-            "what the names of the files begin with: corpus gives corpus-00000.tok, ...")
+            "prefix of the names of the files: corpus gives corpus-00000.tok, ...")
       .required();
-  options.flag("--force", args->force, "replace files of another kind that have these names");
-  options.bytes("--shard-size", args->file_bytes,
-                "bytes of ids of a file: it ends with the document that reaches them (default: "
-                "1GiB)");
+  options.flag("--force", args->force, "replace existing files of another kind with these names");
+  options.bytes(
+      "--shard-size", args->file_bytes,
+      "size of the ids in a file, which ends with the document that reaches it (default: 1GiB)");
   options.threads(args->threads);
   options.run(action, [args, &parsed = options.command()] {
     return tokenize_files(*args, CommandPaths(parsed, args->force));
@@ -151,12 +149,11 @@ void add_tokenize(CLI::App& app, Action& action) {
 }
 
 void add_inspect(CLI::App& app, Action& action) {
-  OptionList options(app, "inspect", "Say what is in token files");
+  OptionList options(app, "inspect", "Describe token files");
   const auto paths = std::make_shared<std::vector<std::string>>();
   options
       .inputs("files", *paths,
-              "sets of token files: their first file, or what all names begin "
-              "with")
+              "sets of token files, given by their first file or by the prefix of their names")
       .required();
   options.run(action, [paths] { return inspect(*paths); });
 }

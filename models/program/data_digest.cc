@@ -20,7 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// "file 1234 9ae3f102"; empty where it cannot be read.
+/// Returns the size and CRC-32C of a file, "file 1234 9ae3f102", or an empty string if it cannot be
+/// read.
 std::string file_word(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::vector<char> block(std::size_t{1} << 20);
@@ -35,7 +36,7 @@ std::string file_word(const fs::path& path) {
   return file.eof() ? fmt::format("file {} {:08x}\n", bytes, crc) : "";
 }
 
-/// Names and sizes: a folder may hold a million images.
+/// Covers only names and sizes, because a folder may contain a million images.
 std::string folder_word(const fs::path& folder) {
   std::vector<std::string> lines;
   std::error_code error;
@@ -43,7 +44,7 @@ std::string folder_word(const fs::path& folder) {
        it.increment(error)) {
     std::error_code ignored;
     const std::string ending = it->path().extension().string();
-    // A run's own files may lie beside its data.
+    // The run may write its own files into the folder of its data.
     if (!it->is_regular_file(ignored) || ending == ".weft" || ending == ".svg") continue;
     const auto size = it->file_size(ignored);
     lines.push_back(fmt::format("{} {}\n", it->path().lexically_relative(folder).string(), size));
@@ -55,7 +56,8 @@ std::string folder_word(const fs::path& folder) {
   return fmt::format("folder {} {:08x}\n", lines.size(), crc32c(all.data(), all.size()));
 }
 
-/// Of a set as a whole, without a look at its ids: they may be more than any memory.
+/// Covers the set as a whole by its checksums, without reading its ids, which may not fit into
+/// memory.
 std::string tokens_word(const std::string& given) {
   try {
     const SourceName source = parse_source(given);

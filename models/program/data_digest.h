@@ -1,5 +1,5 @@
-// What a training learned from, in a word: so that a run that goes on can tell whether its data are
-// still the same.
+// Fingerprint of the data of a training run, by which a resumed run checks that its data is
+// unchanged.
 #pragma once
 
 #include <set>
@@ -11,11 +11,11 @@ class App;
 
 namespace weft::program {
 
-/// A word for the contents of all files that the command reads, but those of the options in
-/// `besides`: of a file its bytes count, of a folder the names and sizes of all files inside, of
-/// token files their checksums and the weight that they were given; where they lie does not. Empty
-/// where there is nothing to tell by: no file, one that cannot be read, or one that can be read
-/// only once (a pipe).
+/// Returns a fingerprint of all files that the command reads, except those of the options in
+/// `excluded`. It covers the bytes of a file, the names and sizes of all files in a folder, and for
+/// token files their checksums and their given weight. It does not depend on where the files are.
+/// Empty if there is nothing to compare: no file, a file that cannot be read, or a file that can be
+/// read only once (a pipe).
 std::string data_digest(const CLI::App& command, const std::set<std::string>& besides);
 
 }  // namespace weft::program

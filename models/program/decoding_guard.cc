@@ -15,7 +15,8 @@ void check_caches(const TextGenerator& generator, const Graph& graph,
   CacheSizes sizes;
   for (const TokenIds& prompt : prompts) {
     const GenerationOptions options = generator.options_for(prompt, write);
-    // A decoder's own ids stand behind the prompt, those of an encoder-decoder beside it.
+    // The ids that a decoder generates follow the prompt in the cache; an encoder-decoder has a
+    // separate cache for them.
     const std::int64_t front = generator.continues()
                                    ? std::ssize(prompt)
                                    : std::max<std::int64_t>(1, std::ssize(generator.start()));
@@ -28,9 +29,9 @@ void check_caches(const TextGenerator& generator, const Graph& graph,
     sizes.source = std::max(sizes.source,
                             static_cast<double>(std::min(std::ssize(prompt), generator.context())));
   }
-  check_memory(fmt::format("keeping keys and values of {:.0f} rows of {:.0f} ids", sizes.rows,
-                           sizes.capacity),
-               cache_bytes(graph, sizes), cure);
+  check_memory(
+      fmt::format("the key/value cache for {:.0f} rows of {:.0f} ids", sizes.rows, sizes.capacity),
+      cache_bytes(graph, sizes), cure);
 }
 
 }  // namespace weft::program

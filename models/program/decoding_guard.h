@@ -1,4 +1,4 @@
-// What decoding keeps in memory, beside what the machine has.
+// Memory check for the key/value caches of decoding.
 #pragma once
 
 #include <string_view>
@@ -9,9 +9,10 @@
 
 namespace weft::program {
 
-/// UsageError where the keys and values of all rows of a batch of `prompts` do not fit: "keeping
-/// keys and values of 64 rows of 512 ids takes 59.6 GiB, and there are 15.6 GiB: CURE". `graph` is
-/// that of the generator's model. Throws as TextGenerator::options_for().
+/// Throws UsageError if the keys and values of all rows of a batch of `prompts` do not fit into
+/// memory: "the key/value cache for 64 rows of 512 ids needs 59.6 GiB, but only 15.6 GiB is
+/// available: REMEDY". `graph` is the graph of the generator's model. Throws as
+/// TextGenerator::options_for().
 void check_caches(const TextGenerator& generator, const Graph& graph,
                   const std::vector<TokenIds>& prompts, const WriteOptions& options,
                   std::string_view cure);

@@ -1,4 +1,4 @@
-// weft embed: texts as vectors, and which lines of a file are most like them.
+// weft embed: embeds texts as vectors, and finds the most similar lines of a file.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -24,19 +24,19 @@ struct EmbedArguments {
   TextInputs texts;
   TruncateOption truncate;
   EmbedOptions options;
-  std::optional<std::int64_t> top;  // kUsualTop
+  std::optional<std::int64_t> top;  // default: kDefaultTop
   bool json = false, force = false;
   int threads = 0;
 };
 
 constexpr std::int64_t kUsualTop = 5;
 
-/// What the ending of --out says.
+/// Returns the kind of file that the extension of --out selects.
 FileKind kind_of(const std::string& path) {
   const std::string ending = std::filesystem::path(path).extension().string();
   if (ending == ".npy") return FileKind::array;
   if (ending == ".safetensors") return FileKind::tensors;
-  throw UsageError(fmt::format("--out {}: vectors are written as .npy or .safetensors", path));
+  throw UsageError(fmt::format("--out {}: the extension must be .npy or .safetensors", path));
 }
 
 void write_vectors(const OutputFile& out, FileKind kind, const Tensor& vectors) {
@@ -81,13 +81,13 @@ int run_embed(EmbedArguments& args, CommandPaths paths, const World& world) {
   together(world, [&] {
     if (args.out.empty() && args.similar.empty() && !args.json) {
       throw UsageError(
-          "say what becomes of the vectors: --out FILE, --similar FILE, or --json for lines with "
-          "them");
+          "there is no output: give --out FILE, --similar FILE, or --json to print the vectors");
     }
     if (args.top && args.similar.empty())
-      throw UsageError("--top is how many lines are printed of --similar: it needs that");
+      throw UsageError("--top needs --similar: it is the number of lines that --similar prints");
     if (args.similar == "-" && args.texts.reads_stdin())
-      throw UsageError("stdin is read for --similar: give the texts as arguments, or --input FILE");
+      throw UsageError(
+          "stdin is already read for --similar: give the texts as arguments, or --input FILE");
     if (args.out.empty()) return;
     kind = kind_of(args.out);
     if (world.first()) out = paths.writes("--out", args.out, kind);
@@ -134,37 +134,39 @@ int run_embed(EmbedArguments& args, CommandPaths paths, const World& world) {
 }  // namespace
 
 void add_embed_command(CLI::App& app, Action& action) {
-  OptionList options(app, "embed",
-                     "Texts as vectors, or the lines of a file that are most like them");
+  OptionList options(
+      app, "embed",
+      "Embed texts as vectors, or find the lines of a file that are most similar to them");
   const auto args = std::make_shared<EmbedArguments>();
   options
       .input("file", args->file,
              "a Hugging Face folder with any encoder (BertModel, Sentence Transformers, with or "
-             "without a head), or a .weft file that weft train encoder wrote")
+             "without a head), or a .weft file written by weft train encoder")
       .required();
-  args->texts.add(options, "texts", "texts");
+  args->texts.add(options, "texts", "texts to embed");
   options.output(
       "--out", args->out,
-      "file to write, f32 [texts, width]: .npy, or .safetensors with the tensor vectors");
-  options.flag("--force", args->force, "replace a file of another kind of this name");
-  options.input("--similar", args->similar,
-                "file of lines, - is stdin: those that are most like each text, with the cosine");
-  options.integer("--top", args->top, {1, 1'000'000}, "of --similar: lines to print (default 5)");
+      "file to write, f32 [texts, width]: .npy, or .safetensors with a tensor named vectors");
+  options.flag("--force", args->force, "replace an existing file of another kind with this name");
+  options.input(
+      "--similar", args->similar,
+      "file of lines (- is stdin); prints the lines most similar to each text, with their cosine");
+  options.integer("--top", args->top, {1, 1'000'000},
+                  "number of lines that --similar prints for each text (default 5)");
   options.choice(
       "--pool", {"mean", "cls"},
       [args](const std::string& name) {
         args->options.pooling = name == "cls" ? TextPooling::cls : TextPooling::mean;
       },
-      "what stands for a text: the mean over its tokens, or the first (default: as the folder "
-      "says, "
-      "else mean)");
+      "vector of a text: mean over its tokens, or cls, its first token (default: the folder's "
+      "setting, else mean)");
   options.switches(
       "--normalise", [args](bool on) { args->options.normalise = on; },
-      "vectors of length 1 (default), or as they are");
+      "scale vectors to length 1 (default), or leave them unscaled");
   options.integer("--batch-tokens", args->options.batch_tokens, {1, 1'000'000},
-                  "tokens that are computed together (default 4096)");
+                  "tokens per batch (default 4096)");
   args->truncate.add(options);
-  options.flag("--json", args->json, "a JSON object on each line: text, and vector or similar");
+  options.flag("--json", args->json, "print one JSON object per line: text, and vector or similar");
   options.threads(args->threads);
   options.run(action, [args, &parsed = options.command()](const World& world) {
     return run_embed(*args, CommandPaths(parsed, args->force), world);

@@ -51,9 +51,10 @@ int run(const EvaluateArguments& args, const World& world) {
 
 void add_evaluate_command(CLI::App& app, Action& action) {
   OptionList options(app, "evaluate",
-                     "Measure a trained model on the part of its data that its training held out");
+                     "Evaluate a trained model on the data that was held out from its training");
   const auto args = std::make_shared<EvaluateArguments>();
-  options.input("file", args->file, "a .weft file that weft train or quantize wrote").required();
+  options.input("file", args->file, "a .weft file written by weft train or weft quantize")
+      .required();
   add_data_options(options, args->values);
   options.threads(args->threads);
   options.run(action, [args](const World& world) { return run(*args, world); });

@@ -13,7 +13,7 @@
 namespace weft::program {
 namespace {
 
-/// Messages hold names from files, which may have any length, and lists of them.
+/// Messages may contain names from files, which can have any length, and lists of such names.
 constexpr std::size_t kMaxShown = 4000;
 
 }  // namespace
@@ -21,8 +21,8 @@ constexpr std::size_t kMaxShown = 4000;
 void Failure::print() const {
   if (kind == Kind::memory) {
     std::fputs(
-        "weft: there is not enough memory for this: smaller sizes (--batch, --context, --width, "
-        "--beams) and, in training, a --memory-budget take less\n",
+        "weft: not enough memory: reduce the sizes (--batch, --context, --width, --beams) or, in "
+        "training, set a --memory-budget\n",
         stderr);
     return;
   }
@@ -39,7 +39,7 @@ Failure current_failure() {
   } catch (const std::bad_alloc&) {
     return {Failure::Kind::memory};
   } catch (const std::length_error&) {
-    return {Failure::Kind::memory};  // of a container: more than any machine has
+    return {Failure::Kind::memory};  // a container larger than the memory of any machine
   } catch (const std::exception& e) {
     return {Failure::Kind::run, e.what()};
   }

@@ -1,4 +1,4 @@
-// What went wrong, as the program says it.
+// Failures of a command, and how they are printed.
 #pragma once
 
 #include <cstdint>
@@ -7,22 +7,23 @@
 
 namespace weft::program {
 
-/// How a command failed: what it says on stderr and its exit code.
+/// How a command failed: its error message and its exit code.
 struct Failure {
   enum class Kind : std::uint8_t { run, usage, memory };
   Kind kind = Kind::run;
-  std::string message = {};  // without memory there is none
+  std::string message = {};  // empty for Kind::memory
 
-  /// 1 for a failed run, 2 for bad usage.
+  /// Returns the exit code: 1 for a failed run, 2 for bad usage.
   int code() const { return kind == Kind::usage ? 2 : 1; }
-  /// Says it in one line on stderr. Takes no memory itself where there is none.
+  /// Prints the failure in one line on stderr. Allocates no memory for Kind::memory.
   void print() const;
 };
 
-/// Of the exception that is being handled.
+/// Returns the failure for the exception that is being handled.
 Failure current_failure();
 
-/// A command that failed is over. `print`: whether this process says so, and not another rank.
+/// Thrown when a command has failed on all ranks. `print` is true if this process prints the error,
+/// false if another rank does.
 class CommandFailed : public std::exception {
  public:
   CommandFailed(Failure failure, bool print) : failure_(std::move(failure)), print_(print) {}

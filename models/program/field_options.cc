@@ -11,7 +11,7 @@
 namespace weft::program {
 namespace {
 
-/// Checks a text given for a field of this type; the option's type in the help.
+/// The name of a field type in the help, and the check of its values.
 struct FieldType {
   std::string name;
   void (*check)(const std::string& option, const std::string& text);

@@ -1,4 +1,5 @@
-// Command-line options made from the fields of a config: a new field is an option at once.
+// Command-line options generated from the fields of a config: every new field becomes an option
+// automatically.
 #pragma once
 
 #include <map>
@@ -10,16 +11,17 @@
 
 namespace weft::program {
 
-/// Help that says more about a field than its own does, where a command knows more: by name.
+/// Help texts by field name, for commands that describe a field more precisely than the field
+/// itself.
 using FieldHelp = std::map<std::string, std::string, std::less<>>;
 
-/// Adds "--field-name" for every field but those in `skip`; a bool becomes a flag and its "--no-"
-/// form. Values given are put into `given`, which must outlive `options`.
+/// Adds "--field-name" for every field except those in `skip`; a bool becomes a flag with a "--no-"
+/// form. The given values are stored in `given`, which must outlive `options`.
 void add_field_options(OptionList& options, const std::string& group, const FieldListBase& fields,
                        const std::set<std::string>& skip, FieldTexts& given,
                        const FieldHelp& help = {});
 
-/// "layer_norm_eps" -> "--layer-norm-eps".
+/// Returns the name of the option for a field: "layer_norm_eps" -> "--layer-norm-eps".
 std::string option_name(const std::string& field);
 
 }  // namespace weft::program

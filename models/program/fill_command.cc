@@ -1,4 +1,4 @@
-// weft fill: what may stand where a text hides a word.
+// weft fill: predicts the masked words of texts.
 #include <fmt/format.h>
 
 #include <memory>
@@ -65,22 +65,20 @@ int run_fill(FillArguments& args, const World& world) {
 }  // namespace
 
 void add_fill_command(CLI::App& app, Action& action) {
-  OptionList options(app, "fill",
-                     "The likeliest words for the hidden places of texts, a line for each place");
+  OptionList options(app, "fill", "Predict the masked words of texts, one line per masked word");
   const auto args = std::make_shared<FillArguments>();
   options
-      .input(
-          "file", args->file,
-          "a .weft file that weft train encoder wrote (mlm, mlm+nsp, mlm+sop, rtd), or a Hugging "
-          "Face folder of a class ...ForMaskedLM")
+      .input("file", args->file,
+             "a .weft file written by weft train encoder (mlm, mlm+nsp, mlm+sop, rtd), or a "
+             "Hugging Face folder of a class ...ForMaskedLM")
       .required();
   args->texts.add(options, "texts",
-                  "texts that hide words: \"she lives in [MASK] .\" (or as the tokenizer calls "
-                  "it: <mask>)");
+                  "texts with masked words: \"she lives in [MASK] .\" (or the mask token of the "
+                  "tokenizer: <mask>)");
   options.integer("--top", args->top, {1, 1'000'000},
-                  "words to print, the likeliest first (default 5)");
+                  "number of words to print, most likely first (default 5)");
   args->truncate.add(options);
-  options.flag("--json", args->json, "a JSON object on each line: text, hidden");
+  options.flag("--json", args->json, "print one JSON object per line: text, hidden");
   options.threads(args->threads);
   options.run(action, [args](const World& world) { return run_fill(*args, world); });
 }

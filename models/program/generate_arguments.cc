@@ -22,19 +22,21 @@ EarlyStopping parse_early_stopping(const std::string& text) {
   throw UsageError(fmt::format("--early-stopping must be true, false or never, not '{}'", text));
 }
 
-/// Greedy, drawn, or searched for with beams: what is asked for goes before what the model says.
+/// Selects greedy search, sampling or beam search. The command line takes precedence over the
+/// model's settings.
 void choose_strategy(const GenerateArguments& args, GenerationOptions& o) {
   const bool draws = args.sample || args.temperature || args.top_k || args.top_p || args.min_p;
   const bool searches = args.beams && *args.beams > 1;
   if (args.greedy && draws)
     throw UsageError(
-        "--greedy draws nothing: leave out --sample, --temperature, --top-k, --top-p, "
-        "--min-p, or --greedy");
-  if (args.greedy && searches) throw UsageError("--greedy is one beam: leave it out, or --beams");
+        "--greedy does not sample: leave out --sample, --temperature, --top-k, --top-p, --min-p, "
+        "or --greedy");
+  if (args.greedy && searches)
+    throw UsageError("--greedy is a search with one beam: leave out --greedy or --beams");
   if (draws && searches)
     throw UsageError(
-        "--beams draws nothing: leave out --sample, --temperature, --top-k, --top-p, "
-        "--min-p, or --beams");
+        "--beams does not sample: leave out --sample, --temperature, --top-k, --top-p, --min-p, or "
+        "--beams");
   if (draws) {
     if (!o.sampling) o.sampling.emplace();
     o.beams = 1;
@@ -42,9 +44,9 @@ void choose_strategy(const GenerateArguments& args, GenerationOptions& o) {
     o.sampling.reset();
     o.beams = args.beams.value_or(1);
   }
-  if (args.seed && !o.sampling) throw UsageError("--seed needs drawing: add --sample");
+  if (args.seed && !o.sampling) throw UsageError("--seed is only for sampling: add --sample");
   if (o.beams == 1 && !args.beams && (args.length_penalty || !args.early_stopping.empty()))
-    throw UsageError("--length-penalty and --early-stopping are of beams: add --beams");
+    throw UsageError("--length-penalty and --early-stopping are only for beam search: add --beams");
   if (args.results) {
     o.results = *args.results;
   } else if (!o.sampling) {
@@ -52,7 +54,7 @@ void choose_strategy(const GenerateArguments& args, GenerationOptions& o) {
   }
 }
 
-/// "3:17".
+/// Parses a forced id, POSITION:ID: "3:17".
 std::pair<std::int64_t, std::int64_t> parse_place(const std::string& text) {
   const std::size_t colon = text.find(':');
   if (colon == std::string::npos)
@@ -64,109 +66,123 @@ std::pair<std::int64_t, std::int64_t> parse_place(const std::string& text) {
   return {place.front(), id.front()};
 }
 
-/// A model's own settings may say what they like; what is asked for must be possible.
+/// The model's own settings may contradict each other, but lengths given on the command line must
+/// be possible.
 void check_lengths(const GenerateArguments& args, const GenerationOptions& o) {
   if (args.min_tokens && o.max_new >= 0 && o.min_new > o.max_new) {
-    throw UsageError(fmt::format(
-        "--min-tokens {}: a text that must not end before cannot end after {} (--tokens)",
-        o.min_new, o.max_new));
+    throw UsageError(fmt::format("--min-tokens {} is more than the maximum of {} tokens (--tokens)",
+                                 o.min_new, o.max_new));
   }
   if (args.min_length && o.max_new < 0 && o.min_length > o.max_length) {
-    throw UsageError(fmt::format(
-        "--min-length {}: a text that must not end before cannot end after {} (--max-length)",
-        o.min_length, o.max_length));
+    throw UsageError(
+        fmt::format("--min-length {} is more than the maximum of {} ids (--max-length)",
+                    o.min_length, o.max_length));
   }
 }
 
 }  // namespace
 
 void add_drawing_options(OptionList& o, GenerateArguments& args) {
-  const std::string draw = "Drawing (the default of .weft files)";
-  o.flag("--sample", args.sample, "draw").group(draw);
-  o.real("--temperature", args.temperature, {}, "below 1: safer; above 1: bolder").group(draw);
-  o.integer("--top-k", args.top_k, kFromZero, "draw from the k likeliest only; 0 = all")
+  const std::string draw = "Sampling (default for .weft files)";
+  o.flag("--sample", args.sample, "sample tokens instead of choosing the most likely ones")
       .group(draw);
-  o.real("--top-p", args.top_p, {}, "draw from the likeliest that hold this much probability")
+  o.real("--temperature", args.temperature, {},
+         "sampling temperature: below 1 is more conservative, above 1 more varied")
+      .group(draw);
+  o.integer("--top-k", args.top_k, kFromZero, "sample only from the k most likely tokens; 0 = all")
+      .group(draw);
+  o.real("--top-p", args.top_p, {},
+         "sample only from the most likely tokens with this total probability")
       .group(draw);
   o.real("--min-p", args.min_p, {},
-         "draw from those at least this share as likely as the likeliest")
+         "sample only from tokens with at least this fraction of the highest probability")
       .group(draw);
-  o.seed("--seed", args.seed, "the same seed writes the same text (default: 1)").group(draw);
+  o.seed("--seed", args.seed, "random seed: the same seed generates the same text (default: 1)")
+      .group(draw);
 }
 
 void add_generate_options(OptionList& o, GenerateArguments& args) {
   using Times = OptionList::Times;
-  o.input("file", args.file, "a .weft file that weft train wrote, or a Hugging Face folder")
+  o.input("file", args.file, "a .weft file written by weft train, or a Hugging Face folder")
       .required();
-  o.texts(
-      "--prompt", args.prompts, Times::repeated,
-      "text to go on from (default: a line break), or, of encoder-decoders, to answer; repeated: "
-      "a batch");
-  o.ids("--prompt-ids", args.prompt_ids, "the same as ids, \"1 2 3\"");
+  o.texts("--prompt", args.prompts, Times::repeated,
+          "text to continue (default: a line break), or the input text of an encoder-decoder; "
+          "repeat for a batch");
+  o.ids("--prompt-ids", args.prompt_ids, "prompt as ids, \"1 2 3\"; repeat for a batch");
   o.input("--prompts", args.prompts_file,
-          "a file with a prompt per line, blank ones left out (with --ids of folders: ids); - is "
-          "stdin");
+          "file with one prompt per line; blank lines are skipped (with --ids and a folder: ids); "
+          "- is stdin");
   o.text("--task", args.task,
-         "what the prompts are for, by the folder's own settings (task_specific_params): "
+         "task of the prompts, from the folder's own settings (task_specific_params): "
          "\"summarization\"");
-  o.flag("--ids", args.ids, "print ids, the prompt's (or the decoder's first) in front");
+  o.flag("--ids", args.ids,
+         "print ids, after the ids of the prompt (encoder-decoders: the decoder's first ids)");
   o.flag("--json", args.json,
-         "a JSON object on each line: prompt, text, ids, score of beams, finish (end, stop or "
-         "length)");
-  o.integer("--batch", args.batch, {1, 4096}, "prompts that are continued together (default: 32)");
-  args.truncate.add(o, "the beginning (of encoder-decoders: the end)");
+         "print one JSON object per line: prompt, text, ids, score (only with beams), finish (end, "
+         "stop or length)");
+  o.integer("--batch", args.batch, {1, 4096}, "prompts per batch (default: 32)");
+  args.truncate.add(o, "the beginning (encoder-decoders: the end)");
   o.threads(args.threads);
 
   const std::string length = "Length";
-  o.integer("--tokens", args.tokens, kFromOne, "ids to write (.weft default: 500)").group(length);
-  o.integer("--max-length", args.max_length, kFromOne, "most ids, with those in front")
+  o.integer("--tokens", args.tokens, kFromOne,
+            "maximum number of generated ids (default for .weft files: 500)")
       .group(length);
-  o.integer("--min-length", args.min_length, kFromZero, "no end before there are as many ids")
+  o.integer(
+       "--max-length", args.max_length, kFromOne,
+       "maximum number of ids, including the prompt (encoder-decoders: the decoder's first ids)")
       .group(length);
-  o.integer("--min-tokens", args.min_tokens, kFromZero, "no end before as many ids are written")
+  o.integer("--min-length", args.min_length, kFromZero,
+            "minimum number of ids, counted like --max-length")
+      .group(length);
+  o.integer("--min-tokens", args.min_tokens, kFromZero, "minimum number of generated ids")
       .group(length);
   o.flag("--slide", args.slide,
-         "beyond the model's context go on from the later half of it (.weft: always)")
+         "when the model's context is full, continue from its later half (.weft files: always)")
       .group(length);
 
   add_drawing_options(o, args);
 
-  const std::string search = "Searching";
-  o.flag("--greedy", args.greedy, "always the likeliest (the default of folders)").group(search);
-  o.integer("--beams", args.beams, {1, GenerationOptions::kMaxRows}, "1 = greedy").group(search);
-  o.real("--length-penalty", args.length_penalty, {-1000, 1000}, "scores are divided by length^F")
+  const std::string search = "Search";
+  o.flag("--greedy", args.greedy, "always choose the most likely token (default for folders)")
+      .group(search);
+  o.integer("--beams", args.beams, {1, GenerationOptions::kMaxRows}, "number of beams; 1 = greedy")
+      .group(search);
+  o.real("--length-penalty", args.length_penalty, {-1000, 1000},
+         "divide the scores of beams by length^F")
       .group(search);
   o.choice("--early-stopping", {"true", "false", "never"}, args.early_stopping,
-           "true: as soon as there are as many sequences as beams; false; never: only when "
-           "nothing can get better")
+           "when beam search stops; true: with as many finished sequences as beams; false: when no "
+           "beam could become better by ending now; never: when no beam could become better at any "
+           "length")
       .group(search);
   o.integer("--results", args.results, {1, GenerationOptions::kMaxRows},
-            "texts per prompt: the best beams, or as many draws");
+            "texts per prompt: the best beams, or independent samples");
 
   const std::string rules = "Rules";
   o.real("--repetition-penalty", args.repetition_penalty, {},
-         "above 1: ids that occurred are less likely")
+         "above 1: make ids that have occurred less likely")
       .group(rules);
   o.integer("--no-repeat-ngram", args.no_repeat_ngram, kFromZero,
-            "no N adjacent ids twice; 0 = may")
+            "never repeat N adjacent ids; 0 = off")
       .group(rules);
-  o.texts("--stop", args.stop, Times::repeated, "a text ends behind this; may be repeated")
+  o.texts("--stop", args.stop, Times::repeated, "end a text after this string; may be repeated")
       .group(rules);
-  o.ids("--stop-ids", args.stop_ids, "more ids that end a text, \"1 2\"").group(rules);
+  o.ids("--stop-ids", args.stop_ids, "additional ids that end a text, \"1 2\"").group(rules);
   o.ids("--stop-sequence", args.stop_sequences,
-        "a text ends behind these ids, \"1 2\"; may be repeated")
+        "end a text after these ids, \"1 2\"; may be repeated")
       .group(rules);
-  o.ids("--forbid-ids", args.forbid_ids, "ids that are never taken, \"1 2\"").group(rules);
+  o.ids("--forbid-ids", args.forbid_ids, "ids that are never generated, \"1 2\"").group(rules);
   o.add("--force", kPlaceType, Times::repeated,
-        "the id in that position, counted from 0 with the prompt; may be repeated",
+        "generate this id at this position, counted from 0 including the prompt; may be repeated",
         [&args](const std::string& text) {
           const auto [place, id] = parse_place(text);
           if (!args.force.emplace(place, id).second)
-            throw UsageError(fmt::format("--force says twice what is in position {}", place));
+            throw UsageError(fmt::format("--force is given twice for position {}", place));
         })
       .group(rules);
   o.ids("--start-ids", args.start_ids,
-        "encoder-decoder folders: what the output begins with, \"2 5\"")
+        "encoder-decoder folders: ids that the output begins with, \"2 5\"")
       .group(rules);
 }
 
@@ -180,7 +196,7 @@ TokenIds parse_ids(const std::string& option, const std::string& text) {
       throw UsageError(fmt::format("{}: '{}' is not an id", option, excerpt(word)));
     }
   }
-  if (ids.empty()) throw UsageError(fmt::format("{} holds no id", option));
+  if (ids.empty()) throw UsageError(fmt::format("{} contains no ids", option));
   return ids;
 }
 
@@ -190,7 +206,7 @@ void apply_arguments(const GenerateArguments& args, GenerationOptions& o) {
     if (given) option = *given;
   };
   if (args.tokens && args.max_length)
-    throw UsageError("--tokens and --max-length both say where to end: leave one out");
+    throw UsageError("--tokens and --max-length both limit the length: give only one of them");
   if (args.max_length) o.max_new = -1;
   set(args.tokens, o.max_new);
   set(args.max_length, o.max_length);
@@ -232,8 +248,8 @@ std::vector<PromptLine> prompt_lines(const GenerateArguments& args) {
     if (!lines[i].empty()) prompts.push_back({lines[i], i});
   }
   if (prompts.empty()) {
-    throw DataError(
-        fmt::format("{} holds no prompt", args.prompts_file == "-" ? "stdin" : args.prompts_file));
+    throw DataError(fmt::format("{} contains no prompt",
+                                args.prompts_file == "-" ? "stdin" : args.prompts_file));
   }
   return prompts;
 }

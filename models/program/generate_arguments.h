@@ -13,7 +13,7 @@
 
 namespace weft::program {
 
-/// What is not given is as the model says, or as GenerationOptions.
+/// Options that are not given keep the value of the model's settings, or else of GenerationOptions.
 struct GenerateArguments {
   std::string file;
   std::vector<std::string> prompts, prompt_ids;
@@ -35,38 +35,38 @@ struct GenerateArguments {
   std::optional<std::int64_t> no_repeat_ngram;
   TruncateOption truncate;
   std::vector<std::string> stop, stop_ids, stop_sequences, forbid_ids;
-  std::map<std::int64_t, std::int64_t> force;  // ids by position
+  std::map<std::int64_t, std::int64_t> force;  // forced ids by position
   std::string start_ids;
 
+  /// True if `file` is a Hugging Face folder.
   bool of_folder() const;
-  /// Whether the lines of --prompts are ids: of folders, where ids are written.
+  /// True if the lines of --prompts are ids: for folders, if --ids is given.
   bool prompts_are_ids() const {
     return ids && prompts.empty() && !prompts_file.empty() && of_folder();
   }
 };
 
-/// Declares the options.
+/// Adds the options of weft generate.
 void add_generate_options(OptionList& options, GenerateArguments& args);
 
-/// Those of drawing alone.
+/// Adds only the options for sampling.
 void add_drawing_options(OptionList& options, GenerateArguments& args);
 
-/// "1 2 3" as ids; UsageError that names `option` where it is something else.
+/// Parses ids: "1 2 3". Throws UsageError that names `option` if the text is anything else.
 TokenIds parse_ids(const std::string& option, const std::string& text);
 
-/// Changes `options`, what the model says, to what the command line asks for. Throws UsageError for
-/// what contradicts itself or makes no sense.
+/// Applies the command line to `options`, which contain the model's settings. Throws UsageError for
+/// contradictory and invalid values.
 void apply_arguments(const GenerateArguments& args, GenerationOptions& options);
 
-/// The prompts in ids: of --prompt-ids, or of the lines of --prompts. UsageError where there are
-/// none.
+/// Returns the prompts of --prompt-ids. Throws UsageError as parse_ids().
 std::vector<TokenIds> id_prompts(const GenerateArguments& args);
-/// A prompt of --prompts, and the line that it stands in, counted from 0.
+/// A prompt from --prompts, and the number of its line, counted from 0.
 struct PromptLine {
   std::string text;
   std::size_t line = 0;
 };
-/// Those that are not blank. DataError where there are none.
+/// Returns the lines of --prompts that are not empty. Throws DataError if there are none.
 std::vector<PromptLine> prompt_lines(const GenerateArguments& args);
 
 }  // namespace weft::program

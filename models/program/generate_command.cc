@@ -1,4 +1,4 @@
-// weft generate: what decoders and encoder-decoders write.
+// weft generate: generates text with decoders and encoder-decoders.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -22,18 +22,19 @@
 namespace weft::program {
 namespace {
 
-/// What is written for, and how.
+/// The prompts of the command, and the options for generating their texts.
 struct Job {
   std::vector<TokenIds> prompts = {};
   WriteOptions options = {};
-  std::vector<std::string> texts = {};   // of the last prompts, as they were given
-  std::vector<std::string> places = {};  // what messages call those
+  std::vector<std::string> texts = {};   // texts of the last prompts, as they were given
+  std::vector<std::string> places = {};  // names of these prompts in messages
 
-  /// A prompt as people read it.
+  /// Returns the text of a prompt.
   std::string text(const Tokenizer& tokenizer, std::size_t prompt) const {
     const std::size_t ids = prompts.size() - texts.size();
     return prompt < ids ? tokenizer.decode(prompts[prompt]) : texts[prompt - ids];
   }
+  /// Returns the name of a prompt for messages.
   std::string place(std::size_t prompt) const {
     const std::size_t ids = prompts.size() - places.size();
     if (prompt >= ids) return places[prompt - ids];
@@ -42,16 +43,17 @@ struct Job {
   }
 };
 
-/// Prompts as ids are known before anything is opened: what is wrong with them is said first.
+/// Returns the prompts that are given as ids. This happens before anything is opened, so that
+/// errors in them are reported first.
 std::vector<TokenIds> given_ids(const GenerateArguments& args) {
   std::vector<TokenIds> prompts = id_prompts(args);
-  // Lines are ids where ids are wanted of a folder, which may have no tokenizer.
+  // With --ids, the lines are ids for a folder, which may have no tokenizer.
   if (!args.prompts_are_ids()) return prompts;
   for (const PromptLine& line : prompt_lines(args)) {
     try {
       prompts.push_back(parse_ids(lines_in(args.prompts_file)(line.line), line.text));
     } catch (const UsageError& e) {
-      throw DataError(e.what());  // of the file, not of the command line
+      throw DataError(e.what());  // an error in the file, not on the command line
     }
   }
   return prompts;
@@ -59,27 +61,28 @@ std::vector<TokenIds> given_ids(const GenerateArguments& args) {
 
 void check_usage(const GenerateArguments& args) {
   for (const std::string& prompt : args.prompts) {
-    if (prompt.empty()) throw UsageError("--prompt is empty: a first character is needed");
+    if (prompt.empty()) throw UsageError("--prompt is empty: it needs at least one character");
   }
   for (const std::string& text : args.stop) {
-    if (text.empty()) throw UsageError("--stop is empty, which is everywhere");
+    if (text.empty()) throw UsageError("--stop is empty: an empty text occurs everywhere");
   }
-  if (args.json && args.ids) throw UsageError("--json has the ids: leave out --ids");
+  if (args.json && args.ids) throw UsageError("--json prints the ids anyway: leave out --ids");
 }
 
-/// UsageError where texts are wanted of a folder that has no tokenizer.
+/// Throws UsageError if texts are needed but the folder has no tokenizer. `missing` says why; it is
+/// empty if there is one.
 void require_text(const GenerateArguments& args, const std::string& missing) {
   if (missing.empty()) return;
   if (!args.stop.empty() && args.ids) {
     throw UsageError(fmt::format(
-        "--stop is a text: a folder needs --stop-sequence where it has no tokenizer ({})",
+        "--stop is a text, which needs a tokenizer: use --stop-sequence for this folder ({})",
         missing));
   }
   if (!args.ids || !args.prompts.empty()) {
-    throw UsageError(fmt::format(
-        "{}: without one a folder's model reads and writes ids: give --prompt-ids \"1 2 "
-        "3\" and --ids (or ids in the lines of --prompts FILE)",
-        missing));
+    throw UsageError(
+        fmt::format("{}: without a tokenizer, the model reads and writes ids: give --prompt-ids "
+                    "\"1 2 3\" and --ids (or ids in the lines of --prompts FILE)",
+                    missing));
   }
 }
 
@@ -103,14 +106,15 @@ Job make_job(GenerateArguments& args, const Writer& writer, std::vector<TokenIds
                     [&] { return with_number(i, [&] { return writer->read(job.texts[i]); }); }));
   }
   if (job.prompts.empty()) {
-    if (!decoder) throw UsageError("an encoder-decoder answers a text: give --prompt");
+    if (!decoder) throw UsageError("an encoder-decoder needs an input text: give --prompt");
     const auto first = writer->tokenizer().start_ids();
     job.prompts.emplace_back(first.begin(), first.end());
   }
   if (!decoder) job.options.start = writer.start_ids(args.start_ids);
   if (args.batch) job.options.batch = *args.batch;
   job.options.change = [&args, said = writer.settings()](GenerationOptions& options) {
-    // Ids are generated as the library does it, whose lengths are short where a folder states none.
+    // With --ids, lengths are those of Hugging Face's library, which are short if the folder sets
+    // none.
     if (args.ids && said != nullptr) {
       options.max_new = said->options.max_new;
       options.max_length = said->options.max_length;
@@ -134,7 +138,8 @@ int print_ids(const Writer& writer, const Job& job, const GenerateArguments& arg
   return 0;
 }
 
-/// A single text is shown while it is written. What cannot be written shows nothing.
+/// Prints a single text while it is generated. The prompt is printed with the first token, so that
+/// nothing is printed if generation fails at the start.
 int stream(const Writer& writer, const Job& job) {
   std::string prompt =
       writer->continues() ? writer->tokenizer().decode(job.prompts.front()) : std::string();
@@ -183,9 +188,9 @@ int run(GenerateArguments& args, const World& world) {
   together(world, [&] {
     check_usage(args);
     if (world.size() > 1 && args.prompts_file == "-")
-      throw UsageError("--prompts - is stdin, which one rank alone has: give a file");
+      throw UsageError("--prompts - is stdin, which only one rank has: give a file");
     ids = given_ids(args);
-    if (!args.of_folder()) {  // what makes no sense is said before a file is opened
+    if (!args.of_folder()) {  // reports invalid options before a file is opened
       GenerationOptions usual{.sampling = SamplingOptions{}, .slide = true};
       usual.max_new = LanguageWriter::kUsualTokens;
       apply_arguments(args, usual);
@@ -197,11 +202,11 @@ int run(GenerateArguments& args, const World& world) {
     require_text(args, writer.no_tokenizer());
     if (!args.task.empty()) writer->set_task(args.task);
     job = make_job(args, writer, std::move(ids));
-    // Ids are printed of all prompts together.
+    // With --ids, all prompts are one batch.
     WriteOptions options = job.options;
     if (args.ids) options.batch = std::ssize(job.prompts);
     check_caches(*writer.operator->(), *writer.model().graph, job.prompts, options,
-                 "fewer --beams, --results, --tokens or prompts take less");
+                 "reduce --beams, --results, --tokens or the number of prompts");
   });
   if (args.ids) return print_ids(writer, job, args);
   const bool alone =
@@ -212,7 +217,7 @@ int run(GenerateArguments& args, const World& world) {
 }  // namespace
 
 void add_generate_command(CLI::App& app, Action& action) {
-  OptionList options(app, "generate", "Let a trained model write");
+  OptionList options(app, "generate", "Generate text with a trained model");
   const auto args = std::make_shared<GenerateArguments>();
   add_generate_options(options, *args);
   options.run(action, [args](const World& world) { return run(*args, world); });

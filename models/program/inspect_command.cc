@@ -84,7 +84,7 @@ void print_parts(const InspectArguments& args, const Checkpoint& file) {
       throw UsageError(fmt::format("--split {}: {}", args.split, e.what()));
     }
   }
-  if (!any) throw UsageError(fmt::format("no program of {} has shards for --split", args.file));
+  if (!any) throw UsageError(fmt::format("no program in {} has shards for --split", args.file));
 }
 
 void print_variables(const Checkpoint& file) {
@@ -108,14 +108,14 @@ void print_saved_variables(const std::vector<SavedVariable>& variables) {
   }
 }
 
-/// What can be said of a file with ops of somebody's own: all but the types of values, which their
-/// shape rules would give.
+/// Prints a file that contains operations unknown to this program: everything except the types of
+/// values, which would need the shape rules of these operations.
 void print_saved_file(const InspectArguments& args, const SavedFile& file) {
   say("{}: {}, written by {}\n", args.file,
       short_bytes(static_cast<double>(checkpoint_bytes(args.file))), file.producer);
   std::string unknown;
   for (const std::string& op : file.unknown_ops) unknown += (unknown.empty() ? "" : ", ") + op;
-  say("  ops that this program does not know: {}\n", unknown);
+  say("  operations unknown to this program: {}\n", unknown);
   const bool summary = !args.graph && !args.programs && !args.variables;
   if (summary) {
     say("  variables  {}\n", file.variables.size());
@@ -138,7 +138,8 @@ void print_saved_file(const InspectArguments& args, const SavedFile& file) {
   }
 }
 
-/// Whether the file is whole and only has ops that this program does not know; then it is printed.
+/// Returns true if the file is intact and merely contains operations unknown to this program; it is
+/// then printed. Otherwise prints the variables, if they can be read, and returns false.
 bool print_with_unknown_ops(const InspectArguments& args) {
   try {
     const SavedFile file = read_saved_file(args.file);
@@ -146,7 +147,7 @@ bool print_with_unknown_ops(const InspectArguments& args) {
       print_saved_file(args, file);
       return true;
     }
-  } catch (const FormatError&) {  // what was wrong at first says more
+  } catch (const FormatError&) {  // the first error is more informative
   }
   try {
     print_saved_variables(saved_variables(args.file));
@@ -177,39 +178,41 @@ int inspect(const InspectArguments& args) {
 
 void add_inspect_command(CLI::App& app, Action& action) {
   OptionList options(app, "inspect",
-                     "Show what is in a .weft file, or what a published model would cost");
+                     "Describe a .weft file, or estimate the cost of a published model");
   const auto args = std::make_shared<InspectArguments>();
   const auto planned = std::make_shared<ModelInspection>();
-  const AddedOption file = options.input("file", args->file, "the file");
-  // What is said of a file, and of a published model: each is an error beside the other.
+  const AddedOption file = options.input("file", args->file, "the .weft file");
+  // Options for a file, and options for a published model: both together are an error.
   const std::vector<AddedOption> of_file = {
-      options.flag("--graph", args->graph, "the graph as text, with source lines"),
-      options.flag("--programs", args->programs, "programs: inputs, outputs, updates"),
-      options.flag("--variables", args->variables, "variables: kind, type, name"),
+      options.flag("--graph", args->graph, "print the graph as text, with source lines"),
+      options.flag("--programs", args->programs, "print the programs: inputs, outputs, updates"),
+      options.flag("--variables", args->variables, "print the variables: kind, type, name"),
       options.integer("--split", args->split, {1, 1 << 20},
-                      "programs with shards as the first of so many ranks runs them, as text")};
+                      "print the text of the programs with shards, as the first of this number of "
+                      "ranks runs them")};
   options.text("--model", planned->model,
                "a published model instead of a file (gpt2, bert-base, ...)");
   std::vector<AddedOption> of_model = {
-      options.integer("--batch", planned->batch, kFromOne, "rows (default: 1)"),
+      options.integer("--batch", planned->batch, kFromOne, "rows per batch (default: 1)"),
       options.integer("--seq", planned->seq, {1, std::int64_t{1} << 40},
-                      "tokens per row, of models that read text (default: 128)"),
+                      "tokens per row, for text models (default: 128)"),
       options.choice("--precision", {"highest", "high", "medium"}, planned->precision,
-                     "of the matrix products")};
+                     "precision of matrix products (default: highest)")};
   const AddedOption ranks =
       options.integer("--ranks", planned->ranks, {1, 1 << 20},
-                      "predict a training step on so many ranks (processes or machines)");
+                      "predict a training step on this number of ranks (processes or machines)");
   const std::vector<AddedOption> of_ranks = {
       options.integer("--shards", planned->shards, {1, 1 << 20},
-                      "of its batch, each of --batch rows (default: one per rank, rounded up to a "
-                      "power of two)"),
+                      "shards of the training batch, each of --batch rows (default: one per rank, "
+                      "rounded up to a power of two)"),
       options.speed("--bandwidth", planned->network.bytes_per_second,
-                    "of the network, per rank (default: 10Gbit/s)"),
-      options.duration("--latency", planned->network.latency, "of a message (default: 50us)"),
+                    "bandwidth of the network, per rank (default: 10Gbit/s)"),
+      options.duration("--latency", planned->network.latency,
+                       "latency of a message (default: 50us)"),
       options.real("--gflops", planned->gflops, {0, 1e12, true},
-                   "GFLOP/s that a rank reaches (default: 80% of this machine's peak)")};
+                   "GFLOP/s of a rank (default: 80% of this machine's peak)")};
   for (const AddedOption& option : of_ranks) option.needs(ranks);
-  of_model.push_back(ranks);  // and with it those that need it
+  of_model.push_back(ranks);  // and with it the options that need it
   options.then([args, planned, file, of_file, of_model, &action] {
     if (args->file.empty() == planned->model.empty()) {
       throw UsageError("inspect needs a file, or --model with the name of a published model");
@@ -217,8 +220,8 @@ void add_inspect_command(CLI::App& app, Action& action) {
     for (const AddedOption& option : file.given() ? of_model : of_file) {
       if (option.given()) {
         throw UsageError(
-            fmt::format("{} is for {}", option.name(),
-                        file.given() ? "--model, not for a file" : "a file, not for --model"));
+            fmt::format("{} applies to {}", option.name(),
+                        file.given() ? "--model, not to a file" : "a file, not to --model"));
       }
     }
     if (planned->model.empty()) {

@@ -22,9 +22,9 @@
 namespace weft::program {
 namespace {
 
-/// The textbook's FLOPs of all layers. Per layer and token: 2 for each of 12 d^2 weights, and 4 n d
-/// for queries times keys and probabilities times values. A decoder that looks at an encoder has 4
-/// d^2 weights and as much attention more.
+/// Returns the textbook FLOPs of all layers. Per layer and token: 2 for each of 12 d^2 weights, and
+/// 4 n d for queries times keys and probabilities times values. The cross-attention of a decoder
+/// adds 4 d^2 weights and the same amount of attention.
 double stack_flops(const hf::PublishedModel& model, const ModelInspection& inspection) {
   const auto layers = static_cast<double>(model.layers), d = static_cast<double>(model.width);
   const auto n = static_cast<double>(model.modality == hf::Modality::image ? model.patches + 1
@@ -35,8 +35,8 @@ double stack_flops(const hf::PublishedModel& model, const ModelInspection& inspe
   return model.modality == hf::Modality::text_to_text ? 2 * stack + cross : stack;
 }
 
-/// The textbook's FLOPs of a forward pass, of a head too: 2 for each of its weights, of which it
-/// reads every token of a text, and one vector of an image.
+/// Returns the textbook FLOPs of a forward pass, including the head: 2 for each of its weights, for
+/// every token of a text or for one vector per image.
 double textbook_flops(const hf::PublishedModel& model, const hf::Model& built,
                       const ModelInspection& inspection) {
   const double stack = stack_flops(model, inspection);
@@ -66,7 +66,7 @@ void print_plan(std::string_view what, const Plan& plan, double textbook_flops) 
       short_bytes(static_cast<double>(memory.variables)));
 }
 
-/// The training step of the class that is trained, which has a loss.
+/// A training step of the model class that is used for training, which has a loss.
 struct Training {
   Training(const hf::PublishedModel& model, const hf::InputTypes& inputs, int shards)
       : student(hf::build_model(graph, model.config, inputs, model.trained)) {
@@ -80,7 +80,7 @@ struct Training {
   Program program = Program("train");
 };
 
-/// The lines of one training step on several ranks.
+/// Prints the prediction for one training step on several ranks.
 void print_ranks(const hf::PublishedModel& model, const hf::InputTypes& inputs,
                  const ModelInspection& inspection) {
   const int ranks = static_cast<int>(inspection.ranks);
@@ -103,18 +103,17 @@ void print_ranks(const hf::PublishedModel& model, const hf::InputTypes& inputs,
       "each)\n",
       shards, ranks, short_bytes(inspection.network.bytes_per_second),
       1e6 * inspection.network.latency, short_number(flops));
-  say("  sent by each     {}\n", short_bytes(step.bytes_sent));
-  say("  memory of each   {}: parameters {}, optimizer {}, sums of gradients {}, working memory "
-      "{}\n",
+  say("  sent per rank    {}\n", short_bytes(step.bytes_sent));
+  say("  memory per rank  {}: parameters {}, optimizer {}, gradient sums {}, working memory {}\n",
       short_bytes(step.bytes()), short_bytes(step.parameters), short_bytes(step.state),
       short_bytes(step.sums), short_bytes(step.arena));
   if (ranks > 1 && std::has_single_bit(static_cast<unsigned>(ranks))) {
     const OwnedSumsPrediction owned = predict_owned_sums(cost, ranks, shards);
-    say("  with a budget    sums of gradients {}, which their owners alone have; {} sent by each\n",
+    say("  with a budget    gradient sums {}, kept only by their owners; {} sent per rank\n",
         short_bytes(owned.sums), short_bytes(owned.bytes_sent));
   }
-  say("  time             {:.3g} s: {:.3g} s computing {} of the shards, {:.3g} s sending, "
-      "of which {:.3g} s while shards are computed\n",
+  say("  time             {:.3g} s: {:.3g} s computing {} of the shards, {:.3g} s sending, of "
+      "which {:.3g} s overlap with computing\n",
       step.seconds(), step.compute, step.shards_of_busiest, step.communicate, step.hidden);
 }
 
@@ -129,8 +128,8 @@ int inspect_model(const ModelInspection& wanted) {
     throw UsageError(e.what());
   }
   if (model->modality == hf::Modality::image && wanted.seq > 0) {
-    throw UsageError(fmt::format("{} reads images of {} x {}: --seq has no meaning for it",
-                                 model->name, model->image_size, model->image_size));
+    throw UsageError(fmt::format("{} reads images of {} x {}: --seq does not apply", model->name,
+                                 model->image_size, model->image_size));
   }
   constexpr std::int64_t kDefaultSeq = 128;
   if (inspection.seq == 0) inspection.seq = kDefaultSeq;

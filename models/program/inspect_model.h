@@ -1,4 +1,5 @@
-// What a published model would cost, without weights or memory for them.
+// The estimated cost of a published model, without loading its weights or allocating memory for
+// them.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +12,16 @@ namespace weft::program {
 struct ModelInspection {
   std::string model;  // a name of hf::published_models()
   std::int64_t batch = 1;
-  std::int64_t seq = 0;  // tokens per row; 0 = 128, or what an image has
+  std::int64_t seq = 0;  // tokens per row; 0 = 128; must be 0 for image models
   std::string precision = "highest";
-  // A training step on several ranks, each with a batch of its own for every one of its shards:
-  std::int64_t ranks = 0;   // 0 = not asked for
+  // A training step on several ranks, with a batch of `batch` rows for every shard:
+  std::int64_t ranks = 0;   // 0 = no prediction
   std::int64_t shards = 0;  // 0 = one per rank, rounded up to a power of two
-  double gflops = 0;        // that a rank reaches; 0 = 80% of this machine's peak
+  double gflops = 0;        // GFLOP/s of a rank; 0 = 80% of this machine's peak
   Network network = {};
 };
-/// Prints parameters, FLOPs and memory of a forward pass and of a training step, beside the
-/// textbook's formulas. Returns the exit code.
+/// Prints parameters, FLOPs and memory of a forward pass and of a training step, next to the
+/// textbook formulas. Returns the exit code.
 int inspect_model(const ModelInspection& inspection);
 
 }  // namespace weft::program

@@ -21,7 +21,8 @@ using nlohmann::json;
 constexpr std::size_t kShownPieces = 10;
 constexpr std::size_t kShownBytes = 60;  // of a piece, or of a setting
 
-/// "Split: pattern {"Regex":"..."}, behavior Isolated"; those of a sequence joined by arrows.
+/// Describes a component of a tokenizer: "Split (pattern {"Regex":"..."}, behavior Isolated)". The
+/// steps of a sequence are joined by arrows.
 std::string summary(const json& part) {
   if (!part.is_object()) return "none";
   for (const char* list : {"normalizers", "pretokenizers", "processors", "decoders"}) {
@@ -60,8 +61,8 @@ void print_parts(const SentencePieceTokenizer& tokenizer) {
   say("  {:<16} {}\n", "model", kAlgorithms[static_cast<std::size_t>(model.algorithm)]);
   say("  {:<16} {}{}{}\n", "normalizer",
       model.normalizer.name.empty() ? "none" : model.normalizer.name,
-      model.normalizer.dummy_prefix ? ", a blank in front" : "",
-      model.normalizer.remove_extra_whitespace ? "" : ", blanks stay");
+      model.normalizer.dummy_prefix ? ", a blank is prepended" : "",
+      model.normalizer.remove_extra_whitespace ? "" : ", extra blanks are kept");
   say("  {:<16} {}\n", "unknown", model.byte_fallback ? "becomes bytes" : "one id");
 }
 

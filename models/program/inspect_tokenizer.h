@@ -1,4 +1,4 @@
-// weft tokenizer inspect.
+// The command weft tokenizer inspect.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace weft::program {
 
-/// Prints what a tokenizer is made of: kind, vocabulary, special ids, its parts, its longest
-/// pieces, the digest by which token files know it.
+/// Prints the parts of a tokenizer: kind, vocabulary, special ids, components, longest pieces, and
+/// the digest by which token files identify it.
 void inspect_tokenizer(const std::string& path, const Tokenizer& tokenizer);
 
 }  // namespace weft::program

@@ -1,18 +1,18 @@
-// Results for other programs: a JSON object on each line.
+// Results for other programs: one JSON object per line.
 #pragma once
 
 #include <nlohmann/json.hpp>
 
 namespace weft::program {
 
-/// Keys stay in the order in which they were added.
+/// Keys keep the order in which they were added.
 using JsonLine = nlohmann::ordered_json;
 
-/// Writes one to stdout. Bytes that are no UTF-8 become U+FFFD.
+/// Writes a line to stdout. Bytes that are not valid UTF-8 become U+FFFD.
 void say_json(const JsonLine& line);
 
-/// A measured number as people and programs read it: six digits behind the point. JSON has no NaN
-/// and no infinity: null stands for them.
+/// Rounds a measured number to six decimal places. NaN and infinity are written as null, because
+/// JSON has neither.
 double rounded(double value);
 
 }  // namespace weft::program

@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// JSON has no NaN and no infinity.
+/// Returns null for NaN and infinity, because JSON has neither.
 ordered_json figure(double value) {
   return std::isfinite(value) ? ordered_json(value) : ordered_json();
 }
@@ -41,7 +41,7 @@ void LogFile::open() {
   file_ = std::fopen(path_.c_str(), append_ ? "ae" : "we");
   if (file_ == nullptr)
     throw IoError(fmt::format("--log: cannot write {}: {}", path_, std::strerror(errno)));
-  if (cut) write("");  // a run that was killed has left half a line
+  if (cut) write("");  // a killed run has left an incomplete line
 }
 
 void LogFile::write(const std::string& line) {

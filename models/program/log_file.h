@@ -1,4 +1,4 @@
-// The machine-readable log of a training, --log: a JSON object on each line.
+// The machine-readable log of a training run (--log): one JSON object per line.
 #pragma once
 
 #include <chrono>
@@ -12,27 +12,27 @@
 
 namespace weft::program {
 
-/// Writes what happens, every line at once:
+/// Writes each event as it happens, one line per event:
 ///   {"event": "start", "task": ..., "steps": ..., "settings": {...}}
 ///   {"event": "step", "step": 1, "loss": ..., "learning_rate": ..., "gradient_norm": ...,
 ///    "tokens_per_second": ..., "seconds": ...}
-///   "evaluation" (loss, metrics by name, "whole": over all held-out data), "skip", "checkpoint",
-///   "best", "end" (of several ranks what each did per second, and the part of its time in which it
-///    waited for others)
-/// Figures that are not finite are null; seconds count from the start of this run.
+/// The other events are "evaluation" (loss, metrics by name, "whole": over all held-out data),
+/// "skip", "checkpoint", "best" and "end" (with several ranks: the throughput of each, and the
+/// fraction of its time in which it waited for others). Figures that are not finite are null;
+/// seconds are counted from the start of this run.
 ///
-/// A line that cannot be written (a full disk) is said once on stderr, and no more are written: it
-/// does not throw, as a training is not lost with its log.
+/// If a line cannot be written (a full disk), the error is printed once on stderr and logging
+/// stops. It does not throw, because a training run must not be lost together with its log.
 class LogFile : public TrainObserver {
  public:
-  /// `append`: the run goes on, and so does the log that is there.
+  /// `append`: the run is resumed, and its existing log is continued.
   LogFile(const OutputFile& file, bool append);
   ~LogFile() override;
   LogFile(const LogFile&) = delete;
   LogFile& operator=(const LogFile&) = delete;
 
-  /// Opens the file: a log that is there is replaced once the training begins, and by no command
-  /// that is refused. `unit` is what steps are counted in, TrainTask::unit. Throws IoError.
+  /// Opens the file. An existing log is replaced only when training begins, and never by a command
+  /// that is rejected. `unit` is the unit of throughput, TrainTask::unit. Throws IoError.
   void start(const TaskInfo& task, const TrainSettings& settings, const std::string& unit);
   void on_step(const StepReport& report) override;
   void on_skip(const SkipReport& report) override;
@@ -40,7 +40,7 @@ class LogFile : public TrainObserver {
   void on_checkpoint(std::int64_t step) override;
   void on_best(std::int64_t step, double loss) override;
   void end(const TrainOutcome& outcome);
-  /// Whether a line could not be written.
+  /// True if a line could not be written.
   bool failed() const { return failed_; }
 
  private:
@@ -55,7 +55,7 @@ class LogFile : public TrainObserver {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-/// Tells several observers.
+/// Forwards every event to several observers.
 class Observers : public TrainObserver {
  public:
   void add(TrainObserver& observer) { all_.push_back(&observer); }

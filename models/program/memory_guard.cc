@@ -14,7 +14,8 @@
 namespace weft::program {
 namespace {
 
-/// Weights of blocks: queries, keys, values and output; the feed-forward block.
+/// Returns the number of weights in transformer blocks: queries, keys, values and output of
+/// attention, and the feed-forward block.
 double blocks(std::int64_t layers, std::int64_t width, std::int64_t inside, std::int64_t inner,
               bool gated) {
   const auto w = static_cast<double>(width);
@@ -37,7 +38,7 @@ double machine_memory() {
   for (const char* limit :
        {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
     std::ifstream file(limit);
-    if (double most = 0; file >> most) bytes = std::min(bytes, most);  // "max" is no number
+    if (double most = 0; file >> most) bytes = std::min(bytes, most);  // "max" means no limit
   }
   struct rlimit space = {};
   if (::getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
@@ -48,8 +49,8 @@ double machine_memory() {
 void check_memory(std::string_view what, double bytes, std::string_view cure) {
   const double there = machine_memory();
   if (bytes <= there) return;
-  throw UsageError(fmt::format("{} takes {}, and there are {}: {}", what, short_bytes(bytes),
-                               short_bytes(there), cure));
+  throw UsageError(fmt::format("{} needs {}, but only {} is available: {}", what,
+                               short_bytes(bytes), short_bytes(there), cure));
 }
 
 double estimated_parameters(const GptConfig& c) { return static_cast<double>(c.parameter_count()); }
@@ -77,8 +78,7 @@ double estimated_parameters(const VitConfig& c) {
 void check_trainable_size(double parameters) {
   constexpr double kBytesEach = 4 * 4;  // weight, gradient, two moments
   check_memory(fmt::format("training a model of {} parameters", short_number(parameters)),
-               kBytesEach * parameters,
-               "fewer --layers, a smaller --width, --vocab or --context make it smaller");
+               kBytesEach * parameters, "reduce --layers, --width, --vocab or --context");
 }
 
 double cache_bytes(const Graph& graph, const CacheSizes& sizes) {

@@ -1,4 +1,4 @@
-// What is asked for, beside what the machine has: said before memory is taken.
+// Memory checks before allocation: sizes that the machine has no memory for are reported as errors.
 #pragma once
 
 #include <string_view>
@@ -11,30 +11,31 @@
 
 namespace weft::program {
 
-/// Bytes that this process could have: memory and swap of the machine, or less where its control
-/// group or a limit of the shell says so.
+/// Returns the bytes of memory available to this process: memory and swap of the machine, or less
+/// if its control group or a resource limit (RLIMIT_AS) is lower.
 double machine_memory();
 
-/// UsageError where `bytes` are more than that: "WHAT takes 59.6 GiB, and there are 15.6 GiB:
-/// CURE". A double, as products of sizes need not fit an integer.
+/// Throws UsageError if `bytes` exceeds that: "WHAT needs 59.6 GiB, but only 15.6 GiB is available:
+/// REMEDY". `bytes` is a double, because products of sizes may overflow an integer.
 void check_memory(std::string_view what, double bytes, std::string_view cure);
 
-/// Parameters of a model, without its head and small change: what its size is decided by.
+/// Returns the approximate number of parameters of a model: the large matrices, which determine its
+/// size.
 double estimated_parameters(const GptConfig& config);
 double estimated_parameters(const EncoderConfig& config);
 double estimated_parameters(const EncoderDecoderConfig& config);
 double estimated_parameters(const VitConfig& config);
 
-/// UsageError where weights, gradients and the two moments of AdamW do not fit.
+/// Throws UsageError if weights, gradients and the two moments of AdamW do not fit into memory.
 void check_trainable_size(double parameters);
 
-/// What caches are made for: rows, ids of each, and ids of the text that an encoder-decoder
-/// answers.
+/// Sizes of the caches of decoding: rows, ids per row, and ids of the source text of an
+/// encoder-decoder.
 struct CacheSizes {
   double rows = 0, capacity = 0, source = 0;
-  bool moved = false;  // beams: where rows go on from others, all of them are there twice
+  bool moved = false;  // beam search copies rows, which needs two copies of growing caches
 };
-/// Bytes of all caches of a graph.
+/// Returns the bytes of all caches of a graph.
 double cache_bytes(const Graph& graph, const CacheSizes& sizes);
 
 }  // namespace weft::program

@@ -1,4 +1,4 @@
-// weft merge: low-rank adapters become part of the weights.
+// weft merge: merges low-rank adapters into the weights of a model.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,11 +39,12 @@ std::vector<Program> without_training(const std::vector<Program>& programs) {
   return forward;
 }
 
-/// The word for the values of the matrices, in as few bits as the adapters saw them. `store` has
-/// them in those bits, or as floats, which are rounded again: that gives the same bits.
+/// Returns the fingerprint of the matrices in the precision in which the adapters were trained on
+/// them. `store` contains them in that precision, or as floats, which are then quantised again,
+/// with the same bits.
 std::string base_of(const LoraAdapters& adapters, std::vector<Program> forward,
                     std::shared_ptr<VariableStore> store, bool floats) {
-  std::vector<std::shared_ptr<Graph>> graphs;  // of the programs
+  std::vector<std::shared_ptr<Graph>> graphs;  // keep the graphs of the programs alive
   std::map<WeightFormat, std::vector<std::string>> names;
   for (const auto& [name, format] : adapters.quantized) names[format].push_back(name);
   for (const auto& [format, patterns] : names) {
@@ -56,34 +57,35 @@ std::string base_of(const LoraAdapters& adapters, std::vector<Program> forward,
   return adapters_base(adapters, *store);
 }
 
-/// Adapters change the matrices that they were trained beside, once: DataError for others of the
-/// same shapes, and for those that have been merged already.
+/// Checks that adapters are merged into the matrices that they were trained on, and only once.
+/// Throws DataError for other matrices of the same shapes, and for matrices that the adapters are
+/// already merged into.
 void check_base(const LoraAdapters& adapters, const std::vector<Program>& forward,
                 const std::shared_ptr<VariableStore>& store, bool floats,
                 const MergeArguments& args) {
   if (adapters.base.empty()) {
-    say("base      {} does not say which model it was trained on: that is not checked\n",
+    say("base      not checked: {} does not name the model that it was trained on\n",
         args.adapters);
     return;
   }
   if (!floats && adapters.quantized.empty()) {
-    throw DataError(fmt::format(
-        "the adapters in {} were trained beside weights in f32, those of {} are quantised: merge "
-        "them into the file that it was made from",
-        args.adapters, args.file));
+    throw DataError(
+        fmt::format("the adapters in {} were trained on weights in f32, but those of {} are "
+                    "quantised: merge them into the file that was quantised",
+                    args.adapters, args.file));
   }
   std::string base;
   try {
     base = base_of(adapters, forward, store, floats);
   } catch (const Error&) {
-    // The model has not all of the matrices, or not in those bits.
-    if (adapters.quantized.empty()) return;  // merge_lora names them
+    // The model lacks some of the matrices, or has them in another precision.
+    if (adapters.quantized.empty()) return;  // merge_lora reports them
   }
   if (base != adapters.base) {
-    throw DataError(fmt::format(
-        "the adapters in {} were trained beside other weights than those of {}: it is another "
-        "model, or they are merged into it already",
-        args.adapters, args.file));
+    throw DataError(
+        fmt::format("the adapters in {} were trained on other weights than those of {}: it is "
+                    "another model, or the adapters are already merged into it",
+                    args.adapters, args.file));
   }
 }
 
@@ -94,8 +96,8 @@ int run(const MergeArguments& args, CommandPaths paths) {
   const LoraAdapters adapters = load_lora(args.adapters);
   if (file.find_attachment(kLoraPart) != nullptr) {
     throw DataError(
-        fmt::format("the model in {} has adapters of its own beside its weights: name the model "
-                    "that they were trained on",
+        fmt::format("the model in {} has adapters that are not merged: name the model that they "
+                    "were trained on",
                     args.file));
   }
   std::shared_ptr<VariableStore> store = file.store();
@@ -105,7 +107,7 @@ int run(const MergeArguments& args, CommandPaths paths) {
   check_base(adapters, without_training(programs), store, !quantized, args);
   QuantizedModel floats;
   if (quantized) {
-    // A sum would be rounded to the few bits again, which loses most of what was learned.
+    // Quantising the sum again would lose most of what the adapters have learned.
     floats = dequantize(programs, *store);
     programs = floats.programs;
     store = floats.store;
@@ -116,8 +118,8 @@ int run(const MergeArguments& args, CommandPaths paths) {
   say("merged    {} matrices, scale {:g}: {}\n", adapters.adapters.size(), adapters.scale,
       out.path());
   if (quantized) {
-    say("weights   of all {} quantised matrices are f32 again; weft quantize --weights {} rounds "
-        "the merged ones\n",
+    say("weights   all {} quantised matrices are now f32; weft quantize --weights {} quantises the "
+        "merged ones\n",
         floats.weights.size(), floats.weights.front().type);
   }
   return 0;
@@ -126,20 +128,21 @@ int run(const MergeArguments& args, CommandPaths paths) {
 }  // namespace
 
 void add_merge_command(CLI::App& app, Action& action) {
-  OptionList options(app, "merge", "Add trained low-rank adapters to the weights of a model");
+  OptionList options(app, "merge", "Merge trained low-rank adapters into the weights of a model");
   const auto args = std::make_shared<MergeArguments>();
   options
       .input("file", args->file,
-             "the .weft file that the adapters were trained on; of a quantised one also the file "
-             "that it was made from")
+             "the .weft file that the adapters were trained on; if it is quantised, also the file "
+             "that it was quantised from")
       .required();
   options
-      .input("--adapters", args->adapters, "what weft train --lora-rank wrote (.lora.safetensors)")
+      .input("--adapters", args->adapters,
+             "adapters written by weft train --lora-rank (.lora.safetensors)")
       .required();
   options.output("--out", args->out, "file to write (.weft)").required();
   options.flag("--force", args->force,
-               "replace a file of another kind that has this name, or a model that can be trained "
-               "by one that cannot");
+               "replace an existing file of another kind, or a trainable model by one that cannot "
+               "be trained");
   options.run(action, [args, &parsed = options.command()] {
     return run(*args, CommandPaths(parsed, args->force));
   });

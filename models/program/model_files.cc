@@ -12,13 +12,14 @@
 namespace weft::program {
 namespace {
 
-/// Gives the file a second name, whose earlier file goes: what replaces `path` later leaves that
-/// one as it was. A copy where the disk knows no second names.
+/// Keeps the file under a second name as well, replacing an earlier file of that name: what
+/// replaces `path` later leaves the kept file unchanged. Makes a copy if the file system does not
+/// support hard links.
 void keep_file(const std::string& path, const std::string& as) {
   namespace fs = std::filesystem;
   fs::remove(as);
   std::error_code error;
-  fs::create_hard_link(fs::canonical(path), as, error);  // of the file, not of a link to it
+  fs::create_hard_link(fs::canonical(path), as, error);  // to the file, not to a link to it
   if (!error) return;
   const std::shared_ptr<MappedFile> whole = MappedFile::open(path);
   AtomicFile copy(as);
@@ -47,7 +48,7 @@ void ModelFiles::write(const OutputFile& file, const TrainHistory& history) {
   model_.history = history;
   if (args_.all_write) {
     save_model_in_shards(file.path(), model_, session_);
-    // Averages are state of the optimizer, and have a file of their own.
+    // Averages are optimizer state, and are written to a separate file.
     if (averages_ != nullptr) session_.gather_state(Gather::first);
     if (!args_.world.first()) return;
   } else {
@@ -73,8 +74,8 @@ void ModelFiles::keep_earlier(const std::string& path) const {
     }
     keep_file(path, earlier(1));
   } catch (const fs::filesystem_error& e) {
-    throw IoError(fmt::format("--keep: cannot keep the checkpoint that \"{}\" holds beside it: {}",
-                              path, e.code().message()));
+    throw IoError(fmt::format("--keep: cannot keep the previous checkpoint of \"{}\": {}", path,
+                              e.code().message()));
   }
 }
 

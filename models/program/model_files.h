@@ -1,4 +1,4 @@
-// The files of a training: the model, its earlier checkpoints, and what goes beside them.
+// The files of a training run: the model, its earlier checkpoints, and its companion files.
 #pragma once
 
 #include <string>
@@ -10,28 +10,29 @@
 
 namespace weft::program {
 
-/// The files of a model's state: its own, and those that go beside it.
+/// Writes the state of a model: its own file and its companion files (adapters, averages).
 class ModelFiles {
  public:
-  /// `averages` may be null. `session` is that of the training; where all write (TrainArguments::
-  /// all_write) all ranks call what is below, else rank 0 alone. The arguments must outlive it.
+  /// `averages` may be null. `session` is the training session. If TrainArguments::all_write is
+  /// set, all ranks call the member functions below, otherwise only rank 0 does. The arguments must
+  /// outlive this object.
   ModelFiles(TrainedModel& model, Averages* averages, Session& session, const TrainArguments& args);
 
-  /// A checkpoint of the run, to the file of --out.
+  /// Writes a checkpoint of the run to the file of --out, after keeping the previous one (--keep).
   void checkpoint(const TrainHistory& history);
-  /// To that file.
+  /// Writes the model to `file`.
   void write(const OutputFile& file, const TrainHistory& history);
 
  private:
   OutputFile companion(const OutputFile& file, const std::string& ending) const;
-  /// The checkpoint that is about to be replaced stays as the first of the earlier ones.
+  /// Keeps the checkpoint that is about to be replaced as the newest of the earlier ones.
   void keep_earlier(const std::string& path) const;
 
   TrainedModel& model_;
   Averages* averages_;
   Session& session_;
   const TrainArguments& args_;
-  bool saved_;  // by this run: the file of the last checkpoint is its own
+  bool saved_;  // the file of --out holds a checkpoint of this run
 };
 
 }  // namespace weft::program

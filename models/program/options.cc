@@ -71,8 +71,7 @@ AddedOption OptionList::add(const std::string& name, const std::string& type, Ti
         for (const std::string& value : values) {
           if (value.empty()) {
             throw UsageError(fmt::format(
-                "{} is empty: leave it out, or give it a value (an unset variable of the shell?)",
-                what));
+                "{} is empty: leave it out, or give it a value (an unset shell variable?)", what));
           }
           try {
             use(value);
@@ -106,7 +105,7 @@ AddedOption OptionList::output(const std::string& name, std::string& to, const s
   return add(name, kOutputType, Times::once, help, [&to, name](const std::string& path) {
     if (path.starts_with("--")) {
       throw ArgumentError(fmt::format(
-          "{} is followed by {}, which looks like an option (a file of that name is ./{})",
+          "{} is followed by {}, which looks like an option (write ./{} for a file of that name)",
           label(name), excerpt(path), excerpt(path)));
     }
     to = path;
@@ -140,8 +139,8 @@ AddedOption OptionList::ids(const std::string& name, std::vector<std::string>& t
 AddedOption OptionList::bytes(const std::string& name, std::size_t& to, const std::string& help) {
   return add(name, kBytesType, Times::once, help, [&to, name](const std::string& value) {
     to = parse_bytes(label(name), value);
-    // That is no limit where nothing was given.
-    if (to == 0) throw ArgumentError(fmt::format("{} must be a byte or more", label(name)));
+    // 0 means that no limit was given.
+    if (to == 0) throw ArgumentError(fmt::format("{} must be at least one byte", label(name)));
   });
 }
 
@@ -161,7 +160,7 @@ AddedOption OptionList::choice(const std::string& name, const std::vector<std::s
   return add(name, fmt::format("{}{{{}}}", kChoiceType, fmt::join(legal, "|")), Times::once, help,
              [name, legal, use = std::move(use)](const std::string& value) {
                if (std::find(legal.begin(), legal.end(), value) == legal.end()) {
-                 throw ArgumentError(fmt::format("{}: {} not in {{{}}}", label(name),
+                 throw ArgumentError(fmt::format("{}: {} is not one of {{{}}}", label(name),
                                                  excerpt(value), fmt::join(legal, ",")));
                }
                use(value);
@@ -186,7 +185,8 @@ AddedOption OptionList::switches(const std::string& name, std::function<void(boo
 }
 
 AddedOption OptionList::threads(int& to) {
-  return integer("--threads", to, {0, 1024}, "0 = all; results do not depend on it");
+  return integer("--threads", to, {0, 1024},
+                 "number of threads; 0 = all hardware threads; does not change the results");
 }
 
 }  // namespace weft::program

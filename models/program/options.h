@@ -1,6 +1,7 @@
-// The options of a command. Every option says here what its values are, so that all are parsed in
-// one place: strictly, empty ones refused. An option's type in --help ("INTEGER[1, 64]", "FILE") is
-// what tests go by, and what CommandPaths finds the files by that a command reads.
+// The options of a command. Every option declares here what its values are, so that all values are
+// parsed in one place: strictly, and without accepting empty ones. The type of an option in --help
+// ("INTEGER[1, 64]", "FILE") is what tests rely on, and how CommandPaths finds the files that a
+// command reads.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ class Option;
 
 namespace weft::program {
 
-/// Types of options as --help shows them; a range or choices may follow.
+/// Types of options as --help shows them. A range or the choices may follow.
 inline constexpr const char* kInputType = "FILE";     // a file or folder that is read
 inline constexpr const char* kOutputType = "OUTPUT";  // a file that is written
 inline constexpr const char* kIntegerType = "INTEGER";
@@ -33,21 +34,22 @@ inline constexpr const char* kIdsType = "IDS";  // "1 2 3"
 inline constexpr const char* kPlaceType = "POSITION:ID";
 inline constexpr const char* kTextType = "TEXT";
 
-/// Ranges that many options have.
+/// Common ranges.
 inline constexpr IntegerRange<std::int64_t> kFromZero{0, 1'000'000'000};
 inline constexpr IntegerRange<std::int64_t> kFromOne{1, 1'000'000'000};
 inline constexpr RealRange kAboveZeroToOne{0, 1, true};
 
-/// An option that was added: what else there is to say of it.
+/// Handle to an added option, for setting its other properties.
 class AddedOption {
  public:
   explicit AddedOption(CLI::Option* option) : option_(option) {}
 
   AddedOption required() const;
   AddedOption needs(const AddedOption& other) const;
-  /// Under this title in the help.
+  /// Lists the option under this title in the help.
   AddedOption group(const std::string& title) const;
 
+  /// True if the option was given on the command line.
   bool given() const;
   std::string name() const;
 
@@ -55,31 +57,32 @@ class AddedOption {
   CLI::Option* option_;
 };
 
-/// What a command line gave for an option.
+/// An option that was given on the command line, with its values.
 struct GivenOption {
   std::string name, type;
   std::vector<std::string> values;
 };
+/// Returns the options that were given for a parsed command.
 std::vector<GivenOption> given_options(const CLI::App& command);
 
-/// A command and its options: the library that parses them is behind this.
+/// A command and its options. Hides the library that parses them.
 class OptionList {
  public:
   using Range = IntegerRange<std::int64_t>;
-  /// once: an option that is given again is an error. repeated: one value each time. list: several
-  /// values each time.
+  /// once: giving the option again is an error. repeated: one value each time. list: several values
+  /// each time.
   enum class Times { once, repeated, list };
 
   explicit OptionList(CLI::App& command) : command_(command) {}
-  /// A new command below `parent`.
+  /// Adds a new command below `parent`.
   OptionList(CLI::App& parent, const std::string& name, const std::string& about);
 
   CLI::App& command() const { return command_; }
-  /// One of the commands below it must be given.
+  /// Requires one of the commands below this one.
   void needs_command();
-  /// Calls `use` once the command line was read that gives this command.
+  /// Calls `use` after a command line with this command was parsed.
   void then(std::function<void()> use);
-  /// Sets `action` to what the command does.
+  /// Sets `action` to `what` if this command is given.
   void run(Action& action, Action what);
 
   AddedOption input(const std::string& name, std::string& to, const std::string& help);
@@ -89,12 +92,12 @@ class OptionList {
   AddedOption text(const std::string& name, std::string& to, const std::string& help);
   AddedOption texts(const std::string& name, std::vector<std::string>& to, Times times,
                     const std::string& help, const char* type = kTextType);
-  /// Ids as parse_ids reads them, kept as text.
+  /// Ids as parse_ids() reads them, stored as text.
   AddedOption ids(const std::string& name, std::string& to, const std::string& help);
-  /// The same, repeated.
+  /// As above, but may be repeated.
   AddedOption ids(const std::string& name, std::vector<std::string>& to, const std::string& help);
 
-  /// T: an integer, or an optional one.
+  /// An integer in `range`. T is an integer type or an optional one.
   template <class T>
   AddedOption integer(const std::string& name, T& to, const Range& range, const std::string& help) {
     return add(name, integer_type(range), Times::once, help,
@@ -102,13 +105,13 @@ class OptionList {
                  to = static_cast<Plain<T>>(parse_integer(label(name), text, range));
                });
   }
-  /// Any number of 64 bits without a sign.
+  /// An unsigned 64-bit integer.
   template <class T>
   AddedOption seed(const std::string& name, T& to, const std::string& help) {
     return add(name, std::string(kIntegerType) + "[0, 2^64)", Times::once, help,
                [&to, name](const std::string& text) { to = parse_unsigned(label(name), text); });
   }
-  /// T: a double, or an optional one.
+  /// A real number in `range`. T is double or std::optional<double>.
   template <class T>
   AddedOption real(const std::string& name, T& to, const RealRange& range,
                    const std::string& help) {
@@ -116,31 +119,34 @@ class OptionList {
         name, number_type(range), Times::once, help,
         [&to, name, range](const std::string& text) { to = parse_real(label(name), text, range); });
   }
+  /// A positive number of bytes, such as 500MiB.
   AddedOption bytes(const std::string& name, std::size_t& to, const std::string& help);
-  /// In bytes per second, and in seconds.
+  /// The speed of a network, in bytes per second.
   AddedOption speed(const std::string& name, double& to, const std::string& help);
+  /// A duration, in seconds.
   AddedOption duration(const std::string& name, double& to, const std::string& help);
-  /// One of `legal`, which `use` takes.
+  /// One of `legal`, passed to `use`.
   AddedOption choice(const std::string& name, const std::vector<std::string>& legal,
                      std::function<void(const std::string&)> use, const std::string& help);
   AddedOption choice(const std::string& name, const std::vector<std::string>& legal,
                      std::string& to, const std::string& help);
   AddedOption flag(const std::string& name, bool& to, const std::string& help);
-  /// "--name" and "--no-name".
+  /// Adds the flags "--name" and "--no-name".
   AddedOption switches(const std::string& name, std::function<void(bool)> use,
                        const std::string& help);
-  /// --threads.
+  /// Adds --threads.
   AddedOption threads(int& to);
 
-  /// An option whose every value goes to `use`, which throws ArgumentError for what is wrong.
+  /// Adds an option that passes each of its values to `use`, which throws ArgumentError for an
+  /// invalid value.
   AddedOption add(const std::string& name, const std::string& type, Times times,
                   const std::string& help, std::function<void(const std::string&)> use);
 
-  /// What the help says of these: "INTEGER[1, 64]".
+  /// Types for the help: "INTEGER[1, 64]".
   static std::string integer_type(const Range& range);
   static std::string number_type(const RealRange& range);
 
-  /// "--name" as messages say it: "file" is the argument in its place.
+  /// Returns the name of an option for messages: "--name", or "file" for a positional argument.
   static std::string label(const std::string& name);
 
  private:

@@ -12,7 +12,7 @@
 namespace weft::program {
 namespace {
 
-/// "weft train gpt": the innermost command that was parsed.
+/// Returns the innermost command that was parsed, and its full name: "weft train gpt".
 std::pair<const CLI::App*, std::string> innermost(const CLI::App& app) {
   const CLI::App* at = &app;
   std::string name = app.get_name();
@@ -27,8 +27,8 @@ std::pair<const CLI::App*, std::string> innermost(const CLI::App& app) {
 
 std::string parse_failure(const CLI::App& app, const CLI::ParseError& e) {
   const auto [at, name] = innermost(app);
-  // In which order CLI11 keeps what it could not place depends on its version. Words that look like
-  // options say more than the values that were left over with them.
+  // The order in which CLI11 stores unexpected words depends on its version. Words that look like
+  // options are more informative than the values that were left over with them.
   std::vector<std::string> unexpected = at->remaining();
   if (unexpected.empty()) unexpected = app.remaining();
   const auto option = std::find_if(unexpected.begin(), unexpected.end(),
@@ -54,7 +54,7 @@ std::string parse_failure(const CLI::App& app, const CLI::ParseError& e) {
   } else if (!commands.empty()) {
     what = fmt::format("{} needs a command: {}", name, list_names(commands));
   } else if (!unexpected.empty()) {
-    what = fmt::format("{} has no place for '{}'", name, excerpt(unexpected.front()));
+    what = fmt::format("{}: unexpected argument '{}'", name, excerpt(unexpected.front()));
   }
   return fmt::format("{} (see {} --help)", what, name);
 }

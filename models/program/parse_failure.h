@@ -1,4 +1,4 @@
-// Command lines that cannot be read, in the program's own words.
+// Error messages for command lines that cannot be parsed.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -6,8 +6,8 @@
 
 namespace weft::program {
 
-/// What was wrong with the command line that `app` could not parse: the word, of which command,
-/// what was probably meant, and where to read more.
+/// Returns the error message for a command line that `app` could not parse: the offending word, the
+/// command that it was given to, the closest valid name, and where to find help.
 std::string parse_failure(const CLI::App& app, const CLI::ParseError& e);
 
 }  // namespace weft::program

@@ -30,7 +30,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The place that a path leads to, links followed: the last one also where nothing is behind it.
+/// Returns the location that a path leads to, following links. The last link may lead nowhere.
 fs::path resolved(const std::string& path) {
   constexpr int kMaxLinks = 40;
   std::error_code error;
@@ -42,7 +42,7 @@ fs::path resolved(const std::string& path) {
   }
   fs::path found = fs::weakly_canonical(at, error);
   if (error) found = at;
-  return found.has_filename() ? found : found.parent_path();  // without a slash at its end
+  return found.has_filename() ? found : found.parent_path();  // without a trailing slash
 }
 
 bool is_inside(const fs::path& file, const fs::path& folder) {
@@ -60,19 +60,20 @@ std::string first_bytes(const std::string& path) {
   return bytes;
 }
 
-/// As svg_line_plot and svg_heat_maps begin.
+/// Returns true if the bytes begin like the output of svg_line_plot or svg_heat_maps.
 bool is_our_plot(const std::string& bytes) {
   return bytes.starts_with(R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 )") &&
          bytes.find(R"(font-family="system-ui, sans-serif" font-size=")") != std::string::npos;
 }
 
-/// As Hugging Face's library and weft begin a tokenizer.json.
+/// Returns true if the bytes begin like a tokenizer.json written by Hugging Face's library or Weft.
 bool is_tokenizer(const std::string& bytes) {
   return bytes.starts_with('{') && bytes.find("\"version\"") < bytes.find("\"truncation\"") &&
          bytes.find("\"truncation\"") != std::string::npos;
 }
 
-/// A length of 8 bytes, which the file has room for, and a JSON object.
+/// Returns true if the file begins with a length of 8 bytes, which the file has room for, and a
+/// JSON object.
 bool is_safetensors(const std::string& path, const std::string& bytes) {
   constexpr std::size_t kLengthBytes = 8;
   if (bytes.size() <= kLengthBytes || bytes[kLengthBytes] != '{') return false;
@@ -92,7 +93,8 @@ bool holds_adapters(const std::string& path) {
   }
 }
 
-/// Whether the file that is there is of that kind. An empty one is of any: nothing is lost with it.
+/// Returns true if the existing file is of that kind. An empty file is of every kind, because
+/// nothing is lost with it.
 bool is_of_kind(const std::string& path, FileKind kind) {
   std::error_code error;
   if (fs::file_size(path, error) == 0 && !error) return true;
@@ -119,20 +121,21 @@ const char* kind_name(FileKind kind) {
   switch (kind) {
     case FileKind::model:
     case FileKind::inference: return "a .weft file";
-    case FileKind::plot: return "a plot that weft drew";
+    case FileKind::plot: return "a plot drawn by weft";
     case FileKind::tensors: return "a safetensors file of plain tensors";
-    case FileKind::array: return "an array of NumPy";
-    case FileKind::adapters: return "a file of adapters";
-    case FileKind::log: return "a log of a training";
+    case FileKind::array: return "a NumPy array";
+    case FileKind::adapters: return "an adapter file";
+    case FileKind::log: return "a training log";
     case FileKind::tokenizer: return "a tokenizer.json";
     case FileKind::tokens: return "a token file";
     case FileKind::folder: return "a folder";
-    case FileKind::vectors: return "a file of word vectors";
+    case FileKind::vectors: return "a file of word embeddings";
   }
   return "";
 }
 
-/// What can be trained is worth more than what cannot.
+/// Throws IoError if a trainable model would be replaced, which is worth more than one that cannot
+/// be trained.
 void check_trainable(const std::string& what, const std::string& path) {
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return;
@@ -140,26 +143,27 @@ void check_trainable(const std::string& what, const std::string& path) {
   try {
     trainable = load_checkpoint(path).has_program("train");
   } catch (const Error&) {
-    return;  // no model that could be lost
+    return;  // not a model that could be lost
   }
   if (trainable) {
     throw IoError(
-        fmt::format("{} {} is a model that can be trained, and would be replaced by one that "
-                    "cannot: name another file, or add --force",
+        fmt::format("{} {} is a trainable model, and would be replaced by one that cannot be "
+                    "trained: name another file, or add --force",
                     what, path));
   }
 }
 
-/// The file that a value of an option names: of a set of token files it may say a weight, too.
+/// Returns the file that the value of an option names. For a set of token files, the value may also
+/// contain a weight.
 std::string path_of(const std::string& value) {
   try {
     return parse_source(value).path;
-  } catch (const ArgumentError&) {  // the weight is none, which its reader says
+  } catch (const ArgumentError&) {  // an invalid weight, which its reader reports
     return value.substr(0, value.rfind('='));
   }
 }
 
-/// The number in the name of a file of the set `prefix`; -1 for any other name.
+/// Returns the number in the name of a file of the set `prefix`, or -1 for any other name.
 std::int64_t token_file_number(const std::string& prefix, const std::string& name) {
   const std::size_t begin = prefix.size() + 1, end = name.find_last_of('.');
   std::int64_t number = -1;
@@ -168,7 +172,7 @@ std::int64_t token_file_number(const std::string& prefix, const std::string& nam
   return number >= 0 && token_file_name(prefix, number) == name ? number : -1;
 }
 
-/// What is there must be a file that may be replaced: it is looked into before it is.
+/// Throws IoError unless the path is free, or is a regular file that may be written.
 void check_place(const std::string& what, const std::string& path) {
   const auto refuse = [&](const char* why) {
     throw IoError(fmt::format("{}: cannot write {}: {}", what, path, why));
@@ -188,7 +192,8 @@ void check_place(const std::string& what, const std::string& path) {
   if ((status.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) == 0) refuse("it is write-protected");
 }
 
-/// A name says what is in a file: a model is not called as its own plot, nor as data.
+/// Checks that the extension fits the contents: a model must not be named like its own plot or like
+/// data.
 void check_name(const std::string& what, const std::string& path, FileKind kind) {
   const std::string ending = fs::path(path).extension().string();
   constexpr std::array<std::string_view, 7> kEndings = {".weft",  ".svg", ".safetensors", ".json",
@@ -222,17 +227,19 @@ void CommandPaths::refuse_input(const std::string& what, const std::string& path
   for (const Entry& input : inputs_) {
     if (input.what == besides) continue;
     if (same_file(path, input.path)) {
-      throw UsageError(fmt::format("{} {} would replace {} {}, which is read: name another file",
-                                   what, path, input.what, input.path));
+      throw UsageError(
+          fmt::format("{} {} would replace {} {}, which is an input: name another file", what, path,
+                      input.what, input.path));
     }
     std::error_code ignored;
     if (!fs::is_directory(input.path, ignored) || !is_inside(resolved(path), resolved(input.path)))
       continue;
-    // A run's own files may lie beside its data; they are never read as such.
+    // The run may write its own files into the folder of its data; they are never read as data.
     const bool own = is_model(kind) || kind == FileKind::plot;
     if (!own || (fs::exists(path, ignored) && !is_of_kind(path, kind))) {
-      throw UsageError(fmt::format("{} {} lies in {} {}, which is read: name a file elsewhere",
-                                   what, path, input.what, input.path));
+      throw UsageError(
+          fmt::format("{} {} is inside {} {}, which is an input: name a file elsewhere", what, path,
+                      input.what, input.path));
     }
   }
 }
@@ -240,7 +247,7 @@ void CommandPaths::refuse_input(const std::string& what, const std::string& path
 void CommandPaths::refuse_output(const std::string& what, const std::string& path) const {
   for (const Entry& output : outputs_) {
     if (same_file(path, output.path)) {
-      throw UsageError(fmt::format("{} {} and {} {} are one file: each needs a name of its own",
+      throw UsageError(fmt::format("{} {} and {} {} are the same file: give them different names",
                                    what, path, output.what, output.path));
     }
   }
@@ -252,13 +259,15 @@ OutputFile CommandPaths::plan(const std::string& what, const std::string& path, 
     outputs_.push_back({what, path});
     return OutputFile(path);
   }
-  if (path.empty()) throw UsageError(fmt::format("{} is empty: it is the file to write", what));
+  if (path.empty())
+    throw UsageError(fmt::format("{} is empty: it must name the file to write", what));
   check_name(what, path, kind);
   refuse_input(what, path, kind, replaced);
   refuse_output(what, path);
   check_place(what, path);
   try {
-    // Makes a file beside it and removes it again: what writes it later cannot be refused that.
+    // Creates a temporary file next to it and removes it again, so that writing cannot be refused
+    // later.
     const AtomicFile probe(path);
   } catch (const IoError& e) {
     throw IoError(fmt::format("{}: {}", what, e.what()));
@@ -266,7 +275,7 @@ OutputFile CommandPaths::plan(const std::string& what, const std::string& path, 
   std::error_code ignored;
   if (!force_ && fs::exists(path, ignored) && !is_of_kind(path, kind)) {
     throw IoError(
-        fmt::format("{} {} is there already and is not {}: name another file, or add --force", what,
+        fmt::format("{} {} already exists and is not {}: name another file, or add --force", what,
                     path, kind_name(kind)));
   }
   if (!force_ && kind == FileKind::inference) check_trainable(what, path);
@@ -312,15 +321,15 @@ OutputFile CommandPaths::continues(const std::string& what, const std::string& p
 }
 
 OutputFile CommandPaths::writes_folder(const std::string& what, const std::string& path) {
-  if (path.empty()) throw UsageError(fmt::format("{} is empty: it is the folder to write", what));
+  if (path.empty())
+    throw UsageError(fmt::format("{} is empty: it must name the folder to write", what));
   check_name(what, path, FileKind::folder);
   refuse_input(what, path, FileKind::folder, "");
   for (const Entry& input : inputs_) {
     if (is_inside(resolved(input.path), resolved(path))) {
-      throw UsageError(
-          fmt::format("{} {} would replace the folder of {} {}, which is read: name "
-                      "another folder",
-                      what, path, input.what, input.path));
+      throw UsageError(fmt::format(
+          "{} {} would replace the folder of {} {}, which is an input: name another folder", what,
+          path, input.what, input.path));
     }
   }
   refuse_output(what, path);

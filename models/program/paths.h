@@ -1,5 +1,5 @@
-// The files of a command: what it reads, and what it may write. A command plans all that it will
-// write, plots and companions included, before any work, and writes nothing else.
+// The files of a command: the files it reads, and the files it may write. A command plans all its
+// output files, including plots and companion files, before any work, and writes no other files.
 #pragma once
 
 #include <string>
@@ -13,22 +13,22 @@ class App;
 
 namespace weft::program {
 
-/// What an output is. A file that is there already is only replaced by one of its kind.
+/// Kinds of output files. An existing file is replaced only by a file of its own kind.
 enum class FileKind {
-  model,      // .weft, whether it can be trained or not
-  inference,  // .weft that cannot be trained, or else --force: what can be is worth more
-  plot,       // .svg, as Weft draws them
+  model,      // .weft, trainable or not
+  inference,  // .weft that cannot be trained; replaces a trainable one only with --force
+  plot,       // .svg, as drawn by Weft
   tensors,    // .safetensors
   array,      // .npy
-  adapters,   // .safetensors, as save_lora writes them
-  log,        // .jsonl, as LogFile writes it
+  adapters,   // .safetensors, as written by save_lora
+  log,        // .jsonl, as written by LogFile
   tokenizer,  // tokenizer.json
-  tokens,     // .tok, as weft data writes them
-  folder,     // of a model, as Hugging Face's library has it: for writes_folder() alone
-  vectors,    // of words, as word2vec writes them, under any other name
+  tokens,     // .tok, as written by weft data
+  folder,     // a model in Hugging Face layout; only for plan_folder()
+  vectors,    // word embeddings in a word2vec format, with any other extension
 };
 
-/// A file, or a folder, that may be written: only CommandPaths makes one.
+/// A file or folder that may be written. Only CommandPaths creates one.
 class OutputFile {
  public:
   const std::string& path() const { return path_; }
@@ -39,42 +39,45 @@ class OutputFile {
   std::string path_;
 };
 
+/// Plans the output files of a command, and checks that they replace neither its inputs nor one
+/// another nor files of other kinds.
 class CommandPaths {
  public:
   CommandPaths() = default;
-  /// Takes over the values of all options of type FILE (OptionList::input) as what is read.
-  /// `force`: files of another kind may be replaced, too.
+  /// Takes the values of all options of type FILE (OptionList::input) as the inputs. `force`: files
+  /// of another kind may be replaced, too.
   explicit CommandPaths(const CLI::App& command, bool force = false);
 
-  /// From now on files are planned as they are named, without a look at them: for ranks that write
-  /// none, whose machine may have other files.
+  /// Plans files without checking them from now on: for ranks that write none, and whose machine
+  /// may have other files.
   void leave_to_first_rank() { looks_ = false; }
 
-  /// Plans a file. `what` names it in messages: "--out", "the loss curve". Nothing stays behind of
-  /// the look at whether it can be written.
+  /// Plans a file. `what` names it in messages: "--out", "the loss curve". Checking that it can be
+  /// written leaves no file behind.
   ///
-  /// Throws UsageError where it is a file that the command reads (by whatever name: a link, another
-  /// path), lies inside a folder that is read and is not the command's own kind of file there, or
-  /// is another output; where its name is that of another kind of file. IoError where it is a
-  /// folder, a device or a pipe, is write-protected, has no folder, or cannot be made there; where
-  /// there is a file of another kind, or a model that can be trained where none is written.
+  /// Throws UsageError if the path is a file that the command reads (by any name: a link, another
+  /// path), if it is inside an input folder and is not the command's own kind of file there, if it
+  /// is another output, or if its name is that of another kind of file. Throws IoError if it is a
+  /// folder, a device or a pipe, is write-protected, has no parent folder, or cannot be created
+  /// there; if a file of another kind exists there; or if a trainable model would be replaced by
+  /// one that cannot be trained.
   OutputFile writes(const std::string& what, const std::string& path, FileKind kind);
-  /// The same for all files of a set of token files (token_file_name) that are there already: how
-  /// many will be written is known at its end.
+  /// As above, for all existing files of a set of token files (token_file_name). How many will be
+  /// written is known only at the end.
   void writes_tokens(const std::string& what, const std::string& prefix);
-  /// The same for an earlier checkpoint of the run that writes `checkpoint`. One that is but
-  /// another name of that file was left by a save that did not end.
+  /// As plan_file(), for an earlier checkpoint of the run that writes `checkpoint`. A file that is
+  /// only another name of `checkpoint` was left by an interrupted save, and is accepted.
   OutputFile writes_earlier(const std::string& what, const std::string& path,
                             const std::string& checkpoint);
-  /// The same for a model whose run goes on: the file that the option `replaced` reads may be
-  /// replaced by its next state.
+  /// As plan_file(), for the model of a resumed run: the file that the option `replaced` reads may
+  /// be replaced by the next state of the run.
   OutputFile continues(const std::string& what, const std::string& path, std::string_view replaced);
 
-  /// Plans a folder for a model. Throws as writes(), and as hf::check_folder_place(); UsageError
-  /// where the command reads something in it.
+  /// Plans a folder for a model. Throws as plan_file() and hf::check_folder_place(), and UsageError
+  /// if the command reads anything in the folder.
   OutputFile writes_folder(const std::string& what, const std::string& path);
 
-  /// The file that was planned under this path; StateError where none was.
+  /// Returns the file that was planned under this path. Throws StateError if there is none.
   OutputFile planned(const std::string& path) const;
 
  private:
@@ -91,16 +94,17 @@ class CommandPaths {
   std::vector<Entry> inputs_, outputs_;
 };
 
-/// Whether both are one file: the same place, a link to it, or another name of the same file.
+/// Returns true if both paths lead to the same file: the same location, a link to it, or another
+/// name of the same file.
 bool same_file(const std::string& a, const std::string& b);
 
-/// A file's name beside a model: "net.weft" and ".svg" make "net.svg"; a name that does not end in
-/// .weft keeps its ending, so that "net.v1" and "net.v2" have plots of their own.
+/// Returns the path of a companion file of a model: "net.weft" and ".svg" give "net.svg". A name
+/// that does not end in .weft keeps its ending, so that "net.v1" and "net.v2" have separate plots.
 std::string beside(const std::string& model, const std::string& ending);
-/// The model's name without ".weft": for titles.
+/// Returns the file name of a model without ".weft", for titles.
 std::string model_name(const std::string& model);
 
-/// Replaces a text file as a whole. IoError.
+/// Replaces a text file as a whole or not at all. Throws IoError.
 void write_text(const OutputFile& file, const std::string& text);
 
 }  // namespace weft::program

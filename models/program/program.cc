@@ -27,21 +27,21 @@
 namespace weft::program {
 namespace {
 
-/// "--out=" would take the next argument as its value: in a script it is a variable that is unset.
+/// Rejects options such as "--out=", which would take the next argument as their value. In a
+/// script, the cause is usually an unset variable.
 void refuse_empty_values(int argc, const char* const* argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     if (argument == "--") return;
     if (argument.size() > 3 && argument.starts_with("--") &&
         argument.find('=') == argument.size() - 1) {
-      throw UsageError(
-          fmt::format("{} is empty (an unset variable of the shell?)", excerpt(argument)));
+      throw UsageError(fmt::format("{} is empty (an unset shell variable?)", excerpt(argument)));
     }
   }
 }
 
-/// Where memory runs out while an error is on its way, in a destructor say, there is nobody left
-/// who could catch it.
+/// The terminate handler. If memory runs out while another error is being handled, for example in a
+/// destructor, no handler can catch the exception.
 [[noreturn]] void end_without_memory() {
   try {
     if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
@@ -49,14 +49,14 @@ void refuse_empty_values(int argc, const char* const* argv) {
     const Failure failure{Failure::Kind::memory};
     failure.print();
     std::_Exit(failure.code());
-  } catch (...) {  // a mistake of ours
+  } catch (...) {  // a bug in the program
   }
   std::abort();
 }
 
 int run_commands(const World& world, int argc, const char* const* argv) {
   CommandLine line;
-  std::optional<int> asked;  // --help, --version
+  std::optional<int> asked;  // the exit code of --help or --version
   together(world, [&] {
     try {
       line.parse(argc, argv);
@@ -69,7 +69,8 @@ int run_commands(const World& world, int argc, const char* const* argv) {
   return asked ? *asked : line.run(world);
 }
 
-/// Whether the first rank says the same, soon: where all fail alike one line is enough.
+/// Returns true if the first rank reports the same error within 300 ms: if all ranks fail alike,
+/// one line is enough.
 bool first_rank_says(const World& world, const std::string& message) {
   constexpr int kLooks = 15;
   constexpr std::chrono::milliseconds kPause{20};
@@ -81,24 +82,27 @@ bool first_rank_says(const World& world, const std::string& message) {
   return false;
 }
 
-/// Says why this rank has failed, unless another one does; the others end, too.
+/// Prints why this rank has failed, unless another rank prints it, and makes the other ranks end as
+/// well. Returns the exit code.
 int explain(const World& world) {
   try {
     throw;
-  } catch (const CommandFailed& e) {  // on all ranks
+  } catch (const CommandFailed& e) {  // thrown on all ranks
     if (e.print()) e.failure().print();
     return e.failure().code();
   } catch (...) {
     const Failure failure = current_failure();
     if (first_rank_says(world, failure.message)) return failure.code();
     if (world.transport() != nullptr && world.transport()->poisoned().empty())
-      world.poison(failure.kind == Failure::Kind::memory ? "has no memory left" : failure.message);
+      world.poison(failure.kind == Failure::Kind::memory ? "has run out of memory"
+                                                         : failure.message);
     failure.print();
     return failure.code();
   }
 }
 
-/// Memory may run out anywhere, also in what says what else is wrong.
+/// Runs the program and reports errors. Memory may run out anywhere, even while another error is
+/// being reported.
 int run_or_explain(int argc, const char* const* argv, World (*connect)()) {
   World world;
   try {
@@ -122,7 +126,7 @@ int run_or_explain(int argc, const char* const* argv, World (*connect)()) {
 
 CommandLine::CommandLine()
     : app_(std::make_unique<CLI::App>(
-          "Weft: computation graphs with autodiff for CPUs, and transformers on them", "weft")) {
+          "Weft: computation graphs with autodiff, and transformers, on CPUs", "weft")) {
   app_->set_version_flag("--version", "weft " + std::string(version()));
   app_->require_subcommand(1);
   add_train_command(*app_, action_);
@@ -164,10 +168,10 @@ int run_program(int argc, const char* const* argv, World (*connect)()) {
   fill_standard_streams();
   explain_lost_files("weft");
   std::set_terminate(end_without_memory);
-  // A file that grows beyond its limit is an error of write(), as a full disk is.
+  // With SIGXFSZ ignored, a file that exceeds its size limit is a write error, like a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
   const int code = run_or_explain(argc, argv, connect);
-  // What was said last may only fail to be written now.
+  // Writing the last output may fail only when it is flushed.
   flush_stdout();
   return code == 0 && stdout_failed() ? 1 : code;
 }

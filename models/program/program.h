@@ -1,4 +1,4 @@
-// The program `weft` as a whole.
+// The command-line program `weft`.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace weft::program {
 
-/// The command line with all its commands.
+/// The command line of `weft` with all its commands.
 class CommandLine {
  public:
   CommandLine();
@@ -16,10 +16,10 @@ class CommandLine {
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
 
-  /// Reads the arguments; nothing is opened, nothing runs. UsageError for what makes no sense,
-  /// CLI::Success where --help or --version was asked for.
+  /// Parses the arguments without opening or running anything. Throws UsageError for invalid
+  /// arguments, and CLI::Success for --help and --version.
   void parse(int argc, const char* const* argv);
-  /// Does what was read, on all ranks of the world; gives the exit code.
+  /// Runs the parsed command on all ranks of the world. Returns the exit code.
   int run(const World& world = {}) const { return action_(world); }
 
   const CLI::App& app() const { return *app_; }
@@ -30,9 +30,10 @@ class CommandLine {
   Action action_;
 };
 
-/// Parses, runs, says in one line on stderr what went wrong; gives the exit code: 0, 1 for a failed
-/// run, 2 for bad usage. Where a launcher of MPI started several processes, rank 0 speaks for all:
-/// the others print only why their part of the work has failed. Tests connect ranks otherwise.
+/// Connects the ranks, then parses and runs the command line. Errors are printed in one line on
+/// stderr. Returns the exit code: 0, 1 for a failed run, 2 for bad usage. If an MPI launcher
+/// started several processes, rank 0 prints for all of them; the others print only why their own
+/// part of the work failed. Tests pass another `connect`.
 int run_program(int argc, const char* const* argv, World (*connect)() = connect_ranks);
 
 }  // namespace weft::program

@@ -1,4 +1,4 @@
-// When a log gets a line of progress.
+// Decides when a log gets a progress line.
 #pragma once
 
 #include <algorithm>
@@ -6,14 +6,15 @@
 
 namespace weft::program {
 
-/// Some twenty lines in a run, and one a minute at least: a run of hours is seen to be alive. The
-/// first step that it is asked about has a line (a resumed run starts anywhere), and so has the
-/// last.
+/// Schedules about twenty lines per run, and at least one per minute, so that a run of hours is
+/// visibly alive. The first step passed to due() has a line (a resumed run may start at any step),
+/// and so has the last step.
 class ProgressPace {
  public:
   static constexpr double kSeconds = 60;
 
-  /// Whether completed step `step` of `steps` has a line, at that time in seconds on any clock.
+  /// Returns true if completed step `step` of `steps` gets a line. `time` is in seconds on any
+  /// clock.
   bool due(std::int64_t step, std::int64_t steps, double time) {
     const std::int64_t every = std::max<std::int64_t>(1, steps / 20);
     const bool now = !started_ || step % every == 0 || step == steps || time - last_ >= kSeconds;

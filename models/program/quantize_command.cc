@@ -24,11 +24,11 @@ struct QuantizeArguments {
   WeightFormat weights = WeightFormat::int8;
   std::vector<std::string> only;
   bool narrow_caches = false, force = false;
-  OptionValues values;  // the data of the training
+  OptionValues values;  // options that name the training data
   int threads = 0;
 };
 
-/// Of a file, or of all files of a folder.
+/// Returns the size of a file, or of all files of a folder.
 double bytes_on_disk(const std::string& path) {
   if (!std::filesystem::is_directory(path)) return static_cast<double>(checkpoint_bytes(path));
   double bytes = 0;
@@ -44,18 +44,18 @@ void print_sizes(const VariableStore& before, const VariableStore& after,
     converted_before += static_cast<double>(w.bytes_before);
     converted_after += static_cast<double>(w.bytes_after);
   }
-  say("matrices  {} of them as {}: {} -> {}\n", made.weights.size(),
-      weight_format_name(args.weights), short_bytes(converted_before),
-      short_bytes(converted_after));
-  if (made.narrow_caches > 0) say("caches    {} of keys and values as bf16\n", made.narrow_caches);
-  say("variables {} -> {} (what only training needs is gone)\n",
+  say("matrices  {} as {}: {} -> {}\n", made.weights.size(), weight_format_name(args.weights),
+      short_bytes(converted_before), short_bytes(converted_after));
+  if (made.narrow_caches > 0) say("caches    {} key/value caches as bf16\n", made.narrow_caches);
+  say("variables {} -> {} (without training state)\n",
       short_bytes(static_cast<double>(before.bytes())),
       short_bytes(static_cast<double>(after.bytes())));
   say("files     {} {} -> {} {}\n", args.file, short_bytes(bytes_on_disk(args.file)), args.out,
       short_bytes(bytes_on_disk(args.out)));
 }
 
-/// What the model lost: perplexity where it says one token after another, else its metrics.
+/// Prints what quantisation changes: the perplexity of a model that predicts one token after
+/// another, or the metrics of any other model.
 void print_change(const Evaluation& before, const Evaluation& after, bool perplexity) {
   for (const Evaluation* found : {&before, &after}) {
     finite_figure(perplexity ? std::exp(found->loss) : found->loss,
@@ -76,7 +76,7 @@ void print_change(const Evaluation& before, const Evaluation& after, bool perple
   say("\n");
 }
 
-/// The same model with converted weights, without its training.
+/// Returns the same model with converted weights and without its training step.
 std::unique_ptr<TrainedModel> converted(const TrainedModel& before, const QuantizeArguments& args,
                                         QuantizedModel& made) {
   QuantizeOptions options{.weights = args.weights, .narrow_caches = args.narrow_caches};
@@ -85,15 +85,15 @@ std::unique_ptr<TrainedModel> converted(const TrainedModel& before, const Quanti
   options.patterns = quantized_patterns(*after, options.patterns);
   made = quantize(after->all_programs(), *before.store, options);
   if (args.narrow_caches && made.narrow_caches == 0)
-    throw UsageError(fmt::format("--caches bf16: {} keeps no keys and values", args.file));
+    throw UsageError(fmt::format("--caches bf16: {} has no caches for keys and values", args.file));
   after->replace_programs(made.graph, made.programs);
   after->store = made.store;
-  // A number that fewer bits have no room for is an infinity there.
+  // A number that is out of range for the format becomes infinite.
   check_finite(*after->store, fmt::format("{} as {}", args.file, weight_format_name(args.weights)));
   return after;
 }
 
-/// What both models are on the data that training held out.
+/// Evaluates both models on the data that training held out.
 void compare(const Task& task, const TrainedModel& before, const TrainedModel& after,
              const QuantizeArguments& args) {
   const std::unique_ptr<TaskRun> run =
@@ -120,25 +120,25 @@ int run(const QuantizeArguments& args, CommandPaths paths) {
 }  // namespace
 
 void add_quantize_command(CLI::App& app, Action& action) {
-  OptionList options(app, "quantize", "Keep the weights of a trained model in fewer bits");
+  OptionList options(app, "quantize", "Store the weights of a trained model in fewer bits");
   const auto args = std::make_shared<QuantizeArguments>();
-  options.input("file", args->file, "a .weft file that weft train wrote").required();
+  options.input("file", args->file, "a .weft file written by weft train").required();
   options
       .output("--out", args->out,
-              "file to write (.weft): it runs, and adapters can be trained beside its weights")
+              "file to write (.weft), for inference; adapters can be trained on top of its weights")
       .required();
   options.flag("--force", args->force,
-               "replace a file of another kind, or a model that can be trained, of this name");
+               "replace an existing file of another kind, or a trainable model, with this name");
   options.choice(
       "--weights", {"bf16", "int8", "int4"},
       [args](const std::string& name) { args->weights = parse_weight_format(name); },
-      "how matrices are kept (default: int8)");
+      "format of the matrices (default: int8)");
   options.choice(
       "--caches", {"f32", "bf16"},
       [args](const std::string& name) { args->narrow_caches = name == "bf16"; },
-      "how generating keeps keys and values (default: f32)");
+      "format of the key/value caches during generation (default: f32)");
   options.texts("--only", args->only, OptionList::Times::list,
-                "convert only matrices of these names (*, ?)");
+                "convert only matrices whose names match these patterns (*, ?)");
   add_data_options(options, args->values);
   options.threads(args->threads);
   options.run(action, [args, &parsed = options.command()] {

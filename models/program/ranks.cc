@@ -27,7 +27,7 @@
 namespace weft::program {
 namespace {
 
-/// The CPUs that this process may use, as a word that is the same for the same CPUs.
+/// Returns the CPUs that this process may use, as a string that is equal for equal sets of CPUs.
 std::string cpus_of_process() {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) != 0) return "all";
@@ -36,13 +36,14 @@ std::string cpus_of_process() {
   return word;
 }
 
-/// What ranks tell one another of how something went.
+/// Encodes a failure for the other ranks.
 std::string to_word(const Failure& failure) {
   std::string word;
   append_text(word, std::to_string(static_cast<int>(failure.kind)));
   append_text(word, failure.message);
   return word;
 }
+/// Decodes a failure.
 Failure of_word(std::string_view word) {
   const std::vector<std::string> parts = split_texts(word);
   return {static_cast<Failure::Kind>(std::stoi(parts.at(0))), parts.at(1)};
@@ -61,8 +62,8 @@ std::chrono::milliseconds silence_of_ranks() {
   }
   if (seconds < kLeast || seconds > kMost) {
     throw UsageError(
-        fmt::format("WEFT_SILENCE in the environment is '{}', and must be a time from 200ms to "
-                    "86400s (2s, 500ms): how long a rank may be silent",
+        fmt::format("WEFT_SILENCE in the environment is '{}', but must be a duration from 200ms to "
+                    "86400s (such as 2s or 500ms): how long a rank may be silent",
                     excerpt(asked)));
   }
   return std::chrono::milliseconds(std::llround(1000 * seconds));
@@ -89,18 +90,18 @@ World connect_ranks() {
   const LaunchedRank launched = launched_rank();
   try {
 #ifdef WEFT_PROGRAM_MPI
-    most_direct_ranks();  // what is wrong with it is said before ranks connect
+    most_direct_ranks();  // reports an invalid value before ranks connect
     return world_over(connect_mpi({.silence = silence_of_ranks()}));
 #else
     if (launched.ranks == 1) return World();
     throw UsageError(fmt::format(
-        "{} ranks were started of a program that was built without MPI: each would do all of the "
-        "work (./run build --mpi, or CMake's -DWEFT_MPI=ON, builds one that shares it)",
+        "{} ranks were started, but this program was built without MPI: each would do all of the "
+        "work (build it with ./run build --mpi, or with CMake's -DWEFT_MPI=ON)",
         launched.ranks));
 #endif
   } catch (const UsageError& e) {
     if (launched.rank == 0) throw;
-    // Launchers end all once one has failed, and rank 0 is to say why.
+    // Launchers end all ranks once one has failed. Wait, so that rank 0 can print the error.
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     throw CommandFailed({Failure::Kind::usage, e.what()}, false);
   }
@@ -139,8 +140,7 @@ void Action::refuse(const World& world) {
   together(world, [&] {
     if (world.size() == 1) return;
     throw UsageError(fmt::format(
-        "this command does its work on one rank, and {} were started: start it without mpirun",
-        world.size()));
+        "this command runs on one rank, but {} were started: run it without mpirun", world.size()));
   });
 }
 

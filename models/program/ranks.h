@@ -1,4 +1,4 @@
-// Ranks of the program: processes that a launcher of MPI started with one command line.
+// The ranks of the program: processes that an MPI launcher has started with one command line.
 #pragma once
 
 #include <chrono>
@@ -12,28 +12,31 @@
 
 namespace weft::program {
 
-/// How long a rank may be silent before all end: WEFT_SILENCE in the environment ("300s", "500ms");
-/// 30 s where it is not set. UsageError for what is no time, or none that ranks can keep.
+/// Returns how long a rank may be silent before all ranks abort: WEFT_SILENCE in the environment
+/// ("300s", "500ms"), or 30 s if it is not set. Throws UsageError if the value is not a duration or
+/// is out of range.
 std::chrono::milliseconds silence_of_ranks();
 
-/// In worlds of how many ranks those of one host exchange with all others: WEFT_MOST_DIRECT in the
-/// environment; 32 where it is not set. UsageError for what is no such number.
+/// Returns the largest number of ranks that all exchange data directly (WorldOptions::most_direct);
+/// with more ranks, those of one host form a group. The value is WEFT_MOST_DIRECT in the
+/// environment, or 32 if it is not set. Throws UsageError if it is not a valid number.
 int most_direct_ranks();
 
-/// The ranks that `transport` connects. They measure how long they wait for one another
-/// (TimedTransport), and are groups as most_direct_ranks() says.
+/// Returns a World of the ranks that `transport` connects. It measures how long they wait for one
+/// another (TimedTransport), and groups them according to most_direct_ranks().
 World world_over(std::shared_ptr<Transport> transport);
 
-/// Connects this process with those that were started with it. One rank alone where no launcher of
-/// MPI did that. UsageError where there are several and the program was built without MPI: on the
-/// first of them, CommandFailed that says nothing on the others.
+/// Connects this process with the others that were started with it. Returns a World of one rank if
+/// no MPI launcher started the process. If there are several ranks but the program was built
+/// without MPI, throws UsageError on rank 0, and a CommandFailed that is not printed on the others.
 World connect_ranks();
 
-/// Runs `body` on every rank: what comes before any work, and asks no other rank. Where it throws
-/// on some, CommandFailed is thrown on all, with what the lowest of these says; rank 0 is to print
-/// it. With one rank what it throws goes on.
+/// Runs `body` on every rank: checks and preparations before the actual computation, which must not
+/// communicate with other ranks. If `body` throws on some ranks, all ranks throw CommandFailed with
+/// the error of the lowest of them, which rank 0 prints. With one rank, exceptions propagate
+/// unchanged.
 void together(const World& world, FunctionRef<void()> body);
-/// The same, and gives what `make` makes.
+/// As above, and returns the result of `make`.
 template <class Make>
 requires(!std::is_void_v<std::invoke_result_t<Make&>>) std::invoke_result_t<Make&> together(
     const World& world, Make&& make) {
@@ -43,12 +46,13 @@ requires(!std::is_void_v<std::invoke_result_t<Make&>>) std::invoke_result_t<Make
   return std::move(*made);
 }
 
-/// `text` of rank 0 on every rank: what only that one can read (stdin).
-/// As together() where it cannot.
+/// Returns on every rank what `read` returns on rank 0: input that only that rank can read (stdin).
+/// Throws as on_all_ranks() if `read` fails.
 std::string from_first(const World& world, FunctionRef<std::string()> read);
 
-/// How many threads this rank takes where it was asked for `threads`, 0 = all: those of its machine
-/// that it may use, shared with the ranks that may use the same. Collective.
+/// Returns the number of threads that this rank should use, given the requested number; 0 = all
+/// CPUs of the machine that it may use, divided among the ranks that may use the same CPUs.
+/// Collective.
 int threads_of_rank(const World& world, int threads);
 
 }  // namespace weft::program

@@ -22,7 +22,7 @@ struct RunArguments {
   int threads = 0;
 };
 
-/// "loss" must be there, a scalar that depends on the inputs.
+/// Adds the gradients of `loss`, a scalar that depends on the inputs, as outputs.
 void add_gradients(Program& program, Graph& graph, Value loss,
                    const std::function<std::string(const std::string&)>& name) {
   const std::vector<Variable> parameters = graph.parameters();
@@ -51,7 +51,7 @@ int run_folder(const RunArguments& args, const OutputFile& out, const SessionOpt
   if (args.gradients) {
     const auto loss = model.outputs.find("loss");
     if (loss == model.outputs.end()) {
-      throw UsageError(fmt::format("--gradients needs a loss, but {} holds no labels for {}",
+      throw UsageError(fmt::format("--gradients needs a loss, but {} contains no labels for {}",
                                    args.inputs, model.architecture));
     }
     add_gradients(program, graph, loss->second,
@@ -62,7 +62,7 @@ int run_folder(const RunArguments& args, const OutputFile& out, const SessionOpt
   return 0;
 }
 
-/// The program asked for, or the first without updates whose inputs are all given.
+/// Returns the requested program, or the first one without updates whose inputs are all given.
 const Program& choose_program(const RunArguments& args, const Checkpoint& file,
                               const TensorMap& inputs) {
   if (!args.program.empty()) return file.program(args.program);
@@ -73,7 +73,7 @@ const Program& choose_program(const RunArguments& args, const Checkpoint& file,
     if (fits) return program;
   }
   throw UsageError(
-      fmt::format("no program of {} reads just the tensors of {}: name one with --program",
+      fmt::format("no program in {} can run on the tensors of {}: name one with --program",
                   args.model, args.inputs));
 }
 
@@ -103,7 +103,7 @@ int run(const RunArguments& args, CommandPaths paths) {
   if (folder && !args.program.empty())
     throw UsageError(fmt::format("--program is for .weft files; {} is a folder", args.model));
   if (!folder && !args.architecture.empty())
-    throw UsageError(fmt::format("--architecture is for folders; {} is none", args.model));
+    throw UsageError(fmt::format("--architecture is for folders; {} is not a folder", args.model));
   const OutputFile out = paths.writes("--outputs", args.outputs, FileKind::tensors);
   const SessionOptions options{.threads = args.threads,
                                .precision = parse_precision(args.precision)};
@@ -118,15 +118,15 @@ void add_run_command(CLI::App& app, Action& action) {
   options.input("model", args->model, "a Hugging Face folder, or a .weft file").required();
   options.input("--inputs", args->inputs, "safetensors file with the inputs, by name").required();
   options.output("--outputs", args->outputs, "safetensors file to write").required();
-  options.flag("--force", args->force, "replace a file of another kind that has this name");
+  options.flag("--force", args->force, "replace an existing file of another kind with this name");
   options.flag("--gradients", args->gradients,
                "also write grad.<parameter> of the loss for every trainable parameter");
   options.choice("--precision", {"highest", "high", "medium"}, args->precision,
-                 "of matrix products (default: highest)");
+                 "precision of matrix products (default: highest)");
   options.text("--architecture", args->architecture,
-               "class to build from a folder (default: the one in config.json)");
+               "model class to build from a folder (default: the one in config.json)");
   options.text("--program", args->program,
-               "program of a file to run (default: one that reads these inputs)");
+               "program of a .weft file to run (default: the first that runs on these inputs)");
   options.threads(args->threads);
   options.run(action, [args, &parsed = options.command()] {
     return run(*args, CommandPaths(parsed, args->force));

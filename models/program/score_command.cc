@@ -1,4 +1,4 @@
-// weft score: how likely a model finds a text.
+// weft score: computes how likely texts are under a model.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -35,7 +35,8 @@ std::vector<TokenIds> parse_all(const std::string& option, const std::vector<std
   return ids;
 }
 
-/// One prompt is for all of `count` continuations; nothing where there is none.
+/// Returns one prompt per continuation: a single prompt is repeated for all `count` of them.
+/// Returns an empty list if there are no prompts.
 template <class Prompt>
 std::vector<Prompt> prompts_for(std::vector<Prompt> prompts, std::size_t count) {
   if (prompts.size() == 1) prompts.resize(count, prompts.front());
@@ -48,7 +49,7 @@ std::vector<Prompt> prompts_for(std::vector<Prompt> prompts, std::size_t count) 
   return prompts;
 }
 
-/// How an id is printed.
+/// Formats an id for printing.
 using Show = std::function<std::string(std::int64_t)>;
 
 std::string piece_of(const Tokenizer& tokenizer, std::int64_t id) {
@@ -57,7 +58,8 @@ std::string piece_of(const Tokenizer& tokenizer, std::int64_t id) {
   return text;
 }
 
-/// A text's likelihood in figures. Without a tokenizer nobody knows of how many bytes a text is.
+/// The likelihood of a text in figures. `bytes` is 0 without a tokenizer, because the size of the
+/// text is then unknown.
 struct Figures {
   Figures(const ContinuationScore& score, std::int64_t text_bytes)
       : total(score.total()),
@@ -89,10 +91,10 @@ void print_score_json(const std::string& text, const Figures& figures) {
   say_json(line);
 }
 
-/// What is scored: ids that were given, then texts.
+/// The texts to score. They follow the continuations that are given as ids.
 struct Texts {
   std::vector<std::string> texts;
-  std::vector<std::size_t> lines = {};  // of --input, where they stand
+  std::vector<std::size_t> lines = {};  // line numbers in --input, one per text
 };
 
 Texts texts_to_score(const ScoreArguments& args, const World& world) {
@@ -107,18 +109,19 @@ Texts texts_to_score(const ScoreArguments& args, const World& world) {
     found.lines.push_back(i);
   }
   if (found.texts.empty())
-    throw DataError(fmt::format("{} holds no text", args.input == "-" ? "stdin" : args.input));
+    throw DataError(fmt::format("{} contains no text", args.input == "-" ? "stdin" : args.input));
   return found;
 }
 
-/// What messages call continuation `i`.
+/// Returns the name of continuation `i` for messages.
 std::string place_of(const ScoreArguments& args, const Texts& texts, std::size_t i) {
   const std::size_t ids = args.continuation_ids.size(), own = ids + args.continuations.size();
   if (i >= own) return lines_in(args.input)(texts.lines[i - ids]);
   return own == 1 ? "the continuation" : fmt::format("continuation {}", i + 1);
 }
 
-/// Prompts and continuations as ids. Those of a folder without a tokenizer are given as ids.
+/// Returns prompts and continuations as ids. For a folder without a tokenizer, they are given as
+/// ids.
 std::vector<Continuation> read_all(const ScoreArguments& args, const Writer& writer,
                                    const Texts& texts) {
   std::vector<Continuation> all;
@@ -127,7 +130,7 @@ std::vector<Continuation> read_all(const ScoreArguments& args, const Writer& wri
   const std::size_t given = all.size(), count = given + texts.texts.size();
   if (count == 0) {
     throw UsageError(
-        "what is to be scored is given by --continuation or --continuation-ids, or --input");
+        "there is nothing to score: give --continuation, --continuation-ids or --input");
   }
   std::vector<TokenIds> fronts = parse_all("--prompt-ids", args.prompt_ids);
   for (const std::string& text : args.prompts) fronts.push_back(writer->read(text));
@@ -146,7 +149,7 @@ std::vector<Continuation> read_all(const ScoreArguments& args, const Writer& wri
     if (!fronts.empty()) all[i].prompt = fronts[i];
     if (!all[i].prompt.empty()) continue;
     if (all[i].ids.size() < 2)
-      throw UsageError("without a prompt the first id is not scored: two are needed");
+      throw UsageError("without a prompt the first id is not scored: at least two ids are needed");
     all[i].prompt = {all[i].ids.front()};
     all[i].ids.erase(all[i].ids.begin());
   }
@@ -154,7 +157,7 @@ std::vector<Continuation> read_all(const ScoreArguments& args, const Writer& wri
 }
 
 int run(ScoreArguments& args, const World& world) {
-  together(world, [&] {  // what is wrong is said before a file is opened
+  together(world, [&] {  // reports invalid options before a file is opened
     parse_all("--prompt-ids", args.prompt_ids);
     parse_all("--continuation-ids", args.continuation_ids);
     if (!args.input.empty() && !args.continuation_ids.empty())
@@ -165,7 +168,7 @@ int run(ScoreArguments& args, const World& world) {
   const Writer writer(Use::score, args.file, threads_of_rank(world, args.threads), world);
   if (in_text && !writer.no_tokenizer().empty()) {
     throw UsageError(fmt::format(
-        "{}: without one a folder's model reads ids: give --prompt-ids and --continuation-ids",
+        "{}: without a tokenizer, the model reads ids: give --prompt-ids and --continuation-ids",
         writer.no_tokenizer()));
   }
   if (writer->continues() && !args.start_ids.empty())
@@ -214,22 +217,24 @@ int run(ScoreArguments& args, const World& world) {
 }  // namespace
 
 void add_score_command(CLI::App& app, Action& action) {
-  OptionList options(app, "score", "How likely a model finds a text");
+  OptionList options(app, "score", "Compute how likely texts are under a model");
   const auto args = std::make_shared<ScoreArguments>();
-  options.input("file", args->file, "a .weft file that weft train wrote, or a Hugging Face folder")
+  options.input("file", args->file, "a .weft file written by weft train, or a Hugging Face folder")
       .required();
   const auto once_more = OptionList::Times::repeated;
-  options.texts("--prompt", args->prompts, once_more, "text in front, which is not scored");
+  options.texts("--prompt", args->prompts, once_more,
+                "text before the continuation, which is not scored");
   options.texts("--continuation", args->continuations, once_more,
-                "text to score; repeated: a batch");
+                "text to score; repeat for a batch");
   options.input("--input", args->input,
-                "file with a text to score on each line, - is stdin: figures of each, and of all");
-  args->truncate.add(options, "the beginning of a prompt, and the end of all else,");
+                "file with one text to score per line (- is stdin); prints figures for each text "
+                "and for all");
+  args->truncate.add(options, "the beginning of a prompt, or the end of any other text");
   options.flag("--json", args->json,
-               "a JSON object on each line: text, bits_per_byte, perplexity, total, ids");
-  options.ids("--prompt-ids", args->prompt_ids, "the same as ids, \"1 2 3\"");
-  options.ids("--continuation-ids", args->continuation_ids, "the same as ids");
-  options.ids("--start-ids", args->start_ids, "encoder-decoders: what the output begins with");
+               "print one JSON object per line: text, bits_per_byte, perplexity, total, ids");
+  options.ids("--prompt-ids", args->prompt_ids, "prompt as ids, \"1 2 3\"");
+  options.ids("--continuation-ids", args->continuation_ids, "continuation as ids");
+  options.ids("--start-ids", args->start_ids, "encoder-decoders: ids that the output begins with");
   options.threads(args->threads);
   options.run(action, [args](const World& world) { return run(*args, world); });
 }

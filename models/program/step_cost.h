@@ -1,5 +1,5 @@
-// What a training step in shards costs, from the plans of its parts: nothing runs, no variable gets
-// memory.
+// The cost of a training step in shards, computed from the plans of its parts: nothing is run, and
+// no variable is allocated.
 #pragma once
 
 #include <memory>
@@ -12,19 +12,20 @@
 
 namespace weft::program {
 
-/// The plan of a program for inputs of these sizes. Throws as compile() and bind_symbols().
+/// Returns the plan of a program for inputs of these sizes. Throws as compile() and bind_symbols().
 std::shared_ptr<const Plan> plan_of(const Program& program, const NamedSizes& inputs,
                                     const RunOptions& options, Precision precision);
 
-/// Bytes that a step adds up over its shards: the gradients.
+/// Bytes of the gradients that a step sums over its shards.
 struct ShardSums {
   double all = 0;
-  double early = 0;  // of these: what ranks send before it is complete
+  double early = 0;  // of these: early versions, sent before the sums are complete
 };
-/// By the plan of what is run for a shard (Session::plan).
+/// Returns the sums of a stage, given its plan for one shard (Session::plan).
 ShardSums shard_sums(const Plan& of_shard);
 
-/// `inputs` are those of one shard; a program without shards has one. Throws as split_shards().
+/// Returns the cost of a training step. `inputs` are those of one shard; a program without shards
+/// counts as a single shard. Throws as split_shards().
 StepCost cost_of_step(const Program& train, const NamedSizes& inputs, Precision precision);
 
 }  // namespace weft::program

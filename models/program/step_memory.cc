@@ -7,8 +7,8 @@
 namespace weft::program {
 namespace {
 
-/// Bytes of the variables that a program has on a rank, which has its part of the optimizer's
-/// state; caches, whose sizes differ, are none of training.
+/// Returns the bytes of the variables of a program on one rank, which holds its partition of the
+/// optimizer state. Caches, whose sizes vary, do not occur in training.
 double variable_bytes(const Program& program, int ranks) {
   double bytes = 0;
   for (const Variable& variable : program.variables()) {
@@ -31,7 +31,7 @@ StepMemory step_memory(const Program& program, const Plan& plan, const SessionOp
                     .working = static_cast<double>(memory.arena),
                     .outputs = static_cast<double>(memory.outputs)};
   if (shards == 1) return result;
-  // A shard's plan has the parameters alone.
+  // The plan of a shard contains only the parameters.
   result.variables = variable_bytes(program, ranks);
   const ShardSums sums = shard_sums(plan);
   result.outputs = sums.all;

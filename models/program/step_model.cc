@@ -9,8 +9,8 @@
 namespace weft::program {
 namespace {
 
-/// Subtrees of sums: a rank sends its own to every owner, and an owner receives those of all
-/// others.
+/// Subtrees of sums. A rank sends its own to every owner, and an owner receives those of all other
+/// ranks.
 struct SubtreesOfRanks {
   SubtreesOfRanks(int of_ranks, int shards) : ranks(of_ranks) {
     double all = 0, least_sent = shards;
@@ -27,10 +27,10 @@ struct SubtreesOfRanks {
   }
   /// See sums_of_rank().
   double sums(double sum_bytes, double early_bytes) const {
-    // Sums that wait for their siblings, and what an owner receives.
+    // Sums that wait for their siblings, and sums that an owner receives.
     const double all = sum_bytes * (most_kept + most_received / ranks);
     if (ranks == 1) return all;
-    // What is sent early, and what becomes of that where sums of other shards are added to it.
+    // The early versions of sums, and copies of them to which sums of other shards are added.
     return all + early_bytes * (shards_of_busiest > 1 ? 2 : 1);
   }
   int ranks, shards_of_busiest = 1, most_kept = 1;
@@ -45,10 +45,11 @@ double sums_of_rank(double sum_bytes, double early_bytes, int ranks, int shards)
 
 double owned_sums_of_rank(double sum_bytes, double bucket_bytes, int ranks, int shards) {
   const double share = sum_bytes / ranks;
-  const double totals = share * most_sums({0, shards / ranks});  // of turns that wait for others
-  // And the one that is filled.
+  const double totals =
+      share * most_sums({0, shards / ranks});  // sums of turns that wait for others
+  // Buckets in flight, and the one that is being filled.
   const double open = std::min(sum_bytes, bucket_bytes * (kMostOpenBuckets + 1));
-  return totals + open + open / ranks * (ranks - 1);  // this rank's, and what comes from others
+  return totals + open + open / ranks * (ranks - 1);  // this rank's buckets, and those received
 }
 
 StepPrediction predict_step(const StepCost& cost, int ranks, int shards, double flops,
@@ -75,7 +76,7 @@ StepPrediction predict_step(const StepCost& cost, int ranks, int shards, double 
   result.parameters = cost.parameter_bytes + cost.frozen_bytes;
   result.state = cost.state_bytes / w;
   result.sums = subtrees.sums(cost.sum_bytes, cost.early_bytes);
-  // A rank holds its part of the new parameters until all have it.
+  // A rank holds its partition of the new parameters until all ranks have received it.
   result.arena = cost.arena_bytes + (ranks > 1 ? share : 0);
   return result;
 }

@@ -12,14 +12,14 @@ namespace weft::program {
 namespace {
 
 std::atomic<bool> stop{false};
-std::atomic<bool> launcher_ends{false};  // SIGTERM came from the process that started this one
+std::atomic<bool> launcher_ends{false};  // SIGTERM came from the parent process
 
 void on_signal(int signal, siginfo_t* from, void*) {
   if (signal == SIGTERM && from->si_pid == getppid()) launcher_ends.store(true);
   stop.store(true);
 }
 
-/// How long Open MPI's launcher waits before it kills.
+/// Returns how long Open MPI's launcher waits before it kills the ranks.
 double seconds_of_grace() {
   const char* asked = std::getenv("OMPI_MCA_odls_base_sigkill_timeout");
   const double seconds = asked == nullptr ? 0 : std::strtod(asked, nullptr);
@@ -72,17 +72,18 @@ void LauncherWatch::watch() {
   const std::int64_t before = steps_.load();
   const double grace = seconds_of_grace();
   world_.transport()->ask(std::chrono::milliseconds(static_cast<int>(350 * grace)));
-  // Half of the time is for those who know more.
+  // For half of that time, leave it to ranks that know more to report the cause.
   if (!pause(0.5 * grace)) return;
-  // One step may have been on its way; with a second one all ranks have agreed to stop.
+  // One step may already have been in progress. A second one shows that all ranks have agreed to
+  // stop.
   const std::string known = world_.transport()->poisoned();
   if (known.empty() && steps_.load() > before + 1) return;
   const Failure failure{
       Failure::Kind::run,
-      known.empty() ? "the launcher ends this run (SIGTERM), and no step has ended since: another "
-                      "rank is lost, or somebody has interrupted the launcher; the last checkpoint "
-                      "stands"
-                    : known};
+      known.empty()
+          ? "the launcher is ending this run (SIGTERM), and no step has completed since: another "
+            "rank was lost, or the launcher was interrupted; the last checkpoint is intact"
+          : known};
   failure.print();
   std::_Exit(failure.code());
 }

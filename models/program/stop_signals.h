@@ -1,4 +1,4 @@
-// Signals that end a training.
+// Signals that stop a training run.
 #pragma once
 
 #include <atomic>
@@ -11,18 +11,21 @@
 
 namespace weft::program {
 
-/// Whether a signal has asked for an end.
+/// True once a signal has requested a stop.
 const std::atomic<bool>& stop_requested();
 
-/// The first Ctrl-C (or SIGTERM) asks for a clean end, a second one kills. A terminal that closes
-/// and a reader of stdout that goes away ask, too, as often as they like: shells send SIGHUP twice.
-/// Of several ranks each may be asked, and all stop; launchers hand SIGUSR1 on to all of them.
+/// Installs the signal handlers. The first Ctrl-C (or SIGTERM) requests a clean stop, a second one
+/// kills the process. A terminal that closes (SIGHUP) and a reader of stdout that goes away
+/// (SIGPIPE) are also treated as stop requests and may repeat: shells send SIGHUP twice. With
+/// several ranks, a request on any of them stops all; launchers forward SIGUSR1 to all of them.
 void install_stop_handlers(const World& world);
 
-/// Of several ranks: a launcher that has lost one ends the others by SIGTERM and kills them a
-/// moment later (Open MPI's after a second), while they still wait for the lost one. This asks who
-/// is lost; where all are there, and yet no steps end after that signal, so that nobody can have
-/// agreed to stop and save, it says so and ends the process.
+/// Detects that the launcher is ending the run, if there are several ranks. A launcher that has
+/// lost a rank ends the others by SIGTERM and kills them a moment later (Open MPI after a second),
+/// while they still wait for the lost rank. After that signal, the watch asks the transport which
+/// rank is lost, prints the answer and ends the process. If all ranks respond and yet no step
+/// completes, so that the ranks cannot have agreed to stop and save, it prints that and ends the
+/// process as well.
 class LauncherWatch : public TrainObserver {
  public:
   explicit LauncherWatch(const World& world);
@@ -35,7 +38,7 @@ class LauncherWatch : public TrainObserver {
 
  private:
   void watch();
-  /// False where it is over before.
+  /// Waits for that time. Returns false if the watch is ended before.
   bool pause(double seconds);
 
   const World world_;

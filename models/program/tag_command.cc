@@ -1,4 +1,5 @@
-// weft tag: which words of a text are a name, or whatever else its model was trained to find.
+// weft tag: tags the words of texts, for example as names, or whatever else its model was trained
+// to find.
 #include <fmt/format.h>
 
 #include <memory>
@@ -27,7 +28,7 @@ std::string part_of(const std::string& text, const Place& place) {
   return text.substr(place.begin, place.end - place.begin);
 }
 
-/// As files to train on have it: what is wrong can be put right and learned from.
+/// Prints the format of training files, so that errors can be corrected and trained on.
 void print_words(const std::string& text, const TaggedText& found) {
   for (const TaggedWord& word : found.words) say("{}\t{}\n", part_of(text, word), word.tag);
   say("\n");
@@ -62,7 +63,8 @@ void print_tags_json(const std::string& text, const TaggedText& found) {
 
 int run(TagArguments& args, const World& world) {
   together(world, [&] {
-    if (args.spans && args.json) throw UsageError("--json has the spans: leave out --spans");
+    if (args.spans && args.json)
+      throw UsageError("--json prints the spans anyway: leave out --spans");
   });
   const std::vector<std::string> texts = args.texts.read(world);
   const auto [task, model] = together(world, [&] { return load_model_for(Use::tag, args.file); });
@@ -85,25 +87,23 @@ int run(TagArguments& args, const World& world) {
 }  // namespace
 
 void add_tag_command(CLI::App& app, Action& action) {
-  OptionList options(
-      app, "tag",
-      "The tag of every word of texts, as lines 'word <tab> tag' with a blank line after "
-      "every text; or the names that they mark");
+  OptionList options(app, "tag",
+                     "Tag every word of texts, as lines 'word <tab> tag' with a blank line after "
+                     "every text, or print only the names found");
   const auto args = std::make_shared<TagArguments>();
   options
       .input("file", args->file,
-             "a .weft file that weft train encoder --task tag wrote, or a Hugging Face folder of a "
+             "a .weft file written by weft train encoder --task tag, or a Hugging Face folder of a "
              "class ...ForTokenClassification")
       .required();
   args->texts.add(options, "texts",
-                  "sentences, with blanks between words and marks: \"she lives in York .\" "
-                  "(tokenizers of folders part words and marks themselves)");
-  options.flag(
-      "--spans", args->spans,
-      "names only, as lines 'begin <tab> end <tab> type <tab> text <tab> score'; begin and "
-      "end are bytes of the text");
+                  "sentences, with blanks between words and punctuation: \"she lives in York .\" "
+                  "(tokenizers of folders separate punctuation themselves)");
+  options.flag("--spans", args->spans,
+               "print only names, as lines 'begin <tab> end <tab> type <tab> text <tab> score'; "
+               "begin and end are byte offsets in the text");
   args->truncate.add(options);
-  options.flag("--json", args->json, "a JSON object on each line: text, spans, words");
+  options.flag("--json", args->json, "print one JSON object per line: text, spans, words");
   options.threads(args->threads);
   options.run(action, [args](const World& world) { return run(*args, world); });
 }

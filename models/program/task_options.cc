@@ -13,13 +13,13 @@
 namespace weft::program {
 namespace {
 
-/// The same option of several tasks.
+/// An option that several tasks share.
 struct SharedOption {
   TaskOption option;
   std::vector<TaskText> help;
 };
 
-/// Of all tasks, in the order in which they come.
+/// Returns the options of all tasks, in the order in which they first occur.
 std::vector<SharedOption> shared_options(const std::vector<const Task*>& tasks, bool data_only) {
   std::vector<SharedOption> shared;
   for (const Task* task : tasks) {
@@ -32,7 +32,7 @@ std::vector<SharedOption> shared_options(const std::vector<const Task*>& tasks, 
         shared.push_back({option, {}});
         found = shared.end() - 1;
       }
-      // Where one task reads several files, the option takes several.
+      // If one task reads several files, the option accepts several.
       if (option.type == TaskOption::Type::files) found->option.type = option.type;
       found->help.push_back({task->info().name, option.help});
     }
@@ -74,7 +74,7 @@ void add_option(OptionList& list, const TaskOption& option, const std::string& h
   }
 }
 
-/// Tasks that have the option, by name.
+/// Returns the names of the tasks that have the option.
 std::vector<std::string> takers(const std::vector<const Task*>& tasks, const std::string& option) {
   std::vector<std::string> names;
   for (const Task* task : tasks) {
@@ -122,7 +122,7 @@ void add_task_options(OptionList& options, const std::vector<const Task*>& tasks
                       OptionValues& values) {
   for (const SharedOption& shared : shared_options(tasks, false))
     add_option(options, shared.option, joined_help(shared.help, tasks.size()), values);
-  // Groups of fields: those that any task has.
+  // Groups of fields that any of the tasks has.
   struct Group {
     const FieldListBase* list;
     std::map<std::string, std::vector<TaskText>> help;
@@ -160,8 +160,8 @@ void add_data_options(OptionList& options, OptionValues& values) {
     const bool path = shared.option.type == TaskOption::Type::file ||
                       shared.option.type == TaskOption::Type::files;
     add_option(options, shared.option,
-               path ? "the data of the training, as weft train takes them: the model is measured "
-                      "on the part that was held out"
+               path ? "the training data, as passed to weft train: the model is evaluated on the "
+                      "part that was held out"
                     : "as in weft train",
                values);
   }
@@ -188,7 +188,7 @@ void require_data(const OptionValues& values) {
         shared.option.type == TaskOption::Type::files)
       names.push_back(shared.option.name);
   }
-  throw UsageError(fmt::format("the data of the training are required: {}, as weft train took them",
+  throw UsageError(fmt::format("the training data is required: {}, as passed to weft train",
                                fmt::join(names, ", ")));
 }
 
@@ -207,7 +207,7 @@ void check_data_options(const Task& task, const OptionValues& values, const std:
     const bool taken = std::any_of(own.options.begin(), own.options.end(),
                                    [&](const auto& o) { return o.data && o.name == name; });
     if (!taken) {
-      throw UsageError(fmt::format("{} holds {} {}: it is measured with {}, not with {}", file,
+      throw UsageError(fmt::format("{} contains {} {}: evaluate it with {}, not with {}", file,
                                    std::string_view("aeiou").find(kind[0]) < 5 ? "an" : "a", kind,
                                    fmt::join(wanted, " or "), name));
     }

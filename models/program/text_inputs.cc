@@ -25,25 +25,23 @@ constexpr const char* kStdin = "-";
 void TextInputs::add(OptionList& options, const std::string& name, const std::string& what) {
   name_ = name;
   options.texts(name, texts_, OptionList::Times::list, what);
-  options.input("--input", file_,
-                "file with one of them on each line; - is stdin, which is read where nothing is "
-                "given");
+  options.input(
+      "--input", file_,
+      "file with one input per line; - is stdin, which is also read if no inputs are given");
 }
 
 std::vector<std::string> TextInputs::read() const {
   if (!texts_.empty() && !file_.empty())
-    throw UsageError(fmt::format("give {} as arguments, or --input FILE, not both", name_));
+    throw UsageError(fmt::format("give either {} as arguments or --input FILE, not both", name_));
   if (!texts_.empty()) return texts_;
   const bool from_stdin = reads_stdin();
   std::vector<std::string> lines;
   if (!from_stdin || !file_.empty() || isatty(STDIN_FILENO) == 0)
     lines = read_lines(from_stdin ? kStdin : file_);
-  if (lines.empty() && !from_stdin) throw DataError(fmt::format("{} holds no text", file_));
+  if (lines.empty() && !from_stdin) throw DataError(fmt::format("{} contains no text", file_));
   if (lines.empty()) {
     throw UsageError(fmt::format(
-        "there is nothing to read: give {} as arguments, or --input FILE with one on each line (- "
-        "is stdin)",
-        name_));
+        "no input: give {} as arguments, or --input FILE with one per line (- is stdin)", name_));
   }
   return lines;
 }
@@ -68,11 +66,10 @@ std::string TextInputs::place(std::size_t text) const {
 }
 
 void TruncateOption::add(OptionList& options, const std::string& part) {
-  options.flag(
-      "--truncate", given_,
-      fmt::format("cut off {} of texts that are longer than the model reads, and say which "
-                  "(default: they are an error)",
-                  part));
+  options.flag("--truncate", given_,
+               fmt::format("truncate texts longer than the model's context by cutting off {}, and "
+                           "report which (default: such texts are an error)",
+                           part));
 }
 
 OnCut TruncateOption::on_cut() {
@@ -91,7 +88,7 @@ void TruncateOption::report(const PlaceOf& place, std::string_view part) const {
   }
   if (cut_.size() > kMost) texts.push_back(fmt::format("and {} more", cut_.size() - kMost));
   flush_stdout();
-  say_aside("cut to what the model reads: {}\n", fmt::join(texts, "; "));
+  say_aside("truncated to the model's context: {}\n", fmt::join(texts, "; "));
 }
 
 std::vector<std::string> read_lines(const std::string& file) {

@@ -1,4 +1,4 @@
-// The texts that a command works on: its arguments, the lines of a file, or those of stdin.
+// The texts that a command works on: its arguments, the lines of a file, or the lines of stdin.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,22 +19,23 @@ namespace weft::program {
 
 class TextInputs {
  public:
-  /// Adds the argument `name` in its place (several texts) and --input, a file with a text on each
-  /// line. Where neither is given, stdin is read. `what` says in the help what the texts are.
+  /// Adds the positional argument `name` (several texts) and --input, a file with one text per
+  /// line. If neither is given, stdin is read. `what` describes the texts in the help.
   void add(OptionList& options, const std::string& name, const std::string& what);
 
-  /// The texts, UTF-8 of every line as it is, blank ones too, without a carriage return at its end.
-  /// Throws UsageError where arguments and a file are given, where there is nothing to read (stdin
-  /// is empty, or a terminal), DataError for an empty file, IoError and FormatError as
-  /// read_utf8_file.
+  /// Returns the texts. Every line is a text in UTF-8, blank lines included, without a carriage
+  /// return at its end. Throws UsageError if both arguments and a file are given, or if there is
+  /// nothing to read (stdin is empty, or a terminal); DataError for an empty file; IoError and
+  /// FormatError as read_utf8_file.
   std::vector<std::string> read() const;
-  /// The same on every rank: the first one reads. Throws as together() where it cannot.
+  /// As above, on every rank: rank 0 reads. Throws as on_all_ranks() if that fails.
   std::vector<std::string> read(const World& world) const;
-  /// Whether they come from a file or stdin: many, of which speed is worth saying.
+  /// True if the texts come from a file or stdin: there may be many, so the speed is reported.
   bool many() const { return texts_.empty(); }
-  /// Whether read() reads stdin.
+  /// True if read() reads stdin.
   bool reads_stdin() const;
-  /// What messages call a text: "reviews.txt, line 3", "text 3", or "the text" where it is alone.
+  /// Returns the name of a text for messages: "reviews.txt, line 3", "text 3", or "the text" if it
+  /// is the only one.
   std::string place(std::size_t text) const;
 
  private:
@@ -43,12 +44,12 @@ class TextInputs {
   std::string file_;
 };
 
-/// What messages call one of several texts.
+/// Returns the name of one of several texts for messages.
 using PlaceOf = std::function<std::string(std::size_t text)>;
-/// "FILE, line 3".
+/// Names texts by their lines in a file: "FILE, line 3".
 PlaceOf lines_in(const std::string& file);
 
-/// Calls `use`; what is wrong with one of its texts is said with the text's place.
+/// Calls `use`. An error in one of its texts is rethrown with the name of the text.
 template <class Use>
 auto with_places(const PlaceOf& place, Use&& use) {
   try {
@@ -58,15 +59,15 @@ auto with_places(const PlaceOf& place, Use&& use) {
   }
 }
 
-/// --truncate: texts that are longer than the model reads are cut, and it is said which.
+/// The option --truncate: texts longer than the context of the model are truncated and reported.
 class TruncateOption {
  public:
-  /// `part` says in the help what is cut off.
+  /// `part` names the part that is cut off, for the help.
   void add(OptionList& options, const std::string& part = "the end");
 
-  /// Listens; of nobody without --truncate.
+  /// Returns the truncation callback, or an empty function without --truncate.
   OnCut on_cut();
-  /// Says on stderr what was cut; `part` is what is read of it: "the first".
+  /// Prints the truncated texts to stderr. `part` names the part that was kept: "the first".
   void report(const PlaceOf& place, std::string_view part) const;
 
  private:
@@ -74,23 +75,23 @@ class TruncateOption {
   std::vector<CutText> cut_;
 };
 
-/// The lines of a file; "-" is stdin. Throws as read_utf8_file.
+/// Returns the lines of a file; "-" is stdin. Throws as read_utf8_file.
 std::vector<std::string> read_lines(const std::string& file);
-/// What `read` gives on the first rank, on every rank. Throws as together() where it cannot.
+/// Returns on every rank what `read` returns on rank 0. Throws as on_all_ranks() if `read` fails.
 std::vector<std::string> texts_of_first(const World& world,
                                         FunctionRef<std::vector<std::string>()> read);
-/// The lines of a text, each without its line feed and a carriage return in front of it.
+/// Splits a text into lines, without their line endings (LF or CRLF).
 std::vector<std::string> lines_of(std::string_view text);
 
-/// "1 text", "1,000 texts"; `unit` is the plural with an s.
+/// Formats a count: "1 text", "1,000 texts". `unit` is a plural that ends in "s".
 std::string counted(std::int64_t count, std::string_view unit);
 
-/// Says on stderr how fast something went, once it is done.
+/// Measures the time from its construction, and prints the throughput to stderr.
 class SpeedReport {
  public:
   SpeedReport() : start_(std::chrono::steady_clock::now()) {}
-  /// "1,000 texts, 12,345 tokens in 1.23 s: 813 texts/s, 10.0k tokens/s"; no tokens: without them.
-  /// `unit` is the plural with an s.
+  /// Prints "1,000 texts, 12,345 tokens in 1.23 s: 813 texts/s, 10.0k tokens/s". If `tokens` is 0,
+  /// they are left out. `unit` is a plural that ends in "s".
   void done(std::string_view unit, std::int64_t texts, std::int64_t tokens = 0) const;
 
  private:

@@ -1,4 +1,4 @@
-// weft tokenizer: learns tokenizers, and shows what they do.
+// weft tokenizer: trains tokenizers, encodes and decodes with them, and describes them.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -31,7 +31,7 @@ namespace weft::program {
 namespace {
 
 constexpr const char* kTokenizerHelp =
-    "a tokenizer.json, a folder of Hugging Face's library, a SentencePiece model, or a .weft file";
+    "a tokenizer.json, a Hugging Face folder, a SentencePiece model, or a .weft file";
 
 struct TrainTokenizerArguments {
   CorpusArguments corpus;
@@ -58,13 +58,13 @@ struct DecodeArguments {
 std::vector<std::string> special_tokens(const TrainTokenizerArguments& args) {
   std::vector<std::string> tokens =
       args.special.empty() ? usual_special_tokens(args.options.kind) : args.special;
-  // As T5's: the first has the highest id.
+  // As in T5, the first one has the highest id.
   for (std::int64_t i = args.sentinels - 1; i >= 0; --i)
     tokens.push_back(fmt::format("<extra_id_{}>", i));
   return tokens;
 }
 
-/// Texts, and whether there were any.
+/// Forwards texts, and records whether there were any.
 class HeardTexts : public TextSource {
  public:
   explicit HeardTexts(TextSource& texts) : texts_(texts) {}
@@ -93,12 +93,12 @@ int train(const TrainTokenizerArguments& args, CommandPaths paths) {
   } catch (const ArgumentError& e) {
     throw UsageError(e.what());
   }
-  if (!texts.any()) throw DataError("there is no text to learn from");
+  if (!texts.any()) throw DataError("there is no text to train on");
   write_text(out, learned->to_bytes());
   const std::int64_t found = learned->vocab_size();
   say("tokenizer {}: {} ids\n", choice_name(options.kind), grouped(found));
   if (found < options.vocab) {
-    say("vocab     {} ids: the text gives no more of the {} asked for\n", grouped(found),
+    say("vocab     {} ids: the text does not yield all {} requested\n", grouped(found),
         grouped(options.vocab));
   }
   say("wrote {}\n", args.out);
@@ -132,7 +132,7 @@ void encode_one(const Tokenizer& tokenizer, std::string_view text, const EncodeA
   }
 }
 
-/// Calls `use`; what is wrong with a text is said with its name.
+/// Calls `use`. An error in the text is rethrown with the name of the text.
 template <class Use>
 void with_name(const std::string& name, const Use& use) {
   try {
@@ -144,9 +144,10 @@ void with_name(const std::string& name, const Use& use) {
 
 int encode(const EncodeArguments& args) {
   if (!args.text.empty() && !args.file.empty())
-    throw UsageError("text and --file are two texts: give one of them");
+    throw UsageError("text and --file are two texts: give only one of them");
   if (int{args.pieces} + int{args.spans} + int{args.json} > 1)
-    throw UsageError("--pieces, --spans and --json say how ids are shown: give one of them");
+    throw UsageError(
+        "--pieces, --spans and --json are different output formats: give only one of them");
   const Tokenizer tokenizer = read_tokenizer(args.tokenizer);
   const std::string text = !args.text.empty()   ? args.text
                            : !args.file.empty() ? read_whole_file(args.file)
@@ -164,7 +165,8 @@ int encode(const EncodeArguments& args) {
   return 0;
 }
 
-/// The ids of these texts. UsageError for what is none, or outside of the vocabulary.
+/// Returns the ids in these texts. Throws UsageError for text that is not an id, and for ids
+/// outside the vocabulary.
 std::vector<std::int32_t> ids_of(std::span<const std::string> texts, const Tokenizer& tokenizer) {
   std::vector<std::int32_t> ids;
   for (const std::string& text : texts) {
@@ -179,7 +181,7 @@ std::vector<std::int32_t> ids_of(std::span<const std::string> texts, const Token
   return ids;
 }
 
-/// The ids that come in by stdin: none, or DataError for what is none.
+/// Returns the ids read from stdin, which may be none. Throws DataError for text that is not an id.
 std::vector<std::int32_t> read_ids(const Tokenizer& tokenizer) {
   const std::string text = read_standard_input();
   if (text.find_first_not_of(" \t\r\n") == std::string::npos) return {};
@@ -200,53 +202,54 @@ int decode(const DecodeArguments& args) {
 }
 
 void add_train(CLI::App& parent, Action& action) {
-  OptionList options(parent, "train", "Learn a tokenizer from texts of any size");
+  OptionList options(parent, "train", "Train a tokenizer on texts of any size");
   const auto args = std::make_shared<TrainTokenizerArguments>();
   add_corpus(options, args->corpus);
-  options.output("--out", args->out, "file to write, a tokenizer.json").required();
-  options.flag("--force", args->force, "replace a file of another kind of this name");
+  options.output("--out", args->out, "tokenizer.json file to write").required();
+  options.flag("--force", args->force, "replace an existing file of another kind with this name");
   options.choice(
       "--kind", {kLearnedKindNames.begin(), kLearnedKindNames.end()},
       [args](const std::string& name) { args->options.kind = parse_choice<LearnedKind>(name); },
-      "byte-bpe: pairs of bytes, as GPT-2's; bpe: pairs of characters, as SentencePiece's, with "
-      "--byte-fallback as LLaMA's; wordpiece: as BERT's; unigram: as T5's, learned as "
-      "SentencePiece does; word: whole words and signs (default: byte-bpe)");
-  options.integer("--vocab", args->options.vocab, {1, 1 << 24}, "ids at most (default: 8000)");
-  options.texts(
-      "--special", args->special, OptionList::Times::repeated,
-      "a special token, which gets one of the first ids (default: <|endoftext|>; bpe: "
-      "<unk> <s> </s>; wordpiece: [PAD] [UNK] [CLS] [SEP] [MASK]; unigram: <pad> </s> <unk>; word: "
-      "<pad> <unk> <s> </s>)");
+      "byte-bpe: BPE on bytes, as in GPT-2; bpe: BPE on characters, as in SentencePiece (with "
+      "--byte-fallback, as in LLaMA); wordpiece: as in BERT; unigram: as in T5, trained like "
+      "SentencePiece; word: whole words and punctuation (default: byte-bpe)");
+  options.integer("--vocab", args->options.vocab, {1, 1 << 24},
+                  "maximum number of ids (default: 8000)");
+  options.texts("--special", args->special, OptionList::Times::repeated,
+                "special token, which gets one of the first ids; may be repeated (default: "
+                "<|endoftext|>; bpe: <unk> <s> </s>; wordpiece: [PAD] [UNK] [CLS] [SEP] [MASK]; "
+                "unigram: <pad> </s> <unk>; word: <pad> <unk> <s> </s>)");
   options.integer("--sentinels", args->sentinels, {0, 10'000},
-                  "special tokens that stand for hidden spans, <extra_id_0> and so on: training by "
-                  "span corruption needs 100 (default: 0)");
-  options.integer(
-      "--min-frequency", args->options.min_frequency, kFromZero,
-      "byte-bpe, bpe, wordpiece: rarer pairs are not merged (default: 2); word: rarer words are "
-      "unknown (default: 1)");
+                  "number of sentinel tokens for hidden spans, <extra_id_0> and so on; span "
+                  "corruption needs 100 (default: 0)");
+  options.integer("--min-frequency", args->options.min_frequency, kFromZero,
+                  "byte-bpe, bpe, wordpiece: do not merge rarer pairs (default: 2); word: treat "
+                  "rarer words as unknown (default: 1)");
   options.integer(
       "--limit-alphabet", args->options.limit_alphabet, kFromOne,
-      "byte-bpe, wordpiece: ids of single characters at most (default of wordpiece: 1000)");
+      "byte-bpe, wordpiece: maximum number of single-character ids (default for wordpiece: 1000)");
   options.integer("--max-length", args->options.max_token_length, kFromOne,
-                  "byte-bpe: pieces of three characters or more have fewer than so many");
+                  "byte-bpe: pieces of three or more characters must be shorter than this number "
+                  "of characters");
   options.add("--prefix", kTextType, OptionList::Times::once,
-              "wordpiece: in front of pieces inside of words (default: ##)",
+              "wordpiece: prefix of pieces inside words (default: ##)",
               [args](const std::string& text) { args->options.continuing_subword_prefix = text; });
   options.switches(
       "--prefix-space", [args](bool on) { args->options.add_prefix_space = on; },
-      "byte-bpe: texts begin with a blank, as their other words do (default: no)");
+      "byte-bpe: put a blank before each text, as before all its other words (default: no)");
   options.switches(
       "--lowercase", [args](bool on) { args->options.lowercase = on; },
-      "wordpiece: lower case without accents (default: yes); word: lower case (default: no)");
+      "wordpiece: convert to lower case and strip accents (default: yes); word: convert to lower "
+      "case (default: no)");
   options.real("--coverage", args->options.character_coverage, kAboveZeroToOne,
-               "bpe, unigram: share of the characters that get an id (default: 0.9995)");
+               "bpe, unigram: fraction of the characters that get an id (default: 0.9995)");
   options.choice(
       "--normalization", {"nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"},
       [args](const std::string& name) { args->options.normalization = name; },
-      "bpe, unigram: SentencePiece's rules for characters (default: nmt_nfkc)");
+      "bpe, unigram: normalisation rule of SentencePiece (default: nmt_nfkc)");
   options.switches(
       "--byte-fallback", [args](bool on) { args->options.byte_fallback = on; },
-      "bpe, unigram: unknown characters become their bytes (default: no)");
+      "bpe, unigram: encode unknown characters as their bytes (default: no)");
   options.threads(args->threads);
   options.run(action, [args, &parsed = options.command()] {
     return train(*args, CommandPaths(parsed, args->force));
@@ -254,34 +257,35 @@ void add_train(CLI::App& parent, Action& action) {
 }
 
 void add_encode(CLI::App& parent, Action& action) {
-  OptionList options(parent, "encode", "The ids of a text");
+  OptionList options(parent, "encode", "Encode a text as ids");
   const auto args = std::make_shared<EncodeArguments>();
   options.input("tokenizer", args->tokenizer, kTokenizerHelp).required();
-  options.text("text", args->text, "the text (default: what comes in by stdin)");
-  options.input("--file", args->file, "a file with the text");
-  options.flag("--lines", args->lines, "each line is a text of its own");
-  options.flag("--special", args->around, "with the special ids that models want around texts");
-  options.flag("--plain", args->plain, "names of special ids in the text are text like any other");
-  options.flag("--pieces", args->pieces, "a line for each id: the id and its piece");
-  options.flag("--spans", args->spans,
-               "a line for each id: the id, the bytes of the text that it stands for (begin, end), "
-               "its piece");
-  options.flag("--json", args->json, "a line of JSON for each text: ids, pieces, spans");
+  options.text("text", args->text, "the text (default: read from stdin)");
+  options.input("--file", args->file, "file with the text");
+  options.flag("--lines", args->lines, "encode each line as a separate text");
+  options.flag("--special", args->around, "add the special ids that models expect around a text");
+  options.flag("--plain", args->plain,
+               "treat names of special tokens in the text as ordinary text");
+  options.flag("--pieces", args->pieces, "print one line per id: the id and its piece");
+  options.flag(
+      "--spans", args->spans,
+      "print one line per id: the id, its byte range in the text (begin, end), and its piece");
+  options.flag("--json", args->json,
+               "print one JSON object per text, each on one line: ids, pieces, spans");
   options.run(action, [args] { return encode(*args); });
 }
 
 void add_decode(CLI::App& parent, Action& action) {
-  OptionList options(parent, "decode", "The text of ids");
+  OptionList options(parent, "decode", "Decode ids to a text");
   const auto args = std::make_shared<DecodeArguments>();
   options.input("tokenizer", args->tokenizer, kTokenizerHelp).required();
-  options.texts("ids", args->ids, OptionList::Times::list,
-                "the ids (default: what comes in by stdin)");
-  options.flag("--special", args->special, "special ids are shown by their names");
+  options.texts("ids", args->ids, OptionList::Times::list, "the ids (default: read from stdin)");
+  options.flag("--special", args->special, "show special ids by their names");
   options.run(action, [args] { return decode(*args); });
 }
 
 void add_inspect(CLI::App& parent, Action& action) {
-  OptionList options(parent, "inspect", "What a tokenizer is made of");
+  OptionList options(parent, "inspect", "Describe a tokenizer");
   const auto path = std::make_shared<std::string>();
   options.input("tokenizer", *path, kTokenizerHelp).required();
   options.run(action, [path] {
@@ -293,7 +297,7 @@ void add_inspect(CLI::App& parent, Action& action) {
 }  // namespace
 
 void add_tokenizer_command(CLI::App& app, Action& action) {
-  OptionList options(app, "tokenizer", "Learn tokenizers, and see what they do");
+  OptionList options(app, "tokenizer", "Train, apply and describe tokenizers");
   options.needs_command();
   add_train(options.command(), action);
   add_encode(options.command(), action);

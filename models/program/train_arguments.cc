@@ -13,8 +13,8 @@
 namespace weft::program {
 namespace {
 
-/// What a run that goes on takes besides the data: where it writes, how long it runs and how often
-/// it looks.
+/// Options that a resumed run accepts in addition to its data: where to write, how long to run, and
+/// how often to evaluate.
 const std::set<std::string> kTakenOnResume = {
     "--log",  "--keep",    "--resume",        "--out",          "--best",       "--force",
     "--task", "--threads", "--memory-budget", "--check-finite", "--stop-after", "--sharded"};
@@ -39,31 +39,31 @@ std::string preset_lines(const std::vector<const Task*>& tasks) {
 
 void add_start_options(OptionList& options, TrainArguments& args) {
   options.input("--from", args.from,
-                "start from the weights, config and tokenizer of this .weft file, or of a folder "
-                "as Hugging Face's library writes it; a --preset then gives the training settings");
+                "start from the weights, config and tokenizer of this .weft file or Hugging Face "
+                "folder; a --preset then sets only the training settings");
   options.texts("--reinit,--new", args.reinit, OptionList::Times::list,
-                "patterns of parameters that start anew though --from has them: \"layers.0.*\"");
+                "patterns of parameters to reinitialise although --from has them: \"layers.0.*\"");
   options.texts("--freeze", args.freeze, OptionList::Times::list,
-                "patterns of parameters that stay as they are: \"layers.0.*\"");
+                "patterns of parameters to freeze: \"layers.0.*\"");
   options.real("--layer-lr-decay", args.layer_lr_decay, kAboveZeroToOne,
-               "every layer learns at this share of the rate of the one above (default 1)");
-  const AddedOption rank = options.integer(
-      "--lora-rank", args.lora.rank, {1, 65536},
-      "with --from: train low-rank adapters of this rank, not the weights themselves, which may "
-      "be quantised");
+               "ratio of the learning rate of a layer to that of the layer above (default 1)");
+  const AddedOption rank = options.integer("--lora-rank", args.lora.rank, {1, 65536},
+                                           "with --from: train low-rank adapters of this rank "
+                                           "instead of the weights, which may be quantised");
   options
       .real("--lora-alpha", args.lora.alpha, {0, 1e6, true},
-            "what adapters give is scaled by alpha / rank")
+            "scale the output of the adapters by alpha / rank")
       .needs(rank);
-  options.real("--lora-dropout", args.lora.dropout, {0, 0.99}, "dropout of the adapters' inputs")
+  options
+      .real("--lora-dropout", args.lora.dropout, {0, 0.99}, "dropout of the inputs of the adapters")
       .needs(rank);
   options
       .texts("--lora-only", args.lora.patterns, OptionList::Times::list,
-             "adapters for matrices of these names only (*, ?)")
+             "adapt only matrices whose names match these patterns (*, ?)")
       .needs(rank);
 }
 
-/// Help for the fields of TrainSettings whose meaning the tasks know better.
+/// Returns the help for fields of TrainSettings that the tasks describe more precisely.
 FieldHelp training_help(const std::vector<const Task*>& tasks) {
   FieldHelp help;
   for (const Field& field : TrainSettings::fields().fields()) {
@@ -102,7 +102,7 @@ const std::string& TrainArguments::destination() const {
 void TrainArguments::plan_files(const std::vector<std::string>& plots) {
   if (!world.first()) paths.leave_to_first_rank();
   const std::string& path = destination();
-  // Written over the file that the run goes on from, the model is that run's next state.
+  // A resumed run may write its next state over the file that it was resumed from.
   if (!resume.empty() && (out.empty() || same_file(out, resume))) {
     paths.continues(out.empty() ? "--resume" : "--out", path, "--resume");
   } else {
@@ -117,7 +117,7 @@ void TrainArguments::plan_files(const std::vector<std::string>& plots) {
   if (!log.empty()) paths.writes("--log", log, FileKind::log);
   for (std::int64_t saves = 1; saves <= keep; ++saves)
     paths.writes_earlier("an earlier checkpoint", beside(path, earlier_ending(saves)), path);
-  // What is in the model's file is no part of the data: a run that goes on is not given it.
+  // Inputs that are stored in the model file do not count as data: a resumed run is not given them.
   digest = data_digest(*command, {"--resume", "--from", "--tokenizer", "--chat-format"});
 }
 
@@ -138,8 +138,8 @@ SessionOptions TrainArguments::session_options(const TrainedModel& model) const 
   const TrainSettings& settings = model.settings;
   if (check_finite && settings.skip_nonfinite > 0) {
     throw UsageError(
-        "--check-finite ends a run where a NaN or an infinity is made, --skip-nonfinite goes on: "
-        "give one of them");
+        "--check-finite ends the run at the first NaN or infinity, --skip-nonfinite continues: "
+        "give only one of them");
   }
   return weft::session_options(model, {.seed = settings.seed,
                                        .threads = threads,
@@ -149,7 +149,7 @@ SessionOptions TrainArguments::session_options(const TrainedModel& model) const 
 }
 
 std::string TrainArguments::command_line() const {
-  // The file knows its task, but not what is held out: that must not change.
+  // The file stores its task, but not which data is held out, and that must not change.
   return "weft train " + family + values.command_line();
 }
 
@@ -166,37 +166,39 @@ void add_train_options(OptionList& options, const std::vector<const Task*>& task
     options.choice("--task", names, args.task, help);
   }
   add_task_options(options, tasks, args.values);
-  options.output("--out", args.out, "file to write (.weft); the loss curve goes beside it (.svg)");
+  options.output("--out", args.out,
+                 "file to write (.weft); the loss curve is written next to it (.svg)");
   options.output("--best", args.best,
-                 "also write the model to this file whenever its validation loss is the lowest "
-                 "so far: a model that learns its text by heart gets worse later");
-  options.integer("--keep", args.keep, {0, 1000},
-                  "also keep so many of the checkpoints before the last: net.1.weft is the newest "
-                  "of them (default 0)");
+                 "also write the model to this file whenever its validation loss is the lowest so "
+                 "far, since a model that overfits gets worse later");
+  options.integer(
+      "--keep", args.keep, {0, 1000},
+      "number of earlier checkpoints to keep: net.1.weft is the newest of them (default 0)");
   options.flag("--sharded", args.sharded,
-               "with several ranks: all write the checkpoints of --out and --best together, each a "
-               "part (net-7-00001-of-00003.weft) beside the file that names the parts, so that "
-               "none needs the memory for the optimizer's state of all; weft convert makes one "
-               "file of them");
+               "with several ranks: all ranks write the checkpoints of --out and --best together, "
+               "each of them a part (net-7-00001-of-00003.weft) next to the file that names the "
+               "parts, so that no rank needs memory for the whole optimizer state; weft convert "
+               "merges the parts into one file");
   options.output("--log", args.log,
-                 "write what happens to this file (.jsonl), a JSON object on each line; a run that "
-                 "goes on goes on with its log");
-  options.flag("--force", args.force, "replace files of another kind that have these names");
-  options.text("--preset", args.preset,
-               "start from these values:" + preset_lines(tasks) +
-                   "\n(default: the task's first, with --from fine-tune where there is one)");
-  options.input("--resume", args.resume, "go on with the run saved in this file");
+                 "write a training log to this file (.jsonl), one JSON object per line; a resumed "
+                 "run appends to its log");
+  options.flag("--force", args.force, "replace existing files of another kind with these names");
+  options.text(
+      "--preset", args.preset,
+      "start from these values:" + preset_lines(tasks) +
+          "\n(default: the task's first preset; with --from, fine-tune if the task has it)");
+  options.input("--resume", args.resume, "continue the run saved in this file");
   add_start_options(options, args);
   options.threads(args.threads);
   options.bytes("--memory-budget", args.memory_budget,
-                "most bytes of working memory (500MiB, 2GiB); what does not fit is computed "
-                "again, with the same results; on 2, 4, 8, ... ranks gradients are where they are "
-                "owned alone (default: no limit)");
+                "limit of the working memory (500MiB, 2GiB); values that do not fit are "
+                "recomputed, with the same results; on 2, 4, 8, ... ranks, gradients are kept only "
+                "by their owners (default: no limit)");
   options.flag("--check-finite", args.check_finite,
-               "end at the first operation that makes a NaN or an infinity of finite numbers, and "
-               "name it, its place and its operands (slower)");
+               "stop at the first operation that produces a NaN or an infinity from finite "
+               "numbers, and print its name, location and operands (slower)");
   options.integer("--stop-after", args.stop_after, kFromZero,
-                  "save and end after this step, as Ctrl-C does; --resume goes on");
+                  "save and stop after this step, as Ctrl-C does; --resume continues");
   const TaskFields config = tasks.front()->config_fields();
   add_field_options(options, config.group, *config.list, config.skip, args.model);
   add_field_options(options, "Training", TrainSettings::fields(), {}, args.training,
@@ -225,8 +227,8 @@ void check_resume(const TrainArguments& args, const std::vector<const Task*>& ta
   }
   for (const std::string& option : args.given) {
     if (!taken.contains(option)) {
-      throw UsageError(
-          fmt::format("{} cannot be given with --resume: it is as the file says", option));
+      throw UsageError(fmt::format(
+          "{} cannot be given with --resume: its value is the one in the file", option));
     }
   }
 }

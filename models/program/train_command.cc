@@ -31,8 +31,8 @@
 namespace weft::program {
 namespace {
 
-/// The task asked for, --task or the family's first; of a run that goes on that of its file, and
-/// the model in it.
+/// Returns the chosen task: --task, or the first one of the family. For a resumed run, returns the
+/// task of its file and the model in it.
 LoadedModel chosen_task(const TrainArguments& args, const std::vector<const Task*>& tasks) {
   const auto named = std::find_if(tasks.begin(), tasks.end(),
                                   [&](const Task* task) { return task->info().name == args.task; });
@@ -40,24 +40,26 @@ LoadedModel chosen_task(const TrainArguments& args, const std::vector<const Task
   LoadedModel loaded = load_any_model(args.resume);
   const TaskInfo& info = loaded.task.info();
   if (info.family != args.family) {
-    throw UsageError(fmt::format("{} holds no model of weft train {}: go on with weft train {}",
-                                 args.resume, args.family, info.family));
+    throw UsageError(
+        fmt::format("{} was not trained by weft train {}: resume it with weft train {}",
+                    args.resume, args.family, info.family));
   }
   if (named != tasks.end() && *named != &loaded.task) {
-    throw UsageError(fmt::format("--task {} cannot be given with --resume: {} is of --task {}",
-                                 args.task, args.resume, info.name));
+    throw UsageError(
+        fmt::format("--task {} cannot be given with --resume: {} was trained with --task {}",
+                    args.task, args.resume, info.name));
   }
   return loaded;
 }
 
-/// Looks at options that contradict each other, before any file is read.
+/// Checks for contradictory options, before any file is read.
 void check_options(const TrainArguments& args, const Task& task,
                    const std::vector<const Task*>& tasks) {
   check_task_options(task, tasks, args.values);
-  if (!args.resume.empty()) return;  // check_resume
+  if (!args.resume.empty()) return;  // see check_resume()
   if (args.from.empty()) {
     args.refuse({"--reinit"}, "needs --from");
-    args.refuse({"--lora-rank"}, "needs --from: the model that gets adapters");
+    args.refuse({"--lora-rank"}, "needs --from: the model to adapt");
     return;
   }
   for (const TaskOption& option : task.options().options) {
@@ -72,9 +74,9 @@ std::unique_ptr<TaskRun> resumed_run(const TrainArguments& args, const Task& tas
     throw UsageError(fmt::format(
         "{} cannot be trained: {}; resume the file it was made from", args.resume,
         is_quantized(*model->graph)
-            ? "its weights were quantised (--from with --lora-rank trains adapters beside them)"
-            : "it was made to infer (--inference), or its weights were averaged, or merged with "
-              "adapters after they were quantised"));
+            ? "its weights were quantised (--from with --lora-rank trains adapters on top of them)"
+            : "it was converted for inference (--inference), its weights were averaged, or "
+              "adapters were merged into quantised weights"));
   }
   model->settings = rethrow_as_usage(
       [&] { return TrainSettings::fields().with(model->settings, args.training); });
@@ -90,7 +92,8 @@ std::unique_ptr<TaskRun> new_run(const TrainArguments& args, const Task& task) {
                         .from = {},
                         .reinit = args.reinit,
                         .check_size = {}};
-    // Adapters leave the weights as they are, and as small.
+    // With adapters, the weights are frozen: they need no gradients or moments, and may be
+    // quantised.
     if (args.lora.rank == 0) {
       asked.check_size = [](const FamilyConfig& config) {
         check_trainable_size(
@@ -108,40 +111,42 @@ std::unique_ptr<TaskRun> new_run(const TrainArguments& args, const Task& task) {
   });
 }
 
-/// A run that goes on learns from what it began with: UsageError for other data.
+/// A resumed run must be trained on the same data as before. Throws UsageError for other data.
 void check_digest(const std::string& before, const TrainArguments& args) {
   if (before.empty() || args.digest.empty() || before == args.digest) return;
-  throw UsageError(fmt::format(
-      "the run in {} learned from other data than those given: it cannot go on as if they were the "
-      "same (start a new training with --from and the weights of this one)",
-      args.resume));
+  throw UsageError(
+      fmt::format("the run in {} was trained on other data than those given, and cannot continue "
+                  "with these (start a new training run from its weights with --from)",
+                  args.resume));
 }
 
-/// As many ranks as shards at most: UsageError that says what would do.
+/// Checks that there are at most as many ranks as shards. Throws UsageError that names a valid
+/// number.
 void check_ranks(const TrainArguments& args, const TrainSettings& settings) {
   const int ranks = args.world.size();
   if (ranks <= settings.shards) return;
   if (!args.resume.empty()) {
     throw UsageError(
-        fmt::format("the run in {} has {}, which {} ranks cannot share: start {} at most",
+        fmt::format("the run in {} has {}, which is too few for {} ranks: start {} ranks at most",
                     args.resume, counted(settings.shards, "shards"), ranks, settings.shards));
   }
   const std::int64_t enough = std::bit_ceil(static_cast<std::uint64_t>(ranks));
   throw UsageError(fmt::format(
-      "{} ranks cannot share {}: --shards {} would do{}, and more of them keep uneven ranks busy",
+      "{} ranks cannot divide {} among them: set --shards to {}{}, or higher to keep uneven ranks "
+      "busy",
       ranks, counted(settings.shards, "shards"), enough,
       enough > settings.batch ? fmt::format(" with a --batch of {} or more", enough) : ""));
 }
 
-/// A training, on all ranks alike: the first one prints, and writes the files.
+/// A training run. All ranks do the same, but only rank 0 prints and writes the files.
 class Training {
  public:
   Training(TrainArguments& args, LauncherWatch& watch) : args_(args), watch_(watch) {}
 
-  /// Everything before the first step: reads, looks at all that may be wrong with what was asked
-  /// for, says what will be done. Asks no other rank.
+  /// Does everything before the first step: reads files, checks the options and everything that
+  /// depends on them, and prints the plan. Does not communicate with other ranks.
   void prepare();
-  /// Trains, saves, and says so; gives the exit code.
+  /// Trains and saves, and prints the results. Returns the exit code.
   int run();
 
  private:
@@ -150,7 +155,7 @@ class Training {
   void prepare_averages();
   void prepare_trainer();
   void observe();
-  /// What is written and said behind the last step, of rank 0.
+  /// Writes and prints the results after the last step. Only for rank 0.
   void finish(const TrainOutcome& outcome);
   void write_report(const TaskReport& report);
   bool first() const { return args_.world.first(); }
@@ -165,8 +170,8 @@ class Training {
   TrainTask work_;
   std::optional<ModelFiles> files_;
   std::optional<ConsoleProgress> progress_;
-  std::optional<LogFile> log_;    // of rank 0
-  std::optional<BestFile> best_;  // of rank 0
+  std::optional<LogFile> log_;    // only on rank 0
+  std::optional<BestFile> best_;  // only on rank 0
   Observers observers_;
   std::optional<Trainer> trainer_;
 };
@@ -193,9 +198,10 @@ void Training::prepare() {
 
 void Training::open() {
   const std::vector<const Task*> tasks = tasks_of(args_.family);
-  args_.destination();  // asked for before any file is read
+  args_.destination();  // throws before any file is read
   if (!args_.from.empty() && !args_.resume.empty())
-    throw UsageError("--from starts a new training, --resume goes on with one: give one of them");
+    throw UsageError(
+        "--from starts a new training run, --resume continues one: give only one of them");
   if (!args_.resume.empty()) check_resume(args_, tasks);
   LoadedModel chosen = chosen_task(args_, tasks);
   task_ = &chosen.task;
@@ -215,7 +221,7 @@ void Training::open() {
 void Training::prepare_averages() {
   TrainedModel& model = run_->model();
   if (model.settings.ema == 0) return;
-  session_->gather_state();  // averages are state of the optimizer
+  session_->gather_state();  // averages are optimizer state
   averages_.emplace(model, args_.session_options(model));
   const TrainTask of_averages = run_->task(averages_->session());
   if (!work_.evaluate) return;
@@ -226,7 +232,7 @@ void Training::prepare_averages() {
 }
 
 void Training::observe() {
-  // Samples may draw: all ranks make them, so that their random keys stay equal.
+  // Samples may use random numbers: all ranks generate them, so that their random keys stay equal.
   progress_.emplace([this] { return run_->sample(measured()); });
   observers_.add(*progress_);
   observers_.add(watch_);
@@ -235,8 +241,8 @@ void Training::observe() {
   observers_.add(*log_);
 }
 
-/// UsageError where --best or --patience cannot be followed, and where a run that goes on has other
-/// data than it began with.
+/// Throws UsageError if --best or --patience cannot be followed, or if a resumed run is given other
+/// data than before.
 void Training::prepare_trainer() {
   TrainedModel& model = run_->model();
   const TrainSettings& settings = model.settings;
@@ -267,7 +273,8 @@ void Training::prepare_trainer() {
   const std::int64_t batches = settings.compared_batches();
   if ((!args_.best.empty() || settings.patience > 0) && !before.validation.empty() &&
       std::isnan(before.best(batches).loss)) {
-    say("compared  are evaluations over {}: none of the earlier ones is\n", compared_part(batches));
+    say("compared  only evaluations over {}; the earlier ones do not count\n",
+        compared_part(batches));
   }
 }
 
@@ -280,16 +287,16 @@ int Training::run() {
   progress_->finish();
   if (first()) finish(outcome);
   if (!outcome.stopped && work_.evaluate && !std::isfinite(outcome.evaluation.loss)) {
-    throw DataError(fmt::format(
-        "the validation loss of step {} is {}, though every parameter of {} is finite: training "
-        "has diverged; try a lower learning rate (--lr)",
-        outcome.step, outcome.evaluation.loss, args_.destination()));
+    throw DataError(
+        fmt::format("the validation loss of step {} is {}, although every parameter of {} is "
+                    "finite: training has diverged; try a lower learning rate (--lr)",
+                    outcome.step, outcome.evaluation.loss, args_.destination()));
   }
   if (model.lora)
-    say("adapters  {}; weft merge adds them to a model\n", args_.file(kAdapters).path());
+    say("adapters  {}; weft merge merges them into a model\n", args_.file(kAdapters).path());
   if (averages_) say("averages  of the weights: {}\n", args_.file(kAverages).path());
   if (!outcome.stopped) {
-    // All ranks measure.
+    // All ranks evaluate.
     const TaskReport report = run_->report(measured(), outcome, model_name(args_.destination()));
     if (first()) write_report(report);
   }
@@ -320,7 +327,7 @@ void Training::write_report(const TaskReport& report) {
   say("{}", report.text);
 }
 
-/// Of --sharded: whether all ranks see the folders that they are to write to.
+/// Returns true if all ranks see the folders that they would write to with --sharded.
 bool ranks_share_folders(const TrainArguments& args) {
   bool share = true;
   for (const std::string& path : {args.out.empty() ? args.resume : args.out, args.best})
@@ -333,7 +340,8 @@ int run(TrainArguments& args, const World& world) {
   args.threads = threads_of_rank(world, args.threads);
   together(world, [&] { world.check_same("--sharded", args.sharded ? "it" : "none"); });
   args.all_write = args.sharded && world.size() > 1 && ranks_share_folders(args);
-  // Until all ranks have left: one that is lost when it has trained is named, too.
+  // Watch until all ranks have left, so that a rank that is lost after training is reported as
+  // well.
   LauncherWatch watch(world);
   int code = 0;
   {

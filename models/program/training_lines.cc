@@ -14,7 +14,7 @@
 namespace weft::program {
 namespace {
 
-/// As papers write it.
+/// Returns the name of the optimizer, spelt as in papers.
 std::string_view optimizer_name(Optimizer optimizer) {
   switch (optimizer) {
     case Optimizer::adamw: return "AdamW";
@@ -31,7 +31,7 @@ std::string_view optimizer_name(Optimizer optimizer) {
 void print_start(const TaskRun& run, const TrainedModel& model, const TrainArguments& args) {
   if (run.loaded) {
     say("from      {}: {}\n", args.from, run.loaded->str());
-    say("settings  those of training, of preset {}\n", run.preset);
+    say("settings  training settings of preset {}\n", run.preset);
   }
   say("{}", run.notes);
   std::int64_t frozen = 0, trained = 0;
@@ -43,8 +43,8 @@ void print_start(const TaskRun& run, const TrainedModel& model, const TrainArgum
   }
   if (!args.freeze.empty()) say("frozen    {} parameters\n", frozen);
   if (model.lora) {
-    say("adapters  of rank {}, alpha {:g}{}: {} parameters are trained\n", model.lora->rank,
-        model.lora->alpha, is_quantized(*model.graph) ? ", beside quantised weights" : "",
+    say("adapters  rank {}, alpha {:g}{}: {} trainable parameters\n", model.lora->rank,
+        model.lora->alpha, is_quantized(*model.graph) ? ", on quantised weights" : "",
         grouped(trained));
   }
 }
@@ -53,7 +53,7 @@ void print_training(const TrainSettings& s, const TaskRun& run) {
   constexpr double kBytesEach = 8;  // inputs and targets
   check_memory("a batch",
                kBytesEach * static_cast<double>(s.batch) * static_cast<double>(run.row_size()),
-               "--batch makes it smaller");
+               "reduce --batch");
   say("training  {} steps of {} {}{}, {}, learning rate {:g}", grouped(s.steps), s.batch,
       run.batch_unit(), s.shards > 1 ? fmt::format(" in {} shards", s.shards) : "",
       optimizer_name(s.optimizer), s.lr);
@@ -70,7 +70,7 @@ void print_plan(Session& session, const Program& train, const NamedTensors& batc
   const MemoryReport memory = plan->memory();
   const StepMemory step = step_memory(train, *plan, session.options());
   check_memory("a training step", step.total(),
-               "a smaller --batch and model, more --shards or a --memory-budget take less");
+               "reduce --batch or the model, increase --shards, or set a --memory-budget");
   const int threads = args.threads == 0 ? hardware_threads() : args.threads;
   const int shards = train.shards().count;
   say("plan      {} FLOP per step; {} of variables, {} of working memory{}; {} {}\n",
@@ -79,7 +79,7 @@ void print_plan(Session& session, const Program& train, const NamedTensors& batc
       shards > 1 ? fmt::format(" for a shard and {} for sums", short_bytes(step.sums)) : "",
       threads, threads == 1 ? "thread" : "threads");
   if (memory.recomputed_bytes > 0) {
-    say("budget    {}: {} of results are computed again, {} FLOP per step\n",
+    say("budget    {}: {} of intermediate results are recomputed, {} FLOP per step\n",
         short_bytes(static_cast<double>(memory.budget)),
         short_bytes(static_cast<double>(memory.recomputed_bytes)),
         short_number(memory.recomputed_flops * shards));
@@ -91,16 +91,17 @@ void print_ending(const TrainOutcome& outcome, const TrainSettings& settings,
                   const TrainArguments& args) {
   const std::string& out = args.destination();
   const std::string resume =
-      fmt::format("go on with: {} --resume {} --out {}{}", args.command_line(), out, out,
+      fmt::format("continue with: {} --resume {} --out {}{}", args.command_line(), out, out,
                   args.best.empty() ? "" : " --best " + args.best);
   if (outcome.stopped)
     say("stopped   at step {} of {}; {}\n", outcome.step, settings.steps, resume);
   if (outcome.out_of_patience) {
-    say("patience  ended the run at step {} of {}: {} evaluations in a row were no better; {} "
-        "--patience {}\n",
+    say("patience  ended the run at step {} of {}: no improvement in {} consecutive evaluations; "
+        "{} --patience {}\n",
         outcome.step, settings.steps, outcome.best.since, resume, 2 * settings.patience);
   }
-  if (outcome.skipped > 0) say("skipped   {} steps that were not finite\n", outcome.skipped);
+  if (outcome.skipped > 0)
+    say("skipped   {} steps with a non-finite loss or gradient\n", outcome.skipped);
 }
 
 void print_ranks(const TrainArguments& args, std::int64_t shards) {
@@ -114,8 +115,8 @@ void print_ranks(const TrainArguments& args, std::int64_t shards) {
       machines.size() > 1 ? fmt::format(" on {} machines", machines.size()) : "",
       least == most ? fmt::format("{}", least) : fmt::format("{} or {}", least, most), shards);
   if (args.sharded && !args.all_write) {
-    say("files     rank 0 writes them in spite of --sharded: not all ranks see, and may write to, "
-        "the folder that they are in\n");
+    say("files     rank 0 writes all of them despite --sharded: not all ranks can see and write to "
+        "their folder\n");
   }
 }
 

@@ -1,4 +1,4 @@
-// What a training prints before and after its steps.
+// The lines that a training run prints before and after its steps.
 #pragma once
 
 #include <string>
@@ -10,20 +10,20 @@
 
 namespace weft::program {
 
-/// What a new model took over, and what of it is trained.
+/// Prints what a new model took over from --from, and which parameters are trained.
 void print_start(const TaskRun& run, const TrainedModel& model, const TrainArguments& args);
-/// The line "training". UsageError where a batch is too large for the machine.
+/// Prints the line "training". Throws UsageError if a batch does not fit into memory.
 void print_training(const TrainSettings& settings, const TaskRun& run);
-/// The line "ranks" before a run of several.
+/// Prints the line "ranks" before a run on several ranks.
 void print_ranks(const TrainArguments& args, std::int64_t shards);
-/// The line "plan"; `batch` is the inputs of a shard. UsageError where a memory budget is too
-/// small, or the machine.
+/// Prints the line "plan". `batch` contains the inputs of one shard. Throws UsageError if the
+/// memory budget or the memory of the machine is too small.
 void print_plan(Session& session, const Program& train, const NamedTensors& batch,
                 const TrainArguments& args);
-/// How the run goes on, where it ended before its last step.
+/// Prints how to continue a run that ended before its last step.
 void print_ending(const TrainOutcome& outcome, const TrainSettings& settings,
                   const TrainArguments& args);
-/// The line "ranks" behind a run of several: what each did per second, in these units.
+/// Prints the line "ranks" after a run on several ranks: the throughput of each, in this unit.
 void print_speeds(const std::vector<RankSpeed>& ranks, const std::string& unit);
 
 }  // namespace weft::program

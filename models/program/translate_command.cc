@@ -1,4 +1,4 @@
-// weft translate: texts from texts, a line each.
+// weft translate: translates texts with an encoder-decoder, one line per text.
 #include <fmt/format.h>
 
 #include <memory>
@@ -34,7 +34,7 @@ int run(TranslateArguments& args, const World& world) {
   options.before = [&graph = *model->graph](const TextGenerator& writer,
                                             const std::vector<TokenIds>& prompts,
                                             const WriteOptions& write) {
-    check_caches(writer, graph, prompts, write, "fewer --beams and a smaller --batch take less");
+    check_caches(writer, graph, prompts, write, "reduce --beams or --batch");
   };
   Session session(
       *model->graph, model->store,
@@ -65,40 +65,40 @@ int run(TranslateArguments& args, const World& world) {
 }  // namespace
 
 void add_translate_command(CLI::App& app, Action& action) {
-  OptionList options(app, "translate", "Texts from texts, by an encoder-decoder");
+  OptionList options(app, "translate",
+                     "Translate or otherwise transform texts with an encoder-decoder");
   const auto args = std::make_shared<TranslateArguments>();
   options
       .input("file", args->file,
-             "a .weft file that weft train seq2seq wrote, or a Hugging Face folder (Marian, T5, "
+             "a .weft file written by weft train seq2seq, or a Hugging Face folder (Marian, T5, "
              "mBART, BART, PEGASUS)")
       .required();
   args->texts.add(options, "texts", "texts to translate");
   options.integer("--beams", args->options.beams, {1, 64},
-                  "1 = greedy (default; of folders as their settings say)");
-  options.real("--length-penalty", args->options.length_penalty, {-1000, 1000},
-               "of beams: scores are divided by length^F (default: 1; of folders as their settings "
-               "say)");
-  options.integer("--batch", args->options.batch, {1, 4096},
-                  "texts that are decoded together (default: 64)");
+                  "number of beams; 1 = greedy (default; for folders, as in their settings)");
+  options.real(
+      "--length-penalty", args->options.length_penalty, {-1000, 1000},
+      "divide the scores of beams by length^F (default: 1; for folders, as in their settings)");
+  options.integer("--batch", args->options.batch, {1, 4096}, "texts per batch (default: 64)");
   const std::string languages = "Languages";
   options
       .text("--from", args->options.languages.source,
-            "the language of the texts: its code (mBART: \"en_XX\"; T5: \"en\"), or its name (T5: "
-            "\"English\")")
+            "language of the texts, given by its code (mBART: \"en_XX\"; T5: \"en\") or its name "
+            "(T5: \"English\")")
       .group(languages);
   options
       .text("--to", args->options.languages.target,
-            "the language to translate into, by the same: \"de_DE\", \"German\"; of Marian's "
-            "models of "
-            "several languages \"deu\"")
+            "language to translate into, given in the same way: \"de_DE\", \"German\"; for "
+            "multilingual Marian models \"deu\"")
       .group(languages);
   options
       .text("--prefix", args->options.prefix,
-            "in front of every text (of T5's --from and --to make one)")
+            "text to put before every input (for T5, --from and --to generate one)")
       .group(languages);
   args->truncate.add(options);
-  options.flag("--json", args->json,
-               "a JSON object on each line: source, text, ids, score of beams, finish");
+  options.flag(
+      "--json", args->json,
+      "print one JSON object per line: source, text, ids, score (only with beams), finish");
   options.threads(args->threads);
   options.run(action, [args](const World& world) { return run(*args, world); });
 }

@@ -19,14 +19,14 @@ namespace {
 constexpr std::size_t kLongestLine = std::size_t{16} << 20;
 
 std::atomic<bool> came{false};
-// Its bytes wake a poll. A signal alone would not: it may come just before the poll begins, or to
-// another thread.
+// A byte in this pipe wakes poll(). The signal alone would not: it may arrive just before poll()
+// begins, or in another thread.
 int wake_ends[2] = {-1, -1};
 
 void on_interrupt(int) {
   const int error = errno;
   came.store(true);
-  // A pipe that is full wakes as well.
+  // If the pipe is full, it wakes poll() as well.
   [[maybe_unused]] const ssize_t written = write(wake_ends[1], "!", 1);
   errno = error;
 }
@@ -35,7 +35,7 @@ void on_interrupt(int) {
 
 TypedLines::TypedLines() {
   if (wake_ends[0] < 0 && pipe2(wake_ends, O_CLOEXEC | O_NONBLOCK) != 0)
-    throw IoError(std::string("there is no pipe: ") + std::strerror(errno));
+    throw IoError(std::string("cannot create a pipe: ") + std::strerror(errno));
   struct sigaction action = {};
   action.sa_handler = on_interrupt;
   action.sa_flags = SA_RESTART;
@@ -51,7 +51,7 @@ TypedLine TypedLines::next() {
     const std::size_t end = read_.find('\n', searched_);
     searched_ = read_.size();
     if (end == std::string::npos && read_.size() > kLongestLine)
-      throw IoError(fmt::format("cannot read stdin: a line of more than {} bytes", kLongestLine));
+      throw IoError(fmt::format("cannot read stdin: a line is longer than {} bytes", kLongestLine));
     if (end != std::string::npos || !wait()) {
       if (end == std::string::npos && read_.empty()) return {TypedLine::Kind::end};
       std::string text = read_.substr(0, end);

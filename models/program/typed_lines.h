@@ -1,4 +1,4 @@
-// Lines that are typed at stdin, and Ctrl-C, which no moment loses.
+// Lines typed at stdin, with race-free Ctrl-C handling.
 #pragma once
 
 #include <cstddef>
@@ -6,33 +6,33 @@
 
 namespace weft::program {
 
-/// A line of stdin, or why there is none.
+/// A line of stdin, or the reason why there is no line.
 struct TypedLine {
   enum class Kind { text, interrupted, end } kind = Kind::end;
-  std::string text = {};  ///< without its end
+  std::string text = {};  ///< without its line ending
 };
 
-/// Reads stdin line by line, and listens to Ctrl-C (SIGINT) from its making on: whoever works
-/// between two lines asks interrupted(). There is one in a program.
+/// Reads stdin line by line, and handles Ctrl-C (SIGINT) from its construction on. Code that runs
+/// between two lines polls interrupted(). A program has only one instance.
 class TypedLines {
  public:
-  /// Throws IoError where there is no pipe.
+  /// Throws IoError if a pipe cannot be created.
   TypedLines();
 
-  /// The next line. A Ctrl-C that nobody has taken yet comes before it, whether it came before
-  /// this call or while it waited. Throws IoError where stdin cannot be read, and for a line of
-  /// more than 16 MiB: there are inputs without an end.
+  /// Returns the next line. A pending Ctrl-C is returned first, whether it arrived before this call
+  /// or while the call waited. Throws IoError if stdin cannot be read, and for a line of more than
+  /// 16 MiB, because some inputs never end.
   TypedLine next();
-  /// Whether Ctrl-C came since the last take_interrupt().
+  /// True if Ctrl-C was pressed since the last take_interrupt().
   static bool interrupted();
-  /// As interrupted(), and it is answered with that.
+  /// As interrupted(), and resets it.
   static bool take_interrupt();
 
  private:
-  bool wait();  // for bytes or Ctrl-C; false at the end of stdin
+  bool wait();  // waits for bytes or Ctrl-C; returns false at the end of stdin
 
-  std::string read_;          // beyond the lines that were given
-  std::size_t searched_ = 0;  // of it, without a line's end
+  std::string read_;          // bytes after the lines that were returned
+  std::size_t searched_ = 0;  // bytes of read_ that contain no line ending
 };
 
 }  // namespace weft::program

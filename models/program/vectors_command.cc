@@ -1,4 +1,4 @@
-// weft vectors: words as vectors.
+// weft vectors: trains and queries word embeddings.
 #include <fmt/format.h>
 
 #include <memory>
@@ -17,7 +17,7 @@ namespace weft::program {
 namespace {
 
 constexpr const char* kVectorsHelp =
-    "a file of word vectors in word2vec's text or binary format, as weft vectors train writes them";
+    "file of word embeddings in word2vec's text or binary format, as written by weft vectors train";
 
 struct AskArguments {
   std::string file;
@@ -39,7 +39,8 @@ void say_words(const std::vector<SimilarWord>& found) {
 
 int nearest(const AskArguments& args) {
   const WordVectors vectors = read_word_vectors(args.file);
-  for (const std::string& word : args.words) vectors.at(word);  // all, before anything is said
+  for (const std::string& word : args.words)
+    vectors.at(word);  // check all words before printing anything
   for (const std::string& word : args.words) {
     const std::vector<SimilarWord> found = vectors.nearest(word, args.top);
     if (args.json) {
@@ -54,10 +55,10 @@ int nearest(const AskArguments& args) {
 
 int analogy(const AskArguments& args) {
   if (args.words.size() != 3) {
-    throw UsageError(fmt::format(
-        "an analogy is of three words, \"man king woman\" (man is to king as woman is to ...), not "
-        "{}",
-        args.words.size()));
+    throw UsageError(
+        fmt::format("an analogy needs three words, \"man king woman\" (man is to king as woman is "
+                    "to ...), not {}",
+                    args.words.size()));
   }
   const WordVectors vectors = read_word_vectors(args.file);
   const std::vector<std::string>& w = args.words;
@@ -91,7 +92,7 @@ int evaluate(const AskArguments& args) {
 
 using Answer = int (*)(const AskArguments&);
 
-// What the commands that read vectors have in common.
+// Adds a command that reads vectors.
 void add_asking(CLI::App& parent, Action& action, const std::string& name, const std::string& about,
                 const std::string& words_help, Answer answer) {
   OptionList options(parent, name, about);
@@ -99,31 +100,32 @@ void add_asking(CLI::App& parent, Action& action, const std::string& name, const
   options.input("file", args->file, kVectorsHelp).required();
   if (words_help.empty()) {
     options
-        .inputs("--pairs", args->pairs,
-                "lines \"word word score\", as WordSim-353's: Spearman's correlation of the scores "
-                "with the cosines of pairs of which both words have vectors")
+        .inputs(
+            "--pairs", args->pairs,
+            "files of lines \"word word score\", as in WordSim-353; prints Spearman's correlation "
+            "between the scores and the cosines, over the pairs whose two words both have vectors")
         .required();
   } else {
     options.texts("words", args->words, OptionList::Times::list, words_help).required();
-    options.integer("--top", args->top, {1, 1'000'000}, "words to print (default 10)");
+    options.integer("--top", args->top, {1, 1'000'000}, "number of words to print (default 10)");
   }
-  options.flag("--json", args->json, "a JSON object on each line");
+  options.flag("--json", args->json, "print one JSON object per line");
   options.run(action, [args, answer] { return answer(*args); });
 }
 
 }  // namespace
 
 void add_vectors_command(CLI::App& app, Action& action) {
-  OptionList options(app, "vectors", "Learn vectors of words, and ask what is like what");
+  OptionList options(app, "vectors", "Train word embeddings, and query them");
   options.needs_command();
   add_vectors_train(options.command(), action);
-  add_asking(options.command(), action, "nearest", "The words that are most like some words",
-             "words whose neighbours are wanted", nearest);
-  add_asking(options.command(), action, "analogy",
-             "What is to one word as two others are to each other",
-             "three words: the answer is to the third as the second is to the first", analogy);
+  add_asking(options.command(), action, "nearest",
+             "Find the words that are most similar to given words",
+             "words to find the nearest neighbours of", nearest);
+  add_asking(options.command(), action, "analogy", "Complete an analogy: A is to B as C is to ...",
+             "three words A, B and C", analogy);
   add_asking(options.command(), action, "evaluate",
-             "How cosines go with what people say of how alike words are", "", evaluate);
+             "Compare cosines with human ratings of word similarity", "", evaluate);
 }
 
 }  // namespace weft::program

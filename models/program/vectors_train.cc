@@ -40,7 +40,7 @@ struct TrainVectorsArguments {
   std::optional<double> rate, subsample, most, power;
   std::optional<std::uint64_t> seed;
   std::optional<std::string> matrix;
-  /// Options that not all models have.
+  /// Options that only some models accept.
   std::vector<std::pair<AddedOption, Models>> special;
 };
 
@@ -55,7 +55,7 @@ void refuse_special(const TrainVectorsArguments& args) {
       continue;
     std::vector<std::string_view> names;
     for (const VectorModel model : models) names.push_back(choice_name(model));
-    throw UsageError(fmt::format("{} is an option of {}, not of {}", option.name(),
+    throw UsageError(fmt::format("{} applies to {}, not to {}", option.name(),
                                  fmt::join(names, ", "), choice_name(args.model)));
   }
 }
@@ -80,13 +80,12 @@ VectorRecipe recipe_of(const TrainVectorsArguments& args) {
     set(sampling.subwords->longest, args.longest);
     set(sampling.subwords->buckets, args.buckets);
     if (sampling.subwords->shortest > sampling.subwords->longest)
-      throw UsageError(fmt::format("--shortest {} is more than --longest {}",
+      throw UsageError(fmt::format("--shortest {} is greater than --longest {}",
                                    sampling.subwords->shortest, sampling.subwords->longest));
   }
   if (recipe.matrix == LsaMatrix::tf_idf && args.window)
     throw UsageError(
-        "--window says which words count as near each other: --matrix tf-idf counts "
-        "words of whole sentences");
+        "--window does not apply to --matrix tf-idf, which counts the words of whole sentences");
   return recipe;
 }
 
@@ -99,19 +98,19 @@ WordText read_text(const TrainVectorsArguments& args) {
   } else {
     CorpusTexts lines(find_corpus_files(args.files, {}), {.end = DocumentEnd::line});
     const double there = machine_memory();
-    double bytes = 0;  // a few that are packed may become any number
+    double bytes = 0;  // compressed files may expand to any size
     for (std::string line; lines.next(line); builder.add_sentence(line)) {
       bytes += 2 * static_cast<double>(line.size());
       if (bytes > there) {
-        check_memory("what is kept of a text of this size", bytes,
-                     "it is learned from as a whole: a part of it takes less");
+        check_memory("a text of this size", bytes,
+                     "it is kept in memory as a whole, so train on a part of it");
       }
     }
   }
   return builder.finish(args.min_count);
 }
 
-// Buckets of all n-grams of all words.
+// Returns the number of n-grams of all words, each of which is stored as a bucket number.
 double subwords_of(const WordText& text, const SubwordOptions& options) {
   double count = 0;
   for (std::int64_t w = 0; w < text.counts.size(); ++w) {
@@ -126,7 +125,7 @@ double subwords_of(const WordText& text, const SubwordOptions& options) {
   return count;
 }
 
-// What is kept for each word, about.
+// Checks the approximate amount of memory that training needs.
 void check_size(const WordText& text, const VectorRecipe& recipe) {
   double rows = static_cast<double>(text.counts.size()), width = 0, more = 0;
   switch (recipe.model) {
@@ -138,31 +137,31 @@ void check_size(const WordText& text, const VectorRecipe& recipe) {
       more = subwords_of(text, *recipe.sampling.subwords);
       break;
     case kGlove: rows *= 5, width = static_cast<double>(recipe.glove.width); break;
-    case kLsa:  // rows and columns of what is decomposed
+    case kLsa:  // rows and columns of the matrix to decompose
       rows += recipe.matrix == LsaMatrix::tf_idf ? static_cast<double>(text.ends.size()) : rows;
       rows *= 4, width = static_cast<double>(recipe.lsa.width);
       break;
   }
-  check_memory(fmt::format("learning vectors of {} words", grouped(text.counts.size())),
-               4 * (rows * width + more), "a smaller --width or a higher --min-count takes less");
+  check_memory(fmt::format("training vectors of {} words", grouped(text.counts.size())),
+               4 * (rows * width + more), "reduce --width or increase --min-count");
 }
 
-// How many counts there are is known when they are made.
+// Checks memory while co-occurrences are being counted, because their number is not known before.
 void check_counts(VectorRecipe& recipe) {
-  // A count and its column; GloVe: its row and its place in the order; LSA: two more matrices.
+  // A count and its column; GloVe: also its row and its position in the order; LSA: two more
+  // matrices.
   const double bytes_each = recipe.model == kGlove ? 8 + 4 + 8 : 3 * 8;
   recipe.counts.check = [bytes_each](std::int64_t elements) {
-    check_memory("counting which words stand near each other",
-                 bytes_each * static_cast<double>(elements),
-                 "a smaller --window or a higher --min-count takes less");
+    check_memory("counting co-occurrences", bytes_each * static_cast<double>(elements),
+                 "reduce --window or increase --min-count");
   };
 }
 
 int train(const TrainVectorsArguments& args, CommandPaths paths) {
   if (args.files.empty() == args.wordnet.empty())
-    throw UsageError("say what to learn from: --text FILE... or --wordnet FOLDER");
+    throw UsageError("give either --text FILE... or --wordnet FOLDER to train on");
   if (args.headwords && args.wordnet.empty())
-    throw UsageError("--headwords are those of WordNet's entries: it needs --wordnet");
+    throw UsageError("--headwords needs --wordnet: they are the headwords of WordNet's entries");
   refuse_special(args);
   VectorRecipe recipe = recipe_of(args);
   check_counts(recipe);
@@ -170,7 +169,8 @@ int train(const TrainVectorsArguments& args, CommandPaths paths) {
   std::vector<std::vector<WordPair>> pairs;
   for (const std::string& path : args.pairs) pairs.push_back(read_word_pairs(path));
   const WordText text = read_text(args);
-  say("text      {} words in {} sentences, {} of them different ({} of rarer words left out)\n",
+  say("text      {} words in {} sentences, {} different words ({} occurrences of rarer words left "
+      "out)\n",
       grouped(text.size()), grouped(std::ssize(text.ends)), grouped(text.counts.size()),
       grouped(text.rare));
   check_size(text, recipe);
@@ -201,37 +201,37 @@ void add_own_options(OptionList& options, TrainVectorsArguments& args) {
   };
   const Models sampled = {kSkipGram, kCbow, kFastText};
   options.integer("--width", args.width, {1, 1 << 16},
-                  "numbers of a vector (default 100, of lsa 200)");
+                  "dimension of the vectors (default 100; lsa 200)");
   options.integer("--window", args.window, {1, 1000},
-                  "words to either side that count as near (default 5, of glove 10)");
-  options.seed("--seed", args.seed, "of what is drawn: the same vectors for the same (default 1)");
+                  "number of context words on either side (default 5; glove 10)");
+  options.seed("--seed", args.seed,
+               "random seed: the same seed gives the same vectors (default 1)");
   only({kSkipGram, kCbow, kFastText, kGlove},
        options.integer("--epochs", args.epochs, {1, 1'000'000},
-                       "times to go through the text or its counts (default 15, of glove 25)"));
+                       "passes over the text or its counts (default 15; glove 25)"));
   only({kSkipGram, kCbow, kFastText, kGlove},
        options.real("--rate", args.rate, {0, 1e3, true},
-                    "learning rate at the beginning (default 0.025; of cbow and fasttext 0.1, of "
-                    "glove 0.05)"));
+                    "initial learning rate (default 0.025; cbow and fasttext 0.1; glove 0.05)"));
   only(sampled, options.integer("--negatives", args.negatives, {1, 1000},
-                                "wrong answers beside each right one (default 5)"));
+                                "number of negatives per positive example (default 5)"));
   only(sampled, options.real("--subsample", args.subsample, {0, 1},
-                             "words with a larger share of the text are left out now and then; 0: "
-                             "none (default 0.001)"));
+                             "randomly skip words that make up a larger fraction of the text; 0 = "
+                             "never (default 0.001)"));
   only({kFastText}, options.integer("--shortest", args.shortest, {1, 100},
-                                    "characters of n-grams, at least (default 3)"));
+                                    "minimum number of characters of n-grams (default 3)"));
   only({kFastText}, options.integer("--longest", args.longest, {1, 100},
-                                    "characters of n-grams, at most (default 6)"));
+                                    "maximum number of characters of n-grams (default 6)"));
   only({kFastText}, options.integer("--buckets", args.buckets, {1, 1 << 30},
-                                    "vectors that all n-grams share (default 100000)"));
+                                    "number of vectors that all n-grams share (default 100000)"));
   only({kGlove}, options.real("--most", args.most, {0, 1e9, true},
-                              "counts from here on weigh the same (default 10)"));
+                              "counts from this value on have the same weight (default 10)"));
   only({kLsa},
        options.choice(
            "--matrix", {"ppmi", "tf-idf"}, [&args](const std::string& name) { args.matrix = name; },
-           "what is decomposed: mutual information of near words (default), or words by "
-           "lines"));
+           "matrix to decompose: mutual information of nearby words (ppmi, default), or words by "
+           "lines (tf-idf)"));
   only({kLsa}, options.real("--power", args.power, {0, 10},
-                            "of the singular values in the vectors (default 0.5)"));
+                            "exponent of the singular values in the vectors (default 0.5)"));
 }
 
 }  // namespace
@@ -239,34 +239,35 @@ void add_own_options(OptionList& options, TrainVectorsArguments& args) {
 void say_similarity(const std::string& file, const WordSimilarity& found) {
   const std::string spearman =
       std::isnan(found.spearman) ? "undefined" : fmt::format("{:.4f}", found.spearman);
-  say("Spearman  {} of {} of {} pairs of {}\n", spearman, found.covered, found.pairs, file);
+  say("Spearman  {} on {} of {} pairs of {}\n", spearman, found.covered, found.pairs, file);
 }
 
 void add_vectors_train(CLI::App& parent, Action& action) {
   OptionList options(parent, "train",
-                     "Learn vectors of words: skip-gram, CBOW, fastText, GloVe or LSA");
+                     "Train word embeddings: skip-gram, CBOW, fastText, GloVe or LSA");
   const auto args = std::make_shared<TrainVectorsArguments>();
   options.inputs("--text", args->files,
-                 "text files with a sentence on each line (UTF-8, plain or packed), files of JSON "
-                 "objects on lines, or folders of these");
+                 "text files with one sentence per line (UTF-8, plain or compressed), files with "
+                 "one JSON object per line, or folders of these");
   options.input("--wordnet", args->wordnet,
-                fmt::format("folder of WordNet's files, whose definitions are the text (Debian's "
+                fmt::format("folder of WordNet files, whose definitions are the text (Debian "
                             "package wordnet-base: {})",
                             kWordNetFolder));
   options.flag("--headwords", args->headwords,
-               "of --wordnet: the words that are defined stand before each definition");
+               "with --wordnet: put the defined words before each definition");
   options.choice(
       "--model", {"skip-gram", "cbow", "fasttext", "glove", "lsa"},
       [args](const std::string& name) { args->model = parse_choice<VectorModel>(name); },
-      "how vectors are learned (default skip-gram)");
+      "training algorithm (default skip-gram)");
   options.output("--out", args->out, "file to write, in word2vec's text format").required();
-  options.flag("--binary", args->binary, "write word2vec's binary format");
-  options.flag("--force", args->force, "replace a file of another kind of this name");
+  options.flag("--binary", args->binary, "write word2vec's binary format instead");
+  options.flag("--force", args->force, "replace an existing file of another kind with this name");
   options.integer("--min-count", args->min_count, {1, 1'000'000'000},
-                  "words that occur less often are left out (default 2)");
+                  "leave out words that occur less often (default 2)");
   add_own_options(options, *args);
-  options.inputs("--pairs", args->pairs,
-                 "lines \"word word score\": what weft vectors evaluate says of the vectors");
+  options.inputs(
+      "--pairs", args->pairs,
+      "files of lines \"word word score\": evaluate the vectors as weft vectors evaluate does");
   options.threads(args->threads);
   options.run(action, [args, &parsed = options.command()] {
     return train(*args, CommandPaths(parsed, args->force));

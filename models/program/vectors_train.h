@@ -1,4 +1,4 @@
-// weft vectors train, and how a measurement of vectors is said.
+// The command weft vectors train, and the output of a similarity measurement.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace weft::program {
 
 void add_vectors_train(CLI::App& parent, Action& action);
 
-/// "Spearman 0.5456 of 347 of 353 pairs of FILE".
+/// Prints "Spearman  0.5456 on 347 of 353 pairs of FILE".
 void say_similarity(const std::string& file, const WordSimilarity& found);
 
 }  // namespace weft::program

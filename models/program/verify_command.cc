@@ -1,4 +1,4 @@
-// weft verify: whether files are whole.
+// weft verify: checks that files are intact.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -27,10 +27,10 @@ namespace fs = std::filesystem;
 std::string whole(const TensorMap& tensors, std::string_view more) {
   double bytes = 0;
   for (const auto& [name, tensor] : tensors) bytes += static_cast<double>(tensor.bytes());
-  return fmt::format("whole: {} tensors, {}{}", tensors.size(), short_bytes(bytes), more);
+  return fmt::format("intact: {} tensors, {}{}", tensors.size(), short_bytes(bytes), more);
 }
 
-/// Throws DataError where a weight is NaN or infinite.
+/// Throws DataError if a weight is NaN or infinite.
 void check_weights(const TensorMap& weights, const std::string& path) {
   for (const auto& [name, tensor] : weights) {
     const std::optional<std::int64_t> index = first_nonfinite(tensor);
@@ -40,7 +40,8 @@ void check_weights(const TensorMap& weights, const std::string& path) {
   }
 }
 
-/// What there is to say of a file that is whole; throws what is wrong with any other.
+/// Returns a description of the file if it is intact. Otherwise throws an error that names the
+/// damage.
 std::string verify(const std::string& path) {
   if (fs::is_directory(path)) {
     const hf::Folder folder = hf::read_folder(path);
@@ -51,20 +52,19 @@ std::string verify(const std::string& path) {
   if (is_token_set(path)) {
     const TokenSet set = TokenSet::open(path);
     for (const auto& file : set.files()) file->check_ids();
-    return fmt::format("whole: {} token files, {} documents, {} ids, all checksums right",
+    return fmt::format("intact: {} token files, {} documents, {} ids, all checksums correct",
                        set.files().size(), set.documents(), set.tokens());
   }
   if (is_weft_file(path)) {
     const Checkpoint file = load_checkpoint(path, {.verify = true});
     check_finite(*file.store(), path);
-    return whole(file.tensors(), fmt::format(", {} programs, {} attachments, all checksums right",
+    return whole(file.tensors(), fmt::format(", {} programs, {} attachments, all checksums correct",
                                              file.programs().size(), file.attachments().size()));
   }
   if (fs::path(path).extension() == ".safetensors")
     return whole(read_safetensors(path).tensors, " (the format has no checksums)");
   throw FormatError(fmt::format(
-      "{} is neither a .weft file nor a .safetensors file nor a folder with them nor a token file",
-      path));
+      "{} is not a .weft file, a .safetensors file, a Hugging Face folder or a token file", path));
 }
 
 int run(const std::vector<std::string>& paths) {
@@ -73,7 +73,7 @@ int run(const std::vector<std::string>& paths) {
     try {
       say("{}: {}\n", path, verify(path));
     } catch (const Error& e) {
-      // The others are looked at all the same.
+      // Continue with the other files.
       damaged = true;
       say_aside("weft: {}\n", one_line(e.what()));
     }
@@ -84,16 +84,14 @@ int run(const std::vector<std::string>& paths) {
 }  // namespace
 
 void add_verify_command(CLI::App& app, Action& action) {
-  OptionList options(
-      app, "verify",
-      "Check that files are whole: their structure, every checksum, that they load, and that their "
-      "parameters are finite");
+  OptionList options(app, "verify",
+                     "Check that files are intact: their structure, all checksums, that they load, "
+                     "and that their parameters are finite");
   const auto paths = std::make_shared<std::vector<std::string>>();
   options
       .inputs("files", *paths,
-              ".weft files, .safetensors files, Hugging Face folders, token files; exit code 1 "
-              "where one is "
-              "damaged")
+              ".weft files, .safetensors files, Hugging Face folders, token files; the exit code "
+              "is 1 if one of them is damaged")
       .required();
   options.run(action, [paths] { return run(*paths); });
 }

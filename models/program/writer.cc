@@ -24,8 +24,7 @@ TokenIds Writer::start_ids(const std::string& given) const {
   if (!given.empty()) return parse_ids("--start-ids", given);
   TokenIds start = generator_->start();
   if (start.empty())
-    throw ArgumentError(
-        fmt::format("{} states no decoder_start_token_id: nothing to begin with", path_));
+    throw ArgumentError(fmt::format("{} sets no decoder_start_token_id: give --start-ids", path_));
   return start;
 }
 

@@ -1,4 +1,4 @@
-// A model that writes, opened from a file or a folder.
+// A generative model, opened from a file or a folder.
 #pragma once
 
 #include <memory>
@@ -12,20 +12,21 @@
 
 namespace weft::program {
 
+/// A text generator with its model and its session.
 class Writer {
  public:
-  /// Opens a model that writes, for one use of it. Throws as load_model_for.
-  /// On every rank of the world, as together().
+  /// Opens a generative model for one use. Must be called on every rank of the world. Throws as
+  /// load_model_for and on_all_ranks().
   Writer(Use use, const std::string& path, int threads, const World& world = {});
 
   TextGenerator* operator->() const { return generator_.get(); }
   const TrainedModel& model() const { return *opened_->model; }
-  /// What its authors say of a folder's model; null for models that Weft trained.
+  /// The generation settings of a Hugging Face folder; null for models that Weft trained.
   const GenerationSettings* settings() const { return generator_->settings(); }
-  /// Why there is no tokenizer; empty where there is one.
+  /// Why there is no tokenizer; empty if there is one.
   const std::string& no_tokenizer() const { return *no_tokenizer_; }
-  /// What the output of an encoder-decoder begins with: `given`, "2 5", or what the model says.
-  /// Throws ArgumentError where it says nothing.
+  /// Returns the ids that the output of an encoder-decoder begins with: those in `given`, "2 5", or
+  /// those of the model's settings. Throws ArgumentError if there are none.
   TokenIds start_ids(const std::string& given) const;
 
  private:

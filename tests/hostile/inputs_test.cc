@@ -239,8 +239,8 @@ BOOST_AUTO_TEST_CASE(verify_finds_a_flipped_bit_and_so_do_the_commands) {
                  .code == 0);
   const Outcome whole = weft("verify " + model + " " + model);
   BOOST_TEST(whole.code == 0);
-  BOOST_TEST(contains(whole.out, model + ": whole: "));
-  BOOST_TEST(contains(whole.out, "all checksums right"));
+  BOOST_TEST(contains(whole.out, model + ": intact: "));
+  BOOST_TEST(contains(whole.out, "all checksums correct"));
   const std::vector<Record> data = Container(model).data();
   flip_bit(model, data.front().offset + 3);
   const std::string damaged =
@@ -252,7 +252,7 @@ BOOST_AUTO_TEST_CASE(verify_finds_a_flipped_bit_and_so_do_the_commands) {
         "train gpt --resume " + model + text + " --out " + weft.path("r.weft")})
     check_error(weft(command), 1, damaged);
   BOOST_TEST(!std::filesystem::exists(weft.path("r.weft")));
-  check_error(weft("verify " + weft.path("text.txt")), 1, "is neither a .weft file");
+  check_error(weft("verify " + weft.path("text.txt")), 1, "is not a .weft file, ");
 }
 
 BOOST_AUTO_TEST_CASE(inspect_shows_files_with_ops_of_the_users_own) {
@@ -272,7 +272,7 @@ BOOST_AUTO_TEST_CASE(inspect_shows_files_with_ops_of_the_users_own) {
   const auto shows = [&](const std::string& option, const std::vector<std::string>& parts) {
     const Outcome seen = weft("inspect " + file + option);
     BOOST_TEST(seen.code == 0, seen.err);
-    BOOST_TEST(contains(seen.out, "ops that this program does not know: my_neg"), seen.out);
+    BOOST_TEST(contains(seen.out, "operations unknown to this program: my_neg"), seen.out);
     for (const std::string& part : parts) BOOST_TEST(contains(seen.out, part), seen.out);
   };
   shows("", {"variables  1", "graph      1 nodes", "programs   p"});

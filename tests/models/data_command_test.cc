@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(texts_become_token_files_that_train) {
   BOOST_TEST(contains(shown.out, "bytes of text\n"));
   BOOST_TEST(
       contains(succeeds(weft("verify " + weft.path("set") + " " + weft.path("set-00000.tok"))).out,
-               "whole: 1 token files, 1 documents, "));
+               "intact: 1 token files, 1 documents, "));
 
   // They have the tokenizer; by either option, by prefix or first file. One short document cannot
   // be parted into what is learned and what is held out.
@@ -106,8 +106,8 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_over_several_sources_has_the_same_bits) {
   BOOST_TEST(read_text_file(weft.path("whole.weft")) == read_text_file(weft.path("part.weft")));
   const std::string go_on =
       "train gpt --resume " + weft.path("part.weft") + " --steps 8 --data " + weft.path("a");
-  check_error(weft(go_on + "=0.5 " + weft.path("b") + "=0.5"), 2, "learned from other data");
-  check_error(weft(go_on), 2, "learned from other data");
+  check_error(weft(go_on + "=0.5 " + weft.path("b") + "=0.5"), 2, "trained on other data");
+  check_error(weft(go_on), 2, "trained on other data");
   check_error(weft(go_on + "=0.5 " + weft.path("b")), 2, "give all of them weights");
   check_error(weft(go_on + "=-1 " + weft.path("b") + "=1"), 2, "the weight of ");
   check_error(weft(go_on + " " + weft.path("text.txt")), 2,
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(another_models_token_files_are_refused) {
 BOOST_AUTO_TEST_CASE(data_tokenize_refuses_what_makes_no_sense) {
   const DataShell weft;
   const std::string text = weft.path("text.txt");
-  check_error(weft.tokenize("set.tok", text), 2, "is what the names of the files begin with");
+  check_error(weft.tokenize("set.tok", text), 2, "is not a prefix for file names");
   check_error(weft("data tokenize --tokenizer " + text + " --out x"), 2, "files");
   check_error(weft.tokenize("set", weft.path("nowhere.txt")), 1, "nowhere.txt");
   check_error(weft.tokenize("nowhere/set", text), 1, "there is no folder");
@@ -186,11 +186,11 @@ BOOST_AUTO_TEST_CASE(data_tokenize_refuses_what_makes_no_sense) {
   check_error(weft.tokenize("set", text + " --documents word"), 2, "--documents");
   BOOST_TEST(!std::filesystem::exists(weft.path("set-00000.tok")));
   weft.write("set-00000.tok", "mine");
-  check_error(weft.tokenize("set", text), 1, "is there already and is not a token file");
+  check_error(weft.tokenize("set", text), 1, "already exists and is not a token file");
   BOOST_TEST(read_text_file(weft.path("set-00000.tok")) == "mine");
   succeeds(weft.tokenize("set", text + " --force"));
   succeeds(weft.tokenize("set", text));
-  check_error(weft.tokenize("set", weft.path("set-00000.tok")), 2, "which is read");
+  check_error(weft.tokenize("set", weft.path("set-00000.tok")), 2, "which is an input");
 }
 
 }  // namespace

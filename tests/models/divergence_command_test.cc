@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(the_operation_that_made_the_first_infinity_is_named_where_a
   BOOST_TEST(contains(ended.err, "step "));
   BOOST_TEST(!first_nonfinite(*load_model<LanguageModel>(model).store));
   check_error(weft(start + " --skip-nonfinite 2"), 2,
-              "--check-finite ends a run where a NaN or an infinity is made, --skip-nonfinite");
+              "--check-finite ends the run at the first NaN or infinity, --skip-nonfinite");
 }
 
 BOOST_AUTO_TEST_CASE(steps_are_skipped_as_often_as_asked_for) {

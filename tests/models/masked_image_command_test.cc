@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(masked_images_train_resume_and_start_a_classifier) {
   // Stopped and resumed in another process: the same end. The file knows its task.
   const Outcome stopped = weft(start + " --stop-after 15 --out " + other + kTiny);
   BOOST_TEST(stopped.code == 0);
-  BOOST_TEST(contains(last_line(stopped.out), "go on with: weft train vit --data"));
+  BOOST_TEST(contains(last_line(stopped.out), "continue with: weft train vit --data"));
   const Outcome resumed = weft("train vit --threads 1 --resume " + other + data);
   BOOST_TEST(resumed.code == 0);
   BOOST_TEST(last_line(resumed.out) == last_line(trained.out));
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(masked_images_train_resume_and_start_a_classifier) {
   BOOST_TEST(narrow.code == 0, narrow.err);
   BOOST_TEST(contains(last_line(narrow.out), "held out  loss "));
   check_error(weft("quantize " + model + " --out " + weft.path("q.weft") + " --text " + model), 2,
-              "holds a masked-image model: it is measured with --data, not with --text");
+              "contains a masked-image model: evaluate it with --data, not with --text");
   check_error(weft("train vit --resume " + weft.path("q.weft") + data), 2,
               "cannot be trained: its weights were quantised");
   check_error(weft("classify " + model + " " + model), 1,
@@ -77,12 +77,12 @@ BOOST_AUTO_TEST_CASE(masked_images_train_resume_and_start_a_classifier) {
   BOOST_TEST(contains(tuned.out,
                       "2 new: classifier.weight, classifier.bias; 3 not used: "
                       "mask_token, pixels.bias, pixels.weight\n"));
-  BOOST_TEST(contains(tuned.out, "settings  those of training, of preset digits\n"));
+  BOOST_TEST(contains(tuned.out, "settings  training settings of preset digits\n"));
   BOOST_TEST(contains(tuned.out, "of the trained model"));
   BOOST_TEST(contains(last_line(tuned.out), "accuracy 1.0000 (20 of 20)"));
   check_error(weft("train vit --task masked-image --resume " + weft.path("c.weft") + data), 2,
               "--task masked-image cannot be given with --resume: " + weft.path("c.weft") +
-                  " is of --task classify");
+                  " was trained with --task classify");
 }
 
 BOOST_AUTO_TEST_CASE(masked_image_options_that_do_not_fit_are_named) {
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(masked_image_options_that_do_not_fit_are_named) {
   const std::string resume = " --resume " + weft.path("m.weft");
   fails(resume + " --mask-unit 2", "--mask-unit cannot be given with --resume");
   fails(resume + " --shift 1", "--shift cannot be given with --resume");
-  fails(resume + " --from x.weft", "give one of them");
+  fails(resume + " --from x.weft", "give only one of them");
   fails(resume + " --task classify", "--task classify cannot be given with --resume");
 }
 

@@ -279,7 +279,7 @@ BOOST_AUTO_TEST_CASE(the_program_starts_from_folders) {
 
   check_error(weft("train vit" + data + out + " --new 'classifier.*'"), 2, "--reinit needs --from");
   check_error(weft("train vit --resume " + weft.path("m.weft") + data + from), 2,
-              "give one of them");
+              "give only one of them");
   check_error(weft("train vit" + from + data + out + " --width 32"), 2, "do not match the model:");
   check_error(weft("train vit" + from + data + out + " --freeze 'conv.*'"), 2,
               "no parameter matches 'conv.*'");

@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(every_objective_is_trained_resumed_and_fine_tuned) {
       BOOST_TEST(first.code == 0, first.err);
       BOOST_TEST(contains(first.out, std::string("objective ") + task + ", whole words"));
       BOOST_TEST(contains(first.out, "masked_accuracy"));
-      BOOST_TEST(contains(first.out, "go on with: weft train encoder --text "));
+      BOOST_TEST(contains(first.out, "continue with: weft train encoder --text "));
       // The file knows what it is.
       const Outcome second =
           weft("train encoder --text " + weft.path("documents") + " --resume " + model);
@@ -90,7 +90,8 @@ BOOST_AUTO_TEST_CASE(pretraining_options_that_do_not_fit_are_named) {
   const std::string resume = "--resume " + files.weft.path("m.weft");
   fails(resume + " --task rtd", "--task rtd cannot be given with --resume");
   fails(resume + " --whole-words", "--whole-words cannot be given with --resume");
-  fails(resume + " --vocab 60", "--vocab cannot be given with --resume: it is as the file says");
+  fails(resume + " --vocab 60",
+        "--vocab cannot be given with --resume: its value is the one in the file");
 }
 
 }  // namespace

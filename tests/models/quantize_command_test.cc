@@ -23,7 +23,7 @@ void check_formats(const Shell& weft, const std::string& data, const std::string
       const Outcome made =
           weft("quantize " + model + " --out " + small + " --weights " + weights + data);
       BOOST_TEST(made.code == 0, made.err);
-      BOOST_TEST(contains(made.out, "of them as " + weights));
+      BOOST_TEST(contains(made.out, " as " + weights));
       BOOST_TEST(last_line(made.out).starts_with(figure), made.out);
       BOOST_TEST(contains(last_line(made.out), " -> "));
       BOOST_TEST(std::filesystem::file_size(small) < std::filesystem::file_size(model));
@@ -64,8 +64,8 @@ BOOST_AUTO_TEST_CASE(encoders_are_quantised) {
   const std::string quantize = "quantize " + weft.path("m.weft") + " --out " + weft.path("y.weft");
   check_error(
       weft(quantize + " --text " + weft.path("documents")), 2,
-      "m.weft holds a text classifier: it is measured with --data or --test, not with --text");
-  check_error(weft(quantize + " --caches bf16"), 2, "keeps no keys and values");
+      "m.weft contains a text classifier: evaluate it with --data or --test, not with --text");
+  check_error(weft(quantize + " --caches bf16"), 2, "has no caches for keys and values");
   weft.write("others", "a\tone\nb\ttwo\na\tthree\n");
   check_error(weft(quantize + " --data " + weft.path("others")), 1,
               "the model knows the classes ham, spam, the data have a, b");
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(vision_transformers_and_translators_are_quantised) {
   const std::string narrow = weft.path("narrow.weft");
   BOOST_TEST(
       contains(weft("quantize " + weft.path("m.weft") + " --out " + narrow + " --caches bf16").out,
-               "of keys and values as bf16"));
+               "key/value caches as bf16"));
   BOOST_TEST(weft("translate " + narrow + " 'the ship'").code == 0);
 }
 

@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(adapters_learn_beside_weights_in_any_format_which_stay_as_t
       weft.quantize("--weights " + format + (format == "int4" ? " --caches bf16" : ""));
       const std::string said =
           weft.run(weft.training("small.weft", "tuned.weft") + " --force --lora-rank 4");
-      BOOST_TEST(contains(said, "beside quantised weights"));
+      BOOST_TEST(contains(said, "on quantised weights"));
       BOOST_TEST(weft.loss("tuned.weft") < weft.loss("small.weft") - 0.05);
       check_kept(weft.path("small.weft"), weft.path("tuned.weft"));
       const Outcome text =
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(adapters_of_quantised_weights_are_merged_into_the_floats_th
   // Into the quantised model: its weights become floats again, and it does what it did.
   const std::string said =
       weft.run("merge " + weft.path("small.weft") + merge + weft.path("wide.weft"));
-  BOOST_TEST(contains(said, "quantised matrices are f32 again"));
+  BOOST_TEST(contains(said, "quantised matrices are now f32"));
   BOOST_TEST(std::abs(weft.loss("wide.weft") - tuned) < 2e-5);
   const auto wide = load_any_model(weft.path("wide.weft")).model;
   BOOST_TEST(!is_quantized(*wide->graph));
@@ -153,14 +153,14 @@ BOOST_AUTO_TEST_CASE(adapters_of_quantised_weights_are_merged_into_the_floats_th
   weft.run("quantize " + weft.path("wide.weft") + " --out " + weft.path("again.weft"));
 
   check_error(weft("merge " + weft.path("tuned.weft") + merge + weft.path("x.weft")), 1,
-              "has adapters of its own");
+              "has adapters that are not merged");
   weft.quantize("--weights int4");
   check_error(weft("merge " + weft.path("small.weft") + merge + weft.path("x.weft")), 1,
-              "were trained beside other weights");
+              "were trained on other weights");
   weft.run(weft.training("base.weft", "plain.weft", 3) + " --lora-rank 2");
   check_error(weft("merge " + weft.path("small.weft") + " --adapters " +
                    weft.path("plain.lora.safetensors") + " --out " + weft.path("x.weft")),
-              1, "merge them into the file that it was made from");
+              1, "merge them into the file that was quantised");
 }
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_trained_says_what_can) {
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_trained_says_what_can) {
               "or train adapters beside them (--lora-rank)");
   check_error(weft("train gpt --text " + weft.path("text.txt") + " --resume " +
                    weft.path("small.weft") + " --out " + weft.path("x.weft")),
-              2, "(--from with --lora-rank trains adapters beside them)");
+              2, "(--from with --lora-rank trains adapters on top of them)");
   // Some matrices in fewer bits, some as floats.
   weft.run(weft.training("small.weft", "mixed.weft", 3) + " --lora-rank 2");
   const LoraAdapters adapters = load_lora(weft.path("mixed.lora.safetensors"));

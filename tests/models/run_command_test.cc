@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(generate_prints_ids_of_a_folders_model) {
   refuses(R"("forced_decoder_ids": [[1]])", "must hold pairs of place and id, not [1]");
   refuses(R"("forced_eos_token_id": [1, 2])", "forced_eos_token_id has several ids");
   weft.write("penalised/generation_config.json", "{}");
-  check_error(generate(copy + " --prompt-ids 1 --ids"), 1, "states no decoder_start_token_id");
+  check_error(generate(copy + " --prompt-ids 1 --ids"), 1, "sets no decoder_start_token_id");
   check_error(
       generate("bert-qa-default --prompt-ids \"1\" --ids"), 1,
       "bert-qa-default holds a model that answers questions, which does not generate text; use it "
@@ -163,22 +163,22 @@ BOOST_AUTO_TEST_CASE(generate_follows_every_option_or_refuses_it) {
   const auto refuses = [&](const std::string& arguments, const std::string& message) {
     check_error(outcome(arguments), 2, message);
   };
-  refuses(gpt + "--greedy --temperature 2", "--greedy draws nothing");
-  refuses(gpt + "--greedy --beams 2", "--greedy is one beam");
-  refuses(gpt + "--beams 2 --top-k 4", "--beams draws nothing");
-  refuses(gpt + "--seed 4", "--seed needs drawing: add --sample");
-  refuses(gpt + "--length-penalty 2", "are of beams: add --beams");
-  refuses(gpt + "--early-stopping true", "are of beams: add --beams");
+  refuses(gpt + "--greedy --temperature 2", "--greedy does not sample");
+  refuses(gpt + "--greedy --beams 2", "--greedy is a search with one beam");
+  refuses(gpt + "--beams 2 --top-k 4", "--beams does not sample");
+  refuses(gpt + "--seed 4", "--seed is only for sampling: add --sample");
+  refuses(gpt + "--length-penalty 2", "are only for beam search: add --beams");
+  refuses(gpt + "--early-stopping true", "are only for beam search: add --beams");
   refuses(gpt + "--beams 2 --early-stopping soon",
-          "--early-stopping: soon not in {true,false,never}");
+          "--early-stopping: soon is not one of {true,false,never}");
   refuses(gpt + "--results 2", "results must be at most beams, 1, not 2");
-  refuses(gpt + "--tokens 4 --max-length 4", "leave one out");
+  refuses(gpt + "--tokens 4 --max-length 4", "give only one of them");
   refuses(gpt + "--force 4", "--force must be POSITION:ID, not '4'");
   refuses(gpt + "--force \"4:1 2\"", "--force must be POSITION:ID, not '4:1 2'");
   refuses(gpt + "--stop-ids x", "--stop-ids: 'x' is not an id");
-  refuses(gpt + "--stop a", "--stop is a text: a folder needs --stop-sequence");
+  refuses(gpt + "--stop a", "--stop is a text, which needs a tokenizer: use --stop-sequence");
   refuses(gpt + "--start-ids 4", "--start-ids is for encoder-decoders");
-  refuses(gpt + "--prompt a", "a folder's model reads and writes ids");
+  refuses(gpt + "--prompt a", "the model reads and writes ids");
   refuses(gpt + "--repetition-penalty 0", "repetition_penalty must be positive, not 0");
   refuses(gpt + "--beams 2 --stop-sequence 1", "not supported with beams");
   check_error(outcome(t5 + "--slide"), 1, "slide is for decoders");
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(score_prints_log_probabilities_of_a_folders_model) {
   const auto refuses = [&](const std::string& arguments, const std::string& message) {
     check_error(score(arguments), 2, message);
   };
-  refuses("gpt2-default", "given by --continuation or --continuation-ids");
+  refuses("gpt2-default", "give --continuation, --continuation-ids");
   refuses("gpt2-default --continuation a", "give --prompt-ids and --continuation-ids");
   refuses("gpt2-default --continuation-ids 4", "without a prompt the first id is not scored");
   refuses("gpt2-default --continuation-ids \"4 x\"", "--continuation-ids: 'x' is not an id");

@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(every_objective_is_trained_resumed_and_translated_from) {
       BOOST_TEST(
           contains(first.out, std::string("objective ") + task + ", passages of up to 32 tokens"));
       BOOST_TEST(contains(first.out, "37 documents"));
-      BOOST_TEST(contains(first.out, "go on with: weft train seq2seq --text "));
+      BOOST_TEST(contains(first.out, "continue with: weft train seq2seq --text "));
       // The file knows what it is.
       const Outcome second =
           weft("train seq2seq --text " + weft.path("documents") + " --resume " + model);

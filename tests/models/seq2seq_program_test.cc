@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(pairs_train_resume_and_translate) {
     BOOST_TEST(contains(read_text_file(weft.path(plot)), "<svg"));
 
   const Outcome stopped = weft(start + " --stop-after 2 --out " + other);
-  BOOST_TEST(contains(last_line(stopped.out), "go on with: weft train seq2seq --pairs "));
+  BOOST_TEST(contains(last_line(stopped.out), "continue with: weft train seq2seq --pairs "));
   const std::string best = weft.path("best.weft");
   const Outcome resumed =
       weft("train seq2seq --threads 1 --resume " + other + pairs + " --best " + best);
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(pairs_train_resume_and_translate) {
   BOOST_TEST(weft("translate " + model + " --beams 2 --input " + weft.path("lines.txt")).out ==
              said.out);
   check_error(weft("translate " + model), 2, "give texts as arguments, or");
-  check_error(weft("translate " + model + " a --input b"), 2, "give texts as arguments, or");
+  check_error(weft("translate " + model + " a --input b"), 2, "give either texts as arguments or");
   check_error(weft("translate " + model + " a --beams 0"), 2, "--beams");
   check_error(weft("translate " + weft.path("lines.txt") + " a"), 1, "lines.txt");
   // What it writes is the same whichever command asks.

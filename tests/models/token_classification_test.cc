@@ -379,7 +379,7 @@ BOOST_AUTO_TEST_CASE(taggers_are_trained_measured_and_told_apart_by_the_program)
         "--train is required");
   fails(train + small + out + " --validation-fraction 0.2 --validation " + kTowns, 2,
         "--validation-fraction is held out of the training sentences");
-  fails("evaluate " + model + " --text " + kTowns, 2, "holds a tagger of words: it is measured");
+  fails("evaluate " + model + " --text " + kTowns, 2, "contains a tagger of words: evaluate it");
   fails("evaluate " + model + " --test " + lakes, 1, "the tag B-lake of 'como' is none of those");
   fails(train + " --data " + kTowns + out, 2, "--data is for ");
   fails("train encoder --task tag --train " + weft.write("o", "a O\nb O\n") + out, 1,

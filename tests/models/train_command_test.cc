@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(the_best_model_is_written_and_named) {
   const auto written = std::filesystem::last_write_time(kept);
   const Outcome resumed = weft("train gpt --resume " + other + text + names);
   BOOST_TEST(resumed.code == 0);
-  BOOST_TEST(contains(line_with(resumed.out, "best      so far step "), ", in " + kept));
+  BOOST_TEST(contains(line_with(resumed.out, "best      so far: step "), ", saved in " + kept));
   const auto figures = [](const std::string& line) { return line.substr(0, line.find(':')); };
   BOOST_TEST(figures(line_with(resumed.out, "best      step ")) == figures(found));
   BOOST_TEST((std::filesystem::last_write_time(kept) == written));
@@ -86,8 +86,9 @@ BOOST_AUTO_TEST_CASE(the_best_model_is_written_and_named) {
   const std::string late = weft.path("late.weft");
   BOOST_TEST(weft(start + " --out " + other + " --stop-after 22").code == 0);
   const Outcome missed = weft("train gpt --resume " + other + text + " --best " + late);
-  BOOST_TEST(contains(missed.out, "not in " + late + ": it is written once a loss is lower"));
-  BOOST_TEST(contains(missed.out, "before this part of the run: it is not in " + late));
+  BOOST_TEST(
+      contains(missed.out, "not saved in " + late + ", which is written at the next lower loss"));
+  BOOST_TEST(contains(missed.out, "before the run was resumed: that model is not in " + late));
   BOOST_TEST(!std::filesystem::exists(late));
   // It was stopped before there was any.
   BOOST_TEST(contains(weft(start + " --out " + other + " --best " + late + " --stop-after 2").out,
@@ -103,12 +104,12 @@ BOOST_AUTO_TEST_CASE(evaluations_over_other_batches_are_not_compared_silently) {
           .code == 0);
   const std::string resume = "train gpt --resume " + model + text + " --eval-batches 0";
   check_error(weft(resume + " --best " + best), 2,
-              "best.weft would be replaced without being compared: the run's evaluations so far "
-              "are not over the whole split; name another file");
+              "best.weft would be replaced without a comparison: the earlier evaluations of this "
+              "run are not over the whole split; name another file");
   const Outcome other = weft(resume + " --best " + next);
   BOOST_TEST(other.code == 0);
-  BOOST_TEST(contains(other.out,
-                      "compared  are evaluations over the whole split: none of the earlier ones"));
+  BOOST_TEST(contains(
+      other.out, "compared  only evaluations over the whole split; the earlier ones do not count"));
   BOOST_TEST(contains(other.out, "best so far: step 15"));
   BOOST_TEST(contains(line_with(other.out, "best      step "), "over the whole split: " + next));
 }
@@ -123,7 +124,8 @@ BOOST_AUTO_TEST_CASE(patience_ends_a_run_that_gets_worse) {
     BOOST_TEST(ended.code == 0);
     BOOST_TEST(contains(ended.out, ", patience 2, seed"));
     const std::string line = line_with(ended.out, "patience  ");
-    BOOST_TEST(contains(line, " of 40: 2 evaluations in a row were no better; go on with: "));
+    BOOST_TEST(
+        contains(line, " of 40: no improvement in 2 consecutive evaluations; continue with: "));
     BOOST_TEST(line.ends_with("--resume " + model + " --out " + model + " --best " + best +
                               " --patience 4"));
     BOOST_TEST(!contains(ended.out, "stopped "));
@@ -145,13 +147,13 @@ BOOST_AUTO_TEST_CASE(what_best_and_patience_cannot_do_is_said) {
   const std::string text = write_text(weft), out = " --out " + weft.path("m.weft"),
                     start = "train gpt" + text + out + kTiny, none = " --validation-fraction 0";
   check_error(weft(start + none + " --best " + weft.path("b.weft")), 2,
-              "--best needs held-out data to tell what is best, and this run has none");
+              "--best needs held-out data to compare models, but this run has none");
   check_error(weft(start + none + " --patience 2"), 2, "patience needs held-out data");
   check_error(weft(start + " --patience -1"), 2, "patience must be at least 0, not -1");
   check_error(weft("train gpt" + text + out + " --patience 2 --eval-every 0"), 2,
               "patience counts periodic evaluations: eval_every must be at least 1");
   for (const char* name : {"m.weft", "m.safe", "./m.weft"})
-    check_error(weft(start + " --best " + weft.path(name)), 2, "needs a name of its own");
+    check_error(weft(start + " --best " + weft.path(name)), 2, "needs a different name");
   check_error(weft(start + " --best /nowhere/b.weft"), 1,
               "cannot write /nowhere/b.weft: there is no folder /nowhere");
   check_error(weft("train gpt --out /nowhere/m.weft" + text), 1, "there is no folder /nowhere");
@@ -166,10 +168,10 @@ BOOST_AUTO_TEST_CASE(of_a_preset_a_model_from_a_file_takes_the_training_only) {
   const Outcome preset = weft(from + " --preset nanogpt-cpu");
   BOOST_TEST(preset.code == 0);
   BOOST_TEST(contains(preset.out, "from      " + base + ": 9 parameters loaded\n"));
-  BOOST_TEST(contains(preset.out, "settings  those of training, of preset nanogpt-cpu\n"));
+  BOOST_TEST(contains(preset.out, "settings  training settings of preset nanogpt-cpu\n"));
   BOOST_TEST(contains(preset.out, "1 layers, 2 heads, width 16"));
   BOOST_TEST(contains(preset.out, "2,000 steps of 12 x 16 characters"));
-  BOOST_TEST(contains(weft(from).out, "settings  those of training, of preset char-small\n"));
+  BOOST_TEST(contains(weft(from).out, "settings  training settings of preset char-small\n"));
 }
 
 }  // namespace

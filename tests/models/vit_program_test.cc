@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(vit_train_resume_evaluate_classify) {
   const Outcome stopped =
       weft("train vit --steps 40 --stop-after 15" + data + " --out " + other + kTiny);
   BOOST_TEST(stopped.code == 0);
-  BOOST_TEST(contains(last_line(stopped.out), "go on with: weft train vit --data"));
+  BOOST_TEST(contains(last_line(stopped.out), "continue with: weft train vit --data"));
   const std::string best = weft.path("best.weft");
   const Outcome resumed =
       weft("train vit --threads 1 --resume " + other + data + " --best " + best + " --patience 9");
@@ -93,12 +93,11 @@ BOOST_AUTO_TEST_CASE(vit_mistakes_are_one_line) {
   check_error(weft("train vit --resume x.weft --flip" + data), 2,
               "--flip cannot be given with --resume");
   check_error(weft("train vit --data /nowhere" + out), 1, "cannot read /nowhere");
-  check_error(weft("evaluate x.weft"), 2,
-              "the data of the training are required: --text, --data, ");
-  check_error(weft("classify x.weft"), 2, "nothing to read: give inputs as arguments, or --input");
+  check_error(weft("evaluate x.weft"), 2, "the training data is required: --text, --data, ");
+  check_error(weft("classify x.weft"), 2, "no input: give inputs as arguments, or --input");
   BOOST_TEST(weft("train vit --steps 3 --stop-after 1" + data + out + kTiny).code == 0);
   check_error(weft("evaluate " + weft.path("m.weft") + " --text a" + data), 2,
-              "holds an image classifier: it is measured with --data, not with --text");
+              "contains an image classifier: evaluate it with --data, not with --text");
   check_error(weft("classify " + weft.path("m.weft") + " " + weft.path("data/digits.tra")), 1,
               "digits.tra: no PNG, JPEG or BMP file at byte 0");
   weft.write("more/a.tra", "0,16,0,16,2\n");

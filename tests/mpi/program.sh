@@ -67,7 +67,7 @@ code=0
 timeout 60 "$launcher" "${flags[@]}" -n 1 -wdir "$work/here" "${apart[@]}" : -n 1 -wdir "$work/there" "${apart[@]}" \
   </dev/null >"$work/out" 2>"$work/err" || code=$?
 succeeds
-grep -q '^files *rank 0 writes them in spite of --sharded' "$work/out" || fail "does not say that rank 0 writes"
+grep -q '^files *rank 0 writes all of them despite --sharded' "$work/out" || fail "does not say that rank 0 writes"
 same here/m.weft alone.weft
 [ -z "$(ls "$work/there")" ] || fail "a rank other than rank 0 has written files"
 code=0
@@ -96,19 +96,19 @@ grep -q '"shards":4,"ranks":2,' "$work/out" || fail "does not print the numbers 
 ranks 2 bench train --model char-small --batch 4 --seq 8 --runs 1
 said "2 ranks have nothing to do for 1 shards"
 ranks 3 train gpt "${tiny[@]}" --batch 8 --shards 2 --out "$work/x.weft"
-said "3 ranks cannot share 2 shards: --shards 4 would do"
+said "3 ranks cannot divide 2 shards among them: set --shards to 4"
 ranks 3 train gpt "${tiny[@]}" --batch 2 --out "$work/x.weft"
-said "3 ranks cannot share 1 shard: --shards 4 would do with a --batch of 4 or more"
+said "3 ranks cannot divide 1 shard among them: set --shards to 4 with a --batch of 4 or more"
 ranks 2 "${six[@]}" --out "$work/none/x.weft"
 said "there is no folder"
 ranks 2 train gpt --text "$work/none.txt" --out "$work/x.weft"
 said "none.txt"
 ranks 2 inspect "$work/alone.weft"
-said "this command does its work on one rank, and 2 were started"
+said "this command runs on one rank, but 2 were started"
 ranks 3 "${again[@]}" --resume "$work/none.weft"
 said "none.weft"
 WEFT_SILENCE=never ranks 3 "${six[@]}" --out "$work/x.weft"
-said "WEFT_SILENCE in the environment is 'never', and must be a time from 200ms to 86400s"
+said "WEFT_SILENCE in the environment is 'never', but must be a duration from 200ms to 86400s"
 WEFT_MOST_DIRECT=none ranks 3 "${six[@]}" --out "$work/x.weft"
 said "WEFT_MOST_DIRECT in the environment"
 [ ! -e "$work/x.weft" ] || fail "a file was written"

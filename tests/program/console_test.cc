@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(a_log_is_replaced_by_a_training_that_begins) {
                      "--best needs held-out data");
   weft.write("other.txt", weft.read("text.txt") + weft.read("text.txt"));
   weft.check_refused("train gpt --resume l.weft --text other.txt --log l.jsonl",
-                     "learned from other data");
+                     "trained on other data");
   // What a run that was killed has left is no part of the next line.
   const std::string log = weft.read("l.jsonl"), cut = log.substr(0, log.size() - 10);
   weft.write("l.jsonl", cut);
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(signals_save_and_say_how_to_go_on) {
     BOOST_TEST_CONTEXT("signal " << signal) {
       BOOST_TEST(signalled(weft, kLong + "s.weft", signal, false) == 0);
       const std::string log = weft.read("log");
-      BOOST_TEST(contains(last_line(log), "of 40; go on with: weft train gpt --text"));
+      BOOST_TEST(contains(last_line(log), "of 40; continue with: weft train gpt --text"));
       weft.run("inspect s.weft");
       for (const char* name : {"s.weft", "s.svg"}) fs::remove(weft.path(name));
     }
@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(a_reader_that_goes_away_ends_a_training_that_is_saved) {
   const Outcome found = weft("inspect p.weft");
   BOOST_TEST(found.code == 0);
   const Outcome on = weft("train gpt --text text.txt --resume p.weft --stop-after 1");
-  BOOST_TEST(contains(on.out, "of 40; go on with"));  // it had not come to its end
+  BOOST_TEST(contains(on.out, "of 40; continue with"));  // it had not come to its end
   for (const char* name : {"p.weft", "p.svg", "p.code", "p.err", "p.out"})
     fs::remove(weft.path(name));
 }

@@ -28,7 +28,7 @@ BOOST_AUTO_TEST_CASE(adapters_are_merged_once_into_the_model_that_they_were_trai
   // Another model of the same shape.
   weft.run(weft.base("train gpt") + " --seed 7 --out other.weft");
   weft.check_refused("merge other.weft --adapters tuned.lora.safetensors --out merged.weft",
-                     "were trained beside other weights than those of other.weft");
+                     "were trained on other weights than those of other.weft");
   LoraAdapters adapters = load_lora(weft.path("tuned.lora.safetensors"));
   BOOST_TEST(!adapters.base.empty());
   const double scale = adapters.scale;
@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(adapters_are_merged_once_into_the_model_that_they_were_trai
 
   weft.run(merge + "tuned.lora.safetensors");
   weft.check_refused("merge merged.weft --adapters tuned.lora.safetensors --out twice.weft",
-                     "or they are merged into it already");
+                     "or the adapters are already merged into it");
   // Files of older versions do not say what they belong to.
   adapters = load_lora(weft.path("tuned.lora.safetensors"));
   adapters.base.clear();
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(adapters_are_merged_once_into_the_model_that_they_were_trai
   save_lora(weft.path("old.safetensors"), adapters);
   const Outcome old = weft(merge + "old.safetensors");
   BOOST_TEST(old.code == 0);
-  BOOST_TEST(contains(old.out, "does not say which model it was trained on"));
+  BOOST_TEST(contains(old.out, "does not name the model that it was trained on"));
   for (const char* name : {"other.weft", "other.svg", "negative.safetensors", "nan.safetensors",
                            "merged.weft", "old.safetensors", "large.safetensors"})
     fs::remove(weft.path(name));
@@ -112,15 +112,17 @@ BOOST_AUTO_TEST_CASE(options_that_change_nothing_are_refused) {
   refuses(weft.base("run") + " --outputs o.safetensors --program p", "--program is for .weft");
   refuses("run gpt.weft --inputs inputs.safetensors --outputs o.safetensors --architecture A",
           "--architecture is for folders");
-  refuses("embed folder film --json --top 3", "--top is how many lines");
-  refuses("embed folder --json --similar -", "stdin is read for --similar");
-  refuses("tag folder film --spans --json", "--json has the spans");
+  refuses("embed folder film --json --top 3", "--top needs --similar");
+  refuses("embed folder --json --similar -", "stdin is already read for --similar");
+  refuses("tag folder film --spans --json", "--json prints the spans");
   refuses("translate pairs.weft 'the ships' --length-penalty 2",
           "length_penalty applies to beam search");
-  refuses("data tokenize --tokenizer tok.json --out set --field body text.txt", "--field is of");
+  refuses("data tokenize --tokenizer tok.json --out set --field body text.txt",
+          "--field applies to");
   refuses("data tokenize --tokenizer tok.json --out set --documents line texts.jsonl",
-          "--documents is for texts");
-  refuses("tokenizer train texts.jsonl --documents line --out t.json", "--documents is for texts");
+          "--documents applies to texts");
+  refuses("tokenizer train texts.jsonl --documents line --out t.json",
+          "--documents applies to texts");
   for (const auto& entry : fs::directory_iterator(weft.path())) {
     if (entry.path().filename().string().starts_with("pairs.") &&
         entry.path().filename() != "pairs.tsv")

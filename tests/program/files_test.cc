@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(no_output_replaces_an_input_under_any_name) {
 BOOST_AUTO_TEST_CASE(the_input_and_the_output_are_named) {
   const CommandFiles& weft = files();
   weft.check_refused(weft.base("train gpt") + " --out text.txt",
-                     "--out text.txt would replace --text text.txt, which is read");
+                     "--out text.txt would replace --text text.txt, which is an input");
   weft.check_refused(weft.base("train gpt") + " --out m.weft --best text.txt",
                      "--best text.txt would replace --text text.txt");
   weft.check_refused("train gpt --resume gpt.weft --text text.txt --out text.txt",
@@ -108,15 +108,15 @@ BOOST_AUTO_TEST_CASE(the_input_and_the_output_are_named) {
   weft.check_refused(weft.base("train encoder") + " --out labelled.tsv", "would replace --data");
   weft.check_refused(weft.base("train seq2seq") + " --out pairs.tsv", "would replace --pairs");
   weft.check_refused(weft.base("train vit") + " --out digits/digits.tra",
-                     "--out digits/digits.tra lies in --data digits, which is read");
+                     "--out digits/digits.tra is inside --data digits, which is an input");
   weft.check_refused("quantize gpt.weft --out gpt.weft", "would replace file gpt.weft");
   weft.check_refused("quantize gpt.weft --text text.txt --out text.txt", "would replace --text");
   weft.check_refused("merge gpt.weft --adapters tuned.lora.safetensors --out gpt.weft",
                      "would replace file gpt.weft");
   weft.check_refused(weft.base("run") + " --outputs folder/model.safetensors",
-                     "lies in model folder, which is read");
+                     "is inside model folder, which is an input");
   weft.check_refused(weft.base("run") + " --outputs folder/new.safetensors",
-                     "lies in model folder");
+                     "is inside model folder");
   weft.check_refused(weft.base("run") + " --outputs inputs.safetensors", "would replace --inputs");
   weft.check_refused("train gpt --from gpt.weft --text text.txt --steps 2 --out gpt.weft",
                      "would replace --from gpt.weft");
@@ -124,12 +124,13 @@ BOOST_AUTO_TEST_CASE(the_input_and_the_output_are_named) {
 
 BOOST_AUTO_TEST_CASE(two_outputs_are_two_files) {
   const CommandFiles& weft = files();
-  weft.check_refused(weft.base("train gpt") + " --out new.weft --best new.weft", "are one file");
+  weft.check_refused(weft.base("train gpt") + " --out new.weft --best new.weft",
+                     "are the same file");
   weft.check_refused(weft.base("train gpt") + " --out new.svg", "its name should not end in .svg");
   weft.check_refused(weft.base("train gpt") + " --out a.weft --best a.svg",
                      "should not end in .svg");
   fs::create_symlink(weft.path("a.svg"), weft.path("b.weft"));
-  weft.check_refused(weft.base("train gpt") + " --out a.weft --best b.weft", "are one file");
+  weft.check_refused(weft.base("train gpt") + " --out a.weft --best b.weft", "are the same file");
   fs::remove(weft.path("b.weft"));
   // Names that differ only behind a dot have plots of their own.
   weft.run(weft.base("train gpt") + " --out m.v1");
@@ -177,7 +178,7 @@ BOOST_AUTO_TEST_CASE(plots_and_adapters_replace_nothing_of_the_user) {
   const CommandFiles& weft = files();
   weft.write("own.svg", "<svg xmlns=\"http://www.w3.org/2000/svg\"><text>mine</text></svg>");
   weft.check_refused(weft.base("train gpt") + " --out own.weft",
-                     "the plot own.svg is there already and is not a plot that weft drew");
+                     "the plot own.svg already exists and is not a plot drawn by weft");
   const std::string text = weft.read("text.txt");
   weft.write("read.svg", text);
   weft.check_refused(
@@ -194,14 +195,14 @@ BOOST_AUTO_TEST_CASE(plots_and_adapters_replace_nothing_of_the_user) {
       const bool masked = command.ends_with("masked-image");
       weft.check_refused(weft.base(masked ? "train vit" : command) +
                              (masked ? " --task masked-image" : "") + " --out mine.weft",
-                         "mine" + plot + " is there already");
+                         "mine" + plot + " already exists");
       fs::remove(weft.path("mine" + plot));
     }
   }
   weft.write("a.lora.safetensors", "not adapters");
   weft.check_refused(
       "train gpt --from gpt.weft --lora-rank 2 --steps 2 --text text.txt --out a.weft",
-      "the adapters a.lora.safetensors is there already");
+      "the adapters a.lora.safetensors already exists");
   for (const char* name : {"own.svg", "read.svg", "a.lora.safetensors"})
     fs::remove(weft.path(name));
 }
@@ -233,15 +234,14 @@ BOOST_AUTO_TEST_CASE(a_file_is_known_by_more_than_how_others_begin_too) {
   const CommandFiles& weft = files();
   // The ninth byte of a safetensors file is a brace, and a log's first word is of many logs.
   weft.write("main.c", "int f() {\n  return 0;\n}\n");
-  weft.check_refused(weft.base("run") + " --outputs main.c", "main.c is there already");
+  weft.check_refused(weft.base("run") + " --outputs main.c", "main.c already exists");
   weft.write("clicks.jsonl", "{\"event\":\"click\",\"at\":3}\n");
   weft.check_refused(weft.base("train gpt") + " --out new.weft --log clicks.jsonl",
-                     "clicks.jsonl is there already");
+                     "clicks.jsonl already exists");
   for (const char* table : {"3 2\n1.0 2.0\n3.0 4.0\n5.0 6.0\n", "2 3\n1 2 3\n4 5 6\n",
                             "2 2\nsome words that people wrote\n", "640 480\n"}) {
     weft.write("table.txt", table);
-    weft.check_refused(weft.base("vectors train") + " --out table.txt",
-                       "table.txt is there already");
+    weft.check_refused(weft.base("vectors train") + " --out table.txt", "table.txt already exists");
   }
   for (const char* format : {"", " --binary"}) {
     weft.run(weft.base("vectors train") + " --out w.vec --force" + format);
@@ -253,7 +253,7 @@ BOOST_AUTO_TEST_CASE(a_file_is_known_by_more_than_how_others_begin_too) {
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_trained_replaces_nothing_that_can) {
   const CommandFiles& weft = files();
-  const std::string wanted = "is a model that can be trained, and would be replaced by one that";
+  const std::string wanted = "is a trainable model, and would be replaced by one that";
   fs::copy_file(weft.path("tuned.weft"), weft.path("precious.weft"));
   fs::copy_file(weft.path("tuned.weft"), weft.path("new.ema.weft"));
   weft.run("train gpt --from gpt.weft --lora-rank 2 --steps 2 --text text.txt --out t.weft");
@@ -276,7 +276,7 @@ BOOST_AUTO_TEST_CASE(all_files_of_a_set_of_token_files_are_looked_at) {
   weft.run("tokenizer train text.txt --vocab 300 --out tok.json");
   const std::string tokenize = "data tokenize --tokenizer tok.json --out set ";
   weft.write("set-00002.tok", "what somebody wrote\n");
-  weft.check_refused(tokenize + "text.txt", "set-00002.tok is there already and is not");
+  weft.check_refused(tokenize + "text.txt", "set-00002.tok already exists and is not");
   weft.check_refused(tokenize + "--format text set-00002.tok", "would replace files set-00002.tok");
   fs::remove(weft.path("set-00002.tok"));
   fs::create_directory(weft.path("set-00001.tok"));
@@ -352,7 +352,7 @@ BOOST_AUTO_TEST_CASE(a_run_goes_on_with_the_data_that_it_began_with) {
   weft.write("copy.txt", weft.read("text.txt"));
   weft.write("other.txt", weft.read("text.txt") + weft.read("text.txt"));
   weft.check_refused("train gpt --resume run.weft --text other.txt",
-                     "the run in run.weft learned from other data than those given");
+                     "the run in run.weft was trained on other data than those given");
   weft.run("train gpt --resume run.weft --text copy.txt");
   for (const char* name : {"run.weft", "run.svg", "copy.txt", "other.txt"})
     fs::remove(weft.path(name));

@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(a_legal_value_of_every_option_is_taken) {
       const std::string message = refused(arguments);
       // Some belong together, which is another matter than their values.
       const bool alone = message.empty() || message.find("requires") != std::string::npos ||
-                         message.find("belong together") != std::string::npos ||
+                         message.find("must be given together") != std::string::npos ||
                          message.find("inspect needs a file") != std::string::npos;
       BOOST_TEST_CONTEXT(command.name << " " << option.name << ": " << message) BOOST_TEST(alone);
     }
@@ -214,11 +214,11 @@ BOOST_AUTO_TEST_CASE(options_that_contradict_each_other_are_refused) {
     const std::string message = refused(arguments);
     BOOST_TEST_CONTEXT(message) BOOST_TEST(message.find(part) != std::string::npos);
   };
-  says({"inspect", "m.weft", "--batch", "3"}, "--batch is for --model, not for a file");
-  says({"inspect", "m.weft", "--seq", "3"}, "--seq is for --model");
-  says({"inspect", "--model", "gpt2", "--graph"}, "--graph is for a file, not for --model");
+  says({"inspect", "m.weft", "--batch", "3"}, "--batch applies to --model, not to a file");
+  says({"inspect", "m.weft", "--seq", "3"}, "--seq applies to --model");
+  says({"inspect", "--model", "gpt2", "--graph"}, "--graph applies to a file, not to --model");
   says({"inspect", "m.weft", "--model", "gpt2"}, "inspect needs a file, or --model");
-  says({"inspect", "--model", "gpt2", "--split", "2"}, "--split is for a file, not for --model");
+  says({"inspect", "--model", "gpt2", "--split", "2"}, "--split applies to a file, not to --model");
   for (const char* option : {"--shards", "--bandwidth", "--latency", "--gflops"}) {
     const std::string value = option == std::string("--bandwidth") ? "1Gbit/s"
                               : option == std::string("--latency") ? "1ms"
@@ -226,8 +226,8 @@ BOOST_AUTO_TEST_CASE(options_that_contradict_each_other_are_refused) {
     says({"inspect", "--model", "gpt2", option, value}, option + std::string(" requires --ranks"));
   }
   says({"generate", "m.weft", "--force", "3:1", "--force", "3:2"},
-       "--force says twice what is in position 3");
-  says({"bench", "gemm", "--m", "3"}, "--m, --n and --k belong together");
+       "--force is given twice for position 3");
+  says({"bench", "gemm", "--m", "3"}, "--m, --n and --k must be given together");
 }
 
 BOOST_AUTO_TEST_CASE(seeds_of_64_bits_are_kept) {

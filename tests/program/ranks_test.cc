@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(commands_that_know_no_ranks_refuse_several) {
   for (std::size_t r = 0; r < 2; ++r) {
     BOOST_TEST(codes[r] == 12);
     BOOST_TEST(said[r] ==
-               "this command does its work on one rank, and 2 were started: start it without "
+               "this command runs on one rank, but 2 were started: run it without "
                "mpirun");
   }
 }

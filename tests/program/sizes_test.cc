@@ -40,14 +40,14 @@ BOOST_AUTO_TEST_CASE(sizes_beyond_all_models_are_refused_by_their_names) {
                      "--beams must be an integer in [1, 4096], not '1000000'");
   weft.check_refused("generate gpt.weft --seed -1", "--seed must be an integer in [0, ");
   weft.check_refused("generate gpt.weft --min-tokens 9 --tokens 5",
-                     "--min-tokens 9: a text that must not end before cannot end after 5");
+                     "--min-tokens 9 is more than the maximum of 5");
   weft.check_refused("generate gpt.weft --greedy --min-length 9 --max-length 5 --prompt al",
-                     "--min-length 9: a text that must not end before cannot end after 5");
-  weft.check_refused("inspect gpt.weft --split 2", "no program of gpt.weft has shards for --split");
+                     "--min-length 9 is more than the maximum of 5");
+  weft.check_refused("inspect gpt.weft --split 2", "no program in gpt.weft has shards for --split");
   weft.check_refused("bench train --model char-small --shards 3",
                      "shards must be a power of two in [1, 1048576], not 3");
   weft.check_refused("bench train --model char-small --shards 8",
-                     "a --batch of 4 is no multiple of 8 shards");
+                     "--batch 4 is not a multiple of 8 shards");
   weft.check_refused("bench train --model char-small --bucket 100",
                      "--bucket must be a multiple of 64 bytes, not 100");
   const std::string config = weft.read("folder/config.json");
@@ -70,19 +70,19 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_into_memory_says_what_it_takes,
     BOOST_TEST_CONTEXT(arguments << "\n" << outcome.err) {
       BOOST_TEST(outcome.code == 2);
       BOOST_TEST(contains(outcome.err, part));
-      BOOST_TEST(contains(outcome.err, ", and there are 3.81 GiB: "));
+      BOOST_TEST(contains(outcome.err, ", but only 3.81 GiB is available: "));
       BOOST_TEST(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
     }
   };
   const std::string gpt = weft.base("train gpt") + " --out new.weft";
   refused(with(with(gpt, "--width", "65536"), "--layers", "4"),
-          "training a model of 206.16G parameters takes 3072.05 GiB");
-  refused(with(gpt, "--batch", "1000000"), "a training step takes ");
-  refused("bench gemm --m 100000 --n 100000 --k 100000", "this product takes 111.76 GiB");
-  refused("bench attention --seq 100000000", "attention of these sizes takes");
-  refused("bench forward --model char-small --batch 1000000000 --seq 64", "a batch takes");
-  refused("bench forward --model gpt3-175b", "the model takes 650.");
-  refused("bench decode --batch 1000 --context 60 --model gpt2", "keeping keys and values takes");
+          "training a model of 206.16G parameters needs 3072.05 GiB");
+  refused(with(gpt, "--batch", "1000000"), "a training step needs ");
+  refused("bench gemm --m 100000 --n 100000 --k 100000", "this product needs 111.76 GiB");
+  refused("bench attention --seq 100000000", "attention of this size needs");
+  refused("bench forward --model char-small --batch 1000000000 --seq 64", "a batch needs");
+  refused("bench forward --model gpt3-175b", "the model needs 650.");
+  refused("bench decode --batch 1000 --context 60 --model gpt2", "the key/value cache needs");
   weft.write("sentences.txt", [] {
     std::string lines;
     for (int i = 0; i < 2'000'000; ++i) lines += "a b\n";
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_into_memory_says_what_it_takes,
   }());
   refused(
       "vectors train --text sentences.txt --model lsa --matrix tf-idf --width 1000 --out new.txt",
-      "learning vectors of 2 words takes 29.80 GiB");
+      "training vectors of 2 words needs 29.80 GiB");
   weft.run("train seq2seq --out translator.weft" +
            weft.base("train seq2seq").substr(std::string("train seq2seq").size()));
   std::string line, texts;
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_into_memory_says_what_it_takes,
   for (int i = 0; i < 4096; ++i) texts += line + "\n";
   weft.write("texts.txt", texts);
   refused("translate translator.weft --input texts.txt --beams 64 --batch 4096",
-          "keeping keys and values of 262144 rows of ");
+          "the key/value cache for 262144 rows of ");
   // The text that is answered is no square of the rows.
   const Outcome answered =
       weft("generate translator.weft --prompt \"the ships\" --prompt ships --beams 4096 --tokens 1",
@@ -126,8 +126,8 @@ BOOST_AUTO_TEST_CASE(counts_of_near_words_that_do_not_fit_say_what_they_take,
     const Outcome outcome = weft(arguments, {.kilobytes = 450'000});
     BOOST_TEST_CONTEXT(arguments << "\n" << outcome.err) {
       BOOST_TEST(outcome.code == 2);
-      BOOST_TEST(contains(outcome.err, "counting which words stand near each other takes 4"));
-      BOOST_TEST(contains(outcome.err, ", and there are 439.5 MiB: a smaller --window"));
+      BOOST_TEST(contains(outcome.err, "counting co-occurrences needs 4"));
+      BOOST_TEST(contains(outcome.err, ", but only 439.5 MiB is available: reduce --window"));
       BOOST_TEST(!fs::exists(weft.path("new.txt")));
     }
   }

@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(the_command_answers_lines_and_obeys_commands) {
   BOOST_TEST(talk("", "up\n/exit\ndown\n").out == talk("", "up\n").out);
   const Outcome unknown = talk("", "/surprise\n");
   BOOST_TEST(unknown.code == 1);
-  BOOST_TEST(contains(unknown.err, "there is no command /surprise"));
+  BOOST_TEST(contains(unknown.err, "unknown command /surprise"));
   BOOST_TEST(talk("--format chatml", "up\n").code == 0);
   const Outcome json = talk("--json", "the duke\nup\n");
   const std::string first = json.out.substr(0, json.out.find('\n'));
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(the_command_answers_lines_and_obeys_commands) {
   BOOST_TEST(contains(full.err, "weft: the context is full: the conversation has"));
   BOOST_TEST(talk("--when-full forget", many).code == 0);
   made.write("tokenizer_config.json", R"({"bos_token": "<s>", "eos_token": "</s>"})");
-  check_error(talk("", "up\n"), 2, "give --format, one of chatml");
+  check_error(talk("", "up\n"), 2, "set --format to one of chatml");
 }
 
 }  // namespace

@@ -23,8 +23,7 @@ class Chat : public Terminal {
   explicit Chat(const std::string& folder, const std::vector<std::string>& options = {})
       : Terminal(words(folder, options)) {
     const std::string hello = until("> ");
-    BOOST_TEST(hello ==
-               "talking with " + folder + ". /help says what there is besides talking.\r\n> ");
+    BOOST_TEST(hello == "Chatting with " + folder + ". Type /help for the list of commands.\r\n> ");
   }
   /// Types a line; what is shown until the next prompt.
   std::string say(const std::string& line) {
@@ -49,9 +48,9 @@ BOOST_AUTO_TEST_CASE(answers_are_shown_in_whole_characters) {
   BOOST_TEST(chat.say("gr\u00fc\u00dfe") == "gr\u00fc\u00dfe\r\n" + kAnswer + "\r\n> ");
   BOOST_TEST(chat.say("") == "\r\n> ");
   BOOST_TEST(chat.say("/surprise") ==
-             "/surprise\r\nweft: there is no command /surprise: /reset, /system TEXT, /help, "
-             "/exit\r\n> ");
-  BOOST_TEST(contains(chat.say("/help"), "/reset forgets what was said, /system TEXT sets"));
+             "/surprise\r\nweft: unknown command /surprise: the commands are /reset, "
+             "/system TEXT, /help and /exit\r\n> ");
+  BOOST_TEST(contains(chat.say("/help"), "/reset forgets the conversation, /system TEXT sets"));
   BOOST_TEST(contains(chat.say("a\xC3(b"), "weft: not UTF-8: "));
   chat.end();
   BOOST_TEST(contains(chat.rest(), "\r\n2 answers, 24 tokens in "));
@@ -72,12 +71,12 @@ BOOST_AUTO_TEST_CASE(answers_are_shown_while_they_are_written_and_ctrl_c_ends_th
   // before the prompt begins to wait.
   for (int turn = 0; turn < 50; ++turn) {
     chat.interrupt();
-    chat.until("\r\n(Ctrl-C again ends, and so do Ctrl-D and /exit)\r\n> ");
+    chat.until("\r\n(press Ctrl-C again to quit; Ctrl-D and /exit quit as well)\r\n> ");
     chat.say("/reset");
   }
   chat.type("half a li");
   chat.interrupt();
-  chat.until("(Ctrl-C again ends, and so do Ctrl-D and /exit)\r\n> ");
+  chat.until("(press Ctrl-C again to quit; Ctrl-D and /exit quit as well)\r\n> ");
   chat.interrupt();
   BOOST_TEST(contains(chat.rest(), "2 answers, "));
   BOOST_TEST(chat.wait() == 0);
@@ -93,11 +92,10 @@ BOOST_AUTO_TEST_CASE(the_end_of_the_context_is_said) {
   BOOST_TEST(contains(said,
                       "(let the model forget the oldest turns, or start a new conversation): "
                       "/reset\r\n> "));
-  BOOST_TEST(chat.say("/reset") ==
-             "/reset\r\n(everything but the system message is forgotten)\r\n> ");
+  BOOST_TEST(chat.say("/reset") == "/reset\r\n(forgot everything except the system message)\r\n> ");
   BOOST_TEST(chat.say("hello") == "hello\r\n" + kAnswer + "\r\n> ");
   BOOST_TEST(
-      contains(chat.say("/system a duke"), "(a new system message; the conversation begins "));
+      contains(chat.say("/system a duke"), "(a new system message; the conversation starts "));
   chat.type("/exit\n");
   chat.rest();
   BOOST_TEST(chat.wait() == 0);
@@ -105,10 +103,9 @@ BOOST_AUTO_TEST_CASE(the_end_of_the_context_is_said) {
   Chat forgetful(path, {"--room", "20", "--tokens", "5", "--when-full", "forget"});
   said.clear();
   for (int i = 0; i < 9 && !contains(said, "full"); ++i) said = forgetful.say("hello");
-  BOOST_TEST(
-      contains(said,
-               "(the context was full: the oldest 2 messages are forgotten)\r\n(the answer was cut "
-               "at its longest)\r\n> "));
+  BOOST_TEST(contains(said,
+                      "(the context was full: forgot the oldest 2 messages)\r\n(the answer reached "
+                      "the maximum length)\r\n> "));
 }
 
 BOOST_AUTO_TEST_CASE(what_ctrl_c_ends_behind_a_pipe_has_the_exit_code_of_that) {

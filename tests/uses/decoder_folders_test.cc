@@ -323,7 +323,7 @@ BOOST_AUTO_TEST_CASE(folders_are_replaced_as_a_whole_or_not_at_all) {
   check_error(weft("convert " + folder.path() + " --out " + folder.path() + "/"), 2,
               "would replace model ");
   check_error(weft("convert " + folder.path() + " --out " + folder.path("inside/")), 2,
-              "which is read: name a file elsewhere");
+              "which is an input: name a file elsewhere");
   // An empty folder, a link and a folder of a folder.
   fs::create_directory(weft.path("empty"));
   BOOST_TEST(convert(weft.path("empty")).code == 0);

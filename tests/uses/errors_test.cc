@@ -162,18 +162,18 @@ BOOST_AUTO_TEST_CASE(texts_that_are_cut_where_that_is_asked_for) {
       BOOST_TEST_INFO(found.err);
       BOOST_TEST(found.code == 0);
       BOOST_TEST(
-          contains(found.err, "cut to what the model reads: " + c.file(file) + ", line 2: "));
+          contains(found.err, "truncated to the model's context: " + c.file(file) + ", line 2: "));
       // Cutting changes nothing where it is not needed, and says nothing.
       const Outcome same = c(c.ask(use) + with_text(use, "good film") + " --truncate");
       BOOST_TEST(same.code == 0);
-      BOOST_TEST(!contains(same.err, "cut to"));
+      BOOST_TEST(!contains(same.err, "truncated to"));
       BOOST_TEST(same.out == c(c.ask(use) + with_text(use, "good film")).out);
     }
   }
   const auto says = [&](const std::string& arguments) { return c(arguments + " --truncate").err; };
   const std::string quoted = "'" + c.long_text() + "'";
   BOOST_TEST(says(c.ask(Use::classify) + quoted) ==
-             "cut to what the model reads: the text: the first 40 of 72 tokens\n");
+             "truncated to the model's context: the text: the first 40 of 72 tokens\n");
   // A decoder goes on from the end of its prompt, with room for what it is to write.
   const Outcome six = c(c.ask(Use::generate) + "--tokens 6 --truncate --prompt " + quoted);
   BOOST_TEST(contains(six.err, "the prompt: the last 42 of "));
@@ -220,8 +220,8 @@ BOOST_AUTO_TEST_CASE(chat_formats_that_cannot_be_read) {
   const std::string chat = "chat " + folder.path();
   check_all(
       {{chat, 2,
-        folder.path() + ": the tokenizer has no chat template: give --format, one of "
-                        "chatml, llama-2, llama-3, alpaca, or a file"},
+        folder.path() + ": the tokenizer has no chat template: set --format to one of "
+                        "chatml, llama-2, llama-3, alpaca, or to a template file"},
        {chat + " --format surprise", 2,
         "--format: there is no chat format 'surprise'; there are 'chatml', 'llama-2', 'llama-3', "
         "'alpaca' (and there is no file of that name)"}});
@@ -300,22 +300,22 @@ BOOST_AUTO_TEST_CASE(nothing_to_work_on) {
   const Commands& c = commands();
   std::vector<Case> cases;
   for (const Use use : kOfTexts) {
-    const std::string holds = use == Use::generate ? " holds no prompt" : " holds no text";
+    const std::string holds = use == Use::generate ? " contains no prompt" : " contains no text";
     cases.push_back({c.ask(use) + with_lines(use, "empty.txt"), 1, c.file("empty.txt") + holds});
     if (use != Use::generate && use != Use::score && use != Use::embed)
-      cases.push_back({c.ask(use), 2, "there is nothing to read: give "});
+      cases.push_back({c.ask(use), 2, "no input: give "});
     if (use != Use::fill)
       cases.push_back({c.ask(use) + with_text(use, ""), 2, " is empty: leave it out, or give it"});
   }
-  cases.push_back({c.ask(Use::embed) + "--json", 2, "there is nothing to read: give texts"});
-  cases.push_back({c.ask(Use::score), 2, "what is to be scored is given by --continuation"});
+  cases.push_back({c.ask(Use::embed) + "--json", 2, "no input: give texts"});
+  cases.push_back({c.ask(Use::score), 2, "there is nothing to score: give --continuation"});
   cases.push_back({c.ask(Use::score) + "--continuation g", 1,
                    "the continuation: it has only one token, and without a prompt the first"});
   cases.push_back({c.ask(Use::answer) + "--question who --context " + c.file("empty.txt"), 1,
-                   c.file("empty.txt") + " holds no text"});
+                   c.file("empty.txt") + " contains no text"});
   cases.push_back({c.ask(Use::answer) + "--context " + c.file("context.txt"), 2, "--question"});
   cases.push_back(
-      {"generate " + c.bart().path(), 2, "an encoder-decoder answers a text: give --prompt"});
+      {"generate " + c.bart().path(), 2, "an encoder-decoder needs an input text: give --prompt"});
   check_all(cases);
   BOOST_TEST(c("chat " + c.folder(Use::chat)).code == 0);
 }

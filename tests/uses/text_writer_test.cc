@@ -278,7 +278,7 @@ BOOST_AUTO_TEST_CASE(generate_writes_texts_of_folders) {
       succeeds(weft("generate " + bart.path() + " --json --prompt 'he marched them up'"));
   BOOST_TEST(testing::Json::parse(summary.out).contains("score"));
   check_error(weft("generate " + bart.path()), 2, "give --prompt");
-  check_error(weft(ask + " --json --ids --prompt a"), 2, "--json has the ids");
+  check_error(weft(ask + " --json --ids --prompt a"), 2, "--json prints the ids");
   std::filesystem::remove(gpt2.path("tokenizer.json"));
   check_error(weft(ask + " --prompt a"), 2, gpt2.path() + " has no tokenizer");
 }

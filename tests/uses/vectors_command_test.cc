@@ -34,7 +34,7 @@ BOOST_AUTO_TEST_CASE(every_model_learns_writes_and_is_measured) {
           weft("vectors train --text " + text + " --width 8 --min-count 1 --out " + out +
                " --pairs " + pairs + " --model " + model);
       BOOST_TEST(trained.code == 0, trained.err);
-      BOOST_TEST(contains(trained.out, "20 of them different"), trained.out);
+      BOOST_TEST(contains(trained.out, "20 different words"), trained.out);
       BOOST_TEST(contains(trained.out, "Spearman  "));
       BOOST_TEST(contains(trained.out, " of 4 of 5 pairs of "));
       BOOST_TEST(read_word_vectors(out).width() == 8);
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(words_are_asked_for) {
   const Outcome analogy = weft("vectors analogy " + file + " man king woman --top 1");
   BOOST_TEST(contains(analogy.out, "man is to king as woman is to\n"));
   BOOST_TEST(contains(analogy.out, "queen"));
-  check_error(weft("vectors analogy " + file + " man king"), 2, "an analogy is of three words");
+  check_error(weft("vectors analogy " + file + " man king"), 2, "an analogy needs three words");
   check_error(weft("vectors nearest " + file + " kong"), 1,
               "there is no vector of 'kong' (did you mean 'king'?)");
   check_error(weft("vectors nearest " + weft.path("text.txt") + " king"), 1,
@@ -84,18 +84,18 @@ BOOST_AUTO_TEST_CASE(what_would_be_ignored_is_refused) {
   const std::string folder =
       std::filesystem::path(weft.write("texts/a.txt", "a")).parent_path().string();
   const std::string text = "--text " + weft.path("text.txt") + " ";
-  check_error(weft(train), 2, "say what to learn from: --text FILE... or --wordnet FOLDER");
-  check_error(weft(train + text + "--wordnet ."), 2, "say what to learn from");
-  check_error(weft(train + text + "--headwords"), 2, "--headwords are those of WordNet's entries");
+  check_error(weft(train), 2, "give either --text FILE... or --wordnet FOLDER");
+  check_error(weft(train + text + "--wordnet ."), 2, "give either --text FILE");
+  check_error(weft(train + text + "--headwords"), 2, "--headwords needs --wordnet");
   check_error(weft(train + text + "--model glove --negatives 3"), 2,
-              "--negatives is an option of skip-gram, cbow, fasttext, not of glove");
+              "--negatives applies to skip-gram, cbow, fasttext, not to glove");
   check_error(weft(train + text + "--buckets 3"), 2,
-              "--buckets is an option of fasttext, not of skip-gram");
+              "--buckets applies to fasttext, not to skip-gram");
   check_error(weft(train + text + "--model lsa --epochs 3"), 2, "not of lsa");
   check_error(weft(train + text + "--model lsa --matrix tf-idf --window 3"), 2,
-              "--matrix tf-idf counts words of whole sentences");
+              "--matrix tf-idf, which counts the words of whole sentences");
   check_error(weft(train + text + "--model fasttext --shortest 7"), 2,
-              "--shortest 7 is more than --longest 6");
+              "--shortest 7 is greater than --longest 6");
   check_error(weft(train + text + "--min-count 100000"), 1, "occurs 100000 times or more");
   check_error(weft(train + text + "--model lsa --width 1000"), 1, "singular values, not 1000");
   check_error(weft(train + "--wordnet " + folder), 1, "Debian's package wordnet-base");

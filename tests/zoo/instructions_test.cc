@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(commands_do_the_same_with_the_data_that_it_writes) {
   BOOST_TEST(contains(done("train gpt --task instructions --preset instruct-cpu-lora --from "
                            "reader4.weft --lora-rank 16 --lora-alpha 32 --chat-format chatml" +
                            few + " --out qlora.weft"),
-                      "beside quantised weights"));
+                      "on quantised weights"));
   BOOST_TEST(contains(done("evaluate qlora.weft --data learned.jsonl --held-out few.jsonl"),
                       "exact match "));
 }

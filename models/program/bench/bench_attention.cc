@@ -1,4 +1,4 @@
-// Causal attention alone, forward and backward: what long sequences cost.
+// Benchmark of causal attention, forward and backward: the cost of long sequences.
 #include "weft/autodiff/gradients.h"
 #include "weft/core/random.h"
 #include "weft/graph/functions/arithmetic.h"
@@ -26,11 +26,11 @@ Tensor random_tensor(const Sizes& sizes, std::uint64_t seed) {
 
 int bench_attention(const AttentionBench& bench) {
   const std::int64_t rows = bench.batch, heads = bench.heads, seq = bench.seq, size = bench.size;
-  constexpr double kTensors = 8;  // q, k, v, the output and the gradients of all
-  check_memory("attention of these sizes",
+  constexpr double kTensors = 8;  // q, k, v, the output, and the gradients of these four
+  check_memory("attention of this size",
                kTensors * sizeof(float) * static_cast<double>(rows) * static_cast<double>(heads) *
                    static_cast<double>(seq) * static_cast<double>(size),
-               "smaller --batch, --heads, --seq and --size take less");
+               "reduce --batch, --heads, --seq or --size");
   Graph graph;
   Program program("attention");
   NamedTensors feeds;
@@ -54,7 +54,8 @@ int bench_attention(const AttentionBench& bench) {
   const Times times = measure(1, bench.common.runs > 0 ? bench.common.runs : 5,
                               [&] { session.run(program, feeds); });
   const double peak = (peak_before + fma_peak(threads)) / 2;
-  // Two products forward, five backward (the scores are computed again), half of each is masked.
+  // Two matrix products forward and five backward (the scores are recomputed). Half of each is
+  // masked.
   const auto pairs = static_cast<double>(rows * heads * seq) * static_cast<double>(seq + 1) / 2;
   const double flop = 7 * 2 * pairs * static_cast<double>(size), seconds = times.median();
   const MemoryReport memory = plan->memory();

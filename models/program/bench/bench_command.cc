@@ -10,22 +10,24 @@ namespace weft::program {
 namespace {
 
 void add_common(OptionList& list, BenchOptions& options) {
-  list.integer("--threads", options.threads, {0, 1024}, "0 = all");
+  list.integer("--threads", options.threads, {0, 1024},
+               "number of threads; 0 = all hardware threads");
   list.choice(
       "--precision", {"highest", "high", "medium"},
       [&options](const std::string& name) { options.precision = parse_precision(name); },
-      "of matrix products (default: highest)");
-  list.integer("--runs", options.runs, {0, 1'000'000}, "measured runs; 0 = as suits the benchmark");
-  list.flag("--json", options.json, "one JSON object instead of a table");
+      "precision of matrix products (default: highest)");
+  list.integer("--runs", options.runs, {0, 1'000'000},
+               "number of measured runs; 0 = the benchmark's default");
+  list.flag("--json", options.json, "print one JSON object instead of a table");
 }
 
 void add_model(OptionList& list, ModelBench& bench, const std::string& models) {
   add_common(list, bench.common);
   list.text("--model", bench.model, models);
-  list.integer("--batch", bench.batch, kFromOne, "rows (default: 4)");
-  list.integer("--seq", bench.seq, kFromOne,
-               "tokens per row, of models that read text (default: 256)");
-  list.flag("--profile", bench.profile, "times per node, on stderr (waves run serially)");
+  list.integer("--batch", bench.batch, kFromOne, "rows per batch (default: 4)");
+  list.integer("--seq", bench.seq, kFromOne, "tokens per row, for text models (default: 256)");
+  list.flag("--profile", bench.profile,
+            "print the time of each node to stderr (waves run serially)");
 }
 
 constexpr const char* kPreset = "a preset of weft train (default: gpt2)";
@@ -33,72 +35,79 @@ constexpr const char* kPreset = "a preset of weft train (default: gpt2)";
 }  // namespace
 
 void add_bench_command(CLI::App& app, Action& action) {
-  OptionList bench(app, "bench", "Measure whole models with random weights, and matrix products");
+  OptionList bench(app, "bench",
+                   "Benchmark models with random weights, attention and matrix products");
   bench.needs_command();
 
-  OptionList gemm(bench.command(), "gemm", "Products of float32 matrices");
+  OptionList gemm(bench.command(), "gemm", "Benchmark products of float32 matrices");
   const auto products = std::make_shared<GemmBench>();
   const auto shape = std::make_shared<GemmShape>();
   add_common(gemm, products->common);
-  gemm.integer("--m", shape->m, kFromOne, "rows of the result; with --n and --k: only this shape");
-  gemm.integer("--n", shape->n, kFromOne, "columns");
-  gemm.integer("--k", shape->k, kFromOne, "summed axis");
-  gemm.flag("--plain-b", products->plain_b, "b is stored as [k, n], not as [n, k]");
+  gemm.integer("--m", shape->m, kFromOne,
+               "rows of the result; with --n and --k, only this shape is measured");
+  gemm.integer("--n", shape->n, kFromOne, "columns of the result");
+  gemm.integer("--k", shape->k, kFromOne, "size of the summed axis");
+  gemm.flag("--plain-b", products->plain_b, "store b as [k, n] instead of [n, k]");
   gemm.then([products, shape, &action] {
     const int given = (shape->m > 0) + (shape->n > 0) + (shape->k > 0);
-    if (given != 0 && given != 3) throw UsageError("--m, --n and --k belong together");
+    if (given != 0 && given != 3) throw UsageError("--m, --n and --k must be given together");
     if (given == 3) products->shapes = {*shape};
     action = [products] { return bench_gemm(*products); };
   });
 
-  OptionList train(bench.command(), "train", "A whole training step");
+  OptionList train(bench.command(), "train", "Benchmark a complete training step");
   const auto training = std::make_shared<TrainBench>();
   add_model(train, *training, kPreset);
   train.integer("--shards", training->shards, {1, 1 << 20},
-                "parts of a batch, a power of two, which ranks share (mpirun) (default: 1)");
+                "number of shards of a batch, a power of two; with mpirun, ranks divide them among "
+                "themselves (default: 1)");
   train.bytes("--bucket", training->bucket_bytes,
-              "ranks send sums of gradients in pieces of so many bytes (default: 8MiB)");
-  train.flag("--no-overlap", training->no_overlap,
-             "ranks send nothing while they compute, to see what that costs");
+              "size of the buckets in which ranks send sums of gradients (default: 8MiB)");
+  train.flag(
+      "--no-overlap", training->no_overlap,
+      "do not overlap communication with computation, to measure the benefit of the overlap");
   train.bytes("--memory-budget", training->memory_budget,
-              "most bytes of the arena (600MiB); the rest is computed again");
+              "limit of the arena (600MiB); values that do not fit are recomputed");
   train.run(action, [training](const World& world) {
     training->world = world;
     return bench_train(*training);
   });
 
-  OptionList forward(bench.command(), "forward", "A forward pass, all logits");
+  OptionList forward(bench.command(), "forward", "Benchmark a forward pass with all logits");
   const auto passes = std::make_shared<ModelBench>();
   add_model(
       forward, *passes,
       "a published model (gpt2, bert-base, ...; weft inspect --model) or a preset of weft train");
   forward.flag("--prepack", passes->prepack,
-               "keep copies of the weights in the order of the kernels");
+               "keep copies of the weights in the packed layout of the kernels");
   forward.run(action, [passes] { return bench_forward(*passes); });
 
-  OptionList attention(bench.command(), "attention", "Causal attention, forward and backward");
+  OptionList attention(bench.command(), "attention",
+                       "Benchmark causal attention, forward and backward");
   const auto attending = std::make_shared<AttentionBench>();
   add_common(attention, attending->common);
-  attention.integer("--batch", attending->batch, kFromOne, "rows (default: 1)");
-  attention.integer("--heads", attending->heads, kFromOne, "default: 12");
-  attention.integer("--size", attending->size, kFromOne, "of a head (default: 64)");
-  attention.integer("--seq", attending->seq, kFromOne, "queries and keys (default: 8192)");
+  attention.integer("--batch", attending->batch, kFromOne, "rows per batch (default: 1)");
+  attention.integer("--heads", attending->heads, kFromOne, "number of heads (default: 12)");
+  attention.integer("--size", attending->size, kFromOne, "size of a head (default: 64)");
+  attention.integer("--seq", attending->seq, kFromOne,
+                    "number of queries and of keys (default: 8192)");
   attention.run(action, [attending] { return bench_attention(*attending); });
 
-  OptionList decode(bench.command(), "decode", "One token after another, with a cache");
+  OptionList decode(bench.command(), "decode",
+                    "Benchmark decoding, one token after another, with a cache");
   const auto decoding = std::make_shared<DecodeBench>();
   add_common(decode, decoding->common);
   decode.text("--model", decoding->model, kPreset);
-  decode.integer("--batch", decoding->batch, kFromOne, "rows (default: 1)");
+  decode.integer("--batch", decoding->batch, kFromOne, "rows per batch (default: 1)");
   decode.integer("--context", decoding->context, kFromOne,
-                 "tokens before the first (default: 128)");
+                 "tokens in the cache before the first measured token (default: 128)");
   decode.choice(
       "--weights", {"f32", "bf16", "int8", "int4"},
       [weights = &decoding->weights](const std::string& name) {
         if (name != "f32") *weights = parse_weight_format(name);
       },
-      "how matrices are kept (default: f32)");
-  decode.flag("--profile", decoding->profile, "times per node, on stderr");
+      "format of the weight matrices (default: f32)");
+  decode.flag("--profile", decoding->profile, "print the time of each node to stderr");
   decode.run(action, [decoding] { return bench_decode(*decoding); });
 }
 

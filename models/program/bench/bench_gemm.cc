@@ -10,13 +10,15 @@
 namespace weft::program {
 namespace {
 
-// GPT-2 small on 256 and 1024 tokens, its last layer, few rows, and a square.
+// Shapes from GPT-2 small with 256 and 1024 tokens, including its output layer, products with few
+// rows, and a square one.
 constexpr GemmShape kTransformerShapes[] = {{1024, 1024, 1024}, {256, 2304, 768}, {256, 768, 768},
                                             {256, 3072, 768},   {256, 768, 3072}, {1024, 3072, 768},
                                             {256, 50257, 768},  {64, 768, 768},   {1, 768, 768},
                                             {4, 768, 3072},     {512, 512, 64}};
 
-/// Numbers in [-1, 1) without a pattern that a kernel could profit from.
+/// Returns pseudo-random numbers in [-1, 1), so that there is no pattern that a kernel could
+/// exploit.
 Tensor operand(const Sizes& sizes) {
   Tensor t = Tensor::empty(DType::f32, sizes);
   auto* data = t.mutable_data<float>();
@@ -31,8 +33,7 @@ Tensor operand(const Sizes& sizes) {
 Figures measure_shape(const GemmBench& bench, const GemmShape& s) {
   const auto m = static_cast<double>(s.m), n = static_cast<double>(s.n),
              k = static_cast<double>(s.k);
-  check_memory("this product", sizeof(float) * (m * k + k * n + m * n),
-               "smaller --m, --n and --k take less");
+  check_memory("this product", sizeof(float) * (m * k + k * n + m * n), "reduce --m, --n or --k");
   Graph graph;
   const Value a = graph.input("a", DType::f32, {s.m, s.k});
   const Value b = bench.plain_b ? graph.input("b", DType::f32, {s.k, s.n})

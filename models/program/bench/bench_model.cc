@@ -28,34 +28,36 @@ double seconds_since(Clock::time_point begin) {
 
 using MakeModel = FunctionRef<BenchModel()>;
 
-constexpr const char* kSmaller = "a smaller --batch, --seq or --model takes less";
+constexpr const char* kSmaller = "reduce --batch or --seq, or use a smaller --model";
 
-/// Ids of a batch; and the parameters, that no graph of a model should be given memory for that is
-/// not there.
+/// Throws UsageError if the ids of a batch do not fit into memory, before they are allocated.
 void check_ids(std::int64_t batch, std::int64_t seq) {
   if (seq == 0) seq = kDefaultSeq;
   constexpr double kBytesEach = 8;  // inputs and targets
   check_memory("a batch", kBytesEach * static_cast<double>(batch) * static_cast<double>(seq),
                kSmaller);
 }
+/// Throws UsageError if the parameters of a model do not fit into memory, before they are
+/// allocated.
 void check_parameters(const Graph& graph) {
   check_memory("the model", sizeof(float) * static_cast<double>(hf::count_parameters(graph)),
                kSmaller);
 }
 
-/// Whether a batch and what is sent can be cut so, for so many ranks.
+/// Throws UsageError if the batch cannot be divided into shards, the shards among the ranks, or the
+/// sums into buckets.
 void check_parts(const TrainBench& bench) {
   rethrow_as_usage([&] { check_shards(bench.shards, bench.world.size()); });
   if (bench.batch % bench.shards != 0) {
     throw UsageError(
-        fmt::format("a --batch of {} is no multiple of {} shards", bench.batch, bench.shards));
+        fmt::format("--batch {} is not a multiple of {} shards", bench.batch, bench.shards));
   }
   if (bench.bucket_bytes % 64 != 0)
     throw UsageError(
         fmt::format("--bucket must be a multiple of 64 bytes, not {}", bench.bucket_bytes));
 }
 
-/// The most of what each rank gives.
+/// Returns the largest value of all ranks. Collective.
 std::size_t largest_of_ranks(const World& world, std::size_t own) {
   std::size_t largest = own;
   for (const std::string& word : world.gather(std::to_string(own)))
@@ -109,11 +111,11 @@ int bench_model(const TrainBench& bench, std::string_view kind, MakeModel make, 
     session.run(made.program, made.feeds);
     waits.seconds.push_back(seconds_waited(world) - before);
   });
-  // Ranks have the same part in what is done, and measure their peaks at the same time.
+  // All ranks have the same share of the work, and measure their peaks at the same time.
   const double peak = world.size() * (peak_before + fma_peak(threads)) / 2;
 
   const MemoryReport memory = plan->memory();
-  // What is computed again for the budget's sake is no work done.
+  // Recomputation for the memory budget is not counted as work.
   const double flop = (plan->cost().flops - memory.recomputed_flops) * bench.shards;
   const double seconds = times.median();
   Figures figures = {{"benchmark", kind},
@@ -180,10 +182,10 @@ int bench_decode(const DecodeBench& bench) {
   BenchModel made = bench_decoding_step(bench.model, bench.batch, bench.context + tokens + 1);
   std::shared_ptr<Graph> graph = std::move(made.graph);
   check_parameters(*graph);
-  check_memory("keeping keys and values",
+  check_memory("the key/value cache",
                cache_bytes(*graph, {.rows = static_cast<double>(bench.batch),
                                     .capacity = static_cast<double>(bench.context + tokens + 1)}),
-               "a smaller --batch or --context takes less");
+               "reduce --batch or --context");
   auto store = std::make_shared<VariableStore>();
   if (bench.weights) {
     Session(*graph, store, bench.common.session()).initialise();
@@ -196,7 +198,7 @@ int bench_decode(const DecodeBench& bench) {
   Session session(*graph, store, bench.common.session());
   const RunOptions options{.dims = {{"capacity", bench.context + tokens + 1}}};
   const auto feed = [&](std::int64_t count, std::int64_t position) -> NamedTensors {
-    constexpr std::int64_t kAnyVocabulary = 65;  // ids that every model knows
+    constexpr std::int64_t kAnyVocabulary = 65;  // ids that are valid for every model
     return {{"tokens",
              bench_ids({bench.batch, count}, kAnyVocabulary, static_cast<std::uint64_t>(position))},
             {"position", Tensor::of<std::int64_t>({}, {position})}};
@@ -204,7 +206,8 @@ int bench_decode(const DecodeBench& bench) {
   const auto prompt_begin = Clock::now();
   session.run(made.program, feed(bench.context, 0), options);
   const double prompt = seconds_since(prompt_begin);
-  // What every token must read at least: all parameters but the looked-up positions.
+  // Lower bound of the memory traffic per token: all parameters except the table of positions, of
+  // which only rows are read.
   std::size_t weights = 0;
   for (const VariableStore::MemoryEntry& entry : session.store()->memory()) {
     if (entry.kind == VariableKind::parameter &&
@@ -217,7 +220,7 @@ int bench_decode(const DecodeBench& bench) {
   session.set_profiling(bench.profile);
   std::int64_t position = bench.context;
   const auto step = [&] { session.run(made.program, feed(1, position++), options); };
-  // In turns: the memory is not as fast at all times.
+  // Alternate decoding and bandwidth measurements, because the speed of memory varies over time.
   constexpr int kRounds = 4;
   step();
   Times times, floors, fractions;

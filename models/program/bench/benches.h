@@ -1,4 +1,4 @@
-// What `weft bench` measures: one function per subcommand.
+// The benchmarks of `weft bench`: one function per subcommand.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace weft::program {
 
-/// What all benchmarks have in common.
+/// Options common to all benchmarks.
 struct BenchOptions {
   int threads = 0;  // 0 = one per hardware thread
   Precision precision = Precision::highest;
-  int runs = 0;  // measured runs; 0 = as suits the benchmark
+  int runs = 0;  // measured runs; 0 = the benchmark's default
   bool json = false;
 
   int thread_count() const;
@@ -25,11 +25,11 @@ struct BenchOptions {
 struct GemmShape {
   std::int64_t m = 0, n = 0, k = 0;
 };
-/// C [m, n] = A [m, k] B: B is stored as [n, k] (the weights of a linear layer), or as [k, n] with
-/// `plain_b`. One line per shape.
+/// Measures C [m, n] = A [m, k] B. B is stored as [n, k] (the weights of a linear layer), or as [k,
+/// n] with `plain_b`. Prints one line per shape.
 struct GemmBench {
   BenchOptions common;
-  std::vector<GemmShape> shapes;  // empty: those of transformers
+  std::vector<GemmShape> shapes;  // empty: shapes of transformers
   bool plain_b = false;
 };
 int bench_gemm(const GemmBench& bench);
@@ -38,24 +38,24 @@ struct ModelBench {
   BenchOptions common;
   std::string model = "gpt2";
   std::int64_t batch = 4;
-  std::int64_t seq = 0;           // tokens per row; 0 = 256, or what an image has
+  std::int64_t seq = 0;           // tokens per row; 0 = 256; must be 0 for image models
   std::size_t memory_budget = 0;  // SessionOptions::memory_budget
-  bool profile = false;           // a table of times per node, on stderr
+  bool profile = false;           // print a table of times per node to stderr
   bool prepack = false;           // SessionOptions::prepack
 };
 int bench_forward(const ModelBench& bench);
 
-/// A training step, which the ranks of a World share by shards: what is measured are those of rank
-/// 0, which prints. Every rank has the whole batch.
+/// A training step whose shards are divided among the ranks of a World. Times are measured on rank
+/// 0, which prints them. Every rank has the whole batch.
 struct TrainBench : ModelBench {
-  int shards = 1;                // a power of two, not below the ranks; the batch is a multiple
+  int shards = 1;                // a power of two, at least the number of ranks; divides the batch
   std::size_t bucket_bytes = 0;  // SessionOptions::bucket_bytes; 0 = its default
   bool no_overlap = false;       // SessionOptions::overlap
   World world = {};
 };
 int bench_train(const TrainBench& bench);
 
-/// Causal attention with its gradients: q, k and v are [batch, heads, seq, size].
+/// Causal attention and its gradients: q, k and v are [batch, heads, seq, size].
 struct AttentionBench {
   BenchOptions common;
   std::int64_t batch = 1, heads = 12, seq = 8192, size = 64;
@@ -67,7 +67,7 @@ struct DecodeBench {
   std::string model = "gpt2";
   std::int64_t batch = 1;
   std::int64_t context = 128;           // tokens in the cache before the first measured one
-  std::optional<WeightFormat> weights;  // as the graph has them (f32) where absent
+  std::optional<WeightFormat> weights;  // if absent, the format of the graph (f32)
   bool profile = false;
 };
 int bench_decode(const DecodeBench& bench);

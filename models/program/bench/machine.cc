@@ -16,7 +16,8 @@
 namespace weft::program {
 namespace {
 
-// Threads of its own, all at work at the same time: a pool might run two shares on one thread.
+// Uses separate threads that all run at the same time: a thread pool might run two shares on one
+// thread.
 double sum_over_threads(int threads, const std::function<double(int)>& measure) {
   std::vector<double> rates(static_cast<std::size_t>(threads));
   std::latch start(threads);
@@ -52,8 +53,9 @@ ReadBandwidth::ReadBandwidth(int threads, std::size_t bytes)
 }
 
 double ReadBandwidth::measure() const {
-  // All threads together, and the middle of several passes: what one thread reads while others are
-  // away, or finds in a cache by luck, is not what all of them can count on.
+  // All threads read together, and the result is the median of several passes: the rate of one
+  // thread while others are idle, or of data that happens to be in a cache, is not a rate that all
+  // threads can sustain.
   constexpr int kPasses = 7;
   std::vector<double> seconds;
   auto last = std::chrono::steady_clock::now();
@@ -74,7 +76,7 @@ double ReadBandwidth::measure() const {
     });
   }
   for (std::thread& worker : workers) worker.join();
-  seconds.erase(seconds.begin());  // until all threads were there
+  seconds.erase(seconds.begin());  // the time until all threads had started
   std::sort(seconds.begin(), seconds.end());
   return static_cast<double>(buffer_->bytes()) / seconds[kPasses / 2];
 }

@@ -1,4 +1,4 @@
-// Peaks of this machine, on as many threads as a benchmark uses.
+// Peak compute and memory rates of this machine, for the number of threads of a benchmark.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +8,15 @@
 
 namespace weft::program {
 
-/// Float32 FLOP/s that fused multiply-adds reach on `threads` threads together.
+/// Returns the float32 FLOP/s that fused multiply-adds reach on `threads` threads together.
 double fma_peak(int threads);
 
-/// Memory that `threads` threads read together, a share each.
+/// Measures the bandwidth at which `threads` threads read memory together, each of them its own
+/// share.
 class ReadBandwidth {
  public:
   ReadBandwidth(int threads, std::size_t bytes);
-  /// Bytes per second, the middle of some passes over all of it.
+  /// Returns bytes per second: the median of several passes over all of the memory.
   double measure() const;
 
  private:
@@ -24,7 +25,7 @@ class ReadBandwidth {
   std::shared_ptr<Buffer> buffer_;
 };
 
-/// Most resident memory of this process so far.
+/// Returns the peak resident memory of this process so far.
 std::size_t peak_rss_bytes();
 
 }  // namespace weft::program

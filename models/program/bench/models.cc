@@ -22,10 +22,10 @@ GptConfig gpt_config(std::string_view name, std::int64_t positions) {
     known.push_back(preset.name);
     if (preset.name != name) continue;
     GptConfig config = preset.model;
-    constexpr std::int64_t kCharacters = 65;  // of character models: as tinyshakespeare has
+    constexpr std::int64_t kCharacters = 65;  // of character models, as in tinyshakespeare
     if (name != "gpt2") config.vocab = kCharacters;
     if (positions > config.context) {
-      throw UsageError(fmt::format("{} has {} positions, which is less than --seq {}", name,
+      throw UsageError(fmt::format("{} has {} positions, which is fewer than --seq {}", name,
                                    config.context, positions));
     }
     return config;
@@ -33,7 +33,7 @@ GptConfig gpt_config(std::string_view name, std::int64_t positions) {
   throw UsageError(unknown_name("model", name, known));
 }
 
-/// A GPT over an input "tokens" in a new graph, and the ids to feed.
+/// A GPT over the input "tokens" in a new graph, and the ids to feed.
 struct GptBench {
   BenchModel bench;
   GptConfig config;
@@ -102,7 +102,7 @@ BenchModel bench_forward_pass(std::string_view name, std::int64_t batch, std::in
   }
   const bool images = found->modality == hf::Modality::image;
   if (images && seq > 0) {
-    throw UsageError(fmt::format("{} reads images of {} x {}: --seq has no meaning for it", name,
+    throw UsageError(fmt::format("{} reads images of {} x {}: --seq does not apply", name,
                                  found->image_size, found->image_size));
   }
   if (seq == 0) seq = kDefaultSeq;
@@ -118,7 +118,7 @@ BenchModel bench_forward_pass(std::string_view name, std::int64_t batch, std::in
   bench.items = static_cast<double>(images ? batch : batch * seq);
   bench.item_name = images ? "images" : "tokens";
   for (const auto& [input, type] : inputs) {
-    constexpr std::int64_t kAnyVocabulary = 30000;  // ids that every published model knows
+    constexpr std::int64_t kAnyVocabulary = 30000;  // ids that are valid for every published model
     bench.feeds.emplace_back(input, type.first == DType::f32
                                         ? Tensor::full(DType::f32, type.second, 0.5)
                                         : bench_ids(type.second, kAnyVocabulary, 1));

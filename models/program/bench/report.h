@@ -1,4 +1,4 @@
-// Times of repeated runs, and how figures are shown.
+// Timing of repeated runs, and output of figures.
 #pragma once
 
 #include <functional>
@@ -7,20 +7,20 @@
 
 namespace weft::program {
 
-/// Figures by name, in the order in which they are shown. Units are in the names
-/// (seconds_per_step, planned_bytes, tokens_per_second); names in FLOP/s end in _flops.
+/// Figures by name, in the order in which they are printed. Units are in the names
+/// (seconds_per_step, planned_bytes, tokens_per_second); names of FLOP counts end in flops.
 using Figures = nlohmann::ordered_json;
 
-/// Seconds of several runs of the same work.
+/// The seconds of several runs of the same work.
 struct Times {
   std::vector<double> seconds;
   double median() const;
   double best() const;
 };
-/// Runs `work` `warmups` times unmeasured, then `runs` times measured.
+/// Runs `work` `warmups` times without timing it, then `runs` times with timing.
 Times measure(int warmups, int runs, const std::function<void()>& work);
 
-/// One JSON object on stdout, or a table of name and figure for people.
+/// Prints the figures to stdout: as one JSON object, or as a table of names and figures.
 void print_figures(const Figures& figures, bool json);
 
 }  // namespace weft::program
