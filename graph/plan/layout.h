@@ -7,8 +7,8 @@
 
 namespace weft {
 
-/// Completes a plan that has values, steps (in a legal order), outputs and updates: order_steps,
-/// then lay_out_in_order.
+/// Completes a plan that has values, steps (in a legal order), outputs and updates. Equivalent to
+/// order_steps followed by lay_out_in_order.
 void lay_out(Plan& plan);
 
 /// Orders the steps. Returns the updates that can be made in place in this order; their StepIds

@@ -19,8 +19,8 @@ constexpr std::size_t kSmallOperand = 16;
 // Results that are smaller than the peak by this factor are not candidates: they hardly change the
 // peak, and there may be very many of them.
 constexpr std::size_t kFewBytes = 4096;
-// The excess is summed over 96 intervals of the order, so that estimating a move takes no longer
-// for a program of 100,000 steps than for one of 100.
+// The excess is summed over a fixed number of intervals of the order, so that estimating a move
+// takes no longer for a program of 100,000 steps than for one of 100.
 constexpr Index kBins = 96;
 // Passes over all candidates. A pass may make moves possible that were not possible before.
 constexpr int kMaxRounds = 3;

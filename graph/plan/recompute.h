@@ -19,8 +19,8 @@ struct RecomputeProblem {
   struct Step {
     std::vector<ValueId> reads;  // without duplicates
     std::vector<ValueId> writes;
-    std::vector<std::pair<ValueId, ValueId>>
-        inplace;              // {written, read} pairs that may share memory
+    /// {written, read} pairs that may share memory.
+    std::vector<std::pair<ValueId, ValueId>> inplace;
     std::size_t scratch = 0;  // bytes that are live only during the step
     double cost_ns = 0;
     bool can_rematerialise = false;  // true if the step may run a second time
@@ -56,9 +56,9 @@ std::size_t peak_bytes(const RecomputeProblem& problem, const Recomputed& recomp
 
 /// Chooses the steps to rematerialise so that at most `target` bytes are live at the same time.
 /// Returns nullopt if no such choice is found. The algorithm is greedy: among the results that are
-/// live but unused while too many bytes are live, it first takes the one that saves most bytes per
-/// nanosecond, together with those operands of its second run that are no longer live by then. At
-/// the end it undoes choices that turned out to be unnecessary, the most expensive first. (A
+/// live but unused while too many bytes are live, it first takes the one that saves the most bytes
+/// per nanosecond, together with those operands of its second run that are no longer live by then.
+/// At the end it undoes choices that turned out to be unnecessary, the most expensive first. (A
 /// covering problem; compare Chen et al., "Training deep nets with sublinear memory cost", 2016,
 /// and rematerialisation in XLA.)
 std::optional<Recomputed> choose_recomputed(const RecomputeProblem& problem, std::size_t target);

@@ -22,7 +22,7 @@ const std::vector<std::pair<int, int>>& PlanStep::may_inplace() const {
 
 namespace {
 
-// Returns the error, with a hint how to bind a symbol if `shape` has an unbound one.
+// Returns the error, with a hint on how to bind a symbol if `shape` has an unbound one.
 ShapeError with_hint(const Error& error, const Shape& shape, const Bindings& bindings) {
   for (const Dim& dim : shape) {
     for (const SymbolPtr& symbol : dim.symbols()) {

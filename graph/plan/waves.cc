@@ -93,7 +93,7 @@ class WaveFormer {
 
   Plan& plan_;
   const BufferGroups& o_;
-  IdVector<ValueId, WaveId> written_, read_, overwritten_;  // by root: last wave that does so
+  IdVector<ValueId, WaveId> written_, read_, overwritten_;  // by root: the last wave that did
   IdVector<StepId, std::size_t> begins_, ends_;             // bytes that a step allocates and frees
   std::size_t peak_ = 0, live_ = 0, dying_ = 0;
   bool open_ = false;
