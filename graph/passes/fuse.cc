@@ -5,9 +5,9 @@
 // group. Merging a producer's group into a user's group creates a cycle exactly if there is another
 // path from the one to the other through other groups. The search for such a path ends at the
 // user's last member, and after a fixed number of steps. Therefore values with many or distant
-// users are not merged with them (an activation and the backward pass, between which another path
-// nearly always exists), and the time of the pass is linear, not quadratic, in the size of the
-// program.
+// users are not merged with them (for example an activation and the backward pass, between which
+// another path nearly always exists), and the time of the pass is linear, not quadratic, in the
+// size of the program.
 #include <algorithm>
 #include <functional>
 #include <queue>
@@ -204,7 +204,7 @@ class Groups {
   /// Sorts the groups topologically; among ready groups, the one with the earliest last member
   /// comes first.
   void put_in_order() {
-    IdVector<GroupId, int> waits_for(members_.size());  // reads from groups that are not sorted yet
+    IdVector<GroupId, int> waits_for(members_.size());  // number of reads from unsorted groups
     const auto for_each_reader = [&](GroupId group, auto&& fn) {
       for (const NodeId m : members_[group]) {
         for (const NodeId u : users_[m]) {
@@ -244,8 +244,8 @@ class Groups {
   IdVector<NodeId, GroupId> group_of_;
   IdVector<GroupId, Members> members_;
   IdVector<GroupId, char> ends_in_reduction_;
-  std::unordered_map<GroupId, GroupId>
-      reduced_group_;  // by the group of a reduction: the group that ends in it
+  /// By the group of a reduction: the group that ends in it.
+  std::unordered_map<GroupId, GroupId> reduced_group_;
   std::vector<GroupId> order_;
   IdVector<GroupId, int> seen_;  // the last search that visited the group
   int stamp_ = 0;

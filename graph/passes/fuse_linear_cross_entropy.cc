@@ -1,14 +1,14 @@
 // Fuses a linear layer with the cross-entropy of its outputs, so that the logits, the largest value
-// of a language model's training step, are never completely in memory:
+// of a language model's training step, are never materialised as a whole:
 //
 //   logits = matmul(x, weight) [+ bias]        loss, lse = linear_cross_entropy(x, weight, bias, t)
 //   loss, lse = cross_entropy(logits, t)   ->
 //   d = cross_entropy_grad(g, logits, t, lse)  dx, dweight, dbias = linear_cross_entropy_grad(...)
 //   dx, dweight, dbias of d
 //
-// If g does not depend on the loss, both become one linear_cross_entropy_with_grad, which computes
-// the logits only once. This is the case unless a function of the loss is differentiated. The pass
-// applies only if the logits and d have no other readers.
+// If g does not depend on the loss (that is, unless a function of the loss is differentiated), both
+// become one linear_cross_entropy_with_grad, which computes the logits only once. The pass applies
+// only if the logits and d have no other readers.
 #include <algorithm>
 #include <optional>
 #include <unordered_set>

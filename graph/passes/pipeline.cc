@@ -26,7 +26,8 @@ const std::vector<Pass>& default_passes() {
       {"bf16_activations", "stores activations that only products at medium read as bfloat16",
        bf16_activations, "narrow"},
       {"fuse", "fuses elementwise operations into single passes over memory", fuse},
-      {"epilogue", "fuses elementwise operations into matrix products before them", move_epilogues},
+      {"epilogue", "fuses elementwise operations into the matrix products that they follow",
+       move_epilogues},
   };
   return passes;
 }

@@ -1,6 +1,6 @@
 // Sinking: replaces sums that a loop accumulates in a carry by one product or sum over all
-// iterations after the loop. Gradients of weights have this form. Also moves products that are only
-// outputs of the loop after the loop, if their operands leave the loop for such a sum anyway.
+// iterations after the loop. Gradients of weights have this form. Products that the loop only
+// outputs are also moved after the loop, if their operands leave the loop for such a sum anyway.
 // Gradients of inputs have this form.
 #include <algorithm>
 #include <set>
@@ -21,7 +21,7 @@ using Index = std::size_t;
 // A carry whose new value is the old value plus `term`, and which has no other readers.
 struct SumCarry {
   Index carry;
-  const Node* term;  // matmul of two matrices with transpose_a, or sum; without reshapes after it
+  const Node* term;  // matmul of two matrices with transpose_a, or sum; its result may be reshaped
 };
 
 std::unordered_map<Value, int, ValueHash> count_readers(const Function& f) {

@@ -11,8 +11,8 @@
 namespace weft {
 namespace {
 
-// The sizes of a tensor and the declared shape that they must match. `who` is its description for
-// messages: "input 'x'" or "variable 'cache'".
+// The sizes of a tensor and the declared shape that they must match. `description` names the
+// tensor in messages: "input 'x'" or "variable 'cache'".
 struct Sighting {
   std::string who;
   const Shape* shape;

@@ -75,6 +75,7 @@ struct CompiledProgram {
   VariableId find_variable(std::string_view name) const;
 };
 
+/// Options of compile().
 struct CompileOptions {
   bool passes = true;  // false: run the graph as it was built
   /// Precision of matrix products for which neither the program nor the node sets one.

@@ -58,6 +58,7 @@ enum class CarryWay : std::uint8_t {
   output,     // the new value is written to a stacked output, where the next iteration reads it
 };
 
+/// Memory of one carry of a loop.
 struct CarryPlan {
   /// Variable of the body's program; undefined if no step reads or changes the carry.
   VariableId variable;

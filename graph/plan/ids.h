@@ -9,7 +9,7 @@ namespace WEFT_API weft {
 using NodeId = Id<struct NodeTag>;
 using InputId = Id<struct InputTag>;
 using VariableId = Id<struct VariableTag>;
-/// Also in Plan::values, which begins with the program's values.
+/// Also indexes Plan::values, which begins with the program's values.
 using ValueId = Id<struct ValueTag>;
 
 // Indices into the lists of a Plan.

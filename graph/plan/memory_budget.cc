@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-constexpr int kTries = 6;            // attempts at a target for which the arena fits the budget
+constexpr int kTries = 6;            // targets tried until the arena fits the budget
 constexpr int kSearchSteps = 10;     // halvings in the search for the smallest budget
 constexpr std::size_t kNearby = 12;  // targets tried above the smallest feasible one
 constexpr std::size_t kTiny = 4096;  // copying variables of at most this size is negligible

@@ -12,8 +12,8 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kMaxBlocksBySize = 8192;
-constexpr std::size_t kGoodEnough =
-    512;  // within 1/512 of the lower bound: make no further attempt
+// If the result is within 1/512 of the lower bound, no further heuristic is tried.
+constexpr std::size_t kGoodEnough = 512;
 
 // Places blocks in the order `before`, each at the lowest offset that is free during its lifetime.
 template <class Before>

@@ -41,7 +41,7 @@ struct PlanBuffer {
   std::size_t bytes = 0;
   WaveId begin = WaveId(0);
   WaveId end = WaveId(0);
-  ValueId first_value;  // none for scratch
+  ValueId first_value;  // undefined for scratch
   /// The variable that owns the memory; undefined if the space is not Space::variable.
   VariableId variable() const { return VariableId(space == Space::variable ? index : -1); }
 };
@@ -166,7 +166,7 @@ class Plan {
   std::size_t arena_bytes = 0;
   std::size_t memory_budget = 0;  // upper bound of arena_bytes; 0: no limit
   std::size_t slot_scratch = 0;   // bytes per worker, 64-byte aligned
-  std::size_t guard = 0;          // bytes kept free on both sides of every arena buffer (test mode)
+  std::size_t guard = 0;          // guard bytes on both sides of every arena buffer (test mode)
   bool updates_last = false;      // no variable is written before all steps have run
   bool loop_body = false;         // see PlanOptions::loop_body
   /// The first wave that writes into a variable's memory; waves.end_id() if variables are written

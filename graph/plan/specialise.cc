@@ -265,7 +265,7 @@ void collect_results(Plan& plan) {
   for (const auto& [variable, value] : c.updates) {
     const ValueId root = plan.values[value].root;
     const VariableId read = c.leaves[c.values[root].node].variable();
-    if (read == variable) continue;  // keeps its value
+    if (read == variable) continue;  // the variable keeps its value
     const bool changes = read.defined() && c.variables[read].updated;
     const ValueId source = changes ? add_copy(plan, value) : value;
     PlanUpdate update{variable, source};

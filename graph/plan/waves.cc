@@ -1,4 +1,4 @@
-// Waves: adjacent independent steps that are too small to fill the machine alone.
+// Waves: adjacent independent steps that are too small to use all cores alone.
 #include <algorithm>
 
 #include "weft/graph/plan/layout.h"

@@ -22,8 +22,8 @@ constexpr const char* kB = ".lora_b";
 struct Pair {
   Variable a, b;
 };
-using Pairs =
-    std::unordered_map<const Node*, Pair>;  // by the node in the source graph that reads the matrix
+/// By the node in the source graph that reads the matrix.
+using Pairs = std::unordered_map<const Node*, Pair>;
 
 void check(const LoraOptions& o) {
   if (o.rank < 1) throw ArgumentError(fmt::format("rank must be at least 1, not {}", o.rank));
@@ -97,8 +97,8 @@ AdaptedModel add_lora(const std::vector<Program>& programs, const VariableStore&
     pairs.emplace(matrix.value.node_pointer(), declare(target, matrix, options.rank));
     result.matrices.push_back(matrix.name);
   }
-  // Uses two cloners, because only training programs have dropout in the adapters. Nodes are shared
-  // if they are equal in both.
+  // Uses two cloners: without other dropout in the model, training and evaluation programs may
+  // share nodes, but only the training copies have dropout in the adapters.
   Cloner training(target, adapting(pairs, options, true));
   Cloner inference(target, adapting(pairs, options, false));
   for (const Program& program : programs) {

@@ -34,12 +34,12 @@ bool is_weight_matrix(const VariableInfo& info);
 
 /// Returns the matrices that the programs, all over `graph`, use only as the second operand of
 /// matmul or, depending on the options, also for lookups of rows. All uses of a matrix must agree
-/// on which axis is the inputs. The result is in order of declaration.
+/// on which axis holds the inputs. The result is in order of declaration.
 std::vector<WeightMatrix> weight_matrices(Graph& graph, const std::vector<Program>& programs,
                                           const WeightMatrixOptions& options = {});
 
-/// Return true if the name matches the pattern, or any of the patterns, with shell wildcards * and
-/// ?.
+/// Return true if `name` matches the pattern, or any of the patterns, in which * and ? are
+/// wildcards as in a shell.
 bool matches(const std::string& pattern, const std::string& name);
 bool matches_any(const std::vector<std::string>& patterns, const std::string& name);
 

@@ -41,7 +41,7 @@ struct QuantizedModel {
 /// Copies `programs` (all over one graph, before passes) into a new graph and their variables into
 /// a new store, and converts weight matrices to another format. Weight matrices are f32 parameters
 /// with two axes that the programs use only as the second operand of matmul or for lookups of rows
-/// (embeddings); all uses must agree on which axis is the inputs. All other variables, including
+/// (embeddings); all uses must agree on which axis holds the inputs. All other variables, including
 /// norms and biases, are unchanged and share their memory.
 ///
 /// quantized_weights.h describes what the programs read instead of a matrix.

@@ -40,7 +40,7 @@ struct QuantizedWeight {
 /// Quantised matrices by name.
 using QuantizedWeights = std::map<std::string, QuantizedWeight, std::less<>>;
 
-/// The values with which the programs of a graph read a quantised matrix.
+/// A quantised matrix in a graph, and the value through which programs read it.
 struct QuantizedRead {
   std::string name;  // name of the matrix: "W"
   QuantizedWeight weight;
