@@ -1,12 +1,12 @@
-// Where products are asked for at `medium`, an activation that several of them read, and nothing
-// else does, is kept as bfloat16: they round it anyway. Half the bytes wait for the backward pass,
-// and half are read there; `fuse` lets what makes the activation write the narrow form at once.
+// Stores activations that only matrix products at precision `medium` read, at least two of them, as
+// bfloat16: the products round these operands anyway. This halves the bytes that are kept for the
+// backward pass and read there. The pass `fuse` then makes the producer write bfloat16 directly.
 //
 //   matmul(x, w), matmul(x, g)   ->   n = cast(x, bf16); matmul(n, w), matmul(n, g)
 //
-// On a unit that multiplies bfloat16 the results keep every bit. Where `medium` runs on fused
-// multiply-adds, they get the error that `medium` allows. Values with other users stay as they are:
-// a narrow copy beside the wide one would cost memory, not save it.
+// On hardware that multiplies bfloat16, the results are bit-exact. If `medium` runs on fused
+// multiply-adds, the results have the error that `medium` allows. Values with other readers are
+// left unchanged: an additional narrow copy would cost memory instead of saving it.
 #include <algorithm>
 #include <unordered_map>
 
@@ -16,13 +16,13 @@
 namespace weft {
 namespace {
 
-/// What a view is made of.
+/// Returns the value below all reshapes of `v`.
 Value base_of(Value v) {
   while (is(v, "reshape")) v = v.node().input(0);
   return v;
 }
 
-/// The same view of `to` that `view` is of its base.
+/// Applies to `to` the reshapes by which `view` is derived from its base.
 Value same_view(const Value& view, const Value& to, Graph& target) {
   std::vector<const Node*> reshapes;
   for (Value v = view; is(v, "reshape"); v = v.node().input(0)) reshapes.push_back(&v.node());
@@ -41,7 +41,7 @@ class Narrowing {
     return std::any_of(consumers_.nodes().begin(), consumers_.nodes().end(),
                        [&](const Node* node) { return rounds(*node); });
   }
-  /// Whether the node is a product at medium of f32 operands.
+  /// Returns true if the node is an f32 matrix product at precision `medium`.
   bool rounds(const Node& node) const {
     if (!is(node, "matmul") || node.type(0).dtype != DType::f32) return false;
     const std::string& own = node.attributes().text("precision");
@@ -56,7 +56,8 @@ class Narrowing {
   }
 
  private:
-  /// Whether several products read the value or views of it, and nobody else does.
+  /// Returns true if the value and its views have at least two products as readers, and no other
+  /// readers.
   bool only_products_read(const Value& base) const {
     int products = 0;
     std::vector<Value> views = {base};
@@ -79,7 +80,7 @@ class Narrowing {
 
   const Precision precision_;
   const Consumers consumers_;
-  std::unordered_map<Value, bool, ValueHash> narrows_;  // by base: asked before
+  std::unordered_map<Value, bool, ValueHash> narrows_;  // by base: cached results
 };
 
 }  // namespace

@@ -1,9 +1,10 @@
-// Moves elementwise steps that follow a matrix product into it: bias, activation, scale, residual
-// and casts are done to every tile of the product while it is in cache.
+// Epilogue fusion: moves elementwise steps that follow a matrix product into it. Bias, activation,
+// scale, residual and casts are applied to every tile of the product while it is in cache.
 //
-// The steps are a node `fused` (or a single elementwise op) of the product's shape. Where others
-// read the product too, it stays a result; they must come later in the program's order, so that no
-// cycle closes. Steps that write variables stay alone: over the variables they work in place.
+// The steps are a node `fused` (or a single elementwise op) of the product's shape. If other nodes
+// also read the product, it remains a result; these nodes must come later in the program's order,
+// so that no cycle is created. Steps that compute updates of variables are not fused, because they
+// update the variables in place.
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -19,7 +20,7 @@ namespace {
 
 using Index = std::size_t;
 
-/// The steps of a node: a program on its inputs; none if it is something else.
+/// Returns the elementwise steps of a node as a program on its inputs; nullopt for other nodes.
 std::optional<TileProgram> steps_of(const Node& node) {
   const OpSet& ops = node.graph().ops();
   if (node.instance() != 0 || ops.find(node.op().name) != &node.op()) return std::nullopt;
@@ -29,7 +30,7 @@ std::optional<TileProgram> steps_of(const Node& node) {
   if (!can_be_step(node.op(), node.attributes(), ops)) return std::nullopt;
   TileProgram program;
   TileStep step{&node.op(), node.attributes(), {}};
-  std::vector<Value> inputs;  // each once
+  std::vector<Value> inputs;  // without duplicates
   for (const Value& v : node.inputs()) {
     if (!v.defined()) return std::nullopt;
     const auto it = std::find(inputs.begin(), inputs.end(), v);
@@ -43,7 +44,7 @@ std::optional<TileProgram> steps_of(const Node& node) {
   return program;
 }
 
-/// The same program with input `first` as %0.
+/// Returns the same program with input `first` moved to position %0.
 TileProgram with_first(TileProgram program, int first) {
   for (TileStep& step : program.steps) {
     for (int& v : step.operands) {
@@ -64,7 +65,7 @@ class Epilogues {
     for (Node* node : consumers_.nodes()) find(*node);
   }
 
-  /// Nodes and operands that were looked at.
+  /// Number of visited nodes and operands.
   std::size_t steps() const { return steps_ + consumers_.nodes().size(); }
   void copy(Cloner& cloner) const {
     for (Node* node : consumers_.nodes()) {
@@ -80,7 +81,7 @@ class Epilogues {
  private:
   struct Moved {
     Value product;
-    int input = 0;  // of the steps: the product
+    int input = 0;  // the input of the steps that is the product
     TileProgram steps;
   };
 
@@ -91,7 +92,7 @@ class Epilogues {
     for (Index k = 0; k < node.inputs().size(); ++k) {
       const Value& v = node.inputs()[k];
       if (!v.defined() || !is_product(v, node)) continue;
-      // Of several products the last one, so that the others need not wait for it.
+      // Among several products, chooses the last one, so that the other ones need not wait for it.
       if (!best.defined() || v.node().id() > best.node().id())
         best = v, input = static_cast<int>(k);
     }
@@ -149,8 +150,8 @@ class Epilogues {
   const Consumers consumers_;
   std::unordered_set<const Node*> updates_;
   mutable std::size_t steps_ = 0;
-  std::unordered_set<const Node*> products_;      // that are moved to their steps
-  std::unordered_map<const Node*, Moved> moved_;  // by the steps' node
+  std::unordered_set<const Node*> products_;      // products that are fused with their steps
+  std::unordered_map<const Node*, Moved> moved_;  // by the node of the steps
 };
 
 }  // namespace

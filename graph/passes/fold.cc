@@ -1,4 +1,4 @@
-// Evaluates nodes whose operands are constants.
+// Constant folding: evaluates nodes that have only constant operands.
 #include <algorithm>
 
 #include "weft/core/error.h"
@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-// Results of up to this many elements are always worth having as constants.
+// Results with at most 64 elements are always stored as constants.
 constexpr std::int64_t kSmall = 64;
 
 bool is_symbolic(const Attribute& value) {
@@ -16,7 +16,7 @@ bool is_symbolic(const Attribute& value) {
   return false;
 }
 
-// -1 for a shape of more elements than can be counted.
+// Returns the number of elements, or -1 if it overflows.
 std::int64_t elements_or_none(const Sizes& sizes) {
   try {
     return num_elements(sizes);
@@ -25,7 +25,7 @@ std::int64_t elements_or_none(const Sizes& sizes) {
   }
 }
 
-// Products at another precision than that at which constants are evaluated.
+// Returns true for a product below the precision `highest`, at which constants are evaluated.
 bool is_narrow_product(const Node& node, Precision precision) {
   const Attribute* own = node.attributes().find("precision");
   if (own == nullptr) return false;
@@ -64,7 +64,7 @@ std::vector<Value> fold(const Node& node, const std::vector<Value>& inputs, Grap
     if (elements < 0 || elements > limit) return {};
     made += elements;
   }
-  // A broadcast or an iota is cheaper to make at run time than to keep and to read.
+  // A broadcast or an iota is cheaper to compute at run time than to store and read.
   if (made > std::max(kSmall, given)) return {};
   try {
     std::vector<Value> results;
@@ -73,7 +73,7 @@ std::vector<Value> fold(const Node& node, const std::vector<Value>& inputs, Grap
     }
     return results;
   } catch (const DataError&) {
-    return {};  // the same error comes at run time, with the node's line
+    return {};  // the same error is thrown at run time, with the node's line
   }
 }
 

@@ -1,10 +1,10 @@
-// What reads weights, keys or values in fewer bits reads those bits, not floats made of them:
+// Makes ops read quantised or narrow weights, keys and values directly, instead of a float copy:
 //   matmul(x, dequantize(q, scale))       -> quantized_matmul(x, q, scale)
 //   take(dequantize(q, scale), index)     -> quantized_take(q, scale, index)
-//   take(cast(w), index)                  -> cast(take(w, index)), where the cast widens
-//   attention(q, cast(k), cast(v), ...)   -> attention_narrow(q, k, v, ...) of bf16 k and v
-// The first sums in another order than matmul, so that the last bits may differ; the others keep
-// every bit.
+//   take(cast(w), index)                  -> cast(take(w, index)), if the cast widens
+//   attention(q, cast(k), cast(v), ...)   -> attention_narrow(q, k, v, ...), for bf16 k and v
+// The first rewrite sums in a different order than matmul, so the last bits may differ. The others
+// are bit-exact.
 #include <algorithm>
 
 #include "weft/graph/passes/match.h"
@@ -18,7 +18,8 @@ Value multiply_quantized(const Node& node, const std::vector<Value>& inputs, Gra
   if (!is(w, "dequantize") || x.dtype() != w.dtype()) return {};
   const Attributes& matrix = w.node().attributes();
   if (node.attributes().flag("transpose_a")) return {};
-  // Gradients in x multiply by the other orientation than the products that they are of.
+  // The gradient with respect to x multiplies by the matrix in the opposite orientation to the
+  // forward product.
   const bool transpose = node.attributes().flag("transpose_b") != matrix.flag("transposed");
   return target
       .apply(

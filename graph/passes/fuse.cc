@@ -1,12 +1,13 @@
-// Gathers elementwise ops of one shape into nodes `fused`, which run in one pass over memory.
+// Combines elementwise ops of one shape into nodes `fused`, which run in one pass over memory.
 //
-// Groups grow over edges between a producer and its user: a merge saves reading what lies between,
-// and writing it too where nobody else wants it; what others want becomes a result of the group.
-// Merging a producer's group into a user's would close a cycle exactly if another way leads from
-// the one to the other over other groups. The search for such a way ends at the user's last member,
-// and after a number of steps: values with many users, or whose users are far apart (an activation
-// and the backward pass, where there nearly always is another way), stay apart, so that the time of
-// the pass grows with the program and not with its square.
+// Groups grow along edges between a producer and its user. A merge saves reading the intermediate
+// value, and also writing it unless it has other readers, in which case it becomes a result of the
+// group. Merging a producer's group into a user's group creates a cycle exactly if there is another
+// path from the one to the other through other groups. The search for such a path ends at the
+// user's last member, and after a fixed number of steps. Therefore values with many or distant
+// users are not merged with them (for example an activation and the backward pass, between which
+// another path nearly always exists), and the time of the pass is linear, not quadratic, in the
+// size of the program.
 #include <algorithm>
 #include <functional>
 #include <queue>
@@ -22,16 +23,16 @@ namespace weft {
 namespace {
 
 using Index = std::size_t;
-using NodeId = Id<struct NodeTag>;    // in the program's order
-using GroupId = Id<struct GroupTag>;  // at first every node is a group of its own
-using Members = std::vector<NodeId>;  // increasing
+using NodeId = Id<struct NodeTag>;    // index in the program's order
+using GroupId = Id<struct GroupTag>;  // initially, every node is a separate group
+using Members = std::vector<NodeId>;  // in increasing order
 
-// Uses that one search looks at. Training steps of transformers and of recurrent models come out
-// with as few nodes as without a limit.
+// Maximum number of uses that one search visits. With this limit, training steps of transformers
+// and recurrent models are fused into as few nodes as without a limit.
 constexpr int kMaxSearch = 128;
 
 bool fusable(const Node& node) {
-  // Recomputed clones are there for memory's sake.
+  // Clones for recomputation exist to save memory.
   if (node.instance() != 0) return false;
   if (!can_be_step(node.op(), node.attributes(), node.graph().ops())) return false;
   RowRequest row{{}, node.type(0).dtype, 0, node.attributes()};
@@ -42,7 +43,7 @@ bool fusable(const Node& node) {
   return static_cast<bool>(node.op().row(row));
 }
 
-/// A sum, mean, maximum or minimum of floats over last axes.
+/// Returns true for a sum, mean, maximum or minimum of f32 or f64 over the last axes.
 bool is_trailing_reduction(const Node& node) {
   const std::string& name = node.op().name;
   if (name != "sum" && name != "mean" && name != "max" && name != "min") return false;
@@ -79,10 +80,10 @@ class Groups {
     put_in_order();
   }
 
-  /// What finding the groups took: nodes, uses and groups that were looked at.
+  /// Number of nodes, uses and groups that were visited to find the groups.
   std::int64_t steps() const { return steps_; }
-  /// Groups in topological order: fn(members in the order of the program, the reduction in which
-  /// they end or none).
+  /// Calls fn(members, reduction) for each group in topological order, with the members in program
+  /// order and the reduction in which the group ends, or an undefined id.
   template <class Fn>
   void for_each(Fn&& fn) const {
     for (const GroupId group : order_) {
@@ -96,7 +97,7 @@ class Groups {
     }
   }
   Node& node(NodeId i) const { return *nodes_[i]; }
-  /// Values that the members read and do not make, in order of first use.
+  /// Returns the values that the members read but do not produce, in order of first use.
   std::vector<Value> inputs(const Members& members) const {
     std::vector<Value> result;
     for (const NodeId m : members) {
@@ -107,7 +108,7 @@ class Groups {
     }
     return result;
   }
-  /// Members that others read.
+  /// Returns the members that have readers outside the group or are roots.
   Members results(const Members& members) const {
     Members result;
     for (const NodeId m : members) {
@@ -136,7 +137,8 @@ class Groups {
     }
   }
 
-  /// A group of which only a reduction wants anything ends in it: its result is never stored.
+  /// Attaches a reduction to a group whose only result it reads, so that this result is never
+  /// stored.
   void end_in_reductions() {
     ends_in_reduction_.assign(nodes_.size(), 0);
     for (const NodeId i : nodes_.ids()) {
@@ -166,8 +168,8 @@ class Groups {
     members_[producer].clear();
   }
 
-  /// Whether a way leads from `producer` over other groups to `user`, as far as a search of
-  /// kMaxSearch steps can tell: a longer one counts as having found it.
+  /// Returns true if there is a path from `producer` through other groups to `user`, or if a search
+  /// of kMaxSearch uses cannot rule it out.
   bool another_way(GroupId producer, GroupId user) {
     ++stamp_;
     int left = kMaxSearch;
@@ -181,7 +183,7 @@ class Groups {
           const GroupId next = group_of_[u];
           if (next == user) found = found || group != producer;
           if (next == user || next == group || next == producer) continue;
-          // What begins behind the last member of the user cannot lead to it.
+          // A group that begins after the last member of the user cannot lead to it.
           if (members_[next].front() > end) continue;
           if (seen_[next] == stamp_) continue;
           seen_[next] = stamp_;
@@ -199,10 +201,10 @@ class Groups {
     return found || left < 0;
   }
 
-  /// Groups in an order in which none comes before what it reads: as early as the program has their
-  /// last members.
+  /// Sorts the groups topologically; among ready groups, the one with the earliest last member
+  /// comes first.
   void put_in_order() {
-    IdVector<GroupId, int> waits_for(members_.size());  // reads of other groups
+    IdVector<GroupId, int> waits_for(members_.size());  // number of reads from unsorted groups
     const auto for_each_reader = [&](GroupId group, auto&& fn) {
       for (const NodeId m : members_[group]) {
         for (const NodeId u : users_[m]) {
@@ -242,14 +244,15 @@ class Groups {
   IdVector<NodeId, GroupId> group_of_;
   IdVector<GroupId, Members> members_;
   IdVector<GroupId, char> ends_in_reduction_;
-  std::unordered_map<GroupId, GroupId> reduced_group_;  // of a reduction: the group that ends in it
+  /// By the group of a reduction: the group that ends in it.
+  std::unordered_map<GroupId, GroupId> reduced_group_;
   std::vector<GroupId> order_;
-  IdVector<GroupId, int> seen_;  // the last search that came by
+  IdVector<GroupId, int> seen_;  // the last search that visited the group
   int stamp_ = 0;
   std::int64_t steps_ = 0;
 };
 
-/// The group as a tile program on `inputs`.
+/// Returns the group as a tile program on `inputs`.
 TileProgram make_program(const Groups& groups, const Members& members,
                          const std::vector<Value>& inputs, const Members& results) {
   TileProgram program;
@@ -271,8 +274,8 @@ TileProgram make_program(const Groups& groups, const Members& members,
   return program;
 }
 
-/// Puts one node in place of the members, and of the reduction in which they end, if in one;
-/// false if types do not come out as they were.
+/// Replaces the members, and the reduction in which they end (if any), by one node. Returns false
+/// if this would change the types of results.
 bool copy_fused(const Groups& groups, const Members& members, NodeId reduction, Cloner& cloner) {
   const std::vector<Value> inputs = groups.inputs(members);
   Members results = groups.results(members);

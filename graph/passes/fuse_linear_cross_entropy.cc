@@ -1,14 +1,14 @@
 // Fuses a linear layer with the cross-entropy of its outputs, so that the logits, the largest value
-// of a language model's training step, are never whole in memory:
+// of a language model's training step, are never materialised as a whole:
 //
 //   logits = matmul(x, weight) [+ bias]        loss, lse = linear_cross_entropy(x, weight, bias, t)
 //   loss, lse = cross_entropy(logits, t)   ->
 //   d = cross_entropy_grad(g, logits, t, lse)  dx, dweight, dbias = linear_cross_entropy_grad(...)
 //   dx, dweight, dbias of d
 //
-// and both into one linear_cross_entropy_with_grad where g does not depend on the loss, which is so
-// unless somebody differentiates a function of it: the logits are computed once then. It happens
-// only where nobody else reads logits or d.
+// If g does not depend on the loss (that is, unless a function of the loss is differentiated), both
+// become one linear_cross_entropy_with_grad, which computes the logits only once. The pass applies
+// only if the logits and d have no other readers.
 #include <algorithm>
 #include <optional>
 #include <unordered_set>
@@ -24,7 +24,7 @@ struct Linear {
   bool transposed = false;
 };
 
-// `logits` as a product with a matrix, and a bias.
+// Matches `logits` as a product with a matrix, with an optional bias.
 std::optional<Linear> match_linear(Value logits) {
   Linear l;
   l.product = logits;
@@ -41,7 +41,7 @@ std::optional<Linear> match_linear(Value logits) {
   l.x = l.product.node().input(0);
   l.weight = l.product.node().input(1);
   if (a.flag("transpose_a") || l.weight.rank() != 2) return std::nullopt;
-  // A weight in fewer bits is for inference, where the logits are wanted anyway.
+  // A narrow weight is used for inference, which needs the logits anyway.
   if (l.x.dtype() != l.weight.dtype() || l.x.dtype() != logits.dtype()) return std::nullopt;
   if (l.x.dtype() != DType::f32 && l.x.dtype() != DType::f64) return std::nullopt;
   l.transposed = a.flag("transpose_b");
@@ -50,13 +50,13 @@ std::optional<Linear> match_linear(Value logits) {
 
 Value without_reshape(Value v) { return is(v, "reshape") ? v.node().input(0) : v; }
 
-/// One head of the program.
+/// A match of the pattern in the program: one cross-entropy and its gradient.
 class Head {
  public:
   Head(Node& loss, const Consumers& consumers, const PassOptions& pass)
       : loss_(loss), consumers_(consumers), pass_(pass) {}
 
-  // Fills in everything; false if the pattern is not there.
+  // Matches the pattern and fills in the members. Returns false if the pattern does not match.
   bool match() {
     const Value logits = loss_.input(0);
     if (loss_.instance() != 0 || loss_.attributes().integer("axis") != logits.rank() - 1) {
@@ -76,7 +76,8 @@ class Head {
     return true;
   }
 
-  // What the values of the pattern become, in the same graph.
+  // Builds the fused nodes in the same graph. Returns pairs of a value of the pattern and its
+  // replacement.
   std::vector<std::pair<Value, Value>> replacements() const {
     Graph& graph = loss_.graph();
     const Attributes& given = loss_.attributes();
@@ -129,7 +130,7 @@ class Head {
     return match_readers(grad.output(0));
   }
 
-  // Every reader of d, or of d as a matrix, makes one of the gradients.
+  // Returns true if every reader of d, or of d reshaped to a matrix, computes one of the gradients.
   bool match_readers(Value d) {
     if (consumers_.is_root(d)) return false;
     for (const Use& use : consumers_.uses(d)) {
@@ -150,7 +151,7 @@ class Head {
     return true;
   }
 
-  // 0 for dx, 1 for dweight, -1 for another product.
+  // Returns 0 for dx, 1 for dweight, and -1 for any other product.
   int gradient_of_product(const Node& node, std::size_t operand) const {
     const Attributes& a = node.attributes();
     const bool ta = a.flag("transpose_a"), tb = a.flag("transpose_b");
@@ -174,7 +175,7 @@ class Head {
     return true;
   }
 
-  // Inputs have smaller ids, so that the search ends soon.
+  // Inputs have smaller ids than their users, so the search stops at ids below that of the loss.
   bool depends_on_loss(Value g) const {
     std::vector<Node*> stack = {&g.node()};
     std::unordered_set<const Node*> seen;
@@ -196,10 +197,10 @@ class Head {
   const PassOptions& pass_;
   Linear linear_;
   Node* grad_ = nullptr;
-  std::vector<std::pair<Value, int>> gradients_;  // value, and which output it is
+  std::vector<std::pair<Value, int>> gradients_;  // value, and index of the gradient
 };
 
-// A copy of the program in which others stand in for some of its values.
+// Copies the program and replaces the first value of each pair by the second.
 Module copy_with(const Program& program, const std::vector<std::pair<Value, Value>>& replaced) {
   const Graph& source = *program.graph();
   Module copy{std::make_unique<Graph>(source.shared_ops()), Program(program.name())};
@@ -210,7 +211,7 @@ Module copy_with(const Program& program, const std::vector<std::pair<Value, Valu
   Cloner cloner(target);
   for (const Value& v : program.inputs()) cloner.copy(v);
   for (const Variable& v : program.variables()) cloner.copy(v.value());
-  // The new nodes first: whatever is copied afterwards reads them.
+  // Copies the replacements first, so that all nodes copied afterwards read them.
   for (const auto& [from, to] : replaced) cloner.set(from, cloner.copy(to));
   for (const auto& [name, value] : program.outputs()) {
     copy.program.output(name, cloner.copy(value), {});
@@ -243,7 +244,6 @@ Module fuse_linear_cross_entropy(Module module, const PassOptions& pass) {
     for (const auto& pair : head.replacements()) replaced.push_back(pair);
   }
   if (replaced.empty()) return module;
-  // First the new nodes, said to be the old ones: everything copied afterwards reads them.
   return copy_with(module.program, replaced);
 }
 

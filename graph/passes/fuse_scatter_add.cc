@@ -1,10 +1,10 @@
-// A sum with something that is put into zeros adds it to the other operand at its places:
+// Replaces the sum of a value and a small value scattered into zeros by a scatter-add to the first:
 //   index_add(zeros, i, s) + y becomes index_add(y, i, s); unslice(g) + y becomes slice_add(y, g);
 //   ...
-// Where a table is also used otherwise (an embedding tied to the output layer), its gradients end
-// in one buffer, instead of a second one of the table's size that is filled with zeros, added to
-// and added up. Gradients are built like that (see add_into.h); this is for what users write, and
-// for graphs of earlier files.
+// If a table has other uses as well (an embedding tied to the output layer), its gradients are
+// summed in one buffer. Without the pass, a second buffer of the table's size would be filled with
+// zeros, scattered into and added. Gradient rules already build graphs in this form (see
+// add_into.h); the pass covers graphs that users write, and graphs in files of earlier versions.
 #include <algorithm>
 #include <unordered_map>
 
@@ -23,7 +23,7 @@ Module fuse_scatter_add(Module module, const PassOptions& pass) {
   if (!any) return module;
   const Consumers consumers(module.program);
 
-  // The operand of each sum that nobody else reads.
+  // By sum: the index of the scattered operand, which has no other reader.
   std::unordered_map<const Node*, std::size_t> sums;
   for (const Node* n : nodes) {
     if (!is(*n, "add") || n->instance() != 0) continue;

@@ -1,4 +1,4 @@
-// What does not depend on carries leaves the loop.
+// Hoisting: moves computations that do not depend on carries out of loops.
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -12,11 +12,11 @@ namespace {
 
 using Index = std::size_t;
 
-// What a value of the body depends on.
+// The strongest dependence of a value in the body.
 enum class Of : std::uint8_t {
-  operands,   // the same in every step
-  sequences,  // can be computed for all steps at once
-  carries,    // only step by step
+  operands,   // the value is the same in every iteration
+  sequences,  // the value can be computed for all iterations at once
+  carries,    // the value must be computed iteration by iteration
 };
 
 class Hoister {
@@ -74,7 +74,8 @@ class Hoister {
       }
       of_[n] = kind;
       if (kind != Of::sequences) continue;
-      // Only around products: the rest is as fast inside, and needs no memory there.
+      // Hoists only products, lookups and the ops that read their results: other ops are just as
+      // fast inside the loop, where they need no memory for all iterations.
       bool heavy = n->op().name == "matmul" || n->op().name == "take";
       for (const Value& v : n->inputs())
         heavy = heavy || (v.defined() && heavy_.contains(v.node_pointer()));
@@ -104,7 +105,8 @@ class Hoister {
                        loop_.body.outputs.end(), [&](const Value& v) { return is_lifted(v); });
   }
 
-  // Worth an operand of the loop: not what is made of little, or is a view.
+  // Returns true if the node is expensive enough to justify an operand of the loop: not a leaf, a
+  // view or a value that is generated from little data.
   static bool is_work(const Node& n) {
     const OpRecord& op = n.op();
     return !op.has(Trait::leaf) && !op.has(Trait::alias) && op.name != "broadcast_to" &&
@@ -125,7 +127,7 @@ class Hoister {
     }
   }
 
-  // Values of the parts that leave which are read by what stays.
+  // Collects the hoisted values that the remaining body reads.
   void find_frontier() {
     for (const Value& v : loop_.body.outputs) {
       const Index o = static_cast<Index>(&v - loop_.body.outputs.data());
@@ -137,7 +139,7 @@ class Hoister {
     }
   }
 
-  // A value that is the same in every step, outside.
+  // Copies a value that is the same in every iteration out of the loop.
   Value outside(const Value& v) {
     if (cloner_ == nullptr) {
       symbols_ = bind_symbols(loop_.body, element_types(loop_.parts));
@@ -160,7 +162,8 @@ class Hoister {
     return Shape(std::move(dims));
   }
 
-  // A value of every step, outside: [length, ...]. Bodies are small, and so is the depth.
+  // Computes a value for all iterations outside the loop: [length, ...]. The recursion is shallow,
+  // because bodies are small.
   Value lift(const Value& v) {
     if (const auto it = lifted_.find(v); it != lifted_.end()) return it->second;
     outside({});
@@ -199,11 +202,12 @@ class Hoister {
 
   Loop& loop_;
   Graph& body_;
-  // At least one step: a loop of none refuses no data, whatever its body would.
+  // True if the loop runs at least one iteration. A loop without iterations must not reject data,
+  // even if its body would.
   const bool runs_ = Dim::provably_le(1, loop_.parts.length);
   std::vector<Node*> nodes_;
   std::unordered_map<const Node*, Of> of_;
-  std::unordered_set<const Node*> heavy_;  // computed for all steps at once
+  std::unordered_set<const Node*> heavy_;  // computed for all iterations at once
   std::unordered_set<Value, ValueHash> seen_;
   std::vector<Value> elements_, constants_;
   std::vector<Value> lifted_formals_, constant_formals_;

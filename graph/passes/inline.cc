@@ -1,4 +1,4 @@
-// Replaces calls by the bodies of their functions.
+// Inlining: replaces calls by the bodies of their functions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,8 +17,9 @@ class Inliner {
   Inliner(std::uint32_t next_instance, std::int64_t* steps)
       : next_instance_(next_instance), steps_(steps) {}
 
-  // Nested calls recurse: a body owns the functions that it calls, so that the depth is that of the
-  // definitions, never that of the graph. `first` is what stream 0 of the call's graph becomes.
+  // Expands a call. Nested calls recurse: a body owns the functions that it calls, so the recursion
+  // is as deep as the definitions nest, not as deep as the graph. Stream 0 of the call's graph
+  // becomes stream `first` of the target.
   std::vector<Value> expand(const Node& call, const std::vector<Value>& inputs, Graph& target,
                             std::int64_t first) {
     const Function& function = call.graph().function(call.attributes().text("body"));
@@ -27,7 +28,8 @@ class Inliner {
       target.require(bound.apply(e.left) == bound.apply(e.right), call.graph().location(call));
     }
     const std::int64_t inside = first + call.attributes().integer("stream");
-    // Clones that a recomputation made must stay apart: they get numbers that nobody else has.
+    // Clones for recomputation must not be merged with other nodes, so they get new instance
+    // numbers.
     std::map<std::uint32_t, std::uint32_t> instances;
     const auto instance = [&](std::uint32_t own) {
       if (own == 0 && call.instance() == 0) return std::uint32_t{0};
@@ -41,7 +43,7 @@ class Inliner {
     options.first_stream = inside;
     options.rewrite = [&](const Node& node, const std::vector<Value>& operands, Graph& graph) {
       if (is_call(node)) return expand(node, operands, graph, inside);
-      // The cloner copies their functions along, and uses the options below.
+      // For ops with bodies, the cloner also copies their functions, with the options below.
       if (node.op().has_bodies()) return std::vector<Value>();
       const std::size_t before = graph.node_count();
       Node& copy =

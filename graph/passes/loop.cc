@@ -50,7 +50,7 @@ void Loop::rebuild(const std::vector<Value>& elements, const std::vector<Value>&
   Cloner cloner(*to.body);
   const Index first = body.inputs.size() - (parts.operands.size() - operands.size());
   for (Index i = 0; i < first; ++i) to.inputs.push_back(cloner.copy(body.inputs[i]));
-  // Names of inputs are taken before new ones are made.
+  // Copies the old operands first, so that new inputs get names that are not in use.
   std::vector<Value> old_operands;
   for (Index i = first; i < body.inputs.size(); ++i) {
     old_operands.push_back(cloner.copy(body.inputs[i]));

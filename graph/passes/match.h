@@ -1,4 +1,4 @@
-// What passes look for in a program: nodes of an op, and who consumes a value.
+// Queries that passes make on a program: the op of a node, and the consumers of a value.
 #pragma once
 
 #include <cstddef>
@@ -10,26 +10,26 @@
 
 namespace weft {
 
-/// Whether `node` applies `op`.
+/// Returns true if `node` applies `op`.
 inline bool is(const Node& node, std::string_view op) { return node.op().name == op; }
-/// Whether a node of `op` makes `value`; no node makes an undefined value.
+/// Returns true if a node of `op` produces `value`; false for an undefined value.
 inline bool is(const Value& value, std::string_view op) {
   return value.defined() && is(value.node(), op);
 }
 
-/// Whether the node may refuse data when it runs: an index out of range, a whole number that is
-/// divided by zero. Kernels look at nothing but integers for that.
+/// Returns true if the node may reject data when it runs: an index out of range, or an integer
+/// division by zero. Kernels check only integers.
 bool may_refuse_data(const Node& node);
 
-/// An operand of a node.
+/// A use of a value: operand `operand` of `node`.
 struct Use {
   Node* node = nullptr;
   std::size_t operand = 0;
 };
 
-/// Who consumes the values of a program: nodes that read them as operands, and the program itself,
-/// which takes its roots (outputs and updates). A snapshot: nodes that are built later are not in
-/// it.
+/// The consumers of the values of a program: nodes that read them as operands, and the program
+/// itself, which uses its roots (outputs and updates). This is a snapshot: it does not include
+/// nodes that are built later.
 class Consumers {
  public:
   explicit Consumers(const Program& program);
@@ -38,16 +38,16 @@ class Consumers {
   const std::vector<Node*>& nodes() const { return nodes_; }
   /// The operands that read `value`, in the order of their nodes.
   std::span<const Use> uses(const Value& value) const;
-  /// The nodes that read some output of `node`, each once, in topological order.
+  /// The nodes that read any output of `node`, without duplicates, in topological order.
   std::vector<Node*> readers(Node& node) const;
-  /// Whether outputs or updates take `value`, or some output of `node`.
+  /// Returns true if `value`, or any output of `node`, is an output or update of the program.
   bool is_root(const Value& value) const { return roots(value) > 0; }
   bool is_root(Node& node) const;
-  /// How many operands, outputs and updates take `value`.
+  /// Returns the number of operands, outputs and updates that use `value`.
   std::size_t count(const Value& value) const { return uses(value).size() + roots(value); }
 
  private:
-  /// Where the entries of a value stand; kNone for a value of a later node.
+  /// Index of a value's entries, or kNone for a value of a node that is not in the snapshot.
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
   std::size_t slot(const Value& value) const;
   std::size_t roots(const Value& value) const;
@@ -56,7 +56,7 @@ class Consumers {
   std::vector<std::size_t> first_slot_;  // by node id: the slot of output 0
   std::vector<std::size_t> first_use_;   // by slot, and the end
   std::vector<Use> uses_;                // by slot, then in topological order
-  std::vector<std::size_t> roots_;       // by slot: how many outputs and updates
+  std::vector<std::size_t> roots_;       // by slot: number of outputs and updates
 };
 
 }  // namespace weft

@@ -1,6 +1,6 @@
-// Two loops over the same operands with the same carries are one loop with the outputs of both:
-// what the derivative of a loop needs comes out of the loop itself. And what leaves loops:
-// hoist.cc, sink.cc.
+// Merges loops over the same operands with the same carries into one loop that has the outputs of
+// both. In this way, the values that the derivative of a loop needs become outputs of the loop
+// itself. Also contains the pass that moves computations out of loops (hoist.cc, sink.cc).
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -16,7 +16,7 @@ using Index = std::size_t;
 struct Merged {
   std::vector<const Node*> nodes;
   Function body;
-  /// By node, by output: the output of the merged loop.
+  /// By node and output: the corresponding output of the merged loop.
   std::vector<std::vector<int>> outputs;
   Node* made = nullptr;  // in the target
 };
@@ -28,7 +28,8 @@ bool same_operands(const Node& a, const Node& b) {
          x.length == y.length && x.reverse == y.reverse && x.stream == y.stream;
 }
 
-// The bodies in one graph, where equal values are one; false if their carries differ.
+// Copies the bodies into one graph, which merges equal values. Returns false if their carries
+// differ.
 bool join(Merged& merged) {
   const Node& first = *merged.nodes[0];
   const ScanNode parts = scan_node(first);

@@ -13,20 +13,21 @@ namespace weft {
 const std::vector<Pass>& default_passes() {
   static const std::vector<Pass> passes = {
       {"inline", "replaces calls by the bodies of their functions", inline_calls},
-      {"merge_scans", "makes one loop of those over the same operands", merge_scans},
-      {"hoist", "moves what does not depend on carries out of loops", hoist_from_scans},
-      {"fold", "evaluates nodes whose operands are constants", fold_constants},
-      {"simplify", "removes operations that change nothing", simplify},
-      {"fold_dequantize", "reads weights, keys and values in fewer bits as they are",
+      {"merge_scans", "merges loops over the same operands", merge_scans},
+      {"hoist", "moves computations that do not depend on carries out of loops", hoist_from_scans},
+      {"fold", "evaluates nodes that have only constant operands", fold_constants},
+      {"simplify", "removes operations that have no effect", simplify},
+      {"fold_dequantize", "reads quantised weights and narrow keys and values directly",
        fold_dequantize, "quantized"},
       {"fuse_linear_cross_entropy", "fuses the last linear layer with its cross-entropy",
        fuse_linear_cross_entropy, "join_head"},
-      {"fuse_scatter_add", "adds rows to a sum instead of beside it", fuse_scatter_add,
-       "accumulate"},
-      {"bf16_activations", "keeps what only products at medium read as bfloat16", bf16_activations,
-       "narrow"},
-      {"fuse", "gathers elementwise operations into single passes over memory", fuse},
-      {"epilogue", "moves what follows matrix products into them", move_epilogues},
+      {"fuse_scatter_add", "scatters rows directly into the other operand of a sum",
+       fuse_scatter_add, "accumulate"},
+      {"bf16_activations", "stores activations that only products at medium read as bfloat16",
+       bf16_activations, "narrow"},
+      {"fuse", "fuses elementwise operations into single passes over memory", fuse},
+      {"epilogue", "fuses elementwise operations into the matrix products that they follow",
+       move_epilogues},
   };
   return passes;
 }
@@ -41,7 +42,7 @@ Module run_passes(Module module, const std::vector<Pass>& passes, const PassOpti
                      [&](const Pass& p) { return p.is_called(name); })) {
       std::vector<std::string> names;
       for (const Pass& p : passes) names.push_back(p.name);
-      throw ArgumentError(fmt::format("there is no pass '{}' to disable; there are: {}", name,
+      throw ArgumentError(fmt::format("there is no pass '{}' to disable; the passes are: {}", name,
                                       fmt::join(names, ", ")));
     }
   }

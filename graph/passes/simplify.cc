@@ -1,19 +1,22 @@
-// Removes operations that change nothing.
+// Simplification: removes operations that have no effect.
 //
-// Every rule keeps each bit of the result, signed zeros included (sign and payload of a NaN may
-// differ):
+// Every rule is bit-exact, including signed zeros, except for the sign and payload of a NaN:
 // - x + (-0.0) is x, but x + 0.0 is not (-0.0 + 0.0 = 0.0); x - 0.0 is x, but x - (-0.0) is not;
 // - x * 1 and x / 1 are x; x * 0 stays, since inf * 0 is NaN;
 // - neg(neg(x)), x + neg(y), x - neg(y), neg(x) * neg(y): signs are exact in IEEE arithmetic, and
-//   integers wrap around; abs(neg(x)) where the dtype has a sign;
-// - casts that lose nothing and come back; reshapes, permutations and broadcasts that compose or do
-//   nothing; slices, pads, flips and concats of everything; a broadcast that the op does by itself;
+//   integers wrap around; abs(neg(x)) if the dtype is signed;
+// - lossless casts to another dtype and back; reshapes, permutations and broadcasts that can be
+//   combined or have no effect; slices, pads, flips and concats that change nothing; a broadcast
+//   that the op performs implicitly;
 // - a swap of the last two axes before matmul becomes its transpose flag; a cast from bf16 or f16
-//   before it goes, since matmul widens narrow operands while it reads them (the kernels for these
-//   may add the same terms in another order, where there are few rows say);
-// - with_update, where the program that passes work on has its update or nobody misses the value.
-// A rule applies only where the replacement has exactly the type of the node, and leaves out only
-// what refuses no data: a run gives the same error with and without passes.
+//   before matmul is dropped, since matmul widens narrow operands while it reads them (its kernels
+//   for narrow operands may add the same terms in a different order, for example if there are few
+//   rows);
+// - with_update, if the program that is being optimised contains the update, or if the new value
+//   can
+//   be dropped.
+// A rule applies only if the replacement has exactly the type of the node. It drops only nodes that
+// cannot reject data, so that a run throws the same error with and without passes.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -27,7 +30,7 @@
 namespace weft {
 namespace {
 
-// Constants with more elements are not searched for being uniform.
+// Maximum number of elements of a constant that is checked for uniformity.
 constexpr std::int64_t kUniformLimit = 1024;
 
 struct Match {
@@ -37,8 +40,8 @@ struct Match {
 
   std::string_view op() const { return node.op().name; }
   Value input(std::size_t i) const { return i < inputs.size() ? inputs[i] : Value(); }
-  // Undefined, so that the rule does not apply, where the op does not take the operands: shapes
-  // that are equal step by step need not be provably so at once.
+  // Applies an op. Returns an undefined value, so that the rule does not apply, if the op rejects
+  // the operands: shapes may be provably equal op by op but not for the combined op.
   Value apply(std::string_view name, std::vector<Value> operands,
               Attributes attributes = {}) const {
     try {
@@ -54,7 +57,8 @@ bool is_any(std::string_view op, std::initializer_list<std::string_view> names) 
   return std::find(names.begin(), names.end(), op) != names.end();
 }
 
-// The value that all elements of a constant have (compared by bits).
+// Returns the value of a constant whose elements are all equal (compared by bits); otherwise
+// nullopt.
 std::optional<double> uniform(Value v) {
   while (is(v, "broadcast_to") || is(v, "reshape")) v = v.node().input(0);
   if (!is(v, "constant")) return std::nullopt;
@@ -69,7 +73,8 @@ std::optional<double> uniform(Value v) {
   return t.at(0);
 }
 
-// True if `v` is `wanted` everywhere, with the sign of zero as given (integers have one zero).
+// Returns true if all elements of `v` are `wanted`, including the sign of zero (integers have one
+// zero).
 bool is_number(const Value& v, double wanted) {
   const std::optional<double> value = uniform(v);
   if (!value || *value != wanted) return false;
@@ -99,14 +104,14 @@ Value simplify_arithmetic(const Match& m) {
   if (m.op() == "div" && is_number(b, 1)) return a;
   if (m.op() == "mul" || m.op() == "div") {
     const Value x = neg_of(a), y = neg_of(b);
-    // Integer division of negated operands may overflow where the original does not.
+    // Floats only: for integers, x / y may overflow although neg(x) / neg(y) does not.
     if (x.defined() && y.defined() && is_floating(a.dtype())) return m.apply(m.op(), {x, y});
   }
   return {};
 }
 
-// True if `v` is made by few nodes of which none looks at data (at indices, at integer divisors and
-// exponents) or draws numbers: then nobody misses it.
+// Returns true if `v` can be dropped: it is computed by a small number of nodes, none of which
+// checks data (indices, integer divisors and exponents) or draws random numbers.
 bool may_be_left_out(const Value& v) {
   constexpr std::size_t kMaxNodes = 64;
   std::vector<const Node*> open = {&v.node()};
@@ -130,7 +135,7 @@ bool may_be_left_out(const Value& v) {
 Value simplify_idempotent(const Match& m) {
   const Value a = m.input(0), b = m.input(1);
   if (is_any(m.op(), {"abs", "relu", "floor", "ceil", "round", "sign"}) && is(a, m.op())) return a;
-  // Of an unsigned integer, -x is 2^8 - x, and no absolute value takes that back.
+  // For an unsigned integer, -x is 2^8 - x, which abs does not undo.
   if (m.op() == "abs" && is(a, "neg") && a.dtype() != DType::u8) {
     return m.apply("abs", {a.node().input(0)});
   }
@@ -145,9 +150,10 @@ Value simplify_idempotent(const Match& m) {
   return {};
 }
 
-// True if every value of `from` is a value of `through`, so that a cast there and back is exact.
+// Returns true if `through` can represent every value of `from`, so that a cast there and back is
+// exact.
 bool holds_all(DType from, DType through) {
-  const auto bits = [](DType d) {  // of integers that the dtype holds exactly, with sign
+  const auto bits = [](DType d) {  // bits of the integers that the dtype represents exactly
     switch (d) {
       case DType::boolean: return 1;
       case DType::u8:
@@ -238,7 +244,8 @@ bool swaps_last_two(const Value& v) {
   return true;
 }
 
-// The node with operand `i` replaced, if the op's shape rule then gives the same types.
+// Returns the node with operand `i` replaced if its type, by the op's shape rule, does not change;
+// otherwise an undefined value.
 Value with_operand(const Match& m, std::size_t i, const Value& operand) {
   std::vector<Value> operands = m.inputs;
   operands[i] = operand;
@@ -259,7 +266,7 @@ Value with_operand(const Match& m, std::size_t i, const Value& operand) {
       .output(0);
 }
 
-// A cast from a storage dtype that loses nothing.
+// Returns true for a cast from bf16 or f16 to f32 or f64.
 bool widens(const Value& v) {
   if (!is(v, "cast")) return false;
   const DType from = v.node().input(0).dtype();
@@ -295,7 +302,8 @@ Value simplify_operands(const Match& m) {
   return {};
 }
 
-// x alone, where the program computes the new value anyway.
+// Reduces with_update(x, ...) to x if the program computes the new value anyway, or if it can be
+// dropped.
 Value simplify_with_update(const Node& node, const std::vector<Value>& inputs,
                            const std::unordered_set<Value, ValueHash>& roots) {
   if (node.op().name != "with_update" || !may_be_left_out(inputs[1])) return {};
@@ -303,7 +311,7 @@ Value simplify_with_update(const Node& node, const std::vector<Value>& inputs,
 }
 
 Value simplify_once(const Match& m) {
-  // Recomputed clones are there for memory's sake; opaque ops are there to be left alone.
+  // Clones for recomputation exist to save memory, and opaque ops must not be changed.
   if (m.node.instance() != 0 || m.node.op().has(Trait::opaque) || m.node.output_count() != 1) {
     return {};
   }
@@ -326,8 +334,8 @@ Module simplify(Module module, const PassOptions& pass) {
     Value value = simplify_with_update(node, inputs, roots);
     if (!value.defined()) value = simplify_once({node, inputs, target});
     if (!value.defined()) return std::vector<Value>();
-    // A rule may make another one possible. Every rule shortens the expression or moves a sign or a
-    // transpose away for good, so that this ends.
+    // A rule may make another rule applicable. The loop terminates because every rule shortens the
+    // expression or removes a sign or a transpose for good.
     while (!value.node().op().has(Trait::leaf)) {
       const std::vector<Value> operands = value.node().inputs();
       const Value next =

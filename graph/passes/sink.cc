@@ -1,6 +1,7 @@
-// Sums that a loop carries become one product or sum over all steps: what gradients of weights are.
-// So do products that only go out, where their operands go out for such a sum anyway: what
-// gradients of inputs are.
+// Sinking: replaces sums that a loop accumulates in a carry by one product or sum over all
+// iterations after the loop. Gradients of weights have this form. Products that the loop only
+// outputs are also moved after the loop, if their operands leave the loop for such a sum anyway.
+// Gradients of inputs have this form.
 #include <algorithm>
 #include <set>
 #include <unordered_map>
@@ -17,10 +18,10 @@ namespace {
 
 using Index = std::size_t;
 
-// A carry whose new value is the old one plus `term`, which nothing else reads.
+// A carry whose new value is the old value plus `term`, and which has no other readers.
 struct SumCarry {
   Index carry;
-  const Node* term;  // matmul of two matrices with transpose_a, or sum; maybe reshaped
+  const Node* term;  // matmul of two matrices with transpose_a, or sum; its result may be reshaped
 };
 
 std::unordered_map<Value, int, ValueHash> count_readers(const Function& f) {
@@ -56,7 +57,8 @@ std::vector<SumCarry> find_sums(const Loop& loop) {
     while (shaped->op().name == "reshape") shaped = shaped->inputs()[0].node_pointer();
     const Node& t = *shaped;
     if (!is_product(t) && t.op().name != "sum") continue;
-    // What is the same in every step would be stacked in vain.
+    // Excludes terms with an operand that is the same in every iteration: stacking it would be
+    // wasteful.
     const auto same = [&](const Value& v) {
       const auto at = std::find(f.inputs.begin(), f.inputs.end(), v);
       return at != f.inputs.end() &&
@@ -74,7 +76,7 @@ class Sinker {
   void run() {
     find_stacks();
     find_products();
-    // The outputs that stay, then values of every step that sums are made of.
+    // The remaining outputs, then the values of every iteration from which the sums are computed.
     std::vector<Value> outputs;
     for (Index o = 0; o < loop_.body.outputs.size(); ++o) {
       if (!is_sum(o) && products_.count(o) == 0) outputs.push_back(loop_.body.outputs[o]);
@@ -113,7 +115,7 @@ class Sinker {
     return static_cast<Index>(std::find(list.begin(), list.end(), v) - list.begin());
   }
 
-  // Number of the body's input, as it was, or the number of inputs.
+  // Returns the index of an input of the original body, or the number of inputs if `v` is not one.
   Index input_of(const Value& v) const { return index_of(inputs_, v); }
   bool is_sequence(const Value& v) const {
     return input_of(v) >= carries_ && input_of(v) < first_operand_;
@@ -160,14 +162,14 @@ class Sinker {
     loop_.body.inputs = std::move(inputs);
     loop_.body.outputs = outputs;
     loop_.parts.carries = std::move(carries);
-    // Without the nodes that only the sums needed, and the carries themselves.
+    // Drops the carries and the nodes that only the sums needed.
     std::vector<bool> stay(loop_.body.inputs.size(), false), left;
     Function rest = without_unused(loop_.body, stay, left);
-    loop_.kept.push_back(std::move(loop_.body.body));  // the terms are its nodes
+    loop_.kept.push_back(std::move(loop_.body.body));  // owns the nodes of the terms
     loop_.body = std::move(rest);
   }
 
-  // [length, ...].
+  // Returns the stacked values of all iterations: [length, ...].
   Value all_steps(const Value& v) const {
     if (is_sequence(v)) return loop_.parts.sequences[input_of(v) - carries_];
     return made_->output(static_cast<int>(first_stack_ + index_of(stacks_, v)));
@@ -192,7 +194,7 @@ class Sinker {
       return apply_again(term, {all_steps(term.inputs()[0])},
                          {{"axes", axes}, {"keepdims", false}});
     }
-    // Sum over steps of A^T B: the product of all rows.
+    // The sum of A^T B over all iterations is one product of all rows.
     const auto rows = [&](const Value& v) {
       const Value steps = all_steps(v);
       return reshape(steps, Shape{steps.shape()[0] * steps.shape()[1], steps.shape()[2]});
@@ -202,11 +204,11 @@ class Sinker {
 
   Loop& loop_;
   const std::vector<SumCarry> sums_;
-  const std::vector<Value> inputs_ = loop_.body.inputs;  // of the body as it was
+  const std::vector<Value> inputs_ = loop_.body.inputs;  // inputs of the original body
   const Index carries_ = loop_.carries(), first_operand_ = loop_.first_operand();
-  std::vector<Value> stacks_;  // values of a step that go out for all steps
-  Index first_stack_ = 0;      // their first output of the new loop
-  std::set<Index> products_;   // outputs of the body as it was
+  std::vector<Value> stacks_;  // values that become stacked outputs
+  Index first_stack_ = 0;      // output of the new loop that is stacks_[0]
+  std::set<Index> products_;   // outputs of the original body that move after the loop
   Node* made_ = nullptr;
 };
 

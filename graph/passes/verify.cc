@@ -49,14 +49,14 @@ void check_node(const Graph& graph, const Node& node, std::size_t id) {
   }
   const std::vector<ValueType> types = infer_types(graph, op, node.inputs(), node.attributes());
   if (static_cast<int>(types.size()) != node.output_count()) {
-    fail(node, fmt::format("the shape rule gives {} outputs, the node has {}", types.size(),
+    fail(node, fmt::format("the shape rule returns {} outputs, but the node has {}", types.size(),
                            node.output_count()));
   }
   for (int i = 0; i < node.output_count(); ++i) {
     const ValueType& type = types[static_cast<std::size_t>(i)];
     if (!(type == node.type(i))) {
-      fail(node, fmt::format("output {} is {}, but the shape rule gives {}", i, node.type(i).str(),
-                             type.str()));
+      fail(node, fmt::format("output {} is {}, but the shape rule returns {}", i,
+                             node.type(i).str(), type.str()));
     }
     for (const Dim& d : node.type(i).shape) check_symbols(node, d);
   }
@@ -73,7 +73,7 @@ void check_unique(const Graph& graph) {
       const Node& other = *it->second;
       if (&other.op() == &n.op() && other.instance() == n.instance() &&
           other.inputs() == n.inputs() && other.attributes() == n.attributes()) {
-        fail(n, fmt::format("is equal to node {}: equal nodes must be one", other.id()));
+        fail(n, fmt::format("is equal to node {}: equal nodes must be merged", other.id()));
       }
     }
     seen.emplace(hash, &n);
@@ -87,10 +87,10 @@ void verify_graph(const Graph& graph) {
   check_unique(graph);
   for (const auto& [name, value] : graph.names()) {
     if (!value.defined() || &value.graph() != &graph) {
-      throw GraphError(fmt::format("the name '{}' is of a value of another graph", name));
+      throw GraphError(fmt::format("the name '{}' refers to a value of another graph", name));
     }
   }
-  // Bodies own their functions, so this is as deep as definitions nest.
+  // Bodies own their functions, so the recursion is as deep as the definitions nest.
   for (const Function& f : graph.functions()) {
     try {
       verify_graph(*f.body);
@@ -132,8 +132,9 @@ void verify_program(const Program& program) {
       same = graph->facts().equal(variable.shape()[i], value.shape()[i]);
     }
     if (!same) {
-      throw GraphError(fmt::format("the update of '{}' is {}, the variable {}", variable.name(),
-                                   value.type().str(), variable.value().type().str()));
+      throw GraphError(fmt::format("the update of '{}' is {}, but the variable is {}",
+                                   variable.name(), value.type().str(),
+                                   variable.value().type().str()));
     }
   }
 }

@@ -1,18 +1,19 @@
-// A structural check of graphs and programs.
+// Structural verification of graphs and programs.
 #pragma once
 
 #include "weft/graph/ir/program.h"
 
 namespace WEFT_API weft {
 
-/// Checks what every Graph promises: operands come before their users and belong to the graph, ops
-/// are of the graph's OpSet, shape rules give the types that the nodes have, symbols are known, no
-/// two nodes are equal; bodies of functions likewise. Throws GraphError that names the node and its
-/// place.
+/// Checks the invariants of a Graph: operands come before their users and belong to the graph, ops
+/// are in the graph's OpSet, node types agree with the shape rules, symbols are known, and no two
+/// nodes are equal. Also checks the bodies of functions. Throws GraphError, naming the node and its
+/// location.
 void verify_graph(const Graph& graph);
 
-/// verify_graph of the program's graph; and outputs and updates belong to it, outputs have
-/// different names, variables are updated once and with their own type.
+/// Calls verify_graph for the program's graph. Also checks that outputs and updates belong to it,
+/// that output names are unique, and that each variable is updated at most once and with its own
+/// type.
 void verify_program(const Program& program);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Buffers: whose memory every value is, for how long, and where in the arena.
+// Memory assignment: the space, lifetime and arena offset of every buffer.
 #include <algorithm>
 
 #include "weft/core/rounding.h"
@@ -77,8 +77,9 @@ class MemoryAssigner {
     }
   }
 
-  // True if no other step reads the old value in the wave that starts the new one, or in a later
-  // wave, and if all checks of data run before that wave.
+  // Returns true if the new value may be written over the variable: all data checks run before the
+  // wave in which `buffer` begins, and no step other than `head` reads the old value in that wave
+  // or a later one.
   bool update_fits(const PlanUpdate& update, const PlanBuffer& buffer, StepId head) const {
     if (buffer.begin < last_check_) return false;
     const ValueId read = reads_[update.variable];
@@ -107,13 +108,14 @@ class MemoryAssigner {
     }
   }
 
-  // What is not made over the variable is made beside it, and the next step reads it there.
+  // In a loop body, a new value that is not written over the variable gets a separate buffer, from
+  // which the next step reads it.
   void assign_successors() {
     for (PlanUpdate& update : plan_.updates) {
       const ValueId root = root_of(plan_, update.value);
       if (update.direct || update.output >= 0 || !o_.group_of[root].defined()) continue;
       PlanBuffer& buffer = plan_.buffers[plan_.values[root].buffer];
-      if (buffer.space != Space::arena) continue;  // is the new value of another variable, too
+      if (buffer.space != Space::arena) continue;  // also updates another variable
       buffer.space = Space::successor;
       buffer.index = update.variable.number();
       update.successor = true;
@@ -131,7 +133,7 @@ class MemoryAssigner {
     for (Index i = 0; i < plan_.outputs.size(); ++i) {
       PlanOutput& output = plan_.outputs[i];
       const ValueId root = root_of(plan_, output.value);
-      // What no step makes is an output as any other.
+      // An output that no step computes (a leaf) is never streamed.
       output.passes = output.passes && liveness_.producer[root].defined();
       PlanBuffer& buffer = plan_.buffers[plan_.values[root].buffer];
       if (output.passes || buffer.space != Space::arena) continue;
@@ -172,7 +174,7 @@ class MemoryAssigner {
   const WaveId end_;
   const IdVector<VariableId, ValueId> reads_;
   IdVector<BufferGroups::GroupId, BufferId> buffer_of_group_;
-  WaveId last_check_ = WaveId(0);  // no check runs after the begin of this wave
+  WaveId last_check_ = WaveId(0);  // all data checks have run when this wave begins
 };
 
 }  // namespace

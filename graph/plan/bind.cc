@@ -11,7 +11,8 @@
 namespace weft {
 namespace {
 
-// A tensor whose sizes meet a declared shape: "input 'x'" or "variable 'cache'".
+// The sizes of a tensor and the declared shape that they must match. `description` names the
+// tensor in messages: "input 'x'" or "variable 'cache'".
 struct Sighting {
   std::string who;
   const Shape* shape;
@@ -30,8 +31,8 @@ std::string list_inputs(const CompiledProgram& c) {
 void check_feed(const CompiledProgram& c, const CompiledProgram::Input& input, const FeedType& f) {
   if (f.dtype && *f.dtype != input.type.dtype) {
     throw DTypeError(fmt::format(
-        "input '{}' of program '{}' is {}, but the tensor fed is {}{}; nothing is converted: feed "
-        "tensor.to(DType::{})",
+        "input '{}' of program '{}' is {}, but the tensor fed is {}{}; feeds are not converted: "
+        "feed tensor.to(DType::{})",
         input.name, c.name, input.type.str(), dtype_name(*f.dtype), to_string(f.sizes),
         input.type.dtype == DType::boolean ? "boolean" : dtype_name(input.type.dtype)));
   }
@@ -89,7 +90,7 @@ void check_axes(const Sighting& s, const Bindings& bindings) {
   }
 }
 
-// A symbol that no axis shows, but a requirement: "rows == batch * 4".
+// Binds symbols that no axis determines but a requirement does: "rows == batch * 4".
 void bind_required(const std::vector<DimEquation>& requirements, Bindings& bindings) {
   const auto define = [&](const Dim& symbol, const Dim& value) {
     const SymbolPtr s = symbol.as_symbol();
@@ -97,7 +98,7 @@ void bind_required(const std::vector<DimEquation>& requirements, Bindings& bindi
     bindings.bind(s, value.evaluate(bindings));
     return true;
   };
-  // What one says may be what another one waits for.
+  // Repeats until nothing changes: one requirement may bind a symbol that another one needs.
   for (bool any = true; any;) {
     any = false;
     for (const DimEquation& e : requirements)
@@ -119,7 +120,7 @@ void bind_given(const CompiledProgram& c, const DimValues& dims, Bindings& bindi
     }
     if (value < 0) {
       throw ArgumentError(
-          fmt::format("symbol '{}' was given {}; sizes are not negative", name, value));
+          fmt::format("symbol '{}' was given {}; sizes must not be negative", name, value));
     }
     if (!bindings.bind(*it, value)) {
       throw ArgumentError(fmt::format("symbol '{}' was given two values", name));
@@ -172,9 +173,8 @@ Bindings bind_symbols(const CompiledProgram& c, const std::vector<FeedType>& fee
     if (!all_bound(e.left, bindings) || !all_bound(e.right, bindings)) continue;
     const std::int64_t left = e.left.evaluate(bindings), right = e.right.evaluate(bindings);
     if (left == right) continue;
-    throw ShapeError(
-        fmt::format("program '{}' requires {} == {}, but these are {} and {} (with {})", c.name,
-                    e.left.str(), e.right.str(), left, right, bindings.str()));
+    throw ShapeError(fmt::format("program '{}' requires {} == {}, but they are {} and {} (with {})",
+                                 c.name, e.left.str(), e.right.str(), left, right, bindings.str()));
   }
   return bindings;
 }
@@ -189,8 +189,8 @@ Sizes variable_sizes(const VariableInfo& info, const Bindings& bindings) {
                                    [&](const Dim& dim) { return all_bound(dim, bindings); });
     throw ShapeError(fmt::format("variable '{}' {}: {}{}", info.name, info.type.str(), e.what(),
                                  known ? ""
-                                       : "; feed an input that shows the size, or give it in "
-                                         "RunOptions::dims"));
+                                       : "; feed an input whose shape determines the size, or set "
+                                         "it in RunOptions::dims"));
   }
 }
 

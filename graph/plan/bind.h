@@ -1,4 +1,4 @@
-// Binding: what the symbols of a program are in one run.
+// Binding: determines the values of a program's symbols for one run.
 #pragma once
 
 #include <optional>
@@ -10,27 +10,30 @@
 
 namespace WEFT_API weft {
 
-/// What is known of a fed tensor: planning ahead of a run knows no dtype.
+/// Name, dtype and sizes of a fed tensor. The dtype is unknown if planning happens before a run.
 struct FeedType {
   std::string name;
   std::optional<DType> dtype;
   Sizes sizes;
 };
-/// Sizes given by name, for symbols that no input shows.
+/// Explicit values of symbols, by name, for symbols that no input determines.
 using DimValues = std::vector<std::pair<std::string, std::int64_t>>;
 
-/// Binds symbols: an axis that is a plain symbol binds it, and then so does a requirement that one
-/// is equal to something known. Every other Dim is checked afterwards; so are the graph's
-/// requirements, as far as their symbols are bound. `existing` are variables
-/// that have sizes already (caches bind symbols too). Throws
-/// - ArgumentError for an unknown, repeated or missing input (the legal ones are listed) or symbol,
-/// - DTypeError for another dtype (nothing is converted),
-/// - ShapeError for another rank or size: input, axis, expected Dim, its value and what came.
+/// Binds the symbols of `program`. An axis whose Dim is a plain symbol binds that symbol; then the
+/// graph's requirements bind each symbol that must equal an expression of bound symbols. All other
+/// Dims are checked afterwards, and so are the requirements whose symbols are bound. `existing`
+/// lists the variables that already have sizes (caches also bind symbols). Throws
+/// - ArgumentError for an unknown, repeated or missing input (the message lists the inputs), for an
+///   unknown symbol, or for an invalid value of one,
+/// - DTypeError if a dtype differs (feeds are not converted),
+/// - ShapeError if a rank or size differs; it names the input, the axis, the expected Dim with its
+///   value, and the actual size.
 Bindings bind_symbols(const CompiledProgram& program, const std::vector<FeedType>& feeds,
                       const DimValues& dims,
                       const std::vector<std::pair<VariableId, Sizes>>& existing = {});
 
-/// Concrete sizes of a variable; throws ShapeError that names variable and unbound symbol.
+/// Returns the concrete sizes of a variable. Throws ShapeError, naming the variable and the unbound
+/// symbol, if they cannot be evaluated.
 Sizes variable_sizes(const VariableInfo& info, const Bindings& bindings);
 
 }  // namespace weft

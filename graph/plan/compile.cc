@@ -16,7 +16,7 @@ namespace weft {
 namespace {
 
 std::string close_names(const Graph& graph, std::string_view name) {
-  // Names that end alike or share a part: the usual mistake is a forgotten scope.
+  // Finds names that contain the last component of `name`: the usual mistake is a missing scope.
   const std::string_view leaf = name.substr(name.rfind('.') + 1);
   std::vector<std::string> names, close;
   for (const auto& [known, value] : graph.names()) {
@@ -58,7 +58,7 @@ void number_values(CompiledProgram& c) {
   c.node_inputs.resize(c.nodes.size());
   c.leaves.resize(c.nodes.size());
   const Graph& graph = *c.module.graph;
-  // The number of a value that somebody needs.
+  // Returns the number of a value and marks it as needed.
   const auto number = [&](const Value& v) {
     const ValueId id = c.first_value[index.at(v.node_pointer())] + v.output();
     c.values[id].needed = true;
@@ -77,7 +77,7 @@ void number_values(CompiledProgram& c) {
       c.values.push_back({n, o, root, false});
     }
     if (is_call(node)) {
-      throw GraphError(fmt::format("the call of '{}' at {} is still there after inlining",
+      throw GraphError(fmt::format("the call of '{}' at {} was not inlined",
                                    node.attributes().text("body"), graph.where(node)));
     }
     if (!node.op().has(Trait::leaf)) continue;
@@ -111,8 +111,9 @@ void mark_passing(CompiledProgram& c, const std::vector<std::string>& names) {
     if (output == c.outputs.end()) {
       std::vector<std::string> known;
       for (const auto& [other, value] : c.outputs) known.push_back(other);
-      throw ArgumentError(fmt::format("program '{}' has no output '{}' to pass by{}; it has: {}",
-                                      c.name, name, did_you_mean(name, known), list_names(known)));
+      throw ArgumentError(
+          fmt::format("program '{}' has no output '{}' to stream{}; its outputs are: {}", c.name,
+                      name, did_you_mean(name, known), list_names(known)));
     }
     c.passing[static_cast<std::size_t>(output - c.outputs.begin())] = 1;
   }

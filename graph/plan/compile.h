@@ -1,4 +1,4 @@
-// Compiling: the symbolic half of planning, done once per program and list of fetches.
+// Compilation: the symbolic half of planning, done once per program and list of fetches.
 #pragma once
 
 #include <memory>
@@ -11,10 +11,11 @@
 
 namespace WEFT_API weft {
 
-/// A program after passes, in a graph of its own, with dense numbers for its values. Immutable;
-/// knows no concrete size.
+/// A program after passes, in a separate graph, with densely numbered values. Immutable; contains
+/// no concrete sizes.
 struct CompiledProgram {
-  /// An input of the user's graph. Those that are not required may be fed: they only bind symbols.
+  /// An input of the user's graph. Inputs that are not required may still be fed; they only bind
+  /// symbols.
   struct Input {
     std::string name;
     ValueType type;
@@ -29,25 +30,25 @@ struct CompiledProgram {
   struct ValueUse {
     NodeId node;
     int output = 0;
-    ValueId root;         // the value whose memory this is: itself, or what it is an alias of
-    bool needed = false;  // read by a node, an output or an update
+    ValueId root;         // owner of the memory: this value, or the value that it aliases
+    bool needed = false;  // used by a node, an output or an update
   };
-  /// What the memory of a value is that no kernel makes.
+  /// Kind of a value that no kernel computes.
   enum class LeafKind : std::uint8_t { none, input, variable, constant };
   struct Leaf {
     LeafKind kind = LeafKind::none;
     int index = -1;  // into inputs, variables or constants
-    /// The variable, if it is one.
+    /// The variable, or an undefined id if the leaf is not a variable.
     VariableId variable() const { return VariableId(kind == LeafKind::variable ? index : -1); }
   };
 
-  /// A function that a node runs.
+  /// A function that a node executes, such as the body of a loop.
   struct Body {
     std::shared_ptr<const CompiledProgram> program;
-    std::vector<ValueType> formals;     // of the function's inputs
-    int first_operand = 0;              // the node's operand that the function's input 0 is
-    IdVector<InputId, int> operands;    // by input of the program: the node's operand
-    IdVector<VariableId, int> carries;  // by variable of the program: the carry that it is
+    std::vector<ValueType> formals;     // types of the function's inputs
+    int first_operand = 0;              // operand of the node that input 0 of the function receives
+    IdVector<InputId, int> operands;    // by input of the program: operand of the node
+    IdVector<VariableId, int> carries;  // by variable of the program: the carry that it holds
     std::vector<int> outputs;           // by output of the program: output of the function
   };
 
@@ -59,31 +60,34 @@ struct CompiledProgram {
   IdVector<VariableId, VariableUse> variables;
   std::vector<Tensor> constants;
   std::vector<DimEquation> requirements;
-  IdVector<NodeId, Node*> nodes;          // what the roots need, topological
-  IdVector<NodeId, ValueId> first_value;  // its output 0
+  IdVector<NodeId, Node*> nodes;          // reachable from the roots, in topological order
+  IdVector<NodeId, ValueId> first_value;  // output 0 of the node
   IdVector<ValueId, ValueUse> values;
   IdVector<NodeId, Leaf> leaves;
-  IdVector<NodeId, std::vector<Body>> bodies;            // as the op lists them; none of most nodes
-  IdVector<NodeId, std::vector<ValueId>> node_inputs;    // none where absent
+  IdVector<NodeId, std::vector<Body>> bodies;            // in the op's order; usually empty
+  IdVector<NodeId, std::vector<ValueId>> node_inputs;    // undefined ids for absent inputs
   std::vector<std::pair<std::string, ValueId>> outputs;  // outputs, then fetches
-  std::vector<char> passing;                             // by output: CompileOptions::passing
+  std::vector<char> passing;                             // by output: CompileOptions::streamed
   std::vector<std::pair<VariableId, ValueId>> updates;
 
-  InputId find_input(std::string_view name) const;        // none if absent
-  VariableId find_variable(std::string_view name) const;  // none if absent
+  /// Return an undefined id if there is no input or variable of this name.
+  InputId find_input(std::string_view name) const;
+  VariableId find_variable(std::string_view name) const;
 };
 
+/// Options of compile().
 struct CompileOptions {
-  bool passes = true;                        // false runs the graph as it was built
-  Precision precision = Precision::highest;  // of products, where neither program nor node says
-  std::vector<std::string> disabled = {};    // passes to leave out
-  /// Outputs that are told of and not kept (RunOptions::passing).
+  bool passes = true;  // false: run the graph as it was built
+  /// Precision of matrix products for which neither the program nor the node sets one.
+  Precision precision = Precision::highest;
+  std::vector<std::string> disabled = {};  // names of passes to skip
+  /// Names of streamed outputs (RunOptions::streamed), which are reported but not kept.
   std::vector<std::string> passing = {};
 };
 
-/// Compiles `program`, with the values called `fetch` in its graph as further outputs. Throws
-/// GraphError for a name that is neither an output nor a named value of the graph (it lists close
-/// ones), ArgumentError for one of a passing output that there is not.
+/// Compiles `program`, with the values named in `fetch` as additional outputs. Throws GraphError
+/// for a fetched name that is neither an output nor a named value of the graph (the message lists
+/// similar names), and ArgumentError for a streamed output that does not exist.
 std::shared_ptr<const CompiledProgram> compile(const Program& program,
                                                const std::vector<std::string>& fetch,
                                                const CompileOptions& options = {});

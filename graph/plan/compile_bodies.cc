@@ -11,15 +11,16 @@ namespace {
 
 using Index = std::size_t;
 
-// What one function of a node is to it.
+// How a node uses one of its functions.
 struct Role {
   const Function* function;
-  int first_operand = 0;      // operand of the node that is the function's input 0
-  int carries = 0;            // inputs that its first outputs are the next values of
-  std::vector<bool> outputs;  // by output of the function: somebody needs it
+  int first_operand = 0;      // operand of the node that input 0 of the function receives
+  int carries = 0;            // the first inputs; the first outputs are their next values
+  std::vector<bool> outputs;  // by output of the function: true if it is needed
 };
 
-// A carry is needed where the last one is, or where what is needed is computed from it.
+// Marks the carries that are needed: those whose final value is used, and those from which a needed
+// output is computed.
 void need_carries(Role& role) {
   const Function& f = *role.function;
   const auto carries = static_cast<Index>(role.carries);
@@ -81,8 +82,8 @@ CompiledProgram::Body compile_role(const CompiledProgram& outer, const Role& rol
       cloner.copy(formal);
       continue;
     }
-    // A carry is state that every step updates: what updates of variables in place need and do,
-    // it needs and does.
+    // A carry becomes a variable that every step updates, so that the logic for updating variables
+    // in place applies to it.
     carries.push_back(graph.variable(formal.node().attributes().text("name"), formal.type(),
                                      {.kind = VariableKind::cache, .trainable = false}, {}));
     cloner.set(formal, carries.back().value());

@@ -1,4 +1,4 @@
-// Compiling what the nodes of a program run: the bodies of loops and branches.
+// Compilation of the functions that nodes execute: bodies of loops and branches.
 #pragma once
 
 #include <memory>
@@ -7,11 +7,11 @@
 
 namespace weft {
 
-/// Compiles the bodies of all nodes of `program` that have any, and their bodies.
+/// Compiles the bodies of all nodes of `program` that have bodies, recursively.
 void compile_bodies(CompiledProgram& program, const CompileOptions& options);
 
-/// Runs the passes over `module` and numbers what is left. Inputs and requirements are the
-/// caller's to add before.
+/// Runs the passes over `module` and numbers the remaining nodes and values. The caller supplies
+/// the inputs and requirements of the program.
 std::shared_ptr<CompiledProgram> compile_module(Module module,
                                                 std::vector<CompiledProgram::Input> inputs,
                                                 const std::vector<DimEquation>& requirements,

@@ -14,7 +14,7 @@ namespace {
 
 using Index = std::size_t;
 
-// Packing an operand pays once several steps read it.
+// Packing an operand pays off only if at least this many iterations read it.
 constexpr std::int64_t kMinStepsToPack = 4;
 
 class ControlPlanner {
@@ -119,12 +119,13 @@ class ControlPlanner {
     c_.bodies.push_back(std::move(body));
   }
 
-  // Ranks may take another branch each, or another number of steps, and wait for one another.
+  // Rejects a collective in a branch or while loop: ranks may take different branches or run
+  // different numbers of iterations, and would then wait for one another.
   void refuse_exchange(const Node& inner) const {
     if (c_.op == ControlOp::scan) return;
     inner.graph().fail(
-        GraphError(fmt::format("an op that ranks compute together stands in a {}, whose way may "
-                               "differ by rank; put it outside, or in a scan",
+        GraphError(fmt::format("a collective op is inside a {}, whose control flow may differ "
+                               "between ranks; move it outside, or into a scan",
                                node_.op().name)),
         inner);
   }
@@ -161,7 +162,7 @@ class ControlPlanner {
   void estimate() {
     const double steps =
         c_.op == ControlOp::cond ? 1 : static_cast<double>(std::max<std::int64_t>(c_.length, 0));
-    double flops = 0, bytes = 0, ns = 0;  // the larger branch of a cond
+    double flops = 0, bytes = 0, ns = 0;  // for a cond: of the larger branch
     for (const BodyPlan& body : c_.bodies) {
       double own_flops = 0, own_bytes = 0, own_ns = 0;
       for (const PlanStep& s : body.plan->steps) {

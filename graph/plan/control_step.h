@@ -1,4 +1,4 @@
-// Steps of loops and branches.
+// Planning of the steps of loops and branches.
 #pragma once
 
 #include "weft/graph/plan/plan.h"
@@ -6,8 +6,8 @@
 
 namespace weft {
 
-/// Plans the bodies of `node`, whose operands have sizes already: fills in all of `step` but its
-/// node and operands. Planning takes the same time for any number of steps.
+/// Plans the bodies of `node`, whose operands already have sizes, and fills in all of `step` except
+/// its node and operands. The planning time does not depend on the number of iterations.
 void plan_control(const Plan& plan, NodeId node, const PlanOptions& options, PlanStep& step);
 
 }  // namespace weft

@@ -1,18 +1,18 @@
-// What is numbered in compiled programs and in plans.
+// Typed indices into the lists of compiled programs and plans.
 #pragma once
 
 #include "weft/core/index.h"
 
 namespace WEFT_API weft {
 
-// Positions in the lists of a CompiledProgram.
+// Indices into the lists of a CompiledProgram.
 using NodeId = Id<struct NodeTag>;
 using InputId = Id<struct InputTag>;
 using VariableId = Id<struct VariableTag>;
-/// Also in Plan::values, which begins with the program's values.
+/// Also indexes Plan::values, which begins with the program's values.
 using ValueId = Id<struct ValueTag>;
 
-// Positions in the lists of a Plan.
+// Indices into the lists of a Plan.
 using StepId = Id<struct StepTag>;
 using BufferId = Id<struct BufferTag>;
 using WaveId = Id<struct WaveTag>;

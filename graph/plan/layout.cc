@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-// Puts the steps in the order that scheduling finds; returns the new number of every step.
+// Reorders the steps by schedule(). Returns the new number of every step.
 IdVector<StepId, StepId> apply_schedule(Plan& plan, const Liveness& liveness,
                                         const UpdateOrder& updates) {
   ScheduleProblem problem;
@@ -37,8 +37,9 @@ IdVector<StepId, StepId> apply_schedule(Plan& plan, const Liveness& liveness,
   return position;
 }
 
-// True if, in the order of steps, everybody else has read the variable before the chain's head, and
-// the head reads it nowhere else: a loop that replays another one reads what that one does, too.
+// Returns true if, in the order of steps, all other readers of the variable come before the chain's
+// head, and the head reads it through no other operand. (A loop that replays another loop also
+// reads the operands of that loop.)
 bool head_comes_last(const Plan& plan, const Liveness& liveness,
                      const IdVector<VariableId, ValueId>& reads, const UpdateChain& chain,
                      StepId break_at) {
@@ -53,7 +54,7 @@ bool head_comes_last(const Plan& plan, const Liveness& liveness,
   return true;
 }
 
-// Lets `to` join the group of `from` at step `s`, which writes one over the other.
+// Merges the group of the output into the group of the input that step `s` overwrites with it.
 void join(Plan& plan, BufferGroups& o, StepId s, int output, int input) {
   PlanStep& step = plan.steps[s];
   const ValueId to = step.output(output), from = root_of(plan, step.input(input));
@@ -68,7 +69,8 @@ void join(Plan& plan, BufferGroups& o, StepId s, int output, int input) {
   o.overwrites[s].push_back(from);
 }
 
-// Input `input` of step `s` may be written over: it dies there and belongs to nobody else.
+// Returns true if step `s` may overwrite its input `input`: the value dies there, and no other
+// output of the step overwrites it.
 bool dies_at(const Plan& plan, const Liveness& liveness, const BufferGroups& o, StepId s,
              int input) {
   const ValueId from = root_of(plan, plan.steps[s].input(input));
@@ -80,7 +82,7 @@ bool dies_at(const Plan& plan, const Liveness& liveness, const BufferGroups& o, 
 
 void write_in_place(Plan& plan, const Liveness& liveness, const std::vector<UpdateChain>& chains,
                     const IdVector<VariableId, ValueId>& reads, StepId break_at, BufferGroups& o) {
-  // Chains of updates take precedence: a head keeps its outputs for the memory of the variables.
+  // Update chains take precedence: outputs of a head are reserved for the memory of variables.
   IdVector<StepId, std::vector<std::pair<int, int>>> wanted(plan.steps.size());
   IdVector<StepId, std::vector<int>> held_outputs(plan.steps.size());
   std::vector<const UpdateChain*> legal;
@@ -115,8 +117,8 @@ void write_in_place(Plan& plan, const Liveness& liveness, const std::vector<Upda
     const PlanUpdate& update = plan.updates[chain->update];
     const ValueId root = root_of(plan, update.value);
     BufferGroups::Group& group = o.groups[o.group_of[root]];
-    // The group may begin before the head, if the head overwrites another operand in place; and a
-    // link may have gone on in other memory, if another chain wanted that step, too.
+    // The group may begin before the head if the head overwrites another operand in place. A link
+    // may continue in other memory if another chain uses the same step.
     if (group.begin != chain->head || group.update.defined()) continue;
     if (chain->input >= 0 &&
         o.group_of[plan.steps[chain->head].output(chain->output)] != o.group_of[root]) {
@@ -131,7 +133,7 @@ void write_in_place(Plan& plan, const Liveness& liveness, const std::vector<Upda
   }
 }
 
-// A check runs before the first wave in which all integers that it reads are there.
+// Schedules every check before the first wave at which all integers that it reads are available.
 void place_checks(Plan& plan, const Liveness& liveness) {
   for (const StepId s : plan.steps.ids()) {
     const PlanStep& step = plan.steps[s];

@@ -1,4 +1,4 @@
-// From steps to a finished plan: order, in-place writes, waves, checks and memory.
+// Layout: turns steps into a finished plan with order, in-place writes, waves, checks and memory.
 #pragma once
 
 #include "weft/graph/plan/liveness.h"
@@ -7,43 +7,42 @@
 
 namespace weft {
 
-/// Takes a plan whose values, steps (in a legal order), outputs and updates are there, and fills in
-/// the rest: both steps below.
+/// Completes a plan that has values, steps (in a legal order), outputs and updates. Equivalent to
+/// order_steps followed by lay_out_in_order.
 void lay_out(Plan& plan);
 
-/// Puts the steps in order; returns the updates that this order lets happen in place, whose steps
-/// are numbers in the new order.
+/// Orders the steps. Returns the updates that can be made in place in this order; their StepIds
+/// refer to the new order.
 std::vector<UpdateChain> order_steps(Plan& plan);
-/// Leaves the steps in their order and decides what is written in place, forms waves and assigns
-/// all memory.
+/// Keeps the order of the steps, chooses the in-place writes, forms waves and assigns all memory.
 void lay_out_in_order(Plan& plan, const std::vector<UpdateChain>& chains);
 
-/// Which values share a buffer, and when it is live, while steps run one by one in the order of the
-/// plan: waves are formed afterwards.
+/// The values that share a buffer, and the lifetime of each buffer if steps run one at a time in
+/// the plan's order (waves are formed later).
 struct BufferGroups {
   using GroupId = Id<struct GroupTag>;
   struct Group {
     std::size_t bytes = 0;
     ValueId first_value;
-    StepId begin, end;  // `end` is Plan::steps.end_id() for what lives to the end
-    UpdateId update;    // is made in that variable's memory, if waves allow
+    StepId begin, end;  // `end` is Plan::steps.end_id() if the group lives until the end of the run
+    UpdateId update;    // if the waves allow it, this update is made in its variable's memory
   };
   IdVector<GroupId, Group> groups;
-  /// The values of a group share memory; by root, none for roots that no step makes.
+  /// By root: the group with which it shares memory; undefined if no step makes the root.
   IdVector<ValueId, GroupId> group_of;
-  /// Roots whose memory a step writes over, which nobody else may read in the same wave.
+  /// By step: the roots whose memory it overwrites. No other step of its wave may read them.
   IdVector<StepId, std::vector<ValueId>> overwrites;
 };
 
-/// Groups for all roots, each alone.
+/// Returns one group per root that a step makes.
 BufferGroups group_buffers(const Plan& plan, const Liveness& liveness);
 
-/// Forms waves of adjacent independent steps that are too small to fill the machine alone, as long
-/// as no more memory is needed than without; fills Plan::waves and PlanStep::wave. No wave spans
-/// `break_at`.
+/// Forms waves of adjacent independent steps that are too small to use all cores alone, provided
+/// that this needs no more memory than running them one at a time. Fills Plan::waves and
+/// PlanStep::wave. No wave spans `break_at`.
 void form_waves(Plan& plan, const BufferGroups& groups, StepId break_at);
 
-/// Makes every buffer: whose memory it is, its lifetime in waves, scratch, offsets in the arena.
+/// Creates every buffer, including scratch: its space, its lifetime in waves, and its arena offset.
 void assign_memory(Plan& plan, const Liveness& liveness, const BufferGroups& groups);
 
 }  // namespace weft

@@ -13,28 +13,28 @@
 namespace weft {
 namespace {
 
-constexpr int kTries = 6;            // attempts until the offsets fit the sum of live bytes
+constexpr int kTries = 6;            // targets tried until the arena fits the budget
 constexpr int kSearchSteps = 10;     // halvings in the search for the smallest budget
-constexpr std::size_t kNearby = 12;  // targets tried above the smallest
-constexpr std::size_t kTiny = 4096;  // smaller variables may be copied at the end as well
+constexpr std::size_t kNearby = 12;  // targets tried above the smallest feasible one
+constexpr std::size_t kTiny = 4096;  // copying variables of at most this size is negligible
 
 std::string text(std::size_t bytes) { return bytes_text(static_cast<double>(bytes)); }
 
-// The plan with its steps in order, before memory is assigned, and the updates that this order lets
-// happen in place.
+// A plan whose steps are ordered but whose memory is not assigned, and the updates that can be made
+// in place in this order.
 struct Ordered {
   Plan plan;
   std::vector<UpdateChain> chains;
 };
 
-// The values of the problem are the roots of the plan; `whole` is the plan as it is without a
-// budget.
+// Describes a plan as a RecomputeProblem whose values are the roots of the plan. `whole` is the
+// plan that was laid out without a budget.
 RecomputeProblem describe(const Plan& whole, const std::vector<UpdateChain>& chains) {
   const Liveness liveness = find_liveness(whole);
   RecomputeProblem problem;
   problem.live_out = liveness.at_end;
   problem.bytes.resize(whole.values.size());
-  IdVector<ValueId, char> elsewhere(whole.values.size());  // made outside the arena
+  IdVector<ValueId, char> elsewhere(whole.values.size());  // stored outside the arena
   for (const ValueId v : whole.values.ids()) {
     if (!liveness.producer[v].defined()) continue;
     if (whole.buffer_of(v).space == Space::arena) {
@@ -85,7 +85,7 @@ RecomputeProblem describe(const Plan& whole, const std::vector<UpdateChain>& cha
   return problem;
 }
 
-// Adds the second runs of steps and lets the readers after them read their results.
+// Builds the plan with the second runs of steps, and makes later readers use their results.
 class Rematerialiser {
  public:
   Rematerialiser(const Ordered& from, const RecomputeProblem& problem, const Recomputed& recomputed)
@@ -123,14 +123,15 @@ class Rematerialiser {
     }
     if (!run.rematerialised) return step;
     step.rematerialised = true;
-    step.kernel.check = nullptr;  // its first run has checked the same data
+    step.kernel.check = nullptr;  // the first run checked the same data
     for (ValueId& id : step.outputs) {
       if (id.defined()) id = rematerialised_value(id);
     }
     return step;
   }
 
-  // The value that stands for `id` after rematerialisation: with memory of its own, or an alias.
+  // Returns the rematerialised counterpart of `id`: a new root with its own memory, or an alias of
+  // one.
   ValueId rematerialised_value(ValueId id) {
     const ValueId root = root_of(from_.plan, id);
     if (root != id && !rematerialised_[root].defined()) add(root, {});
@@ -151,12 +152,12 @@ class Rematerialiser {
   const Recomputed& recomputed_;
   Plan* plan_ = nullptr;
   IdVector<ValueId, StepId> producer_;
-  IdVector<ValueId, ValueId> rematerialised_;  // the value that stands for it afterwards
+  IdVector<ValueId, ValueId> rematerialised_;  // by value: its rematerialised counterpart
 };
 
-// Searches for the smallest plan: bisects the target down to the fewest bytes that can live at the
-// same time, then tries targets a little above, some of which fit the arena better. The search does
-// not depend on the budget, so that the budget named in an error is one that planning then meets.
+// Searches for the smallest plan. Bisects the target down to the smallest feasible number of live
+// bytes, then tries targets slightly above it, because some of them give a smaller arena. The
+// search does not depend on the budget, so a budget that an error message names can always be met.
 std::shared_ptr<Plan> smallest_plan(const Ordered& ordered, const RecomputeProblem& problem,
                                     std::shared_ptr<Plan> whole) {
   std::shared_ptr<Plan> best = std::move(whole);
@@ -177,10 +178,10 @@ std::shared_ptr<Plan> smallest_plan(const Ordered& ordered, const RecomputeProbl
   return best;
 }
 
-// One way to run the program: with its loops as they are, or some of them in segments.
+// One variant of the program: with its loops unchanged, or with some of them in segments.
 struct Way {
   Ordered ordered;
-  std::shared_ptr<Plan> whole;  // everything computed once, but for the segments
+  std::shared_ptr<Plan> whole;  // without rematerialised values
   RecomputeProblem problem;
 };
 
@@ -193,10 +194,11 @@ Way lay_out_way(Ordered ordered) {
   return way;
 }
 
-// As it is or with rematerialised values; null where neither was found to fit.
+// Returns a plan within the budget, without or with rematerialised values; null if none was found.
 std::shared_ptr<Plan> fit(const Way& way, std::size_t budget) {
   if (way.whole->arena_bytes <= budget) return way.whole;
-  // Guards and offsets need more than the sum of live bytes: lower the target by the excess.
+  // Guards and fragmentation make the arena larger than the live bytes: lower the target by the
+  // excess.
   std::size_t target = budget;
   for (int i = 0; i < kTries; ++i) {
     const auto recomputed = choose_recomputed(way.problem, target);
@@ -223,7 +225,7 @@ std::shared_ptr<const Plan> meet_memory_budget(Plan plan, std::size_t budget) {
   ordered.chains = order_steps(ordered.plan);
   const Way as_built = lay_out_way(std::move(ordered));
   if (auto plan_as_built = fit(as_built, budget)) return plan_as_built;
-  // Loops in segments, one more at a time: those that save most come first.
+  // Splits one more loop into segments at a time, starting with the largest savings.
   Way segmented = as_built;
   for (;;) {
     const std::vector<LoopPair> pairs = loops_to_segment(segmented.ordered.plan);

@@ -12,9 +12,10 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kMaxBlocksBySize = 8192;
-constexpr std::size_t kGoodEnough = 512;  // one part of so many is not worth another attempt
+// If the result is within 1/512 of the lower bound, no further heuristic is tried.
+constexpr std::size_t kGoodEnough = 512;
 
-// Every block at the lowest place that is free while it lives; `before` says who chooses first.
+// Places blocks in the order `before`, each at the lowest offset that is free during its lifetime.
 template <class Before>
 std::size_t one_by_one(std::vector<MemoryBlock>& blocks, Before before) {
   std::vector<std::size_t> order(blocks.size());
@@ -46,13 +47,13 @@ std::size_t one_by_one(std::vector<MemoryBlock>& blocks, Before before) {
   return total;
 }
 
-// Free ranges, found by offset (to merge neighbours) and by size (for the best fit).
+// Free ranges, indexed by offset (to merge neighbours) and by size (for the best fit).
 class Holes {
  public:
   std::size_t take(std::size_t bytes) {
     const auto fit = by_size_.lower_bound({bytes, 0});
     if (fit == by_size_.end()) {
-      // Grow; a hole that touches the end is used up first.
+      // Grows the arena, starting with a hole that touches its end.
       std::size_t offset = total_;
       if (!holes_.empty() && holes_.rbegin()->first + holes_.rbegin()->second == total_) {
         offset = holes_.rbegin()->first;
@@ -136,7 +137,7 @@ std::size_t assign_offsets(std::vector<MemoryBlock>& blocks) {
     blocks = std::move(other);
   };
   attempt([](const MemoryBlock& a, const MemoryBlock& b) { return a.bytes > b.bytes; });
-  // What lives long lies at the bottom: the results of a forward pass that its backward pass reads.
+  // Long-lived blocks go to the bottom: results of a forward pass that the backward pass reads.
   attempt(
       [](const MemoryBlock& a, const MemoryBlock& b) { return a.end - a.begin > b.end - b.begin; });
   attempt([](const MemoryBlock& a, const MemoryBlock& b) {
@@ -155,7 +156,7 @@ std::size_t live_peak(const std::vector<MemoryBlock>& blocks) {
     events.emplace_back(b.begin, bytes);
     events.emplace_back(b.end + 1, -bytes);
   }
-  std::sort(events.begin(), events.end());  // at one time, negative (freed before) come first
+  std::sort(events.begin(), events.end());  // at equal times, frees (negative) come first
   std::int64_t live = 0, peak = 0;
   for (const auto& [time, bytes] : events) {
     live += bytes;

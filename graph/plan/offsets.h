@@ -1,4 +1,4 @@
-// Offsets in the arena for blocks with lifetimes.
+// Arena offsets for memory blocks with lifetimes.
 #pragma once
 
 #include <cstddef>
@@ -6,23 +6,23 @@
 
 namespace weft {
 
-/// A range of memory that lives from wave `begin` to wave `end`, both included.
+/// A block of memory that is live from wave `begin` to wave `end`, inclusive.
 struct MemoryBlock {
   std::size_t bytes = 0;
   int begin = 0;
   int end = 0;
-  std::size_t offset = 0;  // the answer
+  std::size_t offset = 0;  // set by assign_offsets
 };
 
-/// Sets the offsets, multiples of 64 bytes, such that blocks which live at the same time do not
-/// overlap, and returns the bytes needed. Takes the best of several: in order of time at the best
-/// fitting hole; and at the lowest free place the largest block first (Pisarchyk and Lee,
-/// "Efficient memory management for deep neural net inference", 2020), the one that lives longest,
-/// or the one with most bytes times waves, left out where their quadratic time would show.
+/// Sets the offsets, multiples of 64 bytes, so that blocks that are live at the same time do not
+/// overlap. Returns the bytes needed. Uses the best result of several heuristics: best fit in order
+/// of time; and the lowest free offset with blocks sorted by size (Pisarchyk and Lee, "Efficient
+/// memory management for deep neural net inference", 2020), by lifetime, or by bytes times waves,
+/// in decreasing order. The last three take quadratic time and are skipped for many blocks.
 std::size_t assign_offsets(std::vector<MemoryBlock>& blocks);
 
-/// Most bytes (each block rounded up to 64) that live at the same time: what no assignment can
-/// beat.
+/// Returns the largest number of bytes (each block rounded up to a multiple of 64) that are live at
+/// the same time: a lower bound for any assignment.
 std::size_t live_peak(const std::vector<MemoryBlock>& blocks);
 
 }  // namespace weft

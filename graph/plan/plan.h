@@ -1,5 +1,5 @@
-// A plan: a compiled program for concrete sizes: kernels, their order in waves, and where every
-// value lies in memory.
+// A plan: a compiled program for concrete sizes, with kernels, their order in waves, and the memory
+// location of every value.
 #pragma once
 
 #include <cstdint>
@@ -12,28 +12,28 @@
 
 namespace WEFT_API weft {
 
-/// Who owns the memory of a buffer.
+/// Owner of a buffer's memory.
 enum class Space : std::uint8_t {
   arena,      // the Session's arena, at `offset`
   feed,       // the caller's tensor
   variable,   // the VariableStore
   constant,   // the graph
   output,     // the tensor handed to the caller
-  successor,  // in the body of a loop: where the next step finds the variable's new value
+  successor,  // in the body of a loop: the memory from which the next step reads the new value
 };
 
-/// Concrete form of one value of the program.
+/// A value of the program with concrete sizes.
 struct PlanValue {
   DType dtype = DType::f32;
   Sizes sizes;
   std::size_t bytes = 0;
-  ValueId root;     // the value whose memory this is
-  BufferId buffer;  // of roots that exist
-  ValueId source;   // the program's value that this is, or repeats
+  ValueId root;     // owner of the memory: this value, or the value that it aliases
+  BufferId buffer;  // set only for roots
+  ValueId source;   // the value of the program that this value is, copies or recomputes
 };
 
-/// A range of memory with a lifetime in waves, both ends included. Values that are made in place
-/// over one another share a buffer.
+/// A range of memory with a lifetime in waves, both ends inclusive. Values that overwrite one
+/// another in place share a buffer.
 struct PlanBuffer {
   Space space = Space::arena;
   int index = -1;          // into inputs, variables, constants or outputs of the program
@@ -41,41 +41,42 @@ struct PlanBuffer {
   std::size_t bytes = 0;
   WaveId begin = WaveId(0);
   WaveId end = WaveId(0);
-  ValueId first_value;  // none for scratch
-  /// The variable in whose memory it lies, if there.
+  ValueId first_value;  // undefined for scratch
+  /// The variable that owns the memory; undefined if the space is not Space::variable.
   VariableId variable() const { return VariableId(space == Space::variable ? index : -1); }
 };
 
 struct ControlPlan;
 
-/// One execution of a kernel, or of the bodies of a loop or branch. Operands are none where they
-/// are absent or not needed.
+/// One execution of a kernel, or of the bodies of a loop or branch. Operands that are absent or not
+/// needed have undefined ids.
 struct PlanStep {
-  const Node* node = nullptr;  // null for a copy that the plan itself needs
+  const Node* node = nullptr;  // null for a copy that the planner added
   Kernel kernel;
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
-  /// Pairs {output, input} that are written over one another in this plan.
+  /// Pairs {output, input}: in this plan, the output is written over the input.
   std::vector<std::pair<int, int>> inplace;
   double flops = 0;
-  double bytes = 0;                            // read and written
-  double cost_ns = 0;                          // estimate on one core
-  BufferId scratch;                            // the shared scratch
-  VariableId packed_variable;                  // that Kernel::packed is made of
-  InputId packed_input;                        // the same in the body of a loop
-  std::shared_ptr<const ControlPlan> control;  // of loops and branches, which have no kernel
+  double bytes = 0;                            // bytes read and written
+  double cost_ns = 0;                          // estimated time on one core
+  BufferId scratch;                            // Kernel::shared_scratch
+  VariableId packed_variable;                  // source of Kernel::packed
+  InputId packed_input;                        // source of Kernel::packed in the body of a loop
+  std::shared_ptr<const ControlPlan> control;  // for loops and branches, which have no kernel
   WaveId wave = WaveId(0);
-  /// A second run: the results of the first were dropped in between.
+  /// True for a second run, after the results of the first run were dropped.
   bool rematerialised = false;
 
-  /// Pairs {output, input} that the step can write over one another; none for copies.
+  /// Pairs {output, input} for which the step can write the output over the input; empty for
+  /// copies.
   const std::vector<std::pair<int, int>>& may_inplace() const;
-  /// The values that operand and output `i` are.
+  /// The values of operand `i` and output `i`.
   ValueId input(int i) const { return inputs[static_cast<std::size_t>(i)]; }
   ValueId output(int i) const { return outputs[static_cast<std::size_t>(i)]; }
 };
 
-/// Steps that may run at the same time, and the checks of data that run before them.
+/// Steps that may run at the same time, and the data checks that run before them.
 struct PlanWave {
   std::vector<StepId> steps;
   std::vector<StepId> checks;  // steps whose Kernel::check runs here
@@ -85,10 +86,10 @@ struct PlanWave {
 struct PlanOutput {
   std::string name;
   ValueId value;
-  /// The value is made in the output's own memory; else it is copied there at the end.
+  /// The value is written directly into the output's memory; otherwise it is copied at the end.
   bool direct = false;
-  /// It has no memory of its own: a step makes it wherever its value is, where it may be only
-  /// behind the wave of that step.
+  /// Streamed: the value is not materialised as an output. It is read directly from the producing
+  /// step's buffer after that step's wave, and may be overwritten later.
   bool passes = false;
 };
 
@@ -96,63 +97,66 @@ struct PlanOutput {
 struct PlanUpdate {
   VariableId variable;
   ValueId value;
-  bool direct = false;  // made in the variable's own memory
-  /// In the body of a loop, where nothing need be copied since the next step finds it there:
-  bool successor = false;  // made in memory of its own beside the variable's
-  int output = -1;         // made in this output of the plan
+  bool direct = false;  // written directly into the variable's memory
+  /// In the body of a loop: the new value is written to a separate buffer (Space::successor), from
+  /// which the next step reads it without a copy.
+  bool successor = false;
+  /// In the body of a loop: the output of the plan that is the new value and from which the next
+  /// step reads it without a copy; otherwise -1.
+  int output = -1;
 };
 
-/// Bytes by place, and per buffer.
+/// Memory use in bytes, by space and by buffer.
 struct MemoryReport {
   /// A buffer of the arena.
   struct Entry {
-    std::string name;  // op and place of the value, or "scratch of ..."
+    std::string name;  // op and scope of the value, or "scratch of ..."
     std::string type;
     std::size_t bytes = 0;
     std::size_t offset = 0;
     WaveId begin, end;
   };
-  /// Steps of one op that run a second time because of the budget.
+  /// The steps of one op that run a second time because of the budget.
   struct Recomputed {
     std::string op;
     int steps = 0;
-    std::size_t bytes = 0;  // of their results
+    std::size_t bytes = 0;  // size of their results
     double flops = 0;
   };
   std::size_t arena = 0;   // planned bytes
-  std::size_t budget = 0;  // what the arena was to fit into; 0 = no limit
-  /// Most bytes of live buffers at one time: no plan for this order needs less.
+  std::size_t budget = 0;  // limit of the arena's size; 0: no limit
+  /// Peak of live buffer bytes: a lower bound of the arena for this order of steps.
   std::size_t live_peak = 0;
-  std::size_t slot_scratch = 0;  // besides, per worker
+  std::size_t slot_scratch = 0;  // additional scratch per worker
   std::size_t feeds = 0, variables = 0, constants = 0, outputs = 0;
-  std::size_t packed = 0;      // copies of weights in the layouts of kernels, beside the variables
+  std::size_t packed = 0;      // additional copies of weights in kernel-specific layouts
   std::vector<Entry> entries;  // arena buffers, largest first
   std::size_t recomputed_bytes = 0;
   double recomputed_flops = 0;
-  std::vector<Recomputed> recomputed;  // by FLOPs, most first
-  /// A table for the terminal: totals, and the `rows` largest.
+  std::vector<Recomputed> recomputed;  // by FLOPs, in decreasing order
+  /// Returns a table for the terminal: totals, and the `rows` largest buffers.
   std::string text(std::size_t rows = 20) const;
 };
 
-/// FLOPs and bytes moved, per step in order and in total.
+/// FLOPs and bytes moved: totals, and per step in execution order.
 struct CostReport {
-  /// A step.
+  /// Cost of one step.
   struct Entry {
     std::string name;
     double flops = 0, bytes = 0;
   };
-  double flops = 0, bytes = 0;  // of rematerialisation, too
+  double flops = 0, bytes = 0;  // including rematerialisation
   std::vector<Entry> entries;
-  /// A table for the terminal: totals, and the `rows` dearest.
+  /// Returns a table for the terminal: totals, and the `rows` most expensive steps.
   std::string text(std::size_t rows = 20) const;
 };
 
-/// Immutable once made.
+/// A complete execution plan. Immutable after construction.
 class Plan {
  public:
   std::shared_ptr<const CompiledProgram> program;
   Bindings bindings;
-  /// Those of the program, then those of added copies and of rematerialised results.
+  /// The values of the program, then the values of added copies and of rematerialised results.
   IdVector<ValueId, PlanValue> values;
   IdVector<BufferId, PlanBuffer> buffers;
   IdVector<StepId, PlanStep> steps;
@@ -160,25 +164,27 @@ class Plan {
   std::vector<PlanOutput> outputs;
   IdVector<UpdateId, PlanUpdate> updates;
   std::size_t arena_bytes = 0;
-  std::size_t memory_budget = 0;  // arena_bytes is not larger; 0 = no limit
+  std::size_t memory_budget = 0;  // upper bound of arena_bytes; 0: no limit
   std::size_t slot_scratch = 0;   // bytes per worker, 64-byte aligned
-  std::size_t guard = 0;          // bytes kept free on both sides of every arena buffer (test mode)
-  bool updates_last = false;      // no variable is written before the end
-  bool loop_body = false;         // runs many times: see PlanOptions
-  /// The first wave that writes into a variable's memory; waves.end_id() where only the end does.
+  std::size_t guard = 0;          // guard bytes on both sides of every arena buffer (test mode)
+  bool updates_last = false;      // no variable is written before all steps have run
+  bool loop_body = false;         // see PlanOptions::loop_body
+  /// The first wave that writes into a variable's memory; waves.end_id() if variables are written
+  /// only after the last wave.
   WaveId first_write = WaveId(0);
 
-  /// Where a value lies.
+  /// Returns the buffer that holds a value.
   const PlanBuffer& buffer_of(ValueId value) const {
     return buffers[values[values[value].root].buffer];
   }
-  /// "matmul (net.head)", "again matmul (net.head)" if rematerialised; for reports and messages.
+  /// Returns the step's name for reports and messages: "matmul (net.head)", or "recomputed matmul
+  /// (net.head)" if rematerialised.
   std::string step_name(StepId step) const;
 
-  /// Everything that can be said before a run.
+  /// Reports of memory use and cost, available before any run.
   MemoryReport memory() const;
   CostReport cost() const;
-  /// One line per step: wave, op, operands with place in memory.
+  /// Returns one line per step: wave, op, and operands with their memory locations.
   std::string text() const;
 };
 

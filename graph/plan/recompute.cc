@@ -10,31 +10,34 @@ namespace {
 
 using Index = std::size_t;
 
-// Steps that one move may rematerialise. Longer chains cost more time than they save memory.
+// Maximum number of steps that one move rematerialises. Longer chains cost too much time for the
+// memory that they save.
 constexpr std::size_t kMaxMoveSteps = 96;
 // An operand that is smaller than its reader's results by this factor is kept alive instead of
-// being rematerialised too: it takes little, and its own operands would have to be there.
+// being rematerialised too: it takes little memory, and rematerialising it would need its operands.
 constexpr std::size_t kSmallOperand = 16;
-// Results smaller than the peak by this factor are no candidates: they change next to nothing, and
-// there may be very many.
+// Results that are smaller than the peak by this factor are not candidates: they hardly change the
+// peak, and there may be very many of them.
 constexpr std::size_t kFewBytes = 4096;
-// The excess is summed over this many intervals of the order, so that estimating a move takes as
-// long for a program of 100,000 steps as for one of 100.
+// The excess is summed over a fixed number of intervals of the order, so that estimating a move
+// takes no longer for a program of 100,000 steps than for one of 100.
 constexpr Index kBins = 96;
-// Passes over all candidates; a pass may make a move possible that an earlier one could not see.
+// Passes over all candidates. A pass may make moves possible that were not possible before.
 constexpr int kMaxRounds = 3;
-// Bytes that a forbidden run counts as: worse than any plan, and far from overflow.
+// Penalty in bytes for a forbidden run: worse than any plan, and far from overflow.
 constexpr std::size_t kForbidden = std::size_t{1} << 52;
 
-// Scores in the queue grow stale, since every move changes what others gain. A move whose present
-// score is below this part of the queue's best waits for its turn; for closer ones another estimate
-// would cost more than the better order is worth.
+// Scores in the queue become stale, because every move changes the gains of other moves. A move
+// whose current score is below this fraction of the best queued score goes back into the queue. For
+// smaller differences, estimating again would cost more than the better order is worth.
 constexpr double kStillBest = 0.8;
-// A move is an estimate until the order is evaluated with it. At its first attempt it must save at
-// least this part of the estimate, or better moves would come too late.
+// The gain of a move is an estimate until the order is evaluated with it. On its first attempt, a
+// move must save at least this fraction of the estimate; otherwise better moves would come too
+// late.
 constexpr double kMinYield = 0.3;
-// A move that saved too little is queued once more with what it did save, but with no less than
-// this part of the estimate: some save only in the company of others that come before it then.
+// A move that saved too little is queued once more with its measured saving, but with at least this
+// fraction of the estimate: some moves save memory only after certain other moves, which then come
+// first.
 constexpr double kSecondChance = 0.05;
 
 IdVector<ValueId, StepId> producers_of(const RecomputeProblem& p) {
@@ -45,7 +48,7 @@ IdVector<ValueId, StepId> producers_of(const RecomputeProblem& p) {
   return producer;
 }
 
-// Follows the bytes that live through the order of runs; keeps its memory between calls.
+// Simulates the live bytes over the order of runs. Reuses its buffers between calls.
 class Simulator {
  public:
   explicit Simulator(const RecomputeProblem& p)
@@ -63,10 +66,11 @@ class Simulator {
     return runs_;
   }
 
-  // Live bytes at every step, including the runs made for it; returns the peak.
+  // Computes the live bytes at every step, including the second runs that it needs. Returns the
+  // peak.
   std::size_t live(const Recomputed& recomputed, IdVector<StepId, std::size_t>& at) {
     order(recomputed);
-    // Rematerialised results are values of their own, numbered after all others.
+    // Rematerialised results are separate values, numbered after all others.
     const auto values = static_cast<int>(p_.bytes.size());
     const auto id = [&](ValueId b, const StepRun& run) {
       return reads_rematerialised(recomputed, producer_[b], run.before) ? b + values : b;
@@ -113,7 +117,7 @@ class Simulator {
   }
 
  private:
-  // Rematerialises everything that step `s` reads when it runs for `before`, operands first.
+  // Adds the second runs that step `s` needs when it runs for `before`, operands first.
   void need_operands(StepId s, StepId before, const Recomputed& recomputed) {
     stack_.emplace_back(s, 0);
     while (!stack_.empty()) {
@@ -137,11 +141,11 @@ class Simulator {
   static constexpr Index kNever = std::numeric_limits<Index>::max();
 
   const IdVector<ValueId, StepId> producer_;
-  IdVector<StepId, int> done_;  // stamp of the order in which the step ran again
+  IdVector<StepId, int> done_;  // stamp of the last order() that repeated the step
   int stamp_ = 0;
   std::vector<StepRun> runs_;
-  std::vector<std::pair<StepId, Index>> stack_;  // a step and how many operands are there
-  IdVector<ValueId, Index> last_use_;            // in runs_
+  std::vector<std::pair<StepId, Index>> stack_;  // a step and its number of processed operands
+  IdVector<ValueId, Index> last_use_;            // index into runs_
   std::vector<ValueId> taken_;
 };
 
@@ -181,21 +185,21 @@ class Chooser {
  private:
   // A step to rematerialise, with all steps that must be rematerialised for it.
   struct Move {
-    double gain = 0;  // the bytes above the target that it saves, summed over positions
+    double gain = 0;  // saved bytes above the target, summed over positions
     double cost_ns = 0;
-    std::vector<std::pair<StepId, StepId>> steps;  // and their cuts
+    std::vector<std::pair<StepId, StepId>> steps;  // steps and their cuts
     double score() const { return gain / std::max(cost_ns, 1.0); }
   };
   struct Candidate {
     double score;
     StepId step;
-    bool second_attempt;  // the last
+    bool second_attempt;  // there is no third one
     bool operator<(const Candidate& o) const {
       return score != o.score ? score < o.score : step > o.step;
     }
   };
 
-  // Updates excess and area; returns the area.
+  // Recomputes the excess per bin and the total excess (area_). Returns the area.
   double measure() {
     simulator_.live(chosen_, live_);
     area_ = 0;
@@ -212,7 +216,7 @@ class Chooser {
   }
   Index bin(StepId s) const { return s.index() * kBins / live_.size(); }
 
-  // The gain of freeing `bytes` strictly between two steps.
+  // Returns the gain of freeing `bytes` strictly between two steps.
   double gain(StepId after, StepId until, double bytes) const {
     const StepId first = after + 1;
     if (first >= until) return 0;
@@ -244,13 +248,13 @@ class Chooser {
     return step.can_rematerialise && before <= step.rematerialise_before && !chosen_[s].defined();
   }
 
-  // The last use of the step's results before `until`.
+  // Returns the last use of the step's results before `until`.
   StepId cut_before(StepId s, StepId until) const {
     const std::vector<StepId>& uses = uses_[s];
     return *std::prev(std::lower_bound(uses.begin(), uses.end(), until));
   }
 
-  // The best move for one step; no steps in it if there is none.
+  // Returns the best move for one step; it contains no steps if there is no such move.
   Move best_move(StepId s) {
     Move best;
     if (chosen_[s].defined()) return best;
@@ -269,8 +273,8 @@ class Chooser {
     return best;
   }
 
-  // All steps that must be rematerialised when `s` is, just before `until`; false if that is
-  // impossible.
+  // Collects in `move` all steps that must be rematerialised together with `s` before `until`, and
+  // in `extended` the bytes of operands that stay live longer. Returns false if that is impossible.
   bool collect(StepId s, StepId cut, StepId until, double bytes, Move& move, double& extended) {
     ++stamp_;
     move.steps = {{s, cut}};
@@ -304,7 +308,7 @@ class Chooser {
     for (const auto& [step, cut] : move.steps) chosen_[step] = {};
   }
 
-  // One pass over all candidates, best first; false if nothing was gained.
+  // Makes one pass over all candidates, best first. Returns false if no move saved memory.
   bool improve() {
     const std::size_t peak = *std::max_element(live_.begin(), live_.end());
     std::priority_queue<Candidate> queue;
@@ -355,7 +359,7 @@ class Chooser {
       cut = {};
       if (simulator_.live(chosen_, live_) > target_) cut = was;
     }
-    // A step whose second run nobody needs any more is not rematerialised.
+    // Clears steps whose second run is no longer needed.
     IdVector<StepId, char> runs(chosen_.size());
     for (const StepRun& run : simulator_.order(chosen_)) {
       if (run.rematerialised) runs[run.step] = 1;
@@ -371,9 +375,9 @@ class Chooser {
   const IdVector<ValueId, StepId>& producer_;
   Recomputed chosen_;
   IdVector<ValueId, StepId> last_read_;
-  IdVector<StepId, std::vector<StepId>> uses_;  // itself and the readers of its results
+  IdVector<StepId, std::vector<StepId>> uses_;  // the step itself and the readers of its results
   IdVector<StepId, std::size_t> live_;
-  std::vector<double> excess_, width_;  // per bin: bytes too many, and at how many steps
+  std::vector<double> excess_, width_;  // per bin: excess bytes, and number of steps with excess
   double area_ = 0;
   IdVector<StepId, int> met_;
   int stamp_ = 0;

@@ -1,4 +1,4 @@
-// What a plan says about itself.
+// Text, memory and cost reports of plans.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ std::string type_text(const PlanValue& v) {
   return fmt::format("{}{}", dtype_name(v.dtype), to_string(v.sizes));
 }
 
-/// The op's name; for fused ops and products also what was fused.
+/// Returns the op's name, for fused ops and products with a summary of the fused steps.
 std::string op_text(const Node& node) {
   const Attribute* program = node.attributes().find("program");
   if (program == nullptr) return node.op().name;
@@ -51,7 +51,7 @@ std::string Plan::step_name(StepId s) const {
   if (step.node == nullptr) return "copy";
   const Node& node = *step.node;
   const Graph& graph = node.graph();
-  const std::string op = (step.rematerialised ? "again " : "") + op_text(node);
+  const std::string op = (step.rematerialised ? "recomputed " : "") + op_text(node);
   for (int o = 0; o < node.output_count(); ++o) {
     const std::string name = graph.name_of(Value(const_cast<Node*>(&node), o));
     if (!name.empty()) return fmt::format("{} '{}'", op, name);
@@ -172,7 +172,7 @@ std::string MemoryReport::text(std::size_t rows) const {
     text += fmt::format("packed copies of weights {}\n", bytes_text(static_cast<double>(packed)));
   }
   if (budget > 0) {
-    text += fmt::format("budget {}: computed again {}, {}", bytes_text(static_cast<double>(budget)),
+    text += fmt::format("budget {}: recomputed {}, {}", bytes_text(static_cast<double>(budget)),
                         bytes_text(static_cast<double>(recomputed_bytes)),
                         flops_text(recomputed_flops));
     for (const Recomputed& r : recomputed) {
@@ -249,8 +249,8 @@ std::string Plan::text() const {
   }
   for (const PlanOutput& o : outputs) {
     if (o.direct) continue;
-    text +=
-        fmt::format("{}: output '{}' = {}\n", o.passes ? "passes" : "end", o.name, place(o.value));
+    text += fmt::format("{}: output '{}' = {}\n", o.passes ? "streamed" : "end", o.name,
+                        place(o.value));
   }
   for (const PlanUpdate& u : updates) {
     if (u.direct || u.successor || u.output >= 0) continue;

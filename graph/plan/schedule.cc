@@ -42,14 +42,14 @@ class ListScheduler {
       const auto [score, negative_number] = queue_.top();
       queue_.pop();
       const StepId s(-negative_number);
-      // A step whose score has grown was queued again; the old entry is stale.
+      // A step whose score increased was queued again; its old entry is stale.
       if (ready_[s] != 1 || score != score_[s]) continue;
       ready_[s] = 2;
       order.push_back(s);
       finish(s);
     }
     if (order.size() != p_.steps.size()) {
-      throw GraphError("the steps cannot be ordered: their dependences have a cycle");
+      throw GraphError("the steps cannot be ordered: their dependencies form a cycle");
     }
     return order;
   }
@@ -90,7 +90,7 @@ class ListScheduler {
     Score score = 0;
     if (!by_bytes_) return score;
     for (const ValueId b : p_.steps[s].writes) {
-      // What nobody reads is gone at once: an output that passes by.
+      // A streamed output with no reader is freed immediately.
       if (p_.live_out[b] || readers_[b] > 0) score -= static_cast<Score>(p_.bytes[b]);
     }
     for (const ValueId b : p_.steps[s].reads) {
@@ -108,7 +108,7 @@ class ListScheduler {
     for (const ValueId b : p_.steps[s].reads) {
       reader_sum_[b] -= s.number();
       if (--readers_[b] != 1) continue;
-      // One reader is left, and the sum of the remaining numbers is its number.
+      // One reader remains, so the sum of the remaining step numbers is its number.
       const StepId last(reader_sum_[b]);
       score_[last] += freed(b);
       if (ready_[last] == 1) make_ready(last);
@@ -120,13 +120,13 @@ class ListScheduler {
   }
 
   const ScheduleProblem& p_;
-  const bool by_bytes_;                         // false takes the smallest number that is ready
-  IdVector<ValueId, int> readers_;              // that have not run
-  IdVector<ValueId, std::int64_t> reader_sum_;  // of the numbers of these
-  IdVector<StepId, int> missing_;               // edges from steps that have not run
+  const bool by_bytes_;             // false: pick the ready step with the smallest number
+  IdVector<ValueId, int> readers_;  // number of readers that have not run
+  IdVector<ValueId, std::int64_t> reader_sum_;  // sum of the step numbers of these readers
+  IdVector<StepId, int> missing_;               // number of edges from steps that have not run
   IdVector<StepId, Score> score_;
   IdVector<StepId, char> ready_;         // 0 waiting, 1 ready, 2 done
-  IdVector<StepId, std::size_t> first_;  // into successors_
+  IdVector<StepId, std::size_t> first_;  // index into successors_
   std::vector<StepId> successors_;
   std::priority_queue<std::pair<Score, int>> queue_;
 };

@@ -1,4 +1,4 @@
-// Order of steps: least peak memory first, then waves of small independent steps.
+// Scheduling: an order of steps with a small memory peak.
 #pragma once
 
 #include <cstddef>
@@ -10,24 +10,26 @@
 
 namespace weft {
 
-/// What scheduling needs to know. At most one step makes a value.
+/// Input of schedule(). At most one step produces each value.
 struct ScheduleProblem {
   struct Step {
-    std::vector<ValueId> reads;  // each once
+    std::vector<ValueId> reads;  // without duplicates
     std::vector<ValueId> writes;
   };
   IdVector<StepId, Step> steps;  // in a legal order
   IdVector<ValueId, std::size_t> bytes;
-  IdVector<ValueId, char> live_out;              // lives to the end
-  std::vector<std::pair<StepId, StepId>> edges;  // further (before, after) pairs
+  IdVector<ValueId, char> live_out;              // true if the value is live until the end
+  std::vector<std::pair<StepId, StepId>> edges;  // additional (before, after) pairs
 };
 
-/// Most bytes of values that live at the same time when steps run one by one in this order.
+/// Returns the largest number of bytes that are live at the same time if the steps run one at a
+/// time in this order.
 std::size_t peak_bytes(const ScheduleProblem& problem, const std::vector<StepId>& order);
 
-/// A legal order with a small peak: list scheduling that takes, of the ready steps, the one that
-/// frees most and allocates least (then the smallest number); or the given order (as far as the
-/// edges allow it) where that has no larger peak. Throws GraphError if the edges have a cycle.
+/// Returns a legal order with a small peak. List scheduling picks, among the ready steps, the one
+/// with the largest difference of freed and allocated bytes (ties: the smallest number). If the
+/// given order, adapted to the edges, has a peak that is no larger, it is returned instead. Throws
+/// GraphError if the edges form a cycle.
 std::vector<StepId> schedule(const ScheduleProblem& problem);
 
 }  // namespace weft

@@ -25,7 +25,8 @@ using Index = std::size_t;
 
 constexpr std::int64_t kMinSteps = 4;
 
-// A loop that is not in segments yet.
+// Returns the plan of a scan that is not split into segments yet and is long enough; otherwise
+// null.
 const ControlPlan* whole_loop(const PlanStep& step) {
   const ControlPlan* c = step.control.get();
   return c != nullptr && c->op == ControlOp::scan && c->segment == 0 && c->length >= kMinSteps
@@ -37,7 +38,8 @@ std::int64_t segments_of(const ControlPlan& loop, std::int64_t segment) {
   return (loop.length + segment - 1) / segment;
 }
 
-// By operand of a step: `value` is read as a sequence there, and in no other way.
+// Returns true if `step`, a scan, reads `value` only as a sequence, not through an alias, a carry
+// or another operand.
 bool only_a_sequence(const Plan& plan, const PlanStep& step, ValueId value) {
   const Attributes& a = step.node->attributes();
   const auto begin = static_cast<Index>(a.integer("carries"));
@@ -116,7 +118,7 @@ class PairFinder {
   const Liveness liveness_;
 };
 
-// Further memory in the scratch of a step.
+// Appends memory to the scratch of a step.
 class Scratch {
  public:
   explicit Scratch(PlanStep& step) : bytes_(step.kernel.shared_scratch) {}
@@ -128,7 +130,7 @@ class Scratch {
     return range;
   }
   Ring ring(std::size_t element, std::size_t slots) {
-    // Elements without bytes need a place as well.
+    // Elements of zero bytes also need an address.
     return {reserve(std::max<std::size_t>(element * slots, 1)), slots};
   }
   std::size_t bytes() const { return bytes_; }
@@ -137,7 +139,8 @@ class Scratch {
   std::size_t bytes_;
 };
 
-// Where the results of a body that nobody keeps go: the next step may read a carry there.
+// Returns a ring for an output of a body that is not kept. It has two slots if the next iteration
+// reads a carry from this output.
 Ring passing(Scratch& scratch, const ControlPlan& loop, Index output) {
   const auto carried = [&](const CarryPlan& carry) {
     return carry.way == CarryWay::output && carry.output == static_cast<int>(output);
@@ -150,7 +153,7 @@ bool drops(const LoopPair& pair, int output) {
   return std::find(pair.dropped.begin(), pair.dropped.end(), output) != pair.dropped.end();
 }
 
-// The loop forwards: without the dropped results, with checkpoints.
+// Makes the first loop write checkpoints instead of the dropped results. Returns their value.
 ValueId keep_checkpoints(Plan& plan, const LoopPair& pair) {
   PlanStep& step = plan.steps[pair.loop];
   ControlPlan control = *step.control;
@@ -177,7 +180,7 @@ ValueId keep_checkpoints(Plan& plan, const LoopPair& pair) {
   return kept;
 }
 
-// The loop over it: with the first one's body, operands and carries.
+// Adds the first loop's body, operands and carries to the second loop.
 void replay(Plan& plan, const LoopPair& pair, const PlanStep& from, ValueId checkpoints) {
   const ControlPlan& loop = *from.control;
   PlanStep& step = plan.steps[pair.over];

@@ -1,4 +1,4 @@
-// Loops whose results are made a second time, segment by segment, to fit a memory budget.
+// Segmented loops: results of a loop are recomputed segment by segment to fit a memory budget.
 #pragma once
 
 #include <cstddef>
@@ -9,23 +9,26 @@
 
 namespace WEFT_API weft {
 
-/// A loop, and the one over it that goes the other way and alone reads stacked results of the
-/// first: a loop and its derivative. With segments the first drops these results and keeps its
-/// carries at the beginning of every segment; the second runs the steps of a segment again just
-/// before it goes over them. Memory then grows with the square root of the number of steps, for one
-/// more run of the first loop. (Griewank, "Achieving logarithmic growth of temporal and spatial
-/// complexity in reverse automatic differentiation", 1992, with one level; Chen et al., 2016.)
+/// A loop, and a second loop in the opposite direction that is the only reader of stacked results
+/// of the first: typically a loop and its derivative. With segments, the first loop drops these
+/// results and stores its carries at the beginning of every segment. The second loop runs the
+/// iterations of a segment of the first loop again before it processes that segment. Memory then
+/// grows with the square root of the number of iterations, at the cost of one more run of the first
+/// loop. (Griewank, "Achieving logarithmic growth of temporal and spatial complexity in reverse
+/// automatic differentiation", 1992, with one level; Chen et al., 2016.)
 struct LoopPair {
-  StepId loop, over;
-  std::vector<int> dropped;  // outputs of the loop
-  std::int64_t segment = 0;  // steps: the number that needs least memory
-  std::size_t saved = 0;     // bytes while both are live
+  StepId loop, over;         // the first and the second loop
+  std::vector<int> dropped;  // outputs that the first loop drops
+  std::int64_t segment = 0;  // iterations per segment, chosen for minimum memory
+  std::size_t saved = 0;     // bytes saved between the two loops
 };
 
-/// The pairs of `plan` (steps in order) that segments would make smaller, most saved first.
+/// Returns the pairs of `plan` (with ordered steps) that need less memory with segments, largest
+/// savings first.
 std::vector<LoopPair> loops_to_segment(const Plan& plan);
 
-/// Lets a pair run in segments. Results have the same bits: the same bodies run on the same data.
+/// Splits a pair into segments. Results are bit-exact, because the same bodies run on the same
+/// data.
 void segment_loop(Plan& plan, const LoopPair& pair);
 
 }  // namespace weft

@@ -22,20 +22,21 @@ const std::vector<std::pair<int, int>>& PlanStep::may_inplace() const {
 
 namespace {
 
-// Says how to bind a symbol, if that is what is missing.
+// Returns the error, with a hint on how to bind a symbol if `shape` has an unbound one.
 ShapeError with_hint(const Error& error, const Shape& shape, const Bindings& bindings) {
   for (const Dim& dim : shape) {
     for (const SymbolPtr& symbol : dim.symbols()) {
       if (bindings.find(*symbol)) continue;
-      return ShapeError(fmt::format(
-          "{}; feed an input that shows it, or give it in RunOptions::dims", error.what()));
+      return ShapeError(
+          fmt::format("{}; feed an input whose shape determines it, or set it in RunOptions::dims",
+                      error.what()));
     }
   }
   return ShapeError(error.what());
 }
 
-// Sums of bytes stay far from overflow: of all values together, twice where values are
-// rematerialised, and of the scratch of all steps.
+// Limit that keeps sums of bytes far from overflow: the bytes of all values (counted twice if they
+// are rematerialised) and of the scratch of all steps.
 constexpr std::size_t kMaxPlanBytes = std::size_t{1} << 60;
 
 void bound_total(const Plan& plan) {
@@ -46,12 +47,12 @@ void bound_total(const Plan& plan) {
   }
   if (total <= kMaxPlanBytes) return;
   throw ShapeError(fmt::format(
-      "program '{}' with {}: its values have more than 2^60 bytes (1 EiB) together",
+      "program '{}' with {}: its values need more than 2^60 bytes (1 EiB) in total",
       plan.program->name, plan.bindings.str().empty() ? "no symbols" : plan.bindings.str()));
 }
 
-// Runs the op's shape rule again with concrete sizes. Its error names the sizes that the op does
-// not take; the symbolic result only shows that a dim became negative.
+// Runs the op's shape rule again with concrete sizes. Its error names the sizes that the op
+// rejects, whereas the symbolic result only shows that a dimension became negative.
 void ask_rule(const Node& node, const Bindings& bindings) {
   const OpRecord& op = node.op();
   if (op.infer == nullptr || op.has(Trait::leaf) || op.has_bodies()) return;
@@ -74,7 +75,7 @@ void ask_rule(const Node& node, const Bindings& bindings) {
   op.infer(InferContext(op.name, pointers, attributes, facts, &node.graph().ops()));
 }
 
-// The sizes of one value; a missing symbol is reported with the user's line.
+// Evaluates the sizes of all values. An unbound symbol is reported with the user's line.
 void evaluate_values(Plan& plan) {
   const CompiledProgram& c = *plan.program;
   plan.values.resize(c.values.size());
@@ -105,7 +106,7 @@ void evaluate_values(Plan& plan) {
 double estimate_ns(const PlanStep& step) {
   double ns = 0;
   for (const Phase& p : step.kernel.phases) ns += p.cost_ns;
-  // Kernels that give no cost: 10 bytes and 4 FLOPs per nanosecond.
+  // Kernels without a cost: assume 10 bytes and 4 FLOPs per nanosecond.
   return ns > 0 ? ns : step.bytes / 10 + step.flops / 4;
 }
 
@@ -122,12 +123,13 @@ Cost default_cost(const KernelRequest& request) {
   return cost;
 }
 
-// What the node says, else the program, else the Session.
+// Returns the precision that the node sets, or else the program's, or else the Session's.
 Precision precision_of(const Plan& plan, const Attributes& attributes, Precision session) {
   return precision_for(attributes, plan.program->module.program.precision().value_or(session));
 }
 
-// The variable whose memory a value is, if it is a parameter that the program does not update.
+// Returns the parameter that `value` reads, if the program does not update it; otherwise an
+// undefined id.
 VariableId frozen_parameter(const CompiledProgram& c, ValueId value) {
   const ValueId root = c.values[value].root;
   const VariableId variable = c.leaves[c.values[root].node].variable();
@@ -136,7 +138,8 @@ VariableId frozen_parameter(const CompiledProgram& c, ValueId value) {
   return use.info.kind == VariableKind::parameter && !use.updated ? variable : VariableId();
 }
 
-// The input of a loop's body whose memory a value is, if it is the same in all steps.
+// Returns the input of a loop's body that `value` reads, if it is the same in all iterations;
+// otherwise an undefined id.
 InputId constant_input(const CompiledProgram& c, ValueId value, const PlanOptions& options) {
   const CompiledProgram::Leaf leaf = c.leaves[c.values[c.values[value].root].node];
   if (leaf.kind != CompiledProgram::LeafKind::input) return {};
@@ -145,13 +148,14 @@ InputId constant_input(const CompiledProgram& c, ValueId value, const PlanOption
                                                                                    : InputId();
 }
 
-// Every operand fits a tensor; what a kernel needs besides must as well.
+// Throws ShapeError if the scratch of a kernel exceeds the maximum size of a tensor. (Operands have
+// been checked already.)
 void check_scratch(const Kernel& kernel) {
   for (const std::size_t bytes : {kernel.shared_scratch, kernel.slot_scratch}) {
     if (bytes <= kMaxTensorBytes) continue;
     throw ShapeError(
-        "the operands are so large that the kernel's own memory has more bytes than "
-        "can be addressed (2^47, 128 TiB)");
+        "the operands are so large that the kernel's scratch memory exceeds the "
+        "addressable 2^47 bytes (128 TiB)");
   }
 }
 
@@ -209,7 +213,7 @@ PlanStep make_step(const Plan& plan, NodeId n, const PlanOptions& options) {
   return step;
 }
 
-// A copy of value `from` as a step of its own; returns the new value.
+// Adds a step that copies value `from`. Returns the new value.
 ValueId add_copy(Plan& plan, ValueId from) {
   const ValueId to = plan.values.end_id();
   PlanValue v = plan.values[from];
@@ -237,7 +241,8 @@ ValueId add_copy(Plan& plan, ValueId from) {
   return to;
 }
 
-// The output that `value` is made in, -1 for none: one that a step makes, and nobody else.
+// Returns the output that is the same value as `value`, or -1 if there is none or the value is a
+// leaf.
 int same_output(const Plan& plan, ValueId value) {
   const ValueId root = plan.values[value].root;
   if (leaf_of(plan, root).kind != CompiledProgram::LeafKind::none) return -1;
@@ -248,8 +253,8 @@ int same_output(const Plan& plan, ValueId value) {
   return -1;
 }
 
-// Updates are applied together: one whose value is the old value of another updated variable takes
-// a copy of it first.
+// Collects outputs and updates. Updates are applied simultaneously: if the new value of a variable
+// is the old value of another updated variable, that value is copied first.
 void collect_results(Plan& plan) {
   const CompiledProgram& c = *plan.program;
   for (std::size_t i = 0; i < c.outputs.size(); ++i) {
@@ -260,7 +265,7 @@ void collect_results(Plan& plan) {
   for (const auto& [variable, value] : c.updates) {
     const ValueId root = plan.values[value].root;
     const VariableId read = c.leaves[c.values[root].node].variable();
-    if (read == variable) continue;  // keeps its value
+    if (read == variable) continue;  // the variable keeps its value
     const bool changes = read.defined() && c.variables[read].updated;
     const ValueId source = changes ? add_copy(plan, value) : value;
     PlanUpdate update{variable, source};

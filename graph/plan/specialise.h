@@ -1,4 +1,4 @@
-// Specialising: the concrete half of planning, done once per set of sizes.
+// Specialisation: the concrete half of planning, done once per set of sizes.
 #pragma once
 
 #include <memory>
@@ -7,29 +7,33 @@
 
 namespace WEFT_API weft {
 
+/// Options of specialise().
 struct PlanOptions {
-  /// Bytes kept free on both sides of every arena buffer, a multiple of 64 (test mode).
+  /// Guard bytes on both sides of every arena buffer, a multiple of 64 (test mode).
   std::size_t guard = 0;
-  /// Of matrix products, where neither node nor program says.
+  /// Precision of matrix products for which neither the node nor the program sets one.
   Precision precision = Precision::highest;
-  /// Most bytes of the arena; 0 = no limit. What does not fit is rematerialised: dropped after its
-  /// first uses and computed again before the later ones, by the same kernels, so that results keep
-  /// their bits.
+  /// Maximum size of the arena in bytes; 0: no limit. Values that do not fit are rematerialised:
+  /// dropped after their first uses and recomputed before later uses. The same kernels recompute
+  /// them, so results are bit-exact.
   std::size_t memory_budget = 0;
-  /// Weights that the program does not update are constant (OperandSpec::constant).
+  /// Treats weights that the program does not update as constant (OperandSpec::constant), so that
+  /// kernels may use packed copies.
   bool prepack = false;
-  /// The plan runs many times, each time with the updated variables of the time before, which may
-  /// be anywhere; and which inputs are the same every time, so that kernels may read packed copies.
+  /// The plan is the body of a loop: every run reads the variables that the previous run updated,
+  /// wherever that run stored them.
   bool loop_body = false;
+  /// For a loop body: inputs that are the same in every iteration, so that kernels may use packed
+  /// copies.
   IdVector<InputId, char> constant_inputs = {};
-  /// Writes no variable before every step has run, so that a run can still be given up.
+  /// Writes no variable before all steps have run, so that a run can be abandoned until then.
   bool updates_last = false;
 };
 
-/// Evaluates shapes and attributes, makes kernels, orders the steps, forms waves and lays out
-/// memory. All symbols that occur must be bound (ShapeError names the one that is not, and the
-/// user's line). A memory_budget that cannot be met is an ArgumentError that says the smallest one
-/// for which there is a plan.
+/// Evaluates shapes and attributes, creates kernels, orders the steps, forms waves and lays out
+/// memory. All symbols that occur must be bound; otherwise throws ShapeError, naming the unbound
+/// symbol and the user's line. Throws ArgumentError if memory_budget cannot be met, naming the
+/// smallest budget for which a plan was found.
 std::shared_ptr<const Plan> specialise(std::shared_ptr<const CompiledProgram> program,
                                        const Bindings& bindings, const PlanOptions& options = {});
 

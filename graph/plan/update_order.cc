@@ -21,7 +21,7 @@ class Orderer {
   UpdateOrder run() {
     UpdateOrder result;
     for (const UpdateId u : plan_.updates.ids()) {
-      if (plan_.updates[u].output >= 0) continue;  // is made there, and nothing is written over
+      if (plan_.updates[u].output >= 0) continue;  // is stored in an output; nothing is overwritten
       UpdateChain chain;
       chain.update = u;
       if (!find_chain(chain)) continue;
@@ -45,7 +45,7 @@ class Orderer {
   }
 
  private:
-  // Walks back from the new value through steps that may write over an operand, to the variable.
+  // Walks back from the new value, through steps that may overwrite an operand, to the variable.
   bool find_chain(UpdateChain& chain) const {
     const PlanUpdate& update = plan_.updates[chain.update];
     const ValueId root = root_of(plan_, update.value);
@@ -54,7 +54,7 @@ class Orderer {
     const ValueId read = reads_[update.variable];
     if (read.defined() && liveness_.at_end[read]) return false;
     if (read.defined() && walk(chain, root, read, kLongestChain)) return true;
-    chain.head = producer;  // writes over the variable without reading it
+    chain.head = producer;  // overwrites the variable without reading it
     chain.links.clear();
     return true;
   }
@@ -112,7 +112,7 @@ class Orderer {
   const IdVector<VariableId, ValueId> reads_;
   const std::vector<StepId> check_producers_;
   IdVector<StepId, std::vector<StepId>> further_;
-  IdVector<StepId, int> seen_, target_;  // the last search that reached the step, or aimed at it
+  IdVector<StepId, int> seen_, target_;  // last search that visited the step, or had it as a target
   int stamp_ = 0;
 };
 

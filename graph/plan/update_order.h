@@ -1,5 +1,5 @@
-// Making updates fall into place: the orderings that let a new value be written straight over the
-// variable.
+// Orderings of steps that allow the new value of a variable to be written directly over the old
+// one.
 #pragma once
 
 #include <utility>
@@ -9,13 +9,14 @@
 
 namespace weft {
 
-/// How the value of one update may come to be made in its variable's memory: `head` is the first
-/// step that would write there; it does so over the variable itself where `input` >= 0.
+/// A chain of steps that can produce the value of one update in its variable's memory. `head` is
+/// the first step that would write there. If `input` >= 0, the head overwrites this operand, the
+/// variable itself, with its output `output`.
 struct UpdateChain {
   UpdateId update;
   StepId head;
   int output = -1, input = -1;
-  /// Steps after the head that go on in place: {step, output, input}.
+  /// A step after the head that continues in place: `output` overwrites `input`.
   struct Link {
     StepId step;
     int output, input;
@@ -23,10 +24,10 @@ struct UpdateChain {
   std::vector<Link> links;
 };
 
-/// Chains for all updates that could be written in place, and the (before, after) edges of steps
-/// that make them legal: every other reader of the variable, and everything that a check of data
-/// waits for, comes before the head. A chain whose edges would close a cycle is left out (its
-/// update is copied at the end).
+/// Chains for all updates that can be written in place, and the (before, after) edges of steps that
+/// make them legal: all other readers of the variable, and all steps that data checks depend on,
+/// come before the head. A chain whose edges would close a cycle is omitted; its update is copied
+/// at the end.
 struct UpdateOrder {
   std::vector<UpdateChain> chains;
   std::vector<std::pair<StepId, StepId>> edges;

@@ -16,7 +16,7 @@ namespace {
 using Index = std::size_t;
 constexpr ValueId kNothing;
 
-// Which value every byte of one block of memory holds.
+// Tracks which value every byte of one block of memory holds.
 class Contents {
  public:
   void write(std::size_t begin, std::size_t end, ValueId tag) {
@@ -26,7 +26,7 @@ class Contents {
     ranges_.erase(ranges_.lower_bound(begin), ranges_.lower_bound(end));
     ranges_.emplace(begin, Range{end, tag});
   }
-  // The value that all these bytes hold, or kNothing.
+  // Returns the value that all bytes of the range hold, or kNothing.
   ValueId read(std::size_t begin, std::size_t end) const {
     auto it = ranges_.upper_bound(begin);
     if (it == ranges_.begin()) return kNothing;
@@ -77,7 +77,7 @@ class Verifier {
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
-    throw StateError(fmt::format("the plan of program '{}' is wrong: {}", c_.name, what));
+    throw StateError(fmt::format("the plan of program '{}' is invalid: {}", c_.name, what));
   }
   std::string step(StepId s) const {
     return fmt::format("step {} {}", s.number(), plan_.step_name(s));
@@ -111,7 +111,7 @@ class Verifier {
       const int wanted = plan_.steps[s].kernel.check ? 1 : 0;
       if (plan_.steps[s].control != nullptr) check_control(s);
       if (checks[s] != wanted) {
-        fail(fmt::format("the data of {} are checked {} times", step(s), checks[s]));
+        fail(fmt::format("the data of {} is checked {} times", step(s), checks[s]));
       }
     }
     for (const PlanBuffer& b : plan_.buffers) {
@@ -126,7 +126,8 @@ class Verifier {
 
   ValueId source(ValueId id) const { return id.defined() ? value(id).source : ValueId(); }
 
-  // Which kernel runs on which values is the program's business; a plan may only repeat steps.
+  // Checks that every step has the operands and results of its node. A plan may repeat steps, but
+  // not change which kernel runs on which values.
   void check_wiring() {
     std::unordered_map<const Node*, NodeId> numbers;
     for (const NodeId n : c_.nodes.ids()) numbers.emplace(c_.nodes[n], n);
@@ -135,8 +136,8 @@ class Verifier {
       const PlanStep& st = plan_.steps[s];
       const auto wrong = [&](ValueId id, ValueId wanted) {
         fail(
-            fmt::format("{} has value {}, which stands for value {} of the program, where the "
-                        "program says {}",
+            fmt::format("{} uses value {}, which is value {} of the program, but the program has "
+                        "value {} there",
                         step(s), id.number(), source(id).number(), wanted.number()));
       };
       if (st.node == nullptr) {
@@ -161,13 +162,14 @@ class Verifier {
       }
     }
     for (const NodeId n : c_.nodes.ids()) {
-      if (first_runs[n] > 1) fail(fmt::format("{} is in it twice", c_.nodes[n]->op().name));
+      if (first_runs[n] > 1) fail(fmt::format("{} occurs twice", c_.nodes[n]->op().name));
     }
   }
 
   using Numbers = std::unordered_map<const Node*, NodeId>;
 
-  // Operand `i` of a loop over another one is what that one makes, and it makes it again.
+  // Returns true if operand `i` of a loop that replays another loop is a result of that loop, which
+  // this loop recomputes.
   bool replays(const PlanStep& st, Index i, ValueId wanted, const Numbers& numbers) const {
     if (st.control == nullptr || st.control->replayed == nullptr || st.inputs[i].defined()) {
       return false;
@@ -187,17 +189,18 @@ class Verifier {
       }
       found = true;
     }
-    // One that the body does not read need not be there.
+    // An operand that the body does not read may be absent.
     return found || std::none_of(body.operands.begin(), body.operands.end(),
                                  [&](int operand) { return operand == static_cast<int>(i); });
   }
 
-  // Behind its own operands it has those of the loop that it replays, and the checkpoints.
+  // Checks that a replaying loop has, after its own operands, those of the replayed loop and the
+  // checkpoints.
   void check_replayed_operands(StepId s, const Numbers& numbers) const {
     const PlanStep& st = plan_.steps[s];
     const Index own = c_.node_inputs[numbers.at(st.node)].size();
     if (st.control == nullptr || st.control->replayed == nullptr) {
-      if (st.inputs.size() != own) fail(fmt::format("{} has further operands", step(s)));
+      if (st.inputs.size() != own) fail(fmt::format("{} has extra operands", step(s)));
       return;
     }
     const auto& wanted = c_.node_inputs[numbers.at(st.control->replayed)];
@@ -236,7 +239,7 @@ class Verifier {
     const PlanWave& wave = plan_.waves[w];
     for (const StepId s : wave.checks) {
       if (!written_variables_.empty()) {
-        fail(fmt::format("variable '{}' is written before the data of {} are checked",
+        fail(fmt::format("variable '{}' is written before the data of {} is checked",
                          variable_name(*written_variables_.begin()), step(s)));
       }
       for (const ValueId id : plan_.steps[s].inputs) {
@@ -266,7 +269,7 @@ class Verifier {
         accesses.push_back({s, true, static_cast<int>(o), place(st.outputs[o])});
       }
       if ((st.kernel.shared_scratch > 0) != st.scratch.defined()) {
-        fail(fmt::format("{} has no scratch, or has it in vain", step(s)));
+        fail(fmt::format("{} has no scratch, or has scratch that it does not need", step(s)));
       }
       if (st.kernel.slot_scratch > plan_.slot_scratch) {
         fail(fmt::format("{} has too little scratch per worker", step(s)));
@@ -284,8 +287,8 @@ class Verifier {
         const Access &a = accesses[i], &b = accesses[j];
         if ((!a.write && !b.write) || !a.place.overlaps(b.place)) continue;
         if (a.step != b.step) {
-          fail(fmt::format("{} and {} touch the same memory in wave {}", step(a.step), step(b.step),
-                           w.number()));
+          fail(fmt::format("{} and {} access the same memory in wave {}", step(a.step),
+                           step(b.step), w.number()));
         }
         if (!a.write && b.operand >= 0 && legal_inplace(a.step, b.operand, a.operand)) continue;
         fail(fmt::format("{} writes over its own operand", step(a.step)));
@@ -348,7 +351,8 @@ class Verifier {
 
   static bool is_copied(const PlanUpdate& u) { return !u.direct && !u.successor && u.output < 0; }
 
-  // Plans of bodies are plans; what they need lies in the scratch of the step, each for itself.
+  // Verifies the plans of the bodies, and that all their memory is in the step's scratch without
+  // overlaps.
   void check_control(StepId s) const {
     const PlanStep& st = plan_.steps[s];
     std::vector<ScratchRange> ranges;

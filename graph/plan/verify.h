@@ -1,19 +1,19 @@
-// An independent check of plans: shares nothing with the code that makes them.
+// An independent verifier of plans, which shares no code with the planner.
 #pragma once
 
 #include "weft/graph/plan/plan.h"
 
 namespace WEFT_API weft {
 
-/// Runs the plan on paper: follows which value lies in every byte of memory. Throws StateError that
-/// names the step if
-/// - a step is not wired as the program says (rematerialised steps included),
-/// - a step or check reads memory that does not hold the value it wants,
-/// - two steps of a wave touch the same memory and one writes, or a step writes over what it reads
-///   in a way that its record does not allow,
-/// - a check of data is missing, or a variable is written before it,
-/// - a variable without an update changes, or an output or update ends up with another value,
-/// - something lies outside the arena or is not aligned.
+/// Simulates the plan and tracks which value every byte of memory holds. Throws StateError, naming
+/// the step, if
+/// - a step (rematerialised ones included) has other operands than in the program,
+/// - a step or check reads memory that does not hold the expected value,
+/// - two steps of a wave access the same memory and one of them writes, or a step overwrites its
+///   operand although its op record does not allow it,
+/// - a data check is missing, or a variable is written before a data check,
+/// - a variable without an update changes, or an output or update ends with a wrong value,
+/// - a buffer is outside the arena or not aligned.
 void verify(const Plan& plan);
 
 }  // namespace weft

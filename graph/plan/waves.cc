@@ -1,4 +1,4 @@
-// Waves: adjacent independent steps that are too small to fill the machine alone.
+// Waves: adjacent independent steps that are too small to use all cores alone.
 #include <algorithm>
 
 #include "weft/graph/plan/layout.h"
@@ -7,8 +7,8 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kMaxSteps = 16;
-constexpr std::int64_t kManyChunks = 32;  // a step of so many fills any machine alone
-constexpr double kLongNs = 500e3;         // the cost of starting so long a step alone is negligible
+constexpr std::int64_t kManyChunks = 32;  // a step with 32 chunks or more can use all cores alone
+constexpr double kLongNs = 500e3;  // for longer steps, the cost of starting a wave is negligible
 
 bool is_small(const PlanStep& step) {
   if (step.control != nullptr || step.kernel.exchange) return false;
@@ -93,8 +93,8 @@ class WaveFormer {
 
   Plan& plan_;
   const BufferGroups& o_;
-  IdVector<ValueId, WaveId> written_, read_, overwritten_;  // last wave, by root
-  IdVector<StepId, std::size_t> begins_, ends_;             // bytes
+  IdVector<ValueId, WaveId> written_, read_, overwritten_;  // by root: the last wave that did
+  IdVector<StepId, std::size_t> begins_, ends_;             // bytes that a step allocates and frees
   std::size_t peak_ = 0, live_ = 0, dying_ = 0;
   bool open_ = false;
 };

@@ -16,7 +16,7 @@ std::vector<Value> needed_values(const Graph& graph, const std::vector<Program>&
   }
   std::vector<char> needed(graph.node_count(), 0);
   for (const Node* node : reachable_nodes(roots)) needed[node->id()] = 1;
-  std::vector<char> other(graph.node_count(), 0);  // reads a leaf that no program does
+  std::vector<char> other(graph.node_count(), 0);  // depends on a leaf that no program reads
   for (std::size_t id = 0; id < other.size(); ++id) {
     const Node& node = graph.node(id);
     const bool leaf = node.op().name == "variable" || node.op().name == "input";
@@ -39,7 +39,8 @@ std::pair<std::shared_ptr<Graph>, std::vector<Program>> extract(
   Cloner cloner(*graph);
   const std::vector<Value> roots = needed_values(*source, programs, false);
   const std::vector<Node*> nodes = reachable_nodes(roots);
-  // Leaves first, then all others, in the order of their graph, so that copies list them alike.
+  // Copies leaves first and then all other nodes, in the order of the source graph, so that the
+  // copy lists them in the same order.
   for (const char* op : {"input", "variable"}) {
     for (Node* node : nodes) {
       if (node->op().name == op) cloner.copy(node->output(0));

@@ -1,4 +1,4 @@
-// Programs without what others need: of a training's graph, one that infers.
+// Extraction of programs into a separate graph, such as an inference program from a training graph.
 #pragma once
 
 #include <memory>
@@ -9,20 +9,22 @@
 
 namespace WEFT_API weft {
 
-/// A graph of its own with copies of the programs (all over one graph, before passes): their nodes,
-/// inputs, variables, functions, what they require of sizes, and the named values that need no
-/// other variable or input. Names, places and random streams stay, so that the same store gives the
-/// same bits:
+/// Copies the programs (all over one graph, before passes) into a new graph: their nodes, inputs,
+/// variables and functions, the graph's requirements on sizes, and the named values that depend on
+/// no other variable or input. Names, source locations and random streams are preserved, so the
+/// same store gives bit-exact results:
 ///   const auto [graph, programs] = extract({predict});
 ///   Session session(*graph, store);
-/// Files need no such copy: save_checkpoint() saves what its programs need, and extract() of
-/// checkpoint.h makes one file of another. Throws GraphError where there is no program, and for
-/// programs of several graphs. Time and memory are linear in what is copied.
+/// Saving a file needs no such copy: save_checkpoint() saves only what its programs need, and
+/// extract() in checkpoint.h converts one file into another. Throws GraphError if there is no
+/// program, or if the programs belong to several graphs. Time and memory are linear in the size of
+/// the copy.
 std::pair<std::shared_ptr<Graph>, std::vector<Program>> extract(
     const std::vector<Program>& programs);
 
-/// What programs need of their graph: the values they give, the variables they read or update, and
-/// the named values that can be had of these; with `all_inputs`, the graph's other inputs, too.
+/// Returns the values of the graph that the programs need: their outputs and updates, the variables
+/// that they read or update, and the named values that depend on no other variable or input. If
+/// `all_inputs` is true, the result also contains the graph's other inputs.
 std::vector<Value> needed_values(const Graph& graph, const std::vector<Program>& programs,
                                  bool all_inputs);
 

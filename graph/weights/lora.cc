@@ -22,7 +22,8 @@ constexpr const char* kB = ".lora_b";
 struct Pair {
   Variable a, b;
 };
-using Pairs = std::unordered_map<const Node*, Pair>;  // by the read of the matrix in the source
+/// By the node in the source graph that reads the matrix.
+using Pairs = std::unordered_map<const Node*, Pair>;
 
 void check(const LoraOptions& o) {
   if (o.rank < 1) throw ArgumentError(fmt::format("rank must be at least 1, not {}", o.rank));
@@ -37,8 +38,8 @@ void check_no_updates(const std::vector<Program>& programs) {
     for (const auto& [variable, value] : program.given_updates()) {
       if (variable.info().kind != VariableKind::parameter) continue;
       throw ArgumentError(fmt::format(
-          "program '{}' updates {}: give the program without its training step, and add "
-          "one to the copy",
+          "program '{}' updates {}: pass the program without its training step, and add "
+          "a training step to the copy",
           program.name(), variable.name()));
     }
   }
@@ -62,7 +63,7 @@ CloneOptions adapting(const Pairs& pairs, const LoraOptions& options, bool drops
     if (pair == pairs.end()) return {};
     const Value whole = target.apply("matmul", inputs, node.attributes(), {}).output(0);
     const auto product = [&](const Value& x, const Variable& w, bool transpose_x) {
-      Attributes attributes = node.attributes();  // keeps a precision of its own
+      Attributes attributes = node.attributes();  // keeps the node's precision
       attributes.set("transpose_a", transpose_x);
       attributes.set("transpose_b", true);
       return target.apply("matmul", {x, w}, attributes, {}).output(0);
@@ -80,12 +81,12 @@ CloneOptions adapting(const Pairs& pairs, const LoraOptions& options, bool drops
 AdaptedModel add_lora(const std::vector<Program>& programs, const VariableStore& store,
                       const LoraOptions& options) {
   check(options);
-  Graph& source = common_graph(programs, "programs that could be adapted");
+  Graph& source = common_graph(programs, "programs to adapt");
   store.check_whole("adapted");
   check_no_updates(programs);
   const std::vector<WeightMatrix> chosen =
       select_matrices(weight_matrices(source, programs, {.quantized = true}), options.patterns,
-                      "matrix that could have adapters");
+                      "matrix that can have adapters");
 
   AdaptedModel result;
   result.graph = graph_like(source);
@@ -96,7 +97,8 @@ AdaptedModel add_lora(const std::vector<Program>& programs, const VariableStore&
     pairs.emplace(matrix.value.node_pointer(), declare(target, matrix, options.rank));
     result.matrices.push_back(matrix.name);
   }
-  // Two copiers: without other dropouts, training and evaluation may be the same nodes.
+  // Uses two cloners: without other dropout in the model, training and evaluation programs may
+  // share nodes, but only the training copies have dropout in the adapters.
   Cloner training(target, adapting(pairs, options, true));
   Cloner inference(target, adapting(pairs, options, false));
   for (const Program& program : programs) {
@@ -129,15 +131,15 @@ LoraAdapters lora_adapters(const std::vector<std::string>& matrices, const Varia
 
 void merge_lora(const std::vector<Program>& programs, VariableStore& store,
                 const LoraAdapters& adapters) {
-  Graph& graph = common_graph(programs, "programs whose matrices could be merged with adapters");
+  Graph& graph = common_graph(programs, "programs to merge adapters into");
   std::map<std::string, bool> out_in;
   for (const WeightMatrix& m : weight_matrices(graph, programs, {.embeddings = true}))
     out_in[m.name] = m.out_in;
   for (const auto& [name, adapter] : adapters.adapters) {
     const auto matrix = out_in.find(name);
     if (matrix == out_in.end()) {
-      throw ArgumentError(
-          fmt::format("there is an adapter for {}, which is no weight matrix of the model", name));
+      throw ArgumentError(fmt::format(
+          "there is an adapter for {}, which is not a weight matrix of the model", name));
     }
     const Tensor w = store.tensor(name);
     const auto fits = [&](const Tensor& t) { return t.dtype() == DType::f32 && t.rank() == 2; };

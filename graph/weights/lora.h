@@ -1,10 +1,11 @@
-// Low-rank adapters (Hu et al. 2022, "LoRA"): a model is fine-tuned by training, beside each of its
-// frozen weight matrices W, two thin ones:
+// Low-rank adapters (Hu et al. 2022, "LoRA"). Fine-tuning trains two thin matrices A and B for each
+// frozen weight matrix W of a model:
 //
 //   x W  becomes  x W + alpha / rank * (dropout(x) A^T) B^T
 //
-// A [rank, inputs] starts uniform in +-1/sqrt(inputs), B [outputs, rank] at zero, so that nothing
-// changes at first. Only A and B have gradients and moments; they can be kept alone, or added to W.
+// A [rank, inputs] is initialised uniformly in +-1/sqrt(inputs) and B [outputs, rank] to zero, so
+// the adapted model initially computes the same values. Only A and B have gradients and moments.
+// They can be stored separately or merged into W.
 #pragma once
 
 #include <map>
@@ -17,61 +18,63 @@
 
 namespace WEFT_API weft {
 
+/// Options of add_lora().
 struct LoraOptions {
   std::int64_t rank = 8;  // at least 1
   double alpha = 16;      // positive, finite
-  double dropout = 0;     // of the adapters' inputs, in [0, 1)
-  /// Names of the matrices that get adapters, with * and ? as in a shell.
+  double dropout = 0;     // rate for the adapters' inputs, in [0, 1)
+  /// Name patterns of the matrices that get adapters, with shell wildcards * and ?.
   std::vector<std::string> patterns = {"*"};
-  /// Programs in which adapters' inputs are dropped.
+  /// Names of the programs that apply dropout to the adapters' inputs.
   std::vector<std::string> training = {"train"};
 
   double scale() const { return alpha / static_cast<double>(rank); }
 };
 
-/// A model with adapters. Variables "<matrix>.lora_a" and "<matrix>.lora_b" are its only trainable
-/// parameters, and not yet in `store`: a Session makes them.
+/// A model with adapters. The variables "<matrix>.lora_a" and "<matrix>.lora_b" are its only
+/// trainable parameters. They are not in `store` yet; a Session initialises them.
 struct AdaptedModel {
   std::shared_ptr<Graph> graph;
   std::vector<Program> programs;
   std::shared_ptr<VariableStore> store;
-  std::vector<std::string> matrices;  // with adapters, in order of declaration
+  std::vector<std::string> matrices;  // names of the adapted matrices, in order of declaration
 };
 
-/// Copies of `programs` (all over one graph, before passes) in a graph of its own, over a store of
-/// its own that shares the tensors of `store`. Matrices are parameters with two axes that the
-/// programs only multiply by, in f32 or in fewer bits, as quantize() keeps them: gradients flow
-/// through those, and only the adapters are trained (Dettmers et al. 2023, "QLoRA"). Give it a
-/// program whose output is the loss, then add a training step for the copy's parameters.
+/// Copies `programs` (all over one graph, before passes) into a new graph with adapters, and
+/// creates a new store that shares the tensors of `store`. Matrices that can have adapters are
+/// parameters with two axes that the programs only multiply by, either f32 or quantised by
+/// quantize(). Gradients flow through quantised matrices, and only the adapters are trained
+/// (Dettmers et al. 2023, "QLoRA"). For fine-tuning, pass a program whose output is the loss, then
+/// add a training step for the copy's parameters.
 ///
-/// Throws ArgumentError for options out of range, for a pattern that names no such matrix (lists
-/// those there are), and where a program updates parameters.
+/// Throws ArgumentError for options out of range, for a pattern that matches no such matrix (the
+/// message lists the matrices), and if a program updates parameters.
 AdaptedModel add_lora(const std::vector<Program>& programs, const VariableStore& store,
                       const LoraOptions& options = {});
 
-/// Trained adapters, without their model.
+/// Trained adapters, without the model.
 struct LoraAdapters {
-  /// Beside one matrix.
+  /// The adapter of one matrix.
   struct Adapter {
     Tensor a, b;  // f32 [rank, inputs], [outputs, rank]
   };
   double scale = 1;                         // alpha / rank
-  std::map<std::string, Adapter> adapters;  // by the name of their matrix
-  /// A word for the values of the matrices that they were trained beside, which files carry;
-  /// empty where it is not known.
+  std::map<std::string, Adapter> adapters;  // by name of the matrix
+  /// Fingerprint of the values of the matrices with which the adapters were trained, stored in
+  /// adapter files; empty if it is unknown.
   std::string base = {};
-  /// Of the matrices those that were in fewer bits.
+  /// The matrices that were quantised during training, with their formats.
   std::map<std::string, WeightFormat, std::less<>> quantized = {};
 };
 
-/// The adapters in the store of an adapted model. Throws GraphError where it has not all of them.
+/// Returns the adapters in the store of an adapted model. Throws GraphError if any are missing.
 LoraAdapters lora_adapters(const std::vector<std::string>& matrices, const VariableStore& store,
                            const LoraOptions& options);
 
-/// Adds scale * B A to each matrix of `store`, or its transpose where the matrix is [inputs,
-/// outputs] as the programs use it: the model without adapters computes what the adapted one does.
-/// Throws ArgumentError, before anything is changed, for an adapter without its matrix and one
-/// that does not fit it, naming both.
+/// Adds scale * B A to each adapted matrix of `store`, or the transpose of this product if the
+/// programs use the matrix as [inputs, outputs]. The model without adapters then computes what the
+/// adapted model computes. Throws ArgumentError, before anything is changed, if an adapter has no
+/// matrix or does not fit its matrix; the message names both.
 void merge_lora(const std::vector<Program>& programs, VariableStore& store,
                 const LoraAdapters& adapters);
 

@@ -16,8 +16,8 @@
 namespace weft {
 namespace {
 
-// How one use sees a matrix: [outputs, inputs] or not, or nothing where the use needs the floats as
-// they are.
+// Returns true if this use reads the matrix as [outputs, inputs], false if as [inputs, outputs],
+// and nullopt if it uses the matrix in any other way.
 std::optional<bool> use_as_weight(const Node& node, std::size_t operand, bool embeddings) {
   if (is(node, "matmul") && operand == 1) return node.attributes().flag("transpose_b");
   if (embeddings && is(node, "take") && operand == 0 && node.attributes().integer("axis") == 0) {
@@ -67,7 +67,7 @@ std::vector<WeightMatrix> weight_matrices(Graph& graph, const std::vector<Progra
   const auto add = [&](const std::string& name, const Value& value) {
     if (const auto out_in = layout(value)) result.push_back({name, value, *out_in});
   };
-  std::map<std::string, QuantizedRead> quantized;  // by the variable that keeps the matrix
+  std::map<std::string, QuantizedRead> quantized;  // by the variable that stores the matrix
   if (options.quantized) {
     for (const QuantizedRead& read : quantized_reads(graph)) quantized[read.stored.name()] = read;
   }
@@ -92,8 +92,8 @@ std::vector<WeightMatrix> select_matrices(const std::vector<WeightMatrix>& candi
     if (any) continue;
     std::vector<std::string> names;
     for (const WeightMatrix& c : candidates) names.push_back(c.name);
-    throw ArgumentError(
-        fmt::format("'{}' names no {}; there are: {}", pattern, what, fmt::join(names, ", ")));
+    throw ArgumentError(fmt::format("pattern '{}' matches no {}; the candidates are: {}", pattern,
+                                    what, fmt::join(names, ", ")));
   }
   std::vector<WeightMatrix> result;
   for (std::size_t i = 0; i < candidates.size(); ++i) {

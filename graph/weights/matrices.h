@@ -1,5 +1,5 @@
-// The weight matrices of programs: which parameters linear layers multiply by. What transforms of
-// weights share.
+// The weight matrices of programs, that is, the parameters that linear layers multiply by, and
+// helpers that the transforms of weights share.
 #pragma once
 
 #include <memory>
@@ -11,11 +11,11 @@
 
 namespace WEFT_API weft {
 
-/// A parameter that the programs use as a matrix of weights and as nothing else.
+/// A parameter that the programs use only as a weight matrix.
 struct WeightMatrix {
   std::string name;
-  Value value;          // the matrix as floats: the parameter itself, or what it is widened to
-  bool out_in = false;  // [outputs, inputs]; else [inputs, outputs]
+  Value value;          // the f32 matrix: the parameter itself, or the value it is widened to
+  bool out_in = false;  // layout: true for [outputs, inputs], false for [inputs, outputs]
 
   std::int64_t rows() const { return value.shape()[0].constant(); }
   std::int64_t columns() const { return value.shape()[1].constant(); }
@@ -23,44 +23,47 @@ struct WeightMatrix {
   std::int64_t outputs() const { return out_in ? rows() : columns(); }
 };
 
-/// What else than products may use a matrix, and how it may be kept.
+/// Which parameters count as weight matrices, in addition to f32 parameters used only by products.
 struct WeightMatrixOptions {
-  bool embeddings = false;  // rows are taken of it, too
-  bool quantized = false;   // those in fewer bits (quantized_weights.h) beside those in f32
+  bool embeddings = false;  // matrices whose rows are also looked up
+  bool quantized = false;   // quantised matrices (quantized_weights.h)
 };
 
-/// An f32 parameter with two axes of known sizes?
+/// Returns true for an f32 parameter with two axes of constant sizes.
 bool is_weight_matrix(const VariableInfo& info);
 
-/// The matrices that the programs, all over `graph`, only multiply by (the second operand of
-/// matmul) or, as the options say, also take rows of, with the same inputs in all places; in order
-/// of declaration.
+/// Returns the matrices that the programs, all over `graph`, use only as the second operand of
+/// matmul or, depending on the options, also for lookups of rows. All uses of a matrix must agree
+/// on which axis holds the inputs. The result is in order of declaration.
 std::vector<WeightMatrix> weight_matrices(Graph& graph, const std::vector<Program>& programs,
                                           const WeightMatrixOptions& options = {});
 
-/// True where a name fits a pattern with * and ? as in a shell.
+/// Return true if `name` matches the pattern, or any of the patterns, in which * and ? are
+/// wildcards as in a shell.
 bool matches(const std::string& pattern, const std::string& name);
 bool matches_any(const std::vector<std::string>& patterns, const std::string& name);
 
-/// Those of `candidates` that some pattern fits. Throws ArgumentError for a pattern that fits none,
-/// listing all; `what` says what they are.
+/// Returns the candidates that match at least one pattern. Throws ArgumentError for a pattern that
+/// matches none, listing all candidates; `what` describes a candidate in the message, as in "matrix
+/// that can be converted".
 std::vector<WeightMatrix> select_matrices(const std::vector<WeightMatrix>& candidates,
                                           const std::vector<std::string>& patterns,
                                           std::string_view what);
 
-/// The one graph that programs are over. Throws ArgumentError where there is none (`what` says what
-/// was wanted), GraphError where there are several.
+/// Returns the graph to which all programs belong. Throws ArgumentError if no program has a graph
+/// (`what` describes the missing programs in the message), and GraphError if the programs belong to
+/// several graphs.
 Graph& common_graph(const std::vector<Program>& programs, std::string_view what);
 
-/// An empty graph for copies of programs over `source`: with its symbols and what it requires. New
-/// draws will not have the numbers of those that are copied.
+/// Returns an empty graph for copies of programs over `source`, with its ops, symbols and
+/// requirements. New random draws in it get other stream numbers than the draws of `source`.
 std::shared_ptr<Graph> graph_like(const Graph& source);
 
-/// A copy of a program with its name, precision, outputs and given updates.
+/// Copies a program with its name, precision, shards, outputs and given updates.
 Program copy_program(const Program& program, Cloner& cloner);
-/// Those of all programs that are not empty.
+/// Copies all programs that are not empty.
 std::vector<Program> copy_programs(const std::vector<Program>& programs, Cloner& cloner);
-/// The names of values of `source`, for their copies.
+/// Gives the copies of named values of `source` the same names.
 void copy_names(const Graph& source, Cloner& cloner);
 
 }  // namespace weft

@@ -3,13 +3,13 @@
 namespace weft {
 namespace {
 
-/// A value that was bf16 before a cast?
+/// Returns true if `v` is a cast of a bf16 value to f32.
 bool is_widened(const Value& v) {
   return v.defined() && v.node().op().name == "cast" && v.dtype() == DType::f32 &&
          v.node().input(0).dtype() == DType::bf16;
 }
 
-/// Is this a cache, or what was made of one by writing into it or taking rows of it?
+/// Returns true if `v` is a cache, or derives from one by writes and lookups of rows.
 bool of_cache(Value v) {
   while (v.node().op().name == "dynamic_update_slice" || v.node().op().name == "take")
     v = v.node().input(0);

@@ -1,4 +1,4 @@
-// How large a model is.
+// Parameter count of a model.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace WEFT_API weft {
 
-/// Number of different trainable and frozen parameters of a graph. Weights in fewer bits count as
-/// those that they were.
+/// Returns the number of distinct trainable and frozen parameters of a graph. Quantised weights
+/// count as the weights before quantisation.
 std::int64_t count_parameters(const Graph& graph);
 
 }  // namespace weft

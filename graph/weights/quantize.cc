@@ -21,7 +21,7 @@ void check_not_trained(const std::vector<Program>& programs, const QuantizeOptio
       for (const std::string& pattern : options.patterns) {
         if (!matches(pattern, variable.name())) continue;
         throw ArgumentError(fmt::format(
-            "program '{}' updates {}: what is trained cannot be {}; leave out the program or the "
+            "program '{}' updates {}: trained weights cannot be {}; leave out the program or the "
             "matrix",
             program.name(), variable.name(), weight_format_name(options.weights)));
       }
@@ -34,7 +34,7 @@ Tensor transposed(const Tensor& matrix) {
   Tensor result = Tensor::empty(DType::f32, {columns, rows});
   const float* from = matrix.data<float>();
   float* to = result.mutable_data<float>();
-  constexpr std::int64_t kBlock = 16;  // lines of both matrices stay in cache
+  constexpr std::int64_t kBlock = 16;  // cache lines of both matrices stay in cache
   for (std::int64_t j0 = 0; j0 < columns; j0 += kBlock) {
     for (std::int64_t i = 0; i < rows; ++i) {
       for (std::int64_t j = j0; j < std::min(j0 + kBlock, columns); ++j)
@@ -72,7 +72,7 @@ std::vector<Tensors> convert(const std::vector<WeightMatrix>& chosen, const Vari
   return result;
 }
 
-// Moves all tensors together: they are read one after the other.
+// Moves all tensors into one allocation, because they are read one after the other.
 void gather(std::vector<Tensors>& tensors) {
   std::vector<Tensor*> parts;
   std::vector<std::pair<DType, Sizes>> types;
@@ -90,7 +90,7 @@ void gather(std::vector<Tensors>& tensors) {
   }
 }
 
-/// The variables of `graph` that the new store lacks, but for caches, as they were.
+/// Shares with the new store all variables of `graph` that it lacks, except caches.
 void share_others(const Graph& graph, const VariableStore& from, VariableStore& to) {
   for (const Variable& variable : graph.variables()) {
     const VariableInfo& info = variable.info();
@@ -99,7 +99,7 @@ void share_others(const Graph& graph, const VariableStore& from, VariableStore& 
   }
 }
 
-/// The matrix as programs read it.
+/// Returns the f32 matrix that programs read.
 Tensor widened(const QuantizedWeight& w, const VariableStore& store, const QuantizedRead& read) {
   const Tensor stored = store.tensor(read.stored.name());
   if (w.format == WeightFormat::bf16) {
@@ -114,7 +114,7 @@ Tensor widened(const QuantizedWeight& w, const VariableStore& store, const Quant
 
 QuantizedModel quantize(const std::vector<Program>& programs, const VariableStore& store,
                         const QuantizeOptions& options) {
-  Graph& source = common_graph(programs, "programs whose weights could be converted");
+  Graph& source = common_graph(programs, "programs whose weights can be converted");
   store.check_whole("quantised");
   check_not_trained(programs, options);
   const std::vector<WeightMatrix> chosen =
@@ -147,10 +147,10 @@ QuantizedModel quantize(const std::vector<Program>& programs, const VariableStor
 }
 
 QuantizedModel dequantize(const std::vector<Program>& programs, const VariableStore& store) {
-  Graph& source = common_graph(programs, "programs whose weights could be f32 again");
+  Graph& source = common_graph(programs, "programs whose weights can be dequantised");
   store.check_whole("dequantised");
   const std::vector<QuantizedRead> reads = quantized_reads(source);
-  if (reads.empty()) throw ArgumentError("the programs read no weights in fewer bits");
+  if (reads.empty()) throw ArgumentError("the programs read no quantised weights");
   RewrittenPrograms rewritten = without_quantized(programs);
   QuantizedModel result{
       rewritten.graph, std::move(rewritten.programs), std::make_shared<VariableStore>(), {}, 0};

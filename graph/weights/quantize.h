@@ -1,4 +1,4 @@
-// Weights in fewer bits: a transform of programs and their variables, for inference and for
+// Quantisation of weights: a transform of programs and their variables, for inference and for
 // training adapters (lora.h).
 #pragma once
 
@@ -12,48 +12,53 @@
 
 namespace WEFT_API weft {
 
+/// Options of quantize().
 struct QuantizeOptions {
   WeightFormat weights = WeightFormat::int8;
-  /// Names of the matrices to convert, with * and ? as in a shell.
+  /// Name patterns of the matrices to convert, with shell wildcards * and ?.
   std::vector<std::string> patterns = {"*"};
-  /// Keeps f32 caches (keys and values of decoding) as bf16: half the bytes to read per token, and
-  /// each of them rounded once.
+  /// Stores f32 caches (keys and values of decoding) as bf16. This halves the bytes that are read
+  /// per token; every cached number is rounded once.
   bool narrow_caches = false;
 };
 
-/// A matrix that was converted, for reports.
+/// A converted matrix, for reports.
 struct ConvertedWeight {
   std::string name;
-  std::string type;  // before: "f32[768, 2304]"
+  std::string type;  // before the conversion: "f32[768, 2304]"
   std::size_t bytes_before = 0, bytes_after = 0;
 };
 
-/// Programs over weights in another format.
+/// Programs with converted weights.
 struct QuantizedModel {
   std::shared_ptr<Graph> graph;
   std::vector<Program> programs;
   std::shared_ptr<VariableStore> store;
   std::vector<ConvertedWeight> weights;  // in order of declaration
-  std::size_t narrow_caches = 0;         // how many caches became bf16
+  std::size_t narrow_caches = 0;         // number of caches that became bf16
 };
 
-/// Copies of `programs` (all over one graph, before passes) in a graph of its own, over a store of
-/// its own, in which weight matrices are kept in another format: f32 parameters with two axes that
-/// the programs only multiply by (the second operand of matmul) or take rows of (embeddings), with
-/// the same inputs wherever they are used. Everything else, norms and biases too, stays as it is
-/// and shares its memory.
+/// Copies `programs` (all over one graph, before passes) into a new graph and their variables into
+/// a new store, and converts weight matrices to another format. Weight matrices are f32 parameters
+/// with two axes that the programs use only as the second operand of matmul or for lookups of rows
+/// (embeddings); all uses must agree on which axis holds the inputs. All other variables, including
+/// norms and biases, are unchanged and share their memory.
 ///
-/// quantized_weights.h says what the programs read in the place of a matrix.
+/// quantized_weights.h describes what the programs read instead of a matrix.
 ///
-/// Throws ArgumentError where a program updates a matrix to be converted (quantised weights cannot
-/// be trained), where a pattern names no matrix that can be converted (lists those that can), where
-/// there are no programs; GraphError for programs of several graphs; DataError, naming the matrix,
-/// for weights that the format cannot hold; StateError where the store is torn.
+/// Throws
+/// - ArgumentError if a program updates a matrix to be converted (quantised weights cannot be
+///   trained), if a pattern matches no matrix that can be converted (the message lists those that
+///   can), or if there are no programs;
+/// - GraphError if the programs belong to several graphs;
+/// - DataError, naming the matrix, for weights that the format cannot represent;
+/// - StateError if the store is torn.
 QuantizedModel quantize(const std::vector<Program>& programs, const VariableStore& store,
                         const QuantizeOptions& options = {});
 
-/// The inverse: matrices are f32 parameters again, with the values that they were rounded to.
-/// Narrow caches stay so. Throws ArgumentError where there are no programs or no such matrices.
+/// The inverse: converts the matrices back to f32 parameters, with the values to which they were
+/// rounded. Narrow caches remain narrow. Throws ArgumentError if there are no programs or no
+/// quantised matrices.
 QuantizedModel dequantize(const std::vector<Program>& programs, const VariableStore& store);
 
 }  // namespace weft

@@ -21,14 +21,15 @@ QuantizedFormat format_of(WeightFormat format) {
   return format == WeightFormat::int8 ? QuantizedFormat::int8 : QuantizedFormat::int4;
 }
 
-/// The parameter that `value` is, if it is one of this dtype.
+/// Returns the info of the parameter that `value` reads, or null if it is not a parameter of this
+/// dtype.
 const VariableInfo* parameter(const Value& value, DType dtype) {
   if (!is(value, "variable") || value.dtype() != dtype) return nullptr;
   const VariableInfo& info = Variable(value).info();
   return info.kind == VariableKind::parameter ? &info : nullptr;
 }
 
-/// The matrix that a dequantize stands for.
+/// Returns the quantised matrix that a dequantize node reads, if any.
 std::optional<QuantizedRead> read_of_dequantize(Node& node) {
   const Value q = node.input(0);
   const bool int8 = q.dtype() == DType::i8;
@@ -45,7 +46,7 @@ std::optional<QuantizedRead> read_of_dequantize(Node& node) {
       Variable(node.input(1))};
 }
 
-/// The matrix that a widened parameter stands for.
+/// Returns the bf16 matrix that a cast node widens, if any.
 std::optional<QuantizedRead> read_of_cast(Node& node) {
   const Value stored = node.input(0);
   const VariableInfo* info = parameter(stored, DType::bf16);
@@ -60,7 +61,7 @@ std::optional<QuantizedRead> read_of_cast(Node& node) {
       Variable()};
 }
 
-/// `info` without its suffix, under which its aliases are, too.
+/// Returns the aliases of a variable without their last `suffix` characters.
 std::vector<std::string> aliases_without(const VariableInfo& info, std::size_t suffix) {
   std::vector<std::string> aliases;
   for (const std::string& alias : info.aliases)
@@ -76,7 +77,8 @@ Variable declare(Graph& graph, const VariableInfo& info, std::string_view suffix
   return v;
 }
 
-/// What the programs read in the place of the matrix.
+/// Declares the variables of a quantised matrix. Returns the value that programs read instead of
+/// the f32 parameter.
 Value declare_quantized(Graph& graph, const VariableInfo& info, const QuantizedWeight& w) {
   if (w.format == WeightFormat::bf16) {
     const Variable v = declare(graph, info, "", {DType::bf16, Shape{w.outputs, w.inputs}});
@@ -98,7 +100,8 @@ Value declare_quantized(Graph& graph, const VariableInfo& info, const QuantizedW
       .output(0);
 }
 
-/// `declare` makes something in the cloner's target that stands for `from`, and has its place.
+/// Replaces `from` in the copy by the value that `declare` builds in the cloner's target. The new
+/// nodes get the source location of `from`.
 template <class Declare>
 void replace(Cloner& cloner, const Value& from, const Declare& declare) {
   Graph& target = cloner.target();
@@ -132,12 +135,12 @@ WeightFormat parse_weight_format(std::string_view name) {
     if (weight_format_name(f) == name) return f;
     names.emplace_back(weight_format_name(f));
   }
-  throw ArgumentError(unknown_name("format of weights", name, names));
+  throw ArgumentError(unknown_name("weight format", name, names));
 }
 
 std::vector<QuantizedRead> quantized_reads(const Graph& graph) {
   std::vector<QuantizedRead> reads;
-  std::unordered_map<Value, std::size_t, ValueHash> widened;  // casts, by place in `reads`
+  std::unordered_map<Value, std::size_t, ValueHash> widened;  // by cast: index into `reads`
   for (std::size_t id = 0; id < graph.node_count(); ++id) {
     Node& node = graph.node(id);
     std::optional<QuantizedRead> read;
@@ -169,11 +172,10 @@ std::vector<std::string> stored_names(std::string_view name, WeightFormat format
 
 RewrittenPrograms with_quantized(const std::vector<Program>& programs,
                                  const QuantizedWeights& weights, bool narrow_caches) {
-  Graph& source = common_graph(programs, "programs whose weights could be replaced");
+  Graph& source = common_graph(programs, "programs whose weights can be replaced");
   for (const auto& [name, weight] : weights) {
     if (!source.has_variable(name)) {
-      throw ArgumentError(
-          fmt::format("the programs have no parameter {} that could be replaced", name));
+      throw ArgumentError(fmt::format("the programs have no parameter {} to replace", name));
     }
     const VariableInfo& info = source.find_variable(name).info();
     if (is_weight_matrix(info) && info.type.shape == weight.shape()) continue;
@@ -200,7 +202,7 @@ RewrittenPrograms with_quantized(const std::vector<Program>& programs,
 }
 
 RewrittenPrograms without_quantized(const std::vector<Program>& programs) {
-  Graph& source = common_graph(programs, "programs whose weights could be f32 again");
+  Graph& source = common_graph(programs, "programs whose weights can be dequantised");
   const std::shared_ptr<Graph> graph = graph_like(source);
   Cloner cloner(*graph);
   for (const Program& program : programs) {

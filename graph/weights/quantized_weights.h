@@ -1,11 +1,11 @@
-// Weight matrices in fewer bits as programs read them: what stands in the place of a matrix W.
+// Quantised weight matrices: the parameters that replace a matrix W, and how programs read them.
 //
-//   bf16         the frozen parameter W, [outputs, inputs] whatever W was (one row is multiplied
-//                twice as fast by that); programs read cast(W), its axes swapped back where need be
+//   bf16         the frozen parameter W, always [outputs, inputs] (products with one row are twice
+//                as fast in this layout); programs read cast(W), with axes swapped back if needed
 //   int8, int4   the frozen parameters W.q and W.scale; programs read dequantize(W.q, W.scale)
 //
-// Aliases likewise. Passes see to it that whole matrices of floats are never made: neither in
-// products nor in their gradients.
+// Aliases of W are replaced in the same way. Passes ensure that the whole f32 matrix is never
+// computed, neither in products nor in their gradients.
 #pragma once
 
 #include <cstdint>
@@ -19,57 +19,58 @@
 
 namespace WEFT_API weft {
 
-/// How weight matrices are kept: bf16 (half the bytes of f32), int8 with one scale per output
-/// channel (a quarter), int4 with one f16 scale per output channel and 32 inputs (4.5 bits a
-/// weight). ops/quantized.h has the details.
+/// Storage format of weight matrices: bf16 (half the bytes of f32), int8 with one scale per output
+/// channel (a quarter), or int4 with one f16 scale per output channel and 32 inputs (4.5 bits per
+/// weight). See ops/quantized.h for details.
 enum class WeightFormat { bf16, int8, int4 };
-/// "bf16", "int8", "int4".
+/// Returns "bf16", "int8" or "int4".
 std::string_view weight_format_name(WeightFormat format);
-/// Inverse. Throws ArgumentError that lists the names.
+/// The inverse. Throws ArgumentError, listing the names, for an unknown name.
 WeightFormat parse_weight_format(std::string_view name);
 
-/// A matrix that is kept in fewer bits.
+/// Format and sizes of a quantised matrix.
 struct QuantizedWeight {
   WeightFormat format = WeightFormat::int8;
   std::int64_t inputs = 0, outputs = 0;
   bool out_in = false;  // programs read it as [outputs, inputs]
 
-  /// Of the matrix as programs read it.
+  /// Shape of the matrix as programs read it.
   Shape shape() const { return out_in ? Shape{outputs, inputs} : Shape{inputs, outputs}; }
 };
-/// By the names of the matrices.
+/// Quantised matrices by name.
 using QuantizedWeights = std::map<std::string, QuantizedWeight, std::less<>>;
 
-/// Where the programs of a graph read such a matrix.
+/// A quantised matrix in a graph, and the value through which programs read it.
 struct QuantizedRead {
-  std::string name;  // of the matrix: "W"
+  std::string name;  // name of the matrix: "W"
   QuantizedWeight weight;
-  Value value;             // the matrix as floats
-  Variable stored, scale;  // W and nothing, or W.q and W.scale
+  Value value;             // the f32 matrix
+  Variable stored, scale;  // W and undefined (bf16), or W.q and W.scale (int8, int4)
 };
-/// All of them in a graph that quantize() or with_quantized() made, in order of declaration.
+/// Returns all quantised matrices in a graph made by quantize() or with_quantized(), in order of
+/// declaration.
 std::vector<QuantizedRead> quantized_reads(const Graph& graph);
-/// The same without their places.
+/// As above, but only their names, formats and sizes.
 QuantizedWeights quantized_weights(const Graph& graph);
 
-/// What of a matrix is a variable: {"W.q", "W.scale"}, or {"W"}.
+/// Returns the names of the variables that store a matrix: {"W.q", "W.scale"}, or {"W"} for bf16.
 std::vector<std::string> stored_names(std::string_view name, WeightFormat format);
 
-/// Programs in a graph of their own.
+/// Rewritten copies of programs in a new graph.
 struct RewrittenPrograms {
   std::shared_ptr<Graph> graph;
   std::vector<Program> programs;
-  std::size_t narrow_caches = 0;  // how many caches became bf16
+  std::size_t narrow_caches = 0;  // number of caches that became bf16
 };
 
-/// Copies of `programs` (all over one graph, before passes), which read these matrices in the place
-/// of the f32 parameters of their names: no values are there yet. With `narrow_caches` f32 caches
-/// become bf16. Throws ArgumentError where there is no such parameter, naming it, or one of another
-/// shape.
+/// Copies `programs` (all over one graph, before passes) so that they read the quantised matrices
+/// `weights` instead of the f32 parameters of the same names. The new variables have no values yet.
+/// If `narrow_caches` is true, f32 caches become bf16. Throws ArgumentError, naming the parameter,
+/// if it does not exist or has a different shape.
 RewrittenPrograms with_quantized(const std::vector<Program>& programs,
                                  const QuantizedWeights& weights, bool narrow_caches = false);
 
-/// The inverse: copies that read f32 parameters again. Narrow caches stay so.
+/// The inverse: returns copies that read f32 parameters again. Narrow caches remain narrow.
 RewrittenPrograms without_quantized(const std::vector<Program>& programs);
 
 }  // namespace weft

@@ -201,18 +201,19 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_is_refused_by_name) {
   refused(add({.alpha = INFINITY}), "alpha must be positive and finite, not inf");
   refused(add({.dropout = 1}), "dropout must be in [0, 1), not 1");
   refused(add({.patterns = {"table"}}),
-          "'table' names no matrix that could have adapters; there are: up.weight, down.weight");
+          "pattern 'table' matches no matrix that can have adapters; the candidates are: "
+          "up.weight, down.weight");
   refused([&] { add_lora({Program("p")}, *net.store); }, "there are no programs");
   Program updates("updates");
   const Variable up = net.graph.find_variable("up.weight");
   updates.update(up, up * 2.0);
-  refused([&] { add_lora({updates}, *net.store); }, "program 'updates' updates up.weight: give");
+  refused([&] { add_lora({updates}, *net.store); }, "program 'updates' updates up.weight: pass");
 
   LoraAdapters adapters;
   const Tensor thin = Tensor::zeros(DType::f32, {2, 6});
   adapters.adapters["sideways"] = {thin, thin};
   refused([&] { merge_lora({net.predict}, *net.store, adapters); },
-          "there is an adapter for sideways, which is no weight matrix of the model");
+          "there is an adapter for sideways, which is not a weight matrix of the model");
   adapters.adapters = {{"down.weight", {thin, thin}}};
   refused([&] { merge_lora({net.predict}, *net.store, adapters); },
           "a matrix with 6 inputs and 7 outputs needs f32[rank, 6] and f32[7, rank]");

@@ -314,22 +314,23 @@ BOOST_AUTO_TEST_CASE(programs_without_values_read_matrices_in_fewer_bits) {
 BOOST_AUTO_TEST_CASE(wrong_uses) {
   TiedNet net;
   check_message<ArgumentError>([&] { dequantize({net.predict}, *net.store); },
-                               "read no weights in fewer bits");
+                               "read no quantised weights");
   const Value step = net.table.value() * 0.5;
   const Program train = Program("train").output("logits", net.logits).update(net.table, step);
   check_message<ArgumentError>(
       [&] {
         quantize({net.predict, train}, *net.store, {.weights = WeightFormat::int4});
       },
-      "program 'train' updates table: what is trained cannot be int4");
+      "program 'train' updates table: trained weights cannot be int4");
   BOOST_TEST(quantize({train}, *net.store, {.patterns = {"up.*"}}).weights.size() == 1U);
   check_message<ArgumentError>(
       [&] { quantize({net.predict}, *net.store, {.patterns = {"*.bias"}}); },
-      "'*.bias' names no matrix that can be converted; there are: table, up.weight, down.weight");
+      "pattern '*.bias' matches no matrix that can be converted; the candidates are: table, "
+      "up.weight, down.weight");
   check_message<ArgumentError>([&] { quantize({Program("p")}, *net.store); }, "no programs");
   check_message<ArgumentError>(
       [&] { parse_weight_format("int2"); },
-      "unknown format of weights 'int2' (did you mean 'int8'?); there are bf16, int8, int4");
+      "unknown weight format 'int2' (did you mean 'int8'?); there are bf16, int8, int4");
   Tensor bad = net.store->tensor("up.weight").clone();
   bad.mutable_data<float>()[7] = NAN;
   net.store->set("up.weight", bad);

@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(quantize_evaluate_generate) {
   check_error(weft("quantize " + model + " --out " + weft.path("x.weft") + " --caches f16"), 2,
               "--caches");
   check_error(weft("quantize " + model + " --out " + weft.path("x.weft") + " --only nothing"), 1,
-              "'nothing' names no matrix that can be converted");
+              "pattern 'nothing' matches no matrix that can be converted");
   check_error(weft("quantize " + model + " --out " + weft.path("x.weft") + " --weights int2"), 2,
               "--weights");
   check_error(weft("quantize " + model), 2, "--out is required");
@@ -301,7 +301,7 @@ BOOST_AUTO_TEST_CASE(adapters_are_trained_saved_alone_and_merged) {
       weft(train + " --width 8"), 2,
       "mismatched: 'transformer.wte.weight' is f32[26, 16], but the variable is f32[26, 8]");
   check_error(weft(train + " --lora-rank 2 --lora-only nothing"), 2,
-              "'nothing' names no matrix that could have adapters; there are: ");
+              "pattern 'nothing' matches no matrix that can have adapters; the candidates are: ");
   BOOST_TEST(weft(train + " --lora-rank 2 --stop-after 1").code == 0);
   check_error(weft("train gpt --from " + tuned + text + " --out x.weft"), 2,
               "has adapters: merge them into its weights first");

@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(of_a_model_with_adapters_the_weights_beside_them_are_quanti
   }
   BOOST_TEST(std::abs(weft.loss("small.weft") - weft.loss("tuned.weft")) < 0.01);
   check_error(weft(quantize + " --force --only '*.lora_a'"), 1,
-              "'*.lora_a' names no matrix that can be converted");
+              "pattern '*.lora_a' matches no matrix that can be converted");
 }
 
 BOOST_AUTO_TEST_CASE(a_training_beside_quantised_weights_that_goes_on_ends_with_the_same_bits) {

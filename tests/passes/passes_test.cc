@@ -338,7 +338,8 @@ BOOST_AUTO_TEST_CASE(the_pipeline_is_visible) {
   BOOST_CHECK_EXCEPTION(
       run_passes(clone_program(Program("p").output("y", x)), {.disabled = {"fission"}}),
       ArgumentError,
-      says("no pass 'fission' to disable; there are: inline, merge_scans, hoist, fold, simplify, "
+      says("no pass 'fission' to disable; the passes are: inline, merge_scans, hoist, fold, "
+           "simplify, "
            "fold_dequantize, "
            "fuse_linear_cross_entropy, fuse_scatter_add, bf16_activations, fuse, epilogue"));
   BOOST_TEST(run_passes(clone_program(Program("empty"))).program.outputs().empty());

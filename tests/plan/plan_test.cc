@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(verifier_finds_broken_plans) {
       [](Plan& p) {
         for (PlanWave& wave : p.waves) wave.checks.clear();
       },
-      "are checked 0 times");
+      "is checked 0 times");
   check_broken(
       [](Plan& p) {
         for (PlanWave& wave : p.waves) wave.checks.clear();

@@ -217,9 +217,9 @@ BOOST_AUTO_TEST_CASE(reports_say_what_runs_again) {
   BOOST_TEST(flops == memory.recomputed_flops);
   BOOST_TEST(steps == std::count_if(plan->steps.begin(), plan->steps.end(),
                                     [](const PlanStep& s) { return s.rematerialised; }));
-  BOOST_TEST(memory.text().find("computed again ") != std::string::npos);
+  BOOST_TEST(memory.text().find(": recomputed ") != std::string::npos);
   BOOST_TEST(memory.text().find(" x t_") != std::string::npos);
-  BOOST_TEST(plan->text().find("again t_") != std::string::npos);
+  BOOST_TEST(plan->text().find("recomputed t_") != std::string::npos);
   const auto whole = specialise(compile(net.program, {}), {});
   BOOST_TEST(plan->cost().flops == whole->cost().flops + flops);
 }
@@ -275,11 +275,11 @@ BOOST_AUTO_TEST_CASE(the_verifier_finds_wrong_second_runs) {
     return std::find_if(plan.steps.begin(), plan.steps.end(),
                         [](const PlanStep& s) { return s.rematerialised; });
   };
-  check_broken("where the program says", [&](Plan& p) {
+  check_broken("but the program has value", [&](Plan& p) {
     PlanValue& v = p.values[first_again(p)->outputs[0]];
     v.source = v.source > ValueId(4) ? v.source - 2 : v.source + 2;
   });
-  check_broken("is in it twice", [&](Plan& p) { first_again(p)->rematerialised = false; });
+  check_broken("occurs twice", [&](Plan& p) { first_again(p)->rematerialised = false; });
   check_broken("output 's' is another value of the program", [](Plan& p) {
     const auto feed = std::find_if(p.buffers.begin(), p.buffers.end(),
                                    [](const PlanBuffer& b) { return b.space == Space::feed; });

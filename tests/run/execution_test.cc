@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(outputs_that_pass_by_need_memory_while_they_are_made) {
   BOOST_TEST(passing->memory().outputs == 0u);
   // One is made of the other: there are two at a time, at most.
   BOOST_TEST(passing->memory().arena <= 2u * 4 * kSize);
-  BOOST_TEST(passing->text().find("passes: output 'y7' = %") != std::string::npos);
+  BOOST_TEST(passing->text().find("streamed: output 'y7' = %") != std::string::npos);
   float sum = 0;
   options.on_output = [&](const std::string&, const Tensor& told) { sum += told.data<float>()[0]; };
   const Results results = s.run(p, {{"x", Tensor::full(DType::f32, {kSize}, 1)}}, options);
@@ -254,7 +254,7 @@ BOOST_AUTO_TEST_CASE(outputs_that_cannot_pass_by) {
   fails(options, "output 'y' of program 'p' is streamed and cannot be written into a tensor");
   options.into = {};
   options.passing = {"z"};
-  fails(options, "program 'p' has no output 'z' to pass by; it has: y");
+  fails(options, "program 'p' has no output 'z' to stream; its outputs are: y");
 }
 
 BOOST_AUTO_TEST_CASE(profiles_nodes) {

@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(feeds_are_checked) {
                 {"axis 1 of input 'pair' [n, 2*n] should be 2*n = 4 (with n=2), but is 5"});
   check_message(run({{"x", Tensor::zeros(DType::f64, {2})}, {"pair", two(2, 4)}}),
                 {"input 'x' of program 'p' is f32[n], but the tensor fed is f64[2]",
-                 "nothing is converted", "tensor.to(DType::f32)"});
+                 "feeds are not converted", "tensor.to(DType::f32)"});
   check_message(run({{"x", two(2, 2)}, {"pair", two(2, 4)}}),
                 {"(rank 1)", "sizes [2, 2] (rank 2)"});
   check_message(run({{"x", ramp(2)}, {"x", ramp(2)}, {"pair", two(2, 4)}}), {"fed twice"});
