@@ -81,9 +81,8 @@ class Dim {
   /// position.
   static Dim parse(std::string_view text, const std::function<SymbolPtr(std::string_view)>& symbol);
   /// Returns true if parse() accepts a symbol of this name. A name consists of letters (including
-  /// all non-ASCII characters), digits and "_./". It must not begin with any of "0123456789./" or
-  /// contain
-  /// "//", which starts a comment.
+  /// all non-ASCII characters), digits and "_./". It must not contain "//", which starts a comment,
+  /// or begin with any of "0123456789./".
   static bool is_symbol_name(std::string_view name);
 
   std::size_t hash() const;

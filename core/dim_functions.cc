@@ -73,8 +73,7 @@ bool nonnegative(const Atom& atom, int depth) {
     case AtomKind::symbol: return true;
     case AtomKind::max: return std::any_of(atom.operands.begin(), atom.operands.end(), proven);
     case AtomKind::min:
-    case AtomKind::floor_div:
-      break;  // evaluation throws for a divisor of 0, so it need not be excluded
+    case AtomKind::floor_div: break;  // evaluation throws if the divisor is 0
   }
   return std::all_of(atom.operands.begin(), atom.operands.end(), proven);
 }

@@ -75,7 +75,7 @@ class IoError : public ErrorOf<IoError> {
   using ErrorOf::ErrorOf;
 };
 /// A rank of a distributed run is lost or has failed. All remaining ranks throw this with the same
-/// line, which names the rank, its host, its phase and the time.
+/// line, which names the rank, its host, its phase and when that phase began.
 class WorldError : public ErrorOf<WorldError> {
  public:
   using ErrorOf::ErrorOf;

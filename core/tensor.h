@@ -194,7 +194,7 @@ class Tensor {
   Tensor read_only() const;
   Tensor clone() const;
   /// Returns a copy converted to `dtype`, or the tensor itself if it already has that dtype. The
-  /// rules are those of op cast. To a narrower float: rounds once, to nearest even. Float to
+  /// rules are those of the cast op. To a narrower float: rounds once, to nearest even. Float to
   /// integer: truncates towards zero, saturates values that are out of range, and maps NaN to 0.
   /// Integer to integer: wraps around. To bool: x != 0 (so NaN becomes true). From bool: 0 or 1.
   Tensor to(DType dtype) const;

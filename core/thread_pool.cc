@@ -16,7 +16,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A phase with more chunks runs as several.
+// The maximum number of chunks of a phase; larger runs consist of several phases.
 constexpr std::int64_t kMaxChunks = 0xffff;
 
 // The unclaimed chunks [next, end) of a phase, packed into one 64-bit word, so that a claim is a
@@ -151,8 +151,8 @@ int ThreadPool::claim_own(int slot, std::uint32_t phase) {
 }
 
 // Steals half of another slot's range: claims the first chunk of that half and makes the others
-// this slot's range. Takes the second half, unless the first half continues where this slot has
-// stopped, which happens if the other slot's worker has not started yet.
+// this slot's range. Takes the second half, unless the first half directly follows the last chunk
+// of this slot, which happens if the other slot's worker has not started yet.
 int ThreadPool::steal(int slot, std::uint32_t phase, int last) {
   const int slots = static_cast<int>(slots_.size());
   for (int i = 1; i < slots; ++i) {

@@ -14,17 +14,19 @@ namespace WEFT_API weft {
 
 /// Runs phases of independent chunks on the thread that calls run() and on worker threads.
 ///
-/// A worker that finds no more chunks spins for kSpinMicroseconds before it leaves: it then starts
-/// the next phase in less than a microsecond, while waking a sleeping thread takes 20 to 50 us. The
-/// caller never waits for a thread that is late: threads claim chunks one by one, the caller claims
-/// what nobody else does, and it waits for claimed chunks only. So a thread that the operating
-/// system has preempted delays the phase only if it is inside a chunk.
+/// A worker that finds no more chunks spins for kSpinMicroseconds before it leaves. A spinning
+/// worker starts the next phase in less than a microsecond, while waking a sleeping thread takes 20
+/// to 50 us. The caller never waits for a late thread: threads claim chunks one by one, the caller
+/// runs all chunks that no other thread claims, and it waits for claimed chunks only. A thread that
+/// the operating system has preempted therefore delays the phase only if it is inside a chunk.
 ///
-/// Every slot starts with a range of neighbouring chunks; a slot with none left steals half of
-/// another slot's range. Neighbours mostly read one run of memory, and two threads that alternate
-/// between pieces of 64 KiB read at 0.6 of the speed of two that stream.
+/// Every slot starts with a range of consecutive chunks; a slot that has run out of chunks steals
+/// half of another slot's range. Consecutive chunks mostly read contiguous memory, and two threads
+/// that alternate between pieces of 64 KiB reach only 0.6 times the read bandwidth of two that
+/// stream.
 ///
-/// The caller has slot 0. Held by shared_ptr: a worker that starts late may outlive the Workers.
+/// The caller has slot 0. The pool must be held by a shared_ptr, because a worker that starts late
+/// may outlive the Workers.
 class ThreadPool {
  public:
   using Body = FunctionRef<void(std::int64_t chunk, int slot)>;

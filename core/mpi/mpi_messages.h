@@ -22,7 +22,7 @@ namespace weft {
 struct MpiTransfer : Transfer::State {
   std::size_t pieces = 0;  // not yet transferred
   bool over = false;       // completion as seen by the thread that owns MPI
-  bool done = false;  // completion as seen by waiting threads (guarded by the transport's mutex)
+  bool done = false;       // completion as seen by waiting threads; guarded by a mutex
 };
 
 struct MpiMessage {
@@ -79,8 +79,8 @@ class MpiMessages {
   // Limits for the transfers of a line, in bytes.
   struct Measure {
     std::size_t piece;  // maximum size of a piece
-    std::size_t sends,
-        receives;  // another piece is started while fewer bytes than this are in flight
+    // Another piece is started while fewer bytes than this are in flight.
+    std::size_t sends, receives;
   };
   // Messages in the order of the calls.
   struct Line {

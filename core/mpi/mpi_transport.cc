@@ -544,8 +544,7 @@ class MpiTransport final : public Transport {
   std::condition_variable changed_;           // a transfer is done, or the world is poisoned
   std::condition_variable posted_something_;  // the MPI thread has work
   bool started_ = false, leaving_ = false;
-  bool says_ =
-      false;  // leave() was called, so this rank reports the error if the world is poisoned
+  bool says_ = false;         // leave() was called, so this rank reports errors
   Tell tell_ = Tell::nobody;  // `all` if this rank is the origin of the abort
   std::string poison_;
   std::optional<Question> question_;           // set while the predecessor has not answered

@@ -116,8 +116,8 @@ void agree(const World& world, const Greeting& greeting) {
   // then report the lost rank instead of the difference.
   try {
     world.barrier();
-  } catch (
-      const WorldError&) {  // another rank has already thrown, so all have received the greetings
+  } catch (const WorldError&) {
+    // Another rank has already thrown, so all ranks have received the greetings.
   }
   throw ArgumentError(line);
 }

@@ -28,8 +28,8 @@ struct ShardRun {
 /// Throws ArgumentError unless `shards` is a power of two, from 1 to 2^20, and at least `ranks`.
 void check_shards(int shards, int ranks);
 
-/// Returns the consecutive shards that a rank computes. They are in the order of the ranks, and
-/// their numbers differ by at most one between ranks.
+/// Returns the consecutive shards that a rank computes. Shards are assigned in rank order, and the
+/// numbers of shards of any two ranks differ by at most one.
 ShardRun run_of_rank(int rank, int ranks, int shards);
 
 /// Returns the shards that a rank computes if shards are interleaved over the ranks: every
@@ -45,7 +45,7 @@ ShardRun turns_of_rank(int rank, int ranks, int shards);
 class TreeFold {
  public:
   /// Pushes a subtree, which must begin at the end of the previous one. Returns the number of stack
-  /// entries, from the top down, that it must be added to; 0 if it becomes an entry of its own.
+  /// entries, from the top down, that it must be added to; 0 if it becomes a new entry.
   int push(Subtree next);
   /// The remaining sums, in order. At most 2 log2(n) entries for n shards, or log2(n) + 1 if the
   /// first shard is 0.

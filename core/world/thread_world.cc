@@ -35,12 +35,12 @@ struct ThreadTransfer : Transfer::State {
 
 struct Sent {
   std::span<const std::byte> bytes;
-  std::vector<std::byte>
-      own;  // a copy of the bytes, to which `bytes` refers if the send has completed early
+  // A copy of the bytes, to which `bytes` refers, if the send has completed early.
+  std::vector<std::byte> own;
   std::shared_ptr<ThreadTransfer> transfer;
   Clock::time_point due;
-  std::shared_ptr<ThreadTransfer> received =
-      nullptr;  // if forwarded: the receive that must complete first
+  // For a forwarding send: the receive that must complete first.
+  std::shared_ptr<ThreadTransfer> received = nullptr;
 };
 struct Wanted {
   std::span<std::byte> bytes;

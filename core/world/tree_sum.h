@@ -114,7 +114,7 @@ class OwnerSums {
   /// Adds up the submitted buckets for which all sums have arrived; does not block.
   void progress(AddSums add);
   /// Waits until at most `most_open` submitted buckets are not closed, and calls closed(bucket) for
-  /// each bucket that it closes. Of a closed bucket, only the total is still needed.
+  /// each bucket that it closes. Only the total of a closed bucket is still needed.
   void close(AddSums add, std::size_t most_open, FunctionRef<void(std::size_t bucket)> closed);
   /// Waits for all remaining buckets and closes them. All buckets must have been submitted.
   void finish(AddSums add);
@@ -140,8 +140,8 @@ class OwnerSums {
     // The parts that this rank adds up, as the owner or as the collector of its group.
     std::vector<Part> parts = {};
     bool early = false;  // a delta follows the sums
-    std::span<const std::byte> sent_early =
-        {};  // the early version of the last of this rank's sums
+    // The early version of the last of this rank's sums.
+    std::span<const std::byte> sent_early = {};
     bool given = false, added = false;
     std::shared_ptr<Buffer> received = {};  // if memory is allocated by bucket
     std::vector<Transfer> sent = {};
@@ -176,8 +176,8 @@ class OwnerSums {
   std::shared_ptr<Buffer> received_;
   std::vector<Bucket> buckets_;
   std::size_t largest_ = 0;  // size of the largest bucket in bytes
-  std::vector<std::size_t>
-      open_;  // buckets that are submitted and not closed, in order of submission
+  // Buckets that are submitted and not closed, in order of submission.
+  std::vector<std::size_t> open_;
 };
 
 }  // namespace weft
