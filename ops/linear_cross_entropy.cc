@@ -460,7 +460,7 @@ std::vector<OpErrorSample> error_samples() {
       with({x, weight, bias, targets}, {{"chunk_bytes", std::int64_t{-1}}},
            "chunk_bytes must not be negative, but is -1"),
       with({x, weight, bias, targets}, {{"precision", std::string("low")}},
-           "unknown precision 'low'; there are highest, high, medium"),
+           "unknown precision 'low'; available: highest, high, medium"),
   };
   return errors;
 }

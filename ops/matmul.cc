@@ -78,7 +78,7 @@ std::vector<OpErrorSample> matmul_errors() {
       {{{f32, {2, 2, 3}}, {f32, {4, 3, 5}}}, none, "shapes [2] and [4] do not broadcast"},
       {{{f32, {2, 3}}, {f32, {3, 5}}},
        {{"precision", std::string("low")}},
-       "unknown precision 'low'; there are highest, high, medium"},
+       "unknown precision 'low'; available: highest, high, medium"},
   };
 }
 

@@ -100,9 +100,9 @@ BOOST_AUTO_TEST_CASE(idx_files_that_lie_are_refused_with_the_byte) {
   // Sizes whose product fits no 64 bits, with nothing behind them: no memory is asked for.
   refuses(
       [] { parse_idx(unhex("00000804fffffffffffffffffffffffffffffff0"), "m"); },
-      {"m: sizes at byte 4: u8[4294967295, 4294967295, 4294967295, 4294967280] has more bytes"});
+      {"m: sizes at byte 4: u8[4294967295, 4294967295, 4294967295, 4294967280]: size overflows"});
   refuses([] { parse_idx(unhex("000008030000000032ffff001cffffec"), "m"); },
-          {"has more bytes beside its axes of size 0 than memory can address"});
+          {"size overflows the address space (axes of size 0 ignored)"});
   refuses([] { parse_idx(unhex("000008030000ffff0000ffff00000001"), "m"); },
           {"are 0 up to the end at byte 16"});
   BOOST_CHECK_THROW(read_idx("/nowhere/idx"), IoError);

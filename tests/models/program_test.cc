@@ -26,7 +26,7 @@ BOOST_AUTO_TEST_CASE(usage_errors_are_two_and_one_line) {
   const std::string text = " --text " + weft.path("text.txt"),
                     out = " --out " + weft.path("m.weft");
   check_error(weft(""), 2, "weft needs a command: train, classify, ");
-  check_error(weft("trian gpt"), 2, "unknown command 'trian' (did you mean 'train'?); there are ");
+  check_error(weft("trian gpt"), 2, "unknown command 'trian' (did you mean 'train'?); available: ");
   check_error(weft("train"), 2, "weft train needs a command: encoder, gpt, ");
   check_error(weft("train gtp"), 2, "unknown command 'gtp' (did you mean 'gpt'?)");
   check_error(weft("train gpt --heads 2 --heads 4" + text + out), 2,
@@ -371,7 +371,7 @@ BOOST_AUTO_TEST_CASE(models_are_inspected_without_weights) {
       {"training step of 4 shards on 4 ranks", "sent per rank    712.1 MiB", "optimizer 237.4 MiB",
        "with a budget    gradient sums 244.7 MiB, kept only by their owners; 712.1 MiB"});
   check_error(weft("inspect --model gpt2 --ranks 8 --shards 4"), 2,
-              "8 ranks have nothing to do for 4 shards");
+              "8 ranks are too many for 4 shards");
   // 2 * 1 / 2 of the 86.6 million parameters.
   says("inspect --model vit-b16 --ranks 2 --gflops 2000",
        {"training step with AdamW", "sent per rank    330.2 MiB"});
@@ -379,7 +379,7 @@ BOOST_AUTO_TEST_CASE(models_are_inspected_without_weights) {
   says("inspect --model bert-base --ranks 2 --gflops 2000",
        {"training step as BertForMaskedLM with AdamW", "training step of 2 shards on 2 ranks"});
   check_error(weft("inspect --model gpt5"), 2,
-              "unknown model 'gpt5' (did you mean 'gpt2'?); there are gpt2");
+              "unknown model 'gpt5' (did you mean 'gpt2'?); available: gpt2");
   check_error(weft("inspect"), 2, "inspect needs a file, or --model");
 }
 
@@ -423,11 +423,11 @@ BOOST_AUTO_TEST_CASE(benchmarks_print_their_figures) {
   BOOST_TEST(nlohmann::json::parse(attention.out)["planned_bytes"].get<double>() > 0);
   check_error(weft("bench attention --seq 0"), 2, "--seq");
   check_error(weft("bench train --model gpt9"), 2,
-              "unknown model 'gpt9' (did you mean 'gpt2'?); there are char-small");
+              "unknown model 'gpt9' (did you mean 'gpt2'?); available: char-small");
   check_error(weft("bench forward --model char-small --seq 65"), 2,
               "char-small has 64 positions, which is fewer than --seq 65");
   check_error(weft("bench forward --model gpt9"), 2,
-              "unknown model 'gpt9' (did you mean 'gpt2'?); there are gpt2, gpt2-");
+              "unknown model 'gpt9' (did you mean 'gpt2'?); available: gpt2, gpt2-");
   check_error(weft("bench forward --model vit-b16 --seq 9"), 2,
               "vit-b16 reads images of 224 x 224: --seq does not apply");
   check_error(weft("inspect --model vit-b16 --seq 9"), 2, "--seq does not apply");

@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(languages_that_a_model_does_not_know) {
              {"translate " + t5.path() + " up --from en --to fi", 2,
               "weft: the model does not translate en to fi: it knows en to de"},
              {"generate " + t5.path() + " --prompt up --task summary", 1,
-              "weft: unknown task 'summary'; there are translation_en_to_de"},
+              "weft: unknown task 'summary'; available: translation_en_to_de"},
              {"generate " + c.bart().path() + " --prompt up --task summarization", 1,
               "weft: the model has no settings for tasks, and so not for 'summarization'"}});
 }
