@@ -1,4 +1,4 @@
-// Hugging Face folders: what is read, what is refused, and that writing gives back what was read.
+// Hugging Face folders: supported and rejected keys and inputs, and exact round trips.
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(a_folder_written_is_the_folder_read) {
   for (const auto& [name, tensor] : copy.weights)
     BOOST_TEST(bitwise_equal(tensor, folder.weights.at(name)), name);
 
-  // In two shards it is the same folder.
+  // The same folder, with the weights split into two files.
   TensorMap first, second;
   json map;
   for (const auto& [name, tensor] : copy.weights) {
