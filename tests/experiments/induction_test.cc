@@ -28,8 +28,8 @@ BOOST_AUTO_TEST_CASE(an_attention_only_decoder_looks_at_what_came_next_before) {
   BOOST_TEST(largest(before.induction[1]) < 0.2);
   for (std::int64_t step = 0; step < kSteps; ++step) experiment.train();
   const InductionFigures found = experiment.evaluate();
-  // The tokens of the first block are random and all different, so only that can be predicted. All
-  // later tokens repeat the block.
+  // The tokens of the first block are random and all different; nothing else about them can be
+  // predicted. All later tokens repeat the block.
   BOOST_TEST(found.first > 3.5);
   BOOST_TEST(found.repeated < 0.2);
   // A head of the second layer attends to the token that followed the previous occurrence of the

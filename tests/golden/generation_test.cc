@@ -36,7 +36,7 @@ Tensor tensor_of(const json& rows) {
   return Tensor::of({count, static_cast<std::int64_t>(flat.size()) / count}, flat);
 }
 
-// Returns a description of the differences, empty if there are none. `worst` is raised to the
+// Returns a description of the differences, empty if everything matches. Updates `worst` to the
 // largest relative difference of scores.
 std::string compare(const SearchResult& actual, const json& run, double& worst) {
   if (actual.sequences != run.at("sequences").get<Rows>())

@@ -64,7 +64,7 @@ hf::Model build(Graph& graph, const fs::path& folder, const json& description,
                          description.at("class"));
 }
 
-// Returns `t` [batch, seq, ...] with the rows set to 0 whose element of mask [batch, seq] is 0.
+// Returns `t` [batch, seq, ...] with all rows set to 0 for which mask [batch, seq] is 0.
 Tensor keep_rows(const Tensor& t, const Tensor& mask) {
   if (!mask.defined() || t.rank() < 2 || t.size(0) != mask.size(0) || t.size(1) != mask.size(1)) {
     return t;

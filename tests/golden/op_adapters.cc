@@ -33,7 +33,7 @@ OpOutputs reduction(const OpCase& c) {
   return out(F(c["x"], axes_of(c), c.attrs.at("keepdims").get<bool>()));
 }
 
-// For reductions whose cases have a single attribute "axis".
+// For reductions with a single attribute "axis" in their cases.
 template <Value (*F)(Arg, const Axes&, bool)>
 OpOutputs reduction_over_axis(const OpCase& c) {
   return out(F(c["x"], Axes(axis_of(c)), c.attrs.at("keepdims").get<bool>()));

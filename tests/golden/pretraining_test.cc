@@ -78,7 +78,8 @@ void check_pairs(const std::string& name, PretrainingObjective objective,
                  const std::string& pair_labels) {
   const fs::path path = folder() / name;
   if (!fs::exists(path)) {
-    fmt::print("case {} skipped (not in the folder WEFT_GOLDENS)\n", name);
+    fmt::print("case {} skipped (not found; set WEFT_GOLDENS to a folder that contains it)\n",
+               name);
     return;
   }
   Case c(path, {.objective = objective});
@@ -133,7 +134,8 @@ BOOST_AUTO_TEST_CASE(classifiers_of_images_start_from_published_folders) {
   for (const std::string name : {"vit-cls-default", "deit-cls-default"}) {
     const fs::path path = folder() / name;
     if (!fs::exists(path)) {
-      fmt::print("case {} skipped (not in the folder WEFT_GOLDENS)\n", name);
+      fmt::print("case {} skipped (not found; set WEFT_GOLDENS to a folder that contains it)\n",
+                 name);
       continue;
     }
     const Tensors inputs = read_tensors(path / "inputs.safetensors");

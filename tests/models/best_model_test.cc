@@ -200,8 +200,8 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_told_is_refused) {
                         ArgumentError, says("patience needs held-out data, and there are none"));
 }
 
-/// A text whose last tenth, the validation set, differs from the rest: the validation loss soon
-/// rises.
+/// A text in which the last tenth, the validation set, differs from the rest: the validation loss
+/// soon rises.
 std::string text() {
   std::string out;
   for (int i = 0; i < 90; ++i) out += "all work and no play makes jack " + std::to_string(i % 7);
@@ -255,7 +255,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_finds_the_best_of_one_that_never_stopped) {
   BOOST_TEST(whole.best.step > 3);
   BOOST_TEST(whole.best.step < 20);
 
-  // Stopped before the best step, at it, and long after it.
+  // Stop before the best step, at the best step, and long after it.
   run(fresh(), parts, 2);
   run(load_model<LanguageModel>(parts.last), parts, whole.best.step);
   run(load_model<LanguageModel>(parts.last), parts, 22);
@@ -282,7 +282,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_finds_the_best_of_one_that_never_stopped) {
                       d = load_model<LanguageModel>(branch.last);
   BOOST_TEST((c.history.train == d.history.train));
   BOOST_TEST((c.history.validation == d.history.validation));
-  BOOST_TEST(!std::filesystem::exists(branch.best));  // nothing was better
+  BOOST_TEST(!std::filesystem::exists(branch.best));  // no later model was better
 }
 
 }  // namespace

@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(chrf_by_hand) {
   BOOST_TEST(corpus_chrf({"a b c"}, {{"abc"}}) == 100);
   BOOST_TEST(corpus_chrf({"xyz"}, {{"abc"}}) == 0);
   BOOST_TEST(corpus_chrf({""}, {{"abc"}}) == 0);
-  // Orders 1 and 2 only: precision (1/2 + 0) / 2, recall the same.
+  // Only orders 1 and 2 exist: precision and recall are both (1/2 + 0) / 2.
   BOOST_TEST(std::abs(corpus_chrf({"aa"}, {{"ab"}}) - 25) < 1e-10);
   // "abc" against "abcd": the output has no 4-grams, so orders 1 to 3 count: precisions 1, 1, 1 and
   // recalls 3/4, 2/3, 1/2.

@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(relative_biases_read_texts_longer_than_those_of_the_trainin
   const Program evaluate = Program("evaluate").output("loss", loss);
   const Program train = Program("train").update(adamw(loss, g.parameters(), {.lr = 0.01}).updates);
   Session session(g, {.seed = 3, .threads = 2});
-  // Every row repeats a single token; the target equals the input.
+  // Every row repeats a single token. The target equals the input.
   const auto rows = [](std::int64_t length) {
     Tensor result = Tensor::empty(DType::i64, {7, length});
     for (std::int64_t i = 0; i < result.numel(); ++i)

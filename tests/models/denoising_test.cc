@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(the_mixture_has_all_its_modes) {
       BOOST_TEST((restore(e, 9999) == ids));
     }
   }
-  // The modes have 2, 1 and 4 sevenths of the 700 examples.
+  // The modes are expected in 2/7, 1/7 and 4/7 of the 700 examples.
   BOOST_TEST(std::abs(modes[1] - 200) < 45);
   BOOST_TEST(std::abs(modes[2] - 100) < 35);
   BOOST_TEST(std::abs(modes[3] - 400) < 50);

@@ -23,8 +23,8 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-/// The effect of a batch on the training step: all values finite, a non-finite gradient, or an
-/// infinite loss.
+/// The effect of a batch on the loss, essentially mean(sqrt(x * (|w| + 1))): everything is finite
+/// for x > 0, only the gradient is infinite for x = 0, and the loss is infinite for infinite x.
 enum class Batch { good, bad_gradient, bad_loss };
 
 /// A model with dropout, whose random key must be restored exactly, and with one matrix, so that

@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(positions_that_are_not_learned_go_on_others_are_refused) {
     BOOST_TEST_CONTEXT(variant.name) {
       Decoder model(variant.config);
       // Beyond the context, dynamic scaling rotates new keys with a different base than the cached
-      // keys, like the published models. Recomputing the complete text would therefore give a
+      // keys, as the published models do. Recomputing the complete text would therefore give a
       // different result.
       const bool dynamic = variant.config.rotary_scaling == RotaryScalingKind::dynamic;
       const std::int64_t length = dynamic ? variant.config.context : 40;

@@ -48,7 +48,7 @@ inline std::vector<Variant> variants() {
     c.transposed = false;
   });
   add("head_dim", llama, [](GptConfig& c) {
-    c.heads = 5;  // no divisor of the width
+    c.heads = 5;  // does not divide the width
     c.head_dim = 8;
     c.mlp_bias = true;
   });

@@ -199,7 +199,8 @@ BOOST_AUTO_TEST_CASE(encoder_decoders_read_or_refuse_every_key) {
   config = config_of("mbart-default");
   config["architectures"] = {"MBartModel"};
   BOOST_TEST(build(config, both).names.theirs("tokens.weight") == "shared.weight");
-  BOOST_TEST(build(config).outputs.contains("decoder_hidden.2"));  // input ids, shifted
+  // Without decoder input ids, the shifted input ids are used.
+  BOOST_TEST(build(config).outputs.contains("decoder_hidden.2"));
   config = config_of("marian-default");
   config["share_encoder_decoder_embeddings"] = false;
   config["decoder_vocab_size"] = 107;

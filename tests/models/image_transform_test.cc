@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(images_are_resized_as_pil_does) {
        {std::pair{0, -0.3969}, {4, 9.57565}, {28, 8.16753}, {71, 7.12951}})
     BOOST_TEST(std::abs(larger.at(at) - value) < 2e-5);
   BOOST_TEST(bitwise_equal(resize_image(image, 5, 7), image));
-  // Channels do not mix.
+  // Channels are resized independently.
   const Tensor two = resize_image(pattern(5, 7, 2), 3, 4);
   BOOST_TEST(std::abs(two.at(12) - 23.21088) < 2e-5);
 }
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(crops_flips_and_channels) {
 BOOST_AUTO_TEST_CASE(images_are_turned_scaled_and_moved) {
   const Tensor image = pattern(5, 5);
   BOOST_TEST(bitwise_equal(transform_image(image, {}), image));
-  // Shifts by whole pixels copy pixels, like a crop with a black border.
+  // A shift by whole pixels equals a crop with a black border.
   BOOST_TEST(bitwise_equal(transform_image(image, {.down = 2, .right = -1}),
                            crop_image(image, -2, 1, 5, 5)));
   // A quarter turn counter-clockwise moves the right column to the top row.

@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(masked_images_train_resume_and_start_a_classifier) {
 
   const Outcome measured = weft("evaluate " + model + data);
   BOOST_TEST(measured.code == 0);
-  // "test      loss 0.1234 over the hidden pixels of 20 images"
+  // Compares "test      loss 0.1234 over the hidden pixels of 20 images".
   BOOST_TEST(measured.out.substr(0, 56) == last_line(trained.out).substr(0, 56));
   BOOST_TEST(weft("inspect " + model + " --programs").code == 0);
   const Outcome narrow =

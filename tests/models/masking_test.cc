@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(masking_is_a_function_of_seed_step_and_row) {
 }
 
 BOOST_AUTO_TEST_CASE(whole_words_are_hidden_together) {
-  // Words of one to four tokens.
+  // The row has words of one to four tokens.
   Ids ids = {4};
   std::vector<std::pair<std::size_t, std::size_t>> words;  // begin, size
   for (std::size_t w = 0; w < 40; ++w) {

@@ -15,7 +15,7 @@ namespace {
 using testing::message_contains;
 
 BOOST_AUTO_TEST_CASE(the_share_is_rounded_up_to_whole_units) {
-  BOOST_TEST(hidden_patches({}, 4, 4) == 10);  // 9.6
+  BOOST_TEST(hidden_patches({}, 4, 4) == 10);  // 9.6, rounded up
   BOOST_TEST(hidden_patches({.mask_ratio = 0.5}, 4, 4) == 8);
   // In double precision, 0.07 * 100 is slightly more than 7; it must not be rounded up to 8.
   BOOST_TEST(hidden_patches({.mask_ratio = 0.07}, 10, 10) == 7);

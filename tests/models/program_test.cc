@@ -276,7 +276,7 @@ BOOST_AUTO_TEST_CASE(adapters_are_trained_saved_alone_and_merged) {
   BOOST_TEST(
       contains(evaluate, loss.substr(0, loss.size() - 1)));  // the order of summation differs
 
-  const Outcome whole = weft(train);  // all weights
+  const Outcome whole = weft(train);  // fine-tunes all weights
   BOOST_TEST(whole.code == 0);
   BOOST_TEST(!contains(whole.out, "adapters"));
 
@@ -321,7 +321,7 @@ int interrupt(const std::string& arguments, const std::string& out) {
   }
   int status = 0;
   bool sent = false;
-  for (int i = 0; i < 6000; ++i) {  // a minute at most
+  for (int i = 0; i < 6000; ++i) {  // wait for at most a minute
     if (waitpid(child, &status, WNOHANG) == child)
       return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     if (!sent && std::filesystem::exists(out) && contains(read_text_file(out), "step 2/")) {

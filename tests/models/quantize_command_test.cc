@@ -14,7 +14,7 @@ const std::string kSmall =
     " --layers 1 --heads 2 --width 32 --inner 64 --batch 8 --warmup 2 --lr 0.005 --threads 2";
 
 /// Converts m.weft to every format, evaluated on `data`. Checks that the last line begins with
-/// `figure`, that the file is smaller, and that the command `train` cannot resume it.
+/// `figure`, that the file is smaller, and that the command `train` cannot resume training from it.
 void check_formats(const Shell& weft, const std::string& data, const std::string& figure,
                    const std::string& train) {
   const std::string model = weft.path("m.weft");

@@ -142,7 +142,8 @@ BOOST_AUTO_TEST_CASE(adapters_of_quantised_weights_are_merged_into_the_floats_th
   weft.run("merge " + weft.path("base.weft") + merge + weft.path("floats.weft"));
   BOOST_TEST(std::abs(weft.loss("floats.weft") - tuned) < 0.05);
   BOOST_TEST(load_any_model(weft.path("floats.weft")).model->can_train());
-  // Merged into the quantised model, its weights become floats again and the loss is unchanged.
+  // If the adapters are merged into the quantised model, its weights become floats again and the
+  // loss does not change.
   const std::string said =
       weft.run("merge " + weft.path("small.weft") + merge + weft.path("wide.weft"));
   BOOST_TEST(contains(said, "quantised matrices are now f32"));

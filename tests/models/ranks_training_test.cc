@@ -36,7 +36,7 @@ struct Ways {
   int ranks, threads;
 };
 
-/// All combinations for which equal results are guaranteed.
+/// All combinations of ranks and threads that must give equal results.
 const std::vector<Ways> kAllWays = {{1, 2}, {2, 1}, {2, 2}, {3, 1}, {3, 2}, {4, 1},
                                     {4, 2}, {5, 1}, {5, 2}, {8, 1}, {8, 2}};
 
@@ -53,7 +53,7 @@ std::vector<Ways> next_ways(int count) {
 
 /// The results of a training run on one rank.
 struct Trained {
-  std::map<std::string, std::string> variables = {};  // their bytes
+  std::map<std::string, std::string> variables = {};  // contents as bytes, by name
   std::string history = {}, figures = {}, report = {};
   std::int64_t step = 0;
   std::size_t ranks = 0;

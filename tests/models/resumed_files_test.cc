@@ -38,7 +38,7 @@ void check_stops(const TaskShell& weft, const std::string& more,
     BOOST_TEST((bytes("stopped.ema.weft") == bytes("whole.ema.weft")),
                "file of the averaged weights");
   }
-  // Resuming a finished run only saves the model again.
+  // Resuming a finished run only saves the same model again.
   check_success(weft.train("--resume " + weft.path("stopped.weft")), "resumed finished run");
   BOOST_TEST((bytes("stopped.weft") == bytes("whole.weft")), "file saved again after the end");
 }

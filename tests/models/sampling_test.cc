@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(rules_do_what_the_library_s_processors_do) {
   BOOST_TEST((ruled({.max_new = 2, .forced_eos_id = 3}, {0, 0}, scores) == Scores{no, no, no, 0}));
   BOOST_TEST((ruled({.forced = {{2, 1}}}, {0, 3}, scores) == Scores{no, 0, no, no}));
   BOOST_TEST((ruled({.forbidden_first = {2}}, {0}, scores) == Scores{2, -2, no, -4}));
-  // The first id is the first one after the forced ids.
+  // The rule for the first id applies to the first one after the forced ids.
   BOOST_TEST((ruled({.forced = {{1, 1}, {2, 1}}, .forbidden_first = {2}}, {0, 1, 1}, scores) ==
               Scores{2, -2, no, -4}));
   // The penalty is applied before the forbidden ids, the forced ids after them.

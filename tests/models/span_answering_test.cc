@@ -42,8 +42,8 @@ void ask(SquadData& data, const std::string& question, const std::string& answer
   data.questions.push_back(std::move(asked));
 }
 
-/// Each text states where a person lives and what they like. Three questions have an answer in the
-/// text; the question about the time has none.
+/// Each text states the residence and taste of a person. Three questions about it have an answer in
+/// the text; the fourth, about the time, has none.
 SquadData facts(int count, int first = 0) {
   const Texts names = {"anna", "bob", "carl", "dora", "emil", "fred"},
               places = {"york", "new rome", "oslo", "old bonn", "lima", "kiel", "riga"},

@@ -168,7 +168,7 @@ void write_folder(const std::string& path, std::int64_t vocab) {
 BOOST_AUTO_TEST_CASE(folders_with_a_tokenizer_are_fine_tuned) {
   const Shell weft;
   const std::string folder = weft.path("gpt2"), model = weft.path("m.weft");
-  // More ids than pieces, like in published vocabularies whose size is rounded up.
+  // More ids than pieces, as in published vocabularies with a size that is rounded up.
   write_folder(folder, 128);
   const auto tokenizer = SentencePieceTokenizer::train(
       std::vector<std::string>{read_text_file(weft.path("text.txt"))}, {.vocab = 60});

@@ -51,8 +51,8 @@ BOOST_AUTO_TEST_CASE(
   BOOST_TEST(count(svg, "<circle") == 2);
   for (const char* tick : {">0.0001<", ">0.01<", ">1000<", ">1<", ">10<"})
     BOOST_TEST(count(svg, tick) >= 1);
-  BOOST_TEST(count(svg, ">20<") ==
-             1);  // an axis of three decades also has ticks between the powers of ten
+  // An axis of three decades also has ticks between the powers of ten.
+  BOOST_TEST(count(svg, ">20<") == 1);
   BOOST_TEST(count(svg, ">0.002<") == 0);
   BOOST_TEST(count(svg, "nan") == 0);
   // Axes end at ticks, so the first point is in the lower left corner and the last in the upper
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(
 BOOST_AUTO_TEST_CASE(axes_that_are_given_cut_what_is_beyond) {
   const PlotSeries high{.name = "high", .points = {{0, 1}, {1, 1e6}, {2, 3}}};
   const std::string svg = svg_line_plot({high}, {.y_low = 0, .y_high = 5});
-  BOOST_TEST(count(svg, "<svg") == 2);  // the inner one clips
+  BOOST_TEST(count(svg, "<svg") == 2);  // the inner element clips the lines
   BOOST_TEST(count(svg, "</svg>") == 2);
   BOOST_TEST(count(svg, ">5</text>") == 1);
   BOOST_TEST(count(svg, "1000000") == 0);

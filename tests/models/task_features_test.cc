@@ -1,5 +1,5 @@
-// Every task supports all training features. kTinyTrainings has a minimal configuration for each
-// task; a task without one is an error.
+// Every task supports all training features. kTinyRuns has a minimal configuration for each task; a
+// task without one is an error.
 #include <fmt/format.h>
 
 #include <algorithm>

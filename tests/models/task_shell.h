@@ -70,7 +70,7 @@ class TaskShell {
   }
   /// Settings that differ from those of the default run.
   struct Changes {
-    std::string lr = "0.01", batch = "";  // empty: as in kTinyTrainings
+    std::string lr = "0.01", batch = "";  // empty: as in kTinyRuns
     int threads = 1;
   };
   Outcome train_new(const std::string& arguments) const { return train_new(arguments, {}); }

@@ -260,7 +260,7 @@ BOOST_AUTO_TEST_CASE(texts_of_like_length_share_a_batch_and_none_is_left_out) {
   BOOST_TEST(tokens(16).first == by_length, boost::test_tools::per_element());
   model.head.by_length = false;
   const auto [drawn, wide] = tokens(0);
-  BOOST_TEST(drawn == by_length, boost::test_tools::per_element());  // the same texts
+  BOOST_TEST(drawn == by_length, boost::test_tools::per_element());  // the same set of texts
   BOOST_TEST(spread < wide);
 }
 

@@ -50,8 +50,8 @@ inline TaskArguments task_arguments(const Task& task, const std::string& options
   return args;
 }
 
-/// Returns a new, trainable model of the size in kTinyTrainings, with the data of the fixtures.
-/// Adds adapters if `lora` is not null.
+/// Returns a new, trainable model of the size in kTinyRuns, with the data of the fixtures. Adds
+/// adapters if `lora` is not null.
 inline std::unique_ptr<TaskRun> tiny_run(const Task& task, const std::string& options,
                                          const LoraOptions* lora = nullptr) {
   const TinyTraining& tiny = kTinyTrainings.at(task.info().id);

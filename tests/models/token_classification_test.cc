@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(a_word_has_its_tag_at_its_first_piece_and_long_sentences_ar
   BOOST_TEST(rows.rows[1].ids.size() == 8U);
   BOOST_TEST(rows.rows[1].firsts[3] == -1);
   BOOST_TEST(rows.rows[1].words_seen() == 2);
-  // Truncated words are tagged O, and so are words without any piece.
+  // Words beyond the truncation are tagged O, and so is a word of white space only.
   Session session(*model.graph, model.store, {.seed = 1});
   session.initialise();
   const std::vector<Texts> sentences = {rows.sentences[1].words, {}, {"\f"}};

@@ -17,8 +17,8 @@ const std::string kTiny =
     " --layers 1 --heads 2 --width 16 --context 16 --batch 4 --warmup 2 --lr 0.02 --steps 40"
     " --eval-every 5 --eval-batches 3 --threads 2";
 
-/// Writes a text whose last tenth, the validation set, differs from the rest: the validation loss
-/// soon rises.
+/// Writes a text in which the last tenth, the validation set, differs from the rest: the validation
+/// loss soon rises.
 std::string write_text(const Shell& weft) {
   std::string text;
   for (int i = 0; i < 200; ++i)
