@@ -1,4 +1,5 @@
-// Convolutions, norms of channels, dropout and its relatives as layers, in both modes.
+// Layers for convolutions, channel norms, and dropout and its variants, in training and evaluation
+// mode.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <string>
@@ -19,7 +20,7 @@
 namespace weft::testing {
 namespace {
 
-// What a user writes: one function of a scope.
+// A model as users write it: a function of a scope.
 Value small_cnn(const Scope& net, Value images) {
   Value h = images;
   for (const int width : {4, 6}) {
@@ -39,7 +40,7 @@ struct SmallCnn {
   Value loss = cross_entropy(small_cnn(net.training(), images), labels);
   Value logits = small_cnn(net.evaluation(), images);
 
-  // A bright row, column or diagonal.
+  // Images with one bright row, column or diagonal, which is the class.
   static NamedTensors batch(int size) {
     Tensor pixels = sample_uniform({size, 1, 8, 8}, 7, 0, 0.3);
     Tensor classes = Tensor::empty(DType::i32, {size});
@@ -62,7 +63,7 @@ BOOST_AUTO_TEST_CASE(one_description_gives_a_program_that_trains_and_one_that_pr
   Program train("train"), predict("predict");
   train.output("loss", m.loss).update(adamw(m.loss, m.net.parameters(), {.lr = 0.02}));
   predict.output("classes", argmax(m.logits, 1));
-  // The statistics go along with the training, and nowhere else.
+  // Only the training program updates the running statistics.
   BOOST_TEST(predict.updates().empty());
   int statistics = 0;
   for (const auto& [variable, value] : train.updates())
@@ -82,7 +83,7 @@ BOOST_AUTO_TEST_CASE(one_description_gives_a_program_that_trains_and_one_that_pr
   int right = 0;
   for (std::int64_t i = 0; i < 24; ++i) right += classes.at(i) == batch[1].second.at(i);
   BOOST_TEST(right >= 22);
-  // Evaluation draws nothing and depends on no other image.
+  // Evaluation is deterministic, and the result for an image does not depend on the other images.
   const Results all = session.run(Program("p").output("logits", m.logits), {batch[0]});
   Tensor first = Tensor::empty(DType::f32, {1, 1, 8, 8});
   for (int i = 0; i < 64; ++i) first.mutable_data<float>()[i] = batch[0].second.data<float>()[i];
@@ -167,7 +168,7 @@ BOOST_AUTO_TEST_CASE(convolutions_declare_pytorchs_layouts) {
                  .type()
                  .str() == "f32[n, 5, 2*l + 1]");
   BOOST_TEST(type("net.d.weight") == "f32[4, 5, 4]");
-  // 4 / 2 channels times 15 taps go into one element.
+  // The fan-in of an output element is 4 / 2 channels times 15 kernel elements.
   Session session(g);
   session.initialise();
   double largest = 0;

@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(an_epoch_is_the_shuffled_set_and_the_next_one_follows_in_th
   const std::vector<std::int64_t> first = shuffled(10, 7, 0), second = shuffled(10, 7, 1);
   const Epochs::Order batch = epochs.examples(2, 4);
   BOOST_TEST((batch == Epochs::Order{first[8], first[9], second[0], second[1]}));
-  // A batch may hold several epochs, and any step can be asked for first.
+  // A batch may span several epochs, and steps can be requested in any order.
   const Epochs::Order all = Epochs(3, 1).examples(1, 7);
   BOOST_REQUIRE(all.size() == 7U);
   for (std::size_t i = 0; i < 7; ++i) {

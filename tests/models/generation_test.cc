@@ -1,4 +1,4 @@
-// Generating with models over caches: batches, windows, streams.
+// Generation with key and value caches: batches, sliding windows, streams.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -21,7 +21,7 @@ using Sequences = std::vector<TokenIds>;
 
 using testing::says;
 
-/// A decoder with what generates and what computes everything at once.
+/// A decoder with a generator that uses caches and a program that recomputes the complete text.
 struct Decoder {
   explicit Decoder(const GptConfig& config)
       : gpt(Scope(graph), config),
@@ -34,7 +34,7 @@ struct Decoder {
   Sequences operator()(const Sequences& prompts, const GenerationOptions& options) {
     return generator.generate(prompts, options).sequences;
   }
-  /// The logits of what follows `ids`, without a cache.
+  /// Returns the logits of the token after `ids`, computed without a cache.
   std::vector<float> next(const TokenIds& ids) {
     const Tensor all = session.run(full, {{"tokens", ids_tensor({ids})}})["logits"];
     const auto last = all.span<float>().last(static_cast<std::size_t>(all.size(2)));
@@ -148,8 +148,9 @@ BOOST_AUTO_TEST_CASE(positions_that_are_not_learned_go_on_others_are_refused) {
   for (const Variant& variant : variants()) {
     BOOST_TEST_CONTEXT(variant.name) {
       Decoder model(variant.config);
-      // Beyond the context dynamic scaling turns new keys by another base than those in the cache,
-      // as the published models do: that is not what computing the whole text anew gives.
+      // Beyond the context, dynamic scaling rotates new keys with a different base than the cached
+      // keys, as the published models do. Recomputing the complete text would therefore give a
+      // different result.
       const bool dynamic = variant.config.rotary_scaling == RotaryScalingKind::dynamic;
       const std::int64_t length = dynamic ? variant.config.context : 40;
       const GenerationOptions options{.max_length = length};
@@ -207,7 +208,7 @@ BOOST_AUTO_TEST_CASE(generators_say_what_they_cannot_read) {
   refuses(ids, Tensor::full(DType::i64, {1, 2}, 1), "and so the mask");
   refuses(ids, Tensor::full(DType::i64, {1, 3}, 0), "prompt 0 is nothing but padding");
 
-  // A program from before there was a mask: one length only.
+  // A decoding program without a mask, as in older files, accepts only prompts of equal length.
   Graph graph;
   const GptConfig config = variants().front().config;
   const Gpt gpt(Scope(graph), config);

@@ -1,4 +1,4 @@
-// What holds for every decoder of the GPT family, whatever its config chooses.
+// Properties of every decoder of the GPT family, for all choices of its configuration.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>

@@ -1,4 +1,4 @@
-// Reading images: IDX, gzip, tables of numbers, PNG, JPEG, BMP, folders.
+// Reading images: IDX, gzip, CSV tables of pixels, PNG, JPEG, BMP, folders.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <filesystem>
@@ -31,7 +31,7 @@ void check_values(const Tensor& found, const Sizes& sizes, const std::vector<dou
     BOOST_TEST(std::abs(found.at(i) - expected[static_cast<std::size_t>(i)]) <= tolerance);
 }
 
-/// A call that must throw FormatError with these parts in its message.
+/// Checks that `call` throws FormatError with all `parts` in its message.
 template <class Call>
 void refuses(Call&& call, std::vector<std::string> parts) {
   BOOST_CHECK_EXCEPTION(call(), FormatError, message_contains(std::move(parts)));
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(idx_files_that_lie_are_refused_with_the_byte) {
       [] { parse_idx(unhex("000008010000000401"), "m"); },
       {"sizes at byte 4 ask for 4 bytes of elements, after them are 1 up to the end at byte 9"});
   refuses([] { parse_idx(unhex("00000801000000010102"), "m"); }, {"ask for 1 bytes", "are 2"});
-  // Sizes whose product fits no 64 bits, with nothing behind them: no memory is asked for.
+  // The product of the sizes exceeds 64 bits, and no elements follow: no memory may be allocated.
   refuses(
       [] { parse_idx(unhex("00000804fffffffffffffffffffffffffffffff0"), "m"); },
       {"m: sizes at byte 4: u8[4294967295, 4294967295, 4294967295, 4294967280]: size overflows"});
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(png_bmp_and_jpeg_are_decoded) {
   const std::vector<double> colours = {1, 0, 0, 1, 0, 1, 0, 1, 0, 0, 1, 1};
   check_values(decode_image(testing::colour_png(), 3, "a.png"), {3, 2, 2}, colours);
   check_values(decode_image(testing::colour_bmp(), 3, "a.bmp"), {3, 2, 2}, colours);
-  // Luma of red, green, blue to 8 bits.
+  // The luma of red, green and blue, rounded to 8 bits.
   check_values(decode_image(testing::colour_png(), 1, "a.png"), {1, 2, 2}, {0.299, 0.587, 0.114, 1},
                0.01);
   const Tensor repeated = decode_image(testing::grey_png(), 3, "a.png");
@@ -158,7 +158,8 @@ BOOST_AUTO_TEST_CASE(png_bmp_and_jpeg_are_decoded) {
                         message_contains({"1 channel (grey) or 3 (red, green, blue), not 4"}));
 }
 
-// Decoders fill what is missing of a cut JPEG with grey: the file is checked before.
+// Decoders fill the missing part of a truncated JPEG with grey. Therefore the file is validated
+// first.
 BOOST_AUTO_TEST_CASE(cut_and_damaged_image_files_are_refused_with_the_byte) {
   for (const std::string& whole :
        {testing::grey_png(), testing::colour_bmp(), testing::grey_jpeg()}) {
@@ -168,7 +169,7 @@ BOOST_AUTO_TEST_CASE(cut_and_damaged_image_files_are_refused_with_the_byte) {
   const std::string jpeg = testing::grey_jpeg();
   refuses([&] { decode_image(jpeg.substr(0, jpeg.size() - 2), 1, "a.jpg"); },
           {"a.jpg: the file is cut: it ends at byte 343"});
-  // The decoder would write behind its table.
+  // With this table, the decoder would write beyond the end of a buffer.
   std::string crowded = jpeg;
   const std::size_t table = crowded.find("\xff\xc4");
   crowded[table + 5] = crowded[table + 6] = static_cast<char>(0xFF);
@@ -200,7 +201,8 @@ BOOST_AUTO_TEST_CASE(folders_of_classes) {
   BOOST_TEST((set.classes == std::vector<std::string>{"cat", "dog"}));
   BOOST_TEST((set.labels == std::vector<std::int32_t>{0, 0, 1}));
   BOOST_TEST((set.size() == size));
-  // The JPEG's halves, of which a seventh comes from the other one (a triangle of half-width 4).
+  // The two halves of the JPEG. A seventh of each result pixel comes from the other half, because
+  // the resize filter is a triangle of half-width 4.
   BOOST_TEST(std::abs(set.image(0).at(0) - (128 + 72 / 7.0) / 255) < 0.005);
   BOOST_TEST(std::abs(set.image(0).at(3) - (200 - 72 / 7.0) / 255) < 0.005);
   std::filesystem::create_directories(folder.path("all/empty"));
@@ -216,7 +218,7 @@ BOOST_AUTO_TEST_CASE(folders_of_classes) {
 BOOST_AUTO_TEST_CASE(data_sets_are_recognised_and_split) {
   const TemporaryFolder folder("sets");
   const ImageSize size{1, 2, 2};
-  // MNIST's names: 10 images of 2 x 2, image i is all i.
+  // Files with MNIST's names: 10 images of 2 x 2, all pixels of image i are i.
   std::string images = unhex(
                   "00000803"
                   "0000000a"
@@ -245,15 +247,15 @@ BOOST_AUTO_TEST_CASE(data_sets_are_recognised_and_split) {
   refuses([&] { load_image_data(folder.path("mnist"), size, 1); },
           {"must be u8 [count, height, width] and u8 [count], not u8[10, 2, 2] and u8[2]"});
 
-  // optdigits, fitted to three channels.
+  // Files in the format of optdigits, expanded to three channels.
   folder.write("digits/d.tra", "0,16,0,16,1\n16,16,16,16,0\n");
   folder.write("digits/d.tes", "0,0,0,0,2\n");
   data = load_image_data(folder.path("digits"), {3, 2, 2}, 1);
   BOOST_TEST((data.train.images.sizes() == Sizes{2, 3, 2, 2}));
-  BOOST_TEST(data.train.classes.size() == 3U);  // the test set's third one
+  BOOST_TEST(data.train.classes.size() == 3U);  // the third class occurs only in the test set
   BOOST_TEST(data.about == "d.tes");
 
-  // A folder per class, with and without a test part.
+  // One folder per class, with and without separate training and test folders.
   for (const char* name : {"a/1.png", "a/2.png", "b/1.png"}) {
     folder.write(std::string("parts/train/") + name, testing::grey_png());
     folder.write(std::string("parts/val/") + name, testing::grey_png());

@@ -1,4 +1,4 @@
-// Pairs of texts: files, splits by source, batches of similar length, strings to reverse.
+// Text pairs: files, splits by source, batches of similar length, the string reversal task.
 #include <unistd.h>
 
 #include <algorithm>
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(cases_have_all_translations_of_a_source) {
   BOOST_TEST((cases[1].references == std::vector<std::string>{"2"}));
 }
 
-/// Pair i begins with the id i on both sides; lengths vary.
+/// Source and target of pair i consist of the id i + 1; their lengths vary.
 std::vector<IdPair> id_pairs(std::size_t count) {
   std::vector<IdPair> pairs;
   for (std::size_t i = 0; i < count; ++i) {

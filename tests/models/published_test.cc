@@ -1,4 +1,4 @@
-// Published configs have the published numbers of parameters; nothing is allocated.
+// Published configurations have the published parameter counts. No weights are allocated.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/core/error.h"

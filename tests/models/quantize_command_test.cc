@@ -1,4 +1,5 @@
-// weft quantize of every kind of model: files that run and cannot be trained, and what they lost.
+// The command `weft quantize` for every kind of model: the files can be run but not trained, and
+// the loss in quality is reported.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <string>
@@ -12,8 +13,8 @@ namespace {
 const std::string kSmall =
     " --layers 1 --heads 2 --width 32 --inner 64 --batch 8 --warmup 2 --lr 0.005 --threads 2";
 
-/// Converts `model` to every format, measured with `data`: the last line begins with `figure`; the
-/// file is smaller and cannot be trained with `train`.
+/// Converts m.weft to every format, evaluated on `data`. Checks that the last line begins with
+/// `figure`, that the file is smaller, and that the command `train` cannot resume training from it.
 void check_formats(const Shell& weft, const std::string& data, const std::string& figure,
                    const std::string& train) {
   const std::string model = weft.path("m.weft");

@@ -1,4 +1,4 @@
-// weft run, generate and score on models of folders.
+// The commands `weft run`, `weft generate` and `weft score` with Hugging Face folders.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(generate_prints_ids_of_a_folders_model) {
       generate("bert-qa-default --prompt-ids \"1\" --ids"), 1,
       "bert-qa-default holds a model that answers questions, which does not generate text; use it "
       "with weft answer, weft embed");
-  // A decoder goes on from the prompt.
+  // A decoder continues the prompt.
   const std::string gpt = "gpt2-default --ids --prompt-ids ";
   BOOST_TEST(ids(gpt + "\"19 94 70 44 46\" --max-length 17") ==
              "19 94 70 44 46 59 59 59 59 59 59 55 67\n");
@@ -105,7 +105,8 @@ BOOST_AUTO_TEST_CASE(generate_prints_ids_of_a_folders_model) {
   const std::string many = ids(gpt + "\"1 2\" --tokens 60 --min-tokens 60 --slide");
   BOOST_TEST(std::count(many.begin(), many.end(), ' ') == 61);
   check_error(generate(gpt + "\"1 2 3\" --max-length 3"), 1, "nothing is left to generate");
-  // Several prompts at once, each as alone: the reference's own, without its padding.
+  // Several prompts in one batch give the same results as single prompts. Prompts and results are
+  // those of the reference, without padding.
   BOOST_TEST(ids(gpt + "\"19 94 70 44 46\" --prompt-ids \"64 31 90 73\" --prompt-ids "
                        "\"91 95 20\" --max-length 17") ==
              "19 94 70 44 46 59 59 59 59 59 59 55 67\n64 31 90 73 14 67\n91 95 20 76 23 67\n");
@@ -126,7 +127,7 @@ BOOST_AUTO_TEST_CASE(generate_follows_every_option_or_refuses_it) {
     BOOST_REQUIRE_EQUAL(found.code, 0);
     return found.out;
   };
-  // Greedy goes on 59 59 59 59 59 59 55 67.
+  // Greedy search continues with 59 59 59 59 59 59 55 67.
   BOOST_TEST(ids(gpt + "--tokens 2") == "19 94 70 44 46 59 59\n");
   BOOST_TEST(ids(gpt + "--tokens 9 --stop-ids \"3 55\"") ==
              "19 94 70 44 46 59 59 59 59 59 59 55\n");
@@ -190,14 +191,15 @@ BOOST_AUTO_TEST_CASE(score_prints_log_probabilities_of_a_folders_model) {
   const auto score = [&](const std::string& arguments) {
     return weft("score " + kGoldens + arguments);
   };
-  // The reference's beam: the score of 2 ids after 4, times their length 6 without the end.
+  // The beam score of the reference is the total divided by the length, which is 6: one padding id,
+  // the 4 prompt ids, and the continuation without its end id.
   const std::string out =
       score("gpt2-default --prompt-ids \"64 31 90 73\" --continuation-ids \"14 67\"").out;
   BOOST_TEST(out.starts_with("14 "));
   BOOST_TEST(contains(out, "\n67 "));
   BOOST_TEST_REQUIRE(contains(out, "of 2 ids, perplexity "));
   const double total = std::stod(out.substr(out.find("total") + 5));
-  BOOST_TEST(std::abs(total - -0.33726427 * 6) < 1e-4);  // its padding counts as length there
+  BOOST_TEST(std::abs(total - -0.33726427 * 6) < 1e-4);
   const Outcome two =
       score("gpt2-default --continuation-ids \"14 67\" --continuation-ids \"5 6 7\"");
   BOOST_TEST(two.code == 0);

@@ -1,4 +1,5 @@
-// Answers that are parts of texts: reading questions, figures by hand, models that learn them.
+// Extractive question answering: reading questions, metrics compared with values computed by hand,
+// training.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cctype>
@@ -23,7 +24,7 @@ namespace {
 
 using nlohmann::json;
 
-/// One paragraph as a file.
+/// Returns a SQuAD file with one paragraph.
 std::string squad(const json& context, const json& questions) {
   const json paragraph = {{"context", context}, {"qas", questions}};
   return json{{"version", "1.1"}, {"data", {{{"paragraphs", {paragraph}}}}}}.dump();
@@ -41,7 +42,8 @@ void ask(SquadData& data, const std::string& question, const std::string& answer
   data.questions.push_back(std::move(asked));
 }
 
-/// A person, a place and a taste in each text, and questions about them; when it was nobody knows.
+/// Each text states the residence and taste of a person. Three questions about it have an answer in
+/// the text; the fourth, about the time, has none.
 SquadData facts(int count, int first = 0) {
   const Texts names = {"anna", "bob", "carl", "dora", "emil", "fred"},
               places = {"york", "new rome", "oslo", "old bonn", "lima", "kiel", "riga"},
@@ -107,7 +109,7 @@ double metric(const Evaluation& found, std::string_view name) {
 BOOST_AUTO_TEST_CASE(answers_are_compared_without_case_punctuation_and_articles) {
   BOOST_TEST(normalised_answer("The  Eiffel-Tower,\tin\u00A0Paris!") == "eiffeltower in paris");
   BOOST_TEST(normalised_answer("a an the THE A.") == "");
-  // Articles are words: not parts of them. Punctuation goes first, so "a-b" is "ab".
+  // Only whole words are articles. Punctuation is removed first, so "a-b" becomes "ab".
   BOOST_TEST(normalised_answer("theory an-a A\u2013a") == "theory ana \u2013");
   BOOST_TEST(normalised_answer("\u00C9cole $5_0") == "\u00E9cole 50");
 }
@@ -119,16 +121,16 @@ BOOST_AUTO_TEST_CASE(exact_match_and_f1_have_known_values) {
   };
   BOOST_TEST(score("the New York.", {"new york"}).exact == 1);
   BOOST_TEST(score("the New York.", {"new york"}).f1 == 1);
-  // 2 of 3 words found are right, 2 of 4 right ones are found.
+  // Precision 2/3 ("old", "red" of 3 words), recall 2/4.
   BOOST_TEST(score("old red house", {"red brick old barn"}).exact == 0);
   BOOST_TEST(score("old red house", {"red brick old barn"}).f1 == 4.0 / 7, close);
-  // A word counts as often as it is there: 1 of 3 and 1 of 2.
+  // Repeated words count as often as they occur in both: precision 1/3, recall 1/2.
   BOOST_TEST(score("go go go", {"go home"}).f1 == 0.4, close);
-  // The best over the answers, for each figure.
+  // Each metric takes the maximum over the answers.
   BOOST_TEST(score("in york", {"york", "rome", "in york"}).exact == 1);
   BOOST_TEST(score("in york", {"york", "rome"}).f1 == 2.0 / 3, close);
   BOOST_TEST(score("bonn", {"york", "rome"}).f1 == 0);
-  // There is no answer: right or wrong as a whole.
+  // Without an answer, both metrics are 0 or 1.
   BOOST_TEST(score("", {}).f1 == 1);
   BOOST_TEST(score("", {}).exact == 1);
   BOOST_TEST(score("york", {}).f1 == 0);
@@ -176,7 +178,8 @@ BOOST_AUTO_TEST_CASE(questions_are_read_and_places_count_code_points) {
 BOOST_AUTO_TEST_CASE(questions_that_are_written_are_read_as_they_were) {
   const TextFiles files("squad_written");
   SquadData data = facts(3);
-  data.contexts[1] = "\u00FCber \u4E2D: " + data.contexts[1];  // code points of several bytes
+  data.contexts[1] =
+      "\u00FCber \u4E2D: " + data.contexts[1];  // code points that take several bytes
   for (SquadQuestion& asked : data.questions) {
     for (SquadAnswer& answer : asked.answers)
       answer.begin = data.context_of(asked).find(answer.text);
@@ -204,7 +207,7 @@ BOOST_AUTO_TEST_CASE(made_up_facts_have_one_answer_each_and_follow_from_the_seed
     BOOST_TEST(asked.question.ends_with("?"));
     BOOST_TEST(asked.question.find(answer.text) == std::string::npos);
     ids.insert(asked.id);
-    // A person has two facts; what is said of people is said once.
+    // A person occurs in two facts, all other answers occur once.
     const bool person = std::isupper(answer.text.front()) && contains(answer.text, " ");
     people += person ? 1 : 0;
     if (!person) BOOST_TEST(context.find(answer.text) == context.rfind(answer.text));
@@ -313,12 +316,12 @@ BOOST_AUTO_TEST_CASE(every_window_knows_whether_it_has_the_answer) {
     const std::string covered = data.context_of(asked).substr(from, to - from);
     BOOST_TEST_CONTEXT(covered) {
       BOOST_TEST(contains(covered, "old bonn"));
-      BOOST_TEST(covered.size() <= 9U);  // a token may bring the blank in front along
+      BOOST_TEST(covered.size() <= 9U);  // a token may include the preceding blank
     }
   }
   BOOST_TEST(have > 0);
   BOOST_TEST(have < std::ssize(windows));
-  // Of no answer, and of one that is longer than any window, all are [CLS].
+  // Without an answer, or if it is longer than every window, all targets are [CLS].
   BOOST_TEST(!span_targets(windows, 0, 0).seen);
   BOOST_TEST(!span_targets(windows, 0, data.context_of(asked).size()).seen);
   const SpanRows rows = span_rows(model, data);
@@ -348,7 +351,7 @@ BOOST_AUTO_TEST_CASE(a_small_model_learns_to_answer_and_goes_on_with_the_same_bi
   run(second, data, held_out, 0, 3);
   check_same_weights(straight, second);
 
-  // Answers are those of weft answer.
+  // The evaluation finds the same answers as answer().
   Session session(*second.graph, second.store);
   const SpanAnsweringScores scores = score_spans(session, second, held_out);
   BOOST_TEST(scores.loss == whole.evaluation.loss, boost::test_tools::tolerance(1e-6));
@@ -361,7 +364,8 @@ BOOST_AUTO_TEST_CASE(a_small_model_learns_to_answer_and_goes_on_with_the_same_bi
     BOOST_TEST(found[0].none == scores.found[i].none);
   }
   BOOST_TEST(contains(shown_answers(session, second, held_out, 3), " ?  '"));
-  // A part of the data, spread over it, where a look now and then may cost that much only.
+  // A limit restricts the evaluation to evenly spread questions, to save time in periodic
+  // evaluations.
   BOOST_TEST(score_spans(session, second, held_out, 7).answers.questions() == 7);
   check_says<DataError>([&] { score_spans(session, second, {}); }, "no questions to measure on");
 }

@@ -1,4 +1,4 @@
-// weft train encoder as its users see it: pre-training, fine-tuning, going on, refusing.
+// The command `weft train encoder`: pre-training, fine-tuning, resuming, errors.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <string>
@@ -11,7 +11,7 @@ namespace weft {
 BOOST_AUTO_TEST_SUITE(train_encoder_command)
 namespace {
 
-/// Files sms, of labels and texts, and text.
+/// Writes the files `sms` with labelled texts, and `text`.
 void write_texts(const Shell& weft) {
   std::string data, text;
   for (int i = 0; i < 90; ++i) {
@@ -36,7 +36,7 @@ BOOST_AUTO_TEST_CASE(an_encoder_is_pretrained_and_fine_tuned) {
   const Outcome stopped =
       weft(mlm + both + kSmall + " --whole-words --steps 6 --stop-after 4 --out " + encoder);
   BOOST_TEST(stopped.code == 0);
-  BOOST_TEST(contains(stopped.out, "159 lines"));  // 80% of 90, and 90; 3 validate
+  BOOST_TEST(contains(stopped.out, "159 lines"));  // 72 of 90 texts, and 90 lines; 3 held out
   BOOST_TEST(contains(stopped.out, "stopped   at step 4 of 6"));
   const Outcome resumed =
       weft(mlm + both + " --resume " + encoder + " --best " + weft.path("best.weft"));
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(a_classifier_with_default_settings_stands_beside_its_baseli
                         "baseline  accuracy 100.00% of 18 texts: logistic regression on TF-IDF of "
                         "words and pairs, its settings chosen within the training texts"));
   }
-  // Its head goes with the weights.
+  // The head options are loaded together with the weights.
   const std::string more = weft.path("more.weft");
   const Outcome tuned = weft("train encoder --task classify --from " + net + sms +
                              " --steps 4 --word-dropout 0.1 --out " + more);
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(a_classifier_with_default_settings_stands_beside_its_baseli
        ClassifierHead{
            .summary = Summary::max, .lower_case = true, .word_dropout = 0.1, .by_length = true}));
 
-  // Files that are for measuring alone.
+  // A separate test file.
   weft.write("test", "spam\tWIN a free prize\nham\tsee you then\n");
   const std::string test = " --test " + weft.path("test");
   const Outcome tested = weft("train encoder --task classify" + sms + test + kSmall +
