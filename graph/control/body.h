@@ -29,10 +29,10 @@ std::vector<Value> declare_like(const Graph& outer, Graph& body,
                                 const std::vector<ValueType>& types,
                                 const std::vector<std::string>& names);
 
-/// Copies the requirements of the caller `from` to the body `to` if the body has all symbols of the
-/// equation.
+/// Copies each requirement of the caller `from` to the body `to`, provided that the body has all of
+/// its symbols.
 void copy_requirements(const Graph& from, Graph& to);
-/// Requires the equations of the function's body of the dims of the operands.
+/// Adds the requirements of the function's body to `graph`, in terms of the dims of the operands.
 void require_of_operands(Graph& graph, const Function& function,
                          const std::vector<ValueType>& operands, SourceLocation loc);
 

@@ -68,7 +68,8 @@ class SymbolMap {
   void bind(const SymbolPtr& symbol, Dim dim) { map_.emplace(symbol, std::move(dim)); }
   /// Returns true if the symbol is bound.
   bool has(const SymbolPtr& symbol) const { return map_.count(symbol) != 0; }
-  /// Returns the map as a function for Dim::substitute(). It refers to this SymbolMap.
+  /// Returns the map as a function for Dim::substitute(). The function holds a pointer to this
+  /// SymbolMap.
   std::function<std::optional<Dim>(const SymbolPtr&)> lookup() const;
   /// Returns `dim` with bound symbols replaced.
   Dim apply(const Dim& dim) const { return dim.substitute(lookup()); }

@@ -43,8 +43,8 @@ struct ScanOptions {
   /// sqrt(length) at the cost of one additional forward pass. 0 keeps the values of every step.
   std::int64_t segment = 0;
   /// All steps draw the same random numbers, with the stream numbers that the draws have in the
-  /// body. So nodes that are copied into the body draw the same numbers as their originals. Cannot
-  /// be combined with `segment`.
+  /// body. Nodes that are copied into the body therefore draw the same numbers as their originals.
+  /// Cannot be combined with `segment`.
   bool same_draws = false;
   /// Name of the body function.
   std::string name = "scan";

@@ -27,8 +27,8 @@ Node& apply_scan(Graph& graph, const std::string& function, const ScanNode& part
 /// Returns the input types of the body: carries, elements of the sequences, and operands.
 std::vector<ValueType> element_types(const ScanNode& parts);
 
-/// Returns a copy of the function `from`, not yet added to a graph, without the inputs that are
-/// unused and that `may_go` allows to be removed. Sets kept[i] to true if input i remains.
+/// Returns a copy of the function `from`, not yet added to a graph, without the unused inputs that
+/// are marked in `may_go`. Sets kept[i] to true if input i remains, else to false.
 Function without_unused(const Function& from, const std::vector<bool>& may_go,
                         std::vector<bool>& kept);
 

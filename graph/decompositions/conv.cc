@@ -14,8 +14,8 @@ Value padded(Value x, const Ints& padding) {
   return pad(x, {{0, 0}, {0, 0}, {padding[0], padding[0]}, {padding[1], padding[1]}});
 }
 
-// Returns the image elements that the kernel tap at (y, x) reads for all output positions, [N, C,
-// OH, OW].
+// Returns the image elements that the kernel tap at (y, x) reads for all output positions,
+// [N, C, OH, OW].
 Value tap_view(Value image, const Shape& out, std::int64_t y, std::int64_t x, const Ints& stride) {
   const Shape starts{Dim(0), Dim(0), Dim(y), Dim(x)};
   const Shape sizes{image.shape()[0], image.shape()[1], out[2], out[3]};

@@ -15,11 +15,11 @@ namespace WEFT_API weft {
 Value add(Arg a, Arg b);
 Value sub(Arg a, Arg b);
 Value mul(Arg a, Arg b);
-/// Returns a / b. Integer division truncates towards zero; an integer division by 0 is a DataError
-/// at run time.
+/// Returns a / b. Integer division truncates towards zero, and division by 0 throws DataError at
+/// run time.
 Value div(Arg a, Arg b);
 /// Returns a to the power of b. For a = 0 and b >= 0 the gradient with respect to b is 0. An
-/// integer to a negative power is a DataError at run time.
+/// integer raised to a negative power throws DataError at run time.
 Value pow(Arg a, Arg b);
 /// Returns the larger operand, or NaN if either is NaN. If both are equal, each gets half of the
 /// gradient.

@@ -68,8 +68,8 @@ struct RopeOptions {
   bool adjacent = false;  // pairs (2j, 2j+1) instead of (j, j + rotary_dim/2)
   bool inverse = false;   // rotate by the negative angle
 };
-/// Rotary position embedding: rotates feature pair j of x [B, H, L, D] by the angle positions *
-/// base^(-2j/rotary_dim) (Su et al. 2021). `positions` is i32 or i64, [B, L] or [L].
+/// Rotary position embedding: rotates feature pair j of x [B, H, L, D] by the angle
+/// `positions * base^(-2j/rotary_dim)` (Su et al. 2021). `positions` is i32 or i64, [B, L] or [L].
 Value rope(Arg x, Arg positions, const RopeOptions& options = {});
 
 }  // namespace weft

@@ -11,8 +11,8 @@
 namespace WEFT_API weft {
 
 // All functions take f32 or f64 and are differentiable, including second-order gradients. Output
-// sizes are floor((size + 2 padding - dilation (kernel - 1) - 1) / stride) + 1. A window that is
-// larger than the padded input is a ShapeError. Kernel sizes are constant; the sizes of x may be
+// sizes are floor((size + 2 padding - dilation (kernel - 1) - 1) / stride) + 1. Throws ShapeError
+// if a window is larger than the padded input. Kernel sizes are constant; the sizes of x may be
 // symbolic.
 //
 // A convolution costs 2 N O OH OW (C / groups) kh kw floating-point operations. The gradients of x
@@ -64,8 +64,8 @@ struct Conv1dOptions {
   std::int64_t dilation = 1;
   std::int64_t groups = 1;
 };
-/// 1-D convolution, as in deep learning without flipping the kernel (cross-correlation): x [N, C,
-/// L], weight [O, C / groups, k], optional bias [O] -> [N, O, OL].
+/// 1-D convolution without flipping the kernel (cross-correlation): x [N, C, L], weight
+/// [O, C / groups, k], optional bias [O] -> [N, O, OL].
 Value conv1d(Arg x, Arg weight, OptionalArg bias = {}, const Conv1dOptions& options = {});
 
 struct Conv2dOptions {
@@ -88,10 +88,10 @@ struct ConvTranspose1dOptions {
   std::int64_t dilation = 1;
   std::int64_t groups = 1;
 };
-/// 1-D transposed convolution ("deconvolution"), the adjoint of conv1d with respect to its x: x [N,
-/// C, L], weight [C, O / groups, k], optional bias [O] -> [N, O, OL] with OL = (L - 1) stride - 2
-/// padding + dilation (k - 1) + output_padding + 1, or OL = L stride with same_padding. The weight
-/// layout and the sizes match PyTorch's ConvTranspose1d. Costs 2 N C L (O / groups) k
+/// 1-D transposed convolution ("deconvolution"), the adjoint of conv1d with respect to its x: x
+/// [N, C, L], weight [C, O / groups, k], optional bias [O] -> [N, O, OL] with OL = (L - 1) stride -
+/// 2 padding + dilation (k - 1) + output_padding + 1, or OL = L stride with same_padding. The
+/// weight layout and the sizes match PyTorch's ConvTranspose1d. Costs 2 N C L (O / groups) k
 /// floating-point operations, as many as the convolution of which it is the adjoint.
 Value conv_transpose1d(Arg x, Arg weight, OptionalArg bias = {},
                        const ConvTranspose1dOptions& options = {});

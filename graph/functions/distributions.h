@@ -27,10 +27,10 @@ Value random_integers(Arg key, const Shape& shape, std::int64_t low, std::int64_
                       DType dtype = DType::i64);
 /// A random permutation of 0 to n - 1, i64 [n]. Sorts n samples of 53 bits: O(n log n).
 Value random_permutation(Arg key, const Dim& n);
-/// Normal distribution with the given mean and standard deviation, truncated to [mean + low std,
-/// mean + high std]. Inverts the distribution function instead of rejecting samples. If the whole
-/// interval is more than 8 standard deviations from the mean, all samples are the end nearer to the
-/// mean. Throws ArgumentError unless low < high and std > 0.
+/// Normal distribution with the given mean and standard deviation, truncated to
+/// [mean + low std, mean + high std]. Inverts the distribution function instead of rejecting
+/// samples. If the whole interval is more than 8 standard deviations from the mean, all samples are
+/// the end nearer to the mean. Throws ArgumentError unless low < high and std > 0.
 Value truncated_normal(Arg key, const Shape& shape, double mean = 0, double std = 1,
                        double low = -2, double high = 2, DType dtype = DType::f32);
 

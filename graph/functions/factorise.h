@@ -12,12 +12,13 @@ namespace WEFT_API weft {
 //
 // Floating-point operations per matrix: n^3 / 3 (cholesky), n^2 m (triangular_solve), 2 m n^2 (qr),
 // a multiple of that (svd). Gradients keep the results (a solve also keeps t) and cost a few
-// products and solves of these sizes. A matrix that cannot be factorised is a DataError, which
-// names the matrix and the pivot and is thrown before any variable is written. Programs that only
-// compute gradients detect it, too.
+// products and solves of these sizes. If a matrix cannot be factorised, the run throws a DataError
+// that names the matrix and the pivot, before any variable is written. This also holds for programs
+// that only compute gradients.
 
-/// Cholesky factorisation: returns the lower triangular L with L L^T = (x + x^T) / 2 for x [..., n,
-/// n]. The gradient is symmetric. DataError if (x + x^T) / 2 is not positive definite.
+/// Cholesky factorisation: returns the lower triangular L with L L^T = (x + x^T) / 2 for x
+/// [..., n, n]. The gradient is symmetric. Throws DataError if (x + x^T) / 2 is not positive
+/// definite.
 Value cholesky(Arg x);
 
 struct TriangularSolveOptions {
@@ -26,7 +27,7 @@ struct TriangularSolveOptions {
   bool unit_diagonal = false;  // T has ones on its diagonal; the diagonal of t is ignored
 };
 /// Solves T X = b for a triangular matrix T: t [..., n, n], b [..., n, m]; batch axes broadcast.
-/// The other triangle of t is not read. DataError if T has a 0 on its diagonal.
+/// The other triangle of t is not read. Throws DataError if T has a 0 on its diagonal.
 Value triangular_solve(Arg t, Arg b, const TriangularSolveOptions& options = {});
 /// Solves A X = b for A = L L^T, given factor = L = cholesky(A).
 Value cholesky_solve(Arg factor, Arg b);
@@ -38,7 +39,8 @@ struct QrFactors {
 };
 /// QR decomposition: x [..., m, n] = q r, by Householder reflections. A matrix with more columns
 /// than rows must have constant sizes. If the first k columns of x are linearly dependent, q and r
-/// are not differentiable: the gradient is then dominated by rounding errors, or a DataError.
+/// are not differentiable: computing the gradient throws DataError or returns values dominated by
+/// rounding errors.
 QrFactors qr(Arg x);
 
 /// The results of svd().

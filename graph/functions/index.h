@@ -5,11 +5,11 @@
 
 namespace WEFT_API weft {
 
-// Indices are i32 or i64. An index out of range, including any negative index, is a DataError at
-// run time, thrown before any variable is written; indices are never clamped. Gathering costs one
-// pass over the result. Scattering costs one pass over src and one over x; the latter is saved if x
-// is not used afterwards, because it is then updated in place. For sparse gradients of large
-// embedding tables see StepOptions::sparse.
+// Indices are i32 or i64. An index out of range, including any negative index, throws DataError at
+// run time, before any variable is written; indices are never clamped. Gathering costs one pass
+// over the result. Scattering costs one pass over src and one over x; the latter is saved if x is
+// not used afterwards, because it is then updated in place. For sparse gradients of large embedding
+// tables see StepOptions::sparse.
 
 /// Gathers slices of x along an axis. The result has shape x.shape[:axis] + index.shape +
 /// x.shape[axis+1:] (PyTorch: index_select).
@@ -28,8 +28,8 @@ Value one_hot(Arg ids, const Dim& classes, DType dtype = DType::f32);
 /// Looks up rows of weight [vocabulary, width] by id. The result has shape ids.shape + [width].
 /// Lookups of `padding_idx`, which must be a valid row, do not contribute to the gradient.
 Value embedding(Arg ids, Arg weight, std::optional<std::int64_t> padding_idx = std::nullopt);
-/// Returns the block of shape `sizes` that begins at `start` (one index per axis). A block out of
-/// range is a DataError at run time.
+/// Returns the block of shape `sizes` that begins at `start` (one index per axis). Throws DataError
+/// at run time if the block is out of range.
 Value dynamic_slice(Arg x, Arg start, const Shape& sizes);
 /// Returns a copy of x with `update` written at `start`.
 Value dynamic_update_slice(Arg x, Arg update, Arg start);

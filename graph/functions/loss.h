@@ -22,7 +22,7 @@ struct CrossEntropyOptions {
 };
 /// Cross entropy: -ln softmax(logits)[target], with the classes on class_axis. `targets` (i32 or
 /// i64) has the shape of `logits` without that axis. Targets equal to ignore_index have loss 0 and
-/// are excluded from the mean; any other target outside [0, classes) is a DataError at run time.
+/// are excluded from the mean; any other target outside [0, classes) throws DataError at run time.
 /// With label_smoothing e the loss is (1-e) * nll + e/classes * sum over classes of -ln softmax
 /// (Szegedy et al. 2016). Probabilities are never stored. If the logits are a product with a
 /// weight, as in a language model, the logits are not stored either.

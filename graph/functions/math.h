@@ -13,24 +13,24 @@ namespace WEFT_API weft {
 
 // -- Signs and powers. neg, abs, sign and square also take integers, which wrap around -----------
 
-/// -x.
+/// Negation: -x.
 Value neg(Arg x);
-/// |x|; gradient 0 at 0.
+/// Absolute value |x|. The gradient at 0 is 0.
 Value abs(Arg x);
-/// -1, 0 or 1, or NaN for NaN. No gradient.
+/// Sign: -1, 0 or 1, or NaN for NaN. No gradient.
 Value sign(Arg x);
-/// x * x.
+/// Square: x * x.
 Value square(Arg x);
 /// Square root; NaN for negative x. The gradient at 0 is infinite.
 Value sqrt(Arg x);
-/// 1 / sqrt(x).
+/// Reciprocal square root: 1 / sqrt(x).
 Value rsqrt(Arg x);
-/// 1 / x.
+/// Reciprocal: 1 / x.
 Value reciprocal(Arg x);
 
 // -- Transcendental ------------------------------------------------------------------------------
 
-/// e to the power of x.
+/// Exponential function: e to the power of x.
 Value exp(Arg x);
 /// Natural logarithm; -inf at 0, NaN for negative x.
 Value log(Arg x);
@@ -47,16 +47,16 @@ Value erf(Arg x);
 /// Inverse error function on [-1, 1]: infinite at both ends, NaN outside. The relative error is
 /// 4e-7 for f32, and 1e-14 for f64 if |x| < 0.999.
 Value erfinv(Arg x);
-/// 1 / (1 + exp(-x)).
+/// Logistic sigmoid: 1 / (1 + exp(-x)).
 Value sigmoid(Arg x);
 
 // -- Activations. None overflows for large |x| ---------------------------------------------------
 
-/// max(x, 0); NaN stays NaN; gradient 0 at 0.
+/// Rectified linear unit: max(x, 0). NaN stays NaN. The gradient at 0 is 0.
 Value relu(Arg x);
-/// x if x > 0, else slope * x.
+/// Leaky ReLU: x if x > 0, else slope * x.
 Value leaky_relu(Arg x, double slope = 0.01);
-/// x if x > 0, else alpha * (exp(x) - 1) (Clevert et al. 2016).
+/// Exponential linear unit: x if x > 0, else alpha * (exp(x) - 1) (Clevert et al. 2016).
 Value elu(Arg x, double alpha = 1.0);
 
 /// The two forms of GELU in published models. They differ by up to 5e-4.
@@ -66,35 +66,35 @@ enum class GeluForm {
 };
 /// x * Phi(x), where Phi is the standard normal distribution function (Hendrycks and Gimpel 2016).
 Value gelu(Arg x, GeluForm form = GeluForm::erf);
-/// gelu() in a fixed form.
+/// gelu() with GeluForm::erf or GeluForm::tanh.
 Value gelu_erf(Arg x);
 Value gelu_tanh(Arg x);
-/// x * sigmoid(1.702 x) (CLIP).
+/// Sigmoid approximation of GELU: x * sigmoid(1.702 x) (CLIP).
 Value quick_gelu(Arg x);
-/// x * sigmoid(x), also called swish.
+/// Sigmoid linear unit, also called swish: x * sigmoid(x).
 Value silu(Arg x);
-/// log(1 + exp(x)).
+/// Softplus: log(1 + exp(x)).
 Value softplus(Arg x);
-/// x * tanh(softplus(x)) (Misra 2020).
+/// Mish: x * tanh(softplus(x)) (Misra 2020).
 Value mish(Arg x);
 
 // -- Rounding, clamping, conversion --------------------------------------------------------------
 
-/// floor: the largest integer that is at most x. ceil: the smallest integer that is at least x. No
-/// gradient.
+/// Rounds down to the largest integer that is at most x. No gradient.
 Value floor(Arg x);
+/// Rounds up to the smallest integer that is at least x. No gradient.
 Value ceil(Arg x);
-/// Rounds to the nearest integer, ties to even.
+/// Rounds to the nearest integer, ties to even. No gradient.
 Value round(Arg x);
 /// min(max(x, lo), hi); an absent bound does not apply. Also takes integers. NaN stays NaN. The
 /// gradient is 1 in [lo, hi], including both ends. Throws ArgumentError unless lo <= hi, and
-/// DTypeError if x is of an integer dtype and no number of it is in [lo, hi].
+/// DTypeError if x has an integer dtype and no number of this dtype is in [lo, hi].
 Value clamp(Arg x, std::optional<double> lo, std::optional<double> hi = std::nullopt);
 /// Converts x to `dtype`; returns x itself if it has this dtype. Floating-point to integer
 /// conversion truncates and saturates, and converts NaN to 0. Integers wrap around when converted
 /// to narrower integers. Conversion to bool is x != 0.
 Value cast(Arg x, DType dtype);
-/// Returns a bool tensor: true where x is neither infinite nor NaN.
+/// Returns a bool tensor that is true for elements that are neither infinite nor NaN.
 Value isfinite(Arg x);
 
 // -- Control of differentiation and optimisation -------------------------------------------------

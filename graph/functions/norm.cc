@@ -39,7 +39,7 @@ class Channels {
     while (shape.rank() < x_.rank() - 1) shape.push_back(1);
     return reshape(v, shape);
   }
-  /// y * gain + bias.
+  /// Returns y * gain + bias, where either operand may be absent.
   Value affine(Value y, const OptionalArg& gain, const OptionalArg& bias) const {
     if (gain.present()) y = y * beside(gain.value(), "gain");
     if (bias.present()) y = y + beside(bias.value(), "bias");

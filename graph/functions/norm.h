@@ -9,9 +9,9 @@ namespace WEFT_API weft {
 // line. All are O(elements). Gradients keep the result (softmax) or x and two numbers per row
 // (norms).
 
-/// exp(x) / sum(exp(x)) along the axis, without overflow. A slice that is entirely -inf gives NaN.
+/// Softmax: exp(x) / sum(exp(x)) along the axis, without overflow. A slice of only -inf gives NaN.
 Value softmax(Arg x, int axis = -1);
-/// x - ln(sum(exp(x))) along the axis.
+/// Logarithm of softmax: x - ln(sum(exp(x))) along the axis.
 Value log_softmax(Arg x, int axis = -1);
 /// Softmax over the elements for which `mask` (bool, broadcast to x) is true; the others are 0. A
 /// slice that is entirely masked gives zeros with gradient 0.
@@ -45,15 +45,15 @@ struct BatchNormOptions {
 /// The results of batch_norm().
 struct BatchNorm {
   Value out;
-  /// New running statistics. In training mode (1 - momentum) * running + momentum * batch
-  /// statistics, with the unbiased variance of the batch (0 for a single element); in evaluation
-  /// mode the operands, unchanged. No gradient flows from them to x.
+  /// New running statistics. In training mode they are (1 - momentum) * running + momentum * batch
+  /// statistics, with the unbiased variance of the batch (0 for a single element). In evaluation
+  /// mode they are the operands, unchanged. No gradient flows from them to x.
   Value running_mean, running_variance;
 };
 /// Batch normalisation: normalises each channel of x [N, C, ...] over all other axes (Ioffe and
-/// Szegedy 2015), then applies * gain + bias. In training mode with the mean and the biased
-/// variance of the batch, else with the running statistics. All operands other than x are [C]. The
-/// running statistics are Variables of kind buffer, which a training program updates:
+/// Szegedy 2015), then multiplies by gain and adds bias. Uses the mean and the biased variance of
+/// the batch in training mode, and the running statistics otherwise. All operands other than x are
+/// [C]. The running statistics are Variables of kind buffer, which a training program updates:
 ///   const BatchNorm n = batch_norm(x, mean, variance, gain, bias);
 ///   program.update(mean, n.running_mean).update(variance, n.running_variance);
 BatchNorm batch_norm(Arg x, Arg running_mean, Arg running_variance, OptionalArg gain = {},

@@ -85,8 +85,8 @@ std::vector<int> behind_channels(std::string_view function, Value x, SourceLocat
 // `count` windows that cover an axis of `size` elements. Their lengths may differ, so shorter
 // windows are padded to the longest length.
 struct Cover {
-  // i64 [count, longest]: the indices of each window; bool [count, longest]: false for padding;
-  // i64 [count, 1].
+  // Indices of the elements, i64 [count, longest]; false for padding, bool [count, longest];
+  // lengths of the windows, i64 [count, 1].
   Tensor places, counted, lengths;
 };
 Cover cover(std::int64_t count, std::int64_t size) {

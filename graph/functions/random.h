@@ -5,11 +5,11 @@
 
 namespace WEFT_API weft {
 
-// A random element is a function of a key (i64[2] = {seed, runs}; usually Graph::key()), of a
-// stream number that is unique to each call, and of the element's index. So it does not depend on
-// the number of threads and is reproduced by rematerialised nodes. A program that draws from a key
-// Variable advances the key at the end of each run. `shape` may be symbolic. All functions are
-// O(elements). The gradient of dropout regenerates the mask instead of storing it.
+// Each random element is a function of a key (i64[2] = {seed, runs}; usually Graph::key()), of a
+// stream number that is unique to each call, and of the element's index. It therefore does not
+// depend on the number of threads, and rematerialised nodes reproduce it. A program that draws from
+// a key Variable advances the key at the end of each run. `shape` may be symbolic. All functions
+// are O(elements). The gradient of dropout regenerates the mask instead of storing it.
 
 /// Uniform distribution on [low, high); constant if both are equal. Throws ArgumentError unless low
 /// <= high, and both and their difference are finite.

@@ -14,8 +14,8 @@ namespace WEFT_API weft {
 Value sum(Arg x, const Axes& axes = {}, bool keepdims = false);
 /// Mean over the axes; NaN for an empty range.
 Value mean(Arg x, const Axes& axes = {}, bool keepdims = false);
-/// Largest element over the axes, also of integers; NaN if any element is NaN. An empty range is a
-/// ShapeError. Equal maxima share the gradient equally.
+/// Largest element over the axes, also of integers; NaN if any element is NaN. Throws ShapeError
+/// for an empty range. Equal maxima share the gradient equally.
 Value max(Arg x, const Axes& axes = {}, bool keepdims = false);
 /// Smallest element over the axes; otherwise as max().
 Value min(Arg x, const Axes& axes = {}, bool keepdims = false);

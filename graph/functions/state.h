@@ -7,11 +7,11 @@ namespace WEFT_API weft {
 
 /// Returns x and attaches an update of `variable` to the result. Every program that computes the
 /// result, or a gradient through it, sets `variable` to `value` at the end of a run, as if by
-/// Program::update(). So users cannot forget to update the running statistics of a layer. An
-/// explicit update of the program takes precedence. Two different values for one variable in one
-/// program are a GraphError of Program::updates(). The result is bit-identical to x and costs
-/// nothing, and no gradient flows into `value`. Throws DTypeError or ShapeError if the value does
-/// not have the variable's type, and GraphError for an undefined variable.
+/// Program::update(). This way users cannot forget to update the running statistics of a layer. An
+/// explicit update of the program takes precedence. If a program would set one variable to two
+/// different values, Program::updates() throws GraphError. The result is bit-identical to x and
+/// costs nothing, and no gradient flows into `value`. Throws DTypeError or ShapeError if the value
+/// does not have the variable's type, and GraphError for an undefined variable.
 Value with_update(Arg x, Variable variable, Arg value);
 
 }  // namespace weft

@@ -27,7 +27,7 @@ struct Padded {
 Padded pad_windows(Value x, const Padding2d& padding, const Size2d& span, const Size2d& stride,
                    double value, SourceLocation loc);
 
-/// A sequence as an image of height 1, and back.
+/// Converts a sequence [N, C, L] to an image [N, C, 1, L], and back.
 Value as_image(Value v);
 Value as_sequence(Value v);
 inline Padding2d as_image(const Padding1d& padding) {

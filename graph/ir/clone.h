@@ -26,9 +26,9 @@ using RewriteNode = std::function<std::vector<Value>(
 class Cloner;
 
 struct CloneOptions {
-  /// Optional.
+  /// Rewrites nodes while they are copied. Optional.
   RewriteNode rewrite = {};
-  /// Optional; if empty, dtypes are kept.
+  /// Maps dtypes of the source to dtypes of the target. Optional.
   std::function<DType(DType)> map_dtype = {};
   /// Maps a symbol of the source to a Dim of the target, for example to the caller's dims when a
   /// function is inlined at a call; nullopt keeps the symbol. Optional.

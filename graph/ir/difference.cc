@@ -49,7 +49,7 @@ class Comparison {
  private:
   void meet(const Value& a, const Value& b) { pending_.emplace_back(a, b); }
 
-  // Iterative: graphs may be deep.
+  // Iterative, because graphs may be deep.
   std::string walk() {
     while (!pending_.empty()) {
       const auto [a, b] = pending_.back();

@@ -3,8 +3,8 @@
 //
 // Draws from the same key are distinguished by their stream numbers. A function body numbers its
 // draws independently. Each call reserves a block of stream numbers of the calling graph, which
-// begins at its attribute `stream`: stream k of the body is stream `stream` + k of the caller. So
-// two calls of one function draw different numbers, and all copies of one call (inlined,
+// begins at its attribute `stream`: stream k of the body is stream `stream` + k of the caller. Two
+// calls of one function therefore draw different numbers, while all copies of one call (inlined,
 // differentiated, rematerialised or read from a file) draw the same ones.
 #pragma once
 

@@ -9,8 +9,8 @@ namespace WEFT_API weft {
 
 /// Decides equality of dims under the required equations. An equation that can be solved for a
 /// symbol (the symbol occurs once, linearly, with coefficient +-1) becomes a substitution. Any
-/// other equation left == right is used as stated: it proves a == b only if a - b is left - right
-/// or right - left.
+/// other equation left == right is used as stated: it proves a == b only if a - b equals left -
+/// right or right - left.
 class Graph::Facts : public DimFacts {
  public:
   void add(const DimEquation& equation);

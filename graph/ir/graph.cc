@@ -44,8 +44,8 @@ Dim Graph::dim(std::string_view name) {
   if (!Dim::is_symbol_name(name)) {
     throw ArgumentError(
         fmt::format("\"{}\" cannot be the name of a dim: names consist of letters, digits and "
-                    "\"_./\", and do not "
-                    "begin with a digit; write computed sizes as expressions of Graph::dim(...)",
+                    "\"_./\", and do not begin with a digit; write computed sizes as expressions "
+                    "of Graph::dim(...)",
                     excerpt(name)));
   }
   add_symbol(std::make_shared<const Symbol>(Symbol{std::string(name)}));

@@ -31,7 +31,7 @@ class Updates {
   std::vector<Entry> entries_;
 };
 
-/// How the batch of a program is split into shards (see functions/shards.h).
+/// The partition of a program's batch into shards (see functions/shards.h).
 struct Shards {
   int count = 1;
   /// The batch symbol. If the whole batch is fed, inputs whose first axis has this symbol as its

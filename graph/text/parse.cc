@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-// Keeps hostile text from exhausting the stack.
+// Limits the recursion, so that hostile text cannot exhaust the stack.
 constexpr int kMaxNesting = 32;
 
 class Parser {

@@ -9,7 +9,8 @@
 namespace WEFT_API weft {
 
 /// Scans text from front to back. Whitespace and "//" comments separate tokens and are otherwise
-/// ignored. Every failure is a FormatError "file:line:column: expected ..., found ...".
+/// ignored. All errors are FormatErrors with the message
+/// "file:line:column: expected ..., found ...".
 class Scanner {
  public:
   Scanner(std::string_view text, std::string file) : text_(text), file_(std::move(file)) {}
@@ -18,7 +19,7 @@ class Scanner {
   [[noreturn]] void fail(std::string_view message) const { fail_at(position_, message); }
   /// Throws FormatError with the given position.
   [[noreturn]] void fail_at(std::size_t position, std::string_view message) const;
-  /// Throws FormatError: expected `what`, found the next token.
+  /// Throws FormatError "expected `what`, found ..." for the next token.
   [[noreturn]] void expected(std::string_view what);
 
   /// Returns the position of the next token.
@@ -37,7 +38,7 @@ class Scanner {
   /// Consumes the given word. Returns false if it is not next.
   bool take_word(std::string_view word);
   // The functions below consume a token and return it. They throw FormatError "expected `what`" if
-  // there is none.
+  // the next token has another form.
 
   /// A word: letters, digits and '_'.
   std::string_view word(std::string_view what);

@@ -53,10 +53,10 @@ struct ParseOptions {
   const TextConstants* constants = nullptr;
 };
 
-/// Parses text from to_text() or written by hand. In hand-written text, values may have names (`%h
-/// = ...`), and the types after nodes may be omitted. Text without a program block gives an empty
-/// Program. All errors in the text, including mismatched shapes, are reported as FormatError with
-/// "file:line:column", the text that was found and the text that was expected.
+/// Parses text from to_text() or written by hand. In hand-written text, values may have names
+/// (`%h = ...`), and the types after nodes may be omitted. Text without a program block gives an
+/// empty Program. All errors in the text, including mismatched shapes, are reported as FormatError
+/// with "file:line:column", the text that was found and the text that was expected.
 Module parse_text(std::string_view text, const ParseOptions& options = {});
 
 /// Returns the program as a Graphviz drawing: leaves are labelled by name, other nodes by op and
