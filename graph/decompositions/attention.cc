@@ -74,8 +74,9 @@ class Definition {
     const auto also = [&](const Value& condition) {
       seen = seen.defined() ? logical_and(seen, condition) : condition;
     };
-    // `ahead` is j - i: the distance from query i to key j, apart from the start of the queries. A
-    // start and a window may be as large as integers can be, so they are never added to each other.
+    // `ahead` is j - i, the distance from query i to key j without the start offset of the queries.
+    // A start and a window may be as large as integers can be, so they are never added to each
+    // other.
     const Value j = iota(graph_, Shape{queries(), keys()}, 1);
     const Value ahead = j - iota(graph_, Shape{queries(), keys()}, 0);
     const Value start = q_start.defined() ? reshape(q_start, Shape{batch(), 1, 1, 1})

@@ -112,8 +112,8 @@ Cover cover(std::int64_t count, std::int64_t size) {
 }
 
 // Returns the means over `count` windows along an axis. (A product with a matrix of weights would
-// spread infinities and NaNs to windows that do not contain them, and have the rounding of matrix
-// products.)
+// spread infinities and NaNs to windows that do not contain them, and would round like a matrix
+// product.)
 Value window_means(Value x, int axis, std::int64_t count, SourceLocation loc) {
   Graph& graph = x.graph();
   const std::int64_t size = x.shape()[axis].constant();

@@ -315,7 +315,7 @@ class Graph {
   /// Maps (source graph, frame) to the copied frame of this graph.
   std::map<std::pair<const void*, int>, int> copied_frames_;
   int frame_ = -1;
-  bool override_location_ = false;  // true inside a SourceInfoOf scope
+  bool override_location_ = false;  // true while an InheritedSourceInfo exists
   SourceLocation location_;
 };
 

@@ -20,8 +20,8 @@ class Printer {
       : options_(options), all_functions_(all_functions) {}
 
   // Prints the statements of a graph: `nodes` in topological order, and declarations of
-  // `variables`. `kept` are values that are also referred to from outside of nodes, such as
-  // outputs.
+  // `variables`. `kept` are values that are also used outside of nodes, such as outputs of a
+  // program.
   void graph(const Graph& g, const std::vector<Node*>& nodes,
              const std::vector<Variable>& variables, const std::vector<Value>& kept,
              const std::string& indent) {
