@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(numbers_that_an_integer_dtype_does_not_hold_are_refused) {
                         message_contains({"0.5 would lose its fraction as i8", "<text>:3"}));
   BOOST_CHECK_EXCEPTION(
       g.variable("steps", DType::i32, {}, {.initializer = Initializer::constant(1e10)}), DTypeError,
-      message_contains({"variable 'steps', its initial value: the number 10000000000", here()}));
+      message_contains({"variable 'steps', initial value: the number 10000000000", here()}));
   BOOST_TEST(!g.has_variable("steps"));
   // What a dtype holds, to its ends; floats take every number.
   const auto only = [&](Value v) { return evaluate_graph({v}, {})[0]; };

@@ -254,9 +254,11 @@ BOOST_AUTO_TEST_CASE(mistakes_are_named) {
     BOOST_CHECK_EXCEPTION(build(), Error, message_contains({words, "channel_layers_test.cc"}));
   };
   refuses([&] { batch_norm(net / "norm", x); },
-          "batch_norm in scope 'net.norm' differs between training and evaluation");
-  refuses([&] { dropout(net / "drop", x, 0.5); }, "dropout in scope 'net.drop' differs");
-  refuses([&] { residual(net, x, x, {.drop_path = 0.5}); }, "drop_path in scope 'net' differs");
+          "batch_norm in scope 'net.norm' behaves differently in training and evaluation");
+  refuses([&] { dropout(net / "drop", x, 0.5); },
+          "dropout in scope 'net.drop' behaves differently");
+  refuses([&] { residual(net, x, x, {.drop_path = 0.5}); },
+          "drop_path in scope 'net' behaves differently");
   refuses([&] { dropout(net.training(), x, 1); }, "rate must be in [0, 1), but is 1");
   refuses([&] { dropout(net.training(), g.input("ids", DType::i32, {3}), 0.1); },
           "x must be floating, not i32");
