@@ -29,7 +29,7 @@ const AnyPreset& find_preset(const std::vector<AnyPreset>& presets, std::string_
     if (preset.name == name) return preset;
     known += (known.empty() ? "" : ", ") + preset.name;
   }
-  throw ArgumentError(fmt::format("unknown preset '{}'; the presets are {}", name, known));
+  throw ArgumentError(fmt::format("unknown preset '{}': expected one of {}", name, known));
 }
 
 }  // namespace weft

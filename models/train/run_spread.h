@@ -20,9 +20,9 @@ void spread_over_ranks(const World& world, std::int64_t count,
 
 /// Runs `program` with inputs(i) for each i in [0, count) and calls use(i, results) for each i in
 /// order. If the Session has a World of several ranks, each run is executed on one rank, and every
-/// rank receives the results of all runs, with the same bits as on one rank. A program with
-/// updates, such as one that draws random numbers, runs on every rank, so that the random keys stay
-/// equal. Collective.
+/// rank receives the results of all runs, with the same bits on every rank. A program with updates,
+/// such as one that draws random numbers, runs on every rank, so that the random keys stay equal.
+/// Collective.
 void run_spread(Session& session, const Program& program, std::int64_t count,
                 FunctionRef<NamedTensors(std::int64_t i)> inputs,
                 FunctionRef<void(std::int64_t i, const Results& results)> use);

@@ -101,7 +101,8 @@ void TrainSettings::check() const {
   check::in_range("weight_decay", weight_decay, 0, 1000);
   check::in_range("validation_fraction", validation_fraction, 0, 0.9);
   if (!(clip >= 0 && std::isfinite(clip)))
-    throw ArgumentError(fmt::format("clip must be finite and at least 0 (0 = no clipping), not {}", clip));
+    throw ArgumentError(
+        fmt::format("clip must be finite and at least 0 (0 = no clipping), not {}", clip));
 }
 
 const FieldList<TrainSettings>& TrainSettings::fields() {
@@ -109,14 +110,14 @@ const FieldList<TrainSettings>& TrainSettings::fields() {
       FieldList<TrainSettings>("the training settings")
           .add("steps", &TrainSettings::steps, "total number of training steps")
           .add("batch", &TrainSettings::batch, "examples per step")
-          .added("shards", &TrainSettings::shards,
-                 "number of shards of a batch, a power of two; they are computed one after another, "
-                 "so that a large batch needs the memory of one shard")
+          .added(
+              "shards", &TrainSettings::shards,
+              "number of shards of a batch, a power of two; they are computed one after another, "
+              "so that a large batch needs the memory of one shard")
           .add("lr", &TrainSettings::lr, "learning rate after warm-up")
           .add("min_lr", &TrainSettings::min_lr,
                "learning rate at the last step if the schedule is cosine or linear")
-          .added("schedule", &TrainSettings::schedule,
-                 "learning-rate schedule after warm-up")
+          .added("schedule", &TrainSettings::schedule, "learning-rate schedule after warm-up")
           .add("warmup", &TrainSettings::warmup, "steps of linear warm-up")
           .added("optimizer", &TrainSettings::optimizer,
                  "the optimizer; adafactor's learning rate is relative to the size of a parameter, "
@@ -124,8 +125,10 @@ const FieldList<TrainSettings>& TrainSettings::fields() {
           .add("beta1", &TrainSettings::beta1,
                "adamw, adam, lion: decay of the running mean of gradients; sgd: momentum")
           .add("beta2", &TrainSettings::beta2,
-               "adamw, adam: decay of the running mean of squared gradients; lion: decay of the momentum")
-          .add("weight_decay", &TrainSettings::weight_decay, "weight decay of parameters with two or more axes")
+               "adamw, adam: decay of the running mean of squared gradients; lion: decay of the "
+               "momentum")
+          .add("weight_decay", &TrainSettings::weight_decay,
+               "weight decay of parameters with two or more axes")
           .add("clip", &TrainSettings::clip, "maximum of the global gradient norm; 0 = no clipping")
           .add("validation_fraction", &TrainSettings::validation_fraction,
                "share of the data that is held out for validation")
@@ -202,8 +205,7 @@ TrainHistory TrainHistory::from_json(std::string_view text) {
     read_json(*found, "data", history.data);
   const auto metrics = parsed.find("metrics");  // missing in files of the first version
   if (metrics == parsed.end()) return history;
-  if (!metrics->is_object())
-    throw FormatError("the training history: 'metrics' must be an object");
+  if (!metrics->is_object()) throw FormatError("the training history: 'metrics' must be an object");
   for (const auto& [name, points] : metrics->items())
     history.metrics[name] = read_points(*metrics, name);
   return history;

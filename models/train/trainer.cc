@@ -66,9 +66,9 @@ Trainer::Trainer(Session& session, TrainTask task, Options options)
         "enabled when the step is built");
   }
   if (compares() && !task_.evaluate) {
-    throw ArgumentError(fmt::format(
-        "{} needs held-out data, but the task has none",
-        options_.save_best ? "the best model (save_best)" : "patience"));
+    throw ArgumentError(
+        fmt::format("{} needs held-out data, but the task has none",
+                    options_.save_best ? "the best model (save_best)" : "patience"));
   }
   if (compares()) best_ = options_.history.best(options_.settings.compared_batches());
 }

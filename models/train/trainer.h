@@ -80,7 +80,7 @@ class TrainObserver {
 /// Speed of one rank during a run, excluding evaluations.
 struct RankSpeed {
   double items_per_second = 0;  // items processed by this rank alone
-  double waiting = 0;  // share of the time spent waiting for other ranks (TimedTransport)
+  double waiting = 0;           // share of the time spent waiting for other ranks (TimedTransport)
 };
 
 /// Result of a run.
@@ -223,9 +223,9 @@ class Trainer {
   std::pair<std::int64_t, std::int64_t> last_at_{-1, 0};  // step and batches of last_
   std::int64_t step_ = 0;                                 // steps completed
   std::int64_t skipped_ = 0;                              // steps skipped, including earlier runs
-  std::int64_t in_a_row_ = 0;                             // steps skipped since the last one that was taken
-  std::int64_t saved_ = -1;                               // step of the last checkpoint
-  bool stop_ = false;                                     // all ranks have agreed to stop
+  std::int64_t in_a_row_ = 0;  // steps skipped since the last one that was taken
+  std::int64_t saved_ = -1;    // step of the last checkpoint
+  bool stop_ = false;          // all ranks have agreed to stop
   StepClock clock_;
   RankClock rank_clock_;
 };
