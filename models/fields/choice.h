@@ -25,7 +25,7 @@ concept Choice = std::is_enum_v<E> && requires(E value) {
   { choice_names(value) } -> std::same_as<ChoiceNames>;
 };
 
-/// Returns the index of `name`. Throws ArgumentError that lists the allowed names.
+/// Returns the index of `name`. Throws an ArgumentError that lists the allowed names.
 std::size_t find_choice(const ChoiceNames& choices, std::string_view name);
 
 /// Returns the name of a value.
@@ -34,8 +34,8 @@ std::string_view choice_name(E value) {
   return choice_names(value).names[static_cast<std::size_t>(value)];
 }
 
-/// Returns the value with this name. Throws ArgumentError that lists the allowed names. Enums with
-/// additional names for their values specialise this function.
+/// Returns the value with this name. Throws an ArgumentError that lists the allowed names. Enums
+/// with additional names for their values specialise this function.
 template <Choice E>
 E parse_choice(std::string_view name) {
   return static_cast<E>(find_choice(choice_names(E{}), name));

@@ -32,7 +32,7 @@ std::string str(const RealRange& range);
 
 /// Parses the whole of `text` as a decimal integer in `range`. Nothing is truncated, clamped,
 /// rounded or wrapped. Any other text (a sign that is not allowed, spaces, hexadecimal, a fraction,
-/// a number out of range) throws ArgumentError that names `what`, the range and the text.
+/// a number out of range) throws an ArgumentError that names `what`, the range and the text.
 std::int64_t parse_integer(std::string_view what, std::string_view text,
                            const IntegerRange<std::int64_t>& range = {});
 std::uint64_t parse_unsigned(std::string_view what, std::string_view text,

@@ -125,8 +125,7 @@ Tensor Generator::step(Batch& batch, const Tensor& tokens, std::int64_t position
     if (padding > 0 && !knows_padding_)
       throw ArgumentError(
           "the model's file is too old for prompts of different lengths in one batch: generate "
-          "from "
-          "one prompt at a time");
+          "from one prompt at a time");
     batch.padding[r] = static_cast<std::int64_t>(padding);
     columns.emplace_back(padding, 0);
     columns.back().insert(columns.back().end(), batch.texts[r].begin() + batch.filled,

@@ -31,7 +31,7 @@ struct SamplingOptions {
   /// in one call.
   std::int64_t first_row = 0;
 
-  /// Throws ArgumentError that names the option, its value and the allowed values.
+  /// Throws an ArgumentError that names the option, its value and the allowed values.
   void check() const;
 };
 
@@ -58,7 +58,7 @@ struct GenerationOptions {
 
   std::int64_t beams = 1;        // 1 = greedy: always the most likely id (the first of equal ones)
   std::int64_t max_length = 20;  // maximum number of ids
-  std::int64_t max_new = -1;     // maximum of ids after the start, replaces max_length; -1 = unused
+  std::int64_t max_new = -1;     // maximum after the start, instead of max_length; -1 = unused
   std::int64_t min_length = 0;   // no end id before the sequence has this many ids
   std::int64_t min_new = 0;      // no end id before there are this many ids after the start
   std::int64_t eos_id = -1;      // ends a sequence; -1 = none
@@ -104,8 +104,8 @@ struct GenerationOptions {
 
   /// Returns true if a sequence ends with this id.
   bool is_end(std::int64_t id) const;
-  /// Throws ArgumentError that names the option, its value and the allowed values, also for options
-  /// that cannot be combined.
+  /// Throws an ArgumentError that names the option, its value and the allowed values, also for
+  /// options that cannot be combined.
   void check() const;
 };
 

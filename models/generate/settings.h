@@ -34,8 +34,8 @@ struct GenerationSettings {
   /// Settings of tasks by name. Empty in files of earlier versions.
   std::map<std::string, TaskGeneration, std::less<>> tasks = {};
 
-  /// Returns the settings of a task. Throws ArgumentError that lists the tasks if the name is
-  /// unknown, and ArgumentError if the task is not supported.
+  /// Returns the settings of a task. Throws ArgumentError if the name is unknown (the message lists
+  /// the tasks), or if the task is not supported.
   const TaskGeneration& task(std::string_view name) const;
   std::string to_json() const;
   /// Throws FormatError for a missing, unknown or wrongly typed field. The values are checked when

@@ -43,8 +43,8 @@ class ConfigReader {
   }
   /// As field(), for a size that is 0 if it follows from other keys.
   ConfigReader& optional_size(const char* key, std::int64_t& value) { return field(key, value); }
-  /// A key with a different representation than its field. `read` is called with the JSON value if
-  /// there is one; `write`, used by ConfigWriter, returns the JSON value.
+  /// A key that JSON represents in another way than the field. `read` is called with the JSON value
+  /// if there is one; `write`, used by ConfigWriter, returns the JSON value.
   template <class Read, class Write>
   ConfigReader& converted(const char* key, const Read& read, const Write&) {
     if (const json* found = find(key)) read(*found);
@@ -59,7 +59,7 @@ class ConfigReader {
   /// Requires the key to be absent, null or `allowed`. Otherwise throws ArgumentError with the
   /// reason `why`.
   ConfigReader& fixed(const char* key, const json& allowed, std::string_view why);
-  /// As fixed(), for a key that a ConfigWriter writes nevertheless.
+  /// As fixed(), but a ConfigWriter writes the key.
   ConfigReader& stated(const char* key, const json& allowed, std::string_view why) {
     return fixed(key, allowed, why);
   }
@@ -71,7 +71,7 @@ class ConfigReader {
   /// default.
   std::int64_t labels();
 
-  /// Throws ArgumentError that names a key that was not read.
+  /// Throws an ArgumentError that names a key that was not read.
   void finish() const;
   /// As above, for files that do not describe a model. `what` completes the error: the key "might
   /// change" it.

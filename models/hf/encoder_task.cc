@@ -12,7 +12,7 @@
 namespace weft::hf {
 namespace {
 
-/// Builds one class.
+/// Builds one class of an encoder family.
 class Task {
  public:
   Task(Request& request, const EncoderConfig& config, const EncoderStyle& style)

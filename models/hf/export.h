@@ -1,7 +1,8 @@
 // Export of models to Hugging Face form: the inverse of build_model() and match_weights().
 //
-// The written config.json is built again to compare it with the model. It is read with the same
-// descriptions of keys, and tensors get the names of the class that it builds.
+// config.json is written with the descriptions of keys that are also used to read it. To check the
+// result, the class is built from the written config.json and compared with the model. Tensors get
+// the names of that class.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ namespace hf {
 struct LibraryModel {
   FamilyConfig family;
   TensorMap weights;  // parameters and buffers as floats, by Weft's names
-  /// Suffixes of the class names that are possible for the model, the best first: "ForMaskedLM".
+  /// Suffixes of the possible class names, best first: "ForMaskedLM".
   std::vector<std::string> endings;
   /// Properties of the head that no config states. The exported class must have the same ones.
   std::optional<MaskedLmOptions> masked_lm = {};
@@ -45,8 +46,8 @@ struct ExportedModel {
 /// Exports a model to Hugging Face form. `base` is the config.json of the folder that the model
 /// came from, or empty. Keys of `base` that Weft has no field for are kept, and its text is kept
 /// unchanged if no value differs. Without `base`, the model type is the first one that can
-/// represent the model. Throws ArgumentError that names the field, the head or the tensor that no
-/// class supports. Tables that a class has but never reads may be missing; they are written as
+/// represent the model. Throws an ArgumentError that names the field, the head or the tensor that
+/// no class supports. Tables that a class has but never reads may be missing; they are written as
 /// zeros.
 ExportedModel export_model(const LibraryModel& model, const std::string& base = {});
 

@@ -16,14 +16,14 @@ struct GenerationConfig {
   bool states_length = false;  // true if max_length or max_new_tokens is stated
   GenerationOptions options;
   /// Settings of tasks, from "task_specific_params" in config.json: `options` with the changes of
-  /// the task. A task that is not supported has the reason in it.
+  /// the task. A task that is not supported contains the reason.
   std::map<std::string, TaskGeneration, std::less<>> tasks;
 };
 
 /// Reads generation_config.json, or the generation keys of config.json if there is no such file.
 /// Missing keys have the defaults of Hugging Face transformers. Every key that changes the
 /// generated output is honoured or an error that names it (ArgumentError); sampling keys apply only
-/// if do_sample is true. Tasks are read like in the pipelines of Hugging Face transformers: their
+/// if do_sample is true. Tasks are read as in the pipelines of Hugging Face transformers: their
 /// values override those of both files, and a task without a prefix uses that of config.json.
 GenerationConfig read_generation_config(const Folder& folder);
 /// As above, from the texts of the files. `generation` is empty if there is no

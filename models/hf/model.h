@@ -1,5 +1,5 @@
 // Models of Hugging Face folders: builds a graph from config.json. Inputs, outputs and the tensors
-// of files have the names of Hugging Face transformers, the variables of the graph have Weft's
+// of files have the names of Hugging Face transformers; the variables of the graph have Weft's
 // names.
 #pragma once
 
@@ -65,7 +65,7 @@ struct Model {
 
 /// Builds the model that `config` (the text of a config.json) describes. Declares graph inputs with
 /// the given types; their batch and sequence axes are symbols. `architecture` is a Hugging Face
-/// class, by default the first one in the config. Throws ArgumentError that names a model type,
+/// class, by default the first one in the config. Throws an ArgumentError that names a model type,
 /// class, config key or input that is not supported.
 Model build_model(Graph& graph, const std::string& config, const InputTypes& inputs,
                   const std::string& architecture = {},
@@ -95,9 +95,9 @@ InputTypes least_inputs(const std::string& config);
 std::vector<std::string> supported_model_types();
 
 /// Matches the tensors of a file with the variables of the model: translates names, accepts tied
-/// tensors under any of their names, converts narrower floats, and ignores unused buffers. Throws
-/// one FormatError that lists all missing and unexpected tensors and all wrong shapes, by the names
-/// in the file.
+/// tensors under any of their names, widens narrower floats, and ignores unused buffers. Throws one
+/// FormatError that lists all missing and unexpected tensors and all wrong shapes, by the names in
+/// the file.
 std::vector<std::pair<Variable, Tensor>> match_weights(const Model& model, Graph& graph,
                                                        const TensorMap& tensors,
                                                        std::string_view source);

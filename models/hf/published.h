@@ -37,8 +37,8 @@ struct PublishedModel {
 
 /// Returns all published models, ordered by family and size.
 const std::vector<PublishedModel>& published_models();
-/// Returns the model with this name. Throws ArgumentError that lists the known names for an unknown
-/// one.
+/// Returns the model with this name. Throws an ArgumentError that lists the known names for an
+/// unknown one.
 const PublishedModel& find_published_model(std::string_view name);
 
 /// Returns the inputs of a batch: ids are i32 [batch, seq] (also those of the decoder), images are

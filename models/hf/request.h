@@ -28,7 +28,7 @@ class Request {
   /// Returns the rank of an input, or -1 if the request does not have it.
   int rank(const std::string& name) const;
   DType dtype(const std::string& name) const { return inputs_.at(name).first; }
-  /// Throws ArgumentError that names an input that was not used.
+  /// Throws an ArgumentError that names an input that was not used.
   void finish() const;
 
   /// Returns the architecture without the prefix of the model type ("BertForMaskedLM" ->

@@ -9,7 +9,7 @@
 namespace weft::hf {
 namespace {
 
-/// Builds one class.
+/// Builds one class of ViT or DeiT.
 class Task {
  public:
   Task(Request& request, const VitConfig& config, const std::string& base)

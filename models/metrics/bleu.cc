@@ -27,8 +27,8 @@ void check(const std::vector<std::string>& outputs, const std::vector<References
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Returns true for the characters at which str.split() of Python splits. The definition of the
-/// tokens relies on them.
+/// Returns true for the white space at which Python's str.split() splits. 13a tokens are words in
+/// this sense.
 bool is_space(char32_t c) {
   return (c >= 9 && c <= 13) || (c >= 28 && c <= 32) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
          (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||

@@ -48,7 +48,7 @@ void SpanScores::add(std::span<const std::string> truth, std::span<const std::st
   for (const TagSpan& span : found_spans) {
     SpanCounts& counts = types_[span.type];
     ++counts.found;
-    // Spans do not overlap, so both lists are ordered by their begins.
+    // Spans do not overlap, so both lists are ordered by `begin`.
     candidate = std::find_if(candidate, true_spans.end(),
                              [&](const TagSpan& other) { return other.begin >= span.begin; });
     if (candidate != true_spans.end() && *candidate == span) ++counts.right;

@@ -19,7 +19,7 @@ enum class HeatColours : std::uint8_t {
 struct HeatMap {
   std::string title = {};
   std::int64_t rows = 0, columns = 0;
-  std::vector<double> values = {};  // [rows, columns], row-major; values not finite stay empty
+  std::vector<double> values = {};  // [rows, columns], row-major; non-finite cells stay empty
   /// Names of all rows and of all columns, or empty.
   std::vector<std::string> row_labels = {}, column_labels = {};
   std::string row_axis = {}, column_axis = {};  // titles of the axes: "true", "predicted"

@@ -23,7 +23,7 @@ struct PlotSeries {
   bool dashed = false;
   /// Draws marks without a line.
   bool scattered = false;
-  /// Index of a series to share the colour with; -1: an own colour.
+  /// Index of a series to share the colour with; -1: a separate colour.
   int colour = -1;
 };
 

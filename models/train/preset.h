@@ -20,7 +20,7 @@ struct Preset {
   TrainSettings training = {};
 };
 
-/// Returns the preset with this name. Throws ArgumentError that lists the presets if the name is
+/// Returns the preset with this name. Throws an ArgumentError that lists the presets if the name is
 /// unknown.
 template <class AnyPreset>
 const AnyPreset& find_preset(const std::vector<AnyPreset>& presets, std::string_view name) {

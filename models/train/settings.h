@@ -78,7 +78,8 @@ struct TrainSettings {
   /// Returns the reduction for the loss of a training program: `mean`, or `shard_mean` if a batch
   /// has several shards.
   Reduction loss_reduction() const { return shards > 1 ? Reduction::shard_mean : Reduction::mean; }
-  /// Returns the examples per shard (rounded up). An evaluation also computes this many at once.
+  /// Returns the number of examples per shard (rounded up). An evaluation also computes this many
+  /// at once.
   std::int64_t shard_batch() const { return (batch + shards - 1) / shards; }
   /// Returns the number of shards that a periodic evaluation covers; 0 = all held-out data.
   std::int64_t eval_shards() const { return eval_batches * shards; }
@@ -86,7 +87,7 @@ struct TrainSettings {
   /// that of the periodic evaluations, or 0 (all held-out data) if there are none.
   std::int64_t compared_batches() const { return eval_every > 0 ? eval_batches : 0; }
 
-  /// Throws ArgumentError that names the field, its value and the allowed values.
+  /// Throws an ArgumentError that names the field, its value and the allowed values.
   void check() const;
   /// Returns the list of all fields with their help texts.
   static const FieldList<TrainSettings>& fields();

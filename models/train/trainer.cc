@@ -90,7 +90,8 @@ void Trainer::evaluate(std::int64_t step, std::int64_t batches) {
   last_ = task_.evaluate(batches == 0);
   last_at_ = {step, batches};
   if (options_.observer != nullptr) options_.observer->on_evaluation(step, last_, batches == 0);
-  // A finished run that is resumed evaluates its model again, but the history has that already.
+  // A finished run that is resumed evaluates its model again, but the history already contains this
+  // evaluation.
   if (history.has_evaluation(step, batches)) return;
   history.add(step, last_, batches);
   if (!compares() || batches != options_.settings.compared_batches()) return;

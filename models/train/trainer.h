@@ -176,8 +176,8 @@ class Trainer {
   /// the settings skip steps but the program does not.
   Trainer(Session& session, TrainTask task, Options options);
 
-  /// Runs to the last step, or until it is stopped. If a value is not finite, throws DataError that
-  /// names the step and the value (the loss, the gradient norm or a parameter), without saving
+  /// Runs to the last step, or until it is stopped. If a value is not finite, throws a DataError
+  /// that names the step and the value (the loss, the gradient norm or a parameter), without saving
   /// again. An exception from `batch` is thrown at the step of that batch; if it is an Error, its
   /// message begins with the step. Throws ArgumentError on all ranks if they differ.
   TrainOutcome run();
