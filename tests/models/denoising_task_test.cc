@@ -168,9 +168,10 @@ BOOST_AUTO_TEST_CASE(options_are_written_read_and_checked) {
   refuses(
       {.objective = DenoisingObjective::denoising, .permute_sentences = false, .infill_rate = 0},
       "denoising without any noise");
-  check_says<ArgumentError>([] { (void)DenoisingOptions::from_json(R"({"objective": "t5"})"); },
-                            "unknown objective 't5': legal are span-corruption, ul2, denoising, "
-                            "gap-sentences");
+  check_says<ArgumentError>(
+      [] { (void)DenoisingOptions::from_json(R"({"objective": "t5"})"); },
+      "unknown objective 't5': expected one of span-corruption, ul2, denoising, "
+      "gap-sentences");
   check_says<FormatError>([] { (void)DenoisingOptions::from_json("{}"); }, "lacks 'objective'");
 }
 

@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(configs_round_trip_and_refuse_what_makes_no_sense) {
   text.replace(text.find("sinusoidal"), 10, "cuneiforms");
   BOOST_CHECK_EXCEPTION(
       EncoderDecoderConfig::from_json(text), ArgumentError,
-      says("unknown positions 'cuneiforms': legal are sinusoidal, learned, relative_bias"));
+      says("unknown positions 'cuneiforms': expected one of sinusoidal, learned, relative_bias"));
 }
 
 BOOST_AUTO_TEST_CASE(published_sizes_have_as_many_parameters_as_published) {

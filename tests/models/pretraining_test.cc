@@ -449,7 +449,7 @@ BOOST_AUTO_TEST_CASE(what_an_objective_cannot_do_is_said) {
   check_says<ArgumentError>([&] { make({.replaced_weight = -1}); },
                             "replaced_weight must be in (0, 1000000], not -1");
   check_says<ArgumentError>([&] { parse_choice<PretrainingObjective>("nsp"); },
-                            "unknown objective 'nsp': legal are mlm, mlm+nsp, mlm+sop, rtd");
+                            "unknown objective 'nsp': expected one of mlm, mlm+nsp, mlm+sop, rtd");
   check_says<FormatError>([] { PretrainingOptions::from_json("{}"); },
                           "the pre-training options lacks 'objective'");
 

@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(correlations_of_any_size_and_of_nothing) {
       [] {
         pearson(Numbers{1, 2}, Numbers{1});
       },
-      "2 numbers cannot follow 1 others");
+      "cannot correlate 2 numbers with 1");
   check_says<ArgumentError>(
       [] {
         spearman(Numbers{1, NAN}, Numbers{1, 2});
@@ -321,8 +321,9 @@ BOOST_AUTO_TEST_CASE(a_head_needs_scores_that_differ) {
                             "and 2");
   head = {.pooling = Pooling::mean, .pairs = false, .low = -0.1, .high = 1e30};
   BOOST_TEST((SimilarityHead::from_json(head.to_json()) == head));
-  check_says<ArgumentError>([] { parse_choice<Pooling>("max"); }, "legal are cls, mean");
-  check_says<ArgumentError>([] { parse_choice<Comparison>("dot"); }, "legal are joint, cosine");
+  check_says<ArgumentError>([] { parse_choice<Pooling>("max"); }, "expected one of cls, mean");
+  check_says<ArgumentError>([] { parse_choice<Comparison>("dot"); },
+                            "expected one of joint, cosine");
   head.comparison = Comparison::cosine;
   check_says<ArgumentError>([&] { head.check(); }, "comparison cosine is of two texts: texts that");
   // In files of the first versions, models read both texts jointly.

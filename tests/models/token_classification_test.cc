@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(spans_begin_and_end_where_seqeval_says) {
   BOOST_TEST((spans({"B-a-b", "I-a-b", "I-a"}) == Spans{{"a-b", 0, 2}, {"a", 2, 3}}));
   BOOST_TEST(spans({"O", "O"}).empty());
   BOOST_TEST(spans({}).empty());
-  check_says<ArgumentError>([&] { spans({"O", "B"}); }, "the tag 'B' of word 1 is none of O");
+  check_says<ArgumentError>([&] { spans({"O", "B"}); }, "the tag 'B' of word 1 is not O, B-TYPE");
 }
 
 BOOST_AUTO_TEST_CASE(a_span_is_right_where_type_and_both_ends_are) {
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(a_span_is_right_where_type_and_both_ends_are) {
   none.add(Texts{"O"}, Texts{"O"});
   BOOST_TEST(none.all().f1() == 0);
   check_says<ArgumentError>([&] { none.add(Texts{"O"}, Texts{}); },
-                            "0 tags were found for a sentence of 1 words");
+                            "0 tags were predicted for a sentence of 1 words");
 }
 
 BOOST_AUTO_TEST_CASE(a_word_has_its_tag_at_its_first_piece_and_long_sentences_are_cut) {

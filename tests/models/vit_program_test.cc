@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(vit_mistakes_are_one_line) {
   check_error(weft("train vit" + out), 2, "--data is required");
   check_error(weft("train vit" + data), 2, "--out is required");
   check_error(weft("train vit --preset cats" + data + out), 2,
-              "unknown preset 'cats': there are digits, mnist, images");
+              "unknown preset 'cats': expected one of digits, mnist, images");
   check_error(weft("train vit --rotation 200" + data + out), 2,
               "rotation must be from 0 to 180 degrees, not 200");
   check_error(weft("train vit --width 30" + data + out), 2,

@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(texts_that_are_longer_than_the_model_reads) {
   cases.push_back({"generate " + c.bart().path() + " --prompt '" + text + "'", 1,
                    "and the model reads 64" + cut});
   cases.push_back({c.ask(Use::generate) + "--tokens 99 --prompt up", 1,
-                   "ids is beyond the 48 positions of the model"});
+                   "ids exceeds the 48 positions of the model"});
   check_all(cases);
   // Nothing is written before it is known that there is room.
   BOOST_TEST(c(c.ask(Use::generate) + "--tokens 99 --prompt up").out == "");
@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(languages_that_a_model_does_not_know) {
              {"generate " + t5.path() + " --prompt up --task summary", 1,
               "weft: unknown task 'summary'; available: translation_en_to_de"},
              {"generate " + c.bart().path() + " --prompt up --task summarization", 1,
-              "weft: the model has no settings for tasks, and so not for 'summarization'"}});
+              "weft: the model has no task settings, so 'summarization' is not available"}});
 }
 
 BOOST_AUTO_TEST_CASE(chat_formats_that_cannot_be_read) {
