@@ -29,8 +29,8 @@ struct PretrainingRow {
 NamedTensors pretraining_inputs(const PretrainingModel& model, std::span<const PretrainingRow> rows,
                                 std::uint64_t seed, std::int64_t step, std::int64_t first = 0);
 
-/// Returns the training task of mlm and rtd. Training rows begin with random texts. Evaluations
-/// cover all of `held_out` (may be null) and mask and replace the same tokens every time. They
+/// Returns the training task of mlm and rtd. Training rows begin with random texts. Evaluations use
+/// rows that cover `held_out` (may be null), and mask and replace the same tokens every time. They
 /// report the training loss and "masked_accuracy", the accuracy on the masked tokens (for rtd, that
 /// of the generator). For rtd, they also report "replaced_accuracy" and "replaced_auc" over all
 /// tokens. All arguments must outlive the task. Throws ArgumentError if the objective of the model

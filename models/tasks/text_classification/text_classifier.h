@@ -82,8 +82,8 @@ ConfusionMatrix confusion(Session& session, const TextClassifier& model, const L
 Evaluation evaluate(Session& session, const TextClassifier& model, const LabelledText& data);
 
 /// Returns the training task. Training runs in epochs, which are shuffled independently.
-/// Evaluations at the end of a run cover all of `held_out` (may be null). All arguments must
-/// outlive the task.
+/// Evaluations use `held_out` (may be null): all of it, or an evenly spaced sample during training.
+/// All arguments must outlive the task.
 TrainTask text_classifier_task(Session& session, const TextClassifier& model,
                                const LabelledText& train, const LabelledText* held_out);
 
