@@ -65,8 +65,8 @@ struct Classified {
   std::int32_t label = 0;                                          // the most likely class
   std::vector<double> probabilities = {}, log_probabilities = {};  // of every class
 };
-/// Returns the predictions for texts, in the same order. `session` runs the graph of the model,
-/// with its variables. Throws as TextReader::rows.
+/// Returns the predictions for texts, in the same order. `session` runs the model's graph with
+/// its store. Throws as TextReader::rows.
 std::vector<Classified> classify(Session& session, const TextClassifier& model,
                                  std::span<const std::string> texts, const OnCut& on_cut = {});
 /// As above, in a new Session.

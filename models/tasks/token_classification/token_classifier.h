@@ -83,7 +83,7 @@ struct TaggedRows {
 TaggedRows tagged_rows(const TokenClassifier& model, std::vector<TaggedSentence> sentences);
 
 /// Returns the most likely tag of every word. Words that are truncated away get "O". `session` runs
-/// the graph of the model, with its variables. Throws TextError for invalid UTF-8, and for a
+/// the model's graph with its store. Throws TextError for invalid UTF-8, and for a
 /// sentence that is too long if `on_cut` is empty.
 std::vector<std::vector<std::string>> tag_words(Session& session, const TokenClassifier& model,
                                                 std::span<const std::vector<std::string>> sentences,
