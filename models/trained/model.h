@@ -116,8 +116,8 @@ struct TrainedModel {
   bool can_train() const { return has_program("train"); }
   /// Returns all programs in the order of their names.
   std::vector<Program> all_programs() const;
-  /// Replaces all programs by `programs`, rewritten copies of all_programs() in the same order, and
-  /// the graph by theirs.
+  /// Replaces the graph and all programs. `programs` are rewritten copies of all_programs(), in the
+  /// same order.
   void replace_programs(std::shared_ptr<Graph> graph, const std::vector<Program>& programs);
 };
 

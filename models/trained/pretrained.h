@@ -36,8 +36,8 @@ struct Pretrained {
   std::optional<Attachment> similarity = {};
   /// Normalisation of the images that the model was trained on.
   std::optional<ImageNormalisation> normalisation = {};
-  /// Activation of the layer before the classifier, in transformers classes for text
-  /// classification.
+  /// Activation of the hidden layer in the head of text classifiers, in the transformers classes of
+  /// this model type.
   Activation pooler = Activation::tanh;
   /// For folders, and for files of models that came from one.
   std::optional<hf::FolderOrigin> origin = {};

@@ -134,8 +134,8 @@ std::vector<Encoding> TextReader::windows(std::string_view first, std::string_vi
                     static_cast<std::int64_t>(added(true));
   if (room < 1) {
     throw ArgumentError(fmt::format(
-        "it has {} tokens with special tokens, and rows of {} tokens leave no room for the other "
-        "text",
+        "it has {} tokens including special tokens, which leaves no room for the other text in "
+        "rows of {} tokens",
         std::min(most, longest()) - room, std::min(most, longest())));
   }
   Encoding behind = alone(second, true);

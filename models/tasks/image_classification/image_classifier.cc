@@ -73,7 +73,7 @@ void require_size(const ImageClassifier& model, const Tensor& images) {
   }
 }
 
-/// Number of batches that the images of a set are processed in.
+/// Returns the number of batches for the images of a set.
 std::int64_t parts_of(const ImageSet& set) {
   return (set.count() + kImagesAtOnce - 1) / kImagesAtOnce;
 }

@@ -12,7 +12,7 @@ namespace WEFT_API weft {
 ///   tokens  i32 [batch, seq]
 ///   mask    i32 [batch, seq]; 1 = token, 0 = padding
 ///   picks   i32 [picks]; positions to predict, as indices into the flattened tokens [batch * seq].
-///           Only these positions are multiplied with the embedding table.
+///           Logits over the vocabulary are computed for these positions only.
 ///   labels  i32 [picks]; the original ids, or -100 for picks that are ignored
 /// and, for pairs, also
 ///   token_types  i32 [batch, seq]

@@ -15,8 +15,8 @@ Value sample_ids(Value logits, Value key, SourceLocation loc = SourceLocation::c
 /// Returns the config of the generator for an encoder of `config`. The generator has the same
 /// number of layers and `share` times the width, rounded to whole heads of the same size (at least
 /// one head). The width of its feed-forward layers is scaled in proportion. It shares the
-/// embeddings of the encoder and projects them if the widths differ. Throws ArgumentError unless
-/// 0 < share <= 1, and for configs that do not allow sharing the embeddings.
+/// embeddings of the encoder and projects them if the widths differ. Throws ArgumentError unless 0
+/// < share <= 1, and for configs that do not allow sharing the embeddings.
 EncoderConfig generator_config(const EncoderConfig& config, double share);
 
 /// Encoder (discriminator) and generator with their heads. Within the scope, the parameters of the
@@ -46,8 +46,8 @@ struct ReplacedTokens {
   Value replaced;
   Value logits;  // [batch, seq]: > 0 means replaced
 };
-/// Replaces the masked tokens by samples of the generator, and detects the replacements.
-/// inputs.ids i32 [batch, seq] contains the masks.
+/// Replaces the masked tokens by samples of the generator, and detects the replacements. inputs.ids
+/// i32 [batch, seq] contains the masks.
 ReplacedTokens detect_replaced_tokens(const ReplacedTokenModel& model, const EncoderInputs& inputs,
                                       const HiddenTokens& hidden, Value key, bool training,
                                       SourceLocation loc = SourceLocation::current());

@@ -22,7 +22,7 @@ constexpr double kNowhere = -1e9;
 
 const FieldList<SpanReading>& SpanReading::fields() {
   static const auto list =
-      FieldList<SpanReading>("the windows of question answering")
+      FieldList<SpanReading>("the window options of question answering")
           .add("window", &SpanReading::window,
                "maximum number of tokens of a window, question included (at most the context of "
                "the model)")

@@ -79,8 +79,8 @@ FolderModel folder_model_of(const SpanAnswerer& model);
 /// windows of the context are searched. Without options.no_answer, there is at least one answer if
 /// the context has a token. With it, the result for a question without an answer is a single Answer
 /// with `none` set. Windows of similar length share a batch. `session` runs the model's graph with
-/// its store. Throws TextError for a question that leaves no room for its context in a
-/// window, and for invalid UTF-8.
+/// its store. Throws TextError for a question that leaves no room for its context in a window, and
+/// for invalid UTF-8.
 std::vector<std::vector<Answer>> answer(Session& session, const SpanAnswerer& model,
                                         std::span<const Question> questions,
                                         const AnswerOptions& options = {});

@@ -25,8 +25,7 @@ const FieldList<ClassifierHead>& ClassifierHead::fields() {
           .add("lower_case", &ClassifierHead::lower_case, "convert A to Z to lower case")
           .add("word_dropout", &ClassifierHead::word_dropout,
                "share of the tokens of training texts that are replaced by the unknown token, "
-               "selected "
-               "again in every step")
+               "selected again in every step")
           .add("by_length", &ClassifierHead::by_length,
                "batch training texts of similar length together, which saves padding")
           .added("members", &ClassifierHead::members,

@@ -24,8 +24,8 @@ struct LbfgsResult {
 };
 
 /// Minimises f, starting at `start`. `evaluate` returns f(x) and writes the gradient, which has the
-/// size of x. The line search halves the step until f decreases sufficiently (Armijo condition).
-/// If no step satisfies the condition, the remaining error is rounding error, and the search ends.
+/// size of x. The line search halves the step until f decreases sufficiently (Armijo condition). If
+/// no step satisfies the condition, the remaining error is rounding error, and the search ends.
 LbfgsResult minimise_lbfgs(const std::function<double(const std::vector<double>& x,
                                                       std::vector<double>& gradient)>& evaluate,
                            std::vector<double> start, const LbfgsOptions& options = {});

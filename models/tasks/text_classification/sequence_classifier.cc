@@ -141,8 +141,7 @@ std::vector<std::vector<ClassScore>> classify(Session& session,
   for (const std::string& text : texts) {
     TokenIds ids = with_number(
         rows.size(), [&] { return read_prompt(model.tokenizer, model.generation, text); });
-    if (ids.empty())
-      throw TextError(rows.size(), "the text is empty: there is nothing to classify");
+    if (ids.empty()) throw TextError(rows.size(), "it is empty: there is nothing to classify");
     if (std::ssize(ids) > longest) {
       cut_or_throw({rows.size(), std::ssize(ids), longest}, options.on_cut);
       ids = cut_ids(ids, longest, &model.tokenizer, TextEnd::right);

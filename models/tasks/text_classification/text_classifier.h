@@ -25,8 +25,8 @@ namespace WEFT_API weft {
 /// An encoder for sequence classification. The encoder's output is reduced to one vector per text
 /// (in BERT, by a pooler over the first token), followed by dropout and a linear layer. Encoder
 /// parameters are named as in encoder.h; those of the head are "pooler" (for Summary::cls) and
-/// "classifier". Programs have the inputs "tokens" i32 [batch, seq] and "mask" i32 [batch, seq]
-/// (1 = token):
+/// "classifier". Programs have the inputs "tokens" i32 [batch, seq] and "mask" i32 [batch, seq] (1
+/// = token):
 ///   train     one complete training step; also has the input "labels" i32 [batch]
 ///   classify  output "log_probabilities" [batch, classes], without dropout
 /// Models from folders have "classify" only, with the head of their transformers class. In
@@ -65,8 +65,8 @@ struct Classified {
   std::int32_t label = 0;                                          // the most likely class
   std::vector<double> probabilities = {}, log_probabilities = {};  // of every class
 };
-/// Returns the predictions for texts, in the same order. `session` runs the model's graph with
-/// its store. Throws as TextReader::rows.
+/// Returns the predictions for texts, in the same order. `session` runs the model's graph with its
+/// store. Throws as TextReader::rows.
 std::vector<Classified> classify(Session& session, const TextClassifier& model,
                                  std::span<const std::string> texts, const OnCut& on_cut = {});
 /// As above, in a new Session.

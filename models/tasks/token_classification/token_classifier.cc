@@ -350,7 +350,7 @@ TaggedRows tagged_rows(const TokenClassifier& model, std::vector<TaggedSentence>
     for (std::size_t w = 0; w < sentence.words.size(); ++w) {
       const auto found = std::find(model.tags.begin(), model.tags.end(), sentence.tags[w]);
       if (found == model.tags.end()) {
-        throw DataError(fmt::format("the model does not have the tag {} of '{}', but only {}",
+        throw DataError(fmt::format("the tag {} of '{}' is unknown: the model has the tags {}",
                                     sentence.tags[w], sentence.words[w],
                                     fmt::join(model.tags, ", ")));
       }

@@ -83,8 +83,8 @@ struct TaggedRows {
 TaggedRows tagged_rows(const TokenClassifier& model, std::vector<TaggedSentence> sentences);
 
 /// Returns the most likely tag of every word. Words that are truncated away get "O". `session` runs
-/// the model's graph with its store. Throws TextError for invalid UTF-8, and for a
-/// sentence that is too long if `on_cut` is empty.
+/// the model's graph with its store. Throws TextError for invalid UTF-8, and for a sentence that is
+/// too long if `on_cut` is empty.
 std::vector<std::vector<std::string>> tag_words(Session& session, const TokenClassifier& model,
                                                 std::span<const std::vector<std::string>> sentences,
                                                 const OnCut& on_cut = {});
