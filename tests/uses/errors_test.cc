@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(texts_that_are_longer_than_the_model_reads) {
   cases.push_back({c.ask(Use::generate) + with_text(Use::generate, text), 1,
                    "but the model, which needs room to write, reads at most 47" + cut});
   cases.push_back({"generate " + c.bart().path() + " --prompt '" + text + "'", 1,
-                   "and the model reads 64" + cut});
+                   "but the model reads at most 64" + cut});
   cases.push_back({c.ask(Use::generate) + "--tokens 99 --prompt up", 1,
                    "ids is beyond the 48 positions of the model"});
   check_all(cases);
