@@ -92,7 +92,7 @@ class TextReader {
   Truncation to_fit() const;
   /// Encodes a text without special ids. `is_second`: as the second of two texts.
   Encoding alone(std::string_view text, bool is_second) const;
-  /// Number of special ids that put_around() adds to one text or, if `pair`, to two.
+  /// Number of special ids that add_special_tokens() adds to one text or, if `pair`, to two.
   std::size_t added(bool pair) const;
   /// Adds the special ids around one or two texts; `second` may be null.
   Encoding put_around(const Encoding& first, const Encoding* second) const;

@@ -38,10 +38,10 @@ BOOST_AUTO_TEST_CASE(every_objective_is_trained_resumed_and_fine_tuned) {
   const Shell& weft = files.weft;
   const std::string model = weft.path("m.weft");
   const std::pair<const char*, const char*> tasks[] = {
-      {"mlm", "of the masked tokens predicted\n"},
-      {"mlm+nsp", "% of the pairs classified correctly\n"},
-      {"mlm+sop", "% of the pairs classified correctly\n"},
-      {"rtd", "by the generator, replaced tokens detected with accuracy"}};
+      {"mlm", "of the hidden tokens found\n"},
+      {"mlm+nsp", "% of the pairs right\n"},
+      {"mlm+sop", "% of the pairs right\n"},
+      {"rtd", "by the generator, replaced tokens told apart with accuracy"}};
   for (const auto& [task, result] : tasks) {
     BOOST_TEST_CONTEXT(task) {
       const std::string asked = std::string("--task ") + task;

@@ -50,7 +50,7 @@ using SeeLogits =
     std::function<void(std::size_t w, std::span<const float> start, std::span<const float> end)>;
 
 /// As answer(), for windows that were already made with the settings `how`. Fields of `options`
-/// that `how` also has are ignored. `see` (may be empty) observes the logits.
+/// that `how` also has are ignored. `on_logits` may be empty.
 std::vector<std::vector<Answer>> answer_through(Session& session, const SpanAnswerer& model,
                                                 std::span<const Question> questions,
                                                 std::span<const SpanWindow> windows,

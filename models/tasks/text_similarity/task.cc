@@ -67,7 +67,7 @@ SimilarityHead usual_head(const SimilarityPreset& preset, const TaskArguments& a
   return head;
 }
 
-/// Returns `usual` with the given options, and with the form and the score range of the training
+/// Returns `base_head` with the given options, and with the form and the score range of the training
 /// lines. Throws DataError if all scores are equal.
 SimilarityHead head_for(const SimilarityHead& usual, const TaskArguments& args,
                         const ScoredPairs& train) {
