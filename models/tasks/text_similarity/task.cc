@@ -67,8 +67,8 @@ SimilarityHead usual_head(const SimilarityPreset& preset, const TaskArguments& a
   return head;
 }
 
-/// Returns `base_head` with the given options, and with the form and the score range of the training
-/// lines. Throws DataError if all scores are equal.
+/// Returns `base_head` with the given options, and with the form and the score range of the
+/// training lines. Throws DataError if all scores are equal.
 SimilarityHead head_for(const SimilarityHead& usual, const TaskArguments& args,
                         const ScoredPairs& train) {
   const std::vector<double> scores = train.scores();
