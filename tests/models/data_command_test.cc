@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(encoders_are_pretrained_on_token_files) {
   succeeds(weft(task + "mlm --from " + weft.path("mlm.weft") + " --text " + weft.path("set") +
                 " --steps 2 --warmup 1 --batch 4 --out " + weft.path("on.weft")));
   check_error(weft(task + "mlm+nsp --text " + weft.path("set") + tiny + weft.path("x.weft")), 2,
-              "is a token file: where sentences end");
+              "is a token file: it does not mark the ends of sentences");
   check_error(weft(task + "mlm --text " + weft.path("set") + " " + weft.path("text.txt") + tiny +
                    weft.path("x.weft")),
               2, "token files and texts cannot be mixed");

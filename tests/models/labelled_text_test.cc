@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(logistic_regression_is_at_its_minimum) {
              boost::test_tools::per_element());
   check_says<ArgumentError>([&] { model.fit(-1); }, "l2 must not be negative: -1");
   check_says<ArgumentError>([&] { LogisticRegression(rows, Ids{1}, 1, 2); },
-                            "1 labels were given for 4 rows");
+                            "1 labels do not match 4 rows");
   check_says<ArgumentError>(
       [&] {
         LogisticRegression(rows, Ids{0, 0, 0, 0}, 1, 1);

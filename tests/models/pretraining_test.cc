@@ -442,7 +442,7 @@ BOOST_AUTO_TEST_CASE(what_an_objective_cannot_do_is_said) {
     return trainable(build_pretraining_model(config, document_tokenizer(), settings(), options));
   };
   check_says<ArgumentError>([&] { make({.objective = Objective::mlm_nsp}); },
-                            "mlm+nsp tells two segments apart by their token types: token_types "
+                            "mlm+nsp distinguishes two segments by their token types: token_types "
                             "must be at least 2, not 0");
   check_says<ArgumentError>([&] { make({.generator_share = 2}); },
                             "generator_share must be in (0, 1], not 2");
@@ -459,13 +459,13 @@ BOOST_AUTO_TEST_CASE(what_an_objective_cannot_do_is_said) {
   const SentencePairs pairs = sentence_pairs(nsp, documents());
   const PackedTexts texts(alone.tokenizer, lines(), 16);
   check_says<ArgumentError>([&] { sentence_pairs(alone, documents()); },
-                            "the objective rtd does not learn from pairs of sentences");
+                            "the objective rtd cannot be trained on pairs of sentences");
   check_says<ArgumentError>([&] { pretraining_task(session, alone, pairs, nullptr); },
-                            "the objective rtd does not learn from pairs for next sentences");
+                            "the objective rtd cannot be trained on pairs for next-sentence");
   check_says<ArgumentError>([&] { pretraining_task(session, sop, pairs, nullptr); },
-                            "mlm+sop does not learn from pairs for next sentences");
+                            "mlm+sop cannot be trained on pairs for next-sentence prediction");
   check_says<ArgumentError>([&] { pretraining_task(session, nsp, texts, nullptr); },
-                            "mlm+nsp does not learn from texts without pairs");
+                            "mlm+nsp cannot be trained on texts without pairs");
 }
 
 }  // namespace

@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(generate_prints_ids_of_a_folders_model) {
   check_error(generate(copy + " --prompt-ids 1 --ids"), 1, "sets no decoder_start_token_id");
   check_error(
       generate("bert-qa-default --prompt-ids \"1\" --ids"), 1,
-      "bert-qa-default holds a model that answers questions, which does not generate text; use it "
+      "bert-qa-default holds a question answering model, which does not generate text; use it "
       "with weft answer, weft embed");
   // A decoder continues the prompt.
   const std::string gpt = "gpt2-default --ids --prompt-ids ";
@@ -218,10 +218,9 @@ BOOST_AUTO_TEST_CASE(score_prints_log_probabilities_of_a_folders_model) {
   refuses("gpt2-default --start-ids 1 --prompt-ids 1 --continuation-ids 4",
           "--start-ids is for encoder-decoders");
   refuses("t5-v1.1-default --continuation-ids 4", "an encoder-decoder needs a prompt");
-  check_error(
-      score("bert-qa-default --continuation-ids 4"), 1,
-      "bert-qa-default holds a model that answers questions, which does not score texts; use "
-      "it with weft answer, weft embed");
+  check_error(score("bert-qa-default --continuation-ids 4"), 1,
+              "bert-qa-default holds a question answering model, which does not score texts; use "
+              "it with weft answer, weft embed");
 }
 
 }  // namespace

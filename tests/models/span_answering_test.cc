@@ -367,7 +367,7 @@ BOOST_AUTO_TEST_CASE(a_small_model_learns_to_answer_and_goes_on_with_the_same_bi
   // A limit restricts the evaluation to evenly spread questions, to save time in periodic
   // evaluations.
   BOOST_TEST(score_spans(session, second, held_out, 7).answers.questions() == 7);
-  check_says<DataError>([&] { score_spans(session, second, {}); }, "no questions to measure on");
+  check_says<DataError>([&] { score_spans(session, second, {}); }, "no questions to evaluate on");
 }
 
 BOOST_AUTO_TEST_CASE(weft_trains_and_measures_models_that_answer) {
@@ -382,15 +382,15 @@ BOOST_AUTO_TEST_CASE(weft_trains_and_measures_models_that_answer) {
   BOOST_TEST(made.code == 0, made.err);
   BOOST_TEST(
       contains(made.out,
-               "22 questions about 9 texts to train on (4 without an answer), 2 to validate, "),
+               "22 questions about 9 texts for training (4 without an answer), 2 for validation, "),
       made.out);
   BOOST_TEST(contains(made.out, "\nwindows   22 of at most 32 tokens\n"), made.out);
   BOOST_TEST(contains(made.out, "\ntest      loss "), made.out);
   BOOST_TEST(contains(made.out, "\nwho ?  '"), made.out);
-  BOOST_TEST(contains(made.out, ", right is 'anna'\n"), made.out);
+  BOOST_TEST(contains(made.out, ", expected 'anna'\n"), made.out);
   const Outcome measured = weft("evaluate " + model + " --test " + places);
   BOOST_TEST(measured.code == 0, measured.err);
-  BOOST_TEST(contains(measured.out, " of 24 questions\n"));
+  BOOST_TEST(contains(measured.out, " on 24 questions\n"));
   BOOST_TEST(contains(made.out, measured.out), measured.out);
   BOOST_TEST(contains(weft("evaluate " + model + " --data " + places).out, "held out  loss "));
   const Outcome answered =
@@ -399,12 +399,12 @@ BOOST_AUTO_TEST_CASE(weft_trains_and_measures_models_that_answer) {
   BOOST_TEST(contains(answered.out, "\"question\":\"where ?\""), answered.out);
   BOOST_TEST(weft("embed " + model + " anna --out " + weft.path("v.npy")).code == 0);
 
-  check_error(weft(start), 2, "--data is required: JSON files as SQuAD's");
+  check_error(weft(start), 2, "--data is required: JSON files in SQuAD format");
   check_error(weft("train encoder --task answer --resume " + model + " --test " + places), 2,
               "--data is required");
   check_error(
       weft(start + " --data " + places + " --validation " + places + " --validation-fraction 0.1"),
-      2, "--validation-fraction is held out of --data");
+      2, "--validation-fraction applies only without --validation");
   check_error(weft(start + " --data " + weft.path("text.txt")), 1, "text.txt");
   check_error(weft(start + " --data " + places + " --window 2"), 2, "window");
   check_error(

@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(vit_mistakes_are_one_line) {
   weft.write("more/a.tra", "0,16,0,16,2\n");
   weft.write("more/a.tes", "0,16,0,16,2\n");
   check_error(weft("train vit --resume " + weft.path("m.weft") + " --data " + weft.path("more")), 1,
-              "knows the classes (0, 1), not those of");
+              "the model has the classes (0, 1), but ");
 }
 
 }  // namespace

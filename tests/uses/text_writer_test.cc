@@ -194,8 +194,8 @@ BOOST_AUTO_TEST_CASE(folders_that_cannot_write_texts_say_why) {
     std::string text;
     for (int i = 0; i < 60; ++i) text += "up and down ";
     BOOST_CHECK_EXCEPTION(opened.writer->write({"up", text}), TextError,
-                          says("text 2: it has 181 tokens, and the model, which needs room to "
-                               "write, reads 47 at most"));
+                          says("text 2: it has 181 tokens, but the model, which needs room to "
+                               "write, reads at most 47"));
     BOOST_CHECK_EXCEPTION(opened.writer->write({""}), TextError,
                           says("text 1: it is empty: generation needs at least one token"));
   }
