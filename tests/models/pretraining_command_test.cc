@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(pretraining_options_that_do_not_fit_are_named) {
   fails("--held-out validation", "--held-out needs --data");
   // 40 documents: one validates, and a sentence of another document has none to come from.
   fails("--task mlm+nsp" + kSmall + " --validation-fraction 0.03",
-        "the validation part of the text: sentences that do not follow need a second document");
+        "the validation part of the text: next-sentence pairs need at least two documents");
   BOOST_TEST(files.train("--task mlm" + kSmall).code == 0);
   const std::string resume = "--resume " + files.weft.path("m.weft");
   fails(resume + " --task rtd", "--task rtd cannot be given with --resume");

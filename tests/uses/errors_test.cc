@@ -218,13 +218,12 @@ BOOST_AUTO_TEST_CASE(chat_formats_that_cannot_be_read) {
   const testing::TemporaryFolder folder("formats");
   testing::write_gpt2(folder);
   const std::string chat = "chat " + folder.path();
-  check_all(
-      {{chat, 2,
-        folder.path() + ": the tokenizer has no chat template: give --format, one of "
-                        "chatml, llama-2, llama-3, alpaca, or a file"},
-       {chat + " --format surprise", 2,
-        "--format: there is no chat format 'surprise'; there are 'chatml', 'llama-2', 'llama-3', "
-        "'alpaca' (and there is no file of that name)"}});
+  check_all({{chat, 2,
+              folder.path() + ": the tokenizer has no chat template: give --format, one of "
+                              "chatml, llama-2, llama-3, alpaca, or a file"},
+             {chat + " --format surprise", 2,
+              "--format: unknown chat format 'surprise'; built-in formats are 'chatml', 'llama-2', "
+              "'llama-3', 'alpaca' (and there is no file of that name)"}});
   const std::string outside = "hello\n{% include 'x' %}";
   folder.write("chat_template.jinja", outside);
   const std::string file = c.weft.write("outside.jinja", outside);
