@@ -9,7 +9,7 @@ namespace {
 /// Batches with fewer tokens do not use the machine fully: padding then costs less than another
 /// batch.
 constexpr std::int64_t kSmallBatch = 256;
-/// A row may be shorter than the longest row of its batch by one part in this many.
+/// A row may be shorter than the longest row of its batch by at most this part: one sixteenth.
 constexpr std::int64_t kPaddingShare = 16;
 
 }  // namespace

@@ -19,9 +19,10 @@ std::vector<std::size_t> by_length(std::span<const std::size_t> lengths);
 std::vector<std::vector<std::size_t>> batches_by_length(std::span<const std::size_t> lengths);
 
 /// Returns batches with at most `most_tokens` tokens including padding, the longest examples first.
-/// An example that exceeds the limit gets its own batch. To limit padding, the lengths within a
-/// batch differ by at most one sixteenth, except in batches that are too small to use the machine
-/// fully. Full batches of equal length have equal size, so that a session reuses its plan.
+/// An example that exceeds the limit gets its own batch. To limit padding, examples are at most one
+/// sixteenth shorter than the longest of their batch, except in batches that are too small to use
+/// the machine fully. Full batches of equal length have equal size, so that a session reuses its
+/// plan.
 std::vector<std::vector<std::size_t>> batches_by_tokens(std::span<const std::size_t> lengths,
                                                         std::int64_t most_tokens);
 

@@ -31,19 +31,19 @@ struct DenoisingOptions {
   DenoisingObjective objective = DenoisingObjective::span_corruption;
   /// Maximum number of tokens of a passage, before corruption.
   std::int64_t passage = 128;
-  /// Mean length in tokens of the spans of span_corruption, and of infilling in denoising.
+  /// Mean span length in tokens for span_corruption, and for infilling in denoising.
   double mean_span = 3;
   /// span_corruption: fraction of the tokens that are hidden.
   double density = 0.15;
   // denoising applies these noises in this order. The defaults are those of BART's large models,
   // whose noise is infilling and sentence permutation.
   bool permute_sentences = true;
-  bool rotate = false;  // rotate the text to a random token
+  bool rotate = false;  // rotate the text to start at a random token
   // Fraction of tokens that are hidden in spans, each replaced by one mask.
   double infill_rate = 0.3;
   // Fraction of the remaining tokens that are masked individually.
   double mask_rate = 0;
-  double delete_rate = 0;  // fraction that is deleted
+  double delete_rate = 0;  // fraction of the tokens that are deleted after that
   /// gap_sentences: fraction of the sentences that are hidden, at least one.
   double gap_ratio = 0.3;
 

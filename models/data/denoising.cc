@@ -225,7 +225,7 @@ DenoisingExample gap_sentences(const std::vector<TokenIds>& sentences, std::int6
     for (const std::int64_t id : sentence) ++document[id];
     length += static_cast<std::int64_t>(sentence.size());
   }
-  /// negated F1, so that ties keep the text order
+  // Negated F1, so that ties keep the text order.
   std::vector<std::pair<double, std::size_t>> ranked;
   for (std::size_t i = 0; i < sentences.size(); ++i) {
     std::map<std::int64_t, std::int64_t> own;

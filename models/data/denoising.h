@@ -31,9 +31,9 @@ struct SpanCorruptionOptions {
 /// Replaces hidden spans by sentinels in the input. The target lists each sentinel with the ids
 /// that it replaces, and one more sentinel at the end. The lengths of input and target depend only
 /// on the number of ids and the options. All choices of this number of spans that do not touch are
-/// equally likely. (T5's first code always keeps the beginning and hides the end; in a short text,
-/// it hides only the end.) Throws ArgumentError for fewer than 2 ids, for options out of range, and
-/// if there are not enough sentinels.
+/// equally likely. (T5's original code always keeps the beginning and hides the end; in a short
+/// text, it hides only the end.) Throws ArgumentError for fewer than 2 ids, for options out of
+/// range, and if there are not enough sentinels.
 DenoisingExample span_corruption(TokenSpan ids, const SpanCorruptionOptions& options,
                                  std::uint64_t seed);
 /// Returns the number of spans that span_corruption() hides in a text of `length` ids, at least 2.

@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-/// inflateInit2: accept gzip headers only, not those of zlib
+// For inflateInit2(): accepts gzip headers only, not those of zlib.
 constexpr int kGzipOnly = 16 + MAX_WBITS;
 
 class GzipUnpacker final : public Unpacker {

@@ -40,7 +40,7 @@ class Reader {
   [[noreturn]] void fail(std::string_view what, std::size_t at) const {
     throw FormatError(fmt::format("{}: {}, line {} (byte {})", name_, what, line_, at));
   }
-  /// For errors of the whole line.
+  /// Reports an error of the whole line.
   [[noreturn]] void fail(std::string_view what) const { fail(what, line_begin_); }
 
  private:

@@ -21,9 +21,8 @@ struct ImageData {
 };
 
 /// Reads the data set at `path`, fitted to `size`. It may be:
-///   a folder with MNIST's files (train-images-idx3-ubyte, t10k-..., each with or without .gz):
-///   both
-///     sets; or one of them, whose last tenth becomes the test set;
+///   a folder with MNIST's files (train-images-idx3-ubyte, t10k-..., each with or without .gz),
+///     either both sets or one, whose last tenth becomes the test set;
 ///   a folder with a .tra and a .tes file (optdigits);
 ///   a folder with folders `train` and `test` (or `val`), each with a folder per class;
 ///   a folder with a folder per class: a tenth of every class, selected by `seed`, is the test set;

@@ -76,7 +76,7 @@ Tensor resize_image(const Tensor& image, std::int64_t height, std::int64_t width
   const auto down = windows(interpolation, rows, height);
   Tensor result = Tensor::empty(DType::f32, {channels, height, width});
   auto* out = result.mutable_data<float>();
-  /// one channel, resized horizontally
+  // One channel, resized horizontally.
   std::vector<double> narrow(static_cast<std::size_t>(rows * width));
   for (std::int64_t c = 0; c < channels; ++c) {
     for (std::int64_t y = 0; y < rows; ++y) {

@@ -39,7 +39,8 @@ LabelledText LabelledText::subset(std::span<const std::int64_t> indices) const {
 LabelledText read_labelled_text(std::span<const std::string> paths, LabelSide side) {
   struct Line {
     std::string place;
-    std::pair<std::string, std::string> first, last;  // label first; text first
+    /// split as label and text; split as text and label
+    std::pair<std::string, std::string> first, last;
   };
   std::vector<Line> lines;
   for (const std::string& path : paths) {

@@ -20,10 +20,10 @@ struct MaskingOptions {
   /// Selects all tokens of a word together; each token is replaced independently.
   bool whole_words = false;
   std::int32_t mask_id = 0;
-  /// Indexed by id, of vocabulary size: 1 for ids that are never selected, and never used as random
-  /// tokens.
+  /// One entry per id of the vocabulary: 1 for special ids, which are never selected and never used
+  /// as random tokens.
   std::vector<char> special = {};
-  /// Indexed by id: 1 for ids that start a word. Used by whole_words.
+  /// One entry per id: 1 for ids that start a word. Used by whole_words.
   std::vector<char> word_start = {};
 };
 /// Returns options with the mask_id, special ids and word starts of a tokenizer. Throws

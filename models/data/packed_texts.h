@@ -23,8 +23,8 @@ class PackedTexts {
   /// Returns the row that begins with text `first` and continues with the following texts. After
   /// the last text, the first one follows.
   std::vector<std::int32_t> row(std::int64_t first) const;
-  /// Returns the first texts of rows that together contain every text at least once, except for the
-  /// truncated ends.
+  /// Returns the first texts of rows that together contain every text at least once, except for
+  /// text that is truncated at the end of a row.
   std::vector<std::int64_t> cover() const;
 
  private:

@@ -33,9 +33,9 @@ struct PairBatch {
 class PairBatches {
  public:
   /// `tokens`: maximum number of tokens on one side of a batch, including padding. A longer pair
-  /// gets its own batch. A batch has at least one pair for each of its `shards`, even if it exceeds
-  /// the limit: then the tokens of a shard are what counts. Throws ArgumentError if there are fewer
-  /// pairs than shards, a side is empty, or tokens < 1.
+  /// gets its own batch. A batch has at least one pair for each of its `shards`, even if it then
+  /// exceeds the limit: what matters in that case is the number of tokens per shard. Throws
+  /// ArgumentError if there are fewer pairs than shards, a side is empty, or tokens < 1.
   PairBatches(std::vector<IdPair> pairs, std::int64_t tokens, std::int32_t padding_id,
               std::int64_t shards = 1);
 

@@ -33,10 +33,10 @@ struct PatchMasking {
 /// and if no patch would stay visible.
 std::int64_t hidden_patches(const PatchMasking& masking, std::int64_t rows, std::int64_t columns);
 
-/// Returns 1 for hidden and 0 for visible patches [rows, columns], row-major: a function of the
-/// masking and (seed, step, row), where `row` is the position of the image in its batch. Exactly
-/// hidden_patches() patches are hidden, and all choices of units are equally likely. Throws as
-/// hidden_patches().
+/// Returns a mask of the patches [rows, columns], row-major: 1 for hidden and 0 for visible
+/// patches. It is a function of the masking and (seed, step, row), where `row` is the position of
+/// the image in its batch. Exactly hidden_patches() patches are hidden, and all choices of units
+/// are equally likely. Throws as hidden_patches().
 std::vector<std::int32_t> patch_mask(const PatchMasking& masking, std::int64_t rows,
                                      std::int64_t columns, std::uint64_t seed, std::int64_t step,
                                      std::int64_t row);

@@ -8,7 +8,7 @@
 
 namespace WEFT_API weft {
 
-/// Splits a text into `rows` parts of equal length, which are read in parallel: batch i + 1
+/// Splits a text into `rows` parts of equal length, which are read side by side: batch i + 1
 /// continues batch i row by row. After the last full batch, the rows start again. Immutable.
 class TokenStreams {
  public:

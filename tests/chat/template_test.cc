@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(what_goes_wrong_on_the_way_is_said_with_line_and_column) {
   fails("{% macro f() %}{% endmacro %}{{ f }}",
         "'f' is a macro and must be called (chat template, line 1, column 33)");
   fails("{{ 'a'.upper }}",
-        "'upper' is a method of a text and must be called (chat template, line 1, column 7)");
+        "'upper' is a method of a string and must be called (chat template, line 1, column 7)");
 }
 
 BOOST_AUTO_TEST_CASE(work_and_text_are_bounded) {

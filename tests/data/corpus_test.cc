@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(every_error_of_json_lines_says_where_it_is) {
   refused("true", ", line 1 (byte 0): expected an object, not a boolean");
   refused("\"x\"", ", line 1 (byte 0): expected an object, not a string");
   refused(good + "{\"Text\":\"b\",\"id\":3}",
-          ", line 2 (byte 13): the object has no field 'text', but 'Text', 'id'");
+          ", line 2 (byte 13): the object has no field 'text'; its fields are 'Text', 'id'");
   refused("{}", ", line 1 (byte 0): the object has no field 'text'");
   refused("{\"text\":null}", ", line 1 (byte 0): the field 'text' is null, not a string");
   refused("{\"text\":[\"a\"]}", ", line 1 (byte 0): the field 'text' is an array, not a string");

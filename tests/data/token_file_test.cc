@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(files_of_a_set_read_as_one) {
       // By its first file, too; by another one, not.
       BOOST_TEST(TokenSet::open(folder.path("parts-00000.tok")).tokens() == one.tokens());
       check_says<FormatError>([&] { TokenSet::open(folder.path("parts-00001.tok")); },
-                              "it is file 1 of its set, not 0: give the first");
+                              "it is file 1 of its set, not 0: pass the first");
     }
   }
   // Fewer files replace more.

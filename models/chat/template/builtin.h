@@ -33,9 +33,9 @@ struct Builtin {
   std::string_view name;
   std::array<std::string_view, CallArguments::kMost> parameters = {};  // padded with empty names
   std::size_t required = 0;
-  /// Accepts further positional arguments.
+  /// True if it accepts positional arguments beyond the parameters.
   bool takes_rest = false;
-  /// Accepts further named arguments.
+  /// True if it accepts named arguments beyond the parameters.
   bool takes_named = false;
   Call call = nullptr;
 

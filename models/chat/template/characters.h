@@ -26,7 +26,7 @@ enum class Ends : std::uint8_t { left = 1, right = 2, both = 3 };
 struct Stripped {
   std::size_t begin, end;
 };
-/// Strips characters at the ends of `text`: those in `characters`, or whitespace if it is null.
+/// Strips the characters in `characters`, or whitespace if it is null, from the ends of `text`.
 Stripped strip(std::string_view text, Ends ends, const std::string_view* characters = nullptr);
 
 /// Returns the byte offset of character `index`, or the size of the text if it has fewer

@@ -20,8 +20,8 @@ struct Token {
     block_end,       // %}
     name,
     text,      // a string literal, without quotes and with escapes resolved
-    integer,   // digits without "_"
-    floating,  // without "_"
+    integer,   // a number in decimal digits, without "_"
+    floating,  // a decimal fraction or power of ten, without "_"
     symbol,    // an operator or bracket
     end        // end of the template
   };

@@ -71,7 +71,7 @@ class Splitter {
     const Ends side = from_right ? Ends::right : Ends::left;
     Stripped left = strip(all, side);
     while (left.begin < left.end) {
-      if (full()) {  // the rest, stripped at its starting side
+      if (full()) {  // the rest, including whitespace at its far end
         add(left.begin, left.end);
         break;
       }

@@ -51,7 +51,7 @@ Value integers(const Run& run, Arithmetic operation, std::int64_t a, std::int64_
     case Arithmetic::subtract: overflows = __builtin_sub_overflow(a, b, &result); break;
     case Arithmetic::multiply: overflows = __builtin_mul_overflow(a, b, &result); break;
     default:
-      if (b == 0) run.fail(fmt::format("'{}' with a divisor of zero", symbol(operation)));
+      if (b == 0) run.fail(fmt::format("division by zero in '{}'", symbol(operation)));
       if (operation == Arithmetic::divide) return static_cast<double>(a) / static_cast<double>(b);
       overflows = a == std::numeric_limits<std::int64_t>::min() && b == -1;
       if (overflows) break;
@@ -70,7 +70,7 @@ Value floats(const Run& run, Arithmetic operation, double a, double b) {
     case Arithmetic::multiply: return a * b;
     default: break;
   }
-  if (b == 0) run.fail(fmt::format("'{}' with a divisor of zero", symbol(operation)));
+  if (b == 0) run.fail(fmt::format("division by zero in '{}'", symbol(operation)));
   if (operation == Arithmetic::divide) return a / b;
   double rest = std::fmod(a, b);
   if (rest == 0) {

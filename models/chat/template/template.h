@@ -17,10 +17,11 @@ struct ParsedTemplate;
 /// (trim_blocks, lstrip_blocks, no escaping, immutable values), whose output is the reference.
 /// Immutable and thread-safe.
 ///
-/// Supported are text, {{ expressions }}, {# comments #} and whitespace control; if, for (with
-/// "if", "else", break and continue), set (of names, fields of namespaces, and blocks), macro and
-/// generation; all operators except "**"; and the filters, tests, methods and functions in the
-/// tables of builtin.h. Any other construct is rejected by name when the template is parsed.
+/// The supported subset of Jinja: text, {{ expressions }}, {# comments #} and whitespace control;
+/// if, for (with "if", "else", break and continue), set (of names, fields of namespaces, and
+/// blocks), macro and generation; all operators except "**"; and the filters, tests, methods and
+/// functions in the tables of builtin.h. Any other construct is rejected by name when the template
+/// is parsed.
 class Template {
  public:
   /// Parses a template. Throws FormatError that names the syntax error or the unsupported

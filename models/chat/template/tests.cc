@@ -1,4 +1,4 @@
-// Tests: the operators after "is".
+// Tests: the predicates after "is".
 #include <unicode/uchar.h>
 
 #include <string_view>

@@ -24,10 +24,10 @@ struct CorpusFile {
   std::uint64_t bytes = 0;  // size of the file, before decompression
 };
 
-/// Returns the files in `paths`, in their order. A folder stands for all files inside it, including
-/// subfolders, sorted by name, without hidden ones. If `format` is not given, it is determined by
-/// the name: .jsonl and .ndjson are JSON lines, and all other files in `paths` are text; in
-/// folders, only JSON lines and .txt, .text and .md files are used. Each extension may be followed
+/// Returns the files that `paths` name, in their order. For a folder, these are all files in it and
+/// in its subfolders, sorted by name, except hidden ones. If `format` is not given, the extension
+/// determines it: .jsonl and .ndjson files are JSON lines. All other files are text if they are
+/// named explicitly; in folders, only .txt, .text and .md files are. Each extension may be followed
 /// by .gz or .zst. Throws IoError for a path that does not exist, DataError for a folder without
 /// suitable files.
 std::vector<CorpusFile> find_corpus_files(std::span<const std::string> paths,

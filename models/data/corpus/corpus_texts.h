@@ -11,7 +11,7 @@
 
 namespace WEFT_API weft {
 
-/// Returns the documents one after the other. Long documents are split into parts at word
+/// Iterates over the documents of all files. Long documents are split into parts at word
 /// boundaries, see DocumentPiece. next() throws as open_corpus_file() and DocumentReader::next().
 class CorpusTexts final : public TextSource {
  public:

@@ -226,7 +226,7 @@ TokenPlace TokenFile::document_end(std::int64_t i) const {
 TokenPlace TokenFile::last_place(std::int64_t byte) const {
   // Returns the last entry of a table with at most `byte` bytes before it.
   const auto last_of = [&](std::uint64_t table, std::int64_t count) {
-    std::int64_t low = 0, high = count;  // entries before `low` satisfy that
+    std::int64_t low = 0, high = count;  // entries before `low` qualify
     while (low < high) {
       const std::int64_t middle = low + (high - low) / 2;
       if (entry(table, middle).byte <= byte) {

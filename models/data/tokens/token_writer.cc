@@ -73,7 +73,7 @@ void TokenFileWriter::mark() {
 void TokenFileWriter::end_document() {
   open_ = false;
   if (header_.tokens == static_cast<std::uint64_t>(begin_.token)) {
-    /// drops the text of a document without ids
+    // Drops the text of a document without ids.
     header_.bytes = static_cast<std::uint64_t>(begin_.byte);
     return;
   }
