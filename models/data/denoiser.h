@@ -39,9 +39,9 @@ struct DenoisingOptions {
   // whose noise is infilling and sentence permutation.
   bool permute_sentences = true;
   bool rotate = false;  // rotate the text to start at a random token
-  // Fraction of tokens that are hidden in spans, each replaced by one mask.
+  /// Fraction of tokens that are hidden in spans, each replaced by one mask.
   double infill_rate = 0.3;
-  // Fraction of the remaining tokens that are masked individually.
+  /// Fraction of the remaining tokens that are masked individually.
   double mask_rate = 0;
   double delete_rate = 0;  // fraction of the tokens that are deleted after that
   /// gap_sentences: fraction of the sentences that are hidden, at least one.

@@ -37,7 +37,7 @@ class ImageDraws {
 };
 
 /// Returns a random part of the image, resized to the size of the image. Parts that do not fit are
-/// drawn again, up to 10 times; after that, the whole image is returned.
+/// drawn again; after 10 attempts, the whole image is returned.
 Tensor random_part(const Tensor& image, double min_area, ImageDraws& draw) {
   const std::int64_t rows = image.size(1), columns = image.size(2);
   for (int tries = 0; tries < 10; ++tries) {

@@ -43,7 +43,7 @@ struct WeightedPart {
   double weight = 1;
 };
 
-/// Batches of consecutive windows. Each batch is built when it is accessed.
+/// Batches of up to `batch` consecutive windows. Each batch is built when it is accessed.
 class ConsecutiveWindows {
  public:
   /// Covers all parts. No window extends from one part into the next.

@@ -26,10 +26,10 @@ struct CorpusFile {
 
 /// Returns the files that `paths` name, in their order. For a folder, these are all files in it and
 /// in its subfolders, sorted by name, except hidden ones. If `format` is not given, the extension
-/// determines it: .jsonl and .ndjson files are JSON lines. All other files are text if they are
-/// named explicitly; in folders, only .txt, .text and .md files are. Each extension may be followed
-/// by .gz or .zst. Throws IoError for a path that does not exist, DataError for a folder without
-/// suitable files.
+/// determines it: .jsonl and .ndjson files are JSON lines, and all other files are text. In
+/// folders, text files must then end in .txt, .text or .md; other files are skipped. Each extension
+/// may be followed by .gz or .zst. Throws IoError for a path that does not exist, DataError for a
+/// folder without suitable files.
 std::vector<CorpusFile> find_corpus_files(std::span<const std::string> paths,
                                           std::optional<CorpusFormat> format = {});
 
