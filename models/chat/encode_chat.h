@@ -28,9 +28,9 @@ struct EncodedChat {
   /// 1 for ids that belong to an answer, which a model learns to generate; 0 for others. If the
   /// template has {% generation %} blocks, these are the ids within the blocks. Otherwise they are
   /// the ids of the contents of an answer, of text that the format inserts between parts of the
-  /// contents, and of the token that ends the answer if at most whitespace precedes it. If the
-  /// tokenizer has no single id for that end mark ("<|im_end|>"), all ids that spell the mark are
-  /// included.
+  /// contents, and of the token that ends the answer, if only whitespace separates it from the
+  /// contents. If the tokenizer has no single id for that end mark ("<|im_end|>"), all ids that
+  /// spell the mark are included.
   std::vector<std::uint8_t> answer;
   /// The bytes of `text` that each id represents.
   std::vector<Span> spans;

@@ -10,8 +10,8 @@
 
 namespace WEFT_API weft {
 
-/// Returns the indices of the examples, sorted by length. Examples of equal length keep their
-/// order.
+/// Returns the indices of the examples, sorted by ascending length. Examples of equal length keep
+/// their order.
 std::vector<std::size_t> by_length(std::span<const std::size_t> lengths);
 
 /// Returns the indices of the examples of each batch: 64 examples of similar length; the last batch

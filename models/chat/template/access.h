@@ -11,7 +11,7 @@ namespace weft::chat {
 /// Returns value.name; undefined if there is no such attribute. Throws DataError for an undefined
 /// value.
 Value attribute_of(Run& run, const Value& value, std::string_view name);
-/// Returns value[key]; as attribute_of() otherwise.
+/// Returns value[key]; undefined if there is no such item. Throws DataError for an undefined value.
 Value item_of(Run& run, const Value& value, const Value& key);
 /// Returns value[begin:end:step], where None stands for an omitted bound. Throws DataError for a
 /// value that cannot be sliced.

@@ -377,8 +377,9 @@ ExpressionPtr ExpressionParser::loop_attribute(const Expression& loop) {
   if (token.text == "cycle" || token.text == "changed") {
     LoopCall called = {token.text == "cycle", arguments(), 0};
     if (!called.arguments.named.empty() || (called.cycle && called.arguments.positional.empty()))
-      fail_template(token.place, fmt::format("calls loop.{}, which takes only positional arguments",
-                                             token.text));
+      fail_template(
+          token.place,
+          fmt::format("calls loop.{} with named arguments, or without values", token.text));
     if (!called.cycle) called.place = (*around_.kept.back())++;
     const int depth = depth_of(called.arguments);
     return make(loop.place, std::move(called), depth);

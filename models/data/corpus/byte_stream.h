@@ -23,7 +23,7 @@ class ByteStream {
   const std::string& path() const { return file_.path(); }
   /// Reads at least 1 and at most `most` bytes and returns their number; 0 at the end.
   std::size_t read(char* to, std::size_t most);
-  /// The number of bytes of the file read so far, before decompression.
+  /// The number of bytes read from the file so far, in compressed form if the file is compressed.
   std::uint64_t bytes_read() const { return read_; }
 
  private:

@@ -21,7 +21,7 @@ ChoiceNames choice_names(CorpusFormat);
 struct CorpusFile {
   std::string path;
   CorpusFormat format;
-  std::uint64_t bytes = 0;  // size of the file, before decompression
+  std::uint64_t bytes = 0;  // size of the file as stored
 };
 
 /// Returns the files that `paths` name, in their order. For a folder, these are all files in it and

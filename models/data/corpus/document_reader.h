@@ -28,7 +28,7 @@ class DocumentReader {
   /// be empty.
   virtual bool next(DocumentPiece& piece) = 0;
   virtual const std::string& path() const = 0;
-  /// The number of bytes of the file read so far, before decompression. For progress reports.
+  /// The number of bytes read from the file so far, as in ByteStream. For progress reports.
   virtual std::uint64_t bytes_read() const = 0;
 };
 

@@ -36,7 +36,7 @@ class TextBuffer {
   /// The line (from 1) and byte offset of the start of text(), both in the decompressed file.
   std::int64_t line() const { return line_; }
   std::uint64_t offset() const { return offset_; }
-  /// The number of bytes of the file read so far, before decompression.
+  /// The number of bytes read from the file so far, as in ByteStream.
   std::uint64_t bytes_read() const { return stream_.bytes_read(); }
 
   /// Checks the first `bytes` of text(). Throws FormatError with file, line and byte offset if they

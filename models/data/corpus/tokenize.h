@@ -18,7 +18,7 @@ struct TokenizeOptions {
 
 /// The progress of tokenize().
 struct TokenizeProgress {
-  std::uint64_t bytes_read = 0;  // size of the files read so far, before decompression
+  std::uint64_t bytes_read = 0;  // of the files, as in ByteStream
   TokenSetWriter::Totals totals = {};
 };
 
