@@ -241,7 +241,8 @@ BOOST_AUTO_TEST_CASE(pairs_are_joined_and_cut_at_the_longer_one) {
              boost::test_tools::per_element());
   BOOST_TEST(join_pair(pair, 4, 5, 7).ids == (Ids{4, 10, 11, 5, 20, 21, 5}),
              boost::test_tools::per_element());
-  check_says<ArgumentError>([&] { join_pair(pair, 4, 5, 4); }, "needs a context of at least 5, not 4");
+  check_says<ArgumentError>([&] { join_pair(pair, 4, 5, 4); },
+                            "needs a context of at least 5, not 4");
   check_says<ArgumentError>(
       [] {
         SentencePairs({{{1}}, {{2}, {}}}, PairTask::sentence_order, 2);
