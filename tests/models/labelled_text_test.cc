@@ -43,9 +43,11 @@ BOOST_AUTO_TEST_CASE(files_that_are_not_labelled_are_refused) {
   const auto read = [&](const std::string& text) {
     return [&files, text] { read_labelled_text(Texts{files.write("f", text)}); };
   };
-  check_says<FormatError>(read("a\tb\nno tab\n"), "f:2: expected a label and a text with a tab");
-  check_says<FormatError>(read("x\tone\nx\ttwo\n"), "needs two classes or more, here is one only");
-  check_says<FormatError>(read(""), "here is no line");
+  check_says<FormatError>(read("a\tb\nno tab\n"),
+                          "f:2: expected a label and a text separated by a tab");
+  check_says<FormatError>(read("x\tone\nx\ttwo\n"),
+                          "needs at least two classes, but there is only one");
+  check_says<FormatError>(read(""), "there are no lines");
   check_says<FormatError>(read("a\tb\nc\td\n"), "f:1: cannot tell labels from texts");
   check_says<FormatError>(read("a\tb\na\tc\n\td\n"), "f:3: the label is empty");
   check_says<IoError>([] { read_labelled_text(Texts{"/nowhere/f"}); }, "/nowhere/f");
@@ -142,7 +144,7 @@ BOOST_AUTO_TEST_CASE(words_and_features_by_hand) {
   BOOST_TEST(cosines[1] == 2 / length, boost::test_tools::tolerance(1e-6));
   BOOST_TEST(cosines[2] == 0);
   check_says<ArgumentError>([&] { row_products(tfidf(three), tfidf(texts)); },
-                            "3 rows cannot meet 2 others");
+                            "the numbers of rows differ: 3 and 2");
 }
 
 BOOST_AUTO_TEST_CASE(lbfgs_finds_the_minimum_of_rosenbrocks_valley) {

@@ -38,10 +38,10 @@ BOOST_AUTO_TEST_CASE(every_objective_is_trained_resumed_and_fine_tuned) {
   const Shell& weft = files.weft;
   const std::string model = weft.path("m.weft");
   const std::pair<const char*, const char*> tasks[] = {
-      {"mlm", "of the hidden tokens found\n"},
-      {"mlm+nsp", "% of the pairs right\n"},
-      {"mlm+sop", "% of the pairs right\n"},
-      {"rtd", "by the generator, replaced tokens told apart with accuracy"}};
+      {"mlm", "of the masked tokens predicted\n"},
+      {"mlm+nsp", "% of the pairs classified correctly\n"},
+      {"mlm+sop", "% of the pairs classified correctly\n"},
+      {"rtd", "by the generator, replaced tokens detected with accuracy"}};
   for (const auto& [task, result] : tasks) {
     BOOST_TEST_CONTEXT(task) {
       const std::string asked = std::string("--task ") + task;
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(pretraining_options_that_do_not_fit_are_named) {
   // With 40 documents the validation set has only one, so there is no other document to take a
   // sentence from.
   fails("--task mlm+nsp" + kSmall + " --validation-fraction 0.03",
-        "the validation set: sentences that do not follow need a second document");
+        "the validation set: next-sentence pairs need at least two documents");
   BOOST_TEST(files.train("--task mlm" + kSmall).code == 0);
   const std::string resume = "--resume " + files.weft.path("m.weft");
   fails(resume + " --task rtd", "--task rtd cannot be given with --resume");

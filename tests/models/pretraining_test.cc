@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(inputs_ask_for_what_was_hidden) {
   }
   check_says<DataError>([&] { PackedTexts(model.tokenizer, Texts{" "}, 16); }, "there is no text");
   check_says<ArgumentError>([&] { PackedTexts(model.tokenizer, lines(), 2); },
-                            "a row needs 3 tokens, not 2");
+                            "a row needs at least 3 tokens, not 2");
 }
 
 BOOST_AUTO_TEST_CASE(pairs_are_padded_to_what_the_model_reads) {

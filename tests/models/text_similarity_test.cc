@@ -109,13 +109,14 @@ BOOST_AUTO_TEST_CASE(files_that_are_not_scored_are_refused) {
     return [&files, text] { read_scored_pairs(Texts{files.write("f", text)}); };
   };
   check_says<FormatError>(read("1\ta\tb\n2\n"),
-                          "f:2: expected a score and two texts with tabs between, as in the lines "
-                          "before, here is a line of 1 columns");
-  check_says<FormatError>(read("1\ta\n\n2\tb\tc\n"),
-                          "f:3: expected a score and a text with a tab between, as in the lines");
-  check_says<FormatError>(read("1\ta\tb\tc\n"),
-                          "f:1: expected a score and one text or two with tabs between, here is a "
-                          "line of 4 columns");
+                          "f:2: expected a score and two texts separated by tabs, as in the "
+                          "previous lines, not a line of 1 columns");
+  check_says<FormatError>(
+      read("1\ta\n\n2\tb\tc\n"),
+      "f:3: expected a score and a text separated by a tab, as in the previous lines");
+  check_says<FormatError>(
+      read("1\ta\tb\tc\n"),
+      "f:1: expected a score and one or two texts separated by tabs, not a line of 4 columns");
   check_says<FormatError>(read("score\ta\tb\n"), "f:1: the score must be a finite number");
   check_says<FormatError>(read("nan\ta\tb\n"), "f:1: the score must be a finite number");
   check_says<FormatError>(read("1e31\ta\tb\n"), "f:1: the score must be a finite number");

@@ -82,13 +82,13 @@ BOOST_AUTO_TEST_CASE(mistakes_in_tagged_files_are_named_with_file_and_line) {
     const Texts paths = {files.write("t", text)};
     check_says<FormatError>([&] { read_tagged_text(paths); }, files.path("t") + part);
   };
-  fails("a O\n\nrome\n", ":3: 'rome' has no tag: expected a word and a tag with a tab between");
+  fails("a O\n\nrome\n", ":3: 'rome' has no tag: expected a word and a tag separated by a tab");
   fails("a\tO\nrome\t\n", ":2: the tag of 'rome' is empty");
-  fails("\tO\n", ":1: there is no word in front of the tag");
-  fails("\f O\n", ":1: there is no word in front of the tag");
+  fails("\tO\n", ":1: there is no word before the tag");
+  fails("\f O\n", ":1: there is no word before the tag");
   for (const std::string tag : {"B", "B-", "B_town", "E-town", "S-town", "o", "town", "-town"})
-    fails("a O\nrome " + tag, ":2: the tag '" + tag + "' is none of O, B-TYPE and I-TYPE");
-  fails("\n \n-DOCSTART- O\n", " has no sentence");
+    fails("a O\nrome " + tag, ":2: the tag '" + tag + "' is not O, B-TYPE or I-TYPE");
+  fails("\n \n-DOCSTART- O\n", " has no sentences");
   fails("a\xFF O\n", ", line 1: ");
   check_says<IoError>([&] { read_tagged_text(Texts{files.path("none")}); }, files.path("none"));
 }

@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(an_encoder_is_pretrained_and_fine_tuned) {
   const Outcome resumed =
       weft(mlm + both + " --resume " + encoder + " --best " + weft.path("best.weft"));
   BOOST_TEST(resumed.code == 0);
-  BOOST_TEST(contains(resumed.out, "of the hidden tokens found"));
+  BOOST_TEST(contains(resumed.out, "of the masked tokens predicted"));
   BOOST_TEST(contains(resumed.out, "over up to 20 held-out batches: " + weft.path("best.weft")));
 
   const Outcome tuned = weft(classifier + sms + " --from " + encoder +
@@ -107,8 +107,8 @@ BOOST_AUTO_TEST_CASE(a_classifier_with_default_settings_stands_beside_its_baseli
     BOOST_TEST(contains(tested.out, "90 texts for training, 2 held out (test set)"));
     BOOST_TEST(contains(tested.out, " on 2 texts: logistic regression"));
   }
-  BOOST_TEST(contains(weft("evaluate " + more + sms + test).out, "of 2 texts"));
-  BOOST_TEST(contains(weft("evaluate " + more + test + " --label first").out, "of 2 texts"));
+  BOOST_TEST(contains(weft("evaluate " + more + sms + test).out, "on 2 texts"));
+  BOOST_TEST(contains(weft("evaluate " + more + test + " --label first").out, "on 2 texts"));
   check_error(weft("train encoder --task classify" + test + " --out " + net), 2,
               "--data is required");
   check_error(weft("train encoder --resume " + more + test + " --label first"), 2,

@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(vit_mistakes_are_one_line) {
   check_error(weft("evaluate " + weft.path("m.weft") + " --text a" + data), 2,
               "contains an image classifier: evaluate it with --data, not with --text");
   check_error(weft("classify " + weft.path("m.weft") + " " + weft.path("data/digits.tra")), 1,
-              "digits.tra: no PNG, JPEG or BMP file at byte 0");
+              "digits.tra: not a PNG, JPEG or BMP file at byte 0");
   weft.write("more/a.tra", "0,16,0,16,2\n");
   weft.write("more/a.tes", "0,16,0,16,2\n");
   check_error(weft("train vit --resume " + weft.path("m.weft") + " --data " + weft.path("more")), 1,

@@ -223,8 +223,8 @@ BOOST_AUTO_TEST_CASE(chat_formats_that_cannot_be_read) {
         folder.path() + ": the tokenizer has no chat template: set --format to one of "
                         "chatml, llama-2, llama-3, alpaca, or to a template file"},
        {chat + " --format surprise", 2,
-        "--format: there is no chat format 'surprise'; there are 'chatml', 'llama-2', 'llama-3', "
-        "'alpaca' (and there is no file of that name)"}});
+        "--format: unknown chat format 'surprise'; built-in formats are 'chatml', 'llama-2', "
+        "'llama-3', 'alpaca' (and there is no file of that name)"}});
   const std::string outside = "hello\n{% include 'x' %}";
   folder.write("chat_template.jinja", outside);
   const std::string file = c.weft.write("outside.jinja", outside);

@@ -58,9 +58,9 @@ class MaskedImageRun final : public RunOf<MaskedImageModel> {
     const double loss = masked_image_loss(session, *model_, test);
     const MaskedImageBaselines without = masked_image_baselines(*model_, parts_.train, test);
     return {
-        fmt::format("test      loss {:.4f} over the hidden pixels of {} images; without a model: "
-                    "{:.4f} (the image's mean of visible pixels), {:.4f} (the pixel's median in "
-                    "training)\n",
+        fmt::format("test      loss {:.4f} over the masked pixels of {} images; baselines: "
+                    "{:.4f} (mean of the visible pixels of the image), {:.4f} (median of the pixel over "
+                    "training images)\n",
                     loss, grouped(test.count()), without.visible_mean, without.training_median),
         {{kPicture, reconstruction_svg(session, *model_, test.pick(places).images,
                                        held_out_masks(*model_, places), "test images")}}};
@@ -70,7 +70,7 @@ class MaskedImageRun final : public RunOf<MaskedImageModel> {
     return {masked_image_loss(session, known(model), parts_.data.test), {}};
   }
   std::string measure_report(Session& session, const TrainedModel& model) override {
-    return fmt::format("test      loss {:.4f} over the hidden pixels of {} images ({})\n",
+    return fmt::format("test      loss {:.4f} over the masked pixels of {} images ({})\n",
                        finite_figure(measure(session, model).loss, "the loss"),
                        parts_.data.test.count(), parts_.data.about);
   }

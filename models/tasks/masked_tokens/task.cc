@@ -193,13 +193,13 @@ class MaskedTokensRun final : public RunOf<PretrainingModel> {
       return std::numeric_limits<double>::quiet_NaN();
     };
     const PretrainingObjective objective = model_->options.objective;
-    std::string text = fmt::format("held out  loss {:.4f}, {:.2f}% of the hidden tokens found",
+    std::string text = fmt::format("held out  loss {:.4f}, {:.2f}% of the masked tokens predicted",
                                    outcome.evaluation.loss, 100 * metric("masked_accuracy"));
     if (reads_pairs(objective))
-      text += fmt::format(", {:.2f}% of the pairs right", 100 * metric("pair_accuracy"));
+      text += fmt::format(", {:.2f}% of the pairs classified correctly", 100 * metric("pair_accuracy"));
     if (objective == PretrainingObjective::rtd) {
       text += fmt::format(
-          " by the generator, replaced tokens told apart with accuracy {:.2f}%, AUC {:.4f}",
+          " by the generator, replaced tokens detected with accuracy {:.2f}%, AUC {:.4f}",
           100 * metric("replaced_accuracy"), metric("replaced_auc"));
     }
     return {text + "\n"};

@@ -109,7 +109,7 @@ class TextClassificationRun final : public RunOf<TextClassifier> {
   }
   std::string measure_report(Session& session, const TrainedModel& model) override {
     const ConfusionMatrix matrix = confusion(session, known(model), parts_.held_out);
-    return fmt::format("{}{:9} accuracy {:.4f} of {} texts\n", matrix.table(), held_out_,
+    return fmt::format("{}{:9} accuracy {:.4f} on {} texts\n", matrix.table(), held_out_,
                        matrix.accuracy(), matrix.total());
   }
 
