@@ -1,4 +1,4 @@
-// attention and attention_grad: their records and shape rules.
+// The records and shape rules of attention and attention_grad.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -124,7 +124,8 @@ const std::vector<std::pair<Sizes, Sizes>>& sample_sizes() {
   return sizes;
 }
 
-/// Samples with values of a in [low_a, 2], of b in [low_b, 2.5] (in tenths).
+/// Returns samples with values of a in [low_a, 2] and of b in [low_b, 2.5], with the bounds in
+/// tenths.
 template <int low_a, int low_b>
 std::vector<OpSample> samples() {
   std::vector<OpSample> result;

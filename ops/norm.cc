@@ -1,4 +1,4 @@
-// layer_norm, rms_norm and their gradients.
+// The records of layer_norm, rms_norm and their gradients.
 #include <fmt/format.h>
 
 #include "weft/ops/builtin.h"

@@ -76,7 +76,7 @@ class InferContext {
   bool has(int i) const {
     return i < input_count() && inputs_[static_cast<std::size_t>(i)] != nullptr;
   }
-  /// Type, dtype, shape and number of axes of operand `i`, which must be given.
+  /// Return the type, dtype, shape and rank of operand `i`, which must be present.
   const ValueType& input(int i) const { return *inputs_[static_cast<std::size_t>(i)]; }
   DType dtype(int i) const { return input(i).dtype; }
   const Shape& shape(int i) const { return input(i).shape; }
@@ -117,7 +117,7 @@ class InferContext {
 /// The number of values that an input accepts.
 enum class Arity { required, optional, variadic };
 
-/// An operand as a record declares it.
+/// An operand declared by a record.
 struct InputSpec {
   std::string name;
   Arity arity = Arity::required;
@@ -231,7 +231,7 @@ struct OpRecord {
   /// Returns `given` with defaults added. Checks names and types; throws ArgumentError that lists
   /// the legal attributes.
   Attributes complete(const Attributes& given) const;
-  /// Index of the input called `name`, or -1.
+  /// Returns the index of input `name`, or -1.
   int input_index(std::string_view name) const;
 };
 

@@ -1,4 +1,4 @@
-// rope: rotary position embedding.
+// The record of rope, rotary position embedding.
 #include <fmt/format.h>
 
 #include <cmath>

@@ -23,7 +23,7 @@ struct RowRequest {
   std::uint32_t scalars = 0;
   const Attributes& attributes;  // with defaults, see OpRecord::complete
 
-  /// Whether operand `i` is one number for the whole row.
+  /// Returns true if operand `i` is one number for the whole row.
   bool scalar(std::size_t i) const { return (scalars >> i & 1) != 0; }
 };
 
@@ -49,7 +49,7 @@ struct RowKernel {
   void operator()(const void* const* in, void* out, std::int64_t n, std::int64_t position) const {
     function(*this, in, out, n, position);
   }
-  /// Whether operand `i` is one number for the whole row.
+  /// Returns true if operand `i` is one number for the whole row.
   bool scalar(std::size_t i) const { return (scalars >> i & 1) != 0; }
 };
 

@@ -1,7 +1,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "weft/ops/kernels/reduce.cc"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
-// After foreach_target.h:
+// foreach_target.h must be included before the headers below.
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 

@@ -4,7 +4,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "weft/ops/kernels/gemm/fma.cc"
 #include "hwy/foreach_target.h"
-// foreach_target.h must come before.
+// foreach_target.h must be included before the headers below.
 #include "weft/ops/kernels/gemm/micro-inl.h"
 #include "weft/ops/kernels/gemm/pack-inl.h"
 
