@@ -35,8 +35,7 @@ void check(const HmmParameters& p, const Value& symbols, const char* function, S
   }
 }
 
-// Log probabilities of emitting the symbols in each state; for the first symbol, with the start
-// probabilities added.
+// Log probabilities of the symbols in each state. Those of the first symbol include the start.
 struct Sites {
   Value first;  // [batch, states]
   Value rest;   // [time - 1, batch, states]

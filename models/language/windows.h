@@ -14,10 +14,10 @@ struct CausalWindows {
   Value past;
 };
 
-/// Returns the window of every position: the `kernel` elements `dilation` apart that end there,
-/// concatenated from oldest to newest. x [batch, time, width] continues `past` [batch, (kernel - 1)
-/// * dilation, width], which is zero at the beginning of a text. A linear layer over the windows is
-/// a causal convolution.
+/// Returns the window of every position of x [batch, time, width]: the `kernel` elements `dilation`
+/// apart that end there, concatenated from oldest to newest. `past` [batch, (kernel - 1) *
+/// dilation, width] holds the elements before x and is zero at the beginning of a text. A linear
+/// layer over the windows is a causal convolution.
 CausalWindows causal_windows(Value x, Value past, std::int64_t kernel, std::int64_t dilation = 1);
 
 }  // namespace weft

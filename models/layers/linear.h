@@ -8,6 +8,7 @@
 
 namespace WEFT_API weft {
 
+/// Options of a linear layer.
 struct LinearOptions {
   bool bias = true;
   /// [out, in] as in PyTorch's nn.Linear, or [in, out] as in GPT-2's Conv1D, so that weights in
