@@ -103,8 +103,7 @@ void Glove::learn(std::int64_t number, Shard& shard) const {
 }
 
 double Glove::advance(Workers& workers) {
-  if (step_ >= steps())
-    throw StateError("the training run is complete: its last step was already taken");
+  if (step_ >= steps()) throw StateError("the training run has taken its last step");
   workers.for_chunks(
       kShards,
       [&](std::int64_t s, int) {

@@ -17,7 +17,7 @@ struct GloveOptions {
   std::int64_t width = 100;
   int epochs = 15;
   double rate = 0.05;
-  /// Counts of at least this weigh 1, smaller ones (count / most) ^ power (x_max in the paper).
+  /// Counts of at least this weigh 1, smaller ones (count / max_count) ^ power.
   double most = 100;
   double power = 0.75;
   std::uint64_t seed = 1;
