@@ -41,7 +41,7 @@ struct EncoderConfig {
   std::int64_t heads = 12;
   std::int64_t head_size = 0;  // 0 means width / heads
   std::int64_t width = 768;
-  std::int64_t inner = 3072;         // of the feed-forward block
+  std::int64_t inner = 3072;         // width of the feed-forward block
   std::int64_t embedding_width = 0;  // 0 means width
   EmbeddingProjection embedding_projection = EmbeddingProjection::none;
   Activation activation = Activation::gelu_erf;

@@ -40,11 +40,11 @@ struct EncoderDecoderConfig {
   std::int64_t width = 512;
   std::int64_t encoder_layers = 6, decoder_layers = 6;
   std::int64_t encoder_heads = 8, decoder_heads = 8;
-  std::int64_t encoder_inner = 2048, decoder_inner = 2048;  // of the feed-forward blocks
+  std::int64_t encoder_inner = 2048, decoder_inner = 2048;  // width of the feed-forward blocks
   std::int64_t head_size = 0;                               // 0 means width / heads
   Activation activation = Activation::relu;
   bool gated = false;        // down(activation(gate(x)) * up(x))
-  bool bias = true;          // of linear layers
+  bool bias = true;          // biases of linear layers
   bool scale_scores = true;  // divide scores by sqrt(head size)
   bool rms_norm = false;     // RMSNorm instead of LayerNorm
   double layer_norm_eps = 1e-5;

@@ -74,7 +74,7 @@ struct GptDecodeInputs {
 /// Outputs of an incremental decoding step.
 struct GptDecoding {
   Value logits;     // [batch, vocab], for the last new token
-  Updates updates;  // of the key/value caches
+  Updates updates;  // new values of the key/value caches
 };
 
 /// A GPT: declares its parameters once and can be applied any number of times.

@@ -110,9 +110,10 @@ void GptConfig::check() const {
     if (!(rotary_base > 0))
       throw ArgumentError(fmt::format("rotary_base must be positive, not {}", rotary_base));
     if (rotary_size() < 2 || rotary_size() % 2 != 0) {
-      throw ArgumentError(fmt::format(
-          "rotary_share {} of head size {} is {} features: rotation needs an even number",
-          rotary_share, head_size(), rotary_size()));
+      throw ArgumentError(
+          fmt::format("rotary_share {} of head size {} is {} features: rotation needs an even "
+                      "number of at least 2",
+                      rotary_share, head_size(), rotary_size()));
     }
   }
   check_rotary_scaling(*this);
