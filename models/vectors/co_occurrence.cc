@@ -16,7 +16,7 @@ constexpr std::int64_t kCountedRows = 64;
 
 // Positions of each word in the text, in ascending order.
 struct Places {
-  std::vector<std::int64_t> ends, places;  // ends[w]: end of word w's positions in `places`
+  std::vector<std::int64_t> ends, places;  // ends[w]: end of the range of word w
 
   explicit Places(const WordText& text) : places(text.words.size()) {
     std::int64_t sum = 0;
