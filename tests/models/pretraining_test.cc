@@ -309,7 +309,7 @@ BOOST_AUTO_TEST_CASE(no_gradient_goes_through_the_draws_and_embeddings_are_share
   const Value loss = replaced_token_loss(found.logits, found.replaced, {});
   BOOST_CHECK_EXCEPTION(
       replaced_token_loss(found.logits, found.replaced, tokens, Reduction::sum), ArgumentError,
-      testing::message_contains({"the reduction of a loss that weighs its elements is "
+      testing::message_contains({"the reduction of a loss with weighted elements must be "
                                  "Reduction::mean or Reduction::shard_mean"}));
   std::vector<Variable> generator;
   for (const Variable& v : graph.parameters()) {
