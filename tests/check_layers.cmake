@@ -1,4 +1,4 @@
-# Fails if a file includes a header of a layer above its own (README.md, "The folders").
+# Fails if a file includes a header of a layer above its own (ARCHITECTURE.md).
 #   cmake -DSOURCE=... -P check_layers.cmake
 set(order core ops graph autodiff serialization models)
 cmake_minimum_required(VERSION 3.25)

@@ -1,4 +1,4 @@
-// The error of each precision against float64. ops/kernels/gemm/PRECISION.md shows what this test
+// The error of each precision against float64. docs/precision.md shows what this test
 // measures (run it with --log_level=message) and says what it asserts.
 #include <boost/test/unit_test.hpp>
 #include <cmath>

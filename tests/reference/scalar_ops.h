@@ -44,7 +44,7 @@ Number with_rounding(Number n, DType dtype);
 Number approximate(Real value, Real units, Real magnitude, DType dtype);
 
 /// What one term of a sum of products may be off because of the precision asked for
-/// (ops/kernels/gemm/PRECISION.md), relative to its magnitude.
+/// (docs/precision.md), relative to its magnitude.
 Real precision_error(Precision precision, DType dtype);
 
 /// A tensor of Numbers.

@@ -1,6 +1,6 @@
 // Operations of a user's own: an elementwise one with an attribute, a reduction with one, and one
-// of two phases with scratch between them. They are made as ops/README.md shows, and are in every
-// way like Weft's own.
+// of two phases with scratch between them. They are made as docs/custom-operations.md shows, and
+// are in every way like Weft's own.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>

@@ -84,7 +84,7 @@ EncoderDecoderConfig t5_mini() {
 
 /// Adafactor scales its steps by the size of the parameters that they change. With AdamW these
 /// token embeddings hardly change. If they are initialised smaller to suit AdamW, the perplexity of
-/// span corruption is a third higher after 800 steps (models/tasks/SEQ2SEQ.md).
+/// span corruption is a third higher after 800 steps (docs/seq2seq.md).
 TrainSettings t5_training() {
   TrainSettings settings = recipe(2000, 4096, 0.03, 200);
   settings.optimizer = Optimizer::adafactor;
