@@ -1,9 +1,10 @@
-// A small GPT reads a book of statements, then learns to answer instructions, in five ways: all its
-// weights; adapters beside them, which are floats, int8 or int4; all weights by a loss that counts
-// questions, too. It is asked in phrasings and about things that it has never seen.
+// Pre-trains a small GPT on statements, then fine-tunes it to answer instructions with five
+// methods: training all weights; training adapters on float, int8 or int4 weights (LoRA, QLoRA);
+// and training all weights with a loss that includes the questions. The models are evaluated on
+// phrasings and arguments that do not occur in the training data.
 //
 //   zoo_instructions [--quick]       --quick: a few steps of everything
-//   zoo_instructions --write FOLDER  only writes the data, for weft train
+//   zoo_instructions --write FOLDER  only writes the data, for use with weft train
 #include <fmt/format.h>
 
 #include <optional>
@@ -28,6 +29,7 @@ using namespace weft::zoo;
 
 namespace {
 
+/// A fine-tuning method.
 struct Way {
   std::string name;
   bool adapters = false;
@@ -46,14 +48,15 @@ void train(Session& session, const TrainTask& task, TrainSettings settings) {
   Trainer(session, task, {.settings = settings, .observer = &progress}).run();
 }
 
+/// Disables evaluation during training and, if `quick`, limits training to a few steps.
 TrainSettings made_short(TrainSettings settings, bool quick) {
   settings.eval_every = 0;
   if (quick) settings.steps = 4, settings.warmup = 1;
   return settings;
 }
 
-/// A decoder that knows how the book goes on. Its ids are bytes, and the marks of conversations,
-/// which the book has none of.
+/// Pre-trains a decoder on the statements. Its tokens are the bytes and the special tokens of the
+/// chat format, which do not occur in the text.
 LanguageModel read_book(const std::string& book, const ChatFormat& format, bool quick) {
   const std::vector<std::string> marks = marks_of(format), texts = {book};
   TextList list(texts);
@@ -72,7 +75,7 @@ LanguageModel read_book(const std::string& book, const ChatFormat& format, bool 
   return model;
 }
 
-/// The same decoder as one that talks, its weights taken over, and not trained yet.
+/// Returns a chat model with the weights of `reader`, prepared for fine-tuning with this method.
 LanguageModel talking(const LanguageModel& reader, const ChatFormat& format, const Way& way,
                       bool quick) {
   const auto& preset =
@@ -94,7 +97,7 @@ LanguageModel talking(const LanguageModel& reader, const ChatFormat& format, con
 void run(bool quick) {
   const TeachingData data(quick);
   const ChatFormat format = ChatFormat::built_in("chatml");
-  fmt::print("reading {} bytes\n", data.book.size());
+  fmt::print("pre-training on {} bytes\n", data.book.size());
   const LanguageModel reader = read_book(data.book, format, quick);
 
   AnswerTable table;
@@ -112,7 +115,7 @@ void run(bool quick) {
       const auto asked = answer_instructions(session, model, conversations(data.asked));
       const auto known = answer_instructions(session, model, conversations(data.known));
       table.add(column, data.asked, asked.answers, data.known, known.answers);
-      fmt::print("  {}: exact match {:.1f}% in new phrasings, {:.1f}% in known ones\n", column,
+      fmt::print("  {}: exact match {:.1f}% in new phrasings, {:.1f}% in known phrasings\n", column,
                  100 * asked.exact_match(), 100 * known.exact_match());
     };
     session.initialise();
@@ -123,7 +126,7 @@ void run(bool quick) {
   }
   fmt::print("\n{}", table.text());
 
-  // One file holds the model and its chat format; who loads it needs none of the code above.
+  // One file contains the model and its chat format, so loading it needs none of the code above.
   const auto loaded = load_model<LanguageModel>("instructions.weft");
   Session session(*loaded.graph, loaded.store);
   for (const char* question : {"Please write weft in upper case.", "What is the sum of 9 and 4?"})

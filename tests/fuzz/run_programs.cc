@@ -10,7 +10,7 @@
 namespace weft::fuzz {
 namespace {
 
-/// Sizes of all inputs where every symbol has the value that `round` gives it.
+/// Returns the sizes of all inputs, with values of the symbols that depend on `round`.
 NamedSizes sizes_to_try(const Program& program, const Graph& graph, int round) {
   constexpr std::int64_t kSizes[][3] = {{2, 3, 5}, {0, 1, 2}, {1, 1, 1}, {7, 4, 1}};
   Bindings bindings;
@@ -43,7 +43,7 @@ void run_program(const Checkpoint& checkpoint, const Program& program, const Run
   const NamedSizes sizes = sizes_to_try(program, checkpoint.graph(), round);
   const auto plan = session.plan(program, sizes);
   if (!small(*plan, bounds)) return;
-  // Caches take their sizes from the first run.
+  // The sizes of caches are determined by the first run.
   for (const Variable& v : checkpoint.graph().variables()) {
     if (!small(v.info().type.dtype, v.info().type.shape.evaluate(plan->bindings), bounds)) return;
   }
@@ -64,7 +64,7 @@ void run_programs(const Checkpoint& checkpoint, const RunBounds& bounds) {
     for (int round = 0; round < 4; ++round) {
       try {
         run_program(checkpoint, program, bounds, round);
-      } catch (const Error&) {  // the answer to a program that makes no sense
+      } catch (const Error&) {  // the documented error of an invalid program
       }
     }
   }

@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(the_program_tunes_in_five_ways_and_its_file_can_be_talked_t
   BOOST_TEST(contains(zoo("--slow").err, "usage: zoo_instructions [--quick | --write FOLDER]"));
   const Outcome nowhere = zoo("--write " + zoo.path("text.txt") + "/data");
   BOOST_TEST(nowhere.code == 1);
-  BOOST_TEST(nowhere.err == "zoo_instructions: cannot make folder \"" + zoo.path("text.txt") +
+  BOOST_TEST(nowhere.err == "zoo_instructions: cannot create folder \"" + zoo.path("text.txt") +
                                 "/data\": Not a directory\n");
 }
 

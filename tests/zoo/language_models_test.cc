@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(a_tagger_finds_classes_that_words_are_in_by_their_order) {
                           folder.path("out")) == 0);
   const std::string said = read_text_file(folder.path("out"));
   BOOST_TEST_CONTEXT(said) {
-    BOOST_TEST(said.find("2000 words in 400 sentences, 14 different ones kept; 5 states") !=
+    BOOST_TEST(said.find("2000 words in 400 sentences, vocabulary of 14 words; 5 states") !=
                std::string::npos);
     BOOST_TEST(said.find("iteration  40  log likelihood per word -") != std::string::npos);
     BOOST_TEST(said.find("class  4") != std::string::npos);

@@ -14,7 +14,8 @@ namespace weft::zoo {
 namespace {
 
 using Ids = std::span<const std::int32_t>;
-/// Mean loss of all ids but the first, each from those before it in its window of `window`.
+/// Returns the mean loss of all ids except the first. Each id is predicted from the ids before it
+/// in its window of `window` ids.
 double loss_in_windows(const NGramModel& model, Ids ids, std::size_t window) {
   double sum = 0;
   for (std::size_t i = 1; i < ids.size(); ++i) {
@@ -24,6 +25,7 @@ double loss_in_windows(const NGramModel& model, Ids ids, std::size_t window) {
   return sum / static_cast<double>(ids.size() - 1);
 }
 
+/// Returns the log-probability of every id after `history`.
 std::vector<double> scores_behind(const NGramModel& model, Ids history) {
   std::vector<double> scores;
   for (std::int32_t id = 0; id < model.vocab(); ++id)
@@ -31,6 +33,7 @@ std::vector<double> scores_behind(const NGramModel& model, Ids history) {
   return scores;
 }
 
+/// Returns the order with the lowest validation loss; stops at the first order that is not better.
 int best_order(const Comparison& common) {
   const Ids all(common.train);
   const Ids rest = all.subspan(all.size() - all.size() / 10),

@@ -13,6 +13,7 @@ namespace {
 
 char random_letter(Draws& draws) { return static_cast<char>('a' + draws.below(26)); }
 
+/// Returns a word of `least` to `most` letters.
 std::string random_word(Draws& draws, std::int64_t least = 3, std::int64_t most = 4) {
   std::string word;
   for (std::int64_t n = least + draws.below(most - least + 1); n > 0; --n)
@@ -20,7 +21,7 @@ std::string random_word(Draws& draws, std::int64_t least = 3, std::int64_t most 
   return word;
 }
 
-/// No letter twice: "the letter after b" is one letter.
+/// Returns a word without repeated letters, in which "the letter after b" is unambiguous.
 std::string word_of_different_letters(Draws& draws) {
   std::string word;
   for (std::int64_t n = 3 + draws.below(2); n > 0;) {
@@ -32,11 +33,12 @@ std::string word_of_different_letters(Draws& draws) {
   return word;
 }
 
+/// Returns a random index below `size`.
 std::size_t random_place(Draws& draws, std::size_t size) {
   return static_cast<std::size_t>(draws.below(static_cast<std::int64_t>(size)));
 }
 
-/// The word with one of its letters in more places than chance would have it.
+/// Returns a word in which `letter` is more frequent than in a random word.
 std::string word_with_many(Draws& draws, char letter) {
   std::string word = random_word(draws);
   for (char& c : word) c = draws.below(3) == 0 ? letter : c;
@@ -174,7 +176,8 @@ const InstructionKind& find_instruction_kind(const std::string& name) {
     if (kind.name == name) return kind;
     known += (known.empty() ? "" : ", ") + kind.name;
   }
-  throw ArgumentError(fmt::format("unknown kind of instruction '{}': there are {}", name, known));
+  throw ArgumentError(
+      fmt::format("unknown kind of instruction '{}'; the kinds are: {}", name, known));
 }
 
 }  // namespace weft::zoo

@@ -16,6 +16,7 @@ InstructionPart part_of(const InstructionCase& about) {
   return tenth == 1 ? InstructionPart::validation : InstructionPart::train;
 }
 
+/// Draws arguments of this kind until they belong to `part`.
 InstructionCase draw_case(Draws& draws, const InstructionKind& kind, InstructionPart part) {
   InstructionCase about = kind.draw(draws);
   while (part_of(about) != part) about = kind.draw(draws);
@@ -67,7 +68,7 @@ std::vector<Instruction> make_instructions(const InstructionSetOptions& options)
 
 std::string make_statements(std::int64_t count, std::uint64_t seed) {
   const std::vector<InstructionKind>& kinds = instruction_kinds();
-  Draws draws(seed, 1);  // not those of the instructions
+  Draws draws(seed, 1);  // a stream different from that of the instructions
   std::string text;
   for (std::int64_t i = 0; i < count; ++i) {
     const InstructionKind& kind =

@@ -24,7 +24,7 @@ TeachingData::TeachingData(bool small)
 void TeachingData::write(const std::string& folder) const {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) throw IoError(fmt::format("cannot make folder \"{}\": {}", folder, error.message()));
+  if (error) throw IoError(fmt::format("cannot create folder \"{}\": {}", folder, error.message()));
   const auto to = [&](const char* name, std::string_view text) {
     AtomicFile file((std::filesystem::path(folder) / name).string());
     file.write(text.data(), text.size());

@@ -1,4 +1,4 @@
-// All that a small model is taught instructions with, and asked afterwards.
+// The data with which a small model is trained to follow instructions and evaluated.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,19 @@
 
 namespace weft::zoo {
 
-/// Whoever learns from `book` and `learned` has never seen what `known` and `asked` are about, and
-/// knows the phrasings of the former only.
+/// The arguments in `known` and `asked` do not occur in the training data `book` and `learned`. The
+/// phrasings of `known` do occur there, those of `asked` do not.
 struct TeachingData {
-  std::string book;                  // statements
-  std::vector<Instruction> learned;  // some 2,000 of each kind
-  std::vector<Instruction> known;    // 30 of each kind, in phrasings of `learned`
+  std::string book;                  // pre-training text of statements
+  std::vector<Instruction> learned;  // 2,000 of each kind, for training
+  std::vector<Instruction> known;    // 30 of each kind, in phrasings that occur in `learned`
   std::vector<Instruction> asked;    // 30 of each kind, in new phrasings
 
-  /// The same data each time. `small`: enough to see that a program runs.
+  /// Generates the data, which is the same every time. `small`: a few examples for a smoke test.
   explicit TeachingData(bool small = false);
 
-  /// Writes book.txt, learned.jsonl, known.jsonl, asked.jsonl; the folder is made where it is
-  /// missing. Throws IoError.
+  /// Writes book.txt, learned.jsonl, known.jsonl and asked.jsonl to `folder`, which is created if
+  /// it does not exist. Throws IoError.
   void write(const std::string& folder) const;
 };
 

@@ -1,5 +1,5 @@
-// How fast two ranks send each other messages at the same time, and when the first of them is
-// there.
+// weft_messages_bench: measures the throughput of messages that two ranks send each other at the
+// same time, and the time until the first of them arrives.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -20,6 +20,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kChannel = 1, kStart = 2;
 constexpr std::size_t kMessages = 30, kBytes = std::size_t{8} << 20;
 
+// Waits until both ranks are here.
 void meet(Transport& transport, int other) {
   std::byte sent{}, got{};
   const Transfer ours = transport.send(other, kStart, {&sent, 1});
@@ -55,7 +56,7 @@ void measure(Transport& transport) {
 int main() {
   try {
     const auto transport = connect_mpi();
-    if (transport->size() != 2) throw ArgumentError("weft_messages_bench takes two ranks");
+    if (transport->size() != 2) throw ArgumentError("weft_messages_bench needs exactly two ranks");
     constexpr int kRounds = 3;
     for (int i = 0; i < kRounds; ++i) measure(*transport);
     transport->leave();

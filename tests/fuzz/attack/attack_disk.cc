@@ -17,7 +17,8 @@ namespace fs = std::filesystem;
 /// A command that writes files into the folder "disk".
 struct Writer {
   Arguments arguments;
-  /// What is there before, by the name in "disk": copies of files of the workspace.
+  /// Files that exist in "disk" before the command, as pairs of the name there and the file of the
+  /// workspace to copy.
   std::vector<std::pair<std::string, std::string>> files;
 };
 
@@ -44,19 +45,21 @@ std::vector<Writer> writers(const Workspace& w) {
   return result;
 }
 
+/// An injected failure of a C library call.
 struct Fault {
   std::string call, error;
   std::uint64_t number;
   bool from_there_on;
   bool kills() const { return error == "kill"; }
   std::string str() const {
-    return fmt::format("{} number {}{} {}", call, number, from_there_on ? " and all after it" : "",
+    return fmt::format("{} number {}{} {}", call, number,
+                       from_there_on ? " and all later ones" : "",
                        kills() ? "is interrupted by SIGKILL" : "fails with error " + error);
   }
 };
 
 Fault draw_fault(Random& random) {
-  // Several times what there is much of, or what matters most.
+  // Calls that are frequent or especially important are listed several times.
   constexpr std::array kCalls = {"write",  "write",  "write", "short", "interrupted",
                                  "fsync",  "rename", "open",  "close", "fchmod",
                                  "unlink", "memory", "thread"};
@@ -69,7 +72,7 @@ Fault draw_fault(Random& random) {
                 : below(random, 2) == 0
                     ? "kill"
                     : std::to_string(std::array{ENOSPC, EIO, EDQUOT}[below(random, 2)]);
-  // Few calls are not writes, so that all of the others are met.
+  // Commands make many writes but few other calls, so small numbers reach all of the others.
   fault.number = memory                  ? below(random, std::uint64_t{1} << below(random, 19))
                  : fault.call == "write" ? below(random, 300)
                                          : below(random, 8);
@@ -78,7 +81,7 @@ Fault draw_fault(Random& random) {
   return fault;
 }
 
-/// Files that cannot be read to their end.
+/// Lets reading a file fail at some point.
 void fail_reading(const Workspace& w, const Budget& budget, Random& random, Report& report) {
   const Reader& reader = w.readers()[below(random, w.readers().size() - 1)];
   const bool alone = Workspace::with(reader.arguments, "x") != reader.arguments;
@@ -95,7 +98,7 @@ void fail_reading(const Workspace& w, const Budget& budget, Random& random, Repo
                                   {"WEFT_FAULT_FIRED", fired}}});
   report.ran();
   const std::string fault =
-      fmt::format("{} number {} of {} fails, and all after it", call, number, reader.name);
+      fmt::format("{} number {} of {} fails, and all later ones", call, number, reader.name);
   if (const std::string what = complaint(outcome); !what.empty()) {
     report.found(fault + ": " + what, arguments, outcome);
   } else if (alone && outcome.code == 0 && fs::exists(fired)) {
@@ -107,7 +110,7 @@ bool is_model(const fs::path& path) {
   return path.extension() == ".weft" || path.extension() == ".safetensors";
 }
 
-/// Old files are as they were, or new ones whole.
+/// Lets writing fail, and checks that every file is either unchanged or a complete new one.
 void fail_writing(const Workspace& w, const Writer& writer, const Budget& budget, Random& random,
                   Report& report) {
   fs::remove_all(w.path("disk"));
@@ -133,19 +136,19 @@ void fail_writing(const Workspace& w, const Writer& writer, const Budget& budget
     const bool same = old != writer.files.end() && w.read("disk/" + name) == w.read(old->second);
     const Outcome verified = w.program()({"verify", entry.path().string()});
     if (!same && verified.code != 0) {
-      report.found(fault.str() + ": " + name + " is neither the old file nor whole", arguments,
-                   verified, entry.path().string());
+      report.found(fault.str() + ": " + name + " is neither the old file nor a complete new one",
+                   arguments, verified, entry.path().string());
     }
   }
   for (const auto& [name, from] : writer.files) {
     if (!fs::exists(w.path("disk/" + name)))
-      report.found(fault.str() + ": " + name + " is gone", arguments, outcome);
+      report.found(fault.str() + ": " + name + " was deleted", arguments, outcome);
   }
-  // A folder that forgets what was removed, and a process that was killed, leave what the next
-  // saver clears away.
+  // If unlink() failed or the process was killed, temporary files may remain; the next save removes
+  // them.
   if (fault.call == "unlink" || outcome.signal != 0) return;
   for (const std::string& left : w.temporaries())
-    report.found(fault.str() + ": a temporary file is left: " + left, arguments, outcome);
+    report.found(fault.str() + ": a temporary file remains: " + left, arguments, outcome);
 }
 
 }  // namespace

@@ -6,7 +6,8 @@
 namespace weft::attack {
 namespace {
 
-/// The damaged bytes as a file: mended half of the time, so that deeper readers see them.
+/// Writes damaged bytes to the file `to`. If `mended`, their checksums are corrected first, so that
+/// the damage reaches the readers of the contents.
 void put(const Workspace& w, const std::string& to, const Reader& reader, const std::string& bytes,
          bool mended) {
   if (mended && reader.kind == Kind::weft) {
@@ -19,15 +20,16 @@ void put(const Workspace& w, const std::string& to, const Reader& reader, const 
   w.write(to, bytes);
 }
 
-constexpr double kShort = 30;  // seconds
+constexpr double kShort = 30;  // seconds; only longer runs check the undamaged files
 
-/// A command that fails on what is not damaged would find nothing.
+/// Checks that all commands succeed on undamaged files; a command that does not cannot find
+/// anything.
 void read_whole(const Workspace& w, Report& report) {
   for (const Reader& reader : w.readers()) {
     const Arguments arguments = Workspace::with(reader.arguments, w.path(reader.name));
     const Outcome outcome = w.program()(arguments);
     report.ran();
-    if (outcome.code != 0) report.found("what is not damaged is refused", arguments, outcome);
+    if (outcome.code != 0) report.found("an undamaged file is rejected", arguments, outcome);
   }
 }
 
@@ -42,7 +44,8 @@ void attack_files(const Workspace& w, const Budget& budget, Report& report) {
     const bool text = reader.kind == Kind::json || reader.kind == Kind::text;
     const std::string whole = w.read(reader.name);
     std::string bytes = mutated(whole, text, random);
-    // Without this most damage to a container hits tensors, which are most of its bytes.
+    // Most bytes of a container are tensors, so half of the time only its first or last 16 KiB are
+    // damaged.
     if (reader.kind == Kind::weft && below(random, 1) == 0) {
       const std::size_t structure = std::min<std::size_t>(whole.size(), 16 << 10);
       const bool front = below(random, 1) == 0;
@@ -51,7 +54,7 @@ void attack_files(const Workspace& w, const Budget& budget, Report& report) {
               mutated(whole.substr(begin, structure), below(random, 1) == 0, random) +
               whole.substr(begin + structure);
     }
-    // A file in a folder is damaged in place, another under a name of its own.
+    // A file that a command reads as part of a folder is damaged in place, any other as a copy.
     const bool alone = Workspace::with(reader.arguments, "x") != reader.arguments;
     const std::string name =
         alone ? "damaged" + std::filesystem::path(reader.name).extension().string() : reader.name;

@@ -19,10 +19,10 @@ void attack_with_kills(const Workspace& w, const Budget& budget, Report& report)
                                std::filesystem::copy_options::overwrite_existing);
     Arguments arguments = task.arguments;
     arguments.insert(arguments.end(), {"--out", path, "--seed", "5"});
-    // How long it takes shows where the moments are.
+    // The duration of an undisturbed run is the range of the random moments.
     const Outcome whole = w.program()(arguments);
     if (const std::string what = complaint(whole); !what.empty() || whole.code != 0) {
-      report.found("a training that nobody disturbs: " + what, arguments, whole);
+      report.found("an undisturbed training run failed: " + what, arguments, whole);
       continue;
     }
     const auto most = static_cast<std::uint64_t>(whole.seconds * 1e6);
@@ -42,12 +42,12 @@ void attack_with_kills(const Workspace& w, const Budget& budget, Report& report)
                      outcome);
       const Outcome verified = w.program()({"verify", path});
       if (verified.code != 0)
-        report.found(fmt::format("signal {} after {} us: the file is not whole", signal, moment),
+        report.found(fmt::format("signal {} after {} us: the file is damaged", signal, moment),
                      {"verify", path}, verified, path);
     }
     w.program()(arguments);
     for (const std::string& left : w.temporaries())
-      report.found("left behind after the next save: " + left, arguments, {});
+      report.found("a temporary file remains after the next save: " + left, arguments, {});
   }
 }
 

@@ -6,13 +6,14 @@
 namespace weft::attack {
 namespace {
 
-/// The program's libraries could not even be loaded, or made ready: nothing of ours has run.
+/// Returns true if the program did not reach its own code, because its shared libraries could not
+/// be loaded or initialised.
 bool never_began(const Outcome& outcome, const Program& program, const Arguments& arguments,
                  RunOptions options) {
   if (outcome.err.find("error while loading shared libraries") != std::string::npos) return true;
   if (outcome.err.find("weft: ") != std::string::npos) return false;
   if (outcome.code != 127 && outcome.signal == 0) return false;
-  // The loader says on stderr when it hands over.
+  // With LD_DEBUG=libs the loader reports on stderr when it transfers control to the program.
   options.environment.emplace_back("LD_DEBUG", "libs");
   return program(arguments, options).err.find("transferring control") == std::string::npos;
 }
@@ -42,14 +43,14 @@ void attack_with_limits(const Workspace& w, const Budget& budget, Report& report
         limit = fmt::format("{} descriptors", options.descriptors);
         break;
       case 1:
-        // Its error message goes into a file too.
+        // The lower bound leaves space for the error message, which is also written to a file.
         options.file_size = 4096 + below(random, 60'000);
         limit = fmt::format("files of {} bytes", options.file_size);
         break;
       default:
         options.address_space = (below(random, 1) == 0 ? 20'000'000 + below(random, 80'000'000)
                                                        : 20'000'000 + below(random, 600'000'000));
-        limit = fmt::format("{} bytes of addresses", options.address_space);
+        limit = fmt::format("{} bytes of address space", options.address_space);
         break;
     }
     const Outcome outcome = w.program()(arguments, options);

@@ -12,6 +12,7 @@
 namespace weft::attack {
 namespace {
 
+// Numbers at the limits of integer types.
 constexpr std::array<std::uint64_t, 14> kNumbers = {0,
                                                     1,
                                                     2,
@@ -27,6 +28,7 @@ constexpr std::array<std::uint64_t, 14> kNumbers = {0,
                                                     0x8000000000000000,
                                                     0xFFFFFFFFFFFFFFFF};
 
+// Texts that are extreme numbers, nesting or invalid characters.
 constexpr std::array<const char*, 22> kWords = {"-1",
                                                 "0",
                                                 "1e999",
@@ -86,20 +88,20 @@ void mutate_text(std::string& text, Random& random) {
   const std::size_t at = below(random, text.size() - 1);
   const char* word = kWords[below(random, kWords.size() - 1)];
   switch (below(random, 4)) {
-    case 0: {  // a number
+    case 0: {  // replaces a number
       const std::size_t begin = text.find_first_of("0123456789", at);
       if (begin == std::string::npos) break;
       const std::size_t end = std::min(text.find_first_not_of("0123456789.", begin), text.size());
       text.replace(begin, end - begin, word);
       break;
     }
-    case 1: {  // a line, or a field
+    case 1: {  // repeats a line or a field
       const std::size_t end = text.find_first_of("\n,", at);
       if (end != std::string::npos) text.insert(end, text.substr(at, end - at + 1));
       break;
     }
     case 2: text.insert(at, word); break;
-    case 3: {  // a value
+    case 3: {  // replaces a value
       const std::size_t begin = text.find(": ", at);
       if (begin == std::string::npos) break;
       const std::size_t end = text.find_first_of(",}\n", begin);
@@ -170,7 +172,7 @@ std::string repaired_png(std::string bytes) {
 }
 
 std::string repaired_safetensors(std::string bytes) {
-  // The header is the one that the file's braces say.
+  // Finds the end of the header by matching braces.
   int depth = 0;
   for (std::size_t at = 8; at < bytes.size(); ++at) {
     if (bytes[at] == '{') ++depth;

@@ -15,6 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Splits a command line at its spaces.
 Arguments words(const std::string& line) {
   Arguments result;
   std::string word;
@@ -45,7 +46,7 @@ Workspace::Workspace(const std::string& program, const std::string& goldens,
   list_readers();
 }
 
-// A folder whose tensors lie in two files, as those of large models do.
+// Writes a copy of a model folder with its tensors in two files, as large models have.
 void Workspace::shard(const std::string& from, const std::string& to) const {
   fs::create_directories(folder_ / to);
   for (const char* name : {"config.json", "inputs.safetensors"})
@@ -64,7 +65,7 @@ void Workspace::shard(const std::string& from, const std::string& to) const {
         "{\"metadata\": {\"total_size\": 1}, \"weight_map\": {" + index + "}}");
 }
 
-// Beside a published encoder, as its library stores it.
+// Adds a SentencePiece tokenizer to the folder of an encoder, in the format of Hugging Face.
 void Workspace::add_tokenizer(const std::string& to) const {
   const std::vector<std::string> texts = {read("text.txt"), read("mail.tsv"), read("pairs.tsv"),
                                           read("documents.txt")};
@@ -103,12 +104,13 @@ void Workspace::write_data() const {
   write("a.png", testing::colour_png());
   write("a.bmp", testing::colour_bmp());
   write("a.jpg", testing::grey_jpeg());
-  // Two images of 2 x 3 with their labels.
+  // Two images of 2 x 3 pixels with their labels.
   write("mnist/train-images-idx3-ubyte",
         testing::unhex("00000803000000020000000200000003000102030405060708090a0b"));
   write("mnist/train-labels-idx1-ubyte", testing::unhex("00000801000000020001"));
 }
 
+// Runs a command that must succeed.
 void Workspace::must(const Arguments& arguments) const {
   const Outcome outcome = program_(arguments);
   if (outcome.code == 0) return;
