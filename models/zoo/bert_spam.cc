@@ -6,8 +6,7 @@
 // DATA_FOLDER holds classification/SMSSpamCollection (5,574 messages; Almeida and Hidalgo 2011),
 // classification/{amazon_cells,imdb,yelp}_labelled.txt (3,000 sentences; Kotzias et al. 2015) and
 // translation/eng-swe.tsv (English sentences of Tatoeba). A fifth of each labelled set is the test
-// set, which is used neither for training nor for choosing settings. Settings were chosen on a
-// fifth of the rest.
+// set, unused in training and tuning. Settings were chosen on a fifth of the rest.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -75,7 +74,7 @@ ConfusionMatrix compare(const std::string& what, const TextClassifier& model, co
   fmt::print("BERT: accuracy {:.2f}%\n{}", 100 * bert.accuracy(), bert.table());
   fmt::print(
       "TF-IDF logistic regression: accuracy {:.2f}% (l2 {}, {} counts, {} punctuation: the best of "
-      "{} settings in cross-validation, with {:.2f}%)\n{}",
+      "{} settings in cross-validation, with accuracy {:.2f}%)\n{}",
       100 * base.test.accuracy(), base.l2, term_frequency_name(base.features.frequency),
       base.features.punctuation ? "with" : "without", base.tried, 100 * base.validation_accuracy,
       base.test.table());

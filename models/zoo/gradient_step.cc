@@ -38,7 +38,7 @@ std::string run(std::int64_t steps_asked) {
   const zoo::RegressionPoints points{shown(x), shown(y), asked(x),
                                      zeros(g, DType::f32, Shape{1, kInputs})};
 
-  // 2. The predictions of 0 to `most` layers and of the same number of gradient descent steps.
+  // 2. The predictions of 0 to `max_steps` layers and of the same number of gradient descent steps.
   Program program("compare");
   const auto error = [&](Value said) { return mean(square(said - asked(clean))); };
   for (int n = 0; n <= most; ++n) {

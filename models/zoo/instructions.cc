@@ -1,7 +1,6 @@
-// Pre-trains a small GPT on statements, then fine-tunes it to answer instructions with five
-// methods: training all weights; training adapters on float, int8 or int4 weights (LoRA, QLoRA);
-// and training all weights with a loss that includes the questions. The models are evaluated on
-// phrasings and arguments that do not occur in the training data.
+// Pre-trains a small GPT on statements, then fine-tunes it on instructions with five methods: all
+// weights; adapters on float, int8 or int4 weights (LoRA, QLoRA); and all weights with a loss that
+// includes the questions. Evaluates on phrasings and arguments that are not in the training data.
 //
 //   zoo_instructions [--quick]       --quick: a few steps of everything
 //   zoo_instructions --write FOLDER  only writes the data, for use with weft train
@@ -29,7 +28,6 @@ using namespace weft::zoo;
 
 namespace {
 
-/// A fine-tuning method.
 struct Way {
   std::string name;
   bool adapters = false;
@@ -55,8 +53,7 @@ TrainSettings made_short(TrainSettings settings, bool quick) {
   return settings;
 }
 
-/// Pre-trains a decoder on the statements. Its tokens are the bytes and the special tokens of the
-/// chat format, which do not occur in the text.
+/// Pre-trains a byte-level decoder. The special tokens of the chat format do not occur in the text.
 LanguageModel read_book(const std::string& book, const ChatFormat& format, bool quick) {
   const std::vector<std::string> marks = marks_of(format), texts = {book};
   TextList list(texts);

@@ -50,9 +50,8 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "usage: zoo_translate PAIRS.tsv [STEPS]\n");
     return 2;
   }
-  // 1. Data. All translations of a source sentence are in the same split, so no
-  // source sentence of the test set is in the training set. The subword vocabulary is learned from
-  // the training set only.
+  // 1. Data. All translations of a source sentence are in the same split, so no source sentence of
+  // the test set is in the training set. The subword vocabulary is learned from the training set.
   Preset<EncoderDecoderConfig> preset = find_preset(translator_presets(), "eng-swe-short");
   if (argc > 2) {
     preset.training.steps = std::atoll(argv[2]);

@@ -19,8 +19,7 @@ namespace weft::bench {
 /// phases, as a Session does.
 class PreparedOp {
  public:
-  /// Throws the errors of the op's shape rule. If `threads` is 0, one per hardware
-  /// thread is used.
+  /// Throws the errors of the op's shape rule. If `threads` is 0, one per hardware thread is used.
   PreparedOp(std::string_view op, std::vector<Tensor> inputs, const Attributes& attributes,
              int threads, Precision precision = Precision::highest);
 

@@ -1,5 +1,5 @@
-// Benchmarks of products of a few rows with weights that are read from memory, which dominate the
-// time of decoding a token.
+// Benchmarks of products of a few rows with weights that are read from memory. Such products
+// dominate the time of decoding a token.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -10,8 +10,8 @@
 #include "weft/core/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  if (size > 256)
-    return 0;  // expanded products of sums grow exponentially with the length of the text
+  // Expanded products of sums grow exponentially with the length of the text.
+  if (size > 256) return 0;
   std::map<std::string, weft::SymbolPtr, std::less<>> symbols;
   const auto symbol = [&](std::string_view name) {
     weft::SymbolPtr& s = symbols[std::string(name)];

@@ -7,8 +7,8 @@
 namespace weft::zoo {
 
 /// An experiment: prints its results and returns a plot of them as an SVG document. `steps` is
-/// usually the number of training steps (each program documents its meaning); 0 selects the default
-/// of the experiment.
+/// the number of training steps, unless the program documents another meaning; 0 selects the
+/// default of the experiment.
 using Experiment = std::string (*)(std::int64_t steps);
 
 /// Runs the command line "zoo_<name> [OUT.svg [STEPS]]" and writes the plot, by default to

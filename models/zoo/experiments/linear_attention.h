@@ -17,8 +17,8 @@ struct LinearAttention {
 };
 
 /// Returns e_i + P sum_j V e_j (K e_j . Q e_i) for every token e_i of `tokens` [batch, seq, size],
-/// with j over the first `context` tokens. The result has the same type. The matrix sum_j V e_j (K
-/// e_j)^T is computed first, so the cost is O(seq size^2).
+/// with j over the first `context` tokens. The result has the same type. The matrix
+/// sum_j V e_j (K e_j)^T is computed first, so the cost is O(seq size^2).
 Value linear_attention(Value tokens, std::int64_t context, const LinearAttention& weights);
 
 /// Points and queries of a batch of linear regressions from `inputs` to `outputs` dimensions.
@@ -32,8 +32,9 @@ struct RegressionPoints {
 /// Returns the weights of a layer that performs one step of gradient descent with learning rate
 /// `rate` on
 ///   L(W) = 1 / (2 points) sum_j |W x_j - y_j|^2:
-/// K = Q = [I 0; 0 0] select x, V = [0 0; W0 -I] computes the residual W0 x - y, P = rate / points
-/// I.
+///   K = Q = [I 0; 0 0] select x,
+///   V = [0 0; W0 -I] computes the residual W0 x - y,
+///   P = rate / points I.
 LinearAttention gradient_step_layer(const RegressionPoints& points, double rate);
 
 /// Returns the predictions [batch, queries, outputs] of a stack of `layers` such layers, all with

@@ -28,8 +28,8 @@ Prompts draw_prompts(Arg key, std::int64_t batch, const ShiftPrompts& texts) {
 }
 
 /// Returns the answer [batch, examples] to every x under the most likely shift given the preceding
-/// examples, by Bayes' rule: the likelihood of a shift is the product of the probabilities of their
-/// y.
+/// examples, by Bayes' rule: the likelihood of a shift is the product of the probabilities of the y
+/// in these examples.
 Value bayes_answers(Value x, Value y, const ShiftPrompts& texts) {
   Graph& graph = x.graph();
   const Value shifts = arange(graph, Dim(texts.shifts));

@@ -29,9 +29,9 @@ struct SequenceLayer {
   Value (*step)(const Scope& scope, Value last, Value x);
 };
 
-/// Returns the layers: self-attention (only softmax(x x^T) x, because projections would cost n
-/// d^2), recurrent (tanh), causal convolution over kKernel tokens, and causal attention within a
-/// window of kWindow tokens.
+/// Returns the layers: self-attention (only softmax(x x^T) x, because projections cost n d^2),
+/// recurrent (tanh), causal convolution over kKernel tokens, and causal attention within a window
+/// of kWindow tokens.
 const std::vector<SequenceLayer>& sequence_layers();
 
 /// Returns the FLOPs of the layer's plan for n tokens of width d.

@@ -17,10 +17,11 @@ struct SmallDecoder {
 };
 
 /// Applies a pre-norm decoder, like GPT-2's without its embeddings, to h, f32 [batch, seq, width];
-/// the result has the same type. Adds learned positions unless `rotary` is set, computes h +=
-/// attention(norm(h)) (causal) and h += feed_forward(norm(h)) in every layer, and applies a final
-/// norm. Parameters: "<scope>.{positions,layers.<i>.{ln_1,attention,ln_2,feed_forward},norm}".
-/// Throws ArgumentError if the width is not a multiple of the number of heads.
+/// the result has the same type. Adds learned positions unless `rotary` is set. Every layer adds
+/// attention(norm(h)), which is causal, and then feed_forward(norm(h)) to h. A norm follows the
+/// last layer. Parameters:
+/// "<scope>.{positions,layers.<i>.{ln_1,attention,ln_2,feed_forward},norm}". Throws ArgumentError
+/// if the width is not a multiple of the number of heads.
 Value small_decoder(const Scope& scope, Value h, const SmallDecoder& sizes);
 
 /// Applies an embedding of `ids` (i64 [batch, seq]), a small decoder and a linear head, and returns

@@ -22,8 +22,8 @@ namespace {
 
 void simulate(const std::string& picture, double gflops, double tokens) {
   constexpr double kParameters = 124'439'808;
-  constexpr double kTables =
-      (50257.0 + 1024) * 768;    // token and position embeddings, included above
+  // The token and position embeddings, which are included in kParameters.
+  constexpr double kTables = (50257.0 + 1024) * 768;
   constexpr int kShards = 1024;  // per step, independent of the number of machines
   const program::StepCost cost{.shard_flops = 6 * kParameters * tokens,
                                .step_flops = 20 * kParameters,

@@ -3,15 +3,14 @@
 //   weft_startup [--load FILE] [--batches N]
 //
 // Prints:
-// - for the training step of GPT-2 124M (batch 4, seq 256), the CPU time to build and differentiate
-// it,
-//   to compile it, and to plan it for the first sizes, for other sizes, and within memory budgets;
+// - for the training step of GPT-2 124M (batch 4, seq 256), the CPU time to build and
+//   differentiate it, to compile it, and to plan it for the first sizes, for other sizes, and
+//   within memory budgets;
 // - the CPU time to build, compile and plan a recurrent model that is unrolled to about 56,000
-// nodes;
+//   nodes;
 // - with --load, the time to write a checkpoint to FILE and to load it by mmap;
 // - for a small model, the time of N batches (default: 1,000) that all have different shapes,
-// compared
-//   with that of the same batches after they have been planned.
+//   compared with that of the same batches after they have been planned.
 #include <fmt/format.h>
 
 #include <algorithm>

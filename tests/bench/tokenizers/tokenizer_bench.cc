@@ -23,11 +23,11 @@ namespace {
 
 constexpr const char* kUsage = R"(usage: weft_tokenizer_bench FOLDER CORPUS THREADS
 
-FOLDER contains a tokenizer (such as tokenizer.json), CORPUS documents that are each followed by a zero
-byte. Prints the time to load the tokenizer. Then, for every line of standard input, encodes all
-documents to ids and offsets, 256 documents at a time, and prints the seconds. The line selects the
-unit of offsets: "bytes", which is Weft's native one, or "points" (code points); "digest" is like
-"points" and also prints a digest of ids and offsets.
+FOLDER contains a tokenizer (such as tokenizer.json), CORPUS documents that are each followed by a
+zero byte. Prints the time to load the tokenizer. Then, for every line of standard input, encodes
+all documents to ids and offsets, 256 documents at a time, and prints the seconds. The line selects
+the unit of offsets: "bytes", which is Weft's native one, or "points" (code points); "digest" is
+like "points" and also prints a digest of ids and offsets.
 )";
 
 using Clock = std::chrono::steady_clock;

@@ -81,7 +81,7 @@ Fault draw_fault(Random& random) {
   return fault;
 }
 
-/// Lets reading a file fail at some point.
+/// Makes reads of a file fail from a random call on; the command must report an error.
 void fail_reading(const Workspace& w, const Budget& budget, Random& random, Report& report) {
   const Reader& reader = w.readers()[below(random, w.readers().size() - 1)];
   const bool alone = Workspace::with(reader.arguments, "x") != reader.arguments;
@@ -110,7 +110,8 @@ bool is_model(const fs::path& path) {
   return path.extension() == ".weft" || path.extension() == ".safetensors";
 }
 
-/// Lets writing fail, and checks that every file is either unchanged or a complete new one.
+/// Makes a call fail while files are written, and checks that every file is either unchanged or a
+/// complete new one.
 void fail_writing(const Workspace& w, const Writer& writer, const Budget& budget, Random& random,
                   Report& report) {
   fs::remove_all(w.path("disk"));

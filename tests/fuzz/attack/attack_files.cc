@@ -6,8 +6,8 @@
 namespace weft::attack {
 namespace {
 
-/// Writes damaged bytes to the file `to`. If `mended`, their checksums are corrected first, so that
-/// the damage reaches the readers of the contents.
+/// Writes damaged bytes to the file `to`. If `repaired`, their checksums are corrected first, so
+/// that the damage reaches the readers of the contents.
 void put(const Workspace& w, const std::string& to, const Reader& reader, const std::string& bytes,
          bool mended) {
   if (mended && reader.kind == Kind::weft) {

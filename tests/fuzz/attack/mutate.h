@@ -8,7 +8,7 @@ namespace weft::attack {
 
 using Random = std::mt19937_64;
 
-/// Returns a random number in [0, most], inclusive.
+/// Returns a random number in [0, max_value], inclusive.
 std::uint64_t below(Random& random, std::uint64_t most);
 
 /// Returns `bytes` with a few small changes at random positions: flipped bits, numbers near the
