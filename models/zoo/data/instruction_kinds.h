@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/models/data/draws.h"
+#include "weft/models/data/rng.h"
 
 namespace weft::zoo {
 
@@ -21,7 +21,7 @@ struct InstructionKind {
   std::string name;  // "reverse"
   /// Different ways to name the result: "{0} backwards", "the reverse of {0}".
   std::vector<std::string> forms;
-  InstructionCase (*draw)(Draws& draws);
+  InstructionCase (*draw)(Rng& rng);
 };
 
 /// Returns the sixteen kinds, which use random words of lower-case letters and small numbers.
