@@ -1,11 +1,12 @@
-// BERT on two cores: a small encoder learns English from texts without labels, then what spam is.
+// BERT on two cores: pre-trains a small encoder on unlabelled English texts, then fine-tunes it to
+// recognise spam and the sentiment of reviews.
 //
 //   zoo_bert_spam DATA_FOLDER [OUT_FOLDER]
 //
 // DATA_FOLDER holds classification/SMSSpamCollection (5,574 messages; Almeida and Hidalgo 2011),
 // classification/{amazon_cells,imdb,yelp}_labelled.txt (3,000 sentences; Kotzias et al. 2015) and
-// translation/eng-swe.tsv (English sentences of Tatoeba). A fifth of each labelled set is held out;
-// nothing is learned from it or chosen by it. Settings were chosen on a fifth of the rest.
+// translation/eng-swe.tsv (English sentences of Tatoeba). A fifth of each labelled set is the test
+// set, unused in training and tuning. Settings were chosen on a fifth of the rest.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -33,7 +34,7 @@ Parts split(const std::vector<std::string>& paths) {
   return {all.subset(parts.train), all.subset(parts.test)};
 }
 
-/// Says how it goes now and then.
+/// Prints the loss and the speed every 100 steps.
 struct Progress : TrainObserver {
   void on_step(const StepReport& r) override {
     if (r.step % 100 == 0)
@@ -48,7 +49,7 @@ void train(Session& session, const TrainTask& task, const TrainSettings& setting
   Trainer(session, task, {.settings = settings, .observer = &progress}).run();
 }
 
-/// A classifier that starts from the pre-trained encoder.
+/// Fine-tunes a classifier that starts with the weights of the pre-trained encoder.
 TextClassifier fine_tuned(const PretrainingModel& encoder, const Parts& data) {
   TrainSettings settings = find_preset(text_classifier_presets(), "bert-mini").training;
   settings.eval_every = 0;
@@ -63,7 +64,8 @@ TextClassifier fine_tuned(const PretrainingModel& encoder, const Parts& data) {
   return model;
 }
 
-/// Measures the model beside TF-IDF and logistic regression; returns the model's figures.
+/// Evaluates the model on the test set, prints its results and those of logistic regression on
+/// TF-IDF features, and returns the model's confusion matrix.
 ConfusionMatrix compare(const std::string& what, const TextClassifier& model, const Parts& data) {
   Session session(*model.graph, model.store);
   ConfusionMatrix bert = confusion(session, model, data.test);
@@ -71,8 +73,8 @@ ConfusionMatrix compare(const std::string& what, const TextClassifier& model, co
   fmt::print("{}: {} held-out texts\n", what, data.test.size());
   fmt::print("BERT: accuracy {:.2f}%\n{}", 100 * bert.accuracy(), bert.table());
   fmt::print(
-      "TF-IDF logistic regression: accuracy {:.2f}% (l2 {}, {} counts, {} signs: the best of {} by "
-      "cross-validation, {:.2f}% there)\n{}",
+      "TF-IDF logistic regression: accuracy {:.2f}% (l2 {}, {} counts, {} punctuation: the best of "
+      "{} settings in cross-validation, with accuracy {:.2f}%)\n{}",
       100 * base.test.accuracy(), base.l2, term_frequency_name(base.features.frequency),
       base.features.punctuation ? "with" : "without", base.tried, 100 * base.validation_accuracy,
       base.test.table());
@@ -108,12 +110,12 @@ int run(const std::string& data, const std::filesystem::path& out) {
     train(session, pretraining_task(session, encoder, rows, nullptr), preset.training);
   }
   fmt::print(
-      "Settings: the presets bert-mini, chosen on a fifth of the training part, not by the test "
-      "part\n");
+      "Settings: the bert-mini presets, chosen on a fifth of the training set without using the "
+      "test set\n");
   fmt::print("Fine-tuning on {} messages\n", spam.train.size());
   const TextClassifier model = fine_tuned(encoder, spam);
   const ConfusionMatrix figures = compare("SMS spam", model, spam);
-  fmt::print("Fine-tuning on {} sentences of reviews\n", sentiment.train.size());
+  fmt::print("Fine-tuning on {} review sentences\n", sentiment.train.size());
   compare("Sentiment", fine_tuned(encoder, sentiment), sentiment);
 
   const std::string file = out / "bert_spam.weft";
@@ -128,7 +130,7 @@ int run(const std::string& data, const std::filesystem::path& out) {
                loaded.classes[found[i].label], own[i]);
   write(out / "bert_spam.confusion.svg", svg_heat_maps({figures.heat_map("held-out messages")}));
   write(out / "bert_spam.attention.svg", attention_svg(loaded, own.front()));
-  fmt::print("written: {}, bert_spam.confusion.svg, bert_spam.attention.svg\n", file);
+  fmt::print("wrote {}, bert_spam.confusion.svg, bert_spam.attention.svg\n", file);
   return 0;
 }
 

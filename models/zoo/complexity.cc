@@ -1,7 +1,10 @@
-// What layers that mix a sequence cost by its length n and width d, and how many steps information
-// takes from one end to the other: measured, beside what theory says (Vaswani et al. 2017, table
-// 1).
-//   zoo_complexity [OUT.svg [STEPS]]: STEPS lengths and widths, each twice the one before; 5
+// Measures the cost of sequence layers for length n and width d, and the number of steps that
+// information takes from one end of the sequence to the other, and compares both with theory
+// (Vaswani et al. 2017, table 1).
+//
+//   zoo_complexity [OUT.svg [STEPS]]
+//
+// STEPS (default: 5) is the number of lengths and widths; each is twice the previous one.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -17,14 +20,14 @@ using namespace weft;
 
 namespace {
 
-constexpr std::int64_t kShortest = 256, kNarrowest = 64;  // where measuring starts
-constexpr std::int64_t kWidth = 64, kLength = 512;        // of what does not change
-constexpr std::int64_t kShortestPath = 32;                // more than the window
+constexpr std::int64_t kShortest = 256, kNarrowest = 64;  // smallest length and width
+constexpr std::int64_t kWidth = 64, kLength = 512;        // fixed while the other one varies
+constexpr std::int64_t kShortestPath = 32;  // smallest length for paths, more than the window
 
 using Numbers = std::vector<double>;
 
-/// Adds a measured line, and beside it the theory's slope through its last point. An empty name is
-/// not in the legend: one is enough for all panels.
+/// Adds a measured line and a dashed line with the theoretical slope through its last point. A line
+/// with an empty name is not listed in the legend: one legend serves all panels.
 void add(LinePlot& plot, const std::string& name, const Numbers& x, const Numbers& y,
          double exponent) {
   const int colour = static_cast<int>(plot.series.size() / 2);
@@ -52,7 +55,7 @@ std::string run(std::int64_t steps) {
   if (steps == 0) steps = 5;
   LinePlot lengths = panel(fmt::format("Width {}", kWidth), "tokens n", "milliseconds"),
            widths = panel(fmt::format("{} tokens", kLength), "width d", "milliseconds"),
-           paths = panel("From end to end", "tokens n", "steps");
+           paths = panel("Path from end to end", "tokens n", "steps");
   fmt::print("{:20} {:>9} {:>18} {:>18}   {:>5} {}\n", "", "theory", "FLOPs", "time", "path",
              "  steps measured");
   for (const zoo::SequenceLayer& layer : zoo::sequence_layers()) {
@@ -83,7 +86,7 @@ std::string run(std::int64_t steps) {
   paths.options.legend = PlotLegend::beside;
   paths.options.width += 170;
   return svg_line_plots({lengths, widths, paths},
-                        "Layers over a sequence: measured, and theory's slopes (dashed)", 3);
+                        "Cost of sequence layers: measured, and theoretical slopes (dashed)", 3);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// A decoder with LLaMA's parts learns to write plays letter by letter, from nothing: trains,
-// measures, saves, loads, writes.
+// Trains a character-level LLaMA-style decoder on plays from scratch, evaluates it, saves it, loads
+// it again and generates text.
+//
 //   zoo_gpt_shakespeare TEXT [STEPS]
 #include <fmt/format.h>
 
@@ -18,18 +19,18 @@ namespace {
 class Progress : public TrainObserver {
   void on_evaluation(std::int64_t step, const Evaluation& found, bool whole) override {
     fmt::print("step {:4}  validation loss {:.4f}{}\n", step, found.loss,
-               whole ? " (whole part)" : "");
+               whole ? " (entire validation set)" : "");
     std::fflush(stdout);
   }
 };
 
 void run(const std::string& path, std::int64_t steps) {
-  // 1. Data: the letters of a text; its last tenth is held out.
+  // 1. Data: the characters of a text, of which the last tenth is held out.
   const std::string text = read_utf8_file(path);
   const CharacterTokenizer letters = CharacterTokenizer::from_text(text);
   const TextData data(letters.encode(text), 0.1);
 
-  // 2. A model: RMS norms, rotary positions, gated feed-forward layers, grouped heads.
+  // 2. Model: RMS norms, rotary positions, gated feed-forward layers, grouped-query attention.
   Preset<GptConfig> preset = find_preset(gpt_presets(), "llama-cpu");
   preset.model.vocab = letters.vocab_size();
   if (steps > 0) {
@@ -39,13 +40,13 @@ void run(const std::string& path, std::int64_t steps) {
   LanguageModel model = trainable(build_language_model(preset.model, letters, preset.training));
   Session session(*model.graph, model.store, {.seed = preset.training.seed});
 
-  // 3. Training, with looks at the held-out part; the last one is at all of it.
+  // 3. Training, with evaluations on samples of the held-out text and finally on all of it.
   Progress progress;
   Trainer trainer(session, text_task(session, model, data, model.config.context),
                   {.settings = model.settings, .observer = &progress});
   trainer.run();
 
-  // 4. One file holds the model; who loads it needs none of the code above.
+  // 4. One file contains the whole model, so loading it needs none of the code above.
   model.history = trainer.history();
   save_model("shakespeare.weft", model);
   const LanguageModel loaded = load_model<LanguageModel>("shakespeare.weft");

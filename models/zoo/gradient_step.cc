@@ -1,6 +1,9 @@
-// Layers of linear attention with weights written by hand beside steps of gradient descent (von
-// Oswald et al. 2023): what both say about the same regressions, and how far they are apart.
+// Compares layers of linear attention that have hand-written weights with steps of gradient descent
+// (von Oswald et al. 2023): their predictions for the same regressions, and the largest difference.
+//
 //   zoo_gradient_step [OUT.svg [STEPS]]
+//
+// STEPS (default: 12) is the largest number of steps and of layers.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,12 +21,12 @@ namespace {
 
 constexpr std::int64_t kRegressions = 2000, kInputs = 5, kPoints = 20;
 constexpr double kNoise = 0.5, kRate = 0.5;
-constexpr int kMostSteps = 12;        // unless the caller says
-constexpr std::int64_t kShown = 300;  // predictions in the picture
+constexpr int kDefaultSteps = 12;     // default for STEPS
+constexpr std::int64_t kShown = 300;  // predictions in the plot
 
-std::string run(std::int64_t steps_asked) {
-  const int most = steps_asked == 0 ? kMostSteps : static_cast<int>(steps_asked);
-  // 1. Regressions y = w . x + noise, with a query each; gradient descent starts at 0.
+std::string run(std::int64_t requested_steps) {
+  const int max_steps = requested_steps == 0 ? kDefaultSteps : static_cast<int>(requested_steps);
+  // 1. Regressions y = w . x + noise with one query each. Gradient descent starts at 0.
   Graph g;
   const Variable key = g.key("regressions");
   const Value x = normal(key, Shape{kRegressions, kPoints + 1, kInputs});
@@ -35,10 +38,10 @@ std::string run(std::int64_t steps_asked) {
   const zoo::RegressionPoints points{shown(x), shown(y), asked(x),
                                      zeros(g, DType::f32, Shape{1, kInputs})};
 
-  // 2. What up to `most` layers say, and as many steps of gradient descent.
+  // 2. The predictions of 0 to `max_steps` layers and of the same number of gradient descent steps.
   Program program("compare");
-  const auto error = [&](Value said) { return mean(square(said - asked(clean))); };
-  for (int n = 0; n <= most; ++n) {
+  const auto error = [&](Value predicted) { return mean(square(predicted - asked(clean))); };
+  for (int n = 0; n <= max_steps; ++n) {
     const Value layers = zoo::attention_predictions(points, kRate, n),
                 steps = zoo::gradient_descent_predictions(points, kRate, n);
     program.output(fmt::format("apart {}", n), max(abs(layers - steps)))
@@ -53,9 +56,9 @@ std::string run(std::int64_t steps_asked) {
   Session session(g, {.seed = 1});
   const Results found = session.run(program);
 
-  // 3. Figures, and a picture of them.
+  // 3. Printed results and plots.
   PlotSeries same{.name = "equal", .dashed = true, .colour = 5},
-      one{.name = "a regression's query", .scattered = true, .colour = 0},
+      one{.name = "query of a regression", .scattered = true, .colour = 0},
       steps{.name = "steps of gradient descent", .colour = 1},
       layers{.name = "layers of linear attention", .scattered = true, .colour = 0},
       least{.name = "least squares", .dashed = true, .colour = 2};
@@ -65,7 +68,7 @@ std::string run(std::int64_t steps_asked) {
     furthest = std::max(furthest, std::abs(found["step"].at(i)));
   }
   same.points = {{-furthest, -furthest}, {furthest, furthest}};
-  for (int n = 0; n <= most; ++n) {
+  for (int n = 0; n <= max_steps; ++n) {
     const auto figure = [&](const char* name) {
       return found[fmt::format("{} {}", name, n)].at(0);
     };
@@ -77,19 +80,19 @@ std::string run(std::int64_t steps_asked) {
   }
   fmt::print("least squares: error {:.6f}\n", found["least squares"].at(0));
   return svg_line_plots({{{same, one},
-                          {.title = "What one layer and one step say",
+                          {.title = "Predictions of one layer and of one step",
                            .x_label = "one step of gradient descent",
                            .y_label = "one layer of linear attention",
                            .width = 500,
                            .height = 460,
                            .legend = PlotLegend::top_left}},
                          {{steps, layers, least},
-                          {.title = "As many layers as steps",
-                           .x_label = "steps, or layers",
+                          {.title = "Error by the number of layers or steps",
+                           .x_label = "steps or layers",
                            .y_label = "mean squared error",
                            .width = 560,
                            .height = 460}}},
-                        "Linear attention takes steps of gradient descent");
+                        "Linear attention performs gradient descent");
 }
 
 }  // namespace

@@ -1,10 +1,12 @@
-// A hidden Markov model sorts the words of a text into classes, from nothing but their order:
-// unsupervised tagging. Expectation-maximisation is two programs over variables: one adds up the
-// expected counts of a batch, which are a gradient, the other one makes parameters of them.
+// Unsupervised tagging: a hidden Markov model groups the words of a text into classes by their
+// order alone. Expectation-maximisation consists of two programs over variables: one accumulates
+// the expected counts of a batch, which are the gradient of the log-likelihood, and the other one
+// computes new parameters from the counts.
 //
 //   zoo_hmm_tags TEXT [STATES [ITERATIONS]]
 //
-// What the classes are is for the reader to see: there are no labels that they were measured by.
+// There are no labels and hence no accuracy: the program prints the most frequent words of each
+// class.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,9 +29,10 @@ using namespace weft::zoo;
 namespace {
 
 constexpr std::int64_t kWords = 2000, kLongest = 40, kBatch = 256;
-// Added to every expected count: no word is impossible in a class that it was never seen in.
+// Added to every expected count, so that no word has probability 0 in any class.
 constexpr double kPrior = 0.01;
 
+/// The graph of the model and the programs of expectation-maximisation and tagging.
 struct Tagger {
   Tagger(std::int64_t states, std::int64_t words) {
     const Scope net(g, "hmm");
@@ -71,7 +74,7 @@ void run(const std::string& file, std::int64_t states, std::int64_t iterations) 
   const std::vector<NamedTensors> batches = sentence_batches(sentences, words, kBatch, kLongest);
   std::int64_t tokens = 0;
   for (const Sentence& sentence : sentences) tokens += std::ssize(sentence);
-  fmt::print("{} words in {} sentences, {} different ones kept; {} states\n", tokens,
+  fmt::print("{} words in {} sentences, vocabulary of {} words; {} states\n", tokens,
              sentences.size(), words.size(), states);
 
   Tagger tagger(states, std::ssize(words));
@@ -89,7 +92,7 @@ void run(const std::string& file, std::int64_t states, std::int64_t iterations) 
     }
   }
 
-  // The most probable class of every word in its sentence.
+  // Counts the words in each class on the most probable path through every sentence.
   std::vector<std::vector<std::int64_t>> seen(static_cast<std::size_t>(states),
                                               std::vector<std::int64_t>(words.size()));
   for (const NamedTensors& batch : batches) {

@@ -1,5 +1,7 @@
-// A decoder learns linear regression in context: measures it beside least squares, ridge regression
-// and zero by the number of points shown, without noise and with it, and draws that.
+// Trains decoders on in-context linear regression, without and with noise, and compares their
+// errors with those of least squares, ridge regression and predicting zero, by the number of points
+// shown.
+//
 //   zoo_in_context_regression [OUT.svg [STEPS]]
 #include <fmt/format.h>
 
@@ -23,7 +25,7 @@ PlotSeries line(const char* name, const std::vector<double>& errors, int colour)
   return series;
 }
 
-/// Trains a decoder on prompts with this noise and measures it.
+/// Trains a decoder on prompts with this noise, evaluates it and returns the plot.
 LinePlot learn(double noise, std::int64_t steps) {
   zoo::RegressionExperiment::Options options{.task = {.noise = noise}};
   if (steps > 0) options.steps = steps;
@@ -39,7 +41,7 @@ LinePlot learn(double noise, std::int64_t steps) {
   }
 
   const zoo::RegressionErrors found = experiment.evaluate(kPrompts);
-  fmt::print("error over {} prompts (of 0: 1)\npoints   decoder  least squares     ridge\n",
+  fmt::print("error over {} prompts (predicting 0: 1)\npoints   decoder  least squares     ridge\n",
              kPrompts);
   for (std::size_t k = 0; k < found.zero.size(); ++k) {
     fmt::print("{:6} {:9.5f} {:14.5f} {}\n", k, found.decoder[k], found.least_squares[k],
@@ -47,18 +49,19 @@ LinePlot learn(double noise, std::int64_t steps) {
   }
   const auto asked = static_cast<std::size_t>(2 * options.task.inputs);
   if (noise > 0) {
-    fmt::print("after {} points: {:.3f} times least squares' error, {:.3f} times ridge's\n", asked,
-               found.decoder[asked] / found.least_squares[asked],
-               found.decoder[asked] / found.ridge[asked]);
+    fmt::print(
+        "after {} points: {:.3f} times the error of least squares, {:.3f} times that of ridge\n",
+        asked, found.decoder[asked] / found.least_squares[asked],
+        found.decoder[asked] / found.ridge[asked]);
   } else {
-    fmt::print("after {} points: {:.5f} above least squares\n", asked,
+    fmt::print("after {} points: error {:.5f} above that of least squares\n", asked,
                found.decoder[asked] - found.least_squares[asked]);
   }
   LinePlot plot{
       .series = {line("decoder", found.decoder, 0), line("least squares", found.least_squares, 1)},
       .options = {.title = noise == 0 ? "Without noise" : "With noise",
                   .x_label = "points shown",
-                  .y_label = "squared error (that of 0 is 1)",
+                  .y_label = "squared error (predicting 0: 1)",
                   .width = 560,
                   .y_scale = PlotScale::logarithmic,
                   .legend = noise == 0 ? PlotLegend::bottom_left : PlotLegend::top_right,
@@ -73,7 +76,7 @@ LinePlot learn(double noise, std::int64_t steps) {
 
 std::string run(std::int64_t steps) {
   return svg_line_plots({learn(0, steps), learn(kNoise, steps)},
-                        "Linear regression in context, three inputs");
+                        "In-context linear regression, three inputs");
 }
 
 }  // namespace

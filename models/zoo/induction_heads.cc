@@ -1,5 +1,7 @@
-// Two layers of attention and nothing else learn to go on with random blocks that repeat, and grow
-// induction heads: the losses, each head's scores, and a picture of what the heads look at.
+// Trains two attention layers without feed-forward layers on repeating blocks of random tokens,
+// which makes induction heads emerge. Prints the losses and the scores of each head, and plots the
+// attention of the heads.
+//
 //   zoo_induction_heads [OUT.svg [STEPS]]
 #include <fmt/format.h>
 
@@ -14,8 +16,8 @@ using namespace weft;
 namespace {
 
 void print(std::int64_t step, const zoo::InductionFigures& found) {
-  fmt::print("step {:5}  loss of first tokens {:.4f}, of repeated ones {:.4f}\n", step, found.first,
-             found.repeated);
+  fmt::print("step {:5}  loss of first tokens {:.4f}, of repeated tokens {:.4f}\n", step,
+             found.first, found.repeated);
   std::fflush(stdout);
 }
 
@@ -35,11 +37,11 @@ std::string run(std::int64_t steps) {
   for (std::size_t layer = 0; layer < map.layers.size(); ++layer) {
     for (std::size_t head = 0; head < map.layers[layer].size(); ++head) {
       const double before = found.previous[layer][head], after = found.induction[layer][head];
-      fmt::print("layer {} head {}: to the token before {:.3f}, to what came next before {:.3f}\n",
+      fmt::print("layer {} head {}: attention to the previous token {:.3f}, induction {:.3f}\n",
                  layer + 1, head + 1, before, after);
       HeatMap panel = heat_map(map.layers[layer][head]);
-      panel.title =
-          fmt::format("{}.{}: before {:.2f}, induction {:.2f}", layer + 1, head + 1, before, after);
+      panel.title = fmt::format("{}.{}: previous {:.2f}, induction {:.2f}", layer + 1, head + 1,
+                                before, after);
       panel.low = 0;
       panel.high = 1;
       panel.decimals = 1;

@@ -1,9 +1,9 @@
-// A small GPT reads a book of statements, then learns to answer instructions, in five ways: all its
-// weights; adapters beside them, which are floats, int8 or int4; all weights by a loss that counts
-// questions, too. It is asked in phrasings and about things that it has never seen.
+// Pre-trains a small GPT on statements, then fine-tunes it on instructions with five methods: all
+// weights; adapters on float, int8 or int4 weights (LoRA, QLoRA); and all weights with a loss that
+// includes the questions. Evaluates on phrasings and arguments that are not in the training data.
 //
 //   zoo_instructions [--quick]       --quick: a few steps of everything
-//   zoo_instructions --write FOLDER  only writes the data, for weft train
+//   zoo_instructions --write FOLDER  only writes the data, for use with weft train
 #include <fmt/format.h>
 
 #include <optional>
@@ -21,14 +21,14 @@
 #include "weft/models/trained/trainable.h"
 #include "weft/models/trained/weights.h"
 #include "weft/models/zoo/data/answer_table.h"
-#include "weft/models/zoo/data/teaching_data.h"
+#include "weft/models/zoo/data/instruction_tuning_data.h"
 
 using namespace weft;
 using namespace weft::zoo;
 
 namespace {
 
-struct Way {
+struct TuningMethod {
   std::string name;
   bool adapters = false;
   std::optional<WeightFormat> weights = {};
@@ -46,14 +46,14 @@ void train(Session& session, const TrainTask& task, TrainSettings settings) {
   Trainer(session, task, {.settings = settings, .observer = &progress}).run();
 }
 
-TrainSettings made_short(TrainSettings settings, bool quick) {
+/// Disables evaluation during training and, if `quick`, limits training to a few steps.
+TrainSettings prepare_settings(TrainSettings settings, bool quick) {
   settings.eval_every = 0;
   if (quick) settings.steps = 4, settings.warmup = 1;
   return settings;
 }
 
-/// A decoder that knows how the book goes on. Its ids are bytes, and the marks of conversations,
-/// which the book has none of.
+/// Pre-trains a byte-level decoder. The special tokens of the chat format do not occur in the text.
 LanguageModel read_book(const std::string& book, const ChatFormat& format, bool quick) {
   const std::vector<std::string> marks = marks_of(format), texts = {book};
   TextList list(texts);
@@ -62,7 +62,7 @@ LanguageModel read_book(const std::string& book, const ChatFormat& format, bool 
       train_tokenizer(list, {.vocab = 256 + std::ssize(marks), .special_tokens = marks}, workers);
   GptConfig config = find_preset(instruction_presets(), "instruct-cpu").model;
   config.vocab = tokenizer.vocab_size();
-  const TrainSettings settings = made_short(
+  const TrainSettings settings = prepare_settings(
       {.steps = 4000, .batch = 4, .lr = 2e-3, .min_lr = 2e-4, .precision = Precision::medium},
       quick);
   LanguageModel model = trainable(build_language_model(config, tokenizer, settings));
@@ -72,58 +72,58 @@ LanguageModel read_book(const std::string& book, const ChatFormat& format, bool 
   return model;
 }
 
-/// The same decoder as one that talks, its weights taken over, and not trained yet.
-LanguageModel talking(const LanguageModel& reader, const ChatFormat& format, const Way& way,
-                      bool quick) {
+/// Returns a chat model with the weights of `reader`, prepared for fine-tuning with this method.
+LanguageModel make_chat_model(const LanguageModel& reader, const ChatFormat& format,
+                              const TuningMethod& method, bool quick) {
   const auto& preset =
-      find_preset(instruction_presets(), way.adapters ? "instruct-cpu-lora" : "instruct-cpu");
+      find_preset(instruction_presets(), method.adapters ? "instruct-cpu-lora" : "instruct-cpu");
   LanguageModel model = build_instructed_model(reader.config, reader.tokenizer, format,
-                                               made_short(preset.training, quick));
+                                               prepare_settings(preset.training, quick));
   load_weights(*model.store, *model.graph, weights_of(*reader.graph, *reader.store), "the reader");
-  if (way.weights) {
+  if (method.weights) {
     const QuantizedModel small =
-        quantize(model.all_programs(), *model.store, {.weights = *way.weights});
+        quantize(model.all_programs(), *model.store, {.weights = *method.weights});
     model.replace_programs(small.graph, small.programs);
     model.store = small.store;
   }
-  if (way.adapters) add_adapters(model, {.rank = 16, .alpha = 32});
+  if (method.adapters) add_adapters(model, {.rank = 16, .alpha = 32});
   make_trainable(model);
   return model;
 }
 
 void run(bool quick) {
-  const TeachingData data(quick);
+  const InstructionTuningData data(quick);
   const ChatFormat format = ChatFormat::built_in("chatml");
-  fmt::print("reading {} bytes\n", data.book.size());
+  fmt::print("pre-training on {} bytes\n", data.book.size());
   const LanguageModel reader = read_book(data.book, format, quick);
 
   AnswerTable table;
-  const std::vector<Way> ways = {{"all weights"},
-                                 {"LoRA", true},
-                                 {"QLoRA int8", true, WeightFormat::int8},
-                                 {"QLoRA int4", true, WeightFormat::int4},
-                                 {"loss on all", false, {}, InstructionLoss::all}};
-  for (const Way& way : ways) {
-    fmt::print("{}\n", way.name);
-    LanguageModel model = talking(reader, format, way, quick);
-    const InstructionData rows(model, conversations(data.learned), {}, way.loss);
+  const std::vector<TuningMethod> methods = {{"all weights"},
+                                             {"LoRA", true},
+                                             {"QLoRA int8", true, WeightFormat::int8},
+                                             {"QLoRA int4", true, WeightFormat::int4},
+                                             {"loss on all", false, {}, InstructionLoss::all}};
+  for (const TuningMethod& method : methods) {
+    fmt::print("{}\n", method.name);
+    LanguageModel model = make_chat_model(reader, format, method, quick);
+    const InstructionData rows(model, conversations(data.learned), {}, method.loss);
     Session session(*model.graph, model.store, {.seed = model.settings.seed});
     const auto measure = [&](const std::string& column) {
       const auto asked = answer_instructions(session, model, conversations(data.asked));
       const auto known = answer_instructions(session, model, conversations(data.known));
       table.add(column, data.asked, asked.answers, data.known, known.answers);
-      fmt::print("  {}: exact match {:.1f}% in new phrasings, {:.1f}% in known ones\n", column,
+      fmt::print("  {}: exact match {:.1f}% in new phrasings, {:.1f}% in known phrasings\n", column,
                  100 * asked.exact_match(), 100 * known.exact_match());
     };
     session.initialise();
-    if (&way == &ways.front()) measure("before");
+    if (&method == &methods.front()) measure("before");
     train(session, instruction_task(session, model, rows), model.settings);
-    measure(way.name);
-    if (&way == &ways.front()) save_model("instructions.weft", model);
+    measure(method.name);
+    if (&method == &methods.front()) save_model("instructions.weft", model);
   }
   fmt::print("\n{}", table.text());
 
-  // One file holds the model and its chat format; who loads it needs none of the code above.
+  // One file contains the model and its chat format, so loading it needs none of the code above.
   const auto loaded = load_model<LanguageModel>("instructions.weft");
   Session session(*loaded.graph, loaded.store);
   for (const char* question : {"Please write weft in upper case.", "What is the sum of 9 and 4?"})
@@ -141,7 +141,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    writes ? TeachingData().write(argv[2]) : run(quick);
+    writes ? InstructionTuningData().write(argv[2]) : run(quick);
   } catch (const std::exception& e) {
     fmt::print(stderr, "zoo_instructions: {}\n", e.what());
     return 1;

@@ -1,12 +1,13 @@
-// Models of letters side by side, at equal numbers of parameters: n-grams, the mean of what came
-// before, a hidden Markov model, a fixed window, RNN, GRU, LSTM, convolutions, a transformer.
+// Compares character-level language models at equal numbers of parameters: n-grams, the average of
+// the preceding characters, a hidden Markov model, a fixed window, RNN, GRU, LSTM, convolutions and
+// a transformer.
 //
 //   zoo_language_models TEXT [--steps N] [--parameters N] [--only MODEL,MODEL...] [--lr F]
 //                       [--threads N] [--sample N] [--json FILE]
 //
-// All learn from the same nine tenths of a text, by as many steps over as many letters, and are
-// measured on the last tenth. MODEL is one of those in models/language/network_kinds.h, with "+"
-// behind it where its state is carried from batch to batch, or "ngram".
+// All networks are trained on the first nine tenths of the text with the same numbers of steps and
+// characters, and evaluated on the last tenth. MODEL is "ngram" or a network of
+// models/language/network_kinds.h, followed by "+" to carry its state from batch to batch.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -36,13 +37,14 @@ struct Arguments {
   int threads = 0;
 };
 
+/// Splits a list at its commas.
 std::vector<std::string> parts_of(std::string_view list) {
   std::vector<std::string> parts(1);
   for (const char c : list) c == ',' ? parts.emplace_back() : (parts.back() += c, parts.back());
   return parts;
 }
 
-/// False where the arguments make no sense.
+/// Parses the command line. Returns false if it is invalid.
 bool read(int argc, char** argv, Arguments& out) {
   if (argc < 2 || argc % 2 != 0) return false;
   out.text = argv[1];
@@ -73,7 +75,7 @@ bool read(int argc, char** argv, Arguments& out) {
 }
 
 void run(const Arguments& arguments) {
-  // 1. Data: the letters of a text; its last tenth is held out.
+  // 1. Data: the characters of a text, of which the last tenth is held out.
   const std::string text = read_utf8_file(arguments.text);
   const CharacterTokenizer letters = CharacterTokenizer::from_text(text);
   const TextParts parts = split_text(text, 0.1);
@@ -86,7 +88,7 @@ void run(const Arguments& arguments) {
   common.sample = arguments.sample;
   common.threads = arguments.threads;
 
-  // 2. As many parameters and steps as the preset nanogpt-cpu has.
+  // 2. By default, the numbers of parameters and steps of the preset nanogpt-cpu.
   const Preset<GptConfig>& preset = find_preset(gpt_presets(), "nanogpt-cpu");
   GptConfig transformer = preset.model;
   transformer.vocab = common.vocab;
@@ -100,12 +102,12 @@ void run(const Arguments& arguments) {
     common.settings.warmup = arguments.steps / 20;
   }
   fmt::print(
-      "{} characters to learn from, {} held out with {} words; at most {} parameters; {} steps "
+      "{} characters for training, {} held out ({} words); at most {} parameters; {} steps "
       "of {} x {} characters\n",
       common.train.size(), common.held_out.ids.size(), common.held_out.words, common.parameters,
       common.settings.steps, common.settings.batch, common.window);
 
-  // 3. One model after the other.
+  // 3. Train and evaluate one model after the other.
   std::vector<LanguageRow> rows;
   for (std::string name : arguments.models) {
     const bool carry = name.ends_with('+');

@@ -1,6 +1,7 @@
-// A decoder that only predicts next symbols learns tasks from examples inside of its text: copy,
-// "+1" and other shifts, with a quarter of the examples wrong. Accuracy by the number of examples
-// shown, beside Bayes' rule.
+// In-context learning: a decoder that is trained only to predict the next symbol learns to infer
+// tasks (copy, "+1" and other shifts) from the examples in its text, of which a quarter are wrong.
+// Prints and plots the accuracy by the number of examples shown, and that of Bayes' rule.
+//
 //   zoo_prompts [OUT.svg [STEPS]]
 #include <fmt/format.h>
 
@@ -30,7 +31,7 @@ std::string run(std::int64_t steps) {
   }
 
   const zoo::PromptAccuracies found = experiment.evaluate(kTexts);
-  fmt::print("share of right answers in {} texts\nexamples   copy     +1    all  Bayes\n", kTexts);
+  fmt::print("accuracy in % over {} texts\nexamples   copy     +1    all  Bayes\n", kTexts);
   PlotSeries copy{.name = "copy"}, plus_one{.name = "+1"}, all{.name = "all eight tasks"},
       bayes{.name = "all eight, by Bayes' rule", .dashed = true, .colour = 5};
   for (std::size_t k = 0; k < found.all.size(); ++k) {
@@ -43,9 +44,9 @@ std::string run(std::int64_t steps) {
     bayes.points.emplace_back(shown, 100 * found.bayes[k]);
   }
   return svg_line_plot({copy, plus_one, all, bayes},
-                       {.title = "Which task it is, from examples of which a quarter is wrong",
+                       {.title = "Inferring the task from examples, a quarter of which are wrong",
                         .x_label = "examples shown",
-                        .y_label = "right answers, %",
+                        .y_label = "accuracy, %",
                         .legend = PlotLegend::bottom_right,
                         .y_low = 0,
                         .y_high = 100});

@@ -1,4 +1,6 @@
-// An encoder-decoder learns to reverse strings, from nothing: trains, measures, saves, loads, uses.
+// Trains an encoder-decoder from scratch to reverse strings, evaluates it, saves it, loads it again
+// and uses it.
+//
 //   zoo_reverse [STEPS]
 #include <fmt/format.h>
 
@@ -13,10 +15,10 @@
 using namespace weft;
 
 int main(int argc, char** argv) {
-  // 1. Data: random strings of 1 to 20 letters; no held-out string is in the training part.
+  // 1. Data: random strings of 1 to 20 letters. No held-out string is in the training set.
   const TextPairSplit data = split_by_source(reversal_pairs(40000, 1), 0.025, 1);
 
-  // 2. A model: the Transformer with two layers and width 64 on letters.
+  // 2. Model: a Transformer over letters with two layers of width 64.
   Preset<EncoderDecoderConfig> preset = find_preset(translator_presets(), "reversal");
   if (argc > 1) preset.training.steps = std::atoll(argv[1]);
   const Tokenizer letters(CharacterTokenizer::from_text(ReversalOptions{}.alphabet));
@@ -24,19 +26,19 @@ int main(int argc, char** argv) {
   Session session(*model.graph, model.store,
                   session_options(model, {.seed = preset.training.seed}));
 
-  // 3. Training: batches of strings of similar length, looks at the validation part.
+  // 3. Training on batches of strings of similar length, with evaluations on the validation set.
   TranslatorData task_data(data, model, exact_match_metric);
   zoo::PrintEvaluations progress;
   Trainer trainer(session, translator_task(session, model, task_data),
                   {.settings = preset.training, .observer = &progress});
   trainer.run();
 
-  // 4. The test part, which nothing has seen.
+  // 4. Evaluation on the test set, which was not used before.
   const Translations test = translate_cases(session, model, group_by_source(data.test));
   fmt::print("exact match on {} held-out strings: {:.2f}%\n", test.outputs.size(),
              100 * exact_match(test.outputs, test.references));
 
-  // 5. One file holds the model; who loads it needs none of the code above.
+  // 5. One file contains the whole model, so loading it needs none of the code above.
   model.history = trainer.history();
   save_model("reverse.weft", model);
   const Seq2SeqModel loaded = load_model<Seq2SeqModel>("reverse.weft");

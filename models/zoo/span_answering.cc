@@ -1,10 +1,9 @@
-// An encoder learns to find answers in texts, from nothing: made-up texts about people, and
-// questions.
+// Trains an encoder from scratch to find answers to questions in synthetic texts about people.
 //
 //   zoo_span_answering [OUT_FOLDER [quick]]
 //
-// Writes what it learns from and is measured on as SQuAD's JSON, which weft train and other
-// programs read, and its model. "quick" is a try of a few seconds.
+// Writes the training and test sets as SQuAD JSON, which weft train and other programs read, and
+// the model. "quick" is a smoke test of a few seconds.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -28,15 +27,15 @@ void measure(Session& session, const SpanAnswerer& model, const SquadData& test,
 }
 
 int run(const std::filesystem::path& out, bool quick) {
-  // 1. Data: three people in a text, and a question whose answer must be of the right one.
+  // 1. Data: each text has facts about three people, and each question is about one of them.
   const SquadData train = fact_questions(quick ? 100 : 10'000, 1),
                   validation = fact_questions(quick ? 10 : 100, 2),
                   test = fact_questions(quick ? 20 : 500, 3);
   write_squad(out / "facts.train.json", train);
   write_squad(out / "facts.test.json", test);
 
-  // 2. A model: three layers of width 64 over pieces of words. What a fact is about stands beside
-  // it: relative keys (Shaw et al. 2018) find that sooner than positions from the text's begin.
+  // 2. Model: three layers of width 64 over subwords. A fact is close to the name of its person,
+  // which relative keys (Shaw et al. 2018) learn to use with less training than absolute positions.
   const auto& preset = find_preset(span_answerer_presets(), "bert-mini");
   const auto pieces = SentencePieceTokenizer::train(train.texts(), {.vocab = 400});
   EncoderConfig config = preset.model;
@@ -46,7 +45,7 @@ int run(const std::filesystem::path& out, bool quick) {
   config.inner = 256;
   config.norm_first = true;
   config.positions = EncoderPositions::relative_key;
-  config.trainable_positions = false;  // of those from the begin, which are not read
+  config.trainable_positions = false;  // absolute positions, which are not used
   TrainSettings settings = preset.training;
   settings.batch = 64;
   settings.lr = 3e-3;
@@ -56,7 +55,7 @@ int run(const std::filesystem::path& out, bool quick) {
   Session session(*model.graph, model.store, {.seed = settings.seed});
   session.initialise();
 
-  // 3. Training, between looks at texts that nothing has seen.
+  // 3. Training, with evaluations on the test set before and after.
   measure(session, model, test, "before");
   const SpanRows rows = span_rows(model, train);
   zoo::PrintEvaluations progress;
@@ -65,7 +64,7 @@ int run(const std::filesystem::path& out, bool quick) {
   trainer.run();
   measure(session, model, test, "after");
 
-  // 4. One file holds the model; who loads it needs none of the code above.
+  // 4. One file contains the whole model, so loading it needs none of the code above.
   model.history = trainer.history();
   const std::string file = out / "span_answering.weft";
   save_model(file, model);
@@ -78,7 +77,7 @@ int run(const std::filesystem::path& out, bool quick) {
   const auto answers = answer(fresh, loaded, asked);
   for (std::size_t i = 0; i < asked.size(); ++i)
     fmt::print("{} {}\n", asked[i].question, answers[i].front().text);
-  fmt::print("written: {}, facts.train.json, facts.test.json\n", file);
+  fmt::print("wrote {}, facts.train.json, facts.test.json\n", file);
   return 0;
 }
 

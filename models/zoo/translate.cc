@@ -1,5 +1,6 @@
-// A Transformer learns to translate from pairs of sentences, from nothing: learns its pieces of
-// words, trains, measures, saves, loads, translates.
+// Trains a Transformer from scratch to translate: learns a subword vocabulary from pairs of
+// sentences, trains the model, evaluates it, saves it, loads it again and translates.
+//
 //   zoo_translate PAIRS.tsv [STEPS]      source <tab> target on every line
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -24,14 +25,15 @@ class Progress : public TrainObserver {
     std::fflush(stdout);
   }
   void on_evaluation(std::int64_t step, const Evaluation& found, bool) override {
-    fmt::print("step {:4}  held out: loss {:.3f}", step, found.loss);
+    fmt::print("step {:4}  validation loss {:.3f}", step, found.loss);
     for (const Metric& metric : found.metrics) fmt::print("  {} {:.2f}", metric.name, metric.value);
     fmt::print("\n");
     std::fflush(stdout);
   }
 };
 
-/// Byte pairs of both languages together: a name or a number is the same piece on both sides.
+/// Learns byte pairs from both languages together, so that a name or a number has the same subwords
+/// on both sides.
 Tokenizer learn_pieces(const std::vector<TextPair>& pairs, std::int64_t vocab) {
   std::vector<std::string> texts;
   for (const TextPair& pair : pairs) {
@@ -48,8 +50,8 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "usage: zoo_translate PAIRS.tsv [STEPS]\n");
     return 2;
   }
-  // 1. Data. A source with several translations is in one part only: nothing of the test part has
-  // been seen. Pieces are learnt from the training part, too.
+  // 1. Data. All translations of a source sentence are in the same split, so no source sentence of
+  // the test set is in the training set. The subword vocabulary is learned from the training set.
   Preset<EncoderDecoderConfig> preset = find_preset(translator_presets(), "eng-swe-short");
   if (argc > 2) {
     preset.training.steps = std::atoll(argv[2]);
@@ -58,21 +60,21 @@ int main(int argc, char** argv) {
   const TextPairSplit data = split_by_source(
       read_text_pairs(argv[1]), preset.training.validation_fraction, preset.training.seed);
 
-  // 2. The model: Vaswani et al. (2017) in small.
+  // 2. Model: a small version of the Transformer of Vaswani et al. (2017).
   Seq2SeqModel model = trainable(build_translator(
       preset.model, learn_pieces(data.train, preset.model.vocab), preset.training));
   Session session(*model.graph, model.store,
                   session_options(model, {.seed = preset.training.seed}));
 
-  // 3. Training on batches of pairs of similar length, with perplexity and BLEU of the validation
-  // part on the way.
+  // 3. Training on batches of pairs of similar length, with perplexity and BLEU on the validation
+  // set.
   TranslatorData task_data(data, model, bleu_metric);
   Progress progress;
   Trainer trainer(session, translator_task(session, model, task_data),
                   {.settings = preset.training, .observer = &progress});
   trainer.run();
 
-  // 4. The test part, once.
+  // 4. A single evaluation on the test set.
   const double loss = mean_loss(session, model.program("evaluate"),
                                 make_pair_batches(encode_pairs(data.test, model), model));
   const Translations test =
@@ -80,7 +82,7 @@ int main(int argc, char** argv) {
   const Bleu bleu = corpus_bleu(test.outputs, test.references);
   fmt::print("test: perplexity {:.2f}, {}\n{}\n", std::exp(loss), bleu.to_string(), bleu.signature);
 
-  // 5. One file holds everything; who loads it needs none of the code above.
+  // 5. One file contains the whole model, so loading it needs none of the code above.
   model.history = trainer.history();
   save_model("translate.weft", model);
   const Seq2SeqModel loaded = load_model<Seq2SeqModel>("translate.weft");

@@ -1,11 +1,12 @@
-// A vision transformer learns to read handwritten digits of 8 x 8 pixels (Dosovitskiy et al. 2021,
-// "An Image is Worth 16x16 Words"; here it is worth sixteen words of 2 x 2).
+// Trains a vision transformer (Dosovitskiy et al. 2021, "An Image is Worth 16x16 Words") to
+// classify handwritten digits of 8 x 8 pixels. An image consists of sixteen patches of 2 x 2
+// pixels.
 //
 //   zoo_vit_digits FOLDER [OUT.weft]
 //
-// FOLDER holds optdigits.tra and optdigits.tes (E. Alpaydin, C. Kaynak, 1998): 3,823 digits of 30
-// people to learn from, and 1,797 of 13 other people, which are looked at once, at the end. A tenth
-// of the first, drawn by the seed, is put aside to watch the training with.
+// FOLDER holds optdigits.tra and optdigits.tes (E. Alpaydin, C. Kaynak, 1998): 3,823 training
+// digits by 30 people, and 1,797 test digits by 13 other people, which are used once, at the end. A
+// random tenth of the training digits, drawn with the seed, is the validation set.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -21,7 +22,7 @@ namespace {
 
 constexpr std::uint64_t kSeed = 1337;
 
-/// Four layers of width 64 over 4 x 4 patches; the mean of the patches goes to the head.
+/// Four layers of width 64 over 4 x 4 patches; the head reads the mean of the patches.
 VitConfig model_config() {
   VitConfig config;
   config.channels = 1;
@@ -32,11 +33,11 @@ VitConfig model_config() {
   config.width = 64;
   config.inner = 256;
   config.pooling = VitPooling::mean;
-  config.initializer_range = 0.08;  // about 1 / sqrt(width): ViT's 0.02 is made for width 768
+  config.initializer_range = 0.08;  // about 1 / sqrt(width); ViT's 0.02 is for width 768
   return config;
 }
 
-/// AdamW along a cosine, some 28 passes over the images.
+/// AdamW with a cosine schedule, for about 28 epochs.
 TrainSettings train_settings() {
   TrainSettings settings;
   settings.steps = 1500;
@@ -51,7 +52,7 @@ TrainSettings train_settings() {
   return settings;
 }
 
-/// Shows how the training goes.
+/// Prints the validation loss and accuracy.
 class Progress : public TrainObserver {
   void on_evaluation(std::int64_t step, const Evaluation& found, bool) override {
     fmt::print("step {:4}  validation loss {:.4f}, accuracy {:.4f}\n", step, found.loss,
@@ -60,7 +61,7 @@ class Progress : public TrainObserver {
   }
 };
 
-/// A digit as text, light on dark.
+/// Prints a digit as ASCII art, light on dark.
 void print_image(const Tensor& image) {
   constexpr std::string_view kShades = " .:-=+*#%@";
   for (std::int64_t i = 0; i < image.numel(); ++i) {
@@ -73,10 +74,10 @@ void run(const std::string& folder, const std::string& out) {
   // Data: pixels in [0, 1], classes "0" to "9".
   const ImageData data = load_image_data(folder, {1, 8, 8}, kSeed);
   const auto [train, validation] = split(data.train, 0.1, kSeed);
-  fmt::print("{} images to train on, {} to validate on (seed {}), {} to test on ({})\n",
+  fmt::print("{} training images, {} validation images (seed {}), {} test images ({})\n",
              train.count(), validation.count(), kSeed, data.test.count(), data.about);
 
-  // Training: digits slightly turned, scaled and moved are digits still.
+  // Training, with slightly rotated, scaled and shifted digits as augmentation.
   const ImageAugmentation augmentation{.shift = 0.5, .rotation = 8, .zoom = 0.08};
   ImageClassifier model = trainable(build_image_classifier(
       model_config(), train.classes, normalisation_of(train), augmentation, train_settings()));
@@ -91,7 +92,7 @@ void run(const std::string& folder, const std::string& out) {
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
 
-  // The file needs nothing of the code above.
+  // One file contains the whole model, so loading it needs none of the code above.
   save_model(out, model);
   const ImageClassifier loaded = load_model<ImageClassifier>(out);
   Session session(*loaded.graph, loaded.store);
@@ -100,7 +101,7 @@ void run(const std::string& folder, const std::string& out) {
   print_image(data.test.image(0));
   for (const ClassScore& score : classify(session, loaded, data.test.image(0), 3))
     fmt::print("  a {} with probability {:.4f}\n", score.name, score.probability);
-  fmt::print("test accuracy {:.4f} ({} of {}) after {:.0f} s of training; saved {}\n",
+  fmt::print("test accuracy {:.4f} ({} of {}) after {:.0f} s of training; wrote {}\n",
              found.matrix.accuracy(), found.matrix.correct(), found.matrix.total(), seconds.count(),
              out);
 }

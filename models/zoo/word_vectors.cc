@@ -1,11 +1,12 @@
-// Five ways to vectors of words, from the definitions of a dictionary: which words people call
-// alike?
+// Trains word embeddings with five algorithms on the definitions of a dictionary, and compares
+// their similarities with human judgements.
 //
 //   zoo_word_vectors WORDSIM_FILE [WORDNET_FOLDER]
 //
-// WORDSIM_FILE holds WordSim-353 (pairs of words with people's scores; Finkelstein et al. 2002),
-// WORDNET_FOLDER the data files of WordNet (Debian's package wordnet-base; /usr/share/wordnet).
-// Vectors are learned from the definitions alone: scores do nothing but measure them.
+// WORDSIM_FILE holds WordSim-353 (pairs of words with human similarity scores; Finkelstein et al.
+// 2002), WORDNET_FOLDER the data files of WordNet (Debian package wordnet-base; by default
+// /usr/share/wordnet). The embeddings are trained on the definitions alone; the scores are used for
+// evaluation only.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -19,12 +20,14 @@ using namespace weft;
 
 namespace {
 
+/// Reads the definitions of WordNet as a training text.
 WordText definitions(const std::string& folder) {
   WordTextBuilder builder;
   for_each_synset(folder, [&](const WordNetEntry& entry) { builder.add_sentence(entry.gloss); });
   return builder.finish(kDefaultMinCount);
 }
 
+/// Prints the nearest neighbours of a few words.
 void show_neighbours(const WordVectors& vectors) {
   for (const char* word : {"tiger", "doctor", "computer"}) {
     fmt::print("  {}:", word);
@@ -36,7 +39,7 @@ void show_neighbours(const WordVectors& vectors) {
 int run(const std::string& wordsim, const std::string& wordnet) {
   const std::vector<WordPair> pairs = read_word_pairs(wordsim);
   const WordText text = definitions(wordnet);
-  fmt::print("{} words, {} of them different, in {} definitions\n", text.size(), text.counts.size(),
+  fmt::print("{} words ({} distinct) in {} definitions\n", text.size(), text.counts.size(),
              text.ends.size());
   Workers workers;
   for (const VectorModel model : {VectorModel::skip_gram, VectorModel::cbow, VectorModel::fasttext,
@@ -45,7 +48,7 @@ int run(const std::string& wordsim, const std::string& wordnet) {
     const WordVectors vectors = train_word_vectors(text, default_recipe(model), workers);
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     const WordSimilarity found = measure_similarity(vectors, pairs);
-    fmt::print("{:9}  Spearman {:.4f} of {} of {} pairs  ({:.0f} s)\n", choice_name(model),
+    fmt::print("{:9}  Spearman {:.4f} on {} of {} pairs  ({:.0f} s)\n", choice_name(model),
                found.spearman, found.covered, found.pairs, seconds.count());
     show_neighbours(vectors);
     std::fflush(stdout);

@@ -1,3 +1,4 @@
+// Benchmarks of single elementwise ops, and of adding a bias to rows.
 #include <fmt/format.h>
 
 #include "weft/tests/bench/families.h"
@@ -19,7 +20,7 @@ void bias(benchmark::State& state, std::int64_t rows, std::int64_t width, int th
 }  // namespace
 
 void add_elementwise_benchmarks() {
-  // In the first-level cache, in the second, in memory.
+  // Sizes that fit in the first-level cache, in the second-level cache, and only in memory.
   constexpr std::int64_t kElements[] = {2048, 65536, 8388608};
   for (const int threads : thread_counts()) {
     for (const std::int64_t n : kElements) {

@@ -1,20 +1,20 @@
-// The benchmarks by family: each function registers its own.
+// Families of kernel benchmarks; each function registers the benchmarks of one family.
 #pragma once
 
 namespace weft::bench {
 
-/// Matrix products, beside OpenBLAS where it was found.
+/// Matrix products, compared with OpenBLAS if CMake found it.
 void add_matmul_benchmarks();
-/// Products at each precision, beside fused multiply-adds.
+/// Matrix products and attention at each precision, compared with kernels of fused multiply-adds.
 void add_precision_benchmarks();
-/// Products of one to eight rows with f32, bf16, int8 and int4 weights from memory, beside reading
-/// it.
+/// Products of one to eight rows with f32, bf16, int8 and int4 weights that are read from memory,
+/// compared with only reading the same memory.
 void add_weights_benchmarks();
-/// add, gelu and their like at sizes in and out of cache.
+/// Arithmetic and activations such as add and gelu, at sizes that do and do not fit in the caches.
 void add_elementwise_benchmarks();
-/// A fused chain beside a streaming copy of the same bytes.
+/// A fused elementwise chain, compared with a cache-bypassing copy of the same bytes.
 void add_fused_benchmarks();
-/// What sharing a short phase among two threads costs.
+/// The overhead of sharing a short phase between two threads.
 void add_workers_benchmarks();
 /// softmax, norms, cross-entropy, attention.
 void add_network_benchmarks();

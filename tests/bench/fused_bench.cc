@@ -1,4 +1,5 @@
-// Fused elementwise chains against copying the same bytes past the caches, in the same run.
+// Benchmarks of a fused elementwise chain, compared in the same run with a copy of the same bytes
+// that bypasses the caches.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +12,8 @@
 namespace weft::bench {
 namespace {
 
-/// Ten ops on one input of memory, a row of 4096 that repeats, and scalars.
+/// Ten ops on one large tensor (%0), a row of 4096 elements that is broadcast (%1), and three
+/// scalars.
 constexpr char kChain[] =
     "%5 = mul(%0, %2); %6 = add(%5, %1); %7 = sub(%6, %3); %8 = square(%7); %9 = mul(%8, %4); "
     "%10 = add(%9, %6); %11 = relu(%10); %12 = mul(%11, %7); %13 = abs(%12); "
@@ -28,7 +30,8 @@ double median(std::vector<double> v) {
   return v[v.size() / 2];
 }
 
-/// One input and one result of as many bytes, past the caches, by as many threads.
+/// Copies a tensor to another one with streaming stores, which bypass the caches, on `threads`
+/// threads.
 class StreamCopy {
  public:
   StreamCopy(Tensor from, int threads)
@@ -52,7 +55,8 @@ class StreamCopy {
   Workers workers_;
 };
 
-/// Alternates the chain and the copy; "of_copy" is the copy's time over the chain's (medians).
+/// Runs the chain and the copy alternately. "of_copy" is the median time of the copy divided by
+/// that of the chain.
 void chain(benchmark::State& state, std::int64_t elements, int threads) {
   constexpr std::int64_t kRow = 4096;
   const Tensor x = random_tensor({elements / kRow, kRow});

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints compile times in user seconds: of weft/weft.h alone, of each program in tests/consumer and of each example. A time is the minimum
-# of several compilations without optimisation, which does not affect the cost of headers.
+# Prints compile times in user seconds for weft/weft.h alone, each program in tests/consumer and each example. A time is the minimum of
+# several compilations without optimisation, which does not affect the cost of headers.
 #   tests/bench/includes.sh [BUILD FOLDER] [FILES...]
 # Environment: RUNS, the number of compilations (3); CXX, the compiler; FLAGS, its options (-O0); LIMIT and UMBRELLA_LIMIT, the maximum
 # seconds of a file and of weft/weft.h: the script fails if one is exceeded.

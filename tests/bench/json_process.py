@@ -1,4 +1,4 @@
-"""A program that stays: it is asked in lines and answers each with a line of JSON."""
+"""A child process that reads requests as lines and answers each with a line of JSON."""
 
 import json
 import os
@@ -13,7 +13,7 @@ class JsonProcess:
     def answer(self):
         line = self.process.stdout.readline()
         if not line:
-            raise SystemExit(f"{self.process.args[0]} has ended with {self.process.wait()}")
+            raise SystemExit(f"{self.process.args[0]} ended with exit code {self.process.wait()}")
         return json.loads(line)
 
     def ask(self, what):

@@ -1,3 +1,4 @@
+// Benchmarks of matrix products, compared with OpenBLAS if CMake found it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,8 +23,9 @@ struct Product {
   bool transpose_a, transpose_b;
 };
 
-// Squares and GPT-2 small on 1024 and 256 tokens in the forms that forward and backward passes
-// need, its last layer, one to eight tokens of decoding; then narrow products.
+// Square products; the layers of GPT-2 small with 1024 and 256 tokens, transposed as in the forward
+// and backward passes; its tied last layer; products with few rows or an unusual depth; and
+// decoding of one to eight tokens.
 constexpr Product kProducts[] = {
     {"square", 1024, 1024, 1024, false, false},
     {"square", 1024, 1024, 1024, false, true},
@@ -67,9 +69,10 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Measured once per process, before the first product.
+// Returns the peak rate of fused multiply-adds of one thread in FLOP/s. Measured once per process,
+// before the first product.
 double fma_peak() {
-  // The best of several tries, in processor time: what other programs take does not count.
+  // The best of ten tries in CPU time, which excludes the time taken by other programs.
   static const double peak = [] {
     double best = 0;
     for (int i = 0; i < 10; ++i) {
@@ -81,14 +84,14 @@ double fma_peak() {
   return peak;
 }
 
-// Weft and OpenBLAS (where it was found) take turns on the same operands.
+// Runs Weft and OpenBLAS (if CMake found it) alternately on the same operands.
 void measure_product(benchmark::State& state, const Product& p, int threads) {
   const double peak = fma_peak() * threads;
   const Operands given = operands(p);
-  const Tensor &a = given.a, &b = given.b;  // clang 14 captures no bindings
+  const Tensor &a = given.a, &b = given.b;  // clang 14 cannot capture structured bindings
   PreparedOp weft("matmul", {a, b},
                   {{"transpose_a", p.transpose_a}, {"transpose_b", p.transpose_b}}, threads);
-  weft.run();  // touches all memory
+  weft.run();  // warm-up: touches all memory
 #ifdef WEFT_OPENBLAS
   Tensor c = Tensor::empty(DType::f32, {p.m, p.n});
   openblas_set_num_threads(threads);

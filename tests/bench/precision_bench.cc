@@ -1,3 +1,4 @@
+// Benchmarks of the kernels for each precision, compared with those of fused multiply-adds.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +20,8 @@ struct Case {
   Attributes attributes;
 };
 
-// GPT-2 small on 1024 tokens and a square; attention of one of its layers.
+// A square product, products of GPT-2 small with 1024 tokens, one with few rows, and the attention
+// of one of its layers.
 std::vector<Case> cases() {
   const Attributes nn{{"transpose_a", false}, {"transpose_b", false}};
   const Attributes nt{{"transpose_a", false}, {"transpose_b", true}};
@@ -46,14 +48,15 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-// What the table chooses for a precision and fused multiply-adds take turns on the same operands.
+// Alternates between the kernel that the dispatch table chooses for a precision and the kernel of
+// fused multiply-adds, on the same operands.
 void measure_precision(benchmark::State& state, const Case& c, Precision precision, int threads) {
   std::vector<Tensor> inputs;
   for (const Sizes& sizes : c.inputs) inputs.push_back(random_tensor(sizes));
   PreparedOp chosen(c.op, inputs, c.attributes, threads, precision);
   const kernels::ForcedBf16Unit forced(std::nullopt);
   PreparedOp fma(c.op, inputs, c.attributes, threads, precision);
-  chosen.run();  // touches all memory
+  chosen.run();  // warm-up: touches all memory
   fma.run();
   std::vector<double> ours, theirs;
   for (auto _ : state) {

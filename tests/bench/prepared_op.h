@@ -1,5 +1,5 @@
-// One op on concrete operands, prepared once and run many times: what a Session does per node,
-// without the Session.
+// One op on concrete operands, prepared once and run many times, as a Session does for each node,
+// but without the overhead of a Session.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -15,16 +15,18 @@
 
 namespace weft::bench {
 
-/// Runs `kernel` phases on `threads` workers, small ones on one, as a Session does.
+/// Runs the phases of the kernel of an op on `threads` workers, or on a single one for small
+/// phases, as a Session does.
 class PreparedOp {
  public:
-  /// Throws as the op's shape rule does. `threads` 0 means one per hardware thread.
+  /// Throws the errors of the op's shape rule. If `threads` is 0, one per hardware thread is used.
   PreparedOp(std::string_view op, std::vector<Tensor> inputs, const Attributes& attributes,
              int threads, Precision precision = Precision::highest);
 
+  /// Runs the kernel once on the operands.
   void run();
-  /// Work of one run: what the op's record says, or else one FLOP per output element and the bytes
-  /// of all operands.
+  /// The cost of one run according to the cost function of the op or, without one, one FLOP per
+  /// output element and the bytes of all operands.
   const Cost& cost() const { return cost_; }
   const Tensor& output(std::size_t i) const { return outputs_[i]; }
 
@@ -40,18 +42,19 @@ class PreparedOp {
   Workers workers_;
 };
 
-/// An f32 tensor of fixed pseudo-random numbers in [-1, 1).
+/// Returns an f32 tensor of pseudo-random numbers in [-1, 1) with a fixed seed.
 Tensor random_tensor(const Sizes& sizes);
-/// An i32 tensor of fixed pseudo-random numbers in [0, bound).
+/// Returns an i32 tensor of pseudo-random numbers in [0, bound) with a fixed seed.
 Tensor random_ids(const Sizes& sizes, std::int64_t bound);
 
-/// Shows FLOP/s and bytes/s beside the time.
+/// Adds counters for FLOP/s and bytes/s to the output of a benchmark.
 void report(benchmark::State& state, const Cost& cost);
-/// The whole benchmark of one op.
+/// Benchmarks one op: prepares it, runs it in the loop of `state`, and reports its cost.
 void measure(benchmark::State& state, std::string_view op, std::vector<Tensor> inputs,
              const Attributes& attributes, int threads);
 
-/// What every benchmark measures: 1 thread, and all of them where there are more.
+/// Returns the thread counts of every benchmark: 1 and, if there are several hardware threads, all
+/// of them.
 std::vector<int> thread_counts();
 
 }  // namespace weft::bench

@@ -1,4 +1,5 @@
-// Products of a few rows with weights that come from memory: what decoding a token lives on.
+// Benchmarks of products of a few rows with weights that are read from memory. Such products
+// dominate the time of decoding a token.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,12 +23,12 @@ constexpr std::pair<Format, const char*> kFormats[] = {
 struct Shape {
   std::int64_t rows, outputs, inputs;
 };
-// GPT-2 small: attention's projection, the feed-forward layers, the tied head.
+// Layers of GPT-2 small: the projection of attention, the feed-forward layers, the tied head.
 constexpr Shape kShapes[] = {{1, 768, 768},   {1, 3072, 768}, {1, 768, 3072},
                              {1, 50257, 768}, {4, 3072, 768}, {8, 3072, 768}};
 
-// Matrices of one shape, together larger than any cache, in one block of memory; x is multiplied by
-// one after the other.
+// Weight matrices of one shape, together larger than the caches, in one block of memory. The input
+// is multiplied by each of them in turn.
 class Stream {
  public:
   Stream(const Shape& shape, Format format, int threads) : workers_({.threads = threads}) {
@@ -74,8 +75,8 @@ class Stream {
     slots_ = Buffer::allocate(kernel_.slot_scratch * static_cast<std::size_t>(workers_.slots()));
   }
 
-  // Multiplies by every matrix, and keeps the best time of each: programs beside this one disturb
-  // some runs, not all.
+  // Multiplies by every matrix and keeps the best time of each, because other programs slow down
+  // some runs but not all.
   void run() {
     void* out[] = {y_.mutable_raw()};
     best_.resize(inputs_.size(), 1e9);
@@ -92,9 +93,10 @@ class Stream {
       best_[c] = std::min(best_[c], std::chrono::duration<double>(Clock::now() - begin).count());
     }
   }
+  // Bytes of weights per second, from the best time of every matrix.
   double best_rate() const { return bytes_ / std::accumulate(best_.begin(), best_.end(), 0.0); }
 
-  // Reads the same memory and nothing else, all threads together; keeps the best rate of every MiB.
+  // Only reads the same memory, with all threads, and keeps the best rate of every MiB.
   void read() {
     constexpr std::size_t kPart = std::size_t{1} << 20;
     const std::size_t parts = block_->bytes() / kPart;
@@ -107,6 +109,7 @@ class Stream {
       read_[i] = std::max(read_[i], static_cast<double>(kPart) / elapsed.count());
     });
   }
+  // Bytes per second of only reading the memory with all threads, from the best rate of every MiB.
   double read_rate() const {
     double seconds_per_byte = 0;
     for (const double rate : read_)

@@ -1,5 +1,5 @@
-// What sharing a phase among two threads costs beyond its work, after pauses of the caller in which
-// helpers wait or go to sleep.
+// Benchmarks of the overhead of sharing a phase between two threads, after pauses of the caller
+// during which the helper threads poll or go to sleep.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -15,7 +15,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-void spend(std::chrono::microseconds time) {
+// Keeps the CPU busy for `time`.
+void spin_for(std::chrono::microseconds time) {
   const auto end = Clock::now() + time;
   while (Clock::now() < end) {
   }
@@ -36,17 +37,17 @@ void phase(benchmark::State& state, std::chrono::microseconds pause) {
   Workers workers({.threads = 2});
   std::vector<double> first, extra;
   for (auto _ : state) {
-    spend(pause);
-    double second_began = -1;  // written by the only chunk that slot 1 runs
+    spin_for(pause);
+    double second_began = -1;  // written only by the chunk that slot 1 runs, if it runs one
     const auto begin = Clock::now();
     workers.for_chunks(2, [&](std::int64_t, int slot) {
       if (slot == 1) second_began = microseconds_since(begin);
-      spend(kWork);
+      spin_for(kWork);
     });
     extra.push_back(microseconds_since(begin) - kWork.count());
     if (second_began >= 0) first.push_back(second_began);
   }
-  // Where the second thread came too late, the caller ran both chunks: 20 us more.
+  // If the second thread arrived too late, the caller ran both chunks, which takes 20 us longer.
   state.counters["extra_us"] = median(extra);
   state.counters["shared"] = static_cast<double>(first.size()) / static_cast<double>(extra.size());
   if (!first.empty()) state.counters["begins_us"] = median(first);

@@ -1,4 +1,5 @@
-// What every tokenizer made of foreign bytes must do, for fuzzers: anything else ends the program.
+// Checks for fuzzers that every tokenizer from untrusted bytes must pass; a violation aborts the
+// program.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +13,8 @@
 
 namespace weft::testing {
 
-/// Ids are of the vocabulary, spans of the text, and both ways to encode agree.
+/// Checks that ids are in the vocabulary, that spans are within the text, and that encode_text()
+/// and encode() return the same ids.
 inline void check_text(const Tokenizer& tokenizer, std::string_view text) {
   try {
     const Encoding encoding = tokenizer.encode_text(text, {.add_special = false});
@@ -26,11 +28,12 @@ inline void check_text(const Tokenizer& tokenizer, std::string_view text) {
     tokenizer.encode_pair({text, text});
     tokenizer.encode_text(
         text, {.special_in_text = false, .broken = InvalidBytes::kept, .place = TextPlace::middle});
-  } catch (const DataError&) {  // what is unknown has no id, or a pattern gives up
+  } catch (const DataError&) {  // unknown text without an unknown token, or a regex limit
   }
 }
 
-/// It comes back from its own bytes, and takes any text: some, and the end of `bytes`.
+/// Checks that the tokenizer survives a round trip through its serialised form, and that it encodes
+/// a fixed text and the last 100 of the input `bytes`.
 inline void check_tokenizer(const Tokenizer& tokenizer, std::string_view bytes) {
   const std::string written = tokenizer.bytes();
   if (Tokenizer::from_bytes(tokenizer.type(), written).bytes() != written) std::abort();

@@ -1,6 +1,6 @@
-// Chat templates: whatever the bytes, a template is refused with FormatError, or makes of a
-// conversation a text in UTF-8 whose runs cover it, or throws DataError; in bounded time and
-// memory.
+// Fuzzes chat templates. For any bytes, ChatFormat::from_template() throws FormatError, or
+// rendering a conversation throws DataError or returns valid UTF-8 that its runs cover completely;
+// all in bounded time and memory.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -35,10 +35,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
           end = run.end;
         }
         if (end != chat.text.size()) std::abort();
-      } catch (const weft::DataError&) {  // the answer to what values do not allow
+      } catch (const weft::DataError&) {  // the documented error of an operation on wrong values
       }
     }
-  } catch (const weft::FormatError&) {  // the answer to what is no template
+  } catch (const weft::FormatError&) {  // the documented error for an invalid template
   }
   return 0;
 }

@@ -1,6 +1,6 @@
-// Checkpoints: whatever the bytes, load_checkpoint() gives a checkpoint whose tensors can be read,
-// or throws FormatError; and its programs run, or throw an Error. Then the same with fresh
-// checksums and index around the records.
+// Fuzzes checkpoints. For any bytes, load_checkpoint() returns a checkpoint with readable tensors
+// or throws FormatError, and the programs of a checkpoint run or throw an Error. The same is
+// checked with corrected checksums and a new index around the records.
 #include <filesystem>
 
 #include "weft/tests/fuzz/read_checkpoint.h"

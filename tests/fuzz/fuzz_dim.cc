@@ -1,5 +1,5 @@
-// Dims from text: whatever the bytes, parse() gives a Dim that prints and parses back, or throws
-// FormatError.
+// Fuzzes the parser of Dims. For any bytes, Dim::parse() returns a Dim that can be printed and
+// parsed again, or throws FormatError.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -10,7 +10,8 @@
 #include "weft/core/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  if (size > 256) return 0;  // products of sums grow exponentially with the text's length
+  // Expanded products of sums grow exponentially with the length of the text.
+  if (size > 256) return 0;
   std::map<std::string, weft::SymbolPtr, std::less<>> symbols;
   const auto symbol = [&](std::string_view name) {
     weft::SymbolPtr& s = symbols[std::string(name)];
@@ -20,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     const weft::Dim dim = weft::Dim::parse({reinterpret_cast<const char*>(data), size}, symbol);
     if (!(weft::Dim::parse(dim.str(), symbol) == dim)) std::abort();
-  } catch (const weft::FormatError&) {  // the answer to malformed text
+  } catch (const weft::FormatError&) {  // the documented error for malformed text
   }
   return 0;
 }

@@ -1,5 +1,5 @@
-// What ranks tell one another: whatever the bytes, decode_control_message() gives nothing, or a
-// word of this world that is written and read again as it is.
+// Fuzzes control messages between ranks. For any bytes, decoding returns nothing, or a message from
+// a valid rank that is unchanged after encoding and decoding it again.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Greetings of other ranks, and lists of texts: whatever the bytes, they are read as what writes
-// the same bytes again, or refused by FormatError.
+// Fuzzes the handshake messages of ranks and lists of texts. Any bytes are either parsed to a value
+// that serialises to the same bytes, or rejected with FormatError.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (list != bytes) std::abort();
     const weft::Greeting greeting = weft::Greeting::parse(bytes);
     if (greeting.bytes() != bytes) std::abort();
-  } catch (const weft::FormatError&) {  // the answer to what is no greeting
+  } catch (const weft::FormatError&) {  // the documented error for malformed bytes
   }
   return 0;
 }

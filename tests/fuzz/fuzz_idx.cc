@@ -1,4 +1,4 @@
-// IDX files, packed or not: whatever the bytes, parse_idx() gives a tensor that can be read, or
+// Fuzzes IDX files, compressed or not. For any bytes, parse_idx() returns a readable tensor or
 // throws FormatError.
 #include "weft/core/error.h"
 #include "weft/models/data/gzip.h"
@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const weft::Tensor tensor = weft::parse_idx(
         weft::is_gzip(bytes) ? weft::gunzip(bytes, "fuzz", 1 << 24) : std::string(bytes), "fuzz");
     if (tensor.numel() > 0) tensor.at(tensor.numel() - 1);
-  } catch (const weft::FormatError&) {  // the answer to a malformed file
+  } catch (const weft::FormatError&) {  // the documented error for a malformed file
   }
   return 0;
 }

@@ -1,5 +1,5 @@
-// PNG, JPEG and BMP files: whatever the bytes, decode_image() gives an image with values in [0, 1],
-// or throws FormatError.
+// Fuzzes PNG, JPEG and BMP files. For any bytes, decode_image() returns an image with values
+// from 0 to 1 (only the last one is checked) or throws FormatError.
 #include <cstdlib>
 
 #include "weft/core/error.h"
@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const weft::Tensor image = weft::decode_image(bytes, channels, "fuzz");
       const double last = image.at(image.numel() - 1);
       if (!(last >= 0 && last <= 1)) std::abort();
-    } catch (const weft::FormatError&) {  // the answer to a malformed file
+    } catch (const weft::FormatError&) {  // the documented error for a malformed file
     }
   }
   return 0;

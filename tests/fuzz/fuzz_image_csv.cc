@@ -1,5 +1,5 @@
-// Tables of images: whatever the text, parse_image_csv() gives a set whose every image has a class,
-// or throws FormatError.
+// Fuzzes tables of images. For any text, parse_image_csv() returns a non-empty set in which every
+// image has a class, or throws FormatError.
 #include <cstdlib>
 
 #include "weft/core/error.h"
@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const std::int32_t label : set.labels) {
       if (label < 0 || static_cast<std::size_t>(label) >= set.classes.size()) std::abort();
     }
-  } catch (const weft::FormatError&) {  // the answer to malformed text
+  } catch (const weft::FormatError&) {  // the documented error for malformed text
   }
   return 0;
 }

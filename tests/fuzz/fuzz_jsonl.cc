@@ -1,5 +1,5 @@
-// Lines of JSON objects, packed or not: whatever the bytes, read_jsonl_documents() gives documents
-// in UTF-8 whose pieces make the whole, or throws FormatError.
+// Fuzzes JSON Lines files, compressed or not. For any bytes, read_jsonl_documents() yields complete
+// documents in non-empty pieces of valid UTF-8, or throws FormatError.
 #include <cstdlib>
 
 #include "scratch_file.h"
@@ -10,7 +10,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const ScratchFile file(data, size);
   try {
-    // Small limits, so that they are met.
+    // Small limits, so that inputs reach them.
     const auto reader = weft::read_jsonl_documents(
         file.path(), {.most_line_bytes = std::size_t{1} << 16, .most_depth = 8});
     weft::DocumentPiece piece;
@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       for (std::size_t at = 0; at < piece.text.size();) weft::next_code_point(piece.text, at);
     }
     if (open) std::abort();
-  } catch (const weft::FormatError&) {  // the answer to malformed lines
+  } catch (const weft::FormatError&) {  // the documented error for malformed lines
   }
   return 0;
 }

@@ -1,5 +1,6 @@
-// GPT-2's vocab.json and merges.txt, one behind the other with a zero byte between them: whatever
-// the bytes, a tokenizer that comes back as a tokenizer.json and takes any text, or a FormatError.
+// Fuzzes GPT-2's vocab.json and merges.txt, concatenated with a zero byte between them. Any bytes
+// result in a tokenizer that survives a round trip through tokenizer.json and encodes any text, or
+// in a FormatError.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         std::make_shared<const weft::SubwordPipeline>(weft::read_gpt2_files(
             bytes.substr(0, vocab), merges, {.add_prefix_space = size % 2 == 0})));
     weft::testing::check_tokenizer(tokenizer, bytes);
-  } catch (const weft::FormatError&) {  // the answer to what are no such files
+  } catch (const weft::FormatError&) {  // the documented error for malformed files
   }
   return 0;
 }

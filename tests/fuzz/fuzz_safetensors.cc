@@ -1,5 +1,5 @@
-// safetensors files: whatever the bytes, read_safetensors() gives tensors that can be read, or
-// throws FormatError (DTypeError for a dtype that Weft lacks).
+// Fuzzes safetensors files. For any bytes, read_safetensors() returns readable tensors or throws
+// FormatError (DTypeError for a dtype that Weft does not support).
 #include "weft/core/error.h"
 #include "weft/serialization/safetensors.h"
 #include "weft/tests/fuzz/scratch_file.h"
@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const auto& [name, tensor] : read.tensors) {
       if (tensor.numel() > 0) tensor.at(tensor.numel() - 1);
     }
-  } catch (const weft::FormatError&) {  // the answer to a malformed file
+  } catch (const weft::FormatError&) {  // the documented error for a malformed file
   } catch (const weft::DTypeError&) {
   }
   return 0;

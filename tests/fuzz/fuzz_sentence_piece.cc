@@ -1,5 +1,5 @@
-// SentencePiece's models: whatever the bytes, from_bytes() gives a tokenizer that comes back from
-// its own bytes and takes any text, or throws FormatError.
+// Fuzzes SentencePiece models. For any bytes, from_bytes() returns a tokenizer that survives a
+// round trip through its serialised form and encodes any text, or throws FormatError.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -30,7 +30,7 @@ void check_text(const weft::SentencePieceTokenizer& tokenizer, std::string_view 
     tokenizer.encode_spans(text, weft::TextPlace::middle, true);
     if (tokenizer.model().algorithm == weft::SentencePieceModel::Algorithm::unigram)
       tokenizer.best(text, 3);
-  } catch (const weft::FormatError&) {  // of models that Weft trained: no UTF-8
+  } catch (const weft::FormatError&) {  // models trained by Weft reject invalid UTF-8
   }
 }
 
@@ -44,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (weft::SentencePieceTokenizer::from_bytes(written).to_bytes() != written) std::abort();
     check_text(tokenizer, "the cat  sat\ton \u00e9\u2581\u65e5 12 </s>");
     check_text(tokenizer, bytes.substr(bytes.size() - std::min<std::size_t>(bytes.size(), 100)));
-  } catch (const weft::FormatError&) {  // the answer to what is no model
+  } catch (const weft::FormatError&) {  // the documented error for a malformed model
   }
   return 0;
 }

@@ -1,5 +1,6 @@
-// The file that names the shards of a checkpoint: whatever its bytes, with good shards beside it,
-// load_checkpoint() does what fuzz_container asks of it, or says that a shard is not there.
+// Fuzzes the manifest of a sharded checkpoint, with valid shards in the same folder. For any bytes
+// of the manifest, load_checkpoint() behaves as fuzz_container requires, or throws IoError for a
+// missing shard.
 #include <fstream>
 #include <string>
 
@@ -11,7 +12,7 @@ namespace {
 void read(const std::string& path) {
   try {
     weft::fuzz::read_checkpoint(path);
-  } catch (const weft::IoError&) {  // it names other shards
+  } catch (const weft::IoError&) {  // the manifest names shards that do not exist
   }
 }
 

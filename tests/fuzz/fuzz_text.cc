@@ -1,5 +1,5 @@
-// Graphs from text: whatever the bytes, parse_text() gives a module whose text parses back to the
-// same text, or throws FormatError.
+// Fuzzes the text form of graphs. For any bytes, parse_text() returns a module that prints to the
+// same text after printing and parsing it again, or throws FormatError.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string printed = to_text(*module.graph, {.constants = &constants});
     const weft::Module again = weft::parse_text(printed, {.constants = &constants});
     if (to_text(*again.graph, {.constants = &constants}) != printed) std::abort();
-  } catch (const weft::FormatError&) {  // the answer to malformed text
+  } catch (const weft::FormatError&) {  // the documented error for malformed text
   }
   return 0;
 }

@@ -1,5 +1,5 @@
-// Token files: whatever the bytes, TokenFile gives documents whose ids and places can all be read,
-// or throws FormatError.
+// Fuzzes token files. For any bytes, all documents, ids and positions of a TokenFile can be read,
+// or it throws FormatError.
 #include <cstdlib>
 #include <vector>
 
@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     file.read(0, ids);
     file.check_ids();
     static_cast<void>(file.tokenizer());
-  } catch (const weft::FormatError&) {  // the answer to a malformed file
+  } catch (const weft::FormatError&) {  // the documented error for a malformed file
   }
   return 0;
 }

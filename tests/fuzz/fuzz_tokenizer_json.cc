@@ -1,5 +1,5 @@
-// tokenizer.json: whatever the bytes, from_bytes() gives a tokenizer that comes back from its own
-// bytes and takes any text, or throws FormatError.
+// Fuzzes tokenizer.json. For any bytes, from_bytes() returns a tokenizer that survives a round trip
+// through its serialised form and encodes any text, or throws FormatError.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   try {
     weft::testing::check_tokenizer(weft::SubwordTokenizer::from_bytes(bytes), bytes);
-  } catch (const weft::FormatError&) {  // the answer to what is no tokenizer
+  } catch (const weft::FormatError&) {  // the documented error for a malformed tokenizer
   }
   return 0;
 }

@@ -1,5 +1,5 @@
-// BERT's vocab.txt: whatever the bytes, a tokenizer that comes back as a tokenizer.json and takes
-// any text, or a FormatError.
+// Fuzzes BERT's vocab.txt. Any bytes result in a tokenizer that survives a round trip through
+// tokenizer.json and encodes any text, or in a FormatError.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,11 +14,11 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   try {
-    // What the settings are is in the size: a byte more, and they are others.
+    // The parity of the size selects the settings, so that the fuzzer covers both.
     const weft::SubwordTokenizer tokenizer(std::make_shared<const weft::SubwordPipeline>(
         weft::read_bert_files(bytes, {.lowercase = size % 2 == 0})));
     weft::testing::check_tokenizer(tokenizer, bytes);
-  } catch (const weft::FormatError&) {  // the answer to what is no vocabulary
+  } catch (const weft::FormatError&) {  // the documented error for a malformed vocabulary
   }
   return 0;
 }

@@ -1,4 +1,4 @@
-// Checkpoints of any bytes, read.
+// Reading of untrusted checkpoints, shared by the fuzzers of checkpoints.
 #pragma once
 
 #include <cstddef>
@@ -7,18 +7,21 @@
 
 namespace weft::fuzz {
 
-/// Loads a checkpoint, reads its tensors and runs its programs. FormatError is the answer to a
-/// malformed file; anything else goes on.
+/// Loads a checkpoint, reads its tensors and runs its programs. Ignores FormatError, the documented
+/// error for a malformed file; other exceptions propagate.
 void read_checkpoint(const std::string& path);
 
-/// Copies the records that can be told apart into a container with right checksums: else hardly any
-/// mutation would get past them to the readers of graphs and programs.
+/// Copies the records that can still be found in `data` into a new container with correct checksums
+/// at `path`. Without this, the checksums would hide almost all mutations from the readers of
+/// graphs and programs.
 void repair(const std::uint8_t* data, std::size_t size, const std::string& path);
 
-/// A folder in memory, where there is one, for files of this process; it goes with the process.
+/// Returns a folder for the temporary files of this process, in shared memory if available. It is
+/// removed when the process exits.
 const std::string& scratch_folder();
 
-/// Writes a checkpoint of two ranks: "net.weft" and its shards. The same bytes every time.
+/// Writes a checkpoint of two ranks to `folder`: "net.weft" and its shards. The bytes are the same
+/// every time.
 void write_sharded(const std::string& folder);
 
 }  // namespace weft::fuzz

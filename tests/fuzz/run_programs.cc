@@ -10,7 +10,7 @@
 namespace weft::fuzz {
 namespace {
 
-/// Sizes of all inputs where every symbol has the value that `round` gives it.
+/// Returns the sizes of all inputs, with values of the symbols that depend on `round`.
 NamedSizes sizes_to_try(const Program& program, const Graph& graph, int round) {
   constexpr std::int64_t kSizes[][3] = {{2, 3, 5}, {0, 1, 2}, {1, 1, 1}, {7, 4, 1}};
   Bindings bindings;
@@ -25,11 +25,11 @@ NamedSizes sizes_to_try(const Program& program, const Graph& graph, int round) {
   return sizes;
 }
 
-bool small(DType dtype, const Sizes& sizes, const RunBounds& bounds) {
+bool within_bounds(DType dtype, const Sizes& sizes, const RunBounds& bounds) {
   return checked_tensor_bytes(dtype, sizes) <= bounds.bytes;
 }
 
-bool small(const Plan& plan, const RunBounds& bounds) {
+bool within_bounds(const Plan& plan, const RunBounds& bounds) {
   if (plan.arena_bytes > bounds.bytes || plan.slot_scratch > bounds.bytes) return false;
   if (plan.cost().flops > bounds.flops) return false;
   return std::all_of(plan.values.begin(), plan.values.end(),
@@ -42,16 +42,17 @@ void run_program(const Checkpoint& checkpoint, const Program& program, const Run
                   {.threads = 1, .own_keys = true, .verify = true, .poison = true});
   const NamedSizes sizes = sizes_to_try(program, checkpoint.graph(), round);
   const auto plan = session.plan(program, sizes);
-  if (!small(*plan, bounds)) return;
-  // Caches take their sizes from the first run.
+  if (!within_bounds(*plan, bounds)) return;
+  // The sizes of caches are determined by the first run.
   for (const Variable& v : checkpoint.graph().variables()) {
-    if (!small(v.info().type.dtype, v.info().type.shape.evaluate(plan->bindings), bounds)) return;
+    if (!within_bounds(v.info().type.dtype, v.info().type.shape.evaluate(plan->bindings), bounds))
+      return;
   }
   NamedTensors feeds;
   std::size_t at = 0;
   for (const Value& input : program.inputs()) {
     const auto& [name, wanted] = sizes[at++];
-    if (!small(input.type().dtype, wanted, bounds)) return;
+    if (!within_bounds(input.type().dtype, wanted, bounds)) return;
     feeds.emplace_back(name, Tensor::full(input.type().dtype, wanted, 1));
   }
   session.run(program, feeds);
@@ -64,7 +65,7 @@ void run_programs(const Checkpoint& checkpoint, const RunBounds& bounds) {
     for (int round = 0; round < 4; ++round) {
       try {
         run_program(checkpoint, program, bounds, round);
-      } catch (const Error&) {  // the answer to a program that makes no sense
+      } catch (const Error&) {  // the documented error of an invalid program
       }
     }
   }

@@ -1,4 +1,4 @@
-// Runs what was loaded from foreign bytes.
+// Runs the programs of an untrusted checkpoint.
 #pragma once
 
 #include <cstddef>
@@ -7,15 +7,16 @@
 
 namespace weft::fuzz {
 
-/// What a program may ask for to be run: more is only planned.
+/// Limits for running a program. A program that exceeds them is only planned.
 struct RunBounds {
-  std::size_t bytes = std::size_t{16} << 20;  // of variables, feeds, outputs and the arena, each
+  /// Maximum bytes of each variable, feed and output, of the arena, and of the scratch of a slot.
+  std::size_t bytes = std::size_t{16} << 20;
   double flops = 1e7;
 };
 
-/// Plans every program of a checkpoint for a few small sizes (0, 1 and some more), checks the plan,
-/// and runs what is within bounds, with dead memory poisoned and guards around buffers. A program
-/// may refuse (an Error); anything else is a finding of who calls this.
+/// Plans every program of a checkpoint for a few small sizes (0, 1 and others), verifies the plans,
+/// and runs the programs that are within `bounds`, with freed memory poisoned and guards around
+/// buffers. An Error is an accepted result; anything else is a bug that the caller detects.
 void run_programs(const Checkpoint& checkpoint, const RunBounds& bounds = {});
 
 }  // namespace weft::fuzz

@@ -1,4 +1,4 @@
-// The bytes of one fuzzing run as a file, for readers that take a path.
+// A file with the input bytes of a fuzzer, for readers that take a path.
 #pragma once
 
 #include <sys/mman.h>
@@ -9,7 +9,8 @@
 #include <cstdlib>
 #include <string>
 
-/// A file in memory that goes with the object; path() can be opened and mapped like any other.
+/// An in-memory file that exists as long as the object. path() can be opened and mapped like that
+/// of any other file.
 class ScratchFile {
  public:
   ScratchFile(const std::uint8_t* data, std::size_t size) : fd_(memfd_create("fuzz", 0)) {

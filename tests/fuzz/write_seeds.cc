@@ -1,4 +1,4 @@
-// Writes valid files for the fuzzers to start from: write_fuzz_seeds FOLDER makes
+// Writes valid files as the initial corpora of the fuzzers: write_fuzz_seeds FOLDER creates
 // FOLDER/{dim,text,container,safetensors,idx,image_csv,image,sentence_piece,tokenizer_json,
 // vocab_txt,merges,jsonl,token_file,chat_template,frame,greeting,shards}/*.
 #include <cstdio>
@@ -35,7 +35,8 @@ void write_text(const std::filesystem::path& path, const std::string& text) {
   if (!file) throw IoError("cannot write " + path.string());
 }
 
-/// A unigram model with rules for characters, all bytes, a symbol, and ids of its own.
+/// Returns a unigram model with a character map, byte fallback, a user-defined symbol, an added
+/// token and its own id layout.
 std::string unigram_model() {
   using Kind = SentencePieceModel::Kind;
   SentencePieceModel model;
@@ -83,7 +84,7 @@ void write_seeds(const std::filesystem::path& folder) {
   write_text(folder / "text/train", to_text(train));
   Session session(g);
   save_checkpoint((folder / "container/small").string(), session, {predict});
-  // The file alone: the shards are where the fuzzer writes them.
+  // Only the manifest: fuzz_shards writes the shards itself.
   const std::string& scratch = fuzz::scratch_folder();
   fuzz::write_sharded(scratch);
   std::filesystem::copy_file(scratch + "/net.weft", folder / "shards/two",

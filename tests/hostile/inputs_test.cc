@@ -100,8 +100,8 @@ BOOST_AUTO_TEST_CASE(a_byte_order_mark_is_no_part_of_a_text) {
 BOOST_AUTO_TEST_CASE(a_packed_idx_file_unpacks_no_more_than_its_header_says) {
   const testing::TemporaryFolder folder("hostile");
   const int gzip = 16 + MAX_WBITS;
-  std::string bomb = attack::packed(std::string("\0\0\x08\x01\0\0\0\x03", 8), gzip);
-  const std::string block = attack::packed(std::string(kMebi, '\0'), gzip);
+  std::string bomb = attack::deflated(std::string("\0\0\x08\x01\0\0\0\x03", 8), gzip);
+  const std::string block = attack::deflated(std::string(kMebi, '\0'), gzip);
   for (int i = 0; i < 4000; ++i) bomb += block;
   const std::int64_t before = peak_bytes();
   BOOST_CHECK_EXCEPTION(read_idx(folder.write("i.gz", bomb)), FormatError,
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(a_packed_idx_file_unpacks_no_more_than_its_header_says) {
 }
 
 BOOST_AUTO_TEST_CASE(a_png_whose_data_are_more_than_its_pixels_is_refused) {
-  const std::string block = attack::packed(std::string(kMebi, '\0'), MAX_WBITS, Z_FULL_FLUSH);
+  const std::string block = attack::deflated(std::string(kMebi, '\0'), MAX_WBITS, Z_FULL_FLUSH);
   std::string data = block.substr(0, 2);
   for (int i = 0; i < 3000; ++i) data += block.substr(2);
   const std::string png = std::string("\x89PNG\r\n\x1a\n", 8) +
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(
   const std::string sides("\0\0\x1f\xff\0\0\x1f\xff", 8);  // 8191 x 8191
   const std::string png = std::string("\x89PNG\r\n\x1a\n", 8) +
                           png_chunk("IHDR", sides + std::string("\x08\x06\0\0\0", 5)) +
-                          png_chunk("IDAT", attack::packed(std::string(100, '\0'), MAX_WBITS)) +
+                          png_chunk("IDAT", attack::deflated(std::string(100, '\0'), MAX_WBITS)) +
                           png_chunk("IEND", "");
   const std::int64_t before = peak_bytes();
   BOOST_CHECK_EXCEPTION(decode_image(png, 3, "b.png"), FormatError,

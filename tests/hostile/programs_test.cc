@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(a_damaged_graph_is_refused_or_can_be_run) {
   int loaded = 0;
   for (int i = 0; i < count; ++i) {
     // Kept where a crash ends the test.
-    const std::string& bytes = whole[attack::below(random, whole.size() - 1)];
+    const std::string& bytes = whole[attack::random_up_to(random, whole.size() - 1)];
     attack::repair_container(attack::mutated(bytes, false, random), path);
     try {
       const Checkpoint checkpoint = load_checkpoint(path, {.verify = true});

@@ -6,7 +6,7 @@
 #include "weft/models/data/conversations.h"
 #include "weft/models/zoo/data/answer_table.h"
 #include "weft/models/zoo/data/instruction_kinds.h"
-#include "weft/models/zoo/data/teaching_data.h"
+#include "weft/models/zoo/data/instruction_tuning_data.h"
 #include "weft/tests/models/program_shell.h"
 
 namespace weft::zoo {
@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(the_program_compares_five_models_and_its_file_works_with_we
   BOOST_TEST(contains(zoo("--slow").err, "usage: zoo_instructions [--quick | --write FOLDER]"));
   const Outcome nowhere = zoo("--write " + zoo.path("text.txt") + "/data");
   BOOST_TEST(nowhere.code == 1);
-  BOOST_TEST(nowhere.err == "zoo_instructions: cannot make folder \"" + zoo.path("text.txt") +
+  BOOST_TEST(nowhere.err == "zoo_instructions: cannot create folder \"" + zoo.path("text.txt") +
                                 "/data\": Not a directory\n");
 }
 
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(weft_commands_accept_the_written_data) {
   const std::vector<std::string> all = {data + "/known.jsonl", data + "/asked.jsonl"};
   BOOST_TEST(read_conversations(all).size() == 2U * 480U);
   // An untrained model generates long answers, so only a few questions are evaluated.
-  weft.write("data/few.jsonl", instruction_lines(TeachingData(true).asked));
+  weft.write("data/few.jsonl", instruction_lines(InstructionTuningData(true).asked));
   const std::string few = " --data learned.jsonl --held-out few.jsonl --steps 2 --eval-every 0";
   BOOST_TEST(contains(done("train gpt --task instructions --preset instruct-cpu --from reader.weft "
                            "--chat-format chatml" +

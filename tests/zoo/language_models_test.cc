@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(the_hmm_tagger_groups_words_that_occur_in_the_same_position
                           folder.path("out")) == 0);
   const std::string output = read_text_file(folder.path("out"));
   BOOST_TEST_CONTEXT(output) {
-    BOOST_TEST(output.find("2000 words in 400 sentences, 14 different ones kept; 5 states") !=
+    BOOST_TEST(output.find("2000 words in 400 sentences, vocabulary of 14 words; 5 states") !=
                std::string::npos);
     BOOST_TEST(output.find("iteration  40  log likelihood per word -") != std::string::npos);
     BOOST_TEST(output.find("class  4") != std::string::npos);

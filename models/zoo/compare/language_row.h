@@ -1,4 +1,4 @@
-// What language models are compared by: the rows of one table.
+// The rows of a table that compares language models, and the table as Markdown and JSON.
 #pragma once
 
 #include <cstdint>
@@ -9,36 +9,41 @@
 
 namespace weft::zoo {
 
+/// Marks a figure that was not measured or does not exist for a model.
 inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-/// A held-out text that all models predict, character by character.
+/// Held-out text on which all models are evaluated by predicting every character.
 struct HeldOut {
   std::vector<std::int32_t> ids;
-  std::int64_t words = 0;  // runs of characters between blanks and line breaks
+  std::int64_t words = 0;  // runs of non-whitespace characters
 };
+/// Counts the words of `text`, whose encoded characters are `ids`.
 HeldOut held_out(const std::string& text, std::vector<std::int32_t> ids);
 
+/// The measurements of one model.
 struct LanguageRow {
   std::string name;
   std::int64_t parameters = 0;
-  /// Mean loss in nats per predicted character of the held-out text: in windows, each of which
-  /// begins anew, and read from its beginning to its end by what carries a state (else NaN).
+  /// Mean loss in nats per predicted character of the held-out text. `windows`: the text is split
+  /// into windows that are read independently of each other. `whole`: the model reads the text from
+  /// beginning to end and carries its state; NaN for models without a state of fixed size.
   double windows = kUnknown, whole = kUnknown;
   double train_tokens_per_second = kUnknown;
-  /// Microseconds for one more character behind so many.
+  /// Pairs of a context length in characters and the microseconds to generate the next character.
   std::vector<std::pair<std::int64_t, double>> generating = {};
-  std::vector<std::int32_t> ids = {};  // of what it wrote, behind a prompt
-  std::string sample = {};             // the same as a text
+  std::vector<std::int32_t> ids = {};  // the prompt and the generated characters
+  std::string sample = {};             // `ids` decoded
 };
 
-/// Bits, of a mean loss in nats per character.
+/// Converts a mean loss in nats per character to bits per character.
 double bits_per_character(double loss);
-/// The same per word of the text: what all its predicted characters cost, by its words.
+/// Converts a mean loss in nats per character to bits per word: the bits of all predicted
+/// characters of the text divided by its number of words.
 double bits_per_word(double loss, const HeldOut& text);
 
-/// A table in Markdown.
+/// Returns the rows as a Markdown table.
 std::string markdown(const std::vector<LanguageRow>& rows, const HeldOut& text);
-/// A JSON array with an object for each row; null where there is no figure.
+/// Returns a JSON array with one object per row. Unknown figures are null.
 std::string json(const std::vector<LanguageRow>& rows, const HeldOut& text);
 
 }  // namespace weft::zoo

@@ -24,9 +24,9 @@ Tensor row_of(std::span<const std::int32_t> ids) {
                                   std::vector<std::int32_t>(ids.begin(), ids.end()));
 }
 
-/// A network with its programs.
-struct Built {
-  Built(NetworkKind kind, const NetworkSizes& sizes)
+/// A network with its graph and programs.
+struct BuiltNetwork {
+  BuiltNetwork(NetworkKind kind, const NetworkSizes& sizes)
       : network(make_network(kind, Scope(graph, "net"), sizes)),
         programs(network_programs(*network)) {}
 
@@ -35,8 +35,8 @@ struct Built {
   NetworkPrograms programs;
 };
 
-/// Times of steps: the median is that of a step which nothing else on the machine got in the way
-/// of. Says on stderr how far it is.
+/// Records the duration of every training step, of which the median is robust against steps that
+/// other programs slowed down. Prints the progress on stderr.
 class StepTimes : public TrainObserver {
  public:
   void on_step(const StepReport& report) override {
@@ -78,8 +78,9 @@ TrainTask streams_task(const Program& train, const TokenStreams& streams) {
   return task;
 }
 
-/// Mean loss of the held-out text from its beginning to its end, the state carried from piece to
-/// piece; the parameters are those of `trained`. NaN where there is no state of fixed size.
+/// Returns the mean loss over the held-out text, read from beginning to end in chunks with the
+/// state carried between them, with the parameters of `trained`. Returns NaN if the network has no
+/// state of fixed size.
 double whole_text_loss(NetworkKind kind, const NetworkSizes& sizes, Session& trained,
                        const Comparison& common) {
   Graph graph;
@@ -105,20 +106,23 @@ double whole_text_loss(NetworkKind kind, const NetworkSizes& sizes, Session& tra
   return mean.value();
 }
 
-/// Microseconds of a step behind `context` characters, with weights that need not be trained.
+/// Returns the microseconds of a generation step after `context` characters. The weights are
+/// random: they do not affect the time.
 double step_time(NetworkKind kind, NetworkSizes sizes, std::int64_t context) {
-  constexpr std::int64_t kRoom = 64;  // for the steps
+  constexpr std::int64_t kRoom = 64;  // space in the caches for the timed steps
   sizes.context = context + kRoom;
-  Built built(kind, sizes);
+  BuiltNetwork built(kind, sizes);
   Session session(built.graph, {.seed = 1, .threads = 1, .prepack = true});
   const Tensor one = Tensor::zeros(DType::i32, {1, 1});
   session.run(built.programs.step, {{"tokens", Tensor::zeros(DType::i32, {1, context})}});
   return median_microseconds([&] { session.run(built.programs.step, {{"tokens", one}}); });
 }
 
-/// Ids drawn one by one. Where the network's longest text is reached, the later half of what is
-/// there begins a new one.
-std::vector<std::int32_t> draw(Session& session, const Built& built, const Comparison& common) {
+/// Samples ids one by one after the prompt and returns prompt and sample. When the context exceeds
+/// the maximum length of the network, the caches are reset and generation continues with half that
+/// length of the most recent ids as context.
+std::vector<std::int32_t> generate_sample(Session& session, const BuiltNetwork& built,
+                                          const Comparison& common) {
   std::vector<std::int32_t> ids = common.prompt;
   const std::int64_t max_length = built.network->max_length().value_or(0);
   std::size_t read = 0, begin = 0;
@@ -162,7 +166,7 @@ LanguageRow measure_network(NetworkKind kind, const Comparison& common, bool car
   settings.lr = lr > 0 ? lr : learning_rate(kind);
   settings.min_lr = settings.lr / 10;
 
-  Built built(kind, sizes);
+  BuiltNetwork built(kind, sizes);
   const TextData data(common.train, common.held_out.ids);
   const TokenStreams streams(common.train, settings.batch, common.window);
   Program train("train");
@@ -191,7 +195,7 @@ LanguageRow measure_network(NetworkKind kind, const Comparison& common, bool car
   row.whole = whole_text_loss(kind, sizes, session, common);
   for (const std::int64_t context : common.contexts)
     row.generating.emplace_back(context, step_time(kind, sizes, context));
-  for (const std::int32_t id : draw(session, built, common)) row.ids.push_back(id);
+  for (const std::int32_t id : generate_sample(session, built, common)) row.ids.push_back(id);
   return row;
 }
 

@@ -1,4 +1,4 @@
-// A language network is trained and measured: a row of the table.
+// Trains a language network and measures it: one row of the comparison table.
 #pragma once
 
 #include "weft/models/data/text.h"
@@ -8,29 +8,32 @@
 
 namespace weft::zoo {
 
-/// What all models of a table have in common.
+/// The data and settings that are the same for all models of a table.
 struct Comparison {
   std::vector<std::int32_t> train;
   HeldOut held_out;
   std::int64_t vocab = 0;
-  std::int64_t parameters = 0;         // at most so many
-  std::int64_t window = 64;            // characters of a row of a batch
-  TrainSettings settings = {};         // but for the learning rate, which is the model's
-  std::vector<std::int64_t> contexts;  // behind how many characters a step is timed
-  std::vector<std::int32_t> prompt;    // of the sample
-  std::int64_t sample = 0;             // characters of it
-  int threads = 0;                     // of training; steps of generating take one
+  std::int64_t parameters = 0;  // maximum number of parameters
+  std::int64_t window = 64;     // characters per row of a batch
+  /// Training settings, except for the learning rate, which depends on the model.
+  TrainSettings settings = {};
+  /// Context lengths in characters after which a generation step is timed.
+  std::vector<std::int64_t> contexts;
+  std::vector<std::int32_t> prompt;  // prompt of the generated sample
+  std::int64_t sample = 0;           // number of characters to generate
+  int threads = 0;                   // threads for training; generation steps use one thread
 };
 
-/// The learning rate that a kind is trained with, at its highest. Of a few that were tried for 250
-/// steps with 100,000 parameters the best was up to three times as high (averaging 2e-3, hmm 3e-1,
-/// lstm 1e-2, gru 6e-3, convolution and transformer 4e-3, window and rnn 3e-3); more steps of wider
-/// models want less.
+/// Returns the default peak learning rate for a kind of network. In a search over a few values with
+/// 100,000 parameters and 250 steps, the best rates were up to three times as high (averaging 2e-3,
+/// hmm 3e-1, lstm 1e-2, gru 6e-3, convolution and transformer 4e-3, window and rnn 3e-3), but wider
+/// models and longer training need lower ones.
 double learning_rate(NetworkKind kind);
 
-/// Trains a network on random windows, or, with `carry`, on the whole text in order with its state
-/// carried from batch to batch (truncated back-propagation through time), and measures it. `lr`
-/// above 0 stands for learning_rate(kind).
+/// Trains a network and measures it. By default it is trained on random windows; with `carry`, on
+/// the whole text in order, with its state carried from batch to batch (truncated back-propagation
+/// through time). A positive `lr` replaces learning_rate(kind). Throws ArgumentError if `carry` is
+/// set for a network without a state of fixed size.
 LanguageRow measure_network(NetworkKind kind, const Comparison& common, bool carry = false,
                             double lr = 0);
 

@@ -14,7 +14,8 @@ namespace weft::zoo {
 namespace {
 
 using Ids = std::span<const std::int32_t>;
-/// Mean loss of all ids but the first, each from those before it in its window of `window`.
+/// Returns the mean loss of all ids except the first. Each id is predicted from the ids before it
+/// in its window of `window` ids.
 double loss_in_windows(const NGramModel& model, Ids ids, std::size_t window) {
   double sum = 0;
   for (std::size_t i = 1; i < ids.size(); ++i) {
@@ -24,13 +25,15 @@ double loss_in_windows(const NGramModel& model, Ids ids, std::size_t window) {
   return sum / static_cast<double>(ids.size() - 1);
 }
 
-std::vector<double> scores_behind(const NGramModel& model, Ids history) {
+/// Returns the log-probability of every id after `history`.
+std::vector<double> next_token_scores(const NGramModel& model, Ids history) {
   std::vector<double> scores;
   for (std::int32_t id = 0; id < model.vocab(); ++id)
     scores.push_back(std::log(model.probability(history, id)));
   return scores;
 }
 
+/// Returns the order with the lowest validation loss; stops at the first order that is not better.
 int best_order(const Comparison& common) {
   const Ids all(common.train);
   const Ids rest = all.subspan(all.size() - all.size() / 10),
@@ -62,13 +65,13 @@ LanguageRow measure_ngram(const Comparison& common) {
 
   row.ids = common.prompt;
   for (std::int64_t i = 0; i < common.sample; ++i) {
-    const auto id = sample_id(scores_behind(model, row.ids), common.settings.seed, 0, i);
+    const auto id = sample_id(next_token_scores(model, row.ids), common.settings.seed, 0, i);
     row.ids.push_back(static_cast<std::int32_t>(id));
   }
   for (const std::int64_t context : common.contexts) {
-    const auto behind = std::min(static_cast<std::size_t>(context), text.size());
+    const auto history_size = std::min(static_cast<std::size_t>(context), text.size());
     row.generating.emplace_back(
-        context, median_microseconds([&] { scores_behind(model, text.first(behind)); }));
+        context, median_microseconds([&] { next_token_scores(model, text.first(history_size)); }));
   }
   return row;
 }

@@ -1,13 +1,14 @@
-// An n-gram model is counted and measured: a row of the table.
+// Trains and measures an n-gram model: one row of the comparison table.
 #pragma once
 
 #include "weft/models/zoo/compare/measure_network.h"
 
 namespace weft::zoo {
 
-/// Interpolated Kneser-Ney. The order is that of the least loss, from 2 to 10, over the last tenth
-/// of the training part when the rest is counted; then all of it is. Its parameters are the counts
-/// that it keeps, whose number nobody chooses.
+/// Trains an interpolated Kneser-Ney model. The order, from 2 to 10, is the one with the lowest
+/// loss on the last tenth of the training set when the model is trained on the rest; the final
+/// model is trained on all of it. Its parameters are the stored counts; their number follows from
+/// the text and cannot be chosen.
 LanguageRow measure_ngram(const Comparison& common);
 
 }  // namespace weft::zoo

@@ -1,4 +1,4 @@
-// How long something takes on a machine that does other things besides.
+// Timing on a machine that also runs other programs: medians of repeated measurements.
 #pragma once
 
 #include <algorithm>
@@ -15,14 +15,15 @@ inline double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// Of odd counts the middle one: what nothing else on the machine got in the way of.
+/// Returns the median (for an even number of values the upper one), which is robust against
+/// measurements that other programs slowed down. `values` must not be empty.
 inline double median(std::vector<double> values) {
   const auto middle = values.begin() + std::ssize(values) / 2;
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
 
-/// The median of 41 calls, in microseconds.
+/// Returns the median duration of 41 calls in microseconds.
 template <class F>
 double median_microseconds(F&& call) {
   std::vector<double> seconds;

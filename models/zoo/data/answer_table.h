@@ -1,4 +1,4 @@
-// How many answers to instructions are exactly right, of each kind and of several models.
+// A table of exact-match scores of answers to instructions, by kind of instruction and by model.
 #pragma once
 
 #include <map>
@@ -10,18 +10,21 @@
 
 namespace weft::zoo {
 
+/// Collects the scores of several models and prints them.
 class AnswerTable {
  public:
-  /// A column: what a model answered to `asked`, kind by kind and as a whole, and to `known` as a
-  /// whole.
+  /// Adds a column with the scores of a model: over all of `asked` (new phrasings), over all of
+  /// `known` (known phrasings), and over each kind of instruction in `asked`. `answers[i]` and
+  /// `known_answers[i]` are the answers to `asked[i]` and `known[i]`.
   void add(const std::string& model, std::span<const Instruction> asked,
            std::span<const std::string> answers, std::span<const Instruction> known,
            std::span<const std::string> known_answers);
 
-  /// Per cent, a kind on each line: for people, and for Markdown.
+  /// Returns the scores in per cent as an aligned Markdown table.
   std::string text() const;
 
  private:
+  /// The numbers of right answers and of questions.
   struct Share {
     double right = 0, asked = 0;
   };

@@ -13,14 +13,15 @@ namespace {
 
 char random_letter(Rng& rng) { return static_cast<char>('a' + rng.below(26)); }
 
+/// Returns a word of `least` to `most` letters.
 std::string random_word(Rng& rng, std::int64_t least = 3, std::int64_t most = 4) {
   std::string word;
   for (std::int64_t n = least + rng.below(most - least + 1); n > 0; --n) word += random_letter(rng);
   return word;
 }
 
-/// No letter twice: "the letter after b" is one letter.
-std::string word_of_different_letters(Rng& rng) {
+/// Returns a word without repeated letters, in which "the letter after b" is unambiguous.
+std::string word_without_repeated_letters(Rng& rng) {
   std::string word;
   for (std::int64_t n = 3 + rng.below(2); n > 0;) {
     const char letter = random_letter(rng);
@@ -31,11 +32,12 @@ std::string word_of_different_letters(Rng& rng) {
   return word;
 }
 
+/// Returns a random index below `size`.
 std::size_t random_place(Rng& rng, std::size_t size) {
   return static_cast<std::size_t>(rng.below(static_cast<std::int64_t>(size)));
 }
 
-/// The word with one of its letters in more places than chance would have it.
+/// Returns a word in which `letter` is more frequent than in a random word.
 std::string word_with_many(Rng& rng, char letter) {
   std::string word = random_word(rng);
   for (char& c : word) c = rng.below(3) == 0 ? letter : c;
@@ -107,7 +109,7 @@ InstructionCase place(Rng& rng) {
   return {fmt::format("{}", fmt::join(words, " ")), std::to_string(at + 1), words[at]};
 }
 InstructionCase letter_after(Rng& rng) {
-  const std::string word = word_of_different_letters(rng);
+  const std::string word = word_without_repeated_letters(rng);
   const std::size_t at = random_place(rng, word.size() - 1);
   return {word, word.substr(at, 1), word.substr(at + 1, 1)};
 }
@@ -173,7 +175,8 @@ const InstructionKind& find_instruction_kind(const std::string& name) {
     if (kind.name == name) return kind;
     known += (known.empty() ? "" : ", ") + kind.name;
   }
-  throw ArgumentError(fmt::format("unknown kind of instruction '{}': there are {}", name, known));
+  throw ArgumentError(
+      fmt::format("unknown kind of instruction '{}'; the kinds are: {}", name, known));
 }
 
 }  // namespace weft::zoo

@@ -1,4 +1,4 @@
-// Kinds of instructions whose answers can be verified, and the ways to say them.
+// The kinds of instructions with verifiable answers, and their phrasings.
 #pragma once
 
 #include <array>
@@ -10,27 +10,29 @@
 
 namespace weft::zoo {
 
-/// What an instruction is about: {0} and {1} of its forms (the second one may be empty), and the
-/// one right answer.
+/// The arguments of an instruction, which replace {0} and {1} in its form (the second one may be
+/// empty), and its only correct answer.
 struct InstructionCase {
   std::string first, second, answer;
 };
 
+/// A kind of instruction: its name, its forms, and a generator of its arguments and answers.
 struct InstructionKind {
   std::string name;  // "reverse"
-  /// What is asked for, as people call it: "{0} backwards", "the reverse of {0}".
+  /// Different ways to name the result: "{0} backwards", "the reverse of {0}".
   std::vector<std::string> forms;
   InstructionCase (*draw)(Rng& rng);
 };
 
-/// Sixteen kinds, over random words of small letters and small numbers.
+/// Returns the sixteen kinds, which use random words of lower-case letters and small numbers.
 const std::vector<InstructionKind>& instruction_kinds();
 
-/// Throws ArgumentError that lists the kinds.
+/// Returns the kind with this name. Throws ArgumentError with the list of kinds if there is none.
 const InstructionKind& find_instruction_kind(const std::string& name);
 
-/// How people ask for something, of any kind: "Tell me {}.". A phrasing is one of these around a
-/// form. The last kHeldOutFrames are for tests, as many before them for validation.
+/// Frames of instructions of any kind, such as "Tell me {}.". A phrasing is a form inserted into a
+/// frame. The last kHeldOutFrames frames are reserved for testing, the kHeldOutFrames before them
+/// for validation.
 inline constexpr std::array<std::string_view, 44> kInstructionFrames = {
     "What is {}?", "Tell me {}.", "Give {}.", "Write {}.", "Please say {}.", "I want {}.",
     "Show me {}, please.", "Find {}.", "Answer with {}.", "Let me see {}.", "Now {}.",

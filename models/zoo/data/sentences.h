@@ -1,4 +1,4 @@
-// A text as sentences of words, in batches.
+// Splits a text into sentences of words and packs them into batches.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,17 @@ namespace weft::zoo {
 
 using Sentence = std::vector<std::string>;
 
-/// Words in lower case (ASCII's; other characters are letters) and signs of ASCII, each alone.
-/// Sentences end behind . ! ? and at `longest`.
+/// Splits a text into sentences of words. Words are converted to lower case (ASCII only); all bytes
+/// outside ASCII count as letters, an apostrophe after a letter belongs to the word, and any other
+/// ASCII punctuation mark is a word. A sentence ends after . ! ? or after `longest` words.
 std::vector<Sentence> sentences_of(const std::string& text, std::int64_t longest);
 
-/// The `most` - 1 most frequent words, of equally frequent ones the first in order of bytes, behind
-/// "(rare)", whose id 0 stands for all others.
+/// Returns a vocabulary of at most `most` words: "(rare)" with id 0, which represents all other
+/// words, and then the most frequent words. Equally frequent words are in byte order.
 std::vector<std::string> frequent_words(const std::vector<Sentence>& sentences, std::int64_t most);
 
-/// Batches of up to `rows` sentences: "symbols", i32 [rows, longest], and "lengths", i32 [rows].
+/// Packs sentences into batches of up to `rows` sentences: "symbols", i32 [rows, longest], padded
+/// with 0, and "lengths", i32 [rows].
 std::vector<NamedTensors> sentence_batches(const std::vector<Sentence>& sentences,
                                            const std::vector<std::string>& words, std::int64_t rows,
                                            std::int64_t longest);

@@ -28,7 +28,7 @@ int experiment_main(const std::string& name, Experiment experiment, int argc, ch
   }
   const std::string path = argc > 1 ? argv[1] : name + ".svg";
   try {
-    AtomicFile file(path);  // a path that cannot be written is an error before the work
+    AtomicFile file(path);  // opened first, so that an unwritable path fails before the experiment
     const std::string picture = experiment(steps);
     file.write(picture.data(), picture.size());
     file.commit();

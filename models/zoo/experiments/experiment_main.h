@@ -1,4 +1,4 @@
-// What main() of the zoo's experiments does.
+// The shared main() of the experiment programs.
 #pragma once
 
 #include <cstdint>
@@ -6,12 +6,14 @@
 
 namespace weft::zoo {
 
-/// An experiment: prints its figures and returns a picture of them, an SVG document. `steps` are
-/// those of its training; 0 means its own number.
+/// An experiment: prints its results and returns a plot of them as an SVG document. `steps` is
+/// the number of training steps, unless the program documents another meaning; 0 selects the
+/// default of the experiment.
 using Experiment = std::string (*)(std::int64_t steps);
 
-/// Runs "zoo_<name> [OUT.svg [STEPS]]" and writes the picture, by default to <name>.svg. Returns
-/// the exit code: 0, 1 after an error (said on stderr), 2 for bad usage.
+/// Runs the command line "zoo_<name> [OUT.svg [STEPS]]" and writes the plot, by default to
+/// <name>.svg. Returns the exit code: 0 on success, 1 after an error (printed on stderr), 2 for an
+/// invalid command line.
 int experiment_main(const std::string& name, Experiment experiment, int argc, char** argv);
 
 }  // namespace weft::zoo

@@ -10,19 +10,20 @@ namespace {
 
 constexpr std::int64_t kEvaluationTexts = 512;
 
-/// Texts i64 [batch, length] and their periods i64 [batch, 1].
+/// Texts, i64 [batch, length], and their periods, i64 [batch, 1].
 struct Texts {
   Value ids, periods;
 };
 Texts draw_texts(Arg key, std::int64_t batch, const RepeatedBlocks& texts) {
   const Value periods = random_integers(key, Shape{batch, 1}, texts.shortest, texts.longest + 1);
-  // The order of random numbers is a random permutation: its first tokens are the block.
+  // Sorting random numbers yields a random permutation of the vocabulary. Its first `period`
+  // entries are the block.
   const Value order = argsort(uniform(key, Shape{batch, texts.vocab}));
   const Value place = iota(periods.graph(), {batch, texts.length}, 1);
   return {take_along_axis(order, place - place / periods * periods, 1), periods};
 }
 
-/// Sum of v where `mask` holds, divided by how often it does.
+/// Returns the mean of `v` over the elements selected by `mask`, along `axes` (all if empty).
 Value masked_mean(Value v, Value mask, const Axes& axes = {}) {
   const Value weight = cast(mask, v.dtype());
   return sum(v * weight, axes) / sum(broadcast_to(weight, v.shape()), axes);
@@ -50,11 +51,12 @@ InductionExperiment::InductionExperiment(const InductionOptions& options) : opti
   const Value loss = mean(losses);
   train_.output("loss", loss).update(training_step(loss, options_.learning_rate, options_.steps));
 
-  // The token at place t is known where t > period: the one before it has been there before.
+  // The token at position t can be predicted if t > period: the token before it has occurred
+  // before.
   const Value known = greater(iota(graph_, {length - 1}, 0) + 1, periods);
   evaluate_.output("first", masked_mean(losses, logical_not(known)))
       .output("repeated", masked_mean(losses, known));
-  // Query i, key j: what stands before j is what stands at i.
+  // True for query i and key j <= i if the token before position j equals the token at position i.
   const Value before = pad(slice(ids, 1, {.end = length - 1}), {{0, 0}, {1, 0}}, {.value = -1});
   const Value causal =
       less_equal(iota(graph_, {length, length}, 1), iota(graph_, {length, length}, 0));
@@ -70,7 +72,7 @@ InductionExperiment::InductionExperiment(const InductionOptions& options) : opti
         .output(fmt::format("previous {}", layer),
                 mean(slice(sum(p * diagonal, 3), 2, {.begin = Dim(1)}), {0, 2}));
     for (std::int64_t head = 0; head < options_.decoder.heads; ++head)
-      look_.output(fmt::format("{} {}", layer, head), select(select(p, 1, head), 0, 0));
+      attention_.output(fmt::format("{} {}", layer, head), select(select(p, 1, head), 0, 0));
   }
   session_.emplace(graph_, SessionOptions{.seed = options_.seed, .threads = options_.threads});
 }
@@ -100,7 +102,7 @@ InductionFigures InductionExperiment::evaluate() {
 
 InductionExperiment::Map InductionExperiment::map() {
   const Results drawn = session_->run(draw_fresh_);
-  const Results found = session_->run(look_, {{"ids", drawn["ids"]}});
+  const Results found = session_->run(attention_, {{"ids", drawn["ids"]}});
   Map map{.period = drawn["periods"].data<std::int64_t>()[0]};
   for (std::int64_t layer = 0; layer < options_.decoder.layers; ++layer) {
     std::vector<Tensor>& heads = map.layers.emplace_back();

@@ -1,6 +1,7 @@
-// Induction heads (Elhage et al. 2021; Olsson et al. 2022): a decoder of two layers of attention
-// and nothing else reads random blocks that repeat. What follows a token can be known only from
-// what followed it before, and a head of the second layer learns to look there.
+// Induction heads (Elhage et al. 2021; Olsson et al. 2022): a decoder of two attention layers
+// without feed-forward layers is trained on texts in which a random block of tokens repeats. The
+// next token can be predicted only from the token that followed the previous occurrence of the
+// current one, and a head of the second layer learns to attend to it.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +13,11 @@
 
 namespace weft::zoo {
 
-/// A text is a block of different random tokens, again and again; each has a block and a period of
-/// its own, so that no fixed distance says where to look.
+/// A text repeats a block of distinct random tokens. Every text has a different block and block
+/// length (period), so attending to a fixed distance does not solve the task.
 struct RepeatedBlocks {
   std::int64_t vocab = 64, length = 48;
-  std::int64_t shortest = 8, longest = 20;  // periods; at most length and vocab
+  std::int64_t shortest = 8, longest = 20;  // range of the period; at most length and vocab
 };
 
 struct InductionOptions {
@@ -29,38 +30,45 @@ struct InductionOptions {
   int threads = 0;
 };
 
-/// A number for each head of each layer.
+/// A score for every head of every layer: [layer][head].
 using HeadScores = std::vector<std::vector<double>>;
 
 struct InductionFigures {
-  double first = 0;     // loss where a token stands for the first time, or the second block begins
-  double repeated = 0;  // loss of all later tokens, which are known
-  HeadScores induction = {};  // mean attention from a token to those that came after it before
-  HeadScores previous = {};   // mean attention from a token to the one before it
+  /// Mean loss of the unpredictable tokens: those of the first block and the first one of the
+  /// second block.
+  double first = 0;
+  /// Mean loss of all later tokens, which can be predicted.
+  double repeated = 0;
+  /// Mean attention from a token to the tokens that followed its previous occurrences.
+  HeadScores induction = {};
+  /// Mean attention from a token to the preceding token.
+  HeadScores previous = {};
 };
 
 class InductionExperiment {
  public:
   explicit InductionExperiment(const InductionOptions& options);
 
-  /// One step on new texts; returns its loss.
+  /// Takes one training step on new texts and returns its loss.
   double train();
-  /// Over new texts.
+  /// Evaluates the decoder on new texts.
   InductionFigures evaluate();
 
-  /// A text and what each head looks at in it.
+  /// The attention of all heads in one text.
   struct Map {
-    std::int64_t period = 0;                       // of the text
-    std::vector<std::vector<Tensor>> layers = {};  // of every layer those of its heads, f32
-                                                   // [length, length]: a query's row sums to 1
+    std::int64_t period = 0;  // of the text
+    /// Attention probabilities as [layer][head], each f32 [length, length]; the row of a query sums
+    /// to 1.
+    std::vector<std::vector<Tensor>> layers = {};
   };
+  /// Returns the attention in a new text.
   Map map();
 
  private:
   InductionOptions options_;
   Graph graph_;
   Program draw_{"draw"}, draw_fresh_{"draw_fresh"}, train_{"train"}, evaluate_{"evaluate"},
-      look_{"look"};
+      attention_{"look"};
   std::optional<Session> session_;
 };
 

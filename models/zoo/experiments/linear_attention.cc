@@ -6,14 +6,15 @@
 namespace weft::zoo {
 namespace {
 
-/// W x for every row x of xs [batch, n, inputs]; w [outputs, inputs] or with a batch in front.
+/// Returns W x for every row x of xs [batch, n, inputs]. `w` is [outputs, inputs], optionally with
+/// a leading batch axis.
 Value apply(Value w, Value xs) { return matmul(xs, w, {.transpose_b = true}); }
 
 Value identity(Graph& graph, std::int64_t size, DType dtype) {
   return tril(triu(ones(graph, dtype, Shape{size, size})));
 }
 
-/// A block matrix of four parts.
+/// Returns the block matrix [a b; c d].
 Value blocks(Value a, Value b, Value c, Value d) {
   return concat({concat({a, b}, 1), concat({c, d}, 1)}, 0);
 }
@@ -59,7 +60,8 @@ Value gradient_descent_predictions(const RegressionPoints& points, double rate, 
   const double count = static_cast<double>(points.x.size(1).constant());
   Value w = broadcast_to(points.w0, Shape{points.x.size(0), points.w0.size(0), points.w0.size(1)});
   for (int i = 0; i < steps; ++i) {
-    // Every regression of the batch has a W of its own, so that their losses may be added.
+    // Every regression of the batch has a separate W, so the gradient of the summed losses consists
+    // of their individual gradients.
     const Value loss = sum(square(apply(w, points.x) - points.y)) / (2 * count);
     w = w - gradient(loss, w) * rate;
   }

@@ -1,7 +1,8 @@
-// Linear attention that takes steps of gradient descent (von Oswald et al., "Transformers learn
-// in-context by gradient descent", 2023): tokens are points (x_j, y_j) of a regression and a query
-// (x, -W0 x), and a layer with weights written by hand subtracts from every y what one step of
-// gradient descent on the shown points changes in the prediction for x.
+// Linear attention that performs gradient descent (von Oswald et al., "Transformers learn
+// in-context by gradient descent", 2023). The tokens are the points (x_j, y_j) of a linear
+// regression and queries (x, -W0 x). A layer with hand-written weights subtracts from the y of
+// every token the change that one step of gradient descent on the points makes to the prediction
+// for its x.
 #pragma once
 
 #include <cstdint>
@@ -15,28 +16,33 @@ struct LinearAttention {
   Value query, key, value, projection;
 };
 
-/// e_i + P sum_j V e_j (K e_j . Q e_i), j over the first `context` tokens: tokens [batch, seq,
-/// size] -> the same type. The sum over j comes first, so that it costs O(seq size^2).
+/// Returns e_i + P sum_j V e_j (K e_j . Q e_i) for every token e_i of `tokens` [batch, seq, size],
+/// with j over the first `context` tokens. The result has the same type. The matrix
+/// sum_j V e_j (K e_j)^T is computed first, so the cost is O(seq size^2).
 Value linear_attention(Value tokens, std::int64_t context, const LinearAttention& weights);
 
-/// Points and queries of linear regressions with `outputs` numbers each.
+/// Points and queries of a batch of linear regressions from `inputs` to `outputs` dimensions.
 struct RegressionPoints {
   Value x;      // [batch, points, inputs]
   Value y;      // [batch, points, outputs]
   Value query;  // [batch, queries, inputs]
-  Value w0;     // [outputs, inputs]: where gradient descent starts
+  Value w0;     // [outputs, inputs], the initial weights of gradient descent
 };
 
-/// The layer of one step of gradient descent with this learning rate on
+/// Returns the weights of a layer that performs one step of gradient descent with learning rate
+/// `rate` on
 ///   L(W) = 1 / (2 points) sum_j |W x_j - y_j|^2:
-/// K = Q = [I 0; 0 0] compare x, V = [0 0; W0 -I] makes what is wrong in y, P = rate / points I.
+///   K = Q = [I 0; 0 0] select x,
+///   V = [0 0; W0 -I] computes the residual W0 x - y,
+///   P = rate / points I.
 LinearAttention gradient_step_layer(const RegressionPoints& points, double rate);
 
-/// What `layers` such layers, one after the other with the same weights, say: [batch, queries,
-/// outputs]. They do not look at L, nor at any gradient.
+/// Returns the predictions [batch, queries, outputs] of a stack of `layers` such layers, all with
+/// the same weights. Neither L nor a gradient is computed.
 Value attention_predictions(const RegressionPoints& points, double rate, int layers);
 
-/// W x of the queries after `steps` steps W -= rate dL/dW from W0, by Weft's own gradients.
+/// Returns W x for the queries [batch, queries, outputs] after `steps` steps W -= rate dL/dW from
+/// W0, with gradients from automatic differentiation.
 Value gradient_descent_predictions(const RegressionPoints& points, double rate, int steps);
 
 }  // namespace weft::zoo

@@ -10,10 +10,10 @@ namespace {
 
 constexpr std::int64_t kEvaluationTexts = 512;
 
-/// v, not negative and below 2 * symbols, on the circle of symbols.
+/// Returns v modulo `symbols`, for 0 <= v < 2 * symbols.
 Value on_circle(Value v, std::int64_t symbols) { return where(v < symbols, v, v - symbols); }
 
-/// x and y [batch, examples], shift [batch, 1], all i64.
+/// x and y, [batch, examples], and shift, [batch, 1], all i64.
 struct Prompts {
   Value x, y, shift;
 };
@@ -27,8 +27,9 @@ Prompts draw_prompts(Arg key, std::int64_t batch, const ShiftPrompts& texts) {
   return {x, where(bernoulli(key, shape, texts.wrong), other, right), shift};
 }
 
-/// The likeliest answer to every x after the examples before it [batch, examples]: an example is as
-/// likely under a shift as its y is under it.
+/// Returns the answer [batch, examples] to every x under the most likely shift given the preceding
+/// examples, by Bayes' rule: the likelihood of a shift is the product of the probabilities of the y
+/// in these examples.
 Value bayes_answers(Value x, Value y, const ShiftPrompts& texts) {
   Graph& graph = x.graph();
   const Value shifts = arange(graph, Dim(texts.shifts));
@@ -61,8 +62,8 @@ PromptExperiment::PromptExperiment(const PromptOptions& options) : options_(opti
       cross_entropy(slice(logits, 1, {.end = Dim(length - 1)}), slice(ids, 1, {.begin = Dim(1)}));
   train_.output("loss", loss).update(training_step(loss, options_.learning_rate, options_.steps));
 
-  // The answer to x_k is said where x_k was read, at place 2 k.
-  const Value said = argmax(slice(logits, 1, {.step = 2}), 2);
+  // The answer to x_k is the prediction at the position of x_k, 2 k.
+  const Value predicted = argmax(slice(logits, 1, {.step = 2}), 2);
   const Value rule = on_circle(x + shift, texts.symbols);
   const auto count = [&](std::string_view name, Value answers, Value texts_of_it) {
     const Value counted = cast(texts_of_it, DType::f64);
@@ -70,9 +71,9 @@ PromptExperiment::PromptExperiment(const PromptOptions& options) : options_(opti
         .output(std::string(name) + " texts", sum(counted));
   };
   const Value every = greater_equal(shift, 0);
-  count("copy", said, equal(shift, 0));
-  count("plus one", said, equal(shift, 1));
-  count("all", said, every);
+  count("copy", predicted, equal(shift, 0));
+  count("plus one", predicted, equal(shift, 1));
+  count("all", predicted, every);
   count("bayes", bayes_answers(x, y, texts), every);
   session_.emplace(graph_, SessionOptions{.seed = options_.seed, .threads = options_.threads});
 }

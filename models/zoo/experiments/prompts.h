@@ -1,7 +1,7 @@
-// Tasks told by examples: a text is x_1 y_1 x_2 y_2 ..., where every y is the symbol some places
-// after its x: 0 ("copy"), 1 ("+1") or more, the same number throughout a text. Nothing says which,
-// and some of the examples are wrong; a decoder that only ever predicts the next symbol learns to
-// find it out.
+// In-context learning of tasks from examples. A text is x_1 y_1 x_2 y_2 ..., and every y is the
+// symbol `shift` positions after its x: 0 ("copy"), 1 ("+1") or more, the same shift throughout a
+// text. The shift is not given, and some of the examples are wrong. A decoder that is trained only
+// to predict the next symbol learns to infer the shift from the examples.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ namespace weft::zoo {
 
 struct ShiftPrompts {
   std::int64_t symbols = 16;
-  std::int64_t shifts = 8;     // 0 to shifts - 1, all as likely; symbols are a circle
-  std::int64_t examples = 16;  // pairs of a text
-  double wrong = 0.25;         // share of the examples whose y is any other symbol
+  std::int64_t shifts = 8;     // shifts 0 to shifts - 1, equally likely, modulo `symbols`
+  std::int64_t examples = 16;  // pairs per text
+  double wrong = 0.25;         // fraction of the examples in which y is a different symbol
 };
 
 struct PromptOptions {
@@ -29,21 +29,21 @@ struct PromptOptions {
   int threads = 0;
 };
 
-/// Shares of right answers by the number of examples before them. An answer is the likeliest y, and
-/// right by the text's rule, also where the example itself is wrong.
+/// Accuracies by the number of preceding examples. The answer is the most likely y; it is correct
+/// if it equals x plus the shift of the text, even if the example in the text is wrong.
 struct PromptAccuracies {
   std::vector<double> copy, plus_one;  // in texts of these two tasks
   std::vector<double> all;             // in texts of all tasks
-  std::vector<double> bayes;           // of the likeliest shift, by Bayes' rule: nothing is better
+  std::vector<double> bayes;           // of Bayes' rule in all texts, an upper bound
 };
 
 class PromptExperiment {
  public:
   explicit PromptExperiment(const PromptOptions& options);
 
-  /// One step on new texts; returns its loss, the mean over all symbols.
+  /// Takes one training step on new texts and returns its loss, the mean over all symbols.
   double train();
-  /// Over `texts` new texts, rounded up to whole batches.
+  /// Evaluates the decoder on `texts` new texts, rounded up to whole batches.
   PromptAccuracies evaluate(std::int64_t texts);
 
  private:

@@ -12,7 +12,8 @@ constexpr std::int64_t kEvaluationBatch = 512;
 
 Value first_points(Value v, std::int64_t count) { return slice(v, 1, {.end = Dim(count)}); }
 
-/// The w [batch, inputs, 1] that fits x [batch, count, inputs] to y [batch, count, 1] best.
+/// Returns the least-squares solution w [batch, inputs, 1] of x w = y, with x [batch, count,
+/// inputs] and y [batch, count, 1]; the minimum-norm solution if count < inputs.
 Value least_squares(Value x, Value y, std::int64_t count, std::int64_t inputs) {
   if (count >= inputs) {
     const QrFactors f = qr(x);
@@ -22,7 +23,8 @@ Value least_squares(Value x, Value y, std::int64_t count, std::int64_t inputs) {
   return matmul(x, cholesky_solve(factor, y), {.transpose_a = true});
 }
 
-/// Predictions at every point by what solve(x, y, count) finds for the points before it.
+/// Returns the prediction at every point with the w that solve(x, y, count) returns for the `count`
+/// points before it.
 template <class Solve>
 Value predictions(Value x, Value y, const Solve& solve) {
   const DType dtype = x.dtype();
@@ -72,8 +74,8 @@ Value decoder_predictions(const Scope& scope, Value x, Value y, const SmallDecod
   const Value tokens = reshape(stack({x, answers}, 2), Shape{batch, points * 2, inputs});
   const Value h =
       small_decoder(scope / "decoder", linear(scope / "in", tokens, sizes.width), sizes);
-  const Value said = reshape(linear(scope / "out", h, 1), Shape{batch, points, 2});
-  return select(said, 2, 0);
+  const Value prediction = reshape(linear(scope / "out", h, 1), Shape{batch, points, 2});
+  return select(prediction, 2, 0);
 }
 
 RegressionExperiment::RegressionExperiment(const Options& options) : options_(options) {
@@ -88,15 +90,15 @@ RegressionExperiment::RegressionExperiment(const Options& options) : options_(op
   const Value x = graph_.input("x", DType::f32, {"batch", task.points, task.inputs});
   const Value y = graph_.input("y", DType::f32, {"batch", task.points});
   const Value clean = graph_.input("clean", DType::f32, {"batch", task.points});
-  const Value said = decoder_predictions(Scope(graph_, "net"), x, y, options_.decoder);
-  const Value loss = mean(square(said - y));
+  const Value prediction = decoder_predictions(Scope(graph_, "net"), x, y, options_.decoder);
+  const Value loss = mean(square(prediction - y));
   train_.output("loss", loss).update(training_step(loss, options_.learning_rate, options_.steps));
   const auto measure = [&](std::string_view name, Value predicted) {
     const Value error = square(cast(predicted - clean, DType::f64));
     evaluate_.output(name, mean(error, 0) / static_cast<double>(task.inputs));
   };
   measure("zero", zeros_like(y));
-  measure("decoder", said);
+  measure("decoder", prediction);
   measure("least squares", least_squares_predictions(x, y));
   if (task.noise > 0) measure("ridge", ridge_predictions(x, y, task.noise * task.noise));
   session_.emplace(graph_, SessionOptions{.seed = options_.seed, .threads = options_.threads});

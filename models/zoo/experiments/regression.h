@@ -1,7 +1,7 @@
-// Linear regression in context (Garg et al., "What can transformers learn in-context?", 2022): a
-// prompt is x_1, y_1, x_2, y_2, ... with y_i = w . x_i (+ noise) and a w of its own, and a model
-// says y_k of the points before it. What it says is compared with what solvers find for the same
-// points.
+// In-context linear regression (Garg et al., "What can transformers learn in-context?", 2022). A
+// prompt is x_1, y_1, x_2, y_2, ... with y_i = w . x_i (+ noise) and a different w per prompt. A
+// model predicts y_k from x_k and the points before it, and is compared with solvers that are
+// fitted to the same points.
 #pragma once
 
 #include <cstdint>
@@ -16,38 +16,41 @@ namespace weft::zoo {
 
 struct RegressionTask {
   std::int64_t inputs = 3;   // d: the size of x
-  std::int64_t points = 10;  // pairs (x, y) of a prompt: 0 to points - 1 are shown before one
-  double noise = 0;          // standard deviation of what is added to y
+  std::int64_t points = 10;  // pairs (x, y) per prompt; each follows 0 to points - 1 others
+  double noise = 0;          // standard deviation of the noise added to y
 };
 
-/// Prompts: x and w are standard normal.
+/// A batch of prompts; x and w have standard normal elements.
 struct Regressions {
   Value x;      // f32 [batch, points, inputs]
   Value y;      // f32 [batch, points], with noise
   Value clean;  // f32 [batch, points]: w . x
 };
+/// Draws a batch of prompts with random numbers from `key`.
 Regressions draw_regressions(Arg key, std::int64_t batch, const RegressionTask& task);
 
-// Predictions are [batch, points]: that at point k knows x up to k and y of the points before k, of
-// which there are k.
+// The following predictions are [batch, points]. The prediction at point k, counted from 0, uses
+// x_0 to x_k and the y of the k points before it.
 
-/// Least squares by QR in double; with fewer points than inputs the smallest w that fits them all.
+/// Returns the predictions of least squares, computed in double by QR; with fewer points than
+/// inputs, those of the minimum-norm w that fits all points.
 Value least_squares_predictions(Value x, Value y);
-/// The w that minimises |X w - y|^2 + penalty |w|^2, by Cholesky in double. With the noise's
-/// variance as penalty this is the posterior mean: no predictor has a smaller expected error.
+/// Returns the predictions of ridge regression: w minimises |X w - y|^2 + penalty |w|^2, computed
+/// in double by Cholesky. If the penalty is the variance of the noise, w is the posterior mean, and
+/// no predictor has a smaller expected squared error.
 Value ridge_predictions(Value x, Value y, double penalty);
-/// A decoder that reads x_1, y_1, x_2, y_2, ... as vectors of one size (y beside zeros) and says at
-/// x_k what y_k is.
+/// Returns the predictions of a decoder that reads x_1, y_1, x_2, y_2, ... as vectors of size
+/// `inputs` (y padded with zeros); the prediction of y_k is its output at x_k.
 Value decoder_predictions(const Scope& scope, Value x, Value y, const SmallDecoder& sizes);
 
-/// Mean squared errors by the number of points shown, divided by the number of inputs, so that 1 is
-/// what predicting 0 costs. Against w . x, without the noise of the point that is asked for.
+/// Mean squared errors by the number of points shown, divided by the number of inputs so that
+/// predicting 0 has an expected error of 1. The target is w . x without noise.
 struct RegressionErrors {
   std::vector<double> zero, decoder, least_squares;
   std::vector<double> ridge;  // empty without noise
 };
 
-/// The experiment: a decoder that learns from new prompts in every step.
+/// Trains a decoder on new prompts in every step and compares it with the solvers.
 class RegressionExperiment {
  public:
   struct Options {
@@ -60,9 +63,9 @@ class RegressionExperiment {
   };
   explicit RegressionExperiment(const Options& options);
 
-  /// One step; returns its loss, the mean squared error against y over all points.
+  /// Takes one training step and returns its loss, the mean squared error to y over all points.
   double train();
-  /// Over `prompts` new prompts, rounded up to whole batches.
+  /// Evaluates all predictors on `prompts` new prompts, rounded up to whole batches.
   RegressionErrors evaluate(std::int64_t prompts);
 
  private:

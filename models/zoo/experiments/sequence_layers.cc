@@ -12,8 +12,9 @@
 namespace weft::zoo {
 namespace {
 
-constexpr double kLeastSeconds = 0.2;  // of all timed runs of a layer
-constexpr int kLeastRuns = 5;
+// A layer is timed for at least this many seconds and runs.
+constexpr double kMinSeconds = 0.2;
+constexpr int kMinRuns = 5;
 
 Initializer start(std::int64_t inputs) {
   return Initializer::normal(1 / std::sqrt(static_cast<double>(inputs)));
@@ -41,8 +42,8 @@ Value recurrent_of(const Scope& scope, Value x) {
   return recurrent(scope, Recurrence::rnn_tanh, x, x.size(2).constant(), {.bias = false}).output;
 }
 
-/// All states at once from those of the last step: h_t = tanh(W x_t + U h_(t-1)). Each step carries
-/// what a state knows one token further.
+/// Computes all states from those of the previous step: h_t = tanh(W x_t + U h_(t-1)). Each step
+/// carries information one token further.
 Value recurrent_step(const Scope& scope, Value last, Value x) {
   const std::int64_t n = x.size(1).constant(), d = x.size(2).constant();
   const auto weight = [&](const char* name) {
@@ -52,18 +53,18 @@ Value recurrent_step(const Scope& scope, Value last, Value x) {
   return tanh(matmul(x, weight("w")) + matmul(before, weight("u")));
 }
 
-/// The next layer reads nothing but the last one.
+/// A step that is a whole layer; it reads only the result of the previous layer.
 template <Value (*apply)(const Scope&, Value)>
 Value layer_step(const Scope& scope, Value last, Value) {
   return apply(scope, last);
 }
 
-/// Whether the last of n tokens depends on the first after so many steps.
+/// Returns true if the last of n tokens depends on the first after `steps` steps.
 bool reaches(const SequenceLayer& layer, std::int64_t n, std::int64_t steps) {
   constexpr std::int64_t kWidth = 4;
   Graph g;
   const Value x = normal(g.key("x"), Shape{1, n, kWidth}, 0, 1, DType::f64);
-  // Where layers read the last one's result, the first reads x; states start at 0.
+  // The first layer of a stack reads x; recurrent states start at 0.
   Value last = layer.step == recurrent_step ? zeros_like(x) : x;
   for (std::int64_t i = 0; i < steps; ++i) last = layer.step(Scope(g, "steps") / i, last, x);
   const Value by_x = gradient(sum(select(last, 1, n - 1)), x, {.unreachable = Unreachable::zeros});
@@ -72,7 +73,7 @@ bool reaches(const SequenceLayer& layer, std::int64_t n, std::int64_t steps) {
   return session.run(program)["most"].at(0) > 0;
 }
 
-/// A program of one layer, and numbers to feed it with.
+/// A program that runs one layer on random input.
 class BuiltLayer {
  public:
   BuiltLayer(const SequenceLayer& layer, std::int64_t n, std::int64_t d) : sizes_{1, n, d} {
@@ -112,10 +113,10 @@ double layer_flops(const SequenceLayer& layer, std::int64_t n, std::int64_t d) {
 
 double layer_seconds(const SequenceLayer& layer, std::int64_t n, std::int64_t d) {
   BuiltLayer built(layer, n, d);
-  built.run();  // plans, starts weights
+  built.run();  // warm-up: plans the program and initialises the weights
   double all = 0, fastest = 0;
-  for (int run = 0; run < kLeastRuns || all < kLeastSeconds; ++run) {
-    const std::clock_t begin = std::clock();  // of the CPU: others may use the machine, too
+  for (int run = 0; run < kMinRuns || all < kMinSeconds; ++run) {
+    const std::clock_t begin = std::clock();  // CPU time, since other programs may be running
     built.run();
     const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
     all += seconds;
@@ -125,6 +126,7 @@ double layer_seconds(const SequenceLayer& layer, std::int64_t n, std::int64_t d)
 }
 
 std::int64_t path_length(const SequenceLayer& layer, std::int64_t n) {
+  // Doubles the number of steps until it suffices, then bisects.
   std::int64_t too_few = 0, enough = 1;
   while (!reaches(layer, n, enough)) {
     too_few = enough;

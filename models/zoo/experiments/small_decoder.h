@@ -1,4 +1,4 @@
-// Small decoders, over vectors or ids: what the experiments on in-context learning train.
+// Small decoders over vectors or ids, for the experiments on in-context learning.
 #pragma once
 
 #include <cstdint>
@@ -8,27 +8,30 @@
 
 namespace weft::zoo {
 
+/// The sizes and options of a small decoder.
 struct SmallDecoder {
   std::int64_t width = 64, layers = 4, heads = 4;
   std::int64_t context = 64;  // longest sequence
-  bool feed_forward = true;   // false: attention only
-  bool rotary = false;        // queries and keys turn with the position, and none is added
+  bool feed_forward = true;   // false: attention layers only
+  bool rotary = false;        // rotary position embeddings instead of learned positions
 };
 
-/// h, f32 [batch, seq, width] -> the same type. Adds learned positions, unless they are rotary;
-/// then in every layer h += attention(norm(h)), causal, and h += feed_forward(norm(h)); a norm at
-/// the end (GPT-2's block, without its embeddings). Parameters:
-/// "<scope>.{positions,layers.<i>.{ln_1,attention,ln_2, feed_forward},norm}". Throws ArgumentError
-/// where the width is not a multiple of the heads.
+/// Applies a pre-norm decoder, like GPT-2's without its embeddings, to h, f32 [batch, seq, width];
+/// the result has the same type. Adds learned positions unless `rotary` is set. Every layer adds
+/// attention(norm(h)), which is causal, and then feed_forward(norm(h)) to h. A norm follows the
+/// last layer. Parameters:
+/// "<scope>.{positions,layers.<i>.{ln_1,attention,ln_2,feed_forward},norm}". Throws ArgumentError
+/// if the width is not a multiple of the number of heads.
 Value small_decoder(const Scope& scope, Value h, const SmallDecoder& sizes);
 
-/// The same between an embedding of ids (i64 [batch, seq]) and a head: logits [batch, seq, vocab].
-/// Parameters besides: "<scope>.{embedding,head}".
+/// Applies an embedding of `ids` (i64 [batch, seq]), a small decoder and a linear head, and returns
+/// the logits [batch, seq, vocab]. Additional parameters: "<scope>.{embedding,head}".
 Value small_language_model(const Scope& scope, Value ids, std::int64_t vocab,
                            const SmallDecoder& sizes);
 
-/// How they are trained: AdamW on all parameters of the loss's graph, without decay, gradients
-/// clipped to a norm of 1, a twentieth of `steps` to warm up and a cosine down to 0.
+/// Returns the training step of the experiments: AdamW without weight decay on all parameters of
+/// the graph of `loss`, gradients clipped to a norm of 1, and a cosine schedule over `steps` steps
+/// that warms up over a twentieth of them and decays to 0.
 TrainingStep training_step(Value loss, double learning_rate, std::int64_t steps);
 
 }  // namespace weft::zoo

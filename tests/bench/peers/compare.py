@@ -1,12 +1,12 @@
-"""Measures Weft beside PyTorch and ONNX Runtime: the same work, in turns, on this machine.
+"""Compares the speed of Weft with PyTorch and ONNX Runtime: the same work, alternating, on this machine.
 
 usage: compare.py [WORK ...] [--rounds N] [--threads N] [--weft build/weft] [--python python3]
                   [--onnx FOLDER] [--json FILE]
 
 WORK is gemm, gemm-bf16, train, train-bf16, forward, forward-bf16, ort, attention, memory or scaling
-(default: all but those whose peer is not installed). Every round runs Weft and the peer once each, one after
-the other, in processes of their own; what is printed are medians over the rounds and their ratio
-(above 1: Weft is faster, or smaller). Nothing here fails for a slow machine: it is no test.
+(default: all except those for which the other framework is not installed). Every round runs Weft and the
+peer once each, one after the other, in separate processes. The output is the medians over the rounds and
+their ratio (above 1: Weft is faster or needs less memory). This is not a test: slow results do not fail.
 """
 import argparse
 import json
@@ -51,7 +51,7 @@ class Comparison:
                     str(seq), str(self.args.threads)])
 
     def alternate(self, ours, theirs, key):
-        """Medians over the rounds of figure `key` of both."""
+        """Returns the medians over the rounds of `key` for both sides, and the name of the peer."""
         pairs = [(ours(), theirs()) for _ in range(self.args.rounds)]
         return (statistics.median(key(a) for a, _ in pairs),
                 statistics.median(key(b) for _, b in pairs), pairs[-1][1]["peer"])
@@ -89,10 +89,10 @@ class Comparison:
             self.show(f"{kind} {model} {batch}x{seq} {precision} / {dtype}", ours, theirs, peer)
 
     def onnx(self):
-        """ONNX Runtime packs weights when it loads a model; so does Weft here."""
+        """Compares with ONNX Runtime. It packs the weights when it loads a model; so does Weft with --prepack."""
         for model, (batch, seq) in MODELS.items():
             if not os.path.exists(os.path.join(self.args.onnx, f"{model}.onnx")):
-                print(f"skipped: no {model}.onnx in {self.args.onnx} (export_onnx.py writes it)")
+                print(f"skipped: no {model}.onnx in {self.args.onnx} (create it with export_onnx.py)")
                 continue
             for precision in ("highest", "high"):
                 ours, theirs, peer = self.alternate(
@@ -103,7 +103,7 @@ class Comparison:
                 self.show(f"forward {model} {batch}x{seq} {precision}", ours, theirs, peer)
 
     def attention(self):
-        """Causal attention with its gradients beside the decomposed one; memory over the length."""
+        """Compares causal attention with gradients to the decomposed form; prints the planned memory by length."""
         needed = {}
         for seq in ("4096", "8192"):
             ours, theirs, peer = self.alternate(
@@ -124,7 +124,7 @@ class Comparison:
         print(f"{'':<8}Weft needs {ours / theirs:.2f} x the peer's memory")
 
     def scaling(self):
-        """Two threads over one, for a training step and for bare multiply-adds."""
+        """Measures the speed-up of two threads over one, for a training step and for plain multiply-adds."""
         rows = []
         for _ in range(self.args.rounds):
             one, two = (run([self.args.weft, "bench", "train", "--json", "--threads", t])
@@ -132,7 +132,7 @@ class Comparison:
             rows.append((one["seconds_per_step"] / two["seconds_per_step"],
                          two["peak_flops_per_second"] / one["peak_flops_per_second"]))
         step, machine = (statistics.median(r[i] for r in rows) for i in (0, 1))
-        print(f"two threads over one: training step {step:.2f} x, the machine's own {machine:.2f} x: "
+        print(f"two threads over one: training step {step:.2f} x, peak of the machine {machine:.2f} x, ratio "
               f"{step / machine:.2f}")
 
 
@@ -161,7 +161,7 @@ def main():
     }
     unknown = [w for w in args.work if w not in works]
     if unknown:
-        sys.exit(f"compare.py: unknown work {unknown}; there are: {', '.join(works)}")
+        sys.exit(f"compare.py: unknown work {unknown}; choose from: {', '.join(works)}")
     print(f"{'work':<44} {'Weft':>11} {'peer':>11}")
     for name in args.work or works:
         try:

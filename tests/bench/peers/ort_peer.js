@@ -1,6 +1,6 @@
-// Times ONNX Runtime on a model that export_onnx.py wrote and prints one JSON object.
+// Times ONNX Runtime on a model written by export_onnx.py and prints one JSON object.
 // usage: node ort_peer.js FOLDER MODEL BATCH SEQ [THREADS [RUNS]]
-// onnxruntime-node is looked for here and in $WEFT_ORT (a folder with node_modules).
+// onnxruntime-node is searched for in this folder, the current one and $WEFT_ORT (a folder with node_modules).
 const path = require('path');
 const folders = [__dirname, process.cwd(), process.env.WEFT_ORT].filter(Boolean);
 const ort = require(require.resolve('onnxruntime-node', { paths: folders }));

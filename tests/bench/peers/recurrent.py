@@ -1,10 +1,11 @@
-"""An LSTM that predicts letters, trained in Weft and with PyTorch's nn.LSTM, in turns.
+"""Compares the training speed of a character-level LSTM in Weft with PyTorch's nn.LSTM, alternating.
 
     cmake -B build -DWEFT_BENCH=ON && cmake --build build --target weft_recurrent_bench
     /usr/bin/python3 tests/bench/peers/recurrent.py [--rounds 5] [--threads 2]
 
-Both have the same sizes (65 letters, width 300, 12 rows of 64 letters) and AdamW. PyTorch wants OpenBLAS
-(`apt-get install python3-torch libopenblas0-pthread`), and on some virtual CPUs OPENBLAS_CORETYPE.
+Both use the same sizes (65 characters, width 300, batches of 12 x 64 characters) and AdamW. PyTorch needs
+OpenBLAS (`apt-get install python3-torch libopenblas0-pthread`), and on some virtual CPUs the environment
+variable OPENBLAS_CORETYPE.
 """
 
 import argparse
@@ -63,7 +64,7 @@ def main():
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--build", default="build")
-    parser.add_argument("--torch", action="store_true", help="be the peer")
+    parser.add_argument("--torch", action="store_true", help="measure PyTorch and exit (used internally)")
     args = parser.parse_args()
     if args.torch:
         torch_step(args.threads, args.steps)
@@ -77,7 +78,7 @@ def main():
                                str(args.steps)], environment))
         print(f"weft {ours[-1]:.2f} ms, torch {theirs[-1]:.2f} ms")
     a, b = statistics.median(ours), statistics.median(theirs)
-    print(f"medians: weft {a:.2f} ms, torch {b:.2f} ms per step of training, torch / weft = {b / a:.2f}")
+    print(f"medians: weft {a:.2f} ms, torch {b:.2f} ms per training step, torch / weft = {b / a:.2f}")
 
 
 if __name__ == "__main__":

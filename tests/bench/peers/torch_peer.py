@@ -6,9 +6,9 @@ usage: torch_peer.py gemm SHAPES     SHAPES is "MxNxK,MxNxK,..."
 options: --threads N   --dtype f32|bf16   --runs N   --attention math|fused   --compile
 
 bf16 is autocast for models and bfloat16 operands for products. `--attention fused` uses
-scaled_dot_product_attention and `--compile` torch.compile, where this PyTorch has them. `--ranks N`
-trains in N processes (DistributedDataParallel over Gloo) that share batch and threads; `--address`
-and `--rank` start one of them by itself, on a machine of its own.
+scaled_dot_product_attention and `--compile` torch.compile, if this version of PyTorch has them.
+`--ranks N` trains in N processes (DistributedDataParallel over Gloo) that share the batch and the
+threads; `--address` and `--rank` start a single one of them, to run each on a separate machine.
 """
 import argparse
 import json
@@ -26,7 +26,7 @@ import torch.nn.functional as F
 
 
 class Block(nn.Module):
-    """A transformer block: `pre` norm first (GPT-2, ViT) or last (BERT)."""
+    """A transformer block with pre-norm if `pre` is true (GPT-2, ViT), else post-norm (BERT)."""
 
     def __init__(self, width, heads, pre, causal, fused):
         super().__init__()
@@ -98,14 +98,14 @@ class Vision(nn.Module):
 
 
 def make_model(name, batch, seq, fused):
-    """The model and one input."""
+    """Returns the model and one input."""
     if name == "gpt2":
         return Text(50257, True, True, True, fused), torch.randint(0, 50257, (batch, seq))
     if name == "bert-base":
         return Text(30522, False, False, False, fused), torch.randint(0, 30522, (batch, seq))
     if name == "vit-b16":
         return Vision(fused), torch.randn(batch, 3, 224, 224)
-    raise SystemExit(f"torch_peer: unknown model '{name}'; there are: gpt2, bert-base, vit-b16")
+    raise SystemExit(f"torch_peer: unknown model '{name}'; choose from: gpt2, bert-base, vit-b16")
 
 
 def seconds_of(work, runs, warmups=1):
@@ -190,7 +190,7 @@ def model(args, training):
 
 
 def train_rank(rank, args):
-    """One of the processes that train together, each with its rows of the batch."""
+    """Runs one rank of data-parallel training, which has its own rows of the batch."""
     os.environ.update(zip(("MASTER_ADDR", "MASTER_PORT"), args.address.split(":")))
     dist.init_process_group("gloo", rank=rank, world_size=args.ranks)
     if len(os.sched_getaffinity(0)) >= args.ranks * args.threads and args.rank is None:
@@ -224,7 +224,7 @@ def main():
     args = parser.parse_args()
     if args.ranks > 1:
         if args.kind != "train" or int(args.work[1]) % args.ranks != 0:
-            parser.error("--ranks is for train, with a batch that is a multiple of it")
+            parser.error("--ranks requires train and a batch size that is a multiple of the number of ranks")
         args.work[1] = str(int(args.work[1]) // args.ranks)
         args.threads = max(1, args.threads // args.ranks)
         if args.rank is not None:

@@ -1,15 +1,15 @@
-"""Skip-gram with negative sampling in Weft and in the original word2vec program, in turns, one thread each.
+"""Compares skip-gram with negative sampling in Weft and the original word2vec program, alternating, one thread each.
 
     git clone https://github.com/tmikolov/word2vec /tmp/word2vec && make -C /tmp/word2vec word2vec
     python3 tests/bench/peers/word2vec.py --peer /tmp/word2vec/word2vec --text glosses.txt [--rounds 5]
             [--pairs ../shared/data/wordsim/EN-WS-353-ALL.txt]
 
-The text has words in lower case with blanks between them, a sentence on each line (--wordnet FOLDER writes the definitions
-of WordNet like that to --text first). Both programs go once through one copy of the text and once through --copies; what a copy
-takes is the difference, so that counting words and tables do not count. (Copies, because word2vec with one thread learns from
-the first epoch alone: it never forgets that it has seen the end of the file.) Words that occur --min-count times in one copy
-have vectors. Times are CPU seconds of the process, which other programs on the machine disturb least. With --pairs, both
-programs' vectors of the copies are measured by `weft vectors evaluate`.
+The text has one sentence per line, of lower-case words separated by spaces (--wordnet FOLDER first writes the definitions of
+WordNet to --text in this form). Both programs train for one epoch on one copy of the text and on --copies copies. The time per
+copy is computed from the difference, which excludes counting words and building tables. (Copies are used instead of epochs
+because word2vec with one thread trains only in the first epoch: it does not reset its end-of-file state.) Words that occur at
+least --min-count times in one copy have vectors. Times are CPU seconds of the process, which other programs on the machine
+affect least. With --pairs, `weft vectors evaluate` evaluates the vectors that both programs trained on the copies.
 """
 
 import argparse
@@ -52,9 +52,9 @@ def peer(args, text, min_count, out):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--peer", required=True, help="the program word2vec")
+    parser.add_argument("--peer", required=True, help="path of the word2vec program")
     parser.add_argument("--text", required=True)
-    parser.add_argument("--wordnet", help="folder of WordNet's files")
+    parser.add_argument("--wordnet", help="folder with the data files of WordNet")
     parser.add_argument("--weft", default="build/weft")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--copies", type=int, default=4)

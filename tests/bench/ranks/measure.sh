@@ -65,15 +65,15 @@ for _ in $(seq "$rounds"); do
   if [ $with_peer = yes ]; then peer peer_threads 1 && peer peer_processes 2; fi
 done
 a=$(median threads 1) b=$(median processes 1)
-show() { echo "$1 $2 s a step, $3: $(calculate %+.1f "($2 / $4 - 1) * 100")%, $5 MiB a rank"; }
-echo "model           $model, $megabytes MB of gradients; $batch x $tokens tokens in $shards shards a step"
-echo "one process     $a s a step, 2 threads, $(median threads 3) MiB"
-show "two processes  " "$b" "a core each" "$a" "$(median processes 3)"
+show() { echo "$1 $2 s per step, $3: $(calculate %+.1f "($2 / $4 - 1) * 100")%, $5 MiB per rank"; }
+echo "model           $model, $megabytes MB of gradients; $batch x $tokens tokens in $shards shards per step"
+echo "one process     $a s per step, 2 threads, $(median threads 3) MiB"
+show "two processes  " "$b" "one core each" "$a" "$(median processes 3)"
 show "four processes " "$(median four 1)" "half a core each" "$a" "$(median four 3)"
 show "                " "$(median owned 1)" "with gradients summed on their owners (ZeRO-2)" "$a" "$(median owned 3)"
 if [ $with_peer = yes ]; then
-  echo "PyTorch         $(median peer_threads 1) s a step, 2 threads, $(median peer_threads 3) MiB"
-  show "with DDP       " "$(median peer_processes 1)" "a core each" "$(median peer_threads 1)" "$(median peer_processes 3)"
+  echo "PyTorch         $(median peer_threads 1) s per step, 2 threads, $(median peer_threads 3) MiB"
+  show "with DDP       " "$(median peer_processes 1)" "one core each" "$(median peer_threads 1)" "$(median peer_processes 3)"
 fi
 
 # Each of the two ranks sends half of the gradients and half of the parameters.
@@ -103,7 +103,7 @@ for _ in $(seq "$rounds"); do
   of_ranks open --no-overlap
 done
 fast=$(median fast 1) hidden=$(median hidden 1) open=$(median open 1)
-echo "two machines    $fast s a step, without a bandwidth limit"
+echo "two machines    $fast s per step, without a bandwidth limit"
 echo "                $hidden s at $mbits Mbit/s, $(median hidden 2) s of it waiting"
 echo "                $open s at that bandwidth without overlap, $(median open 2) s of it waiting"
 echo "hidden          $(calculate %.0f "($open - $hidden) / ($open - $fast) * 100")% of the communication time"

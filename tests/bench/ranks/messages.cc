@@ -1,5 +1,5 @@
-// How fast two ranks send each other messages at the same time, and when the first of them is
-// there.
+// weft_messages_bench: measures the throughput of messages that two ranks send each other at the
+// same time, and the time until the first of them arrives.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -20,7 +20,8 @@ using Clock = std::chrono::steady_clock;
 constexpr int kChannel = 1, kStart = 2;
 constexpr std::size_t kMessages = 30, kBytes = std::size_t{8} << 20;
 
-void meet(Transport& transport, int other) {
+// Waits until both ranks are here.
+void synchronise(Transport& transport, int other) {
   std::byte sent{}, got{};
   const Transfer ours = transport.send(other, kStart, {&sent, 1});
   transport.wait(transport.receive(other, kStart, {&got, 1}));
@@ -30,17 +31,18 @@ void meet(Transport& transport, int other) {
 void measure(Transport& transport) {
   const int other = 1 - transport.rank();
   std::vector<std::byte> out(kMessages * kBytes), in(kMessages * kBytes);
-  meet(transport, other);
+  synchronise(transport, other);
   const Clock::time_point start = Clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
-  std::vector<Transfer> coming, sent;
+  std::vector<Transfer> receives, sent;
   for (std::size_t i = 0; i < kMessages; ++i) {
-    coming.push_back(transport.receive(other, kChannel, std::span(in).subspan(i * kBytes, kBytes)));
+    receives.push_back(
+        transport.receive(other, kChannel, std::span(in).subspan(i * kBytes, kBytes)));
     sent.push_back(transport.send(other, kChannel, std::span(out).subspan(i * kBytes, kBytes)));
   }
-  transport.wait(coming.front());
+  transport.wait(receives.front());
   const double first = seconds();
-  for (const Transfer& t : coming) transport.wait(t);
+  for (const Transfer& t : receives) transport.wait(t);
   const double all = seconds();
   for (const Transfer& t : sent) transport.wait(t);
   fmt::print(
@@ -55,7 +57,7 @@ void measure(Transport& transport) {
 int main() {
   try {
     const auto transport = connect_mpi();
-    if (transport->size() != 2) throw ArgumentError("weft_messages_bench takes two ranks");
+    if (transport->size() != 2) throw ArgumentError("weft_messages_bench needs exactly two ranks");
     constexpr int kRounds = 3;
     for (int i = 0; i < kRounds; ++i) measure(*transport);
     transport->leave();

@@ -1,7 +1,10 @@
-// What GPT-2's training step (124M parameters) would take on 1 to 1,024 machines, by network: a
-// table, and a picture.
-//   weft_ranks_simulation OUT.svg [GFLOPS of a machine] [tokens of a shard]
-// Without the latter a step has half a million tokens, as GPT-2's training had.
+// Predicts the time of a training step of GPT-2 (124M parameters) on 1 to 1,024 machines for
+// several network bandwidths, and prints a table and plots the speed-up.
+//
+//   weft_ranks_simulation OUT.svg [GFLOPS [TOKENS]]
+//
+// GFLOPS (default: 2000) is the speed of one machine, TOKENS (default: 512) the number of tokens
+// per shard. By default a step has half a million tokens, as in the training of GPT-2.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -19,20 +22,21 @@ namespace {
 
 void simulate(const std::string& picture, double gflops, double tokens) {
   constexpr double kParameters = 124'439'808;
-  constexpr double kTables = (50257.0 + 1024) * 768;  // of these: tokens, positions
-  constexpr int kShards = 1024;  // of every step, however many machines there are
+  // The token and position embeddings, which are included in kParameters.
+  constexpr double kTables = (50257.0 + 1024) * 768;
+  constexpr int kShards = 1024;  // per step, independent of the number of machines
   const program::StepCost cost{.shard_flops = 6 * kParameters * tokens,
                                .step_flops = 20 * kParameters,
                                .parameter_bytes = 4 * kParameters,
                                .table_bytes = 4 * kTables,
                                .state_bytes = 8 * kParameters,
                                .sum_bytes = 4 * kParameters};
-  fmt::print("GPT-2 124M, {} shards of {:.0f} tokens, {:.0f} GFLOP/s a machine\n", kShards, tokens,
-             gflops);
+  fmt::print("GPT-2 124M, {} shards of {:.0f} tokens, {:.0f} GFLOP/s per machine\n", kShards,
+             tokens, gflops);
   fmt::print("{:>9} {:>9} {:>10} {:>10} {:>10} {:>10} {:>9}\n", "network", "machines", "compute s",
              "send s", "hidden s", "step s", "speed-up");
   std::vector<PlotSeries> series;
-  PlotSeries ideal{.name = "as many times as machines", .dashed = true};
+  PlotSeries ideal{.name = "linear speed-up", .dashed = true};
   for (const int gigabits : {10, 25, 100}) {
     PlotSeries& line = series.emplace_back(PlotSeries{.name = fmt::format("{} Gbit/s", gigabits)});
     const program::Network network{.bytes_per_second = gigabits * 1e9 / 8, .latency = 50e-6};
@@ -47,13 +51,13 @@ void simulate(const std::string& picture, double gflops, double tokens) {
     }
   }
   series.push_back(ideal);
-  const std::string svg = svg_line_plot(
-      series, {.title = "Training steps of GPT-2 per second, as times those of one machine",
-               .x_label = "machines",
-               .y_label = "speed-up",
-               .x_scale = PlotScale::logarithmic,
-               .y_scale = PlotScale::logarithmic,
-               .legend = PlotLegend::top_left});
+  const std::string svg =
+      svg_line_plot(series, {.title = "Speed-up of a GPT-2 training step over one machine",
+                             .x_label = "machines",
+                             .y_label = "speed-up",
+                             .x_scale = PlotScale::logarithmic,
+                             .y_scale = PlotScale::logarithmic,
+                             .legend = PlotLegend::top_left});
   AtomicFile file(picture);
   file.write(svg.data(), svg.size());
   file.commit();

@@ -1,8 +1,10 @@
-// weft_recurrent_bench: how long a loop over time takes.
-//   weft_recurrent_bench train [THREADS] [STEPS]   a step of training an LSTM that predicts
-//   letters,
-//                                                  with as many parameters as nanogpt-cpu
-//   weft_recurrent_bench overhead                  what a step of a scan costs besides its kernels
+// weft_recurrent_bench: measures loops over time.
+//
+//   weft_recurrent_bench train [THREADS] [STEPS]
+//       the time of a training step of a character-level LSTM with about as many parameters as
+//       nanogpt-cpu
+//   weft_recurrent_bench overhead
+//       the time of a scan step with one small elementwise kernel, which is mostly overhead
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -78,7 +80,7 @@ void overhead() {
     session.run(program, feeds);
     best = std::min(best, seconds_since(begin));
   }
-  fmt::print("{:.3f} us per step of one elementwise kernel over 8 numbers\n",
+  fmt::print("{:.3f} us per scan step with one elementwise kernel over 8 elements\n",
              best / static_cast<double>(kSteps) * 1e6);
 }
 

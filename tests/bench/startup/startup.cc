@@ -1,12 +1,16 @@
-// weft_startup: what a program pays before its first step, and what ever new shapes cost.
+// weft_startup: measures the time before the first step of a program, and the cost of new shapes.
 //
 //   weft_startup [--load FILE] [--batches N]
 //
-// prints, for the training step of GPT-2 124M (batch 4, seq 256), the processor time to build and
-// differentiate it, to compile it, to plan it for its first sizes and for others, also within a
-// memory budget; the same of a recurrent model that is unrolled to some 56,000 nodes; with --load,
-// the time to write a checkpoint to FILE and to load it by mmap; and, for a small model, the time
-// of N batches (1,000) of as many shapes beside the same batches planned before.
+// Prints:
+// - for the training step of GPT-2 124M (batch 4, seq 256), the CPU time to build and
+//   differentiate it, to compile it, and to plan it for the first sizes, for other sizes, and
+//   within memory budgets;
+// - the CPU time to build, compile and plan a recurrent model that is unrolled to about 56,000
+//   nodes;
+// - with --load, the time to write a checkpoint to FILE and to load it by mmap;
+// - for a small model, the time of N batches (default: 1,000) that all have different shapes,
+//   compared with that of the same batches after they have been planned.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,14 +38,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// Returns the wall time of `work` in milliseconds.
 double milliseconds(const std::function<void()>& work) {
   const auto begin = Clock::now();
   work();
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
-/// Time of the processor, the least of a few: building and planning run on one thread, so that this
-/// is what they take on a machine that does nothing else.
+/// Returns the minimum CPU time of several runs in milliseconds. Building and planning use one
+/// thread, so this equals their wall time on an idle machine.
 double best_of(int times, const std::function<void()>& work) {
   double best = std::numeric_limits<double>::infinity();
   for (int i = 0; i < times; ++i) {
@@ -65,7 +70,7 @@ Bindings sizes(const CompiledProgram& program, std::int64_t batch, std::int64_t 
   return bind_symbols(program, {{"tokens", {}, {batch, seq}}, {"targets", {}, {batch, seq}}}, {});
 }
 
-/// One whole training step of a GPT.
+/// Builds a complete training step of a GPT.
 Program training_program(Graph& graph, const GptConfig& config, const TrainSettings& settings) {
   const Programs programs = build_gpt_programs(graph, config, settings);
   Program train("train");
@@ -89,7 +94,7 @@ void measure_start() {
   show("build and differentiate", build);
   show("compile", compiling);
   show("plan", planning);
-  show("in all", build + compiling + planning, "(goal 100)");
+  show("total", build + compiling + planning, "(goal 100)");
   show("plan for another shape", again, "(goal 10)");
   fmt::print("{} steps, arena {:.1f} MiB\n", plan->steps.size(),
              static_cast<double>(plan->arena_bytes) / (1 << 20));
@@ -103,7 +108,8 @@ void measure_start() {
       double first = 0, second = 0;
       for (const PlanStep& s : fitted->steps) (s.rematerialised ? second : first) += s.cost_ns;
       show(fmt::format("plan within {:.0f} MiB", static_cast<double>(budget) / (1 << 20)).c_str(),
-           ms, fmt::format("{:.1f}% of the estimated time again", 100 * second / first).c_str());
+           ms,
+           fmt::format("{:.1f}% of the estimated time recomputed", 100 * second / first).c_str());
     } catch (const ArgumentError& e) {
       fmt::print("{}\n", e.what());
       break;
@@ -111,8 +117,8 @@ void measure_start() {
   }
 }
 
-/// The training step of a gated recurrent unit (Cho et al. 2014), unrolled: in such a graph every
-/// step of a pass that looks at all others shows.
+/// Builds the training step of an unrolled gated recurrent unit (Cho et al. 2014). Such a large
+/// graph reveals passes that take quadratic time in the number of nodes.
 Program unrolled_gru(Graph& g, std::int64_t steps) {
   constexpr std::int64_t kWidth = 16;
   const Dim batch = g.dim("batch");
@@ -172,7 +178,7 @@ void measure_stream(int batches) {
   const Program train =
       training_program(graph, config, {.steps = 100000, .batch = 16, .warmup = 10});
   Session session(graph, {.seed = 1, .plan_cache = 1024});
-  // All different, with about as much work in any stretch of the stream.
+  // All shapes are different, in an order that distributes the work evenly over the stream.
   const auto batch = [](int i) {
     const std::int64_t j = i * std::int64_t{613} % 1024;  // a permutation
     const std::int64_t rows = 8 + j % 32, seq = 33 + j / 32;
@@ -189,8 +195,9 @@ void measure_stream(int batches) {
   const double fresh = pass();
   const std::int64_t plans = session.specialise_count() - 1;
   const double known = pass();
-  fmt::print("{} batches of {} shapes: {:.2f} ms each when new, {:.2f} ms when known: {:.3f} x\n",
-             batches, plans, fresh / batches, known / batches, fresh / known);
+  fmt::print(
+      "{} batches of {} shapes: {:.2f} ms each when new, {:.2f} ms when planned before: {:.3f} x\n",
+      batches, plans, fresh / batches, known / batches, fresh / known);
 }
 
 }  // namespace

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Measures Weft's tokenizers beside the Rust library `tokenizers`: the same work, in turns, on this machine.
+"""Compares the speed of Weft's tokenizers with the Rust library `tokenizers`: the same work, alternating, on this machine.
 
 usage: compare.py MODULES TOKENIZER... --corpus CORPUS... [--rounds N] [--threads 1,2] [--bench build/weft_tokenizer_bench]
 
 MODULES is a folder in which `npm install --ignore-scripts tokenizers` was run. TOKENIZER is a folder with a
-tokenizer.json, CORPUS a file of corpus.py. Both sides are processes that stay: every round each encodes all documents
-once, one side after the other. Before, both sides' ids and offsets (in code points) are compared by a digest.
-What is printed are medians, in MB of UTF-8 per second, and their ratio (above 1: Weft is faster). From the peer's time
-is taken what its strings cost on their way in from JavaScript (the column `way in`); what it returns stays its own.
+tokenizer.json, CORPUS a file written by corpus.py. Both sides are long-running processes; in every round each encodes all
+documents once, one side after the other. Before the rounds, the ids and offsets (in code points) of both sides are compared
+by a digest. The output is the medians, in MB of UTF-8 per second, and their ratio (above 1: Weft is faster). The cost of
+passing strings from JavaScript to the library (column `way in`) is subtracted from the peer's time; its results are not
+converted to JavaScript objects.
 """
 import argparse
 import json
@@ -18,7 +19,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, ".."))
 from json_process import JsonProcess  # noqa: E402
-# Looks a document up as one word, which it does not find.
+# A tokenizer that looks each document up as one word and does not find it.
 EMPTY = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None, "pre_tokenizer": None,
          "post_processor": None, "decoder": None, "model": {"type": "WordLevel", "vocab": {"?": 0}, "unk_token": "?"}}
 
@@ -51,7 +52,7 @@ def main():
                              os.path.join(tokenizer, "tokenizer.json"), empty, corpus],
                             TOKENIZERS_PARALLELISM="false" if threads == "1" else "true", RAYON_NUM_THREADS=threads)
                 weft = Side([args.bench, tokenizer, corpus, threads])
-                same = "not asked"
+                same = "not compared"
                 if threads == args.threads.split(",")[0]:
                     ours, theirs = weft.ask("digest"), peer.ask("digest")
                     same = "yes" if all(ours[k] % 2**53 == theirs[k] for k in ("count", "ids", "offsets")) else "NO"

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Makes texts of any size out of a few megabytes, so that no cache sees only what it has seen.
+"""Generates texts of any size from a few megabytes, with new words so that caches cannot serve everything.
 
 usage: corpus.py KIND OUT MEGABYTES FILE...
 
-KIND is english, code or japanese. OUT gets documents of about 8 KiB with a zero byte behind each.
- english:  sentences in a new order; of 33 words one is new, spelled by a chain over three letters (English text of
-           this size has a new word in about 60).
- code:     blocks of 5 to 40 lines in a new order; in each, a tenth of the identifiers becomes others, spelled so.
- japanese: pieces of 5 to 40 characters from anywhere, one behind the other: they are no sentences any more, and hardly
-           a run of characters between two marks comes twice.
-The same seed always makes the same text.
+KIND is english, code or japanese. OUT receives documents of about 8 KiB, each followed by a zero byte.
+ english:  sentences in random order; one of 33 words is replaced by a new word, spelled by a Markov chain over three
+           letters (in English text of this size, about one of 60 words is new).
+ code:     blocks of 5 to 40 lines in random order; in each, a tenth of the identifiers is replaced in the same way.
+ japanese: concatenated pieces of 5 to 40 characters from random places. They no longer form sentences, and few runs of
+           characters between two punctuation marks occur twice.
+The output is deterministic: the seed is fixed.
 """
 import collections
 import random

@@ -1,8 +1,9 @@
-// Encodes a corpus with the Rust library `tokenizers` whenever it is told to: the peer in compare.py.
+// Encodes a corpus with the Rust library `tokenizers` on request: the peer in compare.py.
 // usage: node peer.cjs MODULES TOKENIZER.json EMPTY.json CORPUS
-// MODULES is the folder in which `npm install tokenizers` was run. As tokenizer_bench.cc, but for "empty":
-// all documents through EMPTY.json, which looks each up as one word: what strings cost on their way in.
-// Encodings stay the library's own; they become objects of JavaScript for "digest" only.
+// MODULES is the folder in which `npm install tokenizers` was run. Requests are those of tokenizer_bench.cc and
+// "empty", which encodes all documents with EMPTY.json. That tokenizer looks each document up as one word, so
+// the request measures the cost of passing strings to the library. Encodings are converted to JavaScript objects
+// for "digest" only.
 const path = require('path');
 const fs = require('fs');
 const readline = require('readline');

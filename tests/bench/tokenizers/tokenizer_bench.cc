@@ -1,4 +1,4 @@
-// Encodes a corpus with a tokenizer whenever it is told to: one side of compare.py.
+// Encodes a corpus with a tokenizer on request: the Weft side of compare.py.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,10 +23,11 @@ namespace {
 
 constexpr const char* kUsage = R"(usage: weft_tokenizer_bench FOLDER CORPUS THREADS
 
-FOLDER holds a tokenizer (tokenizer.json, say), CORPUS documents with a zero byte behind each.
-Prints how long loading took; then for every line of the standard input encodes all documents to ids
-and offsets, 256 documents at a time, and prints the seconds. Offsets are bytes ("bytes"), as Weft has
-them, or code points ("points"); "digest" is "points" and a digest of ids and offsets, too.
+FOLDER contains a tokenizer (such as tokenizer.json), CORPUS documents that are each followed by a
+zero byte. Prints the time to load the tokenizer. Then, for every line of standard input, encodes
+all documents to ids and offsets, 256 documents at a time, and prints the seconds. The line selects
+the unit of offsets: "bytes", which is Weft's native one, or "points" (code points); "digest" is
+like "points" and also prints a digest of ids and offsets.
 )";
 
 using Clock = std::chrono::steady_clock;
@@ -45,7 +46,7 @@ std::vector<TokenizerInput> documents_of(std::string_view corpus) {
   return documents;
 }
 
-/// Sums of ids and of offsets, by their places: as simple as it can be in any language.
+/// Position-weighted sums of ids and of offsets, which are easy to compute in any language.
 struct Digest {
   std::uint64_t ids = 0, offsets = 0, count = 0;
 

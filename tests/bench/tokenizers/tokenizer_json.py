@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes the tokenizer.json that both sides of compare.py read.
+"""Writes a tokenizer.json for both sides of compare.py.
 
 usage: tokenizer_json.py FOLDER OUT
 
-FOLDER holds GPT-2's vocab.json and merges.txt, BERT's vocab.txt (lower case) or T5's spiece.model; OUT is a folder.
-The components are those that the library's own converters write for these models.
+FOLDER contains GPT-2's vocab.json and merges.txt, BERT's vocab.txt (lower case) or T5's spiece.model; OUT is a folder.
+The components are the same as those written by the library's converters for these models.
 """
 import base64
 import json
@@ -14,7 +14,7 @@ import sys
 
 
 def fields(data):
-    """(number, value) of every field of a protobuf message."""
+    """Yields (number, value) for every field of a protobuf message."""
     at = 0
 
     def varint():

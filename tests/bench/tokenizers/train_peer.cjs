@@ -1,5 +1,5 @@
-// Learns byte-level BPE from a text with the Rust library `tokenizers`, and prints the seconds: the peer of
-// `weft tokenizer train --vocab 30000 --min-frequency 0` (the package of npm lets nobody choose another size).
+// Trains byte-level BPE on a text with the Rust library `tokenizers` and prints the seconds: the peer of
+// `weft tokenizer train --vocab 30000 --min-frequency 0` (the npm package does not support another size).
 // usage: node train_peer.cjs MODULES TEXT
 const path = require('path');
 const [modules, text] = process.argv.slice(2);

@@ -17,7 +17,8 @@ namespace fs = std::filesystem;
 /// A command that writes files into the folder "disk".
 struct Writer {
   Arguments arguments;
-  /// What is there before, by the name in "disk": copies of files of the workspace.
+  /// Files that exist in "disk" before the command, as pairs of the name there and the file of the
+  /// workspace to copy.
   std::vector<std::pair<std::string, std::string>> files;
 };
 
@@ -44,62 +45,64 @@ std::vector<Writer> writers(const Workspace& w) {
   return result;
 }
 
+/// An injected failure of a C library call.
 struct Fault {
   std::string call, error;
   std::uint64_t number;
   bool from_there_on;
   bool kills() const { return error == "kill"; }
   std::string str() const {
-    return fmt::format("{} number {}{} {}", call, number, from_there_on ? " and all after it" : "",
+    return fmt::format("{} number {}{} {}", call, number,
+                       from_there_on ? " and all later ones" : "",
                        kills() ? "is interrupted by SIGKILL" : "fails with error " + error);
   }
 };
 
 Fault draw_fault(Random& random) {
-  // Several times what there is much of, or what matters most.
+  // Calls that are frequent or especially important are listed several times.
   constexpr std::array kCalls = {"write",  "write",  "write", "short", "interrupted",
                                  "fsync",  "rename", "open",  "close", "fchmod",
                                  "unlink", "memory", "thread"};
   Fault fault;
-  fault.call = kCalls[below(random, kCalls.size() - 1)];
+  fault.call = kCalls[random_up_to(random, kCalls.size() - 1)];
   const bool memory = fault.call == "memory";
   fault.error = memory                        ? std::to_string(ENOMEM)
                 : fault.call == "thread"      ? std::to_string(EAGAIN)
                 : fault.call == "interrupted" ? std::to_string(EINTR)
-                : below(random, 2) == 0
+                : random_up_to(random, 2) == 0
                     ? "kill"
-                    : std::to_string(std::array{ENOSPC, EIO, EDQUOT}[below(random, 2)]);
-  // Few calls are not writes, so that all of the others are met.
-  fault.number = memory                  ? below(random, std::uint64_t{1} << below(random, 19))
-                 : fault.call == "write" ? below(random, 300)
-                                         : below(random, 8);
+                    : std::to_string(std::array{ENOSPC, EIO, EDQUOT}[random_up_to(random, 2)]);
+  // Commands make many writes but few other calls, so small numbers reach all of the others.
+  fault.number = memory ? random_up_to(random, std::uint64_t{1} << random_up_to(random, 19))
+                 : fault.call == "write" ? random_up_to(random, 300)
+                                         : random_up_to(random, 8);
   fault.from_there_on =
-      fault.call != "interrupted" && fault.call != "short" && below(random, 2) == 0;
+      fault.call != "interrupted" && fault.call != "short" && random_up_to(random, 2) == 0;
   return fault;
 }
 
-/// Files that cannot be read to their end.
+/// Makes reads of a file fail from a random call on; the command must report an error.
 void fail_reading(const Workspace& w, const Budget& budget, Random& random, Report& report) {
-  const Reader& reader = w.readers()[below(random, w.readers().size() - 1)];
-  const bool alone = Workspace::with(reader.arguments, "x") != reader.arguments;
+  const Reader& reader = w.readers()[random_up_to(random, w.readers().size() - 1)];
+  const bool alone = Workspace::substitute_path(reader.arguments, "x") != reader.arguments;
   const std::string path = w.path(reader.name);
-  const char* const call = std::array{"read", "open-to-read", "mmap"}[below(random, 2)];
-  const std::uint64_t number = below(random, 3);
+  const char* const call = std::array{"read", "open-to-read", "mmap"}[random_up_to(random, 2)];
+  const std::uint64_t number = random_up_to(random, 3);
   const std::string fired = w.path("fired");
   fs::remove(fired);
-  const Arguments arguments = Workspace::with(reader.arguments, path);
+  const Arguments arguments = Workspace::substitute_path(reader.arguments, path);
   const Outcome outcome = w.program()(
       arguments, {.environment = {{"LD_PRELOAD", budget.shim},
                                   {"WEFT_FAULT", fmt::format("{}:{}+:{}", call, number, EIO)},
                                   {"WEFT_FAULT_PATH", path},
                                   {"WEFT_FAULT_FIRED", fired}}});
-  report.ran();
+  report.count_run();
   const std::string fault =
-      fmt::format("{} number {} of {} fails, and all after it", call, number, reader.name);
-  if (const std::string what = complaint(outcome); !what.empty()) {
-    report.found(fault + ": " + what, arguments, outcome);
+      fmt::format("{} number {} of {} fails, and all later ones", call, number, reader.name);
+  if (const std::string what = find_violation(outcome); !what.empty()) {
+    report.add_finding(fault + ": " + what, arguments, outcome);
   } else if (alone && outcome.code == 0 && fs::exists(fired)) {
-    report.found(fault + ": the exit code is 0", arguments, outcome);
+    report.add_finding(fault + ": the exit code is 0", arguments, outcome);
   }
 }
 
@@ -107,7 +110,8 @@ bool is_model(const fs::path& path) {
   return path.extension() == ".weft" || path.extension() == ".safetensors";
 }
 
-/// Old files are as they were, or new ones whole.
+/// Makes a call fail while files are written, and checks that every file is either unchanged or a
+/// complete new one.
 void fail_writing(const Workspace& w, const Writer& writer, const Budget& budget, Random& random,
                   Report& report) {
   fs::remove_all(w.path("disk"));
@@ -121,10 +125,10 @@ void fail_writing(const Workspace& w, const Writer& writer, const Budget& budget
                        {"WEFT_FAULT", fmt::format("{}:{}{}:{}", fault.call, fault.number,
                                                   fault.from_there_on ? "+" : "", fault.error)},
                        {"WEFT_FAULT_PATH", w.path("disk")}}});
-  report.ran();
-  if (const std::string what = complaint(outcome, {.signals_are_fine = fault.kills()});
+  report.count_run();
+  if (const std::string what = find_violation(outcome, {.signals_allowed = fault.kills()});
       !what.empty())
-    report.found(fault.str() + ": " + what, arguments, outcome);
+    report.add_finding(fault.str() + ": " + what, arguments, outcome);
   for (const auto& entry : fs::directory_iterator(w.path("disk"))) {
     const std::string name = entry.path().filename().string();
     if (name.find(".tmp-") != std::string::npos || !is_model(entry.path())) continue;
@@ -133,19 +137,20 @@ void fail_writing(const Workspace& w, const Writer& writer, const Budget& budget
     const bool same = old != writer.files.end() && w.read("disk/" + name) == w.read(old->second);
     const Outcome verified = w.program()({"verify", entry.path().string()});
     if (!same && verified.code != 0) {
-      report.found(fault.str() + ": " + name + " is neither the old file nor whole", arguments,
-                   verified, entry.path().string());
+      report.add_finding(
+          fault.str() + ": " + name + " is neither the old file nor a complete new one", arguments,
+          verified, entry.path().string());
     }
   }
   for (const auto& [name, from] : writer.files) {
     if (!fs::exists(w.path("disk/" + name)))
-      report.found(fault.str() + ": " + name + " is gone", arguments, outcome);
+      report.add_finding(fault.str() + ": " + name + " was deleted", arguments, outcome);
   }
-  // A folder that forgets what was removed, and a process that was killed, leave what the next
-  // saver clears away.
+  // If unlink() failed or the process was killed, temporary files may remain; the next save removes
+  // them.
   if (fault.call == "unlink" || outcome.signal != 0) return;
   for (const std::string& left : w.temporaries())
-    report.found(fault.str() + ": a temporary file is left: " + left, arguments, outcome);
+    report.add_finding(fault.str() + ": a temporary file remains: " + left, arguments, outcome);
 }
 
 }  // namespace
@@ -156,10 +161,10 @@ void attack_disk(const Workspace& w, const Budget& budget, Report& report) {
   const Clock clock(budget.seconds);
   const std::vector<Writer> all = writers(w);
   while (!clock.over()) {
-    if (below(random, 4) == 0) {
+    if (random_up_to(random, 4) == 0) {
       fail_reading(w, budget, random, report);
     } else {
-      fail_writing(w, all[below(random, all.size() - 1)], budget, random, report);
+      fail_writing(w, all[random_up_to(random, all.size() - 1)], budget, random, report);
     }
   }
   fs::remove_all(w.path("disk"));

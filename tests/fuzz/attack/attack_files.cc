@@ -6,28 +6,30 @@
 namespace weft::attack {
 namespace {
 
-/// The damaged bytes as a file: mended half of the time, so that deeper readers see them.
-void put(const Workspace& w, const std::string& to, const Reader& reader, const std::string& bytes,
-         bool mended) {
-  if (mended && reader.kind == Kind::weft) {
+/// Writes damaged bytes to the file `to`. If `repaired`, their checksums are corrected first, so
+/// that the damage reaches the readers of the contents.
+void write_damaged(const Workspace& w, const std::string& to, const Reader& reader,
+                   const std::string& bytes, bool repaired) {
+  if (repaired && reader.kind == Kind::weft) {
     if (repair_container(bytes, w.path(to))) return;
-  } else if (mended && reader.kind == Kind::image && reader.name.ends_with(".png")) {
+  } else if (repaired && reader.kind == Kind::image && reader.name.ends_with(".png")) {
     return w.write(to, repaired_png(bytes));
-  } else if (mended && reader.kind == Kind::safetensors && bytes.size() > 8) {
+  } else if (repaired && reader.kind == Kind::safetensors && bytes.size() > 8) {
     return w.write(to, repaired_safetensors(bytes));
   }
   w.write(to, bytes);
 }
 
-constexpr double kShort = 30;  // seconds
+constexpr double kShort = 30;  // seconds; only longer runs check the undamaged files
 
-/// A command that fails on what is not damaged would find nothing.
-void read_whole(const Workspace& w, Report& report) {
+/// Checks that all commands succeed on undamaged files; a command that does not cannot find
+/// anything.
+void check_undamaged_files(const Workspace& w, Report& report) {
   for (const Reader& reader : w.readers()) {
-    const Arguments arguments = Workspace::with(reader.arguments, w.path(reader.name));
+    const Arguments arguments = Workspace::substitute_path(reader.arguments, w.path(reader.name));
     const Outcome outcome = w.program()(arguments);
-    report.ran();
-    if (outcome.code != 0) report.found("what is not damaged is refused", arguments, outcome);
+    report.count_run();
+    if (outcome.code != 0) report.add_finding("an undamaged file is rejected", arguments, outcome);
   }
 }
 
@@ -35,32 +37,33 @@ void read_whole(const Workspace& w, Report& report) {
 
 void attack_files(const Workspace& w, const Budget& budget, Report& report) {
   Random random(budget.seed);
-  if (budget.seconds > kShort) read_whole(w, report);
+  if (budget.seconds > kShort) check_undamaged_files(w, report);
   const Clock clock(budget.seconds);
   while (!clock.over()) {
-    const Reader& reader = w.readers()[below(random, w.readers().size() - 1)];
+    const Reader& reader = w.readers()[random_up_to(random, w.readers().size() - 1)];
     const bool text = reader.kind == Kind::json || reader.kind == Kind::text;
     const std::string whole = w.read(reader.name);
     std::string bytes = mutated(whole, text, random);
-    // Without this most damage to a container hits tensors, which are most of its bytes.
-    if (reader.kind == Kind::weft && below(random, 1) == 0) {
+    // Most bytes of a container are tensors, so half of the time only its first or last 16 KiB are
+    // damaged.
+    if (reader.kind == Kind::weft && random_up_to(random, 1) == 0) {
       const std::size_t structure = std::min<std::size_t>(whole.size(), 16 << 10);
-      const bool front = below(random, 1) == 0;
+      const bool front = random_up_to(random, 1) == 0;
       const std::size_t begin = front ? 0 : whole.size() - structure;
       bytes = whole.substr(0, begin) +
-              mutated(whole.substr(begin, structure), below(random, 1) == 0, random) +
+              mutated(whole.substr(begin, structure), random_up_to(random, 1) == 0, random) +
               whole.substr(begin + structure);
     }
-    // A file in a folder is damaged in place, another under a name of its own.
-    const bool alone = Workspace::with(reader.arguments, "x") != reader.arguments;
+    // A file that a command reads as part of a folder is damaged in place, any other as a copy.
+    const bool alone = Workspace::substitute_path(reader.arguments, "x") != reader.arguments;
     const std::string name =
         alone ? "damaged" + std::filesystem::path(reader.name).extension().string() : reader.name;
-    put(w, name, reader, bytes, below(random, 1) == 0);
-    const Arguments arguments = Workspace::with(reader.arguments, w.path(name));
+    write_damaged(w, name, reader, bytes, random_up_to(random, 1) == 0);
+    const Arguments arguments = Workspace::substitute_path(reader.arguments, w.path(name));
     const Outcome outcome = w.program()(arguments, {.address_space = std::uint64_t{8} << 30});
-    report.ran();
-    if (const std::string what = complaint(outcome); !what.empty())
-      report.found("damaged " + reader.name + ": " + what, arguments, outcome, w.path(name));
+    report.count_run();
+    if (const std::string what = find_violation(outcome); !what.empty())
+      report.add_finding("damaged " + reader.name + ": " + what, arguments, outcome, w.path(name));
     if (!alone) w.write(reader.name, whole);
   }
 }

@@ -16,7 +16,7 @@
 namespace weft::attack {
 namespace {
 
-constexpr double kShort = 30;  // seconds; what waits for pipes takes longer
+constexpr double kShort = 30;  // seconds; only longer runs include long lines and pipes
 
 constexpr std::size_t kBlock = std::size_t{1} << 20;
 
@@ -32,10 +32,10 @@ std::string big_endian(std::uint32_t value) {
   return bytes;
 }
 
-/// One pixel whose data unpack to so many MiB.
+/// Returns a PNG of one pixel with image data that decompress to this number of MiB.
 std::string png_bomb(std::size_t mebibytes) {
-  // After a full flush the same bytes mean the same again.
-  const std::string block = packed(std::string(kBlock, '\0'), MAX_WBITS, Z_FULL_FLUSH);
+  // After a full flush, the compressed block can be repeated.
+  const std::string block = deflated(std::string(kBlock, '\0'), MAX_WBITS, Z_FULL_FLUSH);
   const std::string data = block.substr(0, 2) + repeated(block.substr(2), mebibytes);
   const auto chunk = [](const std::string& type, const std::string& data) {
     return big_endian(static_cast<std::uint32_t>(data.size())) + type + data + "crc!";
@@ -46,15 +46,16 @@ std::string png_bomb(std::size_t mebibytes) {
       chunk("IDAT", data) + chunk("IEND", ""));
 }
 
-/// A header that says one image of one pixel, and very many zeros behind it.
+/// Returns a gzip file that decompresses to an IDX header for one image of one pixel, followed by
+/// this number of MiB of zeros.
 std::string idx_bomb(std::size_t mebibytes) {
-  // A gzip file may have many members.
+  // A gzip file may consist of several members.
   const int gzip = 16 + MAX_WBITS;
-  return packed(std::string("\0\0\x08\x03\0\0\0\1\0\0\0\1\0\0\0\1", 16), gzip) +
-         repeated(packed(std::string(kBlock, '\0'), gzip), mebibytes);
+  return deflated(std::string("\0\0\x08\x03\0\0\0\1\0\0\0\1\0\0\0\1", 16), gzip) +
+         repeated(deflated(std::string(kBlock, '\0'), gzip), mebibytes);
 }
 
-/// A process that writes into `fifo` as long as somebody reads.
+/// Starts a process that writes to `fifo` as long as it has a reader, and returns its id.
 pid_t endless_writer(const std::string& fifo) {
   const pid_t child = ::fork();
   if (child != 0) return child;
@@ -72,27 +73,28 @@ void attack_with_floods(const Workspace& w, const Budget& budget, Report& report
   const bool whole = budget.seconds > kShort;
   const auto judge = [&](const std::string& what, const Arguments& arguments, bool refused) {
     if (clock.over()) return;
-    const Outcome outcome = w.program()(arguments, {.most = std::chrono::seconds(90)});
-    report.ran();
-    const std::string wrong = complaint(outcome);
-    if (!wrong.empty()) report.found(what + ": " + wrong, arguments, outcome);
+    const Outcome outcome = w.program()(arguments, {.time_limit = std::chrono::seconds(90)});
+    report.count_run();
+    const std::string wrong = find_violation(outcome);
+    if (!wrong.empty()) report.add_finding(what + ": " + wrong, arguments, outcome);
     if (wrong.empty() && refused && outcome.code == 0)
-      report.found(what + ": taken for an input", arguments, outcome);
+      report.add_finding(what + ": accepted as input", arguments, outcome);
   };
   w.write("digits-bomb/train-images-idx3-ubyte.gz", idx_bomb(3000));
   w.write("digits-bomb/train-labels-idx1-ubyte", std::string("\0\0\x08\1\0\0\0\1\0", 9));
-  judge("a packed IDX file of 3 GB",
+  judge("an IDX file that decompresses to 3 GB",
         {"train", "vit", "--data", w.path("digits-bomb"), "--out", w.path("o.weft")}, true);
   w.write("bomb.png", png_bomb(3000));
-  judge("a pixel of 3 GB", {"classify", w.path("vit.weft"), w.path("bomb.png")}, true);
+  judge("a PNG of one pixel that decompresses to 3 GB",
+        {"classify", w.path("vit.weft"), w.path("bomb.png")}, true);
   const std::string config = w.read("gpt2-default/config.json");
   const std::string deep = "{\"a\": " + std::string(200'000, '[') + std::string(200'000, ']') + "}";
   w.write("gpt2-default/config.json", deep);
-  judge("a config 200,000 deep", {"generate", w.path("gpt2-default"), "--prompt-ids", "1", "--ids"},
-        true);
+  judge("a config with 200,000 levels of nesting",
+        {"generate", w.path("gpt2-default"), "--prompt-ids", "1", "--ids"}, true);
   w.write("gpt2-default/config.json", config);
   w.write("deep.json", deep);
-  // A reader of every kind with inputs that have no end, or are no files.
+  // Passes inputs that are endless, or not regular files, to every command that reads a file.
   w.write("sparse", "x");
   std::filesystem::resize_file(w.path("sparse"), std::uintmax_t{1} << 40);
   std::vector<std::string> inputs = {"/dev/zero",           "/dev/urandom",   "/dev/null",
@@ -101,11 +103,11 @@ void attack_with_floods(const Workspace& w, const Budget& budget, Report& report
   std::filesystem::create_directories(w.path("disk-folder"));
   for (const Reader& reader : w.readers()) {
     const Arguments arguments = reader.arguments;
-    if (Workspace::with(arguments, "x") == arguments) continue;
+    if (Workspace::substitute_path(arguments, "x") == arguments) continue;
     for (const std::string& input : inputs) {
-      // Any bytes are a text.
+      // Any bytes are a valid text.
       const bool refused = reader.kind != Kind::text || input != w.path("deep.json");
-      judge(input, Workspace::with(arguments, input), refused);
+      judge(input, Workspace::substitute_path(arguments, input), refused);
     }
   }
   if (!whole) return;
@@ -124,11 +126,11 @@ void attack_with_floods(const Workspace& w, const Budget& budget, Report& report
   const std::string fifo = w.path("fifo");
   ::mkfifo(fifo.c_str(), 0600);
   for (const Reader& reader : w.readers()) {
-    const Arguments arguments = Workspace::with(reader.arguments, fifo);
+    const Arguments arguments = Workspace::substitute_path(reader.arguments, fifo);
     if (arguments == reader.arguments) continue;
     judge("a pipe without a writer", arguments, true);
     const pid_t writer = endless_writer(fifo);
-    judge("a pipe without an end", arguments, true);
+    judge("an endless pipe", arguments, true);
     ::kill(writer, SIGKILL);
     ::waitpid(writer, nullptr, 0);
   }

@@ -13,22 +13,22 @@ void attack_with_kills(const Workspace& w, const Budget& budget, Report& report)
   const Clock clock(budget.seconds);
   constexpr int kSignals[] = {SIGKILL, SIGKILL, SIGTERM, SIGINT, SIGHUP};
   while (!clock.over()) {
-    const Task& task = w.tasks()[below(random, w.tasks().size() - 1)];
+    const Task& task = w.tasks()[random_up_to(random, w.tasks().size() - 1)];
     const std::string name = "killed-" + task.name + ".weft", path = w.path(name);
     std::filesystem::copy_file(w.path(task.name + ".weft"), path,
                                std::filesystem::copy_options::overwrite_existing);
     Arguments arguments = task.arguments;
     arguments.insert(arguments.end(), {"--out", path, "--seed", "5"});
-    // How long it takes shows where the moments are.
+    // The duration of an undisturbed run is the range of the random moments.
     const Outcome whole = w.program()(arguments);
-    if (const std::string what = complaint(whole); !what.empty() || whole.code != 0) {
-      report.found("a training that nobody disturbs: " + what, arguments, whole);
+    if (const std::string what = find_violation(whole); !what.empty() || whole.code != 0) {
+      report.add_finding("an undisturbed training run failed: " + what, arguments, whole);
       continue;
     }
-    const auto most = static_cast<std::uint64_t>(whole.seconds * 1e6);
+    const auto max_moment = static_cast<std::uint64_t>(whole.seconds * 1e6);
     for (int i = 0; i < 8 && !clock.over(); ++i) {
-      const std::uint64_t moment = below(random, most);
-      const int signal = kSignals[below(random, std::size(kSignals) - 1)];
+      const std::uint64_t moment = random_up_to(random, max_moment);
+      const int signal = kSignals[random_up_to(random, std::size(kSignals) - 1)];
       bool sent = false;
       const auto watch = [&](int pid, std::chrono::microseconds since) {
         if (sent || static_cast<std::uint64_t>(since.count()) < moment) return;
@@ -36,18 +36,20 @@ void attack_with_kills(const Workspace& w, const Budget& budget, Report& report)
         ::kill(pid, signal);
       };
       const Outcome outcome = w.program()(arguments, {.watch = watch});
-      report.ran();
-      if (const std::string what = complaint(outcome, {.signals_are_fine = true}); !what.empty())
-        report.found(fmt::format("signal {} after {} us: {}", signal, moment, what), arguments,
-                     outcome);
+      report.count_run();
+      if (const std::string what = find_violation(outcome, {.signals_allowed = true});
+          !what.empty())
+        report.add_finding(fmt::format("signal {} after {} us: {}", signal, moment, what),
+                           arguments, outcome);
       const Outcome verified = w.program()({"verify", path});
       if (verified.code != 0)
-        report.found(fmt::format("signal {} after {} us: the file is not whole", signal, moment),
-                     {"verify", path}, verified, path);
+        report.add_finding(
+            fmt::format("signal {} after {} us: the file is damaged", signal, moment),
+            {"verify", path}, verified, path);
     }
     w.program()(arguments);
     for (const std::string& left : w.temporaries())
-      report.found("left behind after the next save: " + left, arguments, {});
+      report.add_finding("a temporary file remains after the next save: " + left, arguments, {});
   }
 }
 

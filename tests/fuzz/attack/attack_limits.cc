@@ -6,13 +6,14 @@
 namespace weft::attack {
 namespace {
 
-/// The program's libraries could not even be loaded, or made ready: nothing of ours has run.
-bool never_began(const Outcome& outcome, const Program& program, const Arguments& arguments,
-                 RunOptions options) {
+/// Returns true if the program did not reach its own code, because its shared libraries could not
+/// be loaded or initialised.
+bool failed_before_main(const Outcome& outcome, const Program& program, const Arguments& arguments,
+                        RunOptions options) {
   if (outcome.err.find("error while loading shared libraries") != std::string::npos) return true;
   if (outcome.err.find("weft: ") != std::string::npos) return false;
   if (outcome.code != 127 && outcome.signal == 0) return false;
-  // The loader says on stderr when it hands over.
+  // With LD_DEBUG=libs the loader reports on stderr when it transfers control to the program.
   options.environment.emplace_back("LD_DEBUG", "libs");
   return program(arguments, options).err.find("transferring control") == std::string::npos;
 }
@@ -30,33 +31,34 @@ void attack_with_limits(const Workspace& w, const Budget& budget, Report& report
   }
   for (const Reader& reader : w.readers()) {
     if (reader.kind == Kind::weft || reader.kind == Kind::image)
-      commands.push_back(Workspace::with(reader.arguments, w.path(reader.name)));
+      commands.push_back(Workspace::substitute_path(reader.arguments, w.path(reader.name)));
   }
   while (!clock.over()) {
-    const Arguments& arguments = commands[below(random, commands.size() - 1)];
+    const Arguments& arguments = commands[random_up_to(random, commands.size() - 1)];
     RunOptions options;
     std::string limit;
-    switch (below(random, 4)) {
+    switch (random_up_to(random, 4)) {
       case 0:
-        options.descriptors = static_cast<int>(3 + below(random, 12));
+        options.descriptors = static_cast<int>(3 + random_up_to(random, 12));
         limit = fmt::format("{} descriptors", options.descriptors);
         break;
       case 1:
-        // Its error message goes into a file too.
-        options.file_size = 4096 + below(random, 60'000);
+        // The lower bound leaves space for the error message, which is also written to a file.
+        options.file_size = 4096 + random_up_to(random, 60'000);
         limit = fmt::format("files of {} bytes", options.file_size);
         break;
       default:
-        options.address_space = (below(random, 1) == 0 ? 20'000'000 + below(random, 80'000'000)
-                                                       : 20'000'000 + below(random, 600'000'000));
-        limit = fmt::format("{} bytes of addresses", options.address_space);
+        options.address_space =
+            (random_up_to(random, 1) == 0 ? 20'000'000 + random_up_to(random, 80'000'000)
+                                          : 20'000'000 + random_up_to(random, 600'000'000));
+        limit = fmt::format("{} bytes of address space", options.address_space);
         break;
     }
     const Outcome outcome = w.program()(arguments, options);
-    report.ran();
-    if (never_began(outcome, w.program(), arguments, options)) continue;
-    if (const std::string what = complaint(outcome); !what.empty())
-      report.found(limit + ": " + what, arguments, outcome);
+    report.count_run();
+    if (failed_before_main(outcome, w.program(), arguments, options)) continue;
+    if (const std::string what = find_violation(outcome); !what.empty())
+      report.add_finding(limit + ": " + what, arguments, outcome);
   }
 }
 

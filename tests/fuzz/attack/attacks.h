@@ -1,4 +1,4 @@
-// The attacks. Each runs until its budget is used up and reports what it found.
+// The attacks. Each runs until its time budget is used up and reports its findings.
 #pragma once
 
 #include "report.h"
@@ -6,23 +6,25 @@
 
 namespace weft::attack {
 
-/// Damaged files of every kind through every command that reads them, with and without mended
-/// checksums: the command works, or says in one line what is wrong.
+/// Passes damaged files of every kind to every command that reads them, with and without corrected
+/// checksums. Requirement: the command succeeds or prints an error in one line.
 void attack_files(const Workspace& workspace, const Budget& budget, Report& report);
 
-/// SIGKILL, SIGTERM, SIGINT and SIGHUP at random moments of trainings that save at every step: the
-/// file under the name is whole afterwards, and the next saver clears away what was left.
+/// Sends SIGKILL, SIGTERM, SIGINT or SIGHUP at random moments to training runs that save at every
+/// step. Requirement: the saved file is intact afterwards, and the next save removes leftover
+/// temporary files.
 void attack_with_kills(const Workspace& workspace, const Budget& budget, Report& report);
 
-/// Little memory, few descriptors, small files: an error in one line, or success.
+/// Limits memory, file descriptors or file sizes. Requirement: success or an error in one line.
 void attack_with_limits(const Workspace& workspace, const Budget& budget, Report& report);
 
-/// Every call that writes, syncs or renames fails once: the old file stays, or the new one is
-/// whole. Needs the library of faults.
+/// Injects failures into calls that write, sync, rename, open, close, delete or read files,
+/// allocate memory or start threads. Requirement: the old file remains or the new file is complete.
+/// Needs the fault injection library.
 void attack_disk(const Workspace& workspace, const Budget& budget, Report& report);
 
-/// Inputs without an end, and small ones that unpack to large ones. What waits for a silent pipe is
-/// left out of short runs.
+/// Passes endless inputs, and small inputs that decompress to large ones. Inputs from pipes, which
+/// commands may wait for, are omitted in short runs.
 void attack_with_floods(const Workspace& workspace, const Budget& budget, Report& report);
 
 }  // namespace weft::attack

@@ -2,7 +2,7 @@
 
 namespace weft::attack {
 
-std::string packed(const std::string& bytes, int window, int flush) {
+std::string deflated(const std::string& bytes, int window, int flush) {
   z_stream stream = {};
   deflateInit2(&stream, 9, Z_DEFLATED, window, 9, Z_DEFAULT_STRATEGY);
   std::string out(deflateBound(&stream, bytes.size()) + 64, '\0');

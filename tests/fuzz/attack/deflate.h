@@ -1,4 +1,4 @@
-// Packed bytes for files that unpack to much.
+// Compression, for files that decompress to very large ones.
 #pragma once
 
 #include <zlib.h>
@@ -7,7 +7,8 @@
 
 namespace weft::attack {
 
-/// What deflate makes of `bytes` (zlib's or gzip's, as `window` says).
-std::string packed(const std::string& bytes, int window, int flush = Z_FINISH);
+/// Returns `bytes` compressed with deflate. `window` is the windowBits of zlib's deflateInit2(),
+/// which selects the zlib or the gzip format; `flush` is the argument of deflate().
+std::string deflated(const std::string& bytes, int window, int flush = Z_FINISH);
 
 }  // namespace weft::attack

@@ -1,13 +1,20 @@
-// A library for LD_PRELOAD: a call of the C library fails. WEFT_FAULT is "CALL:NUMBER:ERRNO";
-// NUMBER counts the calls from 0, and NUMBER+ lets all from there on fail. ERRNO "kill" ends the
-// process in the middle of the call instead, "stop" stops it there; then the call works. CALL is
-//   write, short (half of what was asked is written), interrupted (EINTR, then it works), fsync,
-//   rename, open (for writing), fchmod, unlink, close   files below WEFT_FAULT_PATH
-//   read, open-to-read, mmap                            the same
-//   memory                                              malloc and its like, from main() on
-//   pool                                                the same and mmap, only where TBB calls
-//   them thread                                              pthread_create
-// The file WEFT_FAULT_FIRED is made when it has happened.
+// Fault injection library for LD_PRELOAD: makes calls of the C library fail. The environment
+// variable WEFT_FAULT is "CALL:NUMBER:ERRNO". NUMBER is the index of the failing call, counted from
+// 0; "NUMBER+" means this call and all later ones. If ERRNO is "kill", the process is killed during
+// the call; if it is "stop", the process is stopped there, and the call succeeds after it is
+// continued.
+//
+// For files with WEFT_FAULT_PATH in their path, CALL is
+//   write, fsync, rename, open (for writing), fchmod, unlink, close,
+//   short          write() writes only half of the bytes,
+//   interrupted    write() fails with ERRNO (EINTR) and succeeds when retried,
+//   read, open-to-read, mmap
+// and for the whole process
+//   memory         malloc and related functions, after main() has started,
+//   pool           as memory, and anonymous mmap, but only in calls from TBB,
+//   thread         pthread_create.
+//
+// The file WEFT_FAULT_FIRED is created when the fault has occurred.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -27,10 +34,10 @@
 
 namespace {
 
-std::atomic<bool> began{false};  // main() has
+std::atomic<bool> began{false};  // true after main() has started
 std::atomic<int> calls{0};
 
-/// True where this call is one to fail; errno is set.
+/// Counts a call. Returns true and sets errno if the call must fail.
 bool is_next(const char* call) {
   static const char* const fault = std::getenv("WEFT_FAULT");
   if (fault == nullptr) return false;
@@ -46,7 +53,7 @@ bool is_next(const char* call) {
   const char* const error = std::strchr(end, ':') + 1;
   if (std::strcmp(error, "kill") == 0) ::raise(SIGKILL);
   if (std::strcmp(error, "stop") == 0) {
-    if (now == number) ::kill(::getpid(), SIGSTOP);  // all threads
+    if (now == number) ::kill(::getpid(), SIGSTOP);  // stops all threads
     return false;
   }
   errno = std::atoi(error);
@@ -108,8 +115,8 @@ void* map_or_fail(const char* name, void* at, size_t bytes, int protection, int 
 
 }  // namespace
 
-// What the C library's own malloc and its like are called inside: they can be had without dlsym(),
-// which itself wants memory.
+// Internal names of malloc and related functions in the C library. They are available without
+// dlsym(), which itself allocates memory.
 extern "C" {
 
 void* __libc_malloc(size_t);

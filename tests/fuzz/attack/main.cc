@@ -1,9 +1,11 @@
-// weft_attack: the program `weft` under damaged files, signals, limits, failing disks and floods.
+// weft_attack: tests the program `weft` with damaged files, signals, resource limits, failing disks
+// and floods of input.
 //
 //   weft_attack --program PATH --goldens FOLDER --folder FOLDER [--shim LIBRARY]
-//               [--sanitized yes] [--seconds N for each] [--seed N] [ATTACK ...]
+//               [--sanitized yes] [--seconds N] [--seed N] [ATTACK ...]
 //
-// Exit code 1 where something was found; how to make it again is printed.
+// Runs the given attacks, or all of them, for N seconds each. Prints every finding with the command
+// that reproduces it. Exit code 1: there are findings; 2: the attacks could not run.
 #include <fmt/format.h>
 #include <signal.h>
 

@@ -12,6 +12,7 @@
 namespace weft::attack {
 namespace {
 
+// Numbers at the limits of integer types.
 constexpr std::array<std::uint64_t, 14> kNumbers = {0,
                                                     1,
                                                     2,
@@ -27,6 +28,7 @@ constexpr std::array<std::uint64_t, 14> kNumbers = {0,
                                                     0x8000000000000000,
                                                     0xFFFFFFFFFFFFFFFF};
 
+// Texts that are extreme numbers, nesting or invalid characters.
 constexpr std::array<const char*, 22> kWords = {"-1",
                                                 "0",
                                                 "1e999",
@@ -51,29 +53,29 @@ constexpr std::array<const char*, 22> kWords = {"-1",
                                                 "\\ud800"};
 
 void mutate_bytes(std::string& bytes, Random& random) {
-  const std::size_t at = below(random, bytes.size() - 1);
+  const std::size_t at = random_up_to(random, bytes.size() - 1);
   const std::size_t rest = bytes.size() - at;
-  const std::size_t length = std::min<std::size_t>(rest, 1 + below(random, 64));
-  switch (below(random, 8)) {
-    case 0: bytes[at] = static_cast<char>(bytes[at] ^ (1 << below(random, 7))); break;
+  const std::size_t length = std::min<std::size_t>(rest, 1 + random_up_to(random, 64));
+  switch (random_up_to(random, 8)) {
+    case 0: bytes[at] = static_cast<char>(bytes[at] ^ (1 << random_up_to(random, 7))); break;
     case 1: bytes[at] = static_cast<char>(random()); break;
     case 2: {
-      const std::uint64_t number = kNumbers[below(random, kNumbers.size() - 1)];
+      const std::uint64_t number = kNumbers[random_up_to(random, kNumbers.size() - 1)];
       std::memcpy(bytes.data() + at, &number,
-                  std::min<std::size_t>(rest, std::size_t{1} << below(random, 3)));
+                  std::min<std::size_t>(rest, std::size_t{1} << random_up_to(random, 3)));
       break;
     }
     case 3: bytes.erase(at, length); break;
-    case 4: bytes.insert(at, bytes.substr(below(random, bytes.size() - 1), length)); break;
+    case 4: bytes.insert(at, bytes.substr(random_up_to(random, bytes.size() - 1), length)); break;
     case 5:
       std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(at), length,
-                  static_cast<char>(below(random, 1) * 0xFF));
+                  static_cast<char>(random_up_to(random, 1) * 0xFF));
       break;
     case 6:
-      if (below(random, 4) == 0) bytes.resize(at);
+      if (random_up_to(random, 4) == 0) bytes.resize(at);
       break;
     case 7: {
-      const std::size_t from = below(random, bytes.size() - 1);
+      const std::size_t from = random_up_to(random, bytes.size() - 1);
       const std::string part = bytes.substr(from, length);
       bytes.replace(at, part.size(), part);
       break;
@@ -83,23 +85,23 @@ void mutate_bytes(std::string& bytes, Random& random) {
 }
 
 void mutate_text(std::string& text, Random& random) {
-  const std::size_t at = below(random, text.size() - 1);
-  const char* word = kWords[below(random, kWords.size() - 1)];
-  switch (below(random, 4)) {
-    case 0: {  // a number
+  const std::size_t at = random_up_to(random, text.size() - 1);
+  const char* word = kWords[random_up_to(random, kWords.size() - 1)];
+  switch (random_up_to(random, 4)) {
+    case 0: {  // replaces a number
       const std::size_t begin = text.find_first_of("0123456789", at);
       if (begin == std::string::npos) break;
       const std::size_t end = std::min(text.find_first_not_of("0123456789.", begin), text.size());
       text.replace(begin, end - begin, word);
       break;
     }
-    case 1: {  // a line, or a field
+    case 1: {  // repeats a line or a field
       const std::size_t end = text.find_first_of("\n,", at);
       if (end != std::string::npos) text.insert(end, text.substr(at, end - at + 1));
       break;
     }
     case 2: text.insert(at, word); break;
-    case 3: {  // a value
+    case 3: {  // replaces a value
       const std::size_t begin = text.find(": ", at);
       if (begin == std::string::npos) break;
       const std::size_t end = text.find_first_of(",}\n", begin);
@@ -117,13 +119,13 @@ void mutate_text(std::string& text, Random& random) {
 
 }  // namespace
 
-std::uint64_t below(Random& random, std::uint64_t most) {
-  return most == UINT64_MAX ? random() : random() % (most + 1);
+std::uint64_t random_up_to(Random& random, std::uint64_t max_value) {
+  return max_value == UINT64_MAX ? random() : random() % (max_value + 1);
 }
 
 std::string mutated(std::string bytes, bool text, Random& random) {
-  for (std::uint64_t i = below(random, 3) + 1; i > 0 && !bytes.empty(); --i) {
-    if (text && below(random, 2) > 0) {
+  for (std::uint64_t i = random_up_to(random, 3) + 1; i > 0 && !bytes.empty(); --i) {
+    if (text && random_up_to(random, 2) > 0) {
       mutate_text(bytes, random);
     } else {
       mutate_bytes(bytes, random);
@@ -170,7 +172,7 @@ std::string repaired_png(std::string bytes) {
 }
 
 std::string repaired_safetensors(std::string bytes) {
-  // The header is the one that the file's braces say.
+  // Finds the end of the header by matching braces.
   int depth = 0;
   for (std::size_t at = 8; at < bytes.size(); ++at) {
     if (bytes[at] == '{') ++depth;

@@ -1,4 +1,4 @@
-// Seeded damage to files.
+// Random damage to files, reproducible by its seed.
 #pragma once
 
 #include <random>
@@ -8,23 +8,23 @@ namespace weft::attack {
 
 using Random = std::mt19937_64;
 
-/// A number in [0, most].
-std::uint64_t below(Random& random, std::uint64_t most);
+/// Returns a random number in [0, max_value], inclusive.
+std::uint64_t random_up_to(Random& random, std::uint64_t max_value);
 
-/// A few small changes at random places: bits flipped, numbers that are near a limit, parts cut
-/// out, repeated, exchanged or inserted; in a text (`text`) also numbers replaced by extreme ones,
-/// lines repeated, words and nesting added.
+/// Returns `bytes` with a few small changes at random positions: flipped bits, numbers near the
+/// limits of their types, ranges that are removed, repeated, replaced or inserted. If `text` is
+/// set, also numbers replaced by extreme ones, repeated lines, and inserted words and nesting.
 std::string mutated(std::string bytes, bool text, Random& random);
 
-/// The records of a .weft file, damaged or not, with a new index and right checksums: what is
-/// damaged inside of them gets to the readers behind. `path` is written. False where the bytes have
-/// no record that can be told from the others.
+/// Writes the records of a .weft file, damaged or not, to `path` with a new index and correct
+/// checksums, so that damage inside the records reaches the readers of their contents. Returns
+/// false if no record was found in the bytes.
 bool repair_container(const std::string& bytes, const std::string& path);
 
-/// The same for the checksums of a PNG's chunks.
+/// Returns a PNG file with correct checksums of its chunks.
 std::string repaired_png(std::string bytes);
 
-/// The same for the length of a safetensors header.
+/// Returns a safetensors file with the correct length of its header.
 std::string repaired_safetensors(std::string bytes);
 
 }  // namespace weft::attack

@@ -30,6 +30,7 @@ void redirect(const std::string& path, int flags, int to) {
   ::close(fd);
 }
 
+/// Returns the first MiB of a file.
 std::string read_start(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::string text(std::size_t{1} << 20, '\0');
@@ -69,7 +70,7 @@ Outcome Program::operator()(const Arguments& arguments, const RunOptions& option
     const auto since = Clock::now() - start;
     if (options.watch)
       options.watch(child, std::chrono::duration_cast<std::chrono::microseconds>(since));
-    if (!outcome.timed_out && since > options.most * (sanitized_ ? 10 : 1)) {
+    if (!outcome.timed_out && since > options.time_limit * (sanitized_ ? 10 : 1)) {
       outcome.timed_out = true;
       ::kill(-child, SIGKILL);
     }
@@ -84,28 +85,28 @@ Outcome Program::operator()(const Arguments& arguments, const RunOptions& option
   return outcome;
 }
 
-std::string complaint(const Outcome& o, const Rules& rules) {
-  if (o.timed_out) return fmt::format("it did not end within {:.0f} s", o.seconds);
+std::string find_violation(const Outcome& o, const Rules& rules) {
+  if (o.timed_out) return fmt::format("it was killed after the time limit ({:.0f} s)", o.seconds);
   if (o.signal != 0)
-    return rules.signals_are_fine ? "" : fmt::format("signal {} ended it", o.signal);
+    return rules.signals_allowed ? "" : fmt::format("it was terminated by signal {}", o.signal);
   if (o.code < 0 || o.code > 2) return fmt::format("exit code {}", o.code);
-  if (o.peak_bytes > rules.most_bytes)
-    return fmt::format("it took {} MiB of memory", o.peak_bytes >> 20);
+  if (o.peak_bytes > rules.max_bytes)
+    return fmt::format("it used {} MiB of memory", o.peak_bytes >> 20);
   if (o.code == 0) {
     static const std::regex figures("(loss|perplexity|accuracy)\\s+-?(nan|inf)\\b");
-    if (std::regex_search(o.out, figures)) return "a figure is not finite, and the exit code is 0";
+    if (std::regex_search(o.out, figures)) return "a metric is not finite, but the exit code is 0";
     return "";
   }
   const auto lines = std::count(o.err.begin(), o.err.end(), '\n');
-  if (o.err.empty() || o.err.back() != '\n') return "no whole line on stderr";
-  if (lines > rules.most_error_lines) return fmt::format("{} lines on stderr", lines);
+  if (o.err.empty() || o.err.back() != '\n') return "no complete line on stderr";
+  if (lines > rules.max_error_lines) return fmt::format("{} lines on stderr", lines);
   if (!o.err.starts_with("weft: ")) return "the error does not begin with \"weft: \"";
-  if (o.err.size() > 8192) return fmt::format("an error of {} bytes", o.err.size());
-  if (o.err.find("std::") != std::string::npos) return "an error in C++'s words";
+  if (o.err.size() > 8192) return fmt::format("the error message has {} bytes", o.err.size());
+  if (o.err.find("std::") != std::string::npos) return "the error message mentions \"std::\"";
   return "";
 }
 
-std::string shown(const Arguments& arguments) {
+std::string command_line(const Arguments& arguments) {
   std::string line = "weft";
   for (const std::string& a : arguments)
     line += a.find_first_of(" '\"$&|;<>*?(") == std::string::npos && !a.empty() ? " " + a

@@ -1,4 +1,4 @@
-// Running the program `weft` under limits, and judging how it ended.
+// Runs the program `weft` under resource limits and checks how it ended.
 #pragma once
 
 #include <chrono>
@@ -13,37 +13,40 @@ namespace weft::attack {
 using Arguments = std::vector<std::string>;
 
 struct RunOptions {
-  std::chrono::milliseconds most{60'000};
+  std::chrono::milliseconds time_limit{60'000};           // time limit
   std::uint64_t address_space = std::uint64_t{16} << 30;  // RLIMIT_AS
-  std::uint64_t file_size = 0;                            // RLIMIT_FSIZE; 0 = none
-  int descriptors = 0;                                    // RLIMIT_NOFILE; 0 = as it is
-  std::string input = {};                                 // path for stdin; empty = /dev/null
+  std::uint64_t file_size = 0;                            // RLIMIT_FSIZE; 0: unlimited
+  int descriptors = 0;                                    // RLIMIT_NOFILE; 0: unchanged
+  std::string input = {};                                 // path of stdin; empty: /dev/null
   std::vector<std::pair<std::string, std::string>> environment = {};
-  /// Called about every millisecond with the process and the time since its start.
+  /// Called about every half millisecond with the process id and the time since the start.
   std::function<void(int pid, std::chrono::microseconds since)> watch = {};
 };
 
 struct Outcome {
-  int code = -1;   // exit code, or
-  int signal = 0;  // what ended it
+  int code = -1;   // exit code; -1 if a signal ended the process
+  int signal = 0;  // signal that ended the process, or 0
   bool timed_out = false;
   std::string out, err;
-  std::uint64_t peak_bytes = 0;  // of resident memory
+  std::uint64_t peak_bytes = 0;  // peak resident memory; 0 with sanitizers
   double seconds = 0;
 };
 
+/// The requirements on how a command ends.
 struct Rules {
-  std::uint64_t most_bytes = std::uint64_t{1500} << 20;
-  bool signals_are_fine = false;  // somebody sent one
-  int most_error_lines = 1;
+  std::uint64_t max_bytes = std::uint64_t{1500} << 20;
+  bool signals_allowed = false;  // true if the attack sent a signal
+  int max_error_lines = 1;
 };
 
-/// The program, with files for its output in `folder`.
+/// The program under test. Its stdout and stderr are written to files in `folder`.
 class Program {
  public:
-  /// `sanitized`: it was built with a sanitizer, which takes much memory and time of its own.
+  /// `sanitized`: the program was built with a sanitizer, which needs much additional memory and
+  /// time.
   Program(std::string path, std::string folder, bool sanitized)
       : path_(std::move(path)), folder_(std::move(folder)), sanitized_(sanitized) {}
+  /// Runs the program with these arguments and waits for its end.
   Outcome operator()(const Arguments& arguments, const RunOptions& options = {}) const;
 
  private:
@@ -51,12 +54,13 @@ class Program {
   bool sanitized_;
 };
 
-/// What is wrong with how a command ended: it must end in time and with little memory, by itself,
-/// with 0, or with 1 or 2 and one line on stderr that begins with "weft: ", is not endless and is
-/// about the user's world, not C++'s; with 0 no figure may be NaN or infinite. Empty: nothing.
-std::string complaint(const Outcome& outcome, const Rules& rules = {});
+/// Describes how the end of a command violates the rules; empty if it does not. The command must
+/// end within the time and memory limits and without a signal. The exit code must be 0, or 1 or 2
+/// with a single line on stderr that begins with "weft: ", has at most 8 KiB and does not mention
+/// "std::". With exit code 0, no printed metric may be NaN or infinite.
+std::string find_violation(const Outcome& outcome, const Rules& rules = {});
 
-/// As a person would type it.
-std::string shown(const Arguments& arguments);
+/// Returns the command line as a user would type it.
+std::string command_line(const Arguments& arguments);
 
 }  // namespace weft::attack

@@ -6,11 +6,11 @@
 
 namespace weft::attack {
 
-void Report::found(const std::string& what, const Arguments& arguments, const Outcome& outcome,
-                   const std::string& file) {
+void Report::add_finding(const std::string& what, const Arguments& arguments,
+                         const Outcome& outcome, const std::string& file) {
   ++findings_;
   fmt::print("FOUND {}\n  {}\n  exit code {}, signal {}, {:.2f} s, {} MiB\n", what,
-             shown(arguments), outcome.code, outcome.signal, outcome.seconds,
+             command_line(arguments), outcome.code, outcome.signal, outcome.seconds,
              outcome.peak_bytes >> 20);
   if (!outcome.err.empty()) fmt::print("  stderr: {}\n", outcome.err.substr(0, 600));
   if (!file.empty()) {

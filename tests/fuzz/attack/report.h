@@ -1,4 +1,4 @@
-// What an attack found.
+// The findings of the attacks.
 #pragma once
 
 #include <chrono>
@@ -10,14 +10,15 @@
 
 namespace weft::attack {
 
-/// How long and how often: attacks end when either is used up.
+/// The settings of an attack.
 struct Budget {
   std::uint64_t seed = 1;
-  double seconds = 3;      // for each attack
-  std::string shim;        // the library of faults; empty: attacks that need it are left out
-  bool sanitized = false;  // so is the program: no limits of memory
+  double seconds = 3;      // duration of each attack
+  std::string shim;        // fault injection library; without it, attacks that need it are skipped
+  bool sanitized = false;  // the program was built with a sanitizer: memory is not limited
 };
 
+/// Measures whether a number of seconds has passed.
 class Clock {
  public:
   explicit Clock(double seconds) : seconds_(seconds) {}
@@ -31,14 +32,14 @@ class Clock {
   double seconds_;
 };
 
-/// Prints every finding with what makes it again, and keeps its files.
+/// Prints every finding with the command that reproduces it, and keeps copies of the input files.
 class Report {
  public:
   explicit Report(std::string kept) : kept_(std::move(kept)) {}
-  void ran() { ++runs_; }
-  /// `file` is what the command read; empty where that says nothing.
-  void found(const std::string& what, const Arguments& arguments, const Outcome& outcome,
-             const std::string& file = {});
+  void count_run() { ++runs_; }
+  /// Prints a finding. `file` is the input to keep, or empty if no single file caused it.
+  void add_finding(const std::string& what, const Arguments& arguments, const Outcome& outcome,
+                   const std::string& file = {});
   std::int64_t runs() const { return runs_; }
   std::int64_t findings() const { return findings_; }
 

@@ -15,7 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Arguments words(const std::string& line) {
+/// Splits a command line at its spaces.
+Arguments split_words(const std::string& line) {
   Arguments result;
   std::string word;
   for (const char c : line + " ") {
@@ -45,7 +46,7 @@ Workspace::Workspace(const std::string& program, const std::string& goldens,
   list_readers();
 }
 
-// A folder whose tensors lie in two files, as those of large models do.
+// Writes a copy of a model folder with its tensors in two files, as large models have.
 void Workspace::shard(const std::string& from, const std::string& to) const {
   fs::create_directories(folder_ / to);
   for (const char* name : {"config.json", "inputs.safetensors"})
@@ -64,7 +65,7 @@ void Workspace::shard(const std::string& from, const std::string& to) const {
         "{\"metadata\": {\"total_size\": 1}, \"weight_map\": {" + index + "}}");
 }
 
-// Beside a published encoder, as its library stores it.
+// Adds a SentencePiece tokenizer to the folder of an encoder, in the format of Hugging Face.
 void Workspace::add_tokenizer(const std::string& to) const {
   const std::vector<std::string> texts = {read("text.txt"), read("mail.tsv"), read("pairs.tsv"),
                                           read("documents.txt")};
@@ -103,17 +104,18 @@ void Workspace::write_data() const {
   write("a.png", testing::colour_png());
   write("a.bmp", testing::colour_bmp());
   write("a.jpg", testing::grey_jpeg());
-  // Two images of 2 x 3 with their labels.
+  // Two images of 2 x 3 pixels with their labels.
   write("mnist/train-images-idx3-ubyte",
         testing::unhex("00000803000000020000000200000003000102030405060708090a0b"));
   write("mnist/train-labels-idx1-ubyte", testing::unhex("00000801000000020001"));
 }
 
-void Workspace::must(const Arguments& arguments) const {
+// Runs a command that must succeed.
+void Workspace::run_or_throw(const Arguments& arguments) const {
   const Outcome outcome = program_(arguments);
   if (outcome.code == 0) return;
   throw std::runtime_error(
-      fmt::format("{}: exit code {}: {}", shown(arguments), outcome.code, outcome.err));
+      fmt::format("{}: exit code {}: {}", command_line(arguments), outcome.code, outcome.err));
 }
 
 void Workspace::train() {
@@ -121,41 +123,43 @@ void Workspace::train() {
                         " --width 8 --batch 4 --threads 2 --steps 3 --eval-every 1 --save-every 1",
                     encoder = " --layers 1 --heads 1 --inner 16 --context 16";
   tasks_ = {
-      {"gpt",
-       words("train gpt --layers 1 --heads 1 --context 8 --text " + path("text.txt") + small)},
-      {"mlm",
-       words("train encoder --task mlm --vocab 60 --text " + path("text.txt") + encoder + small)},
-      {"mail", words("train encoder --task classify --vocab 45 --data " + path("mail.tsv") +
-                     encoder + small)},
-      {"vit", words("train vit --image-height 4 --image-width 4 --layers 1 --heads 1 --inner 16 "
-                    "--padding 0 --shift 0 --rotation 0 --warmup 1 --data " +
-                    path("digits") + small)},
+      {"gpt", split_words("train gpt --layers 1 --heads 1 --context 8 --text " + path("text.txt") +
+                          small)},
+      {"mlm", split_words("train encoder --task mlm --vocab 60 --text " + path("text.txt") +
+                          encoder + small)},
+      {"mail", split_words("train encoder --task classify --vocab 45 --data " + path("mail.tsv") +
+                           encoder + small)},
+      {"vit",
+       split_words("train vit --image-height 4 --image-width 4 --layers 1 --heads 1 --inner 16 "
+                   "--padding 0 --shift 0 --rotation 0 --warmup 1 --data " +
+                   path("digits") + small)},
       {"mim",
-       words("train vit --task masked-image --image-height 4 --image-width 4 --layers 1 --heads 1 "
-             "--inner 16 --warmup 1 --data " +
-             path("digits") + small)},
+       split_words(
+           "train vit --task masked-image --image-height 4 --image-width 4 --layers 1 --heads 1 "
+           "--inner 16 --warmup 1 --data " +
+           path("digits") + small)},
       {"translator",
-       words("train seq2seq --vocab 60 --validation-fraction 0.1 --encoder-layers 1 "
-             "--decoder-layers 1 --encoder-heads 1 --decoder-heads 1 --encoder-inner 16 "
-             "--decoder-inner 16 --pairs " +
-             path("pairs.tsv") + small)},
+       split_words("train seq2seq --vocab 60 --validation-fraction 0.1 --encoder-layers 1 "
+                   "--decoder-layers 1 --encoder-heads 1 --decoder-heads 1 --encoder-inner 16 "
+                   "--decoder-inner 16 --pairs " +
+                   path("pairs.tsv") + small)},
   };
   for (const Task& task : tasks_) {
     Arguments arguments = task.arguments;
     arguments.insert(arguments.end(), {"--out", path(task.name + ".weft")});
-    must(arguments);
+    run_or_throw(arguments);
   }
-  must({"train", "gpt", "--from", path("gpt.weft"), "--text", path("text.txt"), "--lora-rank", "2",
-        "--steps", "2", "--batch", "2", "--out", path("lora.weft")});
-  must({"quantize", path("gpt.weft"), "--out", path("quantized.weft")});
-  must({"merge", path("gpt.weft"), "--adapters", path("lora.lora.safetensors"), "--out",
-        path("merged.weft")});
+  run_or_throw({"train", "gpt", "--from", path("gpt.weft"), "--text", path("text.txt"),
+                "--lora-rank", "2", "--steps", "2", "--batch", "2", "--out", path("lora.weft")});
+  run_or_throw({"quantize", path("gpt.weft"), "--out", path("quantized.weft")});
+  run_or_throw({"merge", path("gpt.weft"), "--adapters", path("lora.lora.safetensors"), "--out",
+                path("merged.weft")});
 }
 
 void Workspace::list_readers() {
   const std::string out = path("o.weft");
   const auto add = [&](std::string name, Kind kind, std::initializer_list<std::string> lines) {
-    for (const std::string& line : lines) readers_.push_back({name, kind, words(line)});
+    for (const std::string& line : lines) readers_.push_back({name, kind, split_words(line)});
   };
   const std::string text = path("text.txt"), mail = path("mail.tsv"), digits = path("digits"),
                     pairs = path("pairs.tsv");
@@ -278,7 +282,7 @@ void Workspace::write(const std::string& name, const std::string& bytes) const {
       .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
-Arguments Workspace::with(const Arguments& arguments, const std::string& path) {
+Arguments Workspace::substitute_path(const Arguments& arguments, const std::string& path) {
   Arguments result = arguments;
   for (std::string& a : result) {
     if (a == "{}") a = path;

@@ -1,4 +1,4 @@
-// The files and commands that the attacks start from.
+// The files and commands that the attacks use.
 #pragma once
 
 #include <filesystem>
@@ -10,27 +10,27 @@
 
 namespace weft::attack {
 
-/// What a file is, for how it is damaged and mended.
+/// The kind of a file, which determines how it is damaged and how its checksums are corrected.
 enum class Kind { weft, safetensors, json, image, text, binary };
 
-/// A command that reads a file: "{}" among the arguments is its path.
+/// A command that reads a file. The argument "{}" is replaced by the path of the file.
 struct Reader {
-  std::string name;  // of the file
+  std::string name;  // name of the file
   Kind kind;
   Arguments arguments;
 };
 
-/// A training of one task that ends within a second and saves at every step.
+/// A training run of one task that ends within a second and saves at every step.
 struct Task {
   std::string name;
   Arguments arguments;  // without --out
 };
 
-/// A folder with a tiny model of every task, made by the program itself, texts, images, tables,
-/// adapters, and a Hugging Face folder.
+/// A folder with a tiny model of every task, which the program itself trained, with texts, images,
+/// tables and adapters, and with Hugging Face folders.
 class Workspace {
  public:
-  /// Throws std::runtime_error where the program cannot make them.
+  /// Creates the files. Throws std::runtime_error if a command of the program fails.
   Workspace(const std::string& program, const std::string& goldens, const std::string& folder,
             bool sanitized);
 
@@ -41,9 +41,9 @@ class Workspace {
 
   std::string read(const std::string& name) const;
   void write(const std::string& name, const std::string& bytes) const;
-  /// Arguments of a reader whose file is `path`.
-  static Arguments with(const Arguments& arguments, const std::string& path);
-  /// Names of temporary files that are there.
+  /// Returns the arguments of a reader with "{}" replaced by `path`.
+  static Arguments substitute_path(const Arguments& arguments, const std::string& path);
+  /// Returns the names of the temporary files that exist in the folder.
   std::vector<std::string> temporaries() const;
 
  private:
@@ -52,7 +52,7 @@ class Workspace {
   void add_tokenizer(const std::string& to) const;
   void train();
   void list_readers();
-  void must(const Arguments& arguments) const;
+  void run_or_throw(const Arguments& arguments) const;
 
   std::filesystem::path folder_;
   Program program_;

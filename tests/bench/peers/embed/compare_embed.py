@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Measures `weft embed` beside ONNX Runtime: vectors of the same lines by the same encoder, in turns, on this machine.
+"""Compares the speed of `weft embed` with ONNX Runtime: the same encoder and lines, alternating, on this machine.
 
 usage: compare_embed.py MODULES WORK TEXTS... [--lines 10000] [--rounds 7] [--threads 1,2] [--batch 32] [--weft build/weft]
                         [--vocab VOCAB_TXT]
 
-MODULES is a folder in which `npm install --ignore-scripts onnxruntime-node` was run; WORK gets the encoder (make_encoder.py,
-if it is not there) and the lines: drawn from the lines of TEXTS; tabs part columns, of which those with a blank and at most 300
-characters are texts. Each side's vectors are compared first; beyond 1e-4 nothing is timed.
+MODULES is a folder in which `npm install --ignore-scripts onnxruntime-node` was run. WORK receives the encoder (created with
+make_encoder.py if it does not exist) and the lines, a random sample of the tab-separated columns of TEXTS that contain a space
+and have at most 300 characters. The vectors of both sides are compared first; if they differ by 1e-4 or more, nothing is timed.
 
-Every round runs `weft embed`, and the peer in the file's order and sorted by length, each batch padded to its longest line.
-The peer takes the faster of its two graphs, found before the rounds, and is given ids: only Weft's time includes cutting lines
-into word pieces. The peer's process stays; Weft's is new every round, and its time is the one that the program prints: without
-loading the model, with planning. What is printed are medians of lines per second, and the ratio of the medians (above 1: Weft
-is faster); below them the medians of CPU time, which other programs disturb less (Weft's with loading; threads that wait for work
-look for it, so that it says something for one thread alone).
+Every round runs `weft embed`, and the peer in the order of the file and sorted by length, with each batch padded to its longest
+line. The peer uses the faster of its two graphs, determined before the rounds, and reads token ids: only Weft's time includes
+tokenisation. The process of the peer keeps running. Weft's is started in every round, and its time is the one that the program
+prints, which includes planning but not loading the model. The output is the medians of lines per second and the ratio of the
+medians (above 1: Weft is faster), preceded by the medians of CPU time, which other programs affect less (Weft's includes
+loading). CPU time is meaningful only for one thread, because idle threads poll for work.
 """
 import argparse
 import array
@@ -46,12 +46,12 @@ def draw_lines(texts, count):
                 found.update(text for text in map(str.strip, line.split("\t"))
                              if " " in text and "\r" not in text and len(text) <= LONGEST)
     if len(found) < count:
-        sys.exit(f"compare_embed.py: the texts have {len(found)} lines, not {count}")
+        sys.exit(f"compare_embed.py: the texts have only {len(found)} suitable lines, but --lines is {count}")
     return random.Random(1).sample(sorted(found), count)
 
 
 def weft(args, threads, out):
-    """Seconds of the program's own clock, and of CPU time."""
+    """Runs `weft embed`; returns the seconds that it prints and its CPU seconds."""
     command = [args.weft, "embed", os.path.join(args.work, "encoder"), "--input", os.path.join(args.work, "lines.txt"), "--out",
                out, "--threads", threads, "--force"]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -67,7 +67,7 @@ def floats(path, count):
     values = array.array("f")
     with open(path, "rb") as file:
         data = file.read()
-    values.frombytes(data[len(data) - 4 * count:])  # behind an array's header
+    values.frombytes(data[len(data) - 4 * count:])  # skips the header of the .npy file
     return values
 
 
@@ -86,7 +86,7 @@ def compare(args, threads):
         difference = largest_difference(args, peer)
         print(f"{threads} threads, {form}.onnx: the vectors differ by {difference:.1e} at most", flush=True)
         if not difference < 1e-4:
-            sys.exit("compare_embed.py: both sides do not give the same vectors")
+            sys.exit("compare_embed.py: the vectors of both sides differ")
     tries = {form: min(peer.ask("sorted")["seconds"] for _ in range(2)) for form, peer in peers.items()}
     form = min(tries, key=tries.get)
     for other, peer in peers.items():
@@ -128,7 +128,7 @@ def main():
         file.writelines(line + "\n" for line in draw_lines(args.texts, args.lines))
     with open(os.path.join(args.work, "ids.txt"), "w", encoding="utf-8") as file:
         subprocess.run([args.weft, "tokenizer", "encode", encoder, "--file", lines, "--lines", "--special"], stdout=file, check=True)
-    print("| threads | Weft, lines/s | peer in the file's order | ratio | peer sorted by length | ratio |")
+    print("| threads | Weft, lines/s | peer in file order | ratio | peer sorted by length | ratio |")
     print("| ---: | ---: | ---: | ---: | ---: | ---: |", flush=True)
     for threads in args.threads.split(","):
         compare(args, threads)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes an encoder of MiniLM's size with random weights: a folder of Hugging Face's library for Weft, ONNX for its peer.
+"""Writes an encoder of the size of MiniLM with random weights: a Hugging Face folder for Weft, and ONNX models for its peer.
 
 usage: make_encoder.py VOCAB_TXT OUT
 
-OUT gets the folder `encoder` (a BertModel: 6 layers of width 384, 12 heads, 1536 in the feed-forward block, BERT's word
-pieces), and two ONNX models of the same weights. Inputs are `ids` and `mask`, int64 [batch, seq]; `vectors` [batch, 384]
-is the mean over the tokens of a row, of length 1.
+OUT receives the folder `encoder` (a BertModel with 6 layers of width 384, 12 heads, feed-forward width 1536 and the WordPiece
+vocabulary of BERT) and two ONNX models with the same weights. Their inputs are `ids` and `mask`, int64 [batch, seq]; the output
+`vectors` [batch, 384] is the mean over the tokens of a row, normalised to length 1.
  plain.onnx: the ops that torch.onnx.export writes for a BERT (opset 17)
  fused.onnx: the ops that ONNX Runtime's own optimizer for transformers writes (Attention, SkipLayerNormalization, BiasGelu)
 """
@@ -22,7 +22,7 @@ FLOAT, INT64, INT32 = 1, 7, 6
 
 
 def tensors(vocab):
-    """Name -> (sizes, floats), as a BertModel calls them."""
+    """Returns a dictionary from the tensor names of a BertModel to (sizes, floats)."""
     rng = random.Random(1)
 
     def uniform(*sizes, about=0.0, by=0.07):
@@ -89,7 +89,7 @@ def varint(value):
 
 
 def field(number, value):
-    """A field of a protobuf message: an integer, a float, or bytes."""
+    """Encodes a field of a protobuf message: an integer, a float, a string or bytes."""
     if isinstance(value, int):
         return varint(number << 3) + varint(value)
     if isinstance(value, float):
@@ -99,7 +99,7 @@ def field(number, value):
 
 
 class OnnxGraph:
-    """Nodes and constants of a GraphProto, as their messages."""
+    """Collects the encoded nodes and constants of a GraphProto."""
 
     def __init__(self):
         self.nodes, self.constants, self.count = [], [], 0
@@ -194,7 +194,7 @@ class EncoderGraph:
         return g.op("Reshape", [g.op("Transpose", [mixed], perm=(0, 2, 1, 3)), self.joined])
 
     def block(self, x, layer, name, dense):
-        """x and what `dense` makes of it, with the norm behind."""
+        """Applies the output projection to `dense`, adds x and normalises the sum."""
         g = self.g
         if not self.fused:
             return self.norm(layer + name + ".LayerNorm", g.op("Add", [self.linear(layer + name + ".dense", dense), x]))
@@ -238,7 +238,7 @@ class EncoderGraph:
             x = self.block(x, layer, "attention.output", self.attention(layer, x))
             x = self.block(x, layer, "output", self.feed_forward(layer, x))
         vectors = self.pool(x)
-        # The last node under the name of the output.
+        # Renames the result to the name of the output.
         g.nodes.append(field(1, vectors) + field(2, "vectors") + field(3, "out") + field(4, "Identity"))
         return g.model("vectors")
 

@@ -1,10 +1,10 @@
-// ONNX Runtime's side of compare_embed.py: a process that stays, and answers each line of stdin with one of JSON.
+// The ONNX Runtime side of compare_embed.py: a process that answers each line of stdin with a line of JSON.
 // usage: node ort_embed.cjs MODULES MODEL.onnx IDS THREADS BATCH
-// IDS has the token ids of a text on each line. What can be asked:
-//   file     {"seconds", "cpu"}: all texts in batches of BATCH in the file's order
-//   sorted   the same, the texts sorted by length before they are parted into batches
-//   FILE     writes the vectors of all texts, f32 in the file's order, and answers {}
-// Each batch is padded to its longest text. The tensors of ids and masks are made before the clock starts.
+// IDS has the token ids of one text per line. Requests:
+//   file     embeds all texts in batches of BATCH in file order and answers {"seconds", "cpu"}
+//   sorted   as above, with the texts sorted by length before they are split into batches
+//   FILE     writes the vectors of all texts to FILE, f32 in file order, and answers {}
+// Each batch is padded to its longest text. The tensors of ids and masks are created before the timing starts.
 const fs = require('fs');
 const path = require('path');
 const readline = require('readline');
@@ -33,7 +33,7 @@ async function main() {
     return result;
   }
   const made = { file: batches(orders.file), sorted: batches(orders.sorted) };
-  await session.run(made.sorted[0].feeds);  // the largest: memory is there when the clock starts
+  await session.run(made.sorted[0].feeds);  // warm-up with the largest batch, so that its memory is allocated before the timing
   console.log(JSON.stringify({ version: ort.env.versions.node, tokens: rows.reduce((n, r) => n + r.length, 0) }));
 
   for await (const what of readline.createInterface({ input: process.stdin })) {

@@ -1,4 +1,4 @@
-#include "weft/models/zoo/data/teaching_data.h"
+#include "weft/models/zoo/data/instruction_tuning_data.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 
 namespace weft::zoo {
 
-TeachingData::TeachingData(bool small)
+InstructionTuningData::InstructionTuningData(bool small)
     : book(make_statements(small ? 500 : 200'000, 1)),
       learned(make_instructions({.count = small ? 200 : 32'000})),
       known(make_instructions(
@@ -21,10 +21,10 @@ TeachingData::TeachingData(bool small)
                                .phrasings = InstructionPart::test,
                                .arguments = InstructionPart::test})) {}
 
-void TeachingData::write(const std::string& folder) const {
+void InstructionTuningData::write(const std::string& folder) const {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) throw IoError(fmt::format("cannot make folder \"{}\": {}", folder, error.message()));
+  if (error) throw IoError(fmt::format("cannot create folder \"{}\": {}", folder, error.message()));
   const auto to = [&](const char* name, std::string_view text) {
     AtomicFile file((std::filesystem::path(folder) / name).string());
     file.write(text.data(), text.size());
