@@ -1,4 +1,4 @@
-// Whether this program is built with AddressSanitizer or ThreadSanitizer.
+// Detects builds with AddressSanitizer or ThreadSanitizer.
 #pragma once
 
 namespace weft::testing {

@@ -29,7 +29,7 @@ struct HeadCase {
   DType dtype;
 };
 
-// The reference are the unfused ops in double precision.
+// Compares the fused ops with the unfused ones, which are computed in double precision.
 void check(const HeadCase& c, double tolerance) {
   const double e = 0.1;
   const std::int64_t ignore = 3;

@@ -104,7 +104,7 @@ BOOST_FIXTURE_TEST_CASE(other_readers_keep_the_parts_apart, Head) {
   BOOST_TEST(count(passed(p).program, "cross_entropy") == 1);
   BOOST_TEST(count(passed(p).program, "linear_cross_entropy_with_grad") == 0);
   check_values(p);
-  // A weight with fewer bits.
+  // A bf16 weight is not fused.
   const Variable small =
       g.variable("small", DType::bf16, {11, 8}, {.initializer = Initializer::normal(0.5)});
   const Value short_loss = cross_entropy(matmul(x, small, {.transpose_b = true}), targets);

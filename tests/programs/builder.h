@@ -63,7 +63,7 @@ class Builder {
   /// Adds one op (or a few, if operands have to be created). Returns false if none was found.
   bool grow();
   /// Applies an op to the given operands and evaluates it. Returns its node, or null if the shape
-  /// rule or the data are invalid.
+  /// rule rejects the operands or the data is invalid.
   Node* apply(const OpRecord& op, const std::vector<Value>& inputs, const Attributes& attributes);
   Node* apply(std::string_view op, const std::vector<Value>& inputs,
               const Attributes& attributes = {});

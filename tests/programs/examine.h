@@ -24,7 +24,7 @@ struct Examined {
   int optimised_nodes = 0;
   /// Elements of gradients that were compared with finite differences.
   int gradients = 0;
-  /// Programs with data that all ways of running reject alike.
+  /// Programs whose runs end with an error, which every way of running must report.
   int refused = 0;
   /// Runs that recomputed values to meet a memory budget.
   int budgets = 0;

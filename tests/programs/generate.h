@@ -18,7 +18,7 @@ inline constexpr char kOwnGradients[] = "own gradients";
 /// Generates the program of a seed; the program depends on nothing else. Ops come from
 /// builtin_ops(): operands and attributes are tried until the shape rule of the record accepts
 /// them, or a sample of the record is added to the graph. Every op is evaluated by its scalar model
-/// while the graph is built, so that data stay valid and values stay small. Uses of records are
+/// while the graph is built, so that data stays valid and values stay small. Uses of records are
 /// added to `coverage`.
 Case generate_case(std::uint64_t seed, Coverage& coverage);
 

@@ -26,7 +26,7 @@ struct Watched {
     const auto address = reinterpret_cast<std::int64_t>(&inside);
     return session.run(program, {{"visitor", Tensor::of<std::int64_t>({}, {address})}}, options);
   }
-  // What another thread may do with the store at this moment.
+  // The operations on the store that another thread may perform at this moment.
   bool may_read() {
     return elsewhere([&] {
       const std::shared_lock lock(mutex, std::try_to_lock);

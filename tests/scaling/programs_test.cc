@@ -114,8 +114,8 @@ BOOST_AUTO_TEST_CASE(calls_of_one_function_state_its_requirements_once) {
 }
 
 BOOST_AUTO_TEST_CASE(in_the_text_of_dims) {
-  // The sum of distinct quotients has one term for each term of its text; the sum of multiples of n
-  // has one.
+  // The sum of distinct quotients keeps one term for each term of its text; the sum of multiples of
+  // n is a single term.
   for (const std::string term : {"floor_div(n, ", "(n*"}) {
     check_linear(
         [&](int size) {

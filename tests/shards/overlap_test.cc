@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(the_next_step_begins_before_parameters_have_come) {
   const auto body = [&](Network& network, Session& session) {
     session.run(network.train, Network::batch(0));
     session.run_shards(network.train, [&](int shard) {
-      gate.open();  // not before
+      gate.open();  // only after the second step has begun
       return cut_feeds(network.train, Network::batch(1), shard);
     });
     check_parameters(network, session, 2);

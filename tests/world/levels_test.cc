@@ -1,5 +1,5 @@
 // Ranks on one host exchange data with other hosts as a group: the results are the same, and data
-// are sent between hosts only once.
+// is sent between hosts only once.
 #include "weft/core/world/levels.h"
 
 #include <boost/test/unit_test.hpp>
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(what_ranks_gather_goes_to_every_host_once) {
       for (std::size_t time = 0; time < kTimes; ++time) {
         for (std::size_t r = 0; r < names.size(); ++r) wanted += size_of(r, time) * (groups - 1);
       }
-      // A host with ranks of non-adjacent numbers may consist of two groups; data between them do
+      // A host with ranks of non-adjacent numbers may consist of two groups; data between them does
       // not leave the host.
       BOOST_TEST(moved <= wanted);
       if (names.size() < 8) BOOST_TEST(moved == wanted);

@@ -209,7 +209,7 @@ std::optional<OpSample> with_sizes(const OpSample& sample, const SymbolicSample&
 
 Bindings other_values(const SymbolicSample& symbolic, Draw& draw, std::int64_t large) {
   Bindings values;
-  // Next to an axis of size 0, large sizes need no memory.
+  // If another axis has size 0, large sizes need no memory.
   if (large > kManyRows && draw.one_in(4)) {
     large = draw.pick(std::array{(std::int64_t{1} << 31) + 3, std::int64_t{1} << 40});
   }
