@@ -1,4 +1,4 @@
-// Where tensor bytes live: allocated, borrowed and mapped memory.
+// Memory for tensors: allocated, borrowed and memory-mapped buffers.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -19,11 +19,11 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
-// From here on, what the last pages of a block of its own would waste or read slowly does not
-// count.
+// Buffers of at least this size get their own block. The bytes wasted at the end of a block, and
+// the slower small pages there, are then negligible.
 constexpr std::size_t kLarge = 8 * kHugePage;
 
-// What an empty mapping points to: callers may form a range from any non-null pointer.
+// Data pointer of an empty mapping: callers may form a range from any non-null pointer.
 constexpr std::byte kNothing[1] = {};
 
 [[noreturn]] void throw_io(const char* what, const std::string& path, int error) {
@@ -37,13 +37,14 @@ std::shared_ptr<Buffer> Buffer::allocate(std::size_t bytes) {
   const bool huge = bytes >= kHugePage;
   const bool addressable =
       bytes <= static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) - kHugePage;
-  // Not aligned_alloc: that wants the size rounded up too, and would touch the rest of a huge page.
+  // posix_memalign rather than aligned_alloc, which also requires the size to be rounded up and
+  // would touch the rest of a huge page.
   if (!addressable || posix_memalign(&data, huge ? kHugePage : kTensorAlignment,
                                      std::max(bytes, kTensorAlignment)) != 0) {
     throw StateError(fmt::format("out of memory: cannot allocate {} bytes", bytes));
   }
 #ifdef MADV_HUGEPAGE
-  // Advice only: without transparent huge pages it fails and nothing is lost.
+  // This is only advice: without transparent huge pages it fails without consequences.
   if (huge) static_cast<void>(madvise(data, bytes / kHugePage * kHugePage, MADV_HUGEPAGE));
 #endif
   std::shared_ptr<Buffer> buffer;
@@ -93,8 +94,9 @@ std::shared_ptr<Buffer> Buffer::borrow(void* data, std::size_t bytes,
   if (data == nullptr && bytes > 0) {
     throw ArgumentError(fmt::format("cannot borrow {} bytes at a null pointer", bytes));
   }
-  // Where nothing is read or written. Kernels may add to an address what nothing can be added to at
-  // a null pointer: an operand without elements has rows, of no columns, or the other way round.
+  // Replaces a null pointer (0 bytes); never read or written. Kernels may add offsets to the
+  // address, which is undefined for null pointers: an operand without elements may have rows of
+  // zero columns, or columns of zero rows.
   alignas(kTensorAlignment) static std::byte nothing[kTensorAlignment];
   std::shared_ptr<Buffer> buffer(new Buffer());
   buffer->data_ = data == nullptr ? nothing : static_cast<std::byte*>(data);
@@ -112,7 +114,7 @@ std::shared_ptr<MappedFile> MappedFile::open(const std::string& path) {
   std::shared_ptr<MappedFile> file(new MappedFile());
   file->path_ = path;
   file->data_ = kNothing;
-  // A FIFO without a writer would block the opening for ever.
+  // O_NONBLOCK: opening a FIFO that has no writer would otherwise block forever.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) throw_io("open", path, errno);
   struct stat status {};

@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-// One name is the other behind a scope.
+// True if one name is the other with a scope prefix.
 bool same_without_scope(std::string_view a, std::string_view b) {
   if (a.size() < b.size()) std::swap(a, b);
   return !b.empty() && a.size() > b.size() && a.ends_with(b) && a[a.size() - b.size() - 1] == '.';
@@ -17,7 +17,8 @@ bool same_without_scope(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  // Rows of the distances of prefixes of a: the one before the last, the last, this one.
+  // Rows of the table of distances between prefixes of a and b: the last but one, the last, and the
+  // current one.
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
@@ -35,9 +36,9 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string closest_name(std::string_view name, const std::vector<std::string>& known) {
-  constexpr std::size_t kLongest = 256;  // quadratic time; no name that somebody typed is longer
+  constexpr std::size_t kLongest = 256;  // bounds the quadratic time; typed names are shorter
   if (name.size() > kLongest) return {};
-  constexpr std::size_t kSlip = 2;  // a slip of the finger is likelier than a forgotten scope
+  constexpr std::size_t kSlip = 2;  // up to here a typing error is likelier than a missing scope
   const std::string* best = nullptr;
   const std::string* scoped = nullptr;
   std::size_t best_distance = name.size() / 2 + 1;
@@ -45,7 +46,7 @@ std::string closest_name(std::string_view name, const std::vector<std::string>& 
     if (scoped == nullptr && same_without_scope(name, candidate)) scoped = &candidate;
     const std::size_t longer = std::max(name.size(), candidate.size());
     const std::size_t shorter = std::min(name.size(), candidate.size());
-    if (longer - shorter >= best_distance) continue;  // a lower bound of the distance
+    if (longer - shorter >= best_distance) continue;  // the distance is at least that
     const std::size_t distance = edit_distance(name, candidate);
     if (distance < best_distance) best_distance = distance, best = &candidate;
   }
@@ -69,7 +70,7 @@ std::string list_names(const std::vector<std::string>& names, std::size_t most) 
 
 std::string unknown_name(std::string_view kind, std::string_view name,
                          const std::vector<std::string>& known) {
-  return fmt::format("unknown {} '{}'{}; there are {}", kind, name, did_you_mean(name, known),
+  return fmt::format("unknown {} '{}'{}; available: {}", kind, name, did_you_mean(name, known),
                      list_names(known));
 }
 

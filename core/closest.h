@@ -1,4 +1,4 @@
-// Names in messages: the closest known one, and a list of what there is.
+// Names in error messages: suggestions for misspelt names, and lists of valid ones.
 #pragma once
 
 #include <cstddef>
@@ -10,22 +10,24 @@
 
 namespace WEFT_API weft {
 
-/// Insertions, deletions and replacements of one byte, and swaps of two neighbours (the distance of
-/// optimal string alignment).
+/// Returns the optimal string alignment distance: the number of insertions, deletions and
+/// replacements of one byte and of swaps of two adjacent bytes.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// The one of `known` that `name` was probably meant to be, or "": at most half of the name
-/// differs, or one is the other with a scope in front ("head.weight", "net.head.weight").
+/// Returns the name in `known` that `name` is most likely a misspelling of, or "" if none is close.
+/// A name is close if at most half of `name` differs, or if one of the two is the other with a
+/// scope prefix ("head.weight", "net.head.weight").
 std::string closest_name(std::string_view name, const std::vector<std::string>& known);
 
-/// " (did you mean 'weight'?)", or "" where nothing is close.
+/// Returns " (did you mean 'weight'?)", or "" if no name is close.
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& known);
 
-/// "a, b, c and 7 more"; "none" where there are none.
+/// Returns a list such as "a, b, c and 7 more", with at most `most` names, or "none" if it is
+/// empty.
 std::string list_names(const std::vector<std::string>& names, std::size_t most = 20);
 
-/// The message for a name that is none of `known`: "unknown precision 'hgih' (did you mean
-/// 'high'?); there are highest, high, medium".
+/// Returns the error message for a name that is not in `known`: "unknown precision 'hgih' (did you
+/// mean 'high'?); available: highest, high, medium".
 std::string unknown_name(std::string_view kind, std::string_view name,
                          const std::vector<std::string>& known);
 

@@ -1,4 +1,4 @@
-// Integers on their way to 16-bit floats.
+// Correctly rounded conversion of integers to 16-bit floats.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace WEFT_API weft {
 
-/// Round-to-odd: an inexact double gets its last bit set, so that rounding it again to a short
-/// format gives what rounding the integer once would have given.
+/// Converts with round-to-odd: if the result is inexact, its last bit is set. Rounding it again to
+/// a shorter format then yields the same value as rounding the integer once.
 inline double integer_to_double_sticky(std::int64_t v) {
   std::uint64_t magnitude = static_cast<std::uint64_t>(v);
   if (v < 0) magnitude = -magnitude;

@@ -14,8 +14,8 @@
 namespace weft {
 namespace {
 
-// Both bounds keep hostile text from making a Dim that takes minutes. No real shape comes near: a
-// product of 64 sizes of 2 does not fit 64 bits.
+// Both limits prevent malicious text from creating a Dim that takes minutes to process. Real shapes
+// stay far below them: a product of 64 sizes of 2 does not fit into 64 bits.
 constexpr std::size_t kMaxTerms = 4096;
 constexpr int kMaxDegree = 64;
 
@@ -122,7 +122,7 @@ int compare(const Atom& a, const Atom& b) {
 
 int compare_monomials(const Term& a, const Term& b) {
   if (const int c = three_way(degree(a), degree(b))) return c;
-  // The first atom whose exponents differ decides; an atom that is missing has exponent 0.
+  // The first atom with different exponents decides; a missing atom has exponent 0.
   const std::size_t n = std::min(a.factors.size(), b.factors.size());
   for (std::size_t i = 0; i < n; ++i) {
     if (const int c = compare(*a.factors[i].atom, *b.factors[i].atom)) return -c;
@@ -181,7 +181,8 @@ std::vector<Term> DimBuilder::terms(const Dim& dim) {
 
 Dim DimBuilder::of_atom(AtomKind kind, SymbolPtr symbol, std::vector<Dim> operands) {
   auto atom = std::make_shared<Atom>();
-  // By name, not by address: hashes then order tables alike in every process.
+  // Hash the name, not the address, so that hashes are equal in every process and hash tables have
+  // the same order.
   atom->hash = mix(static_cast<std::uint64_t>(kind), symbol ? stable_hash(symbol->name) : 0);
   for (const Dim& d : operands) atom->hash = mix(atom->hash, d.hash());
   atom->kind = kind;
@@ -212,7 +213,8 @@ Term multiply(const Term& a, const Term& b) {
     if (c >= 0) ++y;
   }
   if (degree(out) > kMaxDegree) {
-    throw ShapeError(fmt::format("a dim is a product of more than {} symbols", kMaxDegree));
+    throw ShapeError(fmt::format(
+        "a dim is a product of more than {} symbols, which is not supported", kMaxDegree));
   }
   return out;
 }
@@ -232,7 +234,7 @@ const Atom* single_atom(const Dim& dim) {
 }
 
 Dim::Dim(SymbolPtr symbol) {
-  if (symbol == nullptr) throw ArgumentError("a Dim cannot be made of a null symbol");
+  if (symbol == nullptr) throw ArgumentError("cannot make a Dim from a null symbol");
   *this = DimBuilder::of_atom(AtomKind::symbol, std::move(symbol), {});
 }
 
@@ -286,7 +288,7 @@ std::int64_t evaluate_atom(const Atom& atom, const Bindings& bindings, const Dim
 
 std::int64_t Dim::evaluate(const Bindings& bindings) const {
   if (poly_ == nullptr) return constant_;
-  // The sum in 128 bits: n*batch - n may fit where n*batch alone does not.
+  // Sum in 128 bits: n*batch - n may fit into 64 bits even if n*batch does not.
   __int128 sum = 0;
   for (const Term& t : poly_->terms) {
     std::int64_t product = t.coefficient;
@@ -294,7 +296,7 @@ std::int64_t Dim::evaluate(const Bindings& bindings) const {
     for (const Factor& f : t.factors) {
       const std::int64_t x = evaluate_atom(*f.atom, bindings, *this);
       for (int e = 0; e < f.exponent; ++e) {
-        // After a zero factor nothing overflows any more, whatever the order.
+        // A zero factor makes the product 0, regardless of overflows before and after it.
         if (x == 0) product = 0;
         if (x == 0) overflow = false;
         overflow = __builtin_mul_overflow(product, x, &product) || overflow;

@@ -15,17 +15,17 @@
 
 namespace WEFT_API weft {
 
-/// A named unknown size (for example "batch"). Its identity is the object, not the name: symbols
-/// belong to the graph that made them. A symbol stands for an integer >= 0.
+/// A named unknown size (for example "batch"), an integer >= 0. Symbols are identified by their
+/// address, not by their name, and belong to the graph that created them.
 struct Symbol {
   std::string name;
 };
 using SymbolPtr = std::shared_ptr<const Symbol>;
 
-/// What each symbol stands for in one run.
+/// The values of the symbols in one run.
 class Bindings {
  public:
-  /// False if `symbol` is bound to another value already.
+  /// Binds `symbol` to `value`. Returns false if it is already bound to another value.
   bool bind(const SymbolPtr& symbol, std::int64_t value);
   /// The value of a symbol, if it has one.
   std::optional<std::int64_t> find(const Symbol& symbol) const;
@@ -40,7 +40,7 @@ class Bindings {
 struct DimEquation;
 
 class Dim;
-// Declared here, too: g++ hides what is declared as a friend alone.
+// Also declared here: g++ gives hidden visibility to functions declared only as friends.
 Dim operator+(const Dim& a, const Dim& b);
 Dim operator-(const Dim& a, const Dim& b);
 Dim operator*(const Dim& a, const Dim& b);
@@ -65,22 +65,24 @@ class Dim {
   std::int64_t constant() const;
   /// The symbol if this Dim is exactly one symbol, else null.
   SymbolPtr as_symbol() const;
-  /// All symbols that occur, inside atoms too, each once, ordered by name.
+  /// All distinct symbols of this Dim, including those inside atoms, ordered by name.
   std::vector<SymbolPtr> symbols() const;
 
-  /// The value under `bindings`; throws ShapeError naming the Dim and the first unbound symbol,
+  /// The value under `bindings`. Throws ShapeError for an unbound symbol (naming it and the Dim),
   /// on overflow, and on division by zero.
   std::int64_t evaluate(const Bindings& bindings) const;
-  /// Replaces symbols: `map(symbol)` gives the Dim to put there, or nullopt to keep it.
+  /// Replaces each symbol by `map(symbol)`, or keeps it if that is nullopt.
   Dim substitute(const std::function<std::optional<Dim>(const SymbolPtr&)>& map) const;
 
-  /// "2*batch*seq + 1", "floor_div(seq, 2)", "-1": parse() reads it back.
+  /// Text that parse() accepts, such as "2*batch*seq + 1", "floor_div(seq, 2)" or "-1".
   std::string str() const;
-  /// Reads what str() writes (and any expression of + - * ( ) floor_div min max). `symbol` gives
-  /// the symbol for a name. Throws FormatError with the position.
+  /// Parses the output of str(), or any other expression of + - * ( ) floor_div min max. `symbol`
+  /// returns the symbol for a name, or null if the name is unknown. Throws FormatError with the
+  /// position.
   static Dim parse(std::string_view text, const std::function<SymbolPtr(std::string_view)>& symbol);
-  /// Whether text with a symbol of this name reads back: it has letters (any beyond ASCII, too),
-  /// digits and "_./", begins with none of "0123456789./", and has no "//", which begins comments.
+  /// Returns true if parse() accepts a symbol of this name. A name consists of letters (including
+  /// all non-ASCII characters), digits and "_./". It must not contain "//", which starts a comment,
+  /// or begin with any of "0123456789./".
   static bool is_symbol_name(std::string_view name);
 
   std::size_t hash() const;
@@ -95,9 +97,9 @@ class Dim {
   friend DimEquation operator==(const Dim& a, const Dim& b);
   friend bool operator!=(const Dim& a, const Dim& b);
 
-  /// a / b where the division has no remainder as polynomials; nullopt where that is not proven.
+  /// Returns a / b if polynomial division has no remainder; nullopt if that is not proven.
   static std::optional<Dim> try_exact_div(const Dim& a, const Dim& b);
-  /// True if a <= b for every non-negative value of the symbols (false means "not proven").
+  /// Returns true if a <= b for all non-negative values of the symbols; false means "not proven".
   static bool provably_le(const Dim& a, const Dim& b);
 
   const Polynomial* polynomial() const { return poly_.get(); }
@@ -106,20 +108,20 @@ class Dim {
   friend struct DimBuilder;
   bool identical(const Dim& o) const;
 
-  std::int64_t constant_ = 0;               // the value when poly_ is null
+  std::int64_t constant_ = 0;               // the value if poly_ is null
   std::shared_ptr<const Polynomial> poly_;  // canonical, never constant
 };
 
-/// Floor division, rounding towards minus infinity. Simplifies when the division is exact.
+/// Floor division, rounding towards minus infinity. Simplifies if the division is exact.
 Dim floor_div(const Dim& a, const Dim& b);
-/// The smaller one, and the larger one.
+/// The smaller and the larger of two Dims.
 Dim min(const Dim& a, const Dim& b);
 Dim max(const Dim& a, const Dim& b);
-/// Exact division; throws ShapeError naming both if it is not proven to have no remainder.
+/// Exact division. Throws ShapeError that names both if the remainder is not provably zero.
 Dim exact_div(const Dim& a, const Dim& b);
 
-/// What `a == b` gives: true where both are the same polynomial, and also the statement itself, for
-/// Graph::require(a == b).
+/// The result of `a == b`. Converts to true if both are the same polynomial. It also holds both
+/// sides of the equation, for Graph::require(a == b).
 struct DimEquation {
   Dim left, right;
   bool holds = false;

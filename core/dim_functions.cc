@@ -11,12 +11,12 @@
 namespace weft {
 namespace {
 
-// How many atoms a proof replaces by their bounds, one after the other.
+// The number of atoms that a proof successively replaces by their bounds.
 constexpr int kProofDepth = 3;
-// Of a min or max.
+// The maximum number of operands of a min or max.
 constexpr std::size_t kMaxOperands = 64;
 
-// a / b as monomials with coefficients; nullopt where b does not divide a.
+// Returns the quotient a / b of two monomials with coefficients; nullopt if b does not divide a.
 std::optional<Term> divide_terms(const Term& a, const Term& b) {
   if (a.coefficient % (b.coefficient == -1 ? 1 : b.coefficient) != 0) return std::nullopt;
   Term out;
@@ -39,8 +39,9 @@ struct Division {
   Dim quotient, remainder;
 };
 
-// a = quotient * b + remainder by repeated division of leading terms, for a symbolic b. A term that
-// the leading term of b does not divide goes to the remainder (`exact`: gives up there).
+// Computes a = quotient * b + remainder by repeated division of leading terms, for a symbolic b. A
+// term that is not divisible by the leading term of b becomes part of the remainder, or, if `exact`
+// is set, makes the function return nullopt.
 std::optional<Division> divide(const Dim& a, const Dim& b, bool exact) {
   Division d;
   const Term& lead = b.polynomial()->terms[0];
@@ -72,7 +73,7 @@ bool nonnegative(const Atom& atom, int depth) {
     case AtomKind::symbol: return true;
     case AtomKind::max: return std::any_of(atom.operands.begin(), atom.operands.end(), proven);
     case AtomKind::min:
-    case AtomKind::floor_div: break;  // a divisor of 0 throws before it matters
+    case AtomKind::floor_div: break;  // evaluation throws if the divisor is 0
   }
   return std::all_of(atom.operands.begin(), atom.operands.end(), proven);
 }
@@ -83,7 +84,8 @@ bool nonnegative(const std::vector<Factor>& factors, int depth) {
   });
 }
 
-// Tries to prove d >= 0 with the atom `index` of `term` (exponent 1) replaced by a bound of it.
+// Tries to prove d >= 0 by replacing the atom `index` of `term` (with exponent 1) by one of its
+// bounds.
 bool proven_by_bound(const Dim& d, const Term& term, std::size_t index, int depth) {
   const Atom& atom = *term.factors[index].atom;
   if (atom.kind == AtomKind::symbol || term.factors[index].exponent != 1) return false;
@@ -94,7 +96,7 @@ bool proven_by_bound(const Dim& d, const Term& term, std::size_t index, int dept
   const Dim rest = d - DimBuilder::of_term(term);
   auto replaced = [&](const Dim& by) { return provably_nonnegative(rest + scale * by, depth - 1); };
 
-  const bool upper = term.coefficient < 0;  // then an upper bound of the atom is what helps
+  const bool upper = term.coefficient < 0;  // then an upper bound of the atom is needed
   if (atom.kind == AtomKind::floor_div) {
     const Dim& x = atom.operands[0];
     const Dim& k = atom.operands[1];
@@ -104,7 +106,8 @@ bool proven_by_bound(const Dim& d, const Term& term, std::size_t index, int dept
     return upper && provably_nonnegative(x, depth - 1) && provably_nonnegative(k, depth - 1) &&
            replaced(x);
   }
-  // min is at most any operand, and at least a bound that holds for all of them; max the reverse.
+  // Any operand of a min is an upper bound, and a lower bound must hold for all of them. For max it
+  // is the reverse.
   const bool any = (atom.kind == AtomKind::min) == upper;
   return any ? std::any_of(atom.operands.begin(), atom.operands.end(), replaced)
              : std::all_of(atom.operands.begin(), atom.operands.end(), replaced);
@@ -132,7 +135,8 @@ Dim min_or_max(AtomKind kind, const Dim& a, const Dim& b) {
     const std::int64_t x = a.constant(), y = b.constant();
     return kind == AtomKind::min ? std::min(x, y) : std::max(x, y);
   }
-  // Nested ones are flattened, so that the order of combining does not show.
+  // Flatten nested calls, so that the result does not depend on the order in which they were
+  // combined.
   std::vector<Dim> operands;
   for (const Dim* d : {&a, &b}) {
     const Atom* atom = single_atom(*d);
@@ -142,13 +146,13 @@ Dim min_or_max(AtomKind kind, const Dim& a, const Dim& b) {
       operands.push_back(*d);
     }
   }
-  if (operands.size() > kMaxOperands) {  // each is compared with each
-    throw ShapeError(fmt::format("a {} of more than {} dims", kind == AtomKind::min ? "min" : "max",
-                                 kMaxOperands));
+  if (operands.size() > kMaxOperands) {  // all pairs are compared below
+    throw ShapeError(fmt::format("a {} of more than {} dims is not supported",
+                                 kind == AtomKind::min ? "min" : "max", kMaxOperands));
   }
   std::sort(operands.begin(), operands.end(),
             [](const Dim& x, const Dim& y) { return compare(x, y) > 0; });
-  // Drop every operand that another one makes superfluous (of two equal ones the later).
+  // Drop every operand that another one makes redundant (of two equal operands, the later one).
   std::vector<Dim> kept;
   for (const Dim& x : operands) {
     auto beats = [&](const Dim& winner, const Dim& loser) {
@@ -163,15 +167,15 @@ Dim min_or_max(AtomKind kind, const Dim& a, const Dim& b) {
   return kept.size() == 1 ? kept[0] : DimBuilder::of_atom(kind, nullptr, std::move(kept));
 }
 
-// floor_div(a, k) for k >= 2: whole multiples of k leave the division, common factors cancel, and
-// nested divisions merge, so that equal quotients look equal.
+// Canonical form of floor_div(a, k) for k >= 2: multiples of k are moved out of the division,
+// common factors cancel, and nested divisions merge, so that equal quotients compare equal.
 Dim floor_div_constant(const Dim& a, std::int64_t k) {
   std::vector<Term> outside, inside;
   std::int64_t common = k;
   std::int64_t offset = 0;
   for (const Term& t : a.polynomial()->terms) {
     const std::int64_t q = floor_divide(t.coefficient, k);
-    std::int64_t r = t.coefficient % k;  // not c - q * k, which may overflow on the way
+    std::int64_t r = t.coefficient % k;  // not c - q * k, where q * k may overflow
     if (r < 0) r += k;
     if (q != 0) outside.push_back(Term{q, t.factors});
     if (r == 0) continue;
@@ -220,7 +224,7 @@ std::optional<Dim> Dim::try_exact_div(const Dim& a, const Dim& b) {
     if (!division) return std::nullopt;
     return division->quotient;
   } catch (const ShapeError&) {
-    return std::nullopt;  // overflow on the way: not proven
+    return std::nullopt;  // overflow in an intermediate result: not proven
   }
 }
 
@@ -228,7 +232,7 @@ bool Dim::provably_le(const Dim& a, const Dim& b) {
   try {
     return provably_nonnegative(b - a, kProofDepth);
   } catch (const ShapeError&) {
-    return false;  // overflow on the way: not proven
+    return false;  // overflow in an intermediate result: not proven
   }
 }
 
@@ -242,7 +246,7 @@ Dim floor_div(const Dim& a, const Dim& b) {
   }
   if (a.is_constant() && a.constant() == 0) return 0;
   if (b.polynomial()->terms[0].coefficient < 0) return floor_div(-a, -b);
-  // floor((q * b + r) / b) = q + floor(r / b); where that overflows, the plain atom is as good.
+  // floor((q * b + r) / b) = q + floor(r / b). If that overflows, use the plain atom instead.
   Dim quotient = 0, remainder = a;
   try {
     if (auto division = divide(a, b, false)) {

@@ -1,4 +1,4 @@
-// How a Dim looks inside. For the files of Dim only.
+// The internal representation of Dim, for its implementation files only.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ namespace WEFT_API weft {
 
 enum class AtomKind : std::uint8_t { symbol, floor_div, min, max };
 
-/// What a polynomial is made of: a symbol, or a function of Dims. min and max have two or more
-/// operands, sorted and none of them a min or max itself; floor_div has two.
+/// An indeterminate of a polynomial: a symbol, or a function of Dims. min and max have two or more
+/// sorted operands, none of which is itself an atom of the same kind; floor_div has two.
 struct Atom {
   AtomKind kind = AtomKind::symbol;
   SymbolPtr symbol;
@@ -28,41 +28,43 @@ struct Factor {
   int exponent = 1;
 };
 
-/// coefficient * product of factors; factors are sorted by atom and each atom occurs once.
+/// coefficient * product of factors. Factors are sorted by atom, and each atom occurs once.
 struct Term {
   std::int64_t coefficient = 0;
   std::vector<Factor> factors;
 };
 
-/// Terms in graded lexicographic order, largest first (the constant last), no coefficient 0. That
-/// order respects multiplication, which polynomial division needs.
+/// Terms in graded lexicographic order, largest first (the constant last), without zero
+/// coefficients. Multiplication preserves that order, which polynomial division requires.
 struct Dim::Polynomial {
   std::vector<Term> terms;
   std::size_t hash = 0;
 };
 
-/// Total orders: negative, 0 or positive. Symbols are ordered by name, then by address.
+/// Compare in a total order and return a negative number, 0 or a positive number. Symbols are
+/// ordered by name, then by address.
 int compare(const Atom& a, const Atom& b);
 int compare(const Dim& a, const Dim& b);
-/// Positive where a comes first in a polynomial.
+/// Positive if `a` comes before `b` in a polynomial.
 int compare_monomials(const Term& a, const Term& b);
 
 struct DimBuilder {
-  /// Sorts and merges; throws ShapeError where a coefficient overflows or the result is too large.
+  /// Sorts and merges terms. Throws ShapeError if a coefficient overflows or the result is too
+  /// large.
   static Dim from_terms(std::vector<Term> terms);
-  /// The terms of a Dim; 0 has none.
+  /// Returns the terms of a Dim; the Dim 0 has no terms.
   static std::vector<Term> terms(const Dim& dim);
   static Dim of_atom(AtomKind kind, SymbolPtr symbol, std::vector<Dim> operands);
   static Dim of_term(Term term);
   static bool identical(const Dim& a, const Dim& b) { return a.identical(b); }
 };
 
-/// a * b; throws ShapeError on overflow.
+/// Returns a * b; throws ShapeError on overflow.
 Term multiply(const Term& a, const Term& b);
-/// floor(a / b) for b != 0; throws ShapeError on overflow.
+/// Returns floor(a / b) for b != 0; throws ShapeError on overflow.
 std::int64_t floor_divide(std::int64_t a, std::int64_t b);
 
-/// The atom if `dim` is exactly one atom, else null.
+/// Returns the atom if `dim` is exactly one atom, else null.
 const Atom* single_atom(const Dim& dim);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Dims as text.
+// Printing and parsing of Dims.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-constexpr int kMaxNesting = 100;  // keeps hostile text from exhausting the stack
+constexpr int kMaxNesting = 100;  // prevents malicious text from exhausting the stack
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool starts_name(char c) {
@@ -55,7 +55,7 @@ class Parser {
 
  private:
   [[noreturn]] void fail(std::string_view expected) {
-    peek();  // skips blanks
+    peek();  // skips spaces
     const std::string found =
         position_ < text_.size() ? fmt::format("\"{}\"", text_[position_]) : "the end";
     throw FormatError(fmt::format("dim \"{}\" at position {}: expected {}, found {}",
@@ -88,8 +88,8 @@ class Parser {
       }
     }
   }
-  // Added in pairs, because every addition copies its terms: the time stays near the length of the
-  // text.
+  // Adds the parts pairwise. Every addition copies its terms, so adding them one by one would take
+  // quadratic instead of nearly linear time.
   static Dim total(std::vector<Dim> parts) {
     while (parts.size() > 1) {
       const std::size_t half = (parts.size() + 1) / 2;
@@ -98,7 +98,8 @@ class Parser {
     }
     return std::move(parts[0]);
   }
-  // The sign goes down to the first number, because the least 64-bit integer has no negation.
+  // The sign is passed down to the first number, because the smallest 64-bit integer cannot be
+  // obtained by negating a positive one.
   Dim product(bool negative) {
     Dim d = factor(negative);
     while (take('*')) d *= factor(false);

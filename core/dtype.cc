@@ -27,15 +27,17 @@ constexpr std::array<DTypeInfo, 9> kInfos = {{{DType::f32, "f32", 4},
                                               {DType::boolean, "bool", 1}}};
 
 const DTypeInfo& info(DType dtype) {
-  const auto index = static_cast<std::size_t>(dtype) - 1;  // 0 wraps and fails the check
+  // The invalid number 0 wraps around and fails the check.
+  const auto index = static_cast<std::size_t>(dtype) - 1;
   if (index >= kInfos.size()) {
-    throw DTypeError(fmt::format("{} is not the number of a dtype", static_cast<int>(dtype)));
+    throw DTypeError(fmt::format("{} is not a valid dtype number", static_cast<int>(dtype)));
   }
   return kInfos[index];
 }
 
 // Rounds a double once to a 16-bit format with `mantissa_bits` stored bits and the given exponent
-// bias. Integer arithmetic only, so that flush-to-zero and rounding modes of the caller are moot.
+// bias. Uses integer arithmetic only, so that the caller's flush-to-zero and rounding modes have no
+// effect.
 template <int mantissa_bits, int bias>
 std::uint16_t narrow(double x) {
   constexpr int kMinExponent = 1 - bias;
@@ -60,7 +62,7 @@ std::uint16_t narrow(double x) {
   const std::uint64_t rest = significand & ((std::uint64_t{1} << shift) - 1);
   const std::uint64_t half = std::uint64_t{1} << (shift - 1);
   if (rest > half || (rest == half && (rounded & 1) != 0)) ++rounded;
-  // `rounded` holds the hidden bit, so a carry moves on into the exponent, and up to infinity.
+  // `rounded` includes the hidden bit, so a carry propagates into the exponent, up to infinity.
   const std::uint32_t below = normal ? static_cast<std::uint32_t>(exponent + bias - 1) : 0;
   return static_cast<std::uint16_t>(sign | ((below << mantissa_bits) + rounded));
 }
@@ -94,7 +96,7 @@ BFloat16 to_bfloat16(float x) {
   if ((bits & 0x7fffffffu) > 0x7f800000u) {
     return {static_cast<std::uint16_t>(bits >> 16 | 0x40u)};
   }
-  // Adding just under half, or exactly half where the kept part is odd, rounds to nearest even.
+  // Adding just under half, or exactly half if the kept part is odd, rounds to nearest even.
   return {static_cast<std::uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16)};
 }
 

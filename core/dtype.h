@@ -22,15 +22,15 @@ enum class DType : std::uint8_t {
   boolean = 9,  // one byte, 0 or 1; printed as "bool"
 };
 
-/// Bytes per element.
+/// Returns the number of bytes per element.
 std::size_t dtype_size(DType dtype);
-/// "f32", "f64", "bf16", "f16", "i64", "i32", "i8", "u8", "bool".
+/// Returns "f32", "f64", "bf16", "f16", "i64", "i32", "i8", "u8", "bool".
 std::string_view dtype_name(DType dtype);
-/// Inverse of dtype_name. Throws DTypeError that lists the legal names.
+/// The inverse of dtype_name(). Throws DTypeError that lists the valid names.
 DType parse_dtype(std::string_view name);
-/// f32, f64, bf16 or f16.
+/// True for f32, f64, bf16 and f16.
 bool is_floating(DType dtype);
-/// i64, i32, i8 or u8 (bool is neither integer nor floating).
+/// True for i64, i32, i8 and u8 (bool is neither integer nor floating).
 bool is_integer(DType dtype);
 
 /// bfloat16: the upper 16 bits of an IEEE float. Storage only; arithmetic is done in float.
@@ -45,8 +45,8 @@ struct Float16 {
   friend bool operator==(Float16, Float16) = default;
 };
 
-/// Conversions round to nearest, ties to even; NaN stays NaN (made quiet), overflow gives infinity.
-/// The double overloads round once (not through float).
+/// Conversions round to nearest, ties to even. NaN stays NaN (made quiet), overflow yields
+/// infinity. The double overloads round once (not through float).
 BFloat16 to_bfloat16(float x);
 BFloat16 to_bfloat16(double x);
 Float16 to_float16(float x);
@@ -97,7 +97,7 @@ struct DTypeOf<bool> {
 template <class T>
 inline constexpr DType dtype_of = DTypeOf<T>::value;
 
-/// An element type as a value: what visit_dtype() calls its function with.
+/// An element type as a value; visit_dtype() passes it to its callback.
 template <class T>
 struct TypeTag {
   using type = T;

@@ -1,4 +1,4 @@
-// The exceptions of Weft. A message says what was wrong, where, and what would be right.
+// The exceptions of Weft. Every message names the problem, its location and a remedy.
 #pragma once
 
 #include <stdexcept>
@@ -8,17 +8,17 @@
 
 namespace WEFT_API weft {
 
-/// Base of everything that Weft throws on purpose.
+/// Base class of all exceptions that Weft throws deliberately.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
-  /// Throws an error of the same dynamic type whose message is `message`. Lets an outer layer add
-  /// what it knows (op, operand types, the user's line) without losing the type.
+  /// Throws an error of the same dynamic type with the message `message`. An outer layer can
+  /// thereby add context (op, operand types, the user's line) without losing the type.
   [[noreturn]] virtual void rethrow_as(const std::string& message) const { throw Error(message); }
 };
 
-/// Implements rethrow_as for one class per kind of mistake, so that callers catch what they can
-/// handle.
+/// Implements rethrow_as() for the derived class `Self`. Each kind of mistake has its own class, so
+/// that callers can catch the kinds they can handle.
 template <class Self>
 class ErrorOf : public Error {
  public:
@@ -26,54 +26,56 @@ class ErrorOf : public Error {
   [[noreturn]] void rethrow_as(const std::string& message) const override { throw Self(message); }
 };
 
-/// Sizes that do not fit each other, or dims that cannot be proven equal.
+/// Sizes that do not match each other, or dims that cannot be proven equal.
 class ShapeError : public ErrorOf<ShapeError> {
  public:
   using ErrorOf::ErrorOf;
 };
-/// Element types that do not fit.
+/// Element types that do not match or are not accepted.
 class DTypeError : public ErrorOf<DTypeError> {
  public:
   using ErrorOf::ErrorOf;
 };
-/// A missing, unknown or illegal attribute, option or argument.
+/// A missing, unknown or invalid attribute, option or argument.
 class ArgumentError : public ErrorOf<ArgumentError> {
  public:
   using ErrorOf::ErrorOf;
 };
-/// A graph or program used wrongly: a foreign Value, an unknown name, a second update of a
-/// variable.
+/// Invalid use of a graph or program: a Value of another graph, an unknown name, a second update of
+/// a variable.
 class GraphError : public ErrorOf<GraphError> {
  public:
   using ErrorOf::ErrorOf;
 };
-/// No gradient can be made: missing rule, unreachable parameter, non-scalar loss.
+/// No gradient can be computed: missing rule, unreachable parameter, non-scalar loss.
 class GradientError : public ErrorOf<GradientError> {
  public:
   using ErrorOf::ErrorOf;
 };
-/// Values that break a precondition at run time: an index out of range, a cache overflow.
+/// Values that violate a precondition at run time: an index out of range, a cache overflow.
 class DataError : public ErrorOf<DataError> {
  public:
   using ErrorOf::ErrorOf;
 };
-/// A Session or store used in a way its state forbids: two threads in one Session, a torn state.
+/// A Session, store or buffer used in a way that its state forbids: two threads in one Session, a
+/// partially written state, a write to read-only memory.
 class StateError : public ErrorOf<StateError> {
  public:
   using ErrorOf::ErrorOf;
 };
-/// A file or text whose content is malformed; the message has the byte offset or line.
+/// A file or text with malformed content; the message contains the byte offset or line.
 class FormatError : public ErrorOf<FormatError> {
  public:
   using ErrorOf::ErrorOf;
 };
-/// The operating system refused to read or write; the message has the path and the reason.
+/// A read or write that failed in the operating system; the message contains the path and the
+/// reason.
 class IoError : public ErrorOf<IoError> {
  public:
   using ErrorOf::ErrorOf;
 };
-/// A rank of a world that works together is lost or has failed: every rank that is left throws
-/// this, with the line that names the rank, its host, what it did and when.
+/// A rank of a distributed run is lost or has failed. All remaining ranks throw this with the same
+/// line, which names the rank, its host, its phase and when that phase began.
 class WorldError : public ErrorOf<WorldError> {
  public:
   using ErrorOf::ErrorOf;

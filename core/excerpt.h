@@ -1,4 +1,4 @@
-// Text of unknown origin in messages.
+// Untrusted text in messages.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,14 @@
 
 namespace WEFT_API weft {
 
-/// `text` as UTF-8: every byte that belongs to no character (RFC 3629) becomes "\xNN". Of more than
-/// about `most` bytes the rest is left out, and it says how long the text is.
+/// Returns `text` as valid UTF-8: every byte that is not part of a valid character (RFC 3629) is
+/// escaped as "\xNN". The result is truncated after about `most` bytes and then ends with the
+/// length of `text`.
 std::string as_utf8(std::string_view text, std::size_t most = std::string_view::npos);
 
-/// `text` as a message can show it: at most about `most` bytes of it, in UTF-8, control characters
-/// as "\xNN"; where it was cut, it says how long it is.
+/// Returns `text` in a form suitable for messages: valid UTF-8 with control characters escaped as
+/// "\xNN", truncated after about `most` bytes. If truncated, the result ends with the length of
+/// `text`.
 std::string excerpt(std::string_view text, std::size_t most = 80);
 
 }  // namespace weft

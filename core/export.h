@@ -1,14 +1,15 @@
-// What other programs and libraries may use: the rest of a shared library's symbols are hidden.
+// Symbol visibility: only marked declarations are exported from a shared library.
 #pragma once
 
-/// On `namespace weft` in every header that is installed, or that a layer above uses:
+/// Marks `namespace weft` in every header that is installed or used by a higher layer:
 ///     namespace WEFT_API weft {
-/// Everything declared there is visible outside of the shared library, types with their run-time
-/// type information (so that an exception thrown inside is caught outside). All else is compiled
-/// with -fvisibility=hidden by g++; libraries that clang++ builds show everything.
+/// Everything declared in such a namespace block is exported from the shared library. Types are
+/// exported with their run-time type information, so that exceptions thrown inside the library can
+/// be caught outside. g++ compiles everything else with -fvisibility=hidden; libraries built by
+/// clang++ export all symbols.
 #if defined(__GNUC__)
 #define WEFT_API [[gnu::visibility("default")]]
-/// On what such a header only declares (the insides of a class).
+/// Marks declarations in such a header that are not exported (private implementation details).
 #define WEFT_HIDDEN [[gnu::visibility("hidden")]]
 #else
 #define WEFT_API

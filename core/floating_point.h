@@ -1,4 +1,4 @@
-// The floating-point environment that all chunks run in.
+// The floating-point environment in which all chunks run.
 #pragma once
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -11,8 +11,8 @@
 
 namespace WEFT_API weft {
 
-/// The default environment (round to nearest, denormals kept, nothing trapped) for as long as it
-/// lives, on this thread.
+/// Scope guard: sets the default floating-point environment on this thread (round to nearest,
+/// denormals kept, no traps) and restores the previous one in its destructor.
 class DefaultFloatingPoint {
  public:
 #if defined(__x86_64__) || defined(__i386__)

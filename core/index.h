@@ -1,4 +1,4 @@
-// Typed indices: numbers that know what they number, and vectors that take only their own.
+// Strongly typed indices, and vectors that accept only their own index type.
 #pragma once
 
 #include <compare>
@@ -15,8 +15,8 @@
 
 namespace WEFT_API weft {
 
-/// The position of a thing in its list; a default-made Id is none (-1). Ids of different tags are
-/// different types that neither convert to nor compare with one another:
+/// The position of an element in its list; a default-constructed Id is undefined (-1). Ids with
+/// different tags are different types, which neither convert to nor compare with one another:
 ///   using StepId = Id<struct StepTag>;
 template <class Tag>
 class Id {
@@ -27,10 +27,10 @@ class Id {
 
   constexpr bool defined() const { return number_ >= 0; }
   constexpr int number() const { return number_; }
-  /// For subscripts; the Id must be defined.
+  /// The number as a subscript; the Id must be defined.
   constexpr std::size_t index() const { return static_cast<std::size_t>(number_); }
 
-  // clang-tidy 14 takes the comparison with 0 that it makes for one with a pointer.
+  // clang-tidy 14 mistakes the 0 in the generated comparison for a null pointer.
   // NOLINTNEXTLINE(modernize-use-nullptr)
   friend constexpr auto operator<=>(const Id&, const Id&) = default;
 
@@ -40,9 +40,9 @@ class Id {
   }
   friend constexpr Id operator+(Id id, int more) { return Id(id.number_ + more); }
   friend constexpr Id operator-(Id id, int less) { return Id(id.number_ - less); }
-  /// How many steps it is from `b` to `a`.
+  /// The distance from `b` to `a`.
   friend constexpr int operator-(Id a, Id b) { return a.number_ - b.number_; }
-  /// The number, for messages.
+  /// Prints the number.
   template <class Traits>
   friend std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out,
                                                       Id id) {
@@ -53,7 +53,7 @@ class Id {
   int number_ = -1;
 };
 
-/// The Ids from `begin` up to `end`, without `end`: for loops.
+/// The Ids in [begin, end), for range-based for loops.
 template <class I>
 class IdRange {
  public:
@@ -78,8 +78,9 @@ class IdRange {
   I begin_, end_;
 };
 
-/// A vector whose elements are numbered by `I`, an Id. Subscripts are not checked, as those of
-/// std::vector; at() throws std::out_of_range. (No vector of bool: elements are references.)
+/// A std::vector indexed by `I`, an Id type. As in std::vector, operator[] is unchecked and at()
+/// throws std::out_of_range. `T` cannot be bool, because std::vector<bool> has no references to
+/// elements.
 template <class I, class T>
 class IdVector {
   static_assert(!std::is_same_v<T, bool>, "use char");
@@ -101,9 +102,9 @@ class IdVector {
 
   std::size_t size() const { return items_.size(); }
   bool empty() const { return items_.empty(); }
-  /// The Ids of all elements, in order.
+  /// The Ids of all elements, in ascending order.
   IdRange<I> ids() const { return {I(0), end_id()}; }
-  /// The Id that the next element would get.
+  /// The Id of the next element to be appended.
   I end_id() const { return I(items_.size()); }
   bool contains(I id) const { return id.defined() && id < end_id(); }
 

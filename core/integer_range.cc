@@ -16,8 +16,7 @@ constexpr IntegerRange range_of() {
   return {std::numeric_limits<T>::min(), std::numeric_limits<T>::max()};
 }
 
-/// One more than the range's last number: a power of two, which a double holds where it does not
-/// hold the number itself.
+/// Returns range.high + 1: a power of two, which is exact as a double even if range.high is not.
 double end_of(IntegerRange range) {
   const std::int64_t half = range.high / 2 + 1;
   return 2.0 * static_cast<double>(half);

@@ -11,12 +11,13 @@
 namespace weft {
 namespace {
 
-// A signal handler has only what is global, and may neither lock nor allocate: a table of fixed
-// size. A mapping that finds no place is one of which the handler knows nothing.
+// A signal handler can only access globals and must neither lock nor allocate, so the mappings are
+// in a table of fixed size. If the table is full, further mappings are not recorded, and the
+// handler does not recognise their addresses.
 struct Mapping {
   std::atomic<bool> taken{false};
   std::atomic<std::uintptr_t> begin{0};
-  std::atomic<std::size_t> bytes{0};  // 0 = not to be looked at
+  std::atomic<std::size_t> bytes{0};  // 0 = the handler skips this entry
   std::atomic<const char*> path{nullptr};
 };
 std::array<Mapping, 4096> mappings;  // NOLINT
@@ -32,7 +33,7 @@ const Mapping* mapping_of(std::uintptr_t address) {
   return nullptr;
 }
 
-// Text in a fixed buffer: formatting libraries allocate.
+// Builds a line in a fixed buffer, because formatting libraries allocate.
 class Line {
  public:
   Line& operator<<(const char* text) {
@@ -62,16 +63,17 @@ void on_bus_error(int, siginfo_t* info, void*) {
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   const Mapping* lost = mapping_of(address);
   if (lost == nullptr) {
-    // Back to what was there: the instruction runs, and fails, again.
+    // Restore the previous handler: the instruction is restarted and faults again.
     ::sigaction(SIGBUS, &before, nullptr);
     return;
   }
   Line line;
-  line << program_name.load() << ": \"" << lost->path.load(std::memory_order_relaxed)
-       << "\" went away while it was read (at byte "
-       << std::uint64_t{address - lost->begin.load(std::memory_order_relaxed)}
-       << "): another program has cut or overwritten it, or its disk failed; replace files that "
-          "are in use by renaming a new one over them";
+  line
+      << program_name.load() << ": \"" << lost->path.load(std::memory_order_relaxed)
+      << "\" became unreadable while in use (at byte "
+      << std::uint64_t{address - lost->begin.load(std::memory_order_relaxed)}
+      << "): another program truncated or overwrote it, or its disk failed; to replace a file that "
+         "is in use, rename a new file over it";
   line.print();
   ::_exit(1);
 }

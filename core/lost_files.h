@@ -1,4 +1,4 @@
-// What is said where a mapped file goes away under its readers.
+// Error reporting for mapped files that become unreadable while in use.
 #pragma once
 
 #include <cstddef>
@@ -7,15 +7,18 @@
 
 namespace WEFT_API weft {
 
-/// A mapped file that another program cuts or overwrites in place (or whose disk fails) cannot be
-/// read any more where the bytes were: the next read of them is the signal SIGBUS. This installs a
-/// handler that writes one line with the file's path and the byte to stderr, as an error of
-/// `program` (which must live as long as the process), and ends the process with exit code 1. Bus
-/// errors elsewhere go to the handler that was there before. For programs, once, at their start;
-/// libraries leave signals alone. (Saving by renaming, as Weft does, never harms a mapping.)
+/// Installs a SIGBUS handler for mapped files. If another program truncates or overwrites a mapped
+/// file in place, or its disk fails, the next read of the affected bytes raises SIGBUS. The handler
+/// then prints one line to stderr with the name of the program, the path of the file and the byte
+/// offset, and exits the process with code 1. Bus errors at other addresses are passed to the
+/// previously installed handler. `program` must stay valid until the process ends.
+///
+/// Programs call this once at startup; libraries should not install signal handlers. Replacing a
+/// file by renaming a new one over it, as Weft does, leaves existing mappings intact.
 void explain_lost_files(const char* program);
 
-/// Internal to MappedFile: the mappings that are alive. `path` lives as long as the mapping.
+/// Add and remove a live mapping; internal to MappedFile. `path` must stay valid as long as the
+/// mapping.
 void register_mapping(const void* data, std::size_t bytes, const char* path);
 void forget_mapping(const void* data);
 

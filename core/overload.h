@@ -1,16 +1,17 @@
-// One function object of several: what std::visit wants.
+// Combines several function objects into one overload set, for std::visit.
 #pragma once
 
 #include "weft/core/export.h"
 
 namespace WEFT_API weft {
 
-/// std::visit(Overload{[](int i) { ... }, [](const auto& other) { ... }}, variant)
+/// An overload set of lambdas:
+///   std::visit(Overload{[](int i) { ... }, [](const auto& other) { ... }}, variant)
 template <class... Cases>
 struct Overload : Cases... {
   using Cases::operator()...;
 };
 template <class... Cases>
-Overload(Cases...) -> Overload<Cases...>;  // clang 14 needs to be told
+Overload(Cases...) -> Overload<Cases...>;  // clang 14 needs this explicit deduction guide
 
 }  // namespace weft

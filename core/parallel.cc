@@ -28,19 +28,20 @@ namespace weft {
 namespace {
 
 constexpr int kMaxSlots = 4096;
-// Shorter work is done before a spinning worker has done its share (it starts after 0.3 to 1 us),
-// or before a sleeping one has woken up.
+// Shorter work is finished before sharing it pays off: a spinning worker takes 0.3 to 1 us to
+// start, and a sleeping one must first wake up.
 constexpr double kWorthSharingNs = 5e3, kWorthWakingNs = 20e3;
-constexpr auto kLongestDelay = std::chrono::microseconds(100);  // of a chunk that is shuffled
+constexpr auto kLongestDelay = std::chrono::microseconds(100);  // of a chunk in shuffle mode
 
 }  // namespace
 
-// Not unnamed: a class that others see has it as a member.
+// Not in the unnamed namespace: Workers::Impl, which has external linkage, has a member of type
+// Threads.
 namespace parallel_detail {
 
 #ifdef WEFT_STD_THREADS
 
-// Where worker threads come from: our own std::threads, for ThreadSanitizer.
+// Provides the worker threads: our own std::threads, for ThreadSanitizer.
 class Threads {
  public:
   explicit Threads(int count) {
@@ -94,13 +95,14 @@ class Threads {
 
 #else
 
-// Where worker threads come from: a TBB arena. The calling thread stays outside: it has nothing to
-// steal there and never waits for an arena.
+// Provides the worker threads: a TBB arena. The calling thread does not join the arena: it has
+// nothing to steal there and never waits for an arena.
 class Threads {
  public:
   explicit Threads(int count) : count_(count) {}
 
-  /// At most what TBB grants to all arenas together: further tasks would only wait.
+  /// The number of threads, limited to the number that TBB grants to all arenas together. Further
+  /// tasks would only wait.
   int count() const {
     if (failed_) return 0;
     const std::size_t allowed =
@@ -108,11 +110,11 @@ class Threads {
     return static_cast<int>(std::min(static_cast<std::size_t>(count_), allowed - 1));
   }
   /// Runs the worker loop of `pool` on a thread of the arena. Throws if there is no memory for an
-  /// arena or a thread, and count() is 0 from then on: an arena whose initialisation failed stays
-  /// "pending", and TBB would wait for it for ever.
+  /// arena or a thread. From then on count() is 0, because an arena that failed to initialise stays
+  /// "pending", and TBB would wait for it forever.
   void submit(const std::shared_ptr<ThreadPool>& pool) {
     try {
-      // No larger than what TBB grants: it would say on stderr that it ignores the rest.
+      // If the arena were larger than TBB's limit, TBB would print a warning to stderr.
       if (!arena_.is_active()) arena_.initialize(std::max(count(), 1), 0);
       arena_.enqueue([pool] { pool->worker_loop(); });
     } catch (...) {
@@ -177,7 +179,7 @@ class Exclusive {
 
 }  // namespace
 
-// Fisher and Yates, from the last element down.
+// The Fisher-Yates shuffle, from the last element down.
 void Workers::Impl::shuffle(std::int64_t chunks) {
   order.resize(static_cast<std::size_t>(chunks));
   std::iota(order.begin(), order.end(), std::int64_t{0});
@@ -189,8 +191,9 @@ void Workers::Impl::shuffle(std::int64_t chunks) {
   }
 }
 
-// Most chunks start at once, some after up to 63 yields: enough to let any other thread pass. Where
-// other processes want the CPUs too, each yield may cost milliseconds, and the first is enough.
+// Three quarters of the chunks start at once, the others after up to 63 yields, which is enough for
+// any other thread to overtake them. If other processes compete for the CPUs, each yield may take
+// milliseconds; kLongestDelay then ends the delay early.
 void Workers::Impl::delay(std::int64_t chunk) const {
   const RandomStream random{shuffle_seed, 2, static_cast<std::uint32_t>(calls)};
   const std::uint32_t word = random.word(static_cast<std::uint64_t>(chunk));
@@ -213,7 +216,7 @@ void Workers::Impl::serial(std::int64_t chunks, Body body) {
 
 void Workers::Impl::parallel(std::int64_t chunks, Body body) {
   const auto wanted = static_cast<int>(std::min<std::int64_t>(slots, chunks)) - 1;
-  // count() takes a lock: called only while workers are missing.
+  // count() takes a lock, so it is called only while workers are missing.
   const int workers = pool->workers() >= wanted ? wanted : std::min(wanted, threads.count());
   const auto submit = [&] { threads.submit(pool); };
   if (shuffle_seed == 0) return pool->run(chunks, nullptr, body, workers, submit);
@@ -266,7 +269,8 @@ Workers::Statistics Workers::statistics() const {
 void Workers::reset_statistics() { impl_->pool->clear_counts(); }
 
 int hardware_threads() {
-  // The set must be as large as the kernel's; a machine may have more CPUs than a plain cpu_set_t.
+  // The set must be at least as large as that of the kernel; a machine may have more CPUs than fit
+  // into a plain cpu_set_t.
   for (int cpus = 1024; cpus <= 1 << 20; cpus *= 4) {
     cpu_set_t* set = CPU_ALLOC(static_cast<std::size_t>(cpus));
     if (set == nullptr) break;

@@ -1,4 +1,4 @@
-// Threads. The implementation behind this header (parallel.cc) is the only file that includes TBB.
+// Multithreading. The implementation (parallel.cc) is the only file of Weft that includes TBB.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 namespace WEFT_API weft {
 
-/// A non-owning reference to a callable, for parameters. The callable must outlive the call.
+/// A non-owning reference to a callable, for function parameters. The callable must outlive the
+/// call.
 template <class Signature>
 class FunctionRef;
 template <class R, class... Args>
@@ -31,17 +32,17 @@ class FunctionRef<R(Args...)> {
 };
 
 struct WorkersOptions {
-  /// Number of worker slots; 0 means one per hardware thread. Never more than asked for run at
-  /// once.
+  /// The number of worker slots; 0 means one per hardware thread. No more threads than that run at
+  /// the same time.
   int threads = 0;
-  /// Test mode: when not 0, chunks are handed out in a shuffled order, with random small delays, so
-  /// that a hidden dependence on order shows.
+  /// Test mode: if not 0, chunks run in a shuffled order with small random delays, to reveal hidden
+  /// dependences on the order.
   std::uint64_t shuffle_seed = 0;
 };
 
-/// A set of worker slots (the caller and a TBB arena of helpers). Results must not depend on how
-/// chunks are assigned: chunk counts follow from shapes only and partial results are combined in
-/// index order.
+/// A set of worker slots: the calling thread and a TBB arena of worker threads. Results must not
+/// depend on how chunks are assigned to slots. Callers therefore derive the number of chunks from
+/// shapes only, and combine partial results in the order of the chunks.
 class Workers {
  public:
   explicit Workers(WorkersOptions options = {});
@@ -49,23 +50,25 @@ class Workers {
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  /// Worker slots; body is called with slot in [0, slots()).
+  /// The number of worker slots; bodies are called with a slot in [0, slots()).
   int slots() const;
 
   /// Calls body(chunk, slot) once for every chunk in [0, chunks) and returns when all are done. No
-  /// two calls have the same slot at the same time. The floating-point environment (MXCSR) is the
-  /// default in every call: round to nearest, denormals kept. The first exception is rethrown here.
+  /// two concurrent calls have the same slot. Every call runs in the default floating-point
+  /// environment (MXCSR): round to nearest, denormals kept. The first exception is rethrown to the
+  /// caller.
   ///
-  /// `cost_ns` is a guess of the time that all chunks take on one thread. What is not worth sharing
-  /// runs on the calling thread in order (slot 0): less than about 5 us, or 20 us where nobody is
-  /// awake to help. Threads that have helped look for more for 100 us before they sleep.
+  /// `cost_ns` is an estimate of the time that all chunks take on one thread. Work that is too
+  /// small to be worth sharing runs on the calling thread (slot 0), in order. The threshold is
+  /// about 5 us, or 20 us if no worker is awake. Workers that have finished spin for 100 us in
+  /// search of more work before they sleep.
   void for_chunks(std::int64_t chunks, FunctionRef<void(std::int64_t chunk, int slot)> body,
                   double cost_ns = std::numeric_limits<double>::infinity());
 
-  /// For tests: how much really ran in parallel since the last reset.
+  /// How much work was run in parallel since the last reset; for tests.
   struct Statistics {
-    std::int64_t parallel_chunks = 0;  // chunks of what was worth sharing
-    int distinct_slots = 0;            // slots that ran at least one of them
+    std::int64_t parallel_chunks = 0;  // chunks of work that was worth sharing
+    int distinct_slots = 0;            // slots that ran at least one of these chunks
   };
   Statistics statistics() const;
   void reset_statistics();
@@ -75,7 +78,7 @@ class Workers {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Hardware threads that this process may use (respects CPU affinity).
+/// Returns the number of hardware threads that this process may use (respects CPU affinity).
 int hardware_threads();
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 // Counter-based random numbers: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as
-// 1, 2, 3", SC 2011). A draw is a pure function of key and counter, so it does not depend on
+// 1, 2, 3", SC 2011). Every number is a pure function of key and counter, so it does not depend on
 // threads, order or recomputation.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace WEFT_API weft {
 using PhiloxBlock = std::array<std::uint32_t, 4>;
 using PhiloxKey = std::array<std::uint32_t, 2>;
 
-/// One block of four 32-bit words: ten rounds.
+/// Returns one block of four 32-bit words, computed by ten rounds.
 inline PhiloxBlock philox4x32(PhiloxBlock c, PhiloxKey k) {
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t p0 = std::uint64_t{0xD2511F53u} * c[0];
@@ -27,11 +27,12 @@ inline PhiloxBlock philox4x32(PhiloxBlock c, PhiloxKey k) {
   return c;
 }
 
-/// The largest stream number: a draw's counter holds 32 bits of it.
+/// The largest stream number: the Philox counter has 32 bits for it.
 inline constexpr std::int64_t kMaxStream = 0xFFFFFFFF;
 
-/// Where a random op of a graph draws from: the seed is the Philox key, `stream` tells the ops of a
-/// program apart and `step` its runs. Element i uses word i % 4 of block i / 4.
+/// The source of random numbers for one op of a graph. The seed is the Philox key, `stream`
+/// distinguishes the random ops of a program, and `step` its runs. Element i uses word i % 4 of
+/// block i / 4.
 struct RandomStream {
   std::uint64_t seed = 0;
   std::uint32_t stream = 0;
@@ -46,21 +47,23 @@ struct RandomStream {
   std::uint32_t word(std::uint64_t element) const { return block(element / 4)[element % 4]; }
 };
 
-/// Uniform in [0, 1) with 24 bits.
+/// Returns a uniform number in [0, 1) with 24 bits.
 inline float uniform_float(std::uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24f; }
-/// Uniform in [0, 1) with 53 bits.
+/// Returns a uniform number in [0, 1) with 53 bits.
 inline double uniform_double(std::uint32_t high, std::uint32_t low) {
   return static_cast<double>(((std::uint64_t{high} << 32 | low) >> 11)) * 0x1p-53;
 }
-/// Two independent standard normals from two words (Box and Muller 1958); finite for every input.
+/// Returns two independent standard normals from two words (Box and Muller 1958); finite for every
+/// input.
 std::array<double, 2> normal_pair(std::uint32_t a, std::uint32_t b);
-/// Uniform integer in [0, bound), bound > 0, from 64 random bits by multiplication (Lemire 2019);
-/// the bias is below bound / 2^64.
+/// Returns a uniform integer in [0, bound), bound > 0, from 64 random bits by multiplication
+/// (Lemire 2019); the bias is below bound / 2^64.
 inline std::uint64_t uniform_below(std::uint64_t bits, std::uint64_t bound) {
   return static_cast<std::uint64_t>((static_cast<unsigned __int128>(bits) * bound) >> 64);
 }
 
-/// 64-bit FNV-1a followed by a finaliser: turns names into seeds; the same on every machine.
+/// Returns a 64-bit hash (FNV-1a followed by a finaliser) that is the same on every machine; used
+/// to derive seeds from names.
 std::uint64_t stable_hash(std::string_view text, std::uint64_t seed = 0);
 
 }  // namespace weft

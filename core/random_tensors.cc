@@ -40,7 +40,7 @@ Tensor uniform_tensor(Sizes sizes, std::uint64_t seed, double low, double high, 
 Tensor integer_tensor(Sizes sizes, std::uint64_t seed, std::int64_t low, std::int64_t high,
                       DType dtype) {
   if (low >= high) {
-    throw ArgumentError(fmt::format("integer_tensor: there are no numbers in [{}, {})", low, high));
+    throw ArgumentError(fmt::format("integer_tensor: the range [{}, {}) is empty", low, high));
   }
   const RandomStream stream{seed};
   Tensor t = Tensor::empty(DType::i64, std::move(sizes));

@@ -1,4 +1,4 @@
-// Integers rounded to multiples.
+// Rounding of integers to multiples.
 #pragma once
 
 #include <concepts>
@@ -8,23 +8,23 @@
 
 namespace WEFT_API weft {
 
-/// Bytes that addresses of tensors and of what is beside them in one block are multiples of: a
-/// cache line, and the widest vector.
+/// Alignment in bytes of tensors, and of any other data that shares a memory block with them: a
+/// cache line, and also the widest vector.
 inline constexpr std::size_t kTensorAlignment = 64;
 
-/// a / b rounded up, for a >= 0 and b > 0.
+/// Returns a / b rounded up, for a >= 0 and b > 0.
 template <std::integral T>
 constexpr T divide_up(T a, T b) {
   return (a + b - 1) / b;
 }
 
-/// The least multiple of b that is not less than a, for a >= 0 and b > 0.
+/// Returns the smallest multiple of b that is not less than a, for a >= 0 and b > 0.
 template <std::integral T>
 constexpr T round_up(T a, T b) {
   return divide_up(a, b) * b;
 }
 
-/// What these bytes take where the next ones begin aligned.
+/// Returns `bytes` rounded up to kTensorAlignment, so that data placed after them is aligned.
 constexpr std::size_t aligned_size(std::size_t bytes) { return round_up(bytes, kTensorAlignment); }
 
 }  // namespace weft

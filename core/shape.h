@@ -13,7 +13,8 @@ namespace WEFT_API weft {
 /// Concrete sizes, outermost axis first. An empty list is a scalar.
 using Sizes = std::vector<std::int64_t>;
 
-/// Product of the sizes (1 for a scalar). Throws ShapeError on a negative size or on overflow.
+/// Returns the product of the sizes (1 for a scalar). Throws ShapeError on a negative size or on
+/// overflow.
 std::int64_t num_elements(const Sizes& sizes);
 /// Row-major strides in elements.
 Sizes row_major_strides(const Sizes& sizes);
@@ -21,7 +22,7 @@ Sizes row_major_strides(const Sizes& sizes);
 std::string to_string(const Sizes& sizes);
 
 class Shape;
-// Declared here, too: g++ hides what is declared as a friend alone.
+// Also declared here: g++ gives hidden visibility to functions declared only as friends.
 bool operator==(const Shape& a, const Shape& b);
 
 /// Symbolic sizes, outermost axis first.
@@ -38,7 +39,7 @@ class Shape {
   const std::vector<Dim>& dims() const { return dims_; }
   auto begin() const { return dims_.begin(); }
   auto end() const { return dims_.end(); }
-  /// Adds an axis behind the others.
+  /// Appends an innermost axis.
   void push_back(Dim d) { dims_.push_back(std::move(d)); }
 
   /// Product of all dims.
@@ -46,8 +47,10 @@ class Shape {
   bool is_constant() const;
   /// The concrete sizes; throws ShapeError if a dim is symbolic.
   Sizes constant() const;
+  /// The concrete sizes under `bindings`; throws ShapeError for unbound symbols and negative sizes.
   Sizes evaluate(const Bindings& bindings) const;
-  /// Every Dim with values in place of the symbols that are bound.
+  /// Returns this shape with each symbol replaced by `map(symbol)`; symbols mapped to nullopt are
+  /// kept.
   Shape substitute(const std::function<std::optional<Dim>(const SymbolPtr&)>& map) const;
   /// "[batch, 2*seq, 64]".
   std::string str() const;
@@ -58,10 +61,10 @@ class Shape {
   std::vector<Dim> dims_;
 };
 
-/// -rank..rank-1 -> 0..rank-1; throws ShapeError naming axis and rank.
+/// Maps an axis in -rank..rank-1 to 0..rank-1; throws ShapeError that names the axis and the rank.
 int normalize_axis(std::int64_t axis, int rank);
 
-/// NumPy broadcasting of concrete sizes; throws ShapeError naming both and the axis.
+/// Broadcasts concrete sizes by the rules of NumPy; throws ShapeError that names both and the axis.
 Sizes broadcast_sizes(const Sizes& a, const Sizes& b);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Where in the user's program something was built.
+// Locations in the source code of the user.
 #pragma once
 
 #include <string>
@@ -7,19 +7,19 @@
 
 namespace WEFT_API weft {
 
-/// A line of source code. clang 14 has no std::source_location, hence our own. Functions take it as
-/// a last parameter `SourceLocation loc = SourceLocation::current()`, so that it names the caller.
-/// A graph keeps its own copy of the file's name.
+/// A line of source code. Replaces std::source_location, which clang 14 lacks. Functions take it as
+/// their last parameter, `SourceLocation loc = SourceLocation::current()`, which refers to the
+/// caller. A graph stores its own copy of the file name.
 struct SourceLocation {
   const char* file = "";
   int line = 0;
 
-  /// As a default argument: the line of the call.
+  /// Returns the line of the call, if used as a default argument.
   static constexpr SourceLocation current(const char* file = __builtin_FILE(),
                                           int line = __builtin_LINE()) {
     return {file, line};
   }
-  /// "file:line", or "" if unknown.
+  /// Returns "file:line", or "" if the location is unknown.
   std::string str() const;
   bool known() const { return line > 0; }
 };

@@ -24,7 +24,7 @@ template <class To>
 To float_to_integer(double x) {
   if (x != x) return 0;
   constexpr double kLow = static_cast<double>(std::numeric_limits<To>::min());
-  // max() + 1 is a power of two, hence exact, where max() of 64 bits is not.
+  // max() + 1 is a power of two and therefore exact as a double, unlike max() of a 64-bit type.
   constexpr To kHalf = std::numeric_limits<To>::max() / 2 + 1;
   constexpr double kEnd = static_cast<double>(kHalf) * 2.0;
   if (x <= kLow) return std::numeric_limits<To>::min();
@@ -50,12 +50,13 @@ To convert(From x) {
     return x != From{0};
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
     return float_to_integer<To>(static_cast<double>(x));
-  } else {  // integers wrap around in narrower ones
+  } else {  // narrowing integer conversions wrap around
     return static_cast<To>(x);
   }
 }
 
-// Loading a bool whose byte is neither 0 nor 1 is undefined, and files may hold such bytes.
+// Loading a bool whose byte is neither 0 nor 1 is undefined behaviour, and files may contain such
+// bytes.
 template <class T>
 T load(const std::byte* base, std::int64_t i) {
   if constexpr (std::is_same_v<T, bool>) {
@@ -84,9 +85,8 @@ std::size_t tensor_bytes(DType dtype, const Sizes& sizes) {
                 bytes > kMaxTensorBytes;
   }
   if (too_large) {
-    throw ShapeError(fmt::format("{} has more bytes{} than memory can address",
-                                 type_text(dtype, sizes),
-                                 empty ? " beside its axes of size 0" : ""));
+    throw ShapeError(fmt::format("{}: size overflows the address space{}", type_text(dtype, sizes),
+                                 empty ? " (axes of size 0 ignored)" : ""));
   }
   return empty ? 0 : bytes;
 }
@@ -130,20 +130,20 @@ Tensor Tensor::view(DType dtype, Sizes sizes, std::shared_ptr<Buffer> buffer,
   if (buffer == nullptr) throw ArgumentError("Tensor::view needs a buffer, not null");
   const std::size_t bytes = tensor_bytes(dtype, sizes);
   if (byte_offset > buffer->bytes() || bytes > buffer->bytes() - byte_offset) {
-    throw ShapeError(fmt::format("{} needs {} bytes from offset {} on, but the buffer has {} bytes",
+    throw ShapeError(fmt::format("{} needs {} bytes at offset {}, but the buffer has {} bytes",
                                  type_text(dtype, sizes), bytes, byte_offset, buffer->bytes()));
   }
   const std::size_t element = dtype_size(dtype);
   if (byte_offset % element != 0) {
     throw ShapeError(
-        fmt::format("byte offset {} is not a multiple of the {} bytes of an element of {}",
+        fmt::format("byte offset {} is not a multiple of {} bytes, the element size of {}",
                     byte_offset, element, dtype_name(dtype)));
   }
   if (reinterpret_cast<std::uintptr_t>(buffer->data()) % element != 0) {
-    throw ShapeError(
-        fmt::format("the buffer's address is not a multiple of the {} bytes of an "
-                    "element of {}: copy the data first",
-                    element, dtype_name(dtype)));
+    throw ShapeError(fmt::format(
+        "the buffer's address is not a multiple of {} bytes, the element size of {}: copy "
+        "the data first",
+        element, dtype_name(dtype)));
   }
   Tensor t;
   t.dtype_ = dtype;
@@ -163,12 +163,12 @@ Tensor Tensor::over_bytes(DType dtype, Sizes sizes, const void* data, bool writa
                           std::shared_ptr<const void> owner) {
   const std::size_t bytes = tensor_bytes(dtype, sizes), element = dtype_size(dtype);
   if (reinterpret_cast<std::uintptr_t>(data) % element != 0) {
-    throw ShapeError(
-        fmt::format("Tensor::over: the address of the elements of {} is not a multiple of their {} "
-                    "bytes: copy them (Tensor::of)",
-                    type_text(dtype, sizes), element));
+    throw ShapeError(fmt::format(
+        "Tensor::over: the address of the elements of {} is not a multiple of the element "
+        "size, {} bytes: copy the elements (Tensor::of)",
+        type_text(dtype, sizes), element));
   }
-  // What may not be written is never handed out as writable: mutable_raw() throws.
+  // The const_cast is safe: mutable_raw() throws for buffers that are not writable.
   return view(dtype, std::move(sizes),
               Buffer::borrow(const_cast<void*>(data), bytes, std::move(owner), writable));
 }
@@ -180,8 +180,8 @@ void Tensor::check_strides(const Sizes& sizes, const std::vector<std::int64_t>& 
     same = strides[i] == wanted[i] || sizes[i] == 1;
   if (same || (strides.size() == sizes.size() && num_elements(sizes) == 0)) return;
   throw ShapeError(fmt::format(
-      "Tensor::over: strides {} of {} are not those of a row-major tensor, {}: copy the "
-      "elements in their order (Tensor::of)",
+      "Tensor::over: strides {} of {} are not row-major, which would be {}: copy the elements in "
+      "row-major order (Tensor::of)",
       to_string(strides), to_string(sizes), to_string(wanted)));
 }
 
@@ -198,8 +198,8 @@ std::byte* Tensor::mutable_raw() {
   if (buffer_ == nullptr) throw StateError("the tensor is undefined: it has no data");
   if (!buffer_->writable()) {
     throw StateError(fmt::format(
-        "the buffer of {} is read-only (a mapped file, memory that is given as const, or the value "
-        "of a variable): clone() the tensor to write",
+        "the buffer of {} is read-only (a mapped file, const memory, or the value of a variable): "
+        "clone() the tensor to get a writable copy",
         type_str()));
   }
   return buffer_->data() + offset_;
@@ -219,7 +219,7 @@ double Tensor::at(std::int64_t index) const {
 Tensor Tensor::reshape(Sizes sizes) const {
   const std::byte* defined_or_throw = raw();
   static_cast<void>(defined_or_throw);
-  tensor_bytes(dtype_, sizes);  // or throws
+  tensor_bytes(dtype_, sizes);  // throws if the sizes are invalid
   if (num_elements(sizes) != numel_) {
     throw ShapeError(fmt::format("cannot reshape {} with {} elements to {} with {}", type_str(),
                                  numel_, to_string(sizes), num_elements(sizes)));
@@ -298,8 +298,9 @@ void Tensor::check_item(DType wanted) const {
   }
   if (defined() && wanted != dtype_) {
     throw DTypeError(fmt::format(
-        "item() of {} was asked for {}: ask for its own type, or use .at(0), which gives any dtype "
-        "as a double, or convert with .to(DType::{})",
+        "item() of {} was called with type {}: use the dtype of the tensor, or .at(0), which "
+        "converts "
+        "any dtype to double, or convert with .to(DType::{})",
         type_str(), dtype_name(wanted), wanted == DType::boolean ? "boolean" : dtype_name(wanted)));
   }
 }
@@ -308,7 +309,7 @@ void Tensor::check_value_count(const Sizes& sizes, std::size_t count) {
   const std::int64_t n = num_elements(sizes);
   if (static_cast<std::size_t>(n) != count) {
     throw ShapeError(
-        fmt::format("{} has {} elements, but {} values are given", to_string(sizes), n, count));
+        fmt::format("{} has {} elements, but {} values were passed", to_string(sizes), n, count));
   }
 }
 

@@ -16,26 +16,28 @@
 
 namespace WEFT_API weft {
 
-/// Most bytes of one tensor: what a process can address on the 64-bit CPUs of today (128 TiB).
+/// The maximum number of bytes of one tensor: the address space of a process on current 64-bit CPUs
+/// (128 TiB).
 inline constexpr std::size_t kMaxTensorBytes = std::size_t{1} << 47;
 
-/// Bytes of a tensor: the one place where sizes become bytes, for tensors, plans and scratch.
-/// Throws ShapeError that names the sizes for a negative size and for more than kMaxTensorBytes.
-/// Axes of size 0 are left out of that bound, so that [0, 2^40, 2^40] is refused as well: kernels
-/// may multiply any of a tensor's sizes without overflow.
+/// Returns the number of bytes of a tensor. All tensors, plans and scratch buffers compute their
+/// size with this function. Throws ShapeError that names the sizes if a size is negative or if the
+/// total exceeds kMaxTensorBytes. Axes of size 0 do not count towards that limit, so that [0, 2^40,
+/// 2^40] is rejected as well: kernels may multiply any of a tensor's sizes without overflow.
 std::size_t tensor_bytes(DType dtype, const Sizes& sizes);
 
-/// A block of bytes with an owner. Tensors share it.
+/// A block of memory with an owner; shared by tensors.
 class Buffer {
  public:
-  /// Fresh memory, 64-byte aligned, not initialised; blocks of 2 MiB and more ask for huge pages.
-  /// Zero bytes give a valid pointer. Throws StateError where there is no memory.
+  /// Allocates uninitialised memory, aligned to 64 bytes; blocks of 2 MiB and more request huge
+  /// pages. The pointer is valid even for zero bytes. Throws StateError if memory is exhausted.
   static std::shared_ptr<Buffer> allocate(std::size_t bytes);
-  /// As allocate() for each of `bytes`, but those below 16 MiB lie in one block, which they keep
-  /// alive together: matrices that are read one after the other then share huge pages, which is up
-  /// to twice as fast as small pages of their own.
+  /// Allocates one buffer for each element of `bytes`, as allocate() does, but places all buffers
+  /// below 16 MiB in one block, which is freed with the last of them. Matrices that are read one
+  /// after the other then share huge pages, which is up to twice as fast as separate small pages.
   static std::vector<std::shared_ptr<Buffer>> allocate_together(std::span<const std::size_t> bytes);
-  /// Memory that somebody else keeps alive; `owner` (may be null) is released with the buffer.
+  /// Wraps memory owned by the caller or by `owner`. `owner` may be null; it is released with the
+  /// buffer.
   static std::shared_ptr<Buffer> borrow(void* data, std::size_t bytes,
                                         std::shared_ptr<const void> owner, bool writable);
   ~Buffer();
@@ -47,8 +49,8 @@ class Buffer {
   const std::byte* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
   bool writable() const { return writable_; }
-  /// True for memory of allocate() and allocate_together(): nobody reaches it but through the
-  /// handles of this Buffer.
+  /// True for memory from allocate() and allocate_together(): it is accessible through handles of
+  /// this Buffer only.
   bool allocated() const { return allocated_; }
 
  private:
@@ -64,7 +66,7 @@ class Buffer {
 /// A file mapped into memory, read-only. Throws IoError with path and reason.
 class MappedFile {
  public:
-  /// Maps all of a file.
+  /// Maps a whole file.
   static std::shared_ptr<MappedFile> open(const std::string& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
@@ -80,22 +82,22 @@ class MappedFile {
   std::string path_;
 };
 
-/// Row-major, contiguous data of one dtype. A handle: copies share the buffer (clone() does not).
-/// A default-made Tensor is undefined.
+/// Row-major, contiguous data of one dtype. A Tensor is a handle: copies share the buffer, clone()
+/// copies it. A default-constructed Tensor is undefined.
 class Tensor {
  public:
   Tensor() = default;
 
-  /// Memory that is not initialised: O(1), whatever the sizes.
+  /// An uninitialised tensor; takes O(1) time for any size.
   static Tensor empty(DType dtype, Sizes sizes);
-  /// One for each pair, in memory as Buffer::allocate_together gives it.
+  /// Uninitialised tensors, one for each pair, allocated by Buffer::allocate_together().
   static std::vector<Tensor> empty_together(const std::vector<std::pair<DType, Sizes>>& types);
-  /// Every element 0.
+  /// A tensor of zeros.
   static Tensor zeros(DType dtype, Sizes sizes);
-  /// Every element `value`, converted to `dtype`.
+  /// A tensor in which every element is `value`, converted to `dtype`.
   static Tensor full(DType dtype, Sizes sizes, double value);
   static Tensor scalar(DType dtype, double value) { return full(dtype, {}, value); }
-  /// Copies `values`; throws ShapeError if their number does not fit the sizes.
+  /// A copy of `values`; throws ShapeError if their number does not match the sizes.
   template <class T>
   static Tensor of(Sizes sizes, std::span<const T> values);
   template <class T>
@@ -106,19 +108,18 @@ class Tensor {
   static Tensor of(Sizes sizes, const std::vector<T>& values) {
     return of<T>(std::move(sizes), std::span<const T>(values));
   }
-  /// A tensor over `buffer` from `byte_offset` on; throws ShapeError if it does not fit inside, and
-  /// if the offset or the buffer's address is not a multiple of the element size.
+  /// A view of `buffer`, starting at `byte_offset`. Throws ShapeError if it does not fit into the
+  /// buffer, or if the offset or the buffer's address is not a multiple of the element size.
   static Tensor view(DType dtype, Sizes sizes, std::shared_ptr<Buffer> buffer,
                      std::size_t byte_offset = 0);
-  /// A tensor over the caller's memory, which must outlive every copy of the tensor.
+  /// A view of the caller's memory, which must outlive every copy of the tensor.
   static Tensor borrow(DType dtype, Sizes sizes, void* data);
 
-  /// A tensor over elements that lie elsewhere, row-major, without a copy; read-only where T is
-  /// const, else what is written goes there. The caller goes on owning them: they stay where they
-  /// are until the last copy of the tensor is gone, or `owner` keeps them alive, which is released
-  /// then. Any address of whole elements will do: nothing needs to be aligned beyond T. Throws
-  /// ShapeError unless there are as many elements as the sizes say, and for an address that is not
-  /// aligned for T.
+  /// A view of existing row-major elements, without a copy. It is read-only if T is const;
+  /// otherwise writes to the tensor modify the elements. The elements must stay valid until the
+  /// last copy of the tensor is destroyed; `owner`, if given, keeps them alive and is released
+  /// then. The address needs no alignment beyond that of T. Throws ShapeError if the number of
+  /// elements does not match the sizes, or if the address is not aligned for T.
   ///   std::vector<float> pixels(height * width);
   ///   session.run(predict, {{"x", Tensor::over(pixels, {height, width})}});
   template <class T, std::size_t N>
@@ -132,12 +133,12 @@ class Tensor {
   static Tensor over(const std::vector<T>& values, Sizes sizes) {
     return over(std::span<const T>(values), std::move(sizes));
   }
-  /// Elements that die with this line.
+  /// Deleted: the elements of a temporary would be destroyed at the end of the statement.
   template <class T>
   static Tensor over(const std::vector<T>&& values, Sizes sizes) = delete;
-  /// The same where the caller knows the distance between neighbours along each axis, in elements.
-  /// Tensors are row-major without gaps: throws ShapeError for any other strides (those of axes of
-  /// size 1 do not count), with those that would do.
+  /// As above, for data with known strides (in elements). Tensors are row-major without gaps, so
+  /// this throws ShapeError for any other strides, naming the required ones. Strides of axes of
+  /// size 1 are ignored.
   template <class T, std::size_t N>
   static Tensor over(std::span<T, N> values, Sizes sizes, const std::vector<std::int64_t>& strides,
                      std::shared_ptr<const void> owner = nullptr) {
@@ -148,15 +149,16 @@ class Tensor {
   bool defined() const { return buffer_ != nullptr; }
   DType dtype() const { return dtype_; }
   const Sizes& sizes() const { return sizes_; }
-  std::int64_t size(int axis) const;  // negative counts from the end
+  /// The size of an axis; a negative axis counts from the end.
+  std::int64_t size(int axis) const;
   int rank() const { return static_cast<int>(sizes_.size()); }
   std::int64_t numel() const { return numel_; }
   std::size_t bytes() const { return static_cast<std::size_t>(numel_) * dtype_size(dtype_); }
 
   const std::byte* raw() const;
-  /// Throws StateError where the buffer is read-only (a mapped file, say).
+  /// Throws StateError if the buffer is read-only (for example a mapped file).
   std::byte* mutable_raw();
-  /// Typed access; throws DTypeError naming both types if T is not the tensor's.
+  /// Typed access; throws DTypeError that names both types if T does not match the dtype.
   template <class T>
   const T* data() const {
     check_dtype(dtype_of<T>);
@@ -173,35 +175,35 @@ class Tensor {
   }
   template <class T>
   std::vector<T> to_vector() const;
-  /// The only element of a tensor with one element; throws ShapeError otherwise, and DTypeError if
-  /// T is not the tensor's (at(0) gives any dtype as a double).
+  /// The element of a tensor with one element. Throws ShapeError for other tensors, and DTypeError
+  /// if T does not match the dtype (at(0) converts any dtype to double).
   template <class T>
   T item() const {
     check_item(dtype_of<T>);
     return *data<T>();
   }
 
-  /// Element `index` of the flattened tensor as a double, whatever the dtype.
+  /// Element `index` of the flattened tensor, converted to double from any dtype.
   double at(std::int64_t index) const;
-  /// Makes every element `value`, converted to the dtype. Throws StateError where the buffer is
+  /// Sets every element to `value`, converted to the dtype. Throws StateError if the buffer is
   /// read-only.
   void fill(double value);
-  /// Same data, other sizes with as many elements.
+  /// The same data with other sizes; the number of elements must be equal.
   Tensor reshape(Sizes sizes) const;
-  /// The same data through a handle that cannot write them (mutable_raw() throws).
+  /// A read-only view of the same data (mutable_raw() throws).
   Tensor read_only() const;
   Tensor clone() const;
-  /// A converted copy (the tensor itself where the dtype is the same), as op cast makes it. Into a
-  /// shorter float: rounded once, to nearest even. Float to integer: truncated towards zero,
-  /// saturated where out of range, NaN gives 0. Integer to integer: wraps around. To bool: x != 0
-  /// (so NaN gives true); bool counts as 0 or 1.
+  /// Returns a copy converted to `dtype`, or the tensor itself if it already has that dtype. The
+  /// rules are those of the cast op. To a narrower float: rounds once, to nearest even. Float to
+  /// integer: truncates towards zero, saturates values that are out of range, and maps NaN to 0.
+  /// Integer to integer: wraps around. To bool: x != 0 (so NaN becomes true). From bool: 0 or 1.
   Tensor to(DType dtype) const;
 
   const std::shared_ptr<Buffer>& buffer() const { return buffer_; }
   std::size_t byte_offset() const { return offset_; }
   /// "f32[2, 3]".
   std::string type_str() const;
-  /// Type and the first elements.
+  /// The type and the first elements, for messages.
   std::string str() const;
 
  private:
@@ -219,7 +221,7 @@ class Tensor {
   std::size_t offset_ = 0;
 };
 
-/// Same dtype, sizes and bytes (NaNs compare by bits).
+/// Returns true if dtype, sizes and bytes are equal (NaNs compare by bits).
 bool bitwise_equal(const Tensor& a, const Tensor& b);
 
 template <class T>

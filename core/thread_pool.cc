@@ -16,11 +16,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A phase with more chunks runs as several.
+// The maximum number of chunks of a phase; larger runs consist of several phases.
 constexpr std::int64_t kMaxChunks = 0xffff;
 
-// The chunks [next, end) of a phase that nobody has claimed yet, packed into one word, so that a
-// claim is one compare-and-swap. The number of the phase makes it fail for a thread that has slept
+// The unclaimed chunks [next, end) of a phase, packed into one 64-bit word, so that a claim is a
+// single compare-and-swap. The phase number makes the claim fail for a thread that has slept
 // through the end of that phase (the ABA problem).
 struct ChunkRange {
   std::uint32_t phase = 0;
@@ -36,10 +36,10 @@ struct ChunkRange {
   }
 };
 
-// A thread that has spun for so long yields the CPU between checks: another thread may need it to
-// do what this one waits for.
+// A thread that has spun for this long yields the CPU between checks: the thread that it waits for
+// may need the CPU.
 constexpr auto kYieldAfter = std::chrono::microseconds(20);
-// The caller blocks when it has waited for claimed chunks for so long.
+// The caller blocks after it has waited for claimed chunks for this long.
 constexpr auto kBlockAfter = std::chrono::microseconds(1000);
 
 void pause() {
@@ -50,8 +50,8 @@ void pause() {
 #endif
 }
 
-// Waits between two checks of a condition: pauses at first, later yields. Reads the clock rarely,
-// since that costs more than a check.
+// Waits between two checks of a condition, first with pause instructions and later by yielding.
+// Reads the clock rarely, because that costs more than a check.
 class Backoff {
  public:
   /// Time since the first call.
@@ -111,8 +111,8 @@ void ThreadPool::run_phase(std::int64_t first, int chunks, int workers, Submit s
                            chunks * std::min(slot + 1, shares) / shares};
     slots_[static_cast<std::size_t>(slot)].unclaimed.store(range.pack(), std::memory_order_release);
   }
-  // Sequentially consistent, as in rejoin(): either a worker that is leaving sees the new phase, or
-  // this thread sees workers_ without that worker.
+  // Sequentially consistent, as in rejoin(): either a leaving worker sees the new phase, or this
+  // thread sees that workers_ no longer counts that worker.
   phase_.store(phase, std::memory_order_seq_cst);
   const int here = workers_.load(std::memory_order_seq_cst);
   for (int i = here; i < workers; ++i) {
@@ -121,15 +121,15 @@ void ThreadPool::run_phase(std::int64_t first, int chunks, int workers, Submit s
       submit();
     } catch (...) {
       workers_.fetch_sub(1, std::memory_order_relaxed);
-      break;  // the threads that there are do all chunks
+      break;  // the existing threads run all chunks
     }
   }
   if (const int position = claim(0, kNone); position != kNone) run_chunks(position, 0);
   wait_for_claimed();
 }
 
-// Claims a chunk for this slot and returns its position, or kNone. `last` is the one the slot ran
-// before.
+// Claims a chunk for this slot and returns its position, or kNone. `last` is the chunk that the
+// slot has run before.
 int ThreadPool::claim(int slot, int last) {
   const std::uint32_t phase = phase_.load(std::memory_order_acquire);
   const int position = claim_own(slot, phase);
@@ -151,8 +151,8 @@ int ThreadPool::claim_own(int slot, std::uint32_t phase) {
 }
 
 // Steals half of another slot's range: claims the first chunk of that half and makes the others
-// this slot's range. Takes the second half, unless the first half continues where this slot has
-// stopped: that happens when the other slot's worker has not started.
+// this slot's range. Takes the second half, unless the first half directly follows the last chunk
+// of this slot, which happens if the other slot's worker has not started yet.
 int ThreadPool::steal(int slot, std::uint32_t phase, int last) {
   const int slots = static_cast<int>(slots_.size());
   for (int i = 1; i < slots; ++i) {
@@ -173,8 +173,8 @@ int ThreadPool::steal(int slot, std::uint32_t phase, int last) {
                                        std::memory_order_relaxed)) {
         continue;
       }
-      // No other thread writes an empty range before the next phase, and that waits for these
-      // chunks.
+      // A plain store is safe: no other thread writes to an empty range before the next phase, and
+      // the next phase waits for these chunks.
       slots_[static_cast<std::size_t>(slot)].unclaimed.store(
           ChunkRange{phase, begin + 1, begin + half}.pack(), std::memory_order_release);
       return begin;
@@ -204,7 +204,7 @@ void ThreadPool::cancel_after(int position) {
   }
 }
 
-// Runs the claimed chunk, and then all chunks that this slot can claim.
+// Runs the claimed chunk, and then every further chunk that this slot can claim.
 void ThreadPool::run_chunks(int position, int slot) {
   DefaultFloatingPoint environment;
   std::uint32_t ran = 0;
@@ -226,7 +226,7 @@ void ThreadPool::run_chunks(int position, int slot) {
     position = claim(slot, position);
   } while (position != kNone);
   count(slot, ran);
-  // After this the caller may return from the phase.
+  // From here on, the caller may return from the phase.
   if (pending_.fetch_sub(ran, std::memory_order_acq_rel) == ran && slot != 0) {
     pending_.notify_one();
   }
@@ -242,8 +242,8 @@ void ThreadPool::wait_for_claimed() {
 }
 
 int ThreadPool::take_slot() {
-  // There are never more workers than slots for them, but a slot that this loop has passed may
-  // become free after it.
+  // There are never more workers than slots for them, but a slot may become free after the inner
+  // loop has passed it.
   for (;;) {
     for (std::size_t slot = 1; slot < slots_.size(); ++slot) {
       if (!slots_[slot].taken.exchange(true, std::memory_order_acquire)) {
@@ -254,7 +254,7 @@ int ThreadPool::take_slot() {
   }
 }
 
-// Looks for a chunk until the time is up; kNone then.
+// Spins until a chunk can be claimed; returns kNone after kSpinMicroseconds or on shutdown.
 int ThreadPool::spin(int slot) {
   constexpr auto kSpin = std::chrono::microseconds(kSpinMicroseconds);
   Backoff backoff;
@@ -272,7 +272,8 @@ bool ThreadPool::has_unclaimed() const {
   });
 }
 
-// Signs a worker off; signs it on again and returns true if there is work that arrived meanwhile.
+// Deregisters the calling worker. If work has arrived meanwhile, registers it again and returns
+// true.
 bool ThreadPool::rejoin() {
   workers_.fetch_sub(1, std::memory_order_seq_cst);
   if (!has_unclaimed()) return false;

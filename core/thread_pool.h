@@ -1,5 +1,5 @@
-// The thread pool behind Workers: distributes the chunks of a phase by work stealing. It does not
-// start threads itself; parallel.cc gives it worker threads of TBB or of its own.
+// The thread pool that implements Workers: distributes the chunks of a phase by work stealing. It
+// does not start threads itself; parallel.cc provides the worker threads (TBB's, or std::threads).
 #pragma once
 
 #include <atomic>
@@ -14,17 +14,19 @@ namespace WEFT_API weft {
 
 /// Runs phases of independent chunks on the thread that calls run() and on worker threads.
 ///
-/// A worker that finds no more chunks spins for kSpinMicroseconds before it leaves: it then starts
-/// the next phase in less than a microsecond, while waking a sleeping thread takes 20 to 50 us. The
-/// caller never waits for a thread that is late: threads claim chunks one by one, the caller claims
-/// what nobody else does, and it waits for claimed chunks only. So a thread that the operating
-/// system has preempted delays the phase only if it is inside a chunk.
+/// A worker that finds no more chunks spins for kSpinMicroseconds before it leaves. A spinning
+/// worker starts the next phase in less than a microsecond, while waking a sleeping thread takes 20
+/// to 50 us. The caller never waits for a late thread: threads claim chunks one by one, the caller
+/// runs all chunks that no other thread claims, and it waits for claimed chunks only. A thread that
+/// the operating system has preempted therefore delays the phase only if it is inside a chunk.
 ///
-/// Every slot starts with a range of neighbouring chunks; a slot with none left steals half of
-/// another slot's range. Neighbours mostly read one run of memory, and two threads that alternate
-/// between pieces of 64 KiB read at 0.6 of the speed of two that stream.
+/// Every slot starts with a range of consecutive chunks; a slot that has run out of chunks steals
+/// half of another slot's range. Consecutive chunks mostly read contiguous memory, and two threads
+/// that alternate between pieces of 64 KiB reach only 0.6 times the read bandwidth of two that
+/// stream.
 ///
-/// The caller has slot 0. Held by shared_ptr: a worker that starts late may outlive the Workers.
+/// The caller has slot 0. The pool must be held by a shared_ptr, because a worker that starts late
+/// may outlive the Workers.
 class ThreadPool {
  public:
   using Body = FunctionRef<void(std::int64_t chunk, int slot)>;
@@ -35,30 +37,30 @@ class ThreadPool {
 
   explicit ThreadPool(int slots);
 
-  /// Calls body(order[i], slot) for every i in [0, chunks), or body(i, slot) where `order` is null,
-  /// on the caller and on up to `workers` workers; submits tasks for those that are missing. One
-  /// call at a time. Rethrows the exception of the first chunk that throws, in the order given,
-  /// however the chunks were distributed: later chunks are cancelled unless they have started,
-  /// earlier ones still run.
+  /// Calls body(order[i], slot) for every i in [0, chunks), or body(i, slot) if `order` is null, on
+  /// the calling thread and on up to `workers` workers; submits tasks for missing workers. Only one
+  /// call may run at a time. If several chunks throw, rethrows the exception of the first one in
+  /// the given order, regardless of how the chunks were distributed: later chunks are cancelled
+  /// unless they have started, and earlier ones still run.
   void run(std::int64_t chunks, const std::int64_t* order, Body body, int workers, Submit submit);
 
   /// The main function of a worker thread: runs chunks until there have been none for
   /// kSpinMicroseconds, or until shutdown(). Does not throw.
   void worker_loop();
 
-  /// Workers that run or that are submitted.
+  /// The number of workers that are running or submitted.
   int workers() const { return workers_.load(std::memory_order_relaxed); }
 
   /// Makes spinning workers leave. No run() may follow.
   void shutdown();
 
-  /// Chunks that each slot has run so far.
+  /// The number of chunks that `slot` has run so far.
   std::int64_t chunks_of(int slot) const;
   void clear_counts();
   void count(int slot, std::int64_t chunks);
 
  private:
-  // Padded, so that slots do not share a cache line.
+  // Padded, so that no two slots share a cache line.
   struct alignas(64) Slot {
     std::atomic<std::uint64_t> unclaimed{0};  // a ChunkRange (thread_pool.cc), packed
     std::atomic<bool> taken{false};
@@ -79,9 +81,9 @@ class ThreadPool {
   bool rejoin();
   bool has_unclaimed() const;
 
-  // The number of the current phase: ranges with another number cannot be claimed from. Incremented
-  // once all ranges are written. The members after it describe the phase; a thread may read them
-  // from when it claims a chunk until it reports the chunk as done.
+  // The number of the current phase: chunks cannot be claimed from ranges with another number. It
+  // is incremented once all ranges are written. The three members after it describe the phase. A
+  // thread may read them between claiming a chunk and reporting it as done.
   alignas(64) std::atomic<std::uint32_t> phase_{0};
   std::int64_t first_ = 0;
   const std::int64_t* order_ = nullptr;

@@ -1,11 +1,12 @@
-// Weft's version: of the headers a program is compiled with, and of the library it runs with.
+// The version of Weft, both of the headers (macros) and of the linked library (functions).
 #pragma once
 
 #include <string_view>
 
 #include "weft/core/export.h"
 
-// CMakeLists.txt reads these three; a program asks #if WEFT_VERSION >= 200 for 0.2.0.
+// CMakeLists.txt reads the first three macros. WEFT_VERSION is for preprocessor checks: version
+// 0.2.0 is 200, so test for it with `#if WEFT_VERSION >= 200`.
 #define WEFT_VERSION_MAJOR 0
 #define WEFT_VERSION_MINOR 2
 #define WEFT_VERSION_PATCH 0
@@ -13,10 +14,11 @@
 
 namespace WEFT_API weft {
 
-/// The library's version as "0.2.0".
+/// Returns the version of the library, for example "0.2.0".
 std::string_view version();
-/// The library's version as the macro WEFT_VERSION gives that of the headers. A program that is
-/// linked with a shared library of another version sees two numbers.
+/// Returns the version of the library in the encoding of WEFT_VERSION. It differs from that macro
+/// if the program was compiled against the headers of another version than the shared library it
+/// loads.
 int version_number();
 
 }  // namespace weft

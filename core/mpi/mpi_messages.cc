@@ -12,7 +12,8 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kKiB = 1024;
-// Below btl_tcp_eager_limit of Open MPI, and UCX_TCP_TX_SEG_SIZE of the UCX under MPICH.
+// Below the limits for eager sends: btl_tcp_eager_limit in Open MPI, and UCX_TCP_TX_SEG_SIZE in the
+// UCX used by MPICH.
 #ifdef MPICH_VERSION
 constexpr std::size_t kSentAtOnce = 8 * kKiB;
 #else
@@ -46,7 +47,8 @@ MpiMessages::MpiMessages(MPI_Comm comm, Transport& self)
 }
 
 bool MpiMessages::start(const MpiMessage& m) {
-  // Up to one that is not whole, which may be empty: so both ends see where a message ends.
+  // The last piece is always shorter than a full one, possibly empty, so that both sides recognise
+  // the end of a message.
   m.transfer->pieces = m.bytes / measure_of(m.other).piece + 1;
   Line& line = lines_[{m.send, m.other, m.channel}];
   line.waiting.push_back(m);
@@ -110,7 +112,7 @@ std::vector<std::shared_ptr<MpiTransfer>> MpiMessages::finish(bool& any) {
     any = true;
     return over;
   }
-  if (!mpi_good(self_, code, "a test of messages") || finished <= 0) return over;
+  if (!mpi_good(self_, code, "a completion test") || finished <= 0) return over;
   any = true;
   for (int i = 0; i < finished; ++i) {
     check_finished(i, MPI_SUCCESS);
@@ -140,7 +142,7 @@ void MpiMessages::check_finished(int i, int code) {
         fmt::format("rank {} sent {} bytes on channel {}, rank {} expected {}", piece.other,
                     longer ? "more" : std::to_string(piece.at + static_cast<std::size_t>(got)),
                     piece.channel, self_.rank(), piece.of));
-  } else if (mpi_good(self_, code, "a message") && !piece.send) {
+  } else if (mpi_good(self_, code, "a transfer") && !piece.send) {
     ++counts_[static_cast<std::size_t>(piece.other)].received;
   }
 }

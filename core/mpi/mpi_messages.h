@@ -1,7 +1,7 @@
-// Messages between ranks that MPI has under way. Internal, and of the thread that owns MPI.
+// Sends and receives of messages over MPI. Internal; used only by the thread that owns MPI.
 #pragma once
 
-// The C++ bindings that MPI has dropped.
+// Omit the C++ bindings, which MPI has removed.
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
@@ -20,9 +20,9 @@
 namespace weft {
 
 struct MpiTransfer : Transfer::State {
-  std::size_t pieces = 0;  // that are not over
-  bool over = false;       // for the thread that owns MPI
-  bool done = false;       // for whoever waits
+  std::size_t pieces = 0;  // not yet transferred
+  bool over = false;       // completion as seen by the thread that owns MPI
+  bool done = false;       // completion as seen by waiting threads; guarded by a mutex
 };
 
 struct MpiMessage {
@@ -31,63 +31,68 @@ struct MpiMessage {
   std::byte* data;
   std::size_t bytes;
   std::shared_ptr<MpiTransfer> transfer = nullptr;
-  std::shared_ptr<MpiTransfer> received = nullptr;  // of a send: what is to come before
+  // For a forwarding send: the receive that must complete first.
+  std::shared_ptr<MpiTransfer> received = nullptr;
 };
 
-/// False, and the world is poisoned, where `code` says that MPI failed at `what` ("a send"). `self`
-/// is this rank's end.
+/// Returns true if `code` is MPI_SUCCESS. Otherwise poisons the world with a message that MPI
+/// failed at `what` ("a send"), and returns false. `self` is this rank's endpoint.
 bool mpi_good(Transport& self, int code, std::string_view what);
 
-/// Messages move in pieces, of which those of one line (sends to a rank on a channel, or receives)
-/// are begun in turn, so many bytes at a time: MPI shares a link among all that is begun, and the
-/// first of many messages would arrive with the last. Pieces for other hosts are as large as MPI
-/// sends without a question to the receiver. The answer would have to wait behind what that one
-/// sends itself: of two ranks that send to each other one would be done before the other begins.
+/// Transfers messages in pieces. A line is the queue of the sends to one rank on one channel, or of
+/// the receives from it. The pieces of a line are started in order, up to a limited number of bytes
+/// at a time: MPI shares a link among all started transfers, so without a limit the first of many
+/// messages would arrive together with the last. Pieces for other hosts are small enough for MPI's
+/// eager protocol, which sends without a rendezvous with the receiver. The receiver's reply would
+/// be queued after the data that it sends itself, so that of two ranks that send to each other, one
+/// would finish before the other starts.
 class MpiMessages {
  public:
   struct Piece {
     std::shared_ptr<MpiTransfer> transfer;
     bool send;
     int other, channel;
-    std::size_t at, bytes, of;  // behind so many bytes of a message of so many
+    std::size_t at, bytes, of;  // offset in the message, size, and size of the whole message
   };
-  /// Pieces that were sent to a rank (begun, at least), and that have come from it.
+  /// The number of pieces sent to a rank (started, at least), and the number received from it.
   struct Counts {
     std::uint64_t sent = 0, received = 0;
   };
 
-  /// `self` is this rank's end, which is poisoned where MPI fails, or a message is not as long as
-  /// was expected.
+  /// `self` is this rank's endpoint, which is poisoned if MPI fails or if the size of a message
+  /// does not match its receive.
   MpiMessages(MPI_Comm comm, Transport& self);
 
-  /// Begins a message, or has it wait for those in front of it. Channels do not wait for one
-  /// another. False where it failed.
+  /// Starts a message, or queues it after earlier ones on its line. Channels are independent of one
+  /// another. Returns false on failure.
   bool start(const MpiMessage& message);
-  /// The transfers that are over since the last call. `any`: whether a piece of any is.
+  /// Returns the transfers that have completed since the last call. Sets `any` to whether any piece
+  /// has completed.
   std::vector<std::shared_ptr<MpiTransfer>> finish(bool& any);
 
   const std::vector<Piece>& under_way() const { return pieces_; }
-  /// Nothing is under way, and nothing waits.
+  /// True if no piece is in flight and no message is waiting.
   bool idle() const { return pieces_.empty() && lines_.empty(); }
   const Counts& counts(int other) const { return counts_[static_cast<std::size_t>(other)]; }
 
  private:
-  // How the messages of a line move: bytes.
+  // Limits for the transfers of a line, in bytes.
   struct Measure {
-    std::size_t piece;
-    std::size_t sends, receives;  // more are begun while less than this is under way
+    std::size_t piece;  // maximum size of a piece
+    // Another piece is started while fewer bytes than this are in flight.
+    std::size_t sends, receives;
   };
-  // In the order of the calls.
+  // Messages in the order of the calls.
   struct Line {
-    std::size_t pieces = 0, bytes = 0;  // under way
+    std::size_t pieces = 0, bytes = 0;  // in flight
     std::deque<MpiMessage> waiting = {};
-    std::size_t at = 0;  // of the first of them: what has begun
+    std::size_t at = 0;  // bytes of the first waiting message that have been started
   };
 
   const Measure& measure_of(int other) const { return measures_[static_cast<std::size_t>(other)]; }
   bool begin_piece(Line& line);
   bool begin_next(Line& line);
-  bool begin_next();  // of all lines
+  bool begin_next();  // for all lines
   Piece& finished_piece(int i) {
     return pieces_[static_cast<std::size_t>(indices_[static_cast<std::size_t>(i)])];
   }
@@ -97,12 +102,13 @@ class MpiMessages {
   const MPI_Comm comm_;
   Transport& self_;
   std::vector<MPI_Request> requests_;
-  std::vector<Piece> pieces_;      // of the requests
+  std::vector<Piece> pieces_;      // parallel to requests_
   std::vector<Counts> counts_;     // by rank
   std::vector<Measure> measures_;  // by rank
-  // By whether they send, rank and channel; those with something under way, or that waits.
+  // By direction (true = send), rank and channel. Contains only lines with pieces in flight or
+  // waiting messages.
   std::map<std::tuple<bool, int, int>, Line> lines_;
-  std::vector<int> indices_;  // of what MPI has finished
+  std::vector<int> indices_;  // of the requests that MPI has finished
   std::vector<MPI_Status> statuses_;
 };
 

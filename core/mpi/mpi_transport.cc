@@ -31,34 +31,39 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Between two looks at what is on its way, while nobody waits for it: the machine's cores are for
-// the workers, of which every look interrupts one, on virtual machines for some 10 us.
+// Polling intervals while no thread is waiting for a transfer, with and without pieces in flight.
+// The cores are for the workers: every poll interrupts one of them, on virtual machines for about
+// 10 us.
 constexpr std::chrono::microseconds kBusyPause{1000}, kIdlePause{2000};
-// The same while somebody waits for long: for a slow link, or a disk. Before that there is none.
+// Polling interval after a thread has waited for longer than kSpinDuration, for example for a slow
+// link or a disk. Until then, polling is continuous.
 constexpr std::chrono::microseconds kWaitingPause{30};
 constexpr std::chrono::milliseconds kEager{1000};
-// Where MPI moves a message in fragments it moves one or two at a time: so many times a look.
+// The number of progress calls per poll. If MPI transfers a message in fragments, a call only
+// advances one or two of them.
 constexpr int kMovesPerLook = 16;
+// The minimum interval between the heartbeats that announce new phases.
 constexpr std::chrono::milliseconds kNewsPause{20};
-// Those who hear of the end need to be told before this process goes.
+// How long to wait until abort messages are sent before this process ends.
 constexpr std::chrono::milliseconds kFarewell{500};
-// What others have to say, before a process goes that has left already.
+// How long a process that has already left stays alive after an abort, so that the other processes
+// can report the error first.
 constexpr std::chrono::milliseconds kLastWords{2000};
 
-// What a rank said when it left, and when, by the clock of who heard it.
+// The message that a rank sent when it left, and the time at which it was received.
 struct Farewell {
   Word word;
   Clock::time_point at;
 };
 
-// Whether the rank that this one listens to is there.
+// A pending check that the predecessor is alive.
 struct Question {
   std::chrono::milliseconds within;
   Clock::time_point answer_by;
   bool asked = false;
 };
 
-// Whom a rank tells that the world ends.
+// The ranks to which this rank sends an abort message.
 enum class Tell { nobody, some, all };
 
 double seconds_since(Clock::time_point start) {
@@ -66,10 +71,10 @@ double seconds_since(Clock::time_point start) {
 }
 
 #ifdef MPICH_VERSION
-// Where one process fails, MPICH's launcher goes on waiting for those on other machines, perhaps
-// for one that does not answer any more: it wants to be told. Then it passes on nothing of what it
-// has not read by then, so that what this process had to say is given a moment. Where the launcher
-// cannot be reached itself, this process ends by a signal.
+// If a process fails, MPICH's launcher keeps waiting for the processes on other machines, possibly
+// for one that no longer responds. It must be told to end with MPI_Abort. After that it discards
+// output that it has not read yet, so the output of this process is given some time first. If
+// MPI_Abort hangs because the launcher itself cannot be reached, SIGALRM ends this process.
 void end_all_at_exit() {
   const auto end_all = [] {
     std::fflush(nullptr);
@@ -82,7 +87,7 @@ void end_all_at_exit() {
   std::atexit(end_all);
 }
 #else
-void end_all_at_exit() {}  // Open MPI's ends them
+void end_all_at_exit() {}  // the launcher of Open MPI ends all processes by itself
 #endif
 
 class MpiTransport final : public Transport {
@@ -110,7 +115,7 @@ class MpiTransport final : public Transport {
   std::string host(int rank) const override { return hosts_[static_cast<std::size_t>(rank)]; }
 
   Transfer send(int to, int channel, std::span<const std::byte> bytes) override {
-    // MPI reads it only.
+    // The const_cast is safe: MPI only reads the bytes.
     return post({true, to, channel, const_cast<std::byte*>(bytes.data()), bytes.size()});
   }
   Transfer pass_on(const Transfer& received, int to, int channel,
@@ -188,7 +193,7 @@ class MpiTransport final : public Transport {
   }
 
  private:
-  // Counts those who wait, for as long as it lives: under the lock.
+  // Counts a waiting thread during its lifetime. Requires the lock.
   class WaitingCount {
    public:
     explicit WaitingCount(MpiTransport& of) : of_(of) {
@@ -217,9 +222,10 @@ class MpiTransport final : public Transport {
     if (!poison_.empty()) throw WorldError(poison_);
   }
 
-  // Under the lock: poisons the world where nobody has answered. Who waits looks, too: MPI may keep
-  // its own thread for long (Open MPI's, with what it has to say of a process that is gone); with
-  // two ranks it is clear of which one, before the question is asked.
+  // Poisons the world if a ping has not been answered in time. Requires the lock. Also called by
+  // waiting threads, because MPI may block its own thread for a long time (Open MPI does while it
+  // reports a lost process). With two ranks, the lost rank is known even if the ping has not been
+  // sent yet.
   void settle_question() {
     if (!question_ || Clock::now() < question_->answer_by || !poison_.empty()) return;
     if (!question_->asked && size_ > 2) {
@@ -232,7 +238,7 @@ class MpiTransport final : public Transport {
     posted_something_.notify_all();
   }
 
-  // Under the lock: the line about the rank that this one listens to.
+  // The error message about the predecessor. Requires the lock.
   std::string before_is(std::string_view how) const {
     return fmt::format("{} is {}; it was in {}, which began {:.1f} s ago",
                        describe_rank(*this, before()), how, phase_of_before_,
@@ -252,7 +258,7 @@ class MpiTransport final : public Transport {
     return Transfer(std::move(transfer));
   }
 
-  // All below: on the thread that owns MPI.
+  // The functions below run on the thread that owns MPI.
 
   void main() {
     start();
@@ -281,7 +287,7 @@ class MpiTransport final : public Transport {
     if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS ||
         provided < MPI_THREAD_FUNNELED) {
       const std::lock_guard lock(mutex_);
-      poison_ = "MPI does not start with support for threads (MPI_THREAD_FUNNELED)";
+      poison_ = "MPI cannot be initialised with thread support (MPI_THREAD_FUNNELED)";
       return;
     }
     MPI_Comm_dup(MPI_COMM_WORLD, &data_);
@@ -298,7 +304,8 @@ class MpiTransport final : public Transport {
     MPI_Allgather(name.data(), count, MPI_CHAR, all.data(), count, MPI_CHAR, data_);
     for (int r = 0; r < size_; ++r)
       hosts_.emplace_back(all.data() + name.size() * static_cast<std::size_t>(r));
-    // Who speaks more seldom than others want to hear would be taken for lost.
+    // All ranks must use the same timeout: a rank that sends heartbeats less often than another one
+    // expects would be considered lost.
     std::int64_t silence = silence_.count();
     MPI_Bcast(&silence, 1, MPI_INT64_T, 0, data_);
     silence_ = std::chrono::milliseconds(silence);
@@ -359,17 +366,18 @@ class MpiTransport final : public Transport {
     return std::chrono::duration<double>(awake_.now() - start).count();
   }
 
-  // The rank that this one listens to.
+  // The predecessor in the ring of ranks, whose heartbeats this rank monitors.
   int before() const { return (rank_ + size_ - 1) % size_; }
 
-  // False where it is the last.
+  // Handles a control message. Returns false if it aborts the world, in which case no more are
+  // read.
   bool take(const Word& word) {
     if (word.kind == Word::Kind::poison) {
       {
         const std::lock_guard lock(mutex_);
         if (!poison_.empty()) return false;
         poison_ = word.text;
-        // Whoever said so first may be gone before it has told all.
+        // Relay the abort: its originator may have ended before it has notified all ranks.
         tell_ = Tell::some;
       }
       changed_.notify_all();
@@ -390,7 +398,7 @@ class MpiTransport final : public Transport {
     return true;
   }
 
-  // Poisons the world where a message cannot come any more, or arrive.
+  // Poisons the world if a pending message can no longer arrive because the other rank has left.
   void look_for_left() {
     for (const MpiMessages::Piece& piece : messages_->under_way()) {
       const std::optional<Farewell>& left = farewell_of(piece.other);
@@ -398,13 +406,14 @@ class MpiTransport final : public Transport {
       const MpiMessages::Counts& ours = messages_->counts(piece.other);
       const bool in_vain = piece.send ? left->word.received < ours.sent  //
                                       : left->word.sent == ours.received;
-      // Otherwise it is on its way, unless what was sent is on a channel that nobody listens to.
+      // Otherwise the piece is still in transit, unless the pieces that were counted are on a
+      // channel on which nothing is received; the timeout covers that case.
       if (!in_vain && awake_.now() - left->at < silence_) continue;
-      return poison(
-          fmt::format("{} has left, and others wait for it; it was last in {}, which began {:.1f} "
-                      "s ago",
-                      describe_rank(*this, piece.other), left->word.text,
-                      left->word.phase_seconds + seconds_awake_since(left->at)));
+      return poison(fmt::format(
+          "{} has left while other ranks wait for it; it was last in {}, which began {:.1f} "
+          "s ago",
+          describe_rank(*this, piece.other), left->word.text,
+          left->word.phase_seconds + seconds_awake_since(left->at)));
     }
   }
 
@@ -412,9 +421,10 @@ class MpiTransport final : public Transport {
     return farewells_heard_[static_cast<std::size_t>(rank)];
   }
 
-  // Every rank asks the one that it listens to: so somebody asks each.
+  // Sends a pending ping to the predecessor. Every rank does so, and thus every rank is checked by
+  // another.
   void ask_before() {
-    // A rank that is about to end has no answer.
+    // A rank that is about to end does not answer.
     if (leave_ != MPI_REQUEST_NULL) return;
     {
       const std::lock_guard lock(mutex_);
@@ -425,11 +435,11 @@ class MpiTransport final : public Transport {
     words_->say(own_word(Word::Kind::question), before());
   }
 
-  // To the next rank, which listens to this one.
+  // Sends a heartbeat to the next rank, which monitors this one.
   void say_alive() {
     const Clock::time_point now = Clock::now();
     if (size_ == 1 || leave_ != MPI_REQUEST_NULL) return;
-    // A new phase is told at once, unless phases are short.
+    // Announce a new phase immediately, unless phases are shorter than kMinHeartbeatInterval.
     {
       const std::lock_guard lock(mutex_);
       const bool news = phase_since_ > last_said_;
@@ -449,7 +459,7 @@ class MpiTransport final : public Transport {
             .text = kind == Word::Kind::poison ? poison_ : phase_};
   }
 
-  // MPI cannot be finalised any more: somebody may be gone.
+  // Sends the abort messages. MPI is not finalised, because other ranks may no longer exist.
   void end_poisoned() {
     std::vector<int> others;
     {
@@ -468,8 +478,8 @@ class MpiTransport final : public Transport {
       const std::lock_guard lock(mutex_);
       if (says_) return;
     }
-    // A process that has nothing to say would be the first to go, and launchers end the others
-    // then.
+    // This process has no error to report. If it ended first, the launcher would end the others
+    // before they can report theirs.
     std::this_thread::sleep_for(kLastWords);
   }
 
@@ -480,7 +490,8 @@ class MpiTransport final : public Transport {
       if (!leaving_ || !posted_.empty()) return false;
     }
     if (!messages_->idle() || !said_left()) return false;
-    // Until all have left, one of them may fail, and this rank is listened to.
+    // A nonblocking barrier: until all ranks have left, one of them may still fail, and this rank
+    // must keep handling control messages.
     if (leave_ == MPI_REQUEST_NULL) mpi_good(*this, MPI_Ibarrier(data_, &leave_), "a barrier");
     int all = 0;
     if (!mpi_good(*this, MPI_Test(&leave_, &all, MPI_STATUS_IGNORE), "a barrier") || all == 0)
@@ -492,8 +503,8 @@ class MpiTransport final : public Transport {
     return true;
   }
 
-  // Tells all others that this rank has left. True once they have as well, and nothing that this
-  // one has said is on its way.
+  // Tells all other ranks that this rank has left. Returns true once they have left as well and all
+  // control messages of this rank have been sent.
   bool said_left() {
     for (int r = 0; r < size_ && !said_farewell_; ++r) {
       if (r == rank_) continue;
@@ -514,7 +525,7 @@ class MpiTransport final : public Transport {
     std::unique_lock lock(mutex_);
     if (!posted_.empty() || tell_ != Tell::nobody) return;
     const bool under_way = !messages_->under_way().empty();
-    if (under_way && waiting_ > 0) {  // somebody's core is idle
+    if (under_way && waiting_ > 0) {  // the core of the waiting thread is idle
       if (Clock::now() - waiting_since_ >= kEager) {
         posted_something_.wait_for(lock, kWaitingPause);
         return;
@@ -530,32 +541,32 @@ class MpiTransport final : public Transport {
   std::vector<std::string> hosts_;
 
   mutable std::mutex mutex_;
-  std::condition_variable changed_;           // a transfer is done, or the world ends
-  std::condition_variable posted_something_;  // the thread has work
+  std::condition_variable changed_;           // a transfer is done, or the world is poisoned
+  std::condition_variable posted_something_;  // the MPI thread has work
   bool started_ = false, leaving_ = false;
-  bool says_ = false;         // leave() throws what the world ends with
-  Tell tell_ = Tell::nobody;  // all where this rank is the first to say that the world ends
+  bool says_ = false;         // leave() was called, so this rank reports errors
+  Tell tell_ = Tell::nobody;  // `all` if this rank is the origin of the abort
   std::string poison_;
-  std::optional<Question> question_;           // the rank that this one listens to has not answered
-  std::string phase_of_before_ = "the start";  // of that rank
+  std::optional<Question> question_;           // set while the predecessor has not answered
+  std::string phase_of_before_ = "the start";  // the phase of the predecessor
   Clock::time_point phase_of_before_since_ = Clock::now();
   std::string phase_ = "the start";
   Clock::time_point phase_since_ = Clock::now();
   std::vector<MpiMessage> posted_;
-  int waiting_ = 0;  // in wait()
+  int waiting_ = 0;  // the number of threads in wait()
   Clock::time_point waiting_since_;
 
-  // Of the thread.
+  // Used only by the thread that owns MPI.
   MPI_Comm data_ = MPI_COMM_NULL, words_comm_ = MPI_COMM_NULL;
-  std::optional<MpiMessages> messages_;                   // once MPI has started
-  std::optional<MpiWords> words_;                         // and this
+  std::optional<MpiMessages> messages_;                   // set once MPI is initialised
+  std::optional<MpiWords> words_;                         // set once MPI is initialised
   std::vector<std::optional<Farewell>> farewells_heard_;  // by rank
   std::chrono::milliseconds silence_;
   AwakeClock awake_{std::chrono::seconds(1)};
   MPI_Request leave_ = MPI_REQUEST_NULL;
   bool said_farewell_ = false;
   Clock::time_point last_heard_, last_said_;
-  bool wanted_ = false;  // the next rank has asked
+  bool wanted_ = false;  // the next rank has sent a ping, which the next heartbeat answers
   std::thread thread_;
 };
 
@@ -564,7 +575,8 @@ class MpiTransport final : public Transport {
 std::shared_ptr<Transport> connect_mpi(const MpiOptions& options) {
   static std::atomic<bool> connected{false};
   if (connected.exchange(true))
-    throw StateError("connect_mpi: this process is connected already, and MPI starts only once");
+    throw StateError(
+        "connect_mpi: this process is already connected, and MPI can be initialised only once");
   return std::make_shared<MpiTransport>(options);
 }
 

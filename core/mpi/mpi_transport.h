@@ -1,5 +1,5 @@
-// The transport between processes that an MPI launcher started. A library of its own
-// (weft::mpi, CMake option WEFT_MPI): nothing else of Weft needs MPI.
+// The transport between processes started by an MPI launcher. It is a separate library (weft::mpi,
+// CMake option WEFT_MPI), so that the rest of Weft does not depend on MPI.
 #pragma once
 
 #include <chrono>
@@ -12,18 +12,19 @@
 namespace WEFT_API weft {
 
 struct MpiOptions {
-  /// How long a rank may be silent before the world is poisoned; what rank 0 has counts. Ranks say
-  /// that they are there from a thread that does nothing else, however long a step takes. Time in
-  /// which a process is stopped itself does not count for those that it listens to.
+  /// Heartbeat timeout: how long a rank may be silent before the world is poisoned. Rank 0's value
+  /// is used. The transport's own thread sends the heartbeats, so the duration of a step does not
+  /// matter. The time during which a process is itself stopped does not count towards the silence
+  /// of the rank that it monitors.
   std::chrono::milliseconds silence{30'000};
 };
 
-/// Connects this process with those that were started with it (as one rank, if it was started
-/// alone); once in a process. MPI is initialised, used and finalised on one thread, which the
-/// transport owns; it moves bytes only, and its sums are never used. The end of the transport waits
-/// for that of all others, unless the world is poisoned: those who wait for a rank that has left do
-/// that. Throws StateError the second time, and
-/// WorldError where MPI does not start.
+/// Connects this process with the processes that were started together with it (as the only rank,
+/// if it was started alone). May be called once per process. MPI is initialised, used and finalised
+/// on a single thread, which the transport owns. MPI only moves bytes; its reductions are never
+/// used. The destructor of the transport waits until all other ranks have destroyed theirs, unless
+/// the world is poisoned, which also happens if a rank waits for one that has left. Throws
+/// StateError on the second call, and WorldError if MPI cannot be initialised.
 std::shared_ptr<Transport> connect_mpi(const MpiOptions& options = {});
 
 }  // namespace weft

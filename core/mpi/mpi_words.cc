@@ -29,17 +29,17 @@ std::optional<Word> MpiWords::hear() {
   int there = 0;
   MPI_Status status;
   if (hearing_ == MPI_REQUEST_NULL ||
-      !mpi_good(self_, MPI_Test(&hearing_, &there, &status), "a test of messages") || there == 0)
+      !mpi_good(self_, MPI_Test(&hearing_, &there, &status), "a completion test") || there == 0)
     return std::nullopt;
   int bytes = 0;
   MPI_Get_count(&status, MPI_BYTE, &bytes);
   std::optional<Word> word =
       read_word(std::span(heard_).first(static_cast<std::size_t>(bytes)), self_.size());
   if (!word || word->rank != status.MPI_SOURCE) {
-    self_.poison(
-        fmt::format("{} sends words that this version of Weft does not know; start the same "
-                    "program on all ranks",
-                    describe_rank(self_, status.MPI_SOURCE)));
+    self_.poison(fmt::format(
+        "{} sends control messages that this version of Weft does not understand; start "
+        "the same program on all ranks",
+        describe_rank(self_, status.MPI_SOURCE)));
     return std::nullopt;
   }
   listen();
@@ -57,7 +57,8 @@ bool MpiWords::said(Word::Kind kind) {
   bool all = true;
   for (auto it = saying_.begin(); it != saying_.end();) {
     int gone = 1;
-    // One that gets lost is missed by who listens, and that rank knows more to say.
+    // Errors are ignored: the receiver misses the message and reports the problem, with more
+    // detail.
     if (it->kind == kind && MPI_Test(&it->request, &gone, MPI_STATUS_IGNORE) != MPI_SUCCESS)
       gone = 1;
     all = all && gone != 0;

@@ -1,7 +1,8 @@
-// Words between ranks (core/world/word.h) over MPI. Internal, and of the thread that owns MPI.
+// Control messages between ranks (core/world/control_message.h) over MPI. Internal; used only by
+// the thread that owns MPI.
 #pragma once
 
-// The C++ bindings that MPI has dropped.
+// Omit the C++ bindings, which MPI has removed.
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
@@ -14,19 +15,21 @@
 
 namespace weft {
 
+/// Sends and receives control messages.
 class MpiWords {
  public:
-  /// Listens from here on. `self` is this rank's end, which is poisoned where MPI fails, or a rank
-  /// says what this version does not know.
+  /// Starts to receive. `self` is this rank's endpoint, which is poisoned if MPI fails or if a rank
+  /// sends an invalid control message.
   MpiWords(MPI_Comm comm, Transport& self);
 
-  /// What one of the others has said, one word a call.
+  /// Returns the next received message, or nullopt if none has arrived. Does not block.
   std::optional<Word> hear();
+  /// Cancels the pending receive.
   void stop_listening();
 
-  /// Begins to tell another rank.
+  /// Starts to send a message to another rank.
   void say(const Word& word, int to);
-  /// Whether all words of that kind have gone.
+  /// Returns true if all messages of that kind have been sent. Failed sends count as sent.
   bool said(Word::Kind kind);
 
  private:
@@ -42,7 +45,7 @@ class MpiWords {
   Transport& self_;
   WordBytes heard_;
   MPI_Request hearing_ = MPI_REQUEST_NULL;
-  std::list<Saying> saying_;  // MPI reads them where they are
+  std::list<Saying> saying_;  // a list, because MPI requires the buffers to stay in place
 };
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Time in which this process could act.
+// A clock that does not count the time in which this process was stopped.
 #pragma once
 
 #include <algorithm>
@@ -8,21 +8,23 @@
 
 namespace WEFT_API weft {
 
-/// A clock that is looked at often and stands still while nobody can: a process that was stopped,
-/// and goes on, has not heard the others in all that time, but that says nothing about them.
+/// A clock that must be ticked regularly and that stands still while the process is stopped. A
+/// process that is resumed after a stop has received no messages in the meantime; that must not be
+/// mistaken for silence of the other processes.
 class AwakeClock {
  public:
   using Steady = std::chrono::steady_clock;
 
-  /// Between two looks pass `most` at most.
+  /// The clock advances by at most `max_step` between two calls of tick().
   explicit AwakeClock(Steady::duration most, Steady::time_point now = Steady::now())
       : most_(most), last_(now), awake_(now) {}
 
+  /// Advances the clock to `now`, but by at most `max_step`.
   void look(Steady::time_point now = Steady::now()) {
     awake_ += std::min(now - last_, most_);
     last_ = now;
   }
-  /// At the last look. A number of seconds only where it is compared with others of this clock.
+  /// The time at the last tick(). Only differences between times of the same clock are meaningful.
   Steady::time_point now() const { return awake_; }
 
  private:

@@ -19,7 +19,7 @@
 namespace weft {
 namespace {
 
-// The build id among the notes of a segment; empty where there is none.
+// Returns the build id in the notes of a segment, or "" if there is none.
 std::string id_in(std::span<const std::byte> notes, std::size_t alignment) {
   const auto padded = [&](std::size_t size) { return round_up(size, alignment); };
   while (notes.size() >= sizeof(ElfW(Nhdr))) {
@@ -43,7 +43,7 @@ std::string id_in(std::span<const std::byte> notes, std::size_t alignment) {
 std::string id_of(const dl_phdr_info& object) {
   for (const ElfW(Phdr) & segment : std::span(object.dlpi_phdr, object.dlpi_phnum)) {
     if (segment.p_type != PT_NOTE) continue;
-    // Where the loader has put it.
+    // The address at which the loader has mapped the segment.
     const auto* begin = reinterpret_cast<const std::byte*>(object.dlpi_addr + segment.p_vaddr);
     std::string id = id_in({begin, segment.p_memsz}, segment.p_align == 8 ? 8 : 4);
     if (!id.empty()) return id;
@@ -73,7 +73,7 @@ std::string checksum_of_program() {
   try {
     const auto file = MappedFile::open("/proc/self/exe");
     const std::string_view bytes(reinterpret_cast<const char*>(file->data()), file->bytes());
-    return fmt::format("none, its file has the checksum {:016x}", stable_hash(bytes));
+    return fmt::format("none (checksum of the file: {:016x})", stable_hash(bytes));
   } catch (const Error&) {
     return "none";
   }

@@ -1,4 +1,4 @@
-// Which build of a program runs.
+// Identifies the build of the running program.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace WEFT_API weft {
 
-/// The build id that the linker gave the running program, and those of Weft's shared libraries that
-/// it loaded, in hexadecimal; of a program that was linked without (--build-id) a checksum of its
-/// file. Equal where the same instructions run.
+/// Returns the linker's build ids (--build-id) of the running program and of the shared libraries
+/// of Weft that it has loaded, in hexadecimal. For a program that was linked without a build id, a
+/// checksum of its file is used instead. Equal ids mean that the same instructions run.
 const std::string& build_id();
 
 }  // namespace weft

@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t kBlock = 64;  // differs as a whole
+constexpr std::size_t kBlock = 64;  // granularity of a delta in bytes
 
 struct Run {
   std::uint64_t begin, bytes;
@@ -49,7 +49,7 @@ void apply_changes(std::span<const std::byte> changes, std::span<std::byte> sums
     }
     if (!whole || run.bytes > changes.size() || run.begin > sums.size() ||
         run.bytes > sums.size() - run.begin) {
-      throw DataError(fmt::format("what changes in {} bytes of sums is damaged", sums.size()));
+      throw DataError(fmt::format("the delta for {} bytes of sums is malformed", sums.size()));
     }
     if (run.bytes > 0) std::memcpy(sums.data() + run.begin, changes.data(), run.bytes);
     changes = changes.subspan(run.bytes);
@@ -104,10 +104,11 @@ void ComingSums::begin_changes(Transport& transport) {
   std::uint64_t bytes = 0;
   std::memcpy(&bytes, changes_->bytes.data(), sizeof bytes);
   if (bytes == 0) return;
-  // As much as changes can be: every second block.
+  // The largest possible delta has a change in every second block.
   if (bytes > 2 * sums_.size() + sizeof(Run)) {
-    throw DataError(fmt::format("{} changes {} bytes of sums by {}",
-                                describe_rank(transport, from_), sums_.size(), bytes));
+    throw DataError(
+        fmt::format("{} sends a delta for {} bytes of sums with an impossible size of {} bytes",
+                    describe_rank(transport, from_), sums_.size(), bytes));
   }
   changes_->changes.resize(bytes);
   changes_->changes_coming = transport.receive(from_, channel_, changes_->changes);

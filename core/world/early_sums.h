@@ -1,4 +1,4 @@
-// Sums that are sent before they are complete, and then what has changed in them.
+// Early sends of partial sums, followed by a delta with the bytes that have changed since.
 #pragma once
 
 #include <array>
@@ -13,37 +13,41 @@
 
 namespace WEFT_API weft {
 
-/// What makes `later` of `early`, which are as long: where runs of bytes differ, and those of
-/// `later`. Empty where none do.
+/// Returns the delta from `early` to `later`, which have equal lengths: the position, the length
+/// and the new bytes of each run of bytes that differ. Empty if nothing differs.
 std::vector<std::byte> changes_between(std::span<const std::byte> early,
                                        std::span<const std::byte> later);
-/// The same in place. Throws DataError where these are no changes of so many bytes.
+/// Applies such a delta to `sums` in place. Throws DataError if it is malformed or exceeds the
+/// length of `sums`.
 void apply_changes(std::span<const std::byte> changes, std::span<std::byte> sums);
 
-/// Changes on their way to another rank, behind the sums on the same channel.
+/// The send of a delta to another rank, on the channel of the sums and after them.
 class SentChanges {
  public:
   SentChanges(Transport& transport, int to, int channel, std::vector<std::byte> changes);
+  /// Waits until the delta is sent.
   void wait(Transport& transport) const;
 
  private:
-  // In one place, since the transport reads them there.
+  // On the heap, because the address must stay the same until the transport has read the bytes.
   struct Content {
-    std::array<std::byte, sizeof(std::uint64_t)> bytes;  // how many
+    std::array<std::byte, sizeof(std::uint64_t)> bytes;  // the length of `changes`
     std::vector<std::byte> changes;
   };
   std::unique_ptr<Content> content_;
   std::vector<Transfer> sent_;
 };
 
-/// Sums that come from another rank, perhaps with changes behind them. An empty one has come.
+/// The receive of sums from another rank, optionally followed by a delta. A default-constructed
+/// object counts as complete.
 class ComingSums {
  public:
   ComingSums() = default;
-  /// Begins to receive into `sums`.
+  /// Starts to receive into `sums`. `changed`: a delta follows the sums.
   ComingSums(Transport& transport, int from, int channel, std::span<std::byte> sums, bool changed);
-  /// Whether all has come; does not wait.
+  /// Returns true if the sums and their delta have arrived, and applies the delta. Does not block.
   bool come(Transport& transport);
+  /// Waits for the sums and their delta, and applies the delta.
   void wait(Transport& transport);
 
  private:

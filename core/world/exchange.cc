@@ -7,7 +7,7 @@ namespace weft {
 void exchange(Transport& transport, int channel, const ConstBlocks& to, const Blocks& from) {
   const int ranks = transport.size();
   std::vector<Transfer> transfers;
-  // Every rank begins with another one, so that not all send to the same.
+  // Every rank starts with a different peer, so that not all send to the same one.
   for (int i = 1; i < ranks; ++i) {
     const int other = (transport.rank() + i) % ranks;
     const auto o = static_cast<std::size_t>(other);
@@ -22,7 +22,7 @@ void spread(const World& world, int channel, std::span<const std::byte> bytes,
   Transport& transport = *world.transport();
   const Levels& levels = world.levels();
   const int rank = world.rank(), own = levels.group_of(rank);
-  // Every rank begins with another one, so that not all send to the same.
+  // Every rank starts with a different peer, so that not all send to the same one.
   for (int i = 1; i < levels.groups(); ++i) {
     const int g = (own + i) % levels.groups();
     open.push_back(transport.send(levels.stands_for(rank, g), channel, bytes));

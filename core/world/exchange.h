@@ -1,4 +1,4 @@
-// Blocks of bytes that all ranks exchange at once.
+// Collective exchanges of byte blocks: all-to-all, broadcast and all-gather.
 #pragma once
 
 #include <cstddef>
@@ -10,30 +10,33 @@
 
 namespace WEFT_API weft {
 
-/// Bytes by rank.
+/// One block of bytes for each rank.
 using Blocks = std::vector<std::span<std::byte>>;
 using ConstBlocks = std::vector<std::span<const std::byte>>;
 
-/// Sends `to[r]` to every other rank r, and fills `from[r]` with what that one sends here; this
-/// rank's own block stays where it is. Empty blocks are not sent. Collective: what is sent and what
-/// is expected has the same size, on one channel; throws WorldError.
+/// Performs an all-to-all exchange: sends `to[r]` to every other rank r and receives `from[r]` from
+/// it. The blocks for this rank itself are not copied, and empty blocks are not sent. Collective:
+/// sent and expected sizes must match, and all ranks use the same channel. Throws WorldError.
 void exchange(Transport& transport, int channel, const ConstBlocks& to, const Blocks& from);
 
-/// Channels that spread() may use: 0 to kSpreadChannels - 1. What is passed on takes as many more.
+/// The number of channels for start_broadcast(), numbered from 0. Forwarded messages use the same
+/// number of channels after these.
 constexpr int kSpreadChannels = 16;
 
-/// Begins to send `bytes` to every other rank, each of which calls take_spread() for it: along the
-/// levels of the world. `open` gets the transfers.
+/// Starts to broadcast `bytes` from this rank along the levels of the world. Every other rank must
+/// call receive_broadcast() for it. The transfers are appended to `open`.
 void spread(const World& world, int channel, std::span<const std::byte> bytes,
             std::vector<Transfer>& open);
-/// Begins to receive into `place` what rank `origin` spreads. What one rank spreads on a channel is
-/// taken in its order, and what several do in the same order on all ranks. Where this rank passes
-/// it on to others, `open` gets these transfers, until the end of which `place` must stay as it is.
+/// Starts to receive a broadcast of rank `origin` into `place`. Broadcasts of one rank on a channel
+/// must be received in the order in which they were sent, and broadcasts of several ranks in the
+/// same order on all ranks. If this rank forwards the data to others, these transfers are appended
+/// to `open`, and `place` must not change until they are done.
 Transfer take_spread(const World& world, int channel, int origin, std::span<std::byte> place,
                      std::vector<Transfer>& open);
 
-/// Every rank gets the blocks of all: its own is in `blocks[rank]`. Collective: all ranks have
-/// blocks of the same sizes; `channel` is one of spread(). Throws WorldError.
+/// All-gather: sends `blocks[rank()]` to all ranks and receives the other blocks from them.
+/// Collective: all ranks must pass blocks of the same sizes. `channel` is one of the broadcast
+/// channels. Throws WorldError.
 void all_gather(const World& world, int channel, const Blocks& blocks);
 
 }  // namespace weft

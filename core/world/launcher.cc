@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-// The first of these variables that holds a number; `otherwise` where none does.
+// Returns the value of the first of these variables that contains a number, or `otherwise`.
 int number_in(std::initializer_list<const char*> names, int otherwise) {
   for (const char* name : names) {
     const char* text = std::getenv(name);
@@ -22,7 +22,7 @@ int number_in(std::initializer_list<const char*> names, int otherwise) {
 }  // namespace
 
 bool started_by_mpi() {
-  // Of Open MPI, of MPICH's Hydra, of Slurm with PMIx.
+  // Set by Open MPI, by Hydra (the launcher of MPICH), and by Slurm with PMIx.
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"}) {
     if (std::getenv(name) != nullptr) return true;
   }
@@ -31,7 +31,8 @@ bool started_by_mpi() {
 
 LaunchedRank launched_rank() {
   if (!started_by_mpi()) return {};
-  // Slurm sets its number of tasks in shells without a launcher, too: it counts beside PMIx alone.
+  // Slurm also sets SLURM_STEP_NUM_TASKS in shells that were not started by a launcher, so it is
+  // used only as the last choice, with PMIx.
   const int ranks = number_in({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}, 1);
   return {number_in({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}, 0), std::max(1, ranks)};
 }

@@ -1,4 +1,4 @@
-// Which ranks share a machine, and who of them exchanges with the other machines.
+// Groups of ranks that share a host, for two-level communication.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace WEFT_API weft {
 
-/// Neighbouring ranks: `begin` to `end` - 1.
+/// Consecutive ranks: `begin` to `end` - 1.
 struct RankRun {
   int begin = 0;
   int end = 0;
@@ -17,22 +17,22 @@ struct RankRun {
   friend bool operator==(const RankRun&, const RankRun&) = default;
 };
 
-/// Groups of ranks that are on one host. What all ranks exchange with all then goes from one host
-/// to another once instead of once for every rank there, and is passed on within the host. A world
-/// without groups has those of one rank: all exchange with all.
+/// Groups of ranks on the same host. In exchanges of all ranks with all ranks, data is sent to
+/// another host only once, rather than once for every rank there, and forwarded within that host.
+/// In a world without grouping, every group has one rank, and all ranks exchange data directly.
 class Levels {
  public:
-  /// Groups of neighbours on one host, as their transport names it, in a world of more than
-  /// `most_direct` ranks; elsewhere groups of one.
+  /// In a world of more than `most_direct` ranks, groups consecutive ranks with the same
+  /// Transport::host(). In smaller worlds, every group has one rank.
   Levels(const Transport& transport, int most_direct);
 
   int groups() const { return static_cast<int>(groups_.size()); }
   const RankRun& group(int g) const { return groups_[static_cast<std::size_t>(g)]; }
   int group_of(int rank) const { return group_of_[static_cast<std::size_t>(rank)]; }
-  /// The ranks of its group, itself among them.
+  /// The group of `rank`, including `rank` itself.
   const RankRun& neighbours(int rank) const { return group(group_of(rank)); }
-  /// The one of group g that `rank` exchanges with: itself in its own group. The ranks of a group
-  /// spread over those of another.
+  /// The peer of `rank` in group g (itself in its own group). The peers of the ranks of one group
+  /// are distributed evenly over the ranks of the other.
   int stands_for(int rank, int g) const;
 
  private:

@@ -1,4 +1,4 @@
-// The tree along which the shards of a batch are added up.
+// The binary tree along which the shards of a batch are summed.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace WEFT_API weft {
 
-/// A complete subtree of the binary tree over shards: those from `first` on, `count` many. `count`
-/// is a power of two, `first` a multiple of it.
+/// A complete subtree of the binary tree over shards: the `count` shards from `first` on. `count`
+/// is a power of two, and `first` is a multiple of it.
 struct Subtree {
   int first = 0;
   int count = 1;
@@ -16,7 +16,7 @@ struct Subtree {
   friend bool operator==(const Subtree&, const Subtree&) = default;
 };
 
-/// Shards of a rank: `begin`, `begin + step` and so on, below `end`.
+/// The shards of a rank: `begin`, `begin + step` and so on, below `end`.
 struct ShardRun {
   int begin = 0;
   int end = 0;
@@ -25,40 +25,42 @@ struct ShardRun {
   int shard(int i) const { return begin + i * step; }
 };
 
-/// Throws ArgumentError unless `shards` is a power of two, from 1 to 2^20, and not below `ranks`.
+/// Throws ArgumentError unless `shards` is a power of two, from 1 to 2^20, and at least `ranks`.
 void check_shards(int shards, int ranks);
 
-/// The neighbouring shards that a rank computes: sizes differ by one at most, and their order is
-/// that of the ranks.
+/// Returns the consecutive shards that a rank computes. Shards are assigned in rank order, and the
+/// numbers of shards of any two ranks differ by at most one.
 ShardRun run_of_rank(int rank, int ranks, int shards);
 
-/// The shards that a rank computes where ranks take turns: every `ranks`-th one. So all ranks
-/// together have a complete subtree of shards after each turn. `ranks` is a power of two.
+/// Returns the shards that a rank computes if shards are interleaved over the ranks: every
+/// `ranks`-th one. After each round, all ranks together have computed a complete subtree of shards.
+/// `ranks` is a power of two.
 ShardRun turns_of_rank(int rank, int ranks, int shards);
 
-/// Sums over shards along the complete binary tree over their numbers, whoever computes them: (s0 +
-/// s1) + (s2 + s3). A rank folds its shards, or an owner the sums of all ranks, from left to right,
-/// as a binary counter counts: what comes is pushed upon a stack, and as long as the two topmost
-/// are siblings in the tree, their sum (lower one first) takes their place.
+/// Plans sums along the complete binary tree over shard numbers, regardless of which rank computes
+/// them: (s0 + s1) + (s2 + s3). A rank folds its shards, and an owner folds the sums of all ranks,
+/// from left to right, like a binary counter: each new sum is pushed onto a stack, and as long as
+/// the two topmost entries are siblings in the tree, they are replaced by their sum (lower one
+/// first).
 class TreeFold {
  public:
-  /// Says how many of the stack's entries the pushed one is added to, from the top down: 0 where it
-  /// stays alone. It must begin where the last one ended.
+  /// Pushes a subtree, which must begin at the end of the previous one. Returns the number of stack
+  /// entries, from the top down, that it must be added to; 0 if it becomes a new entry.
   int push(Subtree next);
-  /// The entries, in order: the sums that are left. At most 2 log2(n) of n shards, log2(n) + 1
-  /// where the first shard is 0.
+  /// The remaining sums, in order. At most 2 log2(n) entries for n shards, or log2(n) + 1 if the
+  /// first shard is 0.
   const std::vector<Subtree>& stack() const { return stack_; }
 
  private:
   std::vector<Subtree> stack_;
 };
 
-/// The most entries that the stack has at a time while neighbouring shards are pushed. A shard that
-/// is added to those before it as it comes is no entry of its own.
+/// Returns the maximum number of stack entries while the shards of a consecutive run are pushed. A
+/// shard that is added to its predecessors immediately does not count as an entry.
 int most_sums(const ShardRun& run);
 
-/// What is left on the stack after all of a run of neighbours: the fewest complete subtrees that
-/// cover it.
+/// Returns the stack after all shards of a consecutive run: the smallest set of complete subtrees
+/// that covers it.
 std::vector<Subtree> subtrees_of(const ShardRun& run);
 
 }  // namespace weft

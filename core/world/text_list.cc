@@ -21,7 +21,7 @@ std::vector<std::string> split_texts(std::string_view list) {
     std::uint64_t size = 0;
     if (list.size() - at < sizeof size) {
       throw FormatError(
-          fmt::format("a list of texts ends at byte {}, inside of a length that begins at byte {}",
+          fmt::format("a list of texts ends at byte {}, inside the length that begins at byte {}",
                       list.size(), at));
     }
     std::memcpy(&size, list.data() + at, sizeof size);

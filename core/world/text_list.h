@@ -1,4 +1,4 @@
-// Texts of several ranks as one message.
+// Lists of texts as one message.
 #pragma once
 
 #include <string>
@@ -9,11 +9,12 @@
 
 namespace WEFT_API weft {
 
-/// Adds a text to a list of them: its length in 8 bytes (of this machine's order: ranks have the
-/// same CPUs), then its bytes.
+/// Appends a text to a serialised list: 8 bytes with its length, followed by its bytes. The length
+/// is in native byte order, because all ranks have the same type of CPU.
 void append_text(std::string& list, std::string_view text);
 
-/// The texts of a list. Throws FormatError, with the byte, where it is none.
+/// Returns the texts of a serialised list. Throws FormatError with the byte offset if it is
+/// malformed.
 std::vector<std::string> split_texts(std::string_view list);
 
 }  // namespace weft

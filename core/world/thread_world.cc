@@ -28,34 +28,36 @@ using Line = std::tuple<int, int, int>;  // from, to, channel
 
 struct ThreadTransfer : Transfer::State {
   bool done = false;
-  Clock::time_point due = Clock::time_point::min();
-  int waits_for = 0;              // the other rank
-  std::vector<Line> passed = {};  // where it is to be passed on
+  Clock::time_point due = Clock::time_point::min();  // when it counts as done
+  int waits_for = 0;                                 // the other rank
+  std::vector<Line> passed = {};                     // the lines on which the message is forwarded
 };
 
 struct Sent {
   std::span<const std::byte> bytes;
-  std::vector<std::byte> own;  // of a send that has ended: `bytes` are these
+  // A copy of the bytes, to which `bytes` refers, if the send has completed early.
+  std::vector<std::byte> own;
   std::shared_ptr<ThreadTransfer> transfer;
   Clock::time_point due;
-  std::shared_ptr<ThreadTransfer> received = nullptr;  // what is to come before
+  // For a forwarding send: the receive that must complete first.
+  std::shared_ptr<ThreadTransfer> received = nullptr;
 };
 struct Wanted {
   std::span<std::byte> bytes;
   std::shared_ptr<ThreadTransfer> transfer;
 };
-// Messages of one rank to another on one channel.
+// The messages from one rank to another on one channel.
 struct Messages {
   std::deque<Sent> sent;
   std::deque<Wanted> wanted;
-  Clock::time_point due = Clock::time_point::min();  // of the last message
+  Clock::time_point due = Clock::time_point::min();  // when the last message arrives
 };
 
 enum class Presence { absent, here, stopped, left };
 
 struct RankState {
   Presence presence = Presence::absent;
-  Clock::time_point since;  // it was stopped
+  Clock::time_point since;  // when it was stopped
   std::string phase = "the start";
   Clock::time_point phase_since = Clock::now();
 };
@@ -80,7 +82,7 @@ struct ThreadWorld::Exchange {
 
   RankState& at(int rank) { return ranks[static_cast<std::size_t>(rank)]; }
 
-  // All below: under the mutex.
+  // The functions below require the mutex.
   void end(const std::string& why) {
     if (poison.empty()) poison = why;
     changed.notify_all();
@@ -113,7 +115,8 @@ struct ThreadWorld::Exchange {
     }
     changed.notify_all();
   }
-  // `open`: gets the lines where something can go on now.
+  // Matches sends with receives on one line. The lines on which forwarded messages can now proceed
+  // are appended to `open`.
   void match(const Line& at, std::vector<Line>& open) {
     Messages& line = lines[at];
     const auto [from, to, channel] = at;
@@ -159,7 +162,7 @@ class ThreadWorld::End final : public Transport {
     auto transfer = begin(to, channel);
     Messages& line = x_->lines[{rank_, to, channel}];
     Sent sent{bytes, {}, transfer, x_->arrival(line)};
-    if (x_->chance()) {  // as a transport that copies small messages
+    if (x_->chance()) {  // complete early, like a transport that copies small messages
       sent.own.assign(bytes.begin(), bytes.end());
       sent.transfer = std::make_shared<ThreadTransfer>();
       transfer->done = true;
@@ -214,7 +217,7 @@ class ThreadWorld::End final : public Transport {
       if (state->done) {
         next = std::min(next, state->due);
       } else if (x_->at(state->waits_for).presence == Presence::left) {
-        x_->end(x_->lost(state->waits_for, "has left, and others wait for it; it was last"));
+        x_->end(x_->lost(state->waits_for, "has left while other ranks wait for it; it was last"));
         continue;
       }
       x_->changed.wait_until(lock, next);
@@ -251,7 +254,7 @@ class ThreadWorld::End final : public Transport {
 ThreadWorld::ThreadWorld(int size) : ThreadWorld(size, Options()) {}
 
 ThreadWorld::ThreadWorld(int size, const Options& options) {
-  if (size < 1) throw ArgumentError(fmt::format("a world has 1 rank or more, not {}", size));
+  if (size < 1) throw ArgumentError(fmt::format("a world needs at least 1 rank, not {}", size));
   exchange_ = std::make_shared<Exchange>(size, options);
 }
 
@@ -262,7 +265,7 @@ std::shared_ptr<Transport> ThreadWorld::connect(int rank) {
   if (rank < 0 || rank >= size())
     throw ArgumentError(fmt::format("rank {} is not in [0, {})", rank, size()));
   if (exchange_->at(rank).presence != Presence::absent)
-    throw StateError(fmt::format("rank {} is connected already", rank));
+    throw StateError(fmt::format("rank {} is already connected", rank));
   exchange_->at(rank).presence = Presence::here;
   return std::make_shared<End>(exchange_, rank);
 }

@@ -1,4 +1,4 @@
-// A world inside one process: a rank is a thread.
+// A world within one process, in which every rank is a thread.
 #pragma once
 
 #include <chrono>
@@ -11,18 +11,20 @@
 
 namespace WEFT_API weft {
 
-/// Ranks that are threads of one process: for tests, and to try out a program for many machines on
-/// one. With a seed messages take random times, some sends end early and others only when they are
-/// received, so that what depends on an order that nobody promised shows itself.
+/// Connects ranks that are threads of one process, for tests and for trying out a program for many
+/// machines on a single one. With a seed, messages take random times, and some sends complete early
+/// but others only when they are received. This reveals dependences on orders that are not
+/// guaranteed.
 class ThreadWorld {
  public:
   struct Options {
-    /// Of the delays; 0 = there are none.
+    /// Seed of the random delays; 0 = no delays.
     std::uint64_t seed = 0;
+    /// The maximum delay of a message.
     std::chrono::microseconds most_delay{300};
-    /// So many neighbouring ranks have a host of one name; 0 = each has its own.
+    /// The number of consecutive ranks that report the same host name; 0 = every rank has its own.
     int per_host = 0;
-    /// How long a rank that was stopped may be silent before the world is poisoned.
+    /// How long a rank may be stopped before the world is poisoned.
     std::chrono::milliseconds silence{10'000};
   };
 
@@ -31,17 +33,17 @@ class ThreadWorld {
   ThreadWorld(int size, const Options& options);
 
   int size() const;
-  /// The end of a rank, to be used while it is held. A rank whose end is dropped has left: who
-  /// waits for a message that it has not sent poisons the world. Throws StateError for the second
-  /// end of a rank.
+  /// Returns the endpoint of a rank. A rank whose endpoint is destroyed has left: a rank that waits
+  /// for a message that was not sent before poisons the world. Throws StateError if the rank is
+  /// already connected.
   std::shared_ptr<Transport> connect(int rank);
-  /// As a crash of the rank, and as a machine that no longer answers.
+  /// Simulate a crash of a rank (kill) and a machine that no longer responds (stop).
   void kill(int rank);
   void stop(int rank);
 
-  /// Calls body(transport) for every rank on a thread of its own. What one throws poisons the
-  /// world. Rethrows when all have ended: of the errors that are no WorldError the one of the
-  /// lowest rank, else the WorldError.
+  /// Calls body(transport) for every rank on a separate thread. An exception on one rank poisons
+  /// the world. After all threads have ended, rethrows the exception of the lowest rank that is not
+  /// a WorldError, or a WorldError if there is no other.
   void run(FunctionRef<void(const std::shared_ptr<Transport>&)> body);
 
  private:

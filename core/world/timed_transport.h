@@ -1,4 +1,4 @@
-// How long a rank waits for the others.
+// Measures how long a rank waits for other ranks.
 #pragma once
 
 #include <memory>
@@ -10,23 +10,25 @@
 
 namespace WEFT_API weft {
 
-/// A transport that measures how long the thread that made it waits for transfers: what is moved
-/// while that thread computes costs nothing. All else is the other's.
+/// A transport that measures how long the thread that created it waits for transfers. Transfers
+/// that proceed while that thread computes are not counted. All calls are forwarded to another
+/// transport.
 class TimedTransport final : public TransportAround {
  public:
   explicit TimedTransport(std::shared_ptr<Transport> other);
 
-  /// Seconds so far; for the thread that made it.
+  /// The total waiting time in seconds. To be called by the thread that created the transport.
   double waited() const { return waited_; }
 
   void wait(const Transfer& transfer) override;
 
  private:
   const std::thread::id thread_;
-  double waited_ = 0;  // of that thread alone
+  double waited_ = 0;  // of that thread only
 };
 
-/// What the world's TimedTransport has measured; 0 where it has another one.
+/// Returns the seconds measured by the world's TimedTransport, or 0 if its transport is of another
+/// type.
 double seconds_waited(const World& world);
 
 }  // namespace weft

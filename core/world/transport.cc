@@ -8,8 +8,8 @@ namespace weft {
 
 void check_message(const Transport& transport, int other, int channel) {
   if (other < 0 || other >= transport.size() || other == transport.rank()) {
-    throw ArgumentError(fmt::format("rank {} of {} has no messages with rank {}", transport.rank(),
-                                    transport.size(), other));
+    throw ArgumentError(fmt::format("rank {} of {} cannot exchange messages with rank {}",
+                                    transport.rank(), transport.size(), other));
   }
   if (channel < 0 || channel >= Transport::kChannels) {
     throw ArgumentError(fmt::format("channel {} is not in [0, {})", channel, Transport::kChannels));

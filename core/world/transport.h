@@ -1,4 +1,4 @@
-// What carries bytes between the ranks of a world.
+// The interface for moving bytes between the ranks of a world.
 #pragma once
 
 #include <chrono>
@@ -12,10 +12,10 @@
 
 namespace WEFT_API weft {
 
-/// A send or a receive on its way; empty ones are done.
+/// A pending send or receive. A default-constructed Transfer counts as done.
 class Transfer {
  public:
-  /// What a transport keeps of it.
+  /// State that a transport attaches to the transfer.
   struct State {
     virtual ~State() = default;
   };
@@ -27,21 +27,22 @@ class Transfer {
   std::shared_ptr<State> state_;
 };
 
-/// One rank's end of the connections between `size()` ranks, numbered from 0. It moves bytes and
-/// knows nothing of what they mean; sums are made by those who receive. All functions may be called
-/// from any thread.
+/// One rank's endpoint of the connections between `size()` ranks, which are numbered from 0. It
+/// only moves bytes and does not interpret them; receivers do the summation. All functions may be
+/// called from any thread.
 ///
 /// Messages from one rank to another on one channel (0 to kChannels - 1) arrive in the order in
-/// which they were sent; channels do not wait for one another. A message is received by one
-/// receive() of exactly its size: anything else poisons the world.
+/// which they were sent; channels are independent of one another. A message must be received by one
+/// receive() of exactly its size: any other size poisons the world.
 ///
-/// A rank that calls leave(), or whose end is dropped, has left. A world is poisoned when a rank
-/// says so, is lost, has left while others wait for it, or is silent for longer than its transport
-/// allows. From then on every wait, on every rank, throws WorldError with the same line: nobody
-/// waits for somebody who does not come. A poisoned world stays so.
+/// A rank has left once it calls leave() or its endpoint is destroyed. A world is poisoned, which
+/// aborts all ranks, if a rank calls poison(), is lost, leaves while other ranks wait for it, or is
+/// silent for longer than its transport allows. From then on, every wait on every rank throws
+/// WorldError with the same line, so that no rank waits forever for a lost one. A poisoned world
+/// cannot recover.
 class Transport {
  public:
-  /// As many as every MPI has.
+  /// The number of channels (tags) that every MPI implementation supports.
   static constexpr int kChannels = 1 << 15;
 
   Transport() = default;
@@ -51,43 +52,46 @@ class Transport {
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  /// The name of the machine that a rank runs on.
+  /// The name of the machine on which a rank runs.
   virtual std::string host(int rank) const = 0;
 
-  /// Begins to move `bytes`, which must stay as they are until the transfer is done. `to` is
-  /// another rank. Throws WorldError where the world is poisoned.
+  /// Starts to send `bytes`, which must not change until the transfer is done. `to` must be another
+  /// rank. Throws WorldError if the world is poisoned.
   virtual Transfer send(int to, int channel, std::span<const std::byte> bytes) = 0;
-  /// As send(), once `received`, which a receive() of this end gave, is done: nobody need wait for
-  /// it here. Stands among the messages of its channel where pass_on() was called.
+  /// As send(), but starts once `received`, which was returned by receive() of this endpoint, is
+  /// done; the caller need not wait for the receive. The position of the message within its channel
+  /// is determined by the call of forward().
   virtual Transfer pass_on(const Transfer& received, int to, int channel,
                            std::span<const std::byte> bytes) = 0;
-  /// Begins to wait for a message of that size. `from` is another rank.
+  /// Starts to receive a message of exactly bytes.size() bytes. `from` must be another rank.
   virtual Transfer receive(int from, int channel, std::span<std::byte> bytes) = 0;
-  /// Whether wait() would return at once.
+  /// Returns true if wait() would not block.
   virtual bool done(const Transfer& transfer) = 0;
-  /// Returns when the bytes are there, or may be written again. Throws WorldError.
+  /// Blocks until the transfer is done: received bytes are available, sent bytes may be
+  /// overwritten. Throws WorldError.
   virtual void wait(const Transfer& transfer) = 0;
 
-  /// Ends the world, with a line that says why. The first one counts.
+  /// Poisons the world with a line that states the reason. Only the first call has an effect.
   virtual void poison(std::string_view why) = 0;
-  /// Why the world was poisoned; empty while it is not.
+  /// The reason why the world is poisoned; empty if it is not.
   virtual std::string poisoned() const = 0;
-  /// What this rank does from now on ("step 12: gradients"), for the line about a rank that is
+  /// Sets the current phase of this rank ("step 12: gradients"), which is reported if the rank is
   /// lost.
   virtual void set_phase(std::string_view phase) = 0;
-  /// Asks whether the others are there, where something says that one is not: the world is poisoned
-  /// unless they answer within that time. Returns at once. Does nothing where a transport sees by
-  /// itself who is lost.
+  /// Checks that the other ranks are alive, for use if there is a hint that one of them is lost:
+  /// the world is poisoned unless they answer within the given time. Returns immediately. Does
+  /// nothing in transports that detect lost ranks on their own.
   virtual void ask(std::chrono::milliseconds within) { static_cast<void>(within); }
-  /// The last call, which may be repeated: returns when all ranks have left, where a transport
-  /// waits for that, or throws WorldError. A dropped end leaves, too, but cannot say so.
+  /// Leaves the world; must be the last call, but may be repeated. Returns when all ranks have
+  /// left, if the transport waits for that, or throws WorldError. Destroying the endpoint leaves as
+  /// well, but cannot report errors.
   virtual void leave() {}
 };
 
-/// Throws ArgumentError unless `transport` has messages with rank `other` on this channel.
+/// Throws ArgumentError unless `transport` can exchange messages with rank `other` on this channel.
 void check_message(const Transport& transport, int other, int channel);
 
-/// "rank 2 (host b)".
+/// Returns, for example, "rank 2 (host b)".
 std::string describe_rank(const Transport& transport, int rank);
 
 }  // namespace weft

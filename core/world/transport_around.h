@@ -1,4 +1,4 @@
-// A transport that is another one, with something besides.
+// Base class of transports that wrap another one to extend it.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 
 namespace WEFT_API weft {
 
-/// Passes every call to another transport.
+/// Forwards every call to another transport.
 class TransportAround : public Transport {
  public:
   explicit TransportAround(std::shared_ptr<Transport> inner) : inner_(std::move(inner)) {}

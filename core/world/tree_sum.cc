@@ -13,7 +13,7 @@ namespace {
 constexpr int kTotalChannel = 0;
 static_assert(kFirstShareChannel >= 2 * kSpreadChannels);
 
-// The total of what each rank owns, one run each, on all ranks.
+// All-gathers the totals: each rank owns at most one run.
 void gather_totals(const World& world, const Owners& owners, std::span<std::byte> total) {
   Blocks blocks(static_cast<std::size_t>(world.size()));
   for (std::size_t i = 0; i < owners.size(); ++i) {
@@ -29,7 +29,7 @@ void gather_totals(const World& world, const Owners& owners, std::span<std::byte
 Owners even_owners(int ranks, std::size_t bytes) {
   const std::size_t lines = divide_up(bytes, kTensorAlignment),
                     all = static_cast<std::size_t>(ranks);
-  // Without a product that could overflow.
+  // The first line of rank r: lines * r / all, without an intermediate product that could overflow.
   const auto line = [&](std::size_t r) { return lines / all * r + lines % all * r / all; };
   Owners owners;
   for (std::size_t r = 0; r < all; ++r) {
@@ -74,8 +74,8 @@ OwnerSums::OwnerSums(const World& world, int shards, const Owners& owners, std::
   }
 }
 
-// Each rank of its own group, and one of every other group, for all of that one; in order of the
-// shards.
+// The ranks whose sums this rank may receive, in the order of their shards: every rank of its own
+// group, and from every other group one rank, which sends the sums of that whole group.
 std::vector<OwnerSums::Source> OwnerSums::sources_of(int shards) const {
   const int rank = transport_.rank(), size = transport_.size();
   std::vector<Source> sources;
@@ -93,7 +93,7 @@ std::vector<OwnerSums::Source> OwnerSums::sources_of(int shards) const {
   return sources;
 }
 
-// Whether this rank adds up what comes from there.
+// True if this rank adds up the sums of `source` in the bucket.
 bool OwnerSums::adds(const Bucket& bucket, const Source& source) const {
   if (mine(bucket)) return true;
   const RankRun& group = levels_.neighbours(transport_.rank());
@@ -112,7 +112,7 @@ void OwnerSums::make_parts(int shards) {
   }
 }
 
-// Of what others give in it, where each takes `each` bytes.
+// Returns the memory for the parts of a bucket that come from other ranks, `each` bytes per part.
 std::size_t OwnerSums::received_bytes(const Bucket& bucket, std::size_t each) const {
   const auto from_others =
       std::count_if(bucket.parts.begin(), bucket.parts.end(),
@@ -150,7 +150,8 @@ void OwnerSums::send_changes(Bucket& bucket, int to, std::vector<std::byte> chan
   bucket.changes.emplace_back(transport_, to, channel_of(bucket), std::move(changes));
 }
 
-// Of a bucket that this rank does not add up.
+// Returns the rank to which this rank sends its sums in a bucket that it does not add up itself:
+// the collector of its group, or, in a group of one, the owner.
 int OwnerSums::receiver_of(const Bucket& bucket) const {
   return bucket.collector == transport_.rank() ? bucket.bytes.owner : bucket.collector;
 }
@@ -176,7 +177,8 @@ void OwnerSums::give(std::size_t b, SumsInBucket sums) {
       if (part.from == transport_.rank()) part.bytes = *own++;
     }
     if (!by_bucket_) return;
-    // As much for all buckets, so that the memory of one does for the next.
+    // Use the same size for all buckets, so that the memory of one bucket can be reused for the
+    // next.
     if (const std::size_t bytes = received_bytes(bucket, largest_); bytes > 0) {
       bucket.received = memory_(bytes);
       receive(bucket, bucket.received->data());
@@ -243,8 +245,8 @@ void OwnerSums::close(AddSums add, std::size_t most_open,
     return true;
   };
   std::erase_if(open_, is_done);
-  // In the order in which all ranks give them: whoever gave a bucket first waits for those who have
-  // not, never the other way round.
+  // Wait in the order in which all ranks submit the buckets. A rank that has submitted a bucket
+  // then waits only for ranks that have not, so that waits cannot form a cycle.
   while (open_.size() > most_open) {
     const std::size_t b = open_.front();
     wait_and_add(buckets_[b], add);
@@ -255,7 +257,7 @@ void OwnerSums::close(AddSums add, std::size_t most_open,
 }
 
 void OwnerSums::finish(AddSums add) {
-  // First what others wait for.
+  // First the buckets that other ranks wait for.
   for (Bucket& bucket : buckets_) {
     if (!mine(bucket)) wait_and_add(bucket, add);
   }
@@ -272,7 +274,7 @@ void OwnerSums::wait_and_add(Bucket& bucket, AddSums add) {
   this->add(bucket, add);
 }
 
-// All has come.
+// Requires that all sums of the bucket have arrived.
 void OwnerSums::wait_and_close(Bucket& bucket) {
   for (const Transfer& t : bucket.sent) transport_.wait(t);
   for (const SentChanges& changes : bucket.changes) changes.wait(transport_);
@@ -289,7 +291,8 @@ void sum_over_ranks(const World& world, int shards, const std::vector<SubtreeSum
   OwnerSums sums(world, shards, owners, bytes,
                  {.bytes = round_up(bytes, kTensorAlignment), .first_channel = kFirstShareChannel},
                  memory);
-  // From the next rank on, so that not all begin with the same one.
+  // Start with the bucket after this rank's own, so that not all ranks send to the same owner
+  // first.
   const std::size_t buckets = sums.buckets();
   for (std::size_t i = 1; i <= buckets; ++i) {
     const std::size_t b = (static_cast<std::size_t>(world.rank()) + i) % buckets;

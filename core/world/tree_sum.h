@@ -1,4 +1,5 @@
-// Sums over the shards of all ranks.
+// Deterministic sums over the shards of all ranks: all-reduce and reduce-scatter along a fixed
+// tree.
 #pragma once
 
 #include <cstddef>
@@ -15,122 +16,134 @@
 
 namespace WEFT_API weft {
 
-/// The sums of a complete subtree of shards: any number of bytes, as many in all subtrees of all
-/// ranks.
+/// The sums of a complete subtree of shards. All subtrees on all ranks have the same number of
+/// bytes.
 struct SubtreeSums {
   Subtree subtree;
   std::span<std::byte> bytes;
 };
 
-/// Adds sums: those of `x` to those of `into`, both from byte `begin` of all sums on.
+/// Adds the sums in `x` to those in `into`. Both begin at byte `begin` of all sums.
 using AddSums =
     FunctionRef<void(std::size_t begin, std::span<std::byte> into, std::span<const std::byte> x)>;
 
-/// Bytes `begin` to `end` - 1 of sums.
+/// Bytes `begin` to `end` - 1 of the sums.
 struct ByteRange {
   std::size_t begin = 0, end = 0;
 };
 
-/// Some bytes of sums, and the rank that adds them up for all.
+/// A contiguous run of bytes of the sums, and the rank that owns it, which computes its total.
 struct OwnedBytes {
-  std::size_t begin = 0;  // they end where the next ones begin; a multiple of 64
+  std::size_t begin = 0;  // a multiple of 64; the run ends at the begin of the next one
   int owner = 0;
 };
-/// All bytes of sums: ascending, from 0 on.
+/// A partition of all bytes of the sums, in ascending order starting at 0.
 using Owners = std::vector<OwnedBytes>;
-/// One run of `bytes` bytes for each rank, which differ by 64 at most.
+/// Divides `bytes` bytes into one run per rank; the sizes of the runs differ by at most 64. Ranks
+/// whose run would be empty own nothing.
 Owners even_owners(int ranks, std::size_t bytes);
 
-/// The channel of an owner's first bucket: in sum_over_ranks(), and in sums that owners alone get,
-/// behind those of worlds of 4,096 ranks.
+/// The channels of the first bucket: in sum_over_ranks(), and in reduce-scatters. The latter leave
+/// room for the channels of sum_over_ranks() in worlds of up to 4,096 ranks.
 constexpr int kFirstShareChannel = 32, kFirstBucketChannel = kFirstShareChannel + 4096;
 
-/// Memory of so many bytes, for as long as it is held.
+/// Returns memory of the given size, which is released with the returned pointer.
 using SumMemory = FunctionRef<std::shared_ptr<Buffer>(std::size_t bytes)>;
 
-/// Adds the sums of all shards along their tree and gives every rank the total, in own[0].bytes;
-/// what is in the others of `own` is lost. `own` is what a TreeFold has left of the rank's shards
-/// (run_of_rank). The bits are those that one rank alone would get: every rank adds up its share of
-/// the bytes, in the tree's order, and sends it to the others. A rank sends and receives 2 (W - 1)
-/// / W times the bytes where W, the number of ranks, is a power of two, and no more than twice that
-/// elsewhere, and takes `memory` for a share of the sums of the others. Collective: all ranks call
-/// it with as many bytes; throws WorldError.
+/// All-reduce: adds the sums of all shards along their tree and stores the total in own[0].bytes on
+/// every rank. The other elements of `own` are overwritten. `own` holds the sums that a TreeFold
+/// leaves of the rank's shards (contiguous_shards()). The result is bit-identical to that of a
+/// single rank: every rank adds up its share of the bytes in the order of the tree and sends it to
+/// the others. With W ranks, a rank sends and receives 2 (W - 1) / W times the bytes if W is a
+/// power of two, and at most twice that otherwise. `memory` provides the buffer for the other
+/// ranks' sums of this rank's share. Collective: all ranks must pass the same number of bytes.
+/// Throws WorldError.
 void sum_over_ranks(const World& world, int shards, const std::vector<SubtreeSums>& own,
                     AddSums add, SumMemory memory);
 
-/// How sums are cut into buckets, and when they are received.
+/// How sums are divided into buckets, and when receives are started.
 struct SumBuckets {
-  std::size_t bytes;  // at most: a multiple of 64
-  int first_channel;  // bucket i goes by this one + i
-  /// Sums of which an early version may be given: of buckets that lie in them.
+  std::size_t bytes;  // maximum size of a bucket; a multiple of 64
+  int first_channel;  // bucket i uses channel first_channel + i
+  /// Ranges of sums with early sends. Buckets that are entirely within one of them accept an early
+  /// version.
   std::vector<ByteRange> early = {};
-  /// Takes memory for what comes from others in a bucket when this rank gives it, and until it is
-  /// closed, not for all buckets from the start. All ranks give the buckets in the same order.
+  /// Allocates memory for the sums of other ranks separately for each bucket, from the time this
+  /// rank submits it until it is closed, instead of for all buckets from the start. All ranks must
+  /// submit the buckets in the same order.
   bool by_bucket = false;
 };
 
-/// What a rank has in a bucket, by the subtrees of its shards (run_of_rank).
+/// The sums of a rank in one bucket, one for each subtree of its shards (contiguous_shards()).
 using SumsInBucket = std::span<const std::span<std::byte>>;
 
-/// The same, but every rank gets the total of what it owns alone, which is half of the bytes, and
-/// in buckets: what is in one is on its way while the sums of others are still computed. Groups of
-/// ranks (Levels) add up a bucket among themselves, one of them for all, before it goes to an owner
-/// in another group.
-/// Collective: all ranks have as many bytes, the same owners and buckets.
+/// Reduce-scatter: as sum_over_ranks(), but every rank receives only the totals that it owns, which
+/// halves the transferred bytes. The sums are divided into buckets, so that a bucket is transferred
+/// while others are still being computed. Within a group of ranks (Levels), one rank adds up a
+/// bucket for the whole group before it is sent to an owner in another group.
+///
+/// A bucket is submitted when this rank's sums in it are complete, and closed when they have been
+/// sent and, on its owner, added up. Collective: all ranks must pass the same number of bytes,
+/// owners and buckets.
 class OwnerSums {
  public:
-  /// Of `bytes` bytes of sums. Buckets are ranges with one owner. `memory` must outlive it.
+  /// For sums of `bytes` bytes in total. A bucket is a range with a single owner. `memory` must
+  /// outlive this object.
   OwnerSums(const World& world, int shards, const Owners& owners, std::size_t bytes,
             const SumBuckets& buckets, SumMemory memory);
 
   std::size_t buckets() const { return buckets_.size(); }
-  /// The first byte of a bucket; of `buckets()` the end.
+  /// The first byte of a bucket; for `bucket` == buckets(), the end of the sums.
   std::size_t begin_of(std::size_t bucket) const;
   std::size_t bytes_of(std::size_t bucket) const { return begin_of(bucket + 1) - begin_of(bucket); }
-  /// The bucket that a byte lies in.
+  /// The bucket that contains a byte.
   std::size_t bucket_of(std::size_t byte) const;
-  /// Whether this rank gets its total.
+  /// Returns true if this rank owns the bucket and receives its total.
   bool mine(std::size_t bucket) const { return mine(buckets_[bucket]); }
-  /// Whether an early version of a bucket would be of use: it goes to another rank, was not given,
-  /// and all of it may change.
+  /// Returns true if an early version of a bucket is useful: the bucket is entirely within an early
+  /// range and is sent to another rank, and this rank has not submitted it, early or finally.
   bool takes_early(std::size_t bucket) const;
-  /// Sends what this rank's sums will nearly be in a bucket, as they are mostly complete long
-  /// before the rest: all but the last one are, of which only what differs is sent when the bucket
-  /// is given. They stay as they are until finish() has returned.
+  /// Sends an early, nearly complete version of this rank's sums in a bucket. All sums but the last
+  /// one must already be final. For the last one, only the delta is sent when the bucket is
+  /// submitted. The early version must not change until finish() has returned.
   void give_early(std::size_t bucket, std::span<const std::span<const std::byte>> sums);
-  /// This rank's sums of all its shards are complete in a bucket: sends them, or keeps them to add
-  /// those of others. They belong to it until the bucket is closed. Where this rank owns the
-  /// bucket, the first of them becomes the total.
+  /// Submits this rank's final sums of all its shards in a bucket. Sends them, or keeps them to add
+  /// those of other ranks. This object uses their memory until the bucket is closed. If this rank
+  /// owns the bucket, the first of them becomes the total.
   void give(std::size_t bucket, SumsInBucket sums);
-  /// Adds up the buckets that are given and for which all has come; does not wait.
+  /// Adds up the submitted buckets for which all sums have arrived; does not block.
   void progress(AddSums add);
-  /// Waits until at most so many buckets are given and not closed, and calls closed(bucket) for
-  /// each that it closes: nothing of it is needed any more but its total.
+  /// Waits until at most `most_open` submitted buckets are not closed, and calls closed(bucket) for
+  /// each bucket that it closes. Only the total of a closed bucket is still needed.
   void close(AddSums add, std::size_t most_open, FunctionRef<void(std::size_t bucket)> closed);
-  /// All buckets are given: waits for the rest, and closes all.
+  /// Waits for all remaining buckets and closes them. All buckets must have been submitted.
   void finish(AddSums add);
 
  private:
-  // Who gives sums of shards: of which subtrees.
+  // A rank that contributes sums to a bucket, and the subtrees of its sums.
   struct Source {
     int rank;
     std::vector<Subtree> subtrees;
   };
-  struct Part {  // of a bucket: the sums of one subtree
+  // The sums of one subtree in a bucket.
+  struct Part {
     Subtree subtree;
     std::span<std::byte> bytes = {};
-    int from = 0;
-    bool last = false;       // of what comes from there
-    ComingSums coming = {};  // empty where it is this rank's
+    int from = 0;            // the rank that contributes it
+    bool last = false;       // the last subtree of that rank
+    ComingSums coming = {};  // default-constructed for the sums of this rank
   };
   struct Bucket {
     OwnedBytes bytes;
-    int collector = 0;             // of this rank's group: the owner, if it is in it
-    std::vector<Part> parts = {};  // that this rank adds up: what it owns, or collects
-    bool early = false;            // changes are sent behind it
-    std::span<const std::byte> sent_early = {};  // of the last of this rank's sums
+    // The rank that adds up the bucket for this rank's group; the owner, if it is in the group.
+    int collector = 0;
+    // The parts that this rank adds up, as the owner or as the collector of its group.
+    std::vector<Part> parts = {};
+    bool early = false;  // a delta follows the sums
+    // The early version of the last of this rank's sums.
+    std::span<const std::byte> sent_early = {};
     bool given = false, added = false;
-    std::shared_ptr<Buffer> received = {};  // where it has memory of its own
+    std::shared_ptr<Buffer> received = {};  // if memory is allocated by bucket
     std::vector<Transfer> sent = {};
     std::vector<SentChanges> changes = {};
   };
@@ -162,8 +175,9 @@ class OwnerSums {
   const SumMemory memory_;
   std::shared_ptr<Buffer> received_;
   std::vector<Bucket> buckets_;
-  std::size_t largest_ = 0;        // bucket, in bytes
-  std::vector<std::size_t> open_;  // buckets that are given and not closed, in that order
+  std::size_t largest_ = 0;  // size of the largest bucket in bytes
+  // Buckets that are submitted and not closed, in order of submission.
+  std::vector<std::size_t> open_;
 };
 
 }  // namespace weft

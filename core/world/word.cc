@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint32_t kMagic = 0x74666557;  // "Weft"
 
-// The layout in bytes.
+// The layout of a serialised message.
 struct Frame {
   std::uint32_t magic = kMagic;
   std::uint32_t protocol = kWorldProtocol;
@@ -17,7 +17,7 @@ struct Frame {
   std::int32_t rank = 0;
   double phase_seconds = 0;
   std::uint64_t sent = 0, received = 0;
-  std::array<char, 984> text = {};  // ends with a zero
+  std::array<char, 984> text = {};  // zero-terminated
 };
 static_assert(sizeof(Frame) == kWordBytes);
 

@@ -1,4 +1,4 @@
-// What the ends of a transport between processes tell one another beside the messages of a program.
+// Control messages between the endpoints of a transport, separate from the messages of the program.
 #pragma once
 
 #include <array>
@@ -13,36 +13,38 @@
 
 namespace WEFT_API weft {
 
-/// Of what ranks send one another; other numbers do not understand one another.
+/// Version of the protocol between ranks; different versions are incompatible.
 inline constexpr std::uint32_t kWorldProtocol = 2;
 
-/// A rank is there, has left (it sends and receives no more), says that the world ends, or wants to
-/// be told that the one who hears this is there.
+/// A control message: a rank is alive (heartbeat), has left and neither sends nor receives from now
+/// on (left), aborts the world (poison), or requests a heartbeat from the receiver (ping).
 struct Word {
   enum class Kind : std::uint32_t { alive = 1, left = 2, poison = 3, question = 4 };
   Kind kind = Kind::alive;
-  int rank = 0;  // who says it
-  /// All but poison: how long the phase lasts.
+  int rank = 0;  // the sender
+  /// All kinds except poison: the time since the current phase of the sender began.
   double phase_seconds = 0;
-  /// left: how many messages the rank has sent to the one who hears this, and received from it.
+  /// left: the number of messages that the sender has sent to the receiver, and received from it.
   std::uint64_t sent = 0, received = 0;
-  /// The phase. poison: why the world ends.
+  /// poison: the reason. All other kinds: the current phase of the sender.
   std::string text = {};
   friend bool operator==(const Word&, const Word&) = default;
 };
 
-/// Every word has as many bytes, so that a receive can wait for any.
+/// All control messages have the same size, so that a single receive can wait for any of them.
 inline constexpr std::size_t kWordBytes = 1024;
 using WordBytes = std::array<std::byte, kWordBytes>;
 
-/// The bytes of a word (of this machine's order: ranks have the same CPUs). A text that is too long
-/// is cut.
+/// Serialises a control message. Numbers are in native byte order, because all ranks have the same
+/// type of CPU. A text that is too long is truncated.
 WordBytes write_word(const Word& word);
-/// The word of a world of so many ranks; nothing where the bytes are none that this version knows.
+/// Parses a control message in a world of `ranks` ranks; returns nullopt if the bytes are not a
+/// valid message of this protocol version.
 std::optional<Word> read_word(std::span<const std::byte> bytes, int ranks);
 
-/// Whom a rank tells what it has heard of the end of a world, those a power of two away: so all
-/// hear of it in a few turns, whoever of them is lost.
+/// Returns the ranks to which a rank relays an abort message that it has received: those at
+/// distances of a power of two. The message thereby reaches all ranks within a few rounds, even if
+/// any one of them is lost.
 std::vector<int> who_is_told(int rank, int ranks);
 
 }  // namespace weft

@@ -16,14 +16,14 @@ namespace {
 
 constexpr int kWorldChannel = Transport::kChannels - 1;
 
-// Ends the world: a text has a length that cannot be.
+// Poisons the world because the length of a text exceeds the limit.
 [[noreturn]] void refuse_text(Transport& transport, int from, std::uint64_t bytes) {
-  transport.poison(fmt::format("{} sends a text of {} bytes; the most are {}",
+  transport.poison(fmt::format("{} sends a text of {} bytes; the limit is {}",
                                describe_rank(transport, from), bytes, World::kMostTextBytes));
   throw WorldError(transport.poisoned());
 }
 
-// A text, with its length before it.
+// Sends the length of a text, then the text.
 void send_text(Transport& transport, int to, std::string_view text) {
   const std::uint64_t size = text.size();
   if (size > World::kMostTextBytes) refuse_text(transport, transport.rank(), size);
@@ -45,7 +45,8 @@ std::string receive_text(Transport& transport, int from) {
   return text;
 }
 
-// Down the binomial tree: rank r has its text from r without its lowest bit.
+// Broadcasts the text of rank 0 down a binomial tree: rank r receives it from the rank whose number
+// is r with its lowest set bit cleared.
 std::string send_down(Transport& transport, std::string text) {
   const int rank = transport.rank(), size = transport.size();
   int bit = 1;
@@ -81,7 +82,7 @@ void World::or_poison(FunctionRef<void()> body, std::string_view when) const {
   } catch (const std::exception& e) {
     poison(when.empty() ? e.what() : fmt::format("{}: {}", when, e.what()));
     throw;
-  } catch (...) {  // of the caller's own
+  } catch (...) {  // an exception type of the caller
     poison("an exception");
     throw;
   }
@@ -95,7 +96,8 @@ void World::barrier() const { gather(""); }
 
 std::vector<std::string> World::gather(std::string_view own) const {
   if (size() == 1) return {std::string(own)};
-  // Up the tree: a rank's list is of the ranks from its own on, so that they end up in order.
+  // Gather up the tree. The list of a rank covers consecutive ranks starting with itself, so that
+  // concatenation keeps the texts in rank order.
   std::string list;
   append_text(list, own);
   for (int bit = 1; bit < size(); bit *= 2) {

@@ -1,4 +1,4 @@
-// The ranks that work on one program together.
+// The group of ranks that run one program together.
 #pragma once
 
 #include <cstdint>
@@ -15,56 +15,61 @@
 namespace WEFT_API weft {
 
 struct WorldOptions {
-  /// In a world of more ranks, those of one host are a group: gradients are added up there before
-  /// they go to another host, and what comes from another host is passed on there, so that it goes
-  /// over the network once. The bits are the same. All ranks have the same number.
+  /// In a world of more than this number of ranks, the ranks of a host form a group. Gradients are
+  /// summed within a group before they are sent to another host, and data from another host is
+  /// forwarded within the group, so that it crosses the network only once. The results are
+  /// bit-identical. The number must be the same on all ranks.
   int most_direct = 32;
 };
 
-/// The ranks that work on one program together, seen from one of them: each is a process (or, in
-/// tests, a thread) with memory and workers of its own. Copies share the transport. The functions
-/// are collective: all ranks call the same ones in the same order. They are for what is small and
-/// rare; where the world is poisoned, they throw WorldError.
+/// The ranks that run one program together, seen from one of them. Each rank is a process (or, in
+/// tests, a thread) with its own memory and workers. Copies share the transport. barrier(),
+/// gather(), broadcast(), check_same() and leave() are collective: all ranks must call them in the
+/// same order. They are meant for small data and infrequent calls, and throw WorldError if the
+/// world is poisoned.
 class World {
  public:
-  /// Of a text that ranks send one another, and of all texts of a gather() together: a longer one
-  /// ends the world. A length that was damaged on its way asks for no more memory than that.
+  /// The maximum size of a text sent between ranks, and of all texts of a gather() together. A
+  /// longer text poisons the world. The limit also bounds the memory that a corrupted length can
+  /// cause to be allocated.
   static constexpr std::uint64_t kMostTextBytes = std::uint64_t{1} << 30;
 
-  /// One rank, alone.
+  /// A world with a single rank.
   World() = default;
   explicit World(std::shared_ptr<Transport> transport, const WorldOptions& options = {});
 
   int rank() const { return transport_ ? transport_->rank() : 0; }
   int size() const { return transport_ ? transport_->size() : 1; }
-  /// Whether this is rank 0, which speaks for all.
+  /// Returns true for rank 0, which reports on behalf of all ranks.
   bool first() const { return rank() == 0; }
-  /// Null where there is one rank.
+  /// Null in a default-constructed world, which has one rank.
   Transport* transport() const { return transport_.get(); }
-  /// Which ranks exchange with one another directly. For a world with a transport.
+  /// The groups of ranks that communicate directly. Only for worlds with a transport.
   const Levels& levels() const { return *levels_; }
   const WorldOptions& options() const { return options_; }
 
-  /// What this rank does from now on, for the line about a rank that is lost.
+  /// Sets the current phase of this rank, which is reported if the rank is lost.
   void set_phase(std::string_view phase) const;
-  /// The last call, when this rank is done: returns when all are. Throws WorldError where one of
-  /// them fails or is lost before that.
+  /// Leaves the world; the last call of a rank. Returns when all ranks have left. Throws WorldError
+  /// if a rank fails or is lost before that.
   void leave() const;
-  /// Ends every rank: what waits throws WorldError with `why`, preceded by this rank's name.
+  /// Aborts all ranks: every wait throws WorldError with `why`, preceded by the name of this rank.
   void poison(std::string_view why) const;
 
-  /// Calls body(). What it throws ends all ranks, which would wait for this one, and goes on.
-  /// `when` is put before what the others say ("step 12").
+  /// Calls body(). If it throws, poisons the world, because the other ranks would wait for this
+  /// one, and rethrows. `when` ("step 12") precedes the message that the other ranks report.
   void or_poison(FunctionRef<void()> body, std::string_view when = {}) const;
 
-  /// Returns when every rank has called it.
+  /// Blocks until every rank has called it.
   void barrier() const;
-  /// The texts of all ranks, by rank, on every rank. log2(size) messages behind one another.
+  /// Returns the texts of all ranks, in rank order, on every rank. Takes log2(size) sequential
+  /// steps up a tree, and as many down.
   std::vector<std::string> gather(std::string_view own) const;
-  /// The text of rank 0, on every rank.
+  /// Returns the text of rank 0, on every rank.
   std::string broadcast(std::string_view of_first) const;
-  /// Throws ArgumentError, on every rank, unless all ranks give the same text: "ranks differ in the
-  /// seed: rank 0 (host a) has 1, rank 2 (host b) has 2". Of several facts: agree() in handshake.h.
+  /// Throws ArgumentError on every rank unless all ranks pass the same text: "ranks differ in the
+  /// seed: rank 0 (host a) has 1, rank 2 (host b) has 2". To compare several facts, use agree() in
+  /// handshake.h.
   void check_same(std::string_view what, std::string_view own) const;
 
  private:

@@ -16,7 +16,7 @@ ControlOp control_op(const Node& node) {
   if (name == "scan") return ControlOp::scan;
   if (name == "cond") return ControlOp::cond;
   if (name == "while_loop") return ControlOp::while_loop;
-  throw GraphError(fmt::format("op {} has bodies that nothing here can run\n  {}", name,
+  throw GraphError(fmt::format("op {} has bodies, but is not a control-flow op\n  {}", name,
                                node.graph().where(node)));
 }
 
@@ -46,7 +46,8 @@ std::vector<Value> declare_like(const Graph& outer, Graph& body,
   }
   std::map<std::string, Dim> composite;
   int number = 0;
-  // By a name that nothing outside has: what is required of that one is not required of this.
+  // The name must be unused in `outer`, or copy_requirements() would copy requirements of an
+  // unrelated symbol.
   const auto new_symbol = [&] {
     std::string name;
     do {
@@ -104,12 +105,13 @@ void check_closed(const Function& function, const Graph& outer, std::string_view
     const Value& v = function.outputs[i];
     if (v.defined() && &v.graph() == &outer) {
       throw GraphError(
-          fmt::format("output {} of {} is {} of the graph outside; hand it in as an operand\n  {}",
+          fmt::format("output {} of {} is {} of the enclosing graph; pass it as an operand\n  {}",
                       i, what, v.type().str(), outer.describe_source(loc)));
     }
     function.body->check_owned(v, fmt::format("output {} of {}", i, what), loc);
   }
-  // Symbols get their meaning from the operands, so that each must be a whole size somewhere.
+  // Calls bind symbols to sizes of the operands, so each symbol must be the full size of an input
+  // axis.
   std::set<SymbolPtr> bound;
   for (const Value& formal : function.inputs) {
     for (const Dim& d : formal.shape()) {
@@ -119,8 +121,8 @@ void check_closed(const Function& function, const Graph& outer, std::string_view
   for (const SymbolPtr& s : function.body->symbols()) {
     if (bound.count(s) != 0) continue;
     throw ShapeError(fmt::format(
-        "{}: no input has the symbol '{}' alone as a size, so that no call says what it "
-        "stands for\n  {}",
+        "{}: no input axis has exactly the symbol '{}' as its size, so calls cannot determine its "
+        "value\n  {}",
         what, s->name, outer.describe_source(loc)));
   }
 }

@@ -1,4 +1,4 @@
-// Bodies: the functions that loops and branches run.
+// Helpers for bodies, the functions that loops and branches run.
 #pragma once
 
 #include <string>
@@ -9,32 +9,36 @@
 
 namespace WEFT_API weft {
 
-/// The ops that run bodies in a plan.
+/// The control-flow ops, which run bodies in a plan.
 enum class ControlOp { scan, cond, while_loop };
-/// Which one `node` is; GraphError for all other ops with bodies.
+/// Returns the control-flow op of `node`. Throws GraphError for any other op with bodies.
 ControlOp control_op(const Node& node);
 
+/// Returns the types of the values.
 std::vector<ValueType> types_of(const std::vector<Value>& values);
 
-/// Adds `function` under its name or, where another function has it, under that name with a number.
-/// A function of the graph that is equal but for the name is shared. Returns the name.
+/// Adds `function` to the graph and returns its name. If the name is taken by a different function,
+/// a number is appended. If an equal function is already there under one of these names, it is
+/// reused.
 std::string add_body(Graph& graph, Function function, SourceLocation loc);
 
-/// Formal inputs for `types` of `outer`: symbols that are a whole size of some type keep their
-/// names, so that messages and text read alike; a size made of other symbols becomes a symbol of
-/// its own.
+/// Declares formal inputs in `body` for operands of `types` in `outer`. A symbol that is the full
+/// size of an axis keeps its name, so that messages and text of both graphs agree. A size
+/// expression with any other symbol becomes a new symbol.
 std::vector<Value> declare_like(const Graph& outer, Graph& body,
                                 const std::vector<ValueType>& types,
                                 const std::vector<std::string>& names);
 
-/// What the caller has required of symbols that the body has too.
+/// Copies each requirement of the caller `from` to the body `to`, provided that the body has all of
+/// its symbols.
 void copy_requirements(const Graph& from, Graph& to);
-/// What the body requires of its dims becomes required of the operands'.
+/// Adds the requirements of the function's body to `graph`, in terms of the dims of the operands.
 void require_of_operands(Graph& graph, const Function& function,
                          const std::vector<ValueType>& operands, SourceLocation loc);
 
-/// Throws ShapeError where a symbol of the body is no whole size of an input, GraphError for an
-/// output that is no value of the body (a captured value of the caller, say).
+/// Throws ShapeError if a symbol of the body is not the full size of an input axis, and GraphError
+/// if an output is not a value of the body (for example, a captured value of the caller). `what`
+/// names the function in messages.
 void check_closed(const Function& function, const Graph& outer, std::string_view what,
                   SourceLocation loc);
 

@@ -19,7 +19,8 @@ std::vector<Value> declare_operands(const Graph& outer, Graph& body,
 
 std::string label(const Function& function) { return fmt::format("function '{}'", function.name); }
 
-// Adds the function unless the graph has it already.
+// Adds the function unless the graph has an equal one. Throws GraphError if a different function
+// has its name.
 void add_or_share(Graph& graph, Function function, SourceLocation loc) {
   if (graph.has_function(function.name)) {
     const std::string different = difference(graph.function(function.name), function);
@@ -131,8 +132,8 @@ std::vector<Value> custom_gradient(Graph& graph, std::string_view name,
   b.outputs = gradient(*b.body, b.inputs);
   if (b.outputs.size() != arguments.size()) {
     throw GradientError(
-        fmt::format("custom_gradient '{}': the gradient gives {} values, but there are {} arguments"
-                    "\n  {}",
+        fmt::format("custom_gradient '{}': the gradient returns {} values, but there are {} "
+                    "arguments\n  {}",
                     name, b.outputs.size(), arguments.size(), graph.describe_source(loc)));
   }
   for (std::size_t i = 0; i < b.outputs.size(); ++i) {

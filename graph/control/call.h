@@ -1,4 +1,4 @@
-// Functions: closed sub-graphs, calls of them, and gradients of one's own.
+// Functions: closed sub-graphs, calls, and custom gradients.
 #pragma once
 
 #include <functional>
@@ -11,9 +11,9 @@
 
 namespace WEFT_API weft {
 
-/// Builds the inside of a function: takes the body's graph and its inputs, gives its outputs. It
-/// may use nothing else: values, variables and keys of the caller come in as inputs (GraphError
-/// otherwise).
+/// Builds the body of a function: receives the body's graph and its inputs, and returns its
+/// outputs. It must not use anything else: values, variables and keys of the caller have to be
+/// passed as inputs (GraphError otherwise).
 using FunctionBuilder =
     std::function<std::vector<Value>(Graph& body, const std::vector<Value>& inputs)>;
 
@@ -24,55 +24,60 @@ struct FormalInput {
   std::vector<AxisSize> sizes = {};
 };
 
-/// Defines the function `name` of `graph` with these inputs. Its symbols are its own: "n" in
-/// `sizes` is an n of the body, which takes the size of the operand at every call. A size that is
-/// not a plain number or symbol must be made of symbols that stand alone as a size of some input
-/// (ShapeError otherwise).
+/// Defines the function `name` of `graph` with the given inputs. Symbols are local to the function:
+/// "n" in `sizes` is a symbol of the body that is bound to the operand's size at every call. A size
+/// that is neither a number nor a single symbol may only contain symbols that are the full size of
+/// some input axis (ShapeError otherwise).
 const Function& define_function(Graph& graph, std::string_view name,
                                 const std::vector<FormalInput>& inputs,
                                 const FunctionBuilder& builder,
                                 SourceLocation loc = SourceLocation::current());
 
-/// Calls a function: one value per output. A call of a function that draws random numbers (dropout,
-/// say) draws its own, like a fresh draw at its place; other equal calls are one node. Operand
-/// dtypes and shapes must fit the formal ones (DTypeError, ShapeError). What the body requires of
-/// its dims is required of the operands'. Costs nothing besides: a pass puts the body in its place.
+/// Calls a function and returns its outputs. Each call of a function that draws random numbers
+/// (such as dropout) draws different numbers; other equal calls share one node. Operand dtypes and
+/// shapes must match the formal ones (DTypeError, ShapeError). Requirements of the body apply to
+/// the dims of the operands. Calls have no overhead: an optimisation pass inlines the body.
 std::vector<Value> call(Graph& graph, std::string_view function,
                         const std::vector<Value>& arguments,
                         SourceLocation loc = SourceLocation::current());
 
-/// Applies `forward` to `arguments` with a gradient of one's own: `gradient` gets the arguments,
-/// the outputs and one cotangent per output (in this order) and returns one value per argument, of
-/// the argument's type; an undefined Value says that no gradient goes there (zeros). Both are
-/// stored as closed functions of the graph, called `name` and `name`.gradient, and used again where
-/// the same is applied to operands of the same types; another forward pass under the name is a
-/// GraphError. The n-th draw of the gradient from a key draws the same as the n-th of the forward
-/// pass, so that it can drop what that dropped; take a key from fold_key for other numbers. What
-/// `gradient` reads of arguments and outputs is kept for it, and nothing from inside of `forward`.
+/// Applies `forward` to `arguments` with a custom gradient. `gradient` receives the arguments, the
+/// outputs and one cotangent per output, in this order, and returns one value per argument, of the
+/// argument's type; an undefined Value means a zero gradient. Both are stored as closed functions
+/// of the graph, named `name` and `name`.gradient, and are reused if the same functions are applied
+/// to operands of the same types. Throws GraphError if `name` belongs to a different function.
+///
+/// The n-th random draw of the gradient from a key equals the n-th draw of the forward pass, so
+/// that the gradient can reproduce a dropout mask; use fold_key() for different numbers. The
+/// arguments and outputs that `gradient` reads are kept in memory for it; intermediate values of
+/// `forward` are not.
 ///   auto y = custom_gradient(g, "clip", {x}, forward, gradient)[0];
 std::vector<Value> custom_gradient(Graph& graph, std::string_view name,
                                    const std::vector<Value>& arguments,
                                    const FunctionBuilder& forward, const FunctionBuilder& gradient,
                                    SourceLocation loc = SourceLocation::current());
 
-/// Whether a node is a call, which a pass replaces by the body of its function.
+/// Returns true if a node is a call, which an optimisation pass replaces by the body of its
+/// function.
 inline bool is_call(const Node& node) { return node.op().name == "call"; }
 
-/// What the symbols of a function's body stand for at a call.
+/// The dims to which the symbols of a function's body are bound at a call.
 class SymbolMap {
  public:
-  /// States what a symbol stands for; the first statement counts.
+  /// Binds a symbol, unless it is bound already.
   void bind(const SymbolPtr& symbol, Dim dim) { map_.emplace(symbol, std::move(dim)); }
-  /// Whether something was stated.
+  /// Returns true if the symbol is bound.
   bool has(const SymbolPtr& symbol) const { return map_.count(symbol) != 0; }
+  /// Returns the map as a function for Dim::substitute(). The function holds a pointer to this
+  /// SymbolMap.
   std::function<std::optional<Dim>(const SymbolPtr&)> lookup() const;
-  /// `dim` with what is stated in place of its symbols.
+  /// Returns `dim` with bound symbols replaced.
   Dim apply(const Dim& dim) const { return dim.substitute(lookup()); }
 
  private:
   std::map<SymbolPtr, Dim> map_;
 };
-/// Binds every symbol that is a whole size of a formal input to the operand's size.
+/// Binds every symbol that is the full size of a formal input axis to the size of the operand.
 SymbolMap bind_symbols(const Function& function, const std::vector<Value>& operands);
 SymbolMap bind_symbols(const Function& function, const std::vector<ValueType>& operands);
 

@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// Builds a function over `operands` and adds it; returns its name.
+// Builds a body function for `operands`, adds it to the graph and returns its name.
 std::string add_branch(Graph& graph, const std::string& name, const std::vector<Value>& operands,
                        const FunctionBuilder& builder, SourceLocation loc) {
   Function f;
@@ -32,7 +32,8 @@ std::vector<Value> outputs_of(Node& node) {
   return outputs;
 }
 
-// Applies an op with these bodies; numbers of draws are those of the body with most.
+// Applies an op with these bodies. Reserves as many stream numbers as the body with the most draws
+// needs.
 Node& apply_bodies(Graph& graph, std::string_view op, const std::vector<Value>& inputs,
                    const std::vector<Value>& operands, Attributes attributes,
                    const std::vector<std::string>& bodies, SourceLocation loc) {

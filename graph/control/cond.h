@@ -1,4 +1,4 @@
-// Branches, and loops whose length the data decide.
+// Branches, and loops with a data-dependent number of steps.
 #pragma once
 
 #include <functional>
@@ -10,27 +10,32 @@
 namespace WEFT_API weft {
 
 struct CondOptions {
-  std::string name = "cond";  // of the functions in the graph's text
+  /// Prefix of the names of the body functions.
+  std::string name = "cond";
 };
 
-/// The values that `then` gives where `predicate` (a bool scalar) is true, else those of
-/// `otherwise`: only one of them runs. Both take `operands`, use nothing else, and give values of
-/// the same types. Costs what the branch that is taken costs, in the memory of the larger one.
-/// Gradients of any order go through the operands, which with the predicate are all that is kept
-/// for them: the branch that was taken runs again and is differentiated there.
+/// Returns the values of `then` if `predicate` (a bool scalar) is true, else the values of
+/// `otherwise`. Only the selected branch runs. Both branches take `operands`, may use nothing else,
+/// and return values of the same types. The run time is that of the selected branch; the memory is
+/// that of the larger branch. Gradients of any order flow through the operands. Only the operands
+/// and the predicate are kept for gradients: the backward pass runs the selected branch again and
+/// differentiates it.
 std::vector<Value> cond(Arg predicate, const std::vector<Value>& operands,
                         const FunctionBuilder& then, const FunctionBuilder& otherwise,
                         const CondOptions& options = {},
                         SourceLocation loc = SourceLocation::current());
 
 struct WhileOptions {
-  std::vector<Value> operands = {};  // the same in every step, behind the carries
+  /// Values that are the same in every step. Passed to the bodies after the carries.
+  std::vector<Value> operands = {};
+  /// Prefix of the names of the body functions.
   std::string name = "while";
 };
 
-/// Runs `body` as long as `condition` gives true, at most `limit` times. Both take the carries and
-/// the operands; `body` gives the new carries, `condition` a bool scalar. Returns the last carries.
-/// Memory is that of one step. It has no gradient: a scan whose body is a cond has one.
+/// Runs `body` while `condition` is true, at most `limit` times, and returns the final carries.
+/// Both functions take the carries and the operands; `body` returns the new carries, `condition` a
+/// bool scalar. Needs the memory of one step. A while loop has no gradient; for a differentiable
+/// loop, use a scan whose body is a cond.
 std::vector<Value> while_loop(Graph& graph, const std::vector<Value>& carries,
                               const FunctionBuilder& condition, const FunctionBuilder& body,
                               std::int64_t limit, const WhileOptions& options = {},

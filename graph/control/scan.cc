@@ -26,25 +26,26 @@ Dim length_of(Graph& graph, const std::vector<Value>& sequences, const ScanOptio
   }
   if (sequences.empty()) {
     throw ArgumentError(
-        fmt::format("scan '{}' has no sequences: say its length in ScanOptions::length\n  {}",
+        fmt::format("scan '{}' has no sequences: set its length in ScanOptions::length\n  {}",
                     options.name, graph.describe_source(loc)));
   }
   return sequences[0].rank() > 0 ? sequences[0].shape()[0] : Dim(1);
 }
 
-// What body sees of `like` as [1, ..., batch, 1, ...] for a mask of rows.
+// Appends axes of size 1 to a mask [batch], so that it broadcasts against `like` along axis 0.
 Value rows_like(Value mask, const Value& like) {
   for (int axis = 1; axis < like.rank(); ++axis) mask = unsqueeze(mask, axis);
   return mask;
 }
 
-// Keeps carries, and makes outputs zero, in the rows whose sequences have ended.
+// In rows whose sequence has ended, keeps the old carries and sets the outputs to zero.
 void mask_rows(ScanStep& step, const ScanElements& in, const Value& lengths) {
   const Value index = lengths.dtype() == DType::i64 ? in.index : cast(in.index, lengths.dtype());
   const Value active = greater(lengths, index);
   for (Index i = 0; i < step.carries.size() && i < in.carries.size(); ++i) {
     Value& next = step.carries[i];
-    if (!next.defined() || !(next.type() == in.carries[i].type())) continue;  // an error later
+    // A carry that is undefined or of another type is reported later.
+    if (!next.defined() || !(next.type() == in.carries[i].type())) continue;
     next = where(rows_like(active, next), next, in.carries[i]);
   }
   for (Value& v : step.outputs) {
@@ -52,7 +53,8 @@ void mask_rows(ScanStep& step, const ScanElements& in, const Value& lengths) {
   }
 }
 
-// Where the body draws from a key among its operands, each step draws from that key and its index.
+// If the body draws from a key among its operands, folds the key with the step index, so that every
+// step draws different numbers.
 Function fold_keys(const Function& from, Index first_operand, Index index) {
   std::vector<bool> fold(from.inputs.size(), false);
   for (const Index i : drawn_inputs(from)) {
@@ -80,7 +82,7 @@ class ScanBuilder {
       : graph_(graph), parts_(std::move(parts)), body_(body), options_(options), loc_(loc) {}
 
   ScanResult run() {
-    // The index is one more sequence, which goes where nobody looks at it.
+    // The index is passed as an additional sequence, which is removed if the body does not read it.
     const Value lengths = options_.lengths.present() ? options_.lengths.value() : Value();
     const Index carries = parts_.carries.size(), index = carries + parts_.sequences.size();
     const Index operands = parts_.operands.size();
@@ -108,7 +110,7 @@ class ScanBuilder {
       for (const Value& v : parts_.sequences) {
         if (v.rank() == 0) {
           throw ShapeError(
-              fmt::format("a sequence is the scalar {}; a loop goes over axis 0 of its sequences",
+              fmt::format("a sequence is the scalar {}; scan loops over axis 0 of its sequences",
                           v.type().str()));
         }
       }
@@ -138,7 +140,7 @@ class ScanBuilder {
     in.operands = part(index + 1, operands);
     ScanStep step = body_(*f.body, in);
     if (step.carries.size() != carries) {
-      fail(ArgumentError(fmt::format("the body gives {} carries, but there are {}",
+      fail(ArgumentError(fmt::format("the body returns {} carries, but there are {}",
                                      step.carries.size(), carries)));
     }
     const std::string what = fmt::format("the body of scan '{}'", options_.name);
@@ -168,7 +170,8 @@ class ScanBuilder {
     return result;
   }
 
-  // A scan over whole segments, whose body is a scan over the steps of one, and one over the rest.
+  // Builds a scan over the complete segments, whose body is a scan over the steps of one segment,
+  // and a scan over the remaining steps.
   ScanResult apply_segments(Function f);
 
   Graph& graph_;
@@ -218,7 +221,7 @@ ScanResult ScanBuilder::apply_segments(Function f) {
   Node& inside = apply_scan(body, add_body(body, std::move(copy), loc_), steps, loc_);
   for (int i = 0; i < inside.output_count(); ++i) outer.outputs.push_back(inside.output(i));
 
-  // Whole segments and the rest, in the order of the loop.
+  // Run the complete segments and the remaining steps in loop order.
   const std::string segments = add_body(graph_, std::move(outer), loc_);
   const bool rest = !(whole == parts_.length);
   const std::string single = rest ? add_body(graph_, std::move(f), loc_) : std::string();
@@ -285,7 +288,7 @@ ScanResult scan(Graph& graph, const std::vector<Value>& carries,
                                     options.name, options.segment, graph.describe_source(loc)));
   }
   if (options.same_draws && options.segment > 0) {
-    throw ArgumentError(fmt::format("scan '{}': same_draws is not for loops in segments\n  {}",
+    throw ArgumentError(fmt::format("scan '{}': same_draws cannot be combined with segment\n  {}",
                                     options.name, graph.describe_source(loc)));
   }
   Graph::Undo undo(graph);

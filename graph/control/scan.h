@@ -1,4 +1,4 @@
-// Loops over a time axis with carried state.
+// scan: a loop over a sequence axis with carried state.
 #pragma once
 
 #include <functional>
@@ -11,58 +11,64 @@
 
 namespace WEFT_API weft {
 
-/// What the body of a scan sees in one step.
+/// The inputs of the body of a scan in one step.
 struct ScanElements {
   std::vector<Value> carries;
-  std::vector<Value> elements = {};  // element `index` of each sequence
-  std::vector<Value> operands = {};  // the same in every step: parameters, random keys
-  Value index = {};  // i64: 0 to length - 1, counting down where the scan is reversed
+  /// Element `index` of each sequence.
+  std::vector<Value> elements = {};
+  /// Values that are the same in every step, such as parameters and random keys.
+  std::vector<Value> operands = {};
+  /// i64 step index, 0 to length - 1; counts down if the scan is reversed.
+  Value index = {};
 };
-/// What it gives.
+/// The results of the body of a scan in one step.
 struct ScanStep {
-  std::vector<Value> carries = {};  // the new ones, of the old ones' types
-  std::vector<Value> outputs = {};  // to be stacked
+  std::vector<Value> carries = {};  // new carries, with the types of the old ones
+  std::vector<Value> outputs = {};  // outputs, which are stacked over the steps
 };
+/// Builds the body of a scan.
 using ScanBody = std::function<ScanStep(Graph& body, const ScanElements& in)>;
 
 struct ScanOptions {
-  /// From the last element to the first; outputs stay where their elements are.
+  /// Runs from the last element to the first. Output i still belongs to element i.
   bool reverse = false;
-  /// Steps; needed only where there are no sequences.
+  /// Number of steps. Required only if there are no sequences.
   std::optional<AxisSize> length = std::nullopt;
-  /// i32 or i64 [batch]: how many steps count for each row, from index 0 on, where axis 0 of all
-  /// carries and outputs is the batch. In the other steps carries stay and outputs are zero.
+  /// Number of valid steps for each batch row, beginning with index 0: i32 or i64 [batch]. Axis 0
+  /// of all carries and outputs must be the batch. In the remaining steps of a row, its carries are
+  /// unchanged and its outputs are zero.
   OptionalArg lengths = {};
-  /// Gradients keep only the carries at every `segment`-th step and run the steps between them
-  /// again: with segment = sqrt(length) memory grows with sqrt(length), for one more forward pass.
-  /// 0 keeps what every step needs.
+  /// Gradient checkpointing: if positive, gradients keep only the carries at every `segment`-th
+  /// step and recompute the steps in between. With segment = sqrt(length), memory grows with
+  /// sqrt(length) at the cost of one additional forward pass. 0 keeps the values of every step.
   std::int64_t segment = 0;
-  /// All steps draw the same numbers, under the stream numbers that the draws have in the body:
-  /// what is copied there draws what it draws where it was copied from. Not with `segment`.
+  /// All steps draw the same random numbers, with the stream numbers that the draws have in the
+  /// body. Nodes that are copied into the body therefore draw the same numbers as their originals.
+  /// Cannot be combined with `segment`.
   bool same_draws = false;
-  /// Of the function in the graph's text.
+  /// Name of the body function.
   std::string name = "scan";
 };
 
-/// What a scan gives.
+/// The results of scan().
 struct ScanResult {
-  std::vector<Value> carries;  // the last ones
-  std::vector<Value> outputs;  // [length, ...]
+  std::vector<Value> carries;  // final carries
+  std::vector<Value> outputs;  // stacked outputs, [length, ...]
 };
 
-/// A loop over axis 0 of `sequences`, which all have the same size there: `body` is built once,
-/// with the types of `carries`, of the sequences' elements and of `operands`, and runs once per
-/// step. Everything that it uses comes in through its arguments: a Value of `graph` inside the body
-/// is an error. State goes through carries; a body cannot update Variables.
+/// Loops over axis 0 of `sequences`, which must all have the same size there. `body` is built once,
+/// with the types of `carries`, of the elements of the sequences and of `operands`, and runs once
+/// per step. Everything that it uses must be passed through its arguments: using a Value of `graph`
+/// inside the body is an error. State is passed through carries; a body cannot update Variables.
 ///
-/// Random draws inside differ from step to step: a key among the operands is folded with the step's
-/// index. Gradients of any order go through carries, sequences and operands. Planning takes the
-/// same time for any number of steps.
+/// Random draws inside the body differ from step to step, because keys among the operands are
+/// folded with the step index. Gradients of any order flow through carries, sequences and operands.
+/// Planning time does not depend on the number of steps.
 ///   auto [last, hs] = scan(g, {h0}, {xs}, {w}, [](Graph&, const ScanElements& in) {
 ///     const Value h = tanh(matmul(in.elements[0], in.operands[0]) + in.carries[0]);
 ///     return ScanStep{{h}, {h}};
 ///   });
-/// Throws ShapeError or DTypeError where sequences have other lengths or carries change their type,
+/// Throws ShapeError or DTypeError if sequences differ in length or a carry changes its type, and
 /// GraphError for captured values.
 ScanResult scan(Graph& graph, const std::vector<Value>& carries,
                 const std::vector<Value>& sequences, const std::vector<Value>& operands,

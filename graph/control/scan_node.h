@@ -1,4 +1,4 @@
-// Scan nodes: from a function, and back to their parts.
+// Conversion between scan nodes and their parts.
 #pragma once
 
 #include <vector>
@@ -9,23 +9,26 @@ namespace WEFT_API weft {
 
 /// The parts of a scan node.
 struct ScanNode {
-  const Function* function = nullptr;  // takes carries, elements, operands; gives carries, outputs
+  /// The body: takes carries, elements and operands, and returns carries and outputs.
+  const Function* function = nullptr;
   std::vector<Value> carries, sequences, operands;
   Dim length;
   bool reverse = false, recompute = false;
-  std::int64_t stream = -1;  // first number of its draws; -1: numbers of its own, if it draws
+  /// First stream number of its draws; -1 reserves new stream numbers if the body draws.
+  std::int64_t stream = -1;
 };
+/// Returns the parts of a node of op "scan".
 ScanNode scan_node(const Node& node);
 
-/// Applies function `function` of `graph` in a scan; what `parts` says of the function is not used.
+/// Adds a scan node that runs the function `function` of `graph`. `parts.function` is ignored.
 Node& apply_scan(Graph& graph, const std::string& function, const ScanNode& parts,
                  SourceLocation loc);
 
-/// The types of a scan's operands as its body sees them.
+/// Returns the input types of the body: carries, elements of the sequences, and operands.
 std::vector<ValueType> element_types(const ScanNode& parts);
 
-/// A closed copy of a function of `from` that belongs to nobody yet, without inputs that nothing
-/// reads. `inputs` says which of the given ones are left.
+/// Returns a copy of the function `from`, not yet added to a graph, without the unused inputs that
+/// are marked in `may_go`. Sets kept[i] to true if input i remains, else to false.
 Function without_unused(const Function& from, const std::vector<bool>& may_go,
                         std::vector<bool>& kept);
 

@@ -1,5 +1,5 @@
-// attention and its gradient in primitives, with whole [B, H, Lq, Lk] tensors: the definition that
-// the blocked kernels must agree with.
+// attention and its gradient in primitive ops, with materialised [B, H, Lq, Lk] tensors. This is
+// the definition that the blocked kernels are tested against.
 #include <algorithm>
 #include <limits>
 
@@ -21,10 +21,10 @@ Value matmul(const Value& a, const Value& b, bool transpose_a, bool transpose_b)
       .output(0);
 }
 
-/// The operands of attention and what follows from them.
+/// The operands of attention and the quantities that are computed from them.
 class Definition {
  public:
-  /// `in` from operand `first` on are the 13 operands.
+  /// The 13 operands of attention begin at in[first].
   Definition(const Node& node, const Values& in, std::size_t first, Graph& graph)
       : graph_(graph), attributes_(node.attributes()) {
     const auto operand = [&](std::size_t i) {
@@ -67,20 +67,23 @@ class Definition {
     return s;
   }
 
-  /// bool [B, H, Lq, Lk], or undefined where every query sees every key.
+  /// Returns the attention mask, bool [B, H, Lq, Lk], or an undefined Value if every query attends
+  /// to every key.
   Value visible() const {
     Value seen = mask;
     const auto also = [&](const Value& condition) {
       seen = seen.defined() ? logical_and(seen, condition) : condition;
     };
-    // Key j is `ahead` of where query i stands, less the query's start. A start and a window may be
-    // as large as integers get: neither is added to the other.
+    // `ahead` is j - i, the distance from query i to key j without the start offset of the queries.
+    // A start and a window may be as large as integers can be, so they are never added to each
+    // other.
     const Value j = iota(graph_, Shape{queries(), keys()}, 1);
     const Value ahead = j - iota(graph_, Shape{queries(), keys()}, 0);
     const Value start = q_start.defined() ? reshape(q_start, Shape{batch(), 1, 1, 1})
                                           : dim_value(graph_, keys() - queries());
     const std::int64_t window = attributes_.integer("window");
-    // More than every difference of two places. (As Dims: literals are doubles on their way.)
+    // 2^62 exceeds every difference of two positions. (Passed as Dims, because literals are
+    // converted to double.)
     const std::int64_t reach = std::min(window, std::int64_t{1} << 62);
     if (attributes_.flag("causal")) also(ahead <= start);
     if (window > 0) {
@@ -91,14 +94,14 @@ class Definition {
     return seen.defined() ? broadcast_to(seen, pairs()) : seen;
   }
 
-  /// exp(scores - lse) where visible, else 0; lse is [B, H, Lq].
+  /// Returns exp(scores - lse) where `seen` is true, else 0; lse is [B, H, Lq].
   Value probabilities(const Value& scores, const Value& seen, const Value& lse) const {
-    // Not isfinite(): NaN must stay NaN.
+    // Compares with -inf instead of using isfinite(), so that NaN stays NaN.
     const Value finite = not_equal(lse, -std::numeric_limits<double>::infinity());
     const Value shift = unsqueeze(where(finite, lse, 0), 3);
     if (!seen.defined()) return where(unsqueeze(finite, 3), exp(scores - shift), 0);
     const Value shown = logical_and(seen, unsqueeze(finite, 3));
-    // The inner where() keeps exp of a hidden score from overflowing: 0 * inf would be NaN.
+    // The inner where() prevents exp() of a masked score from overflowing: 0 * inf would be NaN.
     return where(shown, exp(where(shown, scores - shift, 0)), 0);
   }
 
@@ -110,7 +113,7 @@ class Definition {
         .output(0);
   }
 
-  /// Sums [B, H, ...] over the query heads of each key head.
+  /// Sums x [B, H, ...] over the query heads that share a key head.
   Value per_key_head(const Value& x) const {
     if (heads() == kv_heads) return x;
     const Dim group = exact_div(heads(), kv_heads);
@@ -134,7 +137,7 @@ class Definition {
   Dim kv_heads;
 
  private:
-  /// [B, Hkv, L, D] repeated to [B, H, L, D].
+  /// Repeats x [B, Hkv, L, D] to [B, H, L, D].
   Value per_query_head(const Value& x) const {
     const Dim &kv = x.shape()[1], &length = x.shape()[2], &width = x.shape()[3];
     if (heads() == kv) return x;

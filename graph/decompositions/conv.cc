@@ -1,4 +1,4 @@
-// conv2d and avg_pool2d as sums over the taps of the kernel: each tap sees a strided slice of the
+// conv2d and avg_pool2d as sums over the taps of the kernel: each tap reads a strided slice of the
 // padded image.
 #include "weft/graph/decompositions/decomposition.h"
 #include "weft/graph/functions/arithmetic.h"
@@ -14,7 +14,8 @@ Value padded(Value x, const Ints& padding) {
   return pad(x, {{0, 0}, {0, 0}, {padding[0], padding[0]}, {padding[1], padding[1]}});
 }
 
-// What the tap at (y, x) of the kernel sees at every output position: [N, C, OH, OW].
+// Returns the image elements that the kernel tap at (y, x) reads for all output positions,
+// [N, C, OH, OW].
 Value tap_view(Value image, const Shape& out, std::int64_t y, std::int64_t x, const Ints& stride) {
   const Shape starts{Dim(0), Dim(0), Dim(y), Dim(x)};
   const Shape sizes{image.shape()[0], image.shape()[1], out[2], out[3]};

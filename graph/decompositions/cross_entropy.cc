@@ -1,4 +1,4 @@
-// cross_entropy and its gradient in primitives.
+// cross_entropy and its gradient in primitive ops.
 #include "weft/graph/decompositions/decomposition.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/index.h"
@@ -22,7 +22,7 @@ struct Settings {
         smoothing(node.attributes().real("label_smoothing")) {}
 };
 
-/// Targets with a legal class where they do not count; `ignored` says where.
+/// The targets: `ignored` marks ignored ones, and `classes` has class 0 in their place.
 struct Targets {
   Value ignored, classes;
   Targets(const Value& targets, const Settings& s)

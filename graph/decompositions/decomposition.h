@@ -1,5 +1,5 @@
-// Definitions of composite ops in primitives: used for second-order gradients, as the test oracle,
-// for export and for dtypes without a kernel.
+// Definitions of composite ops in terms of primitive ops. Used for second-order gradients, as a
+// test oracle, for export, and for dtypes without a kernel.
 #pragma once
 
 #include <map>
@@ -11,21 +11,24 @@
 
 namespace WEFT_API weft {
 
-/// Decompositions by op name. Ops of one's own bring theirs along (OpRecord::definition).
+/// Decompositions by op name. A custom op has its own decomposition in OpRecord::definition.
 class DecompositionSet {
  public:
+  /// Adds or replaces the decomposition of an op.
   void add(std::string_view op, Decomposition decomposition);
-  Decomposition find(std::string_view op) const;  // null if there is none
+  /// Returns the decomposition of an op, or null.
+  Decomposition find(std::string_view op) const;
+  /// Returns the names of all ops that have a decomposition, sorted.
   std::vector<std::string> names() const;
 
  private:
   std::map<std::string, Decomposition, std::less<>> table_;
 };
 
-/// Weft's own decompositions.
+/// The decompositions of Weft's built-in ops.
 const DecompositionSet& builtin_decompositions();
 
-// The families, listed explicitly in builtin.cc.
+// One function per op family. builtin.cc calls all of them.
 void add_elementwise_decompositions(DecompositionSet& set);
 void add_reduce_decompositions(DecompositionSet& set);
 void add_conv_decompositions(DecompositionSet& set);

@@ -1,5 +1,5 @@
-// Composite elementwise ops in terms of simpler ones: exact where the op is, but without its care
-// for large arguments.
+// Composite elementwise ops in terms of simpler ones. The formulas are exact, but lack the
+// precautions of the kernels against overflow and loss of accuracy for large arguments.
 #include <limits>
 
 #include "weft/core/integer_range.h"
@@ -19,14 +19,14 @@ Inputs decompose_rsqrt(const Node&, const Inputs& in, Graph&) { return {1 / sqrt
 Inputs decompose_expm1(const Node&, const Inputs& in, Graph&) { return {exp(in[0]) - 1}; }
 Inputs decompose_log1p(const Node&, const Inputs& in, Graph&) { return {log(in[0] + 1)}; }
 
-/// where() and not maximum(): the same gradient, 0, at 0.
+/// Uses where() instead of maximum(), so that the gradient at 0 is 0, as in the op.
 Inputs decompose_relu(const Node&, const Inputs& in, Graph&) {
   return {where(less_equal(in[0], 0), 0, in[0])};
 }
 
 Inputs decompose_sigmoid(const Node&, const Inputs& in, Graph&) { return {1 / (exp(-in[0]) + 1)}; }
 
-/// 2 sigmoid(2x) - 1.
+/// tanh(x) = 2 sigmoid(2x) - 1.
 Inputs decompose_tanh(const Node&, const Inputs& in, Graph&) {
   return {2 / (exp(-2 * in[0]) + 1) - 1};
 }
@@ -44,12 +44,12 @@ Inputs decompose_gelu_tanh(const Node&, const Inputs& in, Graph&) {
 
 Inputs decompose_silu(const Node&, const Inputs& in, Graph&) { return {in[0] * sigmoid(in[0])}; }
 
-/// relu(x) + log(1 + exp(-|x|)).
+/// softplus(x) = relu(x) + log(1 + exp(-|x|)).
 Inputs decompose_softplus(const Node&, const Inputs& in, Graph&) {
   return {relu(in[0]) + log1p(exp(-abs(in[0])))};
 }
 
-/// Comparisons with NaN are false, so that NaN stays.
+/// NaN is preserved because comparisons with NaN are false.
 Inputs decompose_clamp(const Node& node, const Inputs& in, Graph&) {
   const double lo = node.attributes().real("lo"), hi = node.attributes().real("hi");
   const double inf = std::numeric_limits<double>::infinity();

@@ -1,4 +1,4 @@
-// linear_cross_entropy and its gradients as the product and the loss that they join.
+// linear_cross_entropy and its gradients as a matrix product followed by cross_entropy.
 #include "weft/graph/decompositions/decomposition.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/linalg.h"
@@ -10,10 +10,10 @@ namespace {
 
 using Values = std::vector<Value>;
 
-/// The operands as matrices: any number of row axes is one.
+/// The operands as matrices: all row axes of x are merged into one.
 struct Parts {
   Value x, weight, bias, targets;
-  Shape rows;  // of x, without its last axis
+  Shape rows;  // shape of x without its last axis
   bool transposed;
   MatmulOptions product;
   Attributes loss;
@@ -44,12 +44,12 @@ struct Parts {
     options.transpose_b = transpose_b;
     return matmul(a, b, options);
   }
-  /// loss and lse, by row.
+  /// Returns loss and lse of each row.
   Values forward(Value logits_in) const {
     Node& node = x.graph().apply("cross_entropy", {logits_in, targets}, loss);
     return {node.output(0), node.output(1)};
   }
-  /// dx, dweight, dbias.
+  /// Returns dx, dweight and dbias.
   Values backward(Value g, Value logits_in, Value lse) const {
     const Value d = x.graph()
                         .apply("cross_entropy_grad",

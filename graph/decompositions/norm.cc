@@ -1,4 +1,4 @@
-// layer_norm, rms_norm and their gradients in primitives.
+// layer_norm, rms_norm and their gradients in primitive ops.
 #include "weft/graph/decompositions/decomposition.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/math.h"
@@ -12,20 +12,20 @@ using Values = std::vector<Value>;
 
 Value operand(const Values& in, std::size_t i) { return i < in.size() ? in[i] : Value(); }
 
-/// Axes [begin, end).
+/// Returns the axes [begin, end).
 Axes span(int begin, int end) {
   std::vector<int> axes;
   for (int i = begin; i < end; ++i) axes.push_back(i);
   return axes;
 }
 
-/// Without the normalised axes, which have size 1.
+/// Removes the normalised axes, which have size 1, from a statistic.
 Value drop(const Value& statistic, int first) {
   const auto& dims = statistic.shape().dims();
   return reshape(statistic, Shape(std::vector<Dim>(dims.begin(), dims.begin() + first)));
 }
 
-/// The opposite.
+/// Appends the normalised axes, with size 1, to a statistic: the inverse of drop().
 Value restore(const Value& statistic, int axes) {
   std::vector<Dim> dims = statistic.shape().dims();
   dims.insert(dims.end(), static_cast<std::size_t>(axes), Dim(1));
@@ -52,7 +52,7 @@ Values decompose_rms_norm(const Node& node, const Values& in, Graph&) {
   return {y, drop(rstd, x.rank() - 1)};
 }
 
-/// dx, dgain, dbias; `average` is undefined for RMS norm.
+/// Returns dx, dgain and dbias. `average` is undefined for RMS norm.
 Values norm_grad(const Value& g, const Value& x, const Value& gain, const Value& average,
                  const Value& row_rstd, int axes) {
   const int first = x.rank() - axes;

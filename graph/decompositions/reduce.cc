@@ -11,7 +11,7 @@ std::vector<int> axes_of(const Node& node) {
   return {axes.begin(), axes.end()};
 }
 
-// sum(x) / n
+// mean(x) = sum(x) / n.
 std::vector<Value> decompose_mean(const Node& node, const std::vector<Value>& in, Graph& graph) {
   const Value x = in[0];
   const auto axes = axes_of(node);
@@ -21,7 +21,7 @@ std::vector<Value> decompose_mean(const Node& node, const std::vector<Value>& in
   return {apply_binary("div", total, dim_value(graph, count, x.dtype()))};
 }
 
-// m + ln(sum(exp(x - m))) with m = max(x), or 0 where that is not finite.
+// logsumexp(x) = m + ln(sum(exp(x - m))), where m = max(x), or 0 if the maximum is not finite.
 std::vector<Value> decompose_logsumexp(const Node& node, const std::vector<Value>& in,
                                        Graph& graph) {
   const Value x = in[0];

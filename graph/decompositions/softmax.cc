@@ -1,4 +1,4 @@
-// softmax and log_softmax in primitives.
+// softmax and log_softmax in primitive ops.
 #include "weft/graph/decompositions/decomposition.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/math.h"
@@ -7,7 +7,8 @@
 namespace weft {
 namespace {
 
-/// x less its maximum along the axis: no gradient flows through the shift, which cancels.
+/// Returns x minus its maximum along the axis. The shift cancels in the result, so no gradient
+/// flows through it.
 Value shifted(const Value& x, int axis) { return x - stop_gradient(max(x, axis, true)); }
 
 bool empty(const Value& x, int axis) { return x.shape()[axis] == Dim(0); }

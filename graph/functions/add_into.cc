@@ -3,6 +3,7 @@
 namespace weft {
 namespace {
 
+// Returns true if v is a broadcast constant 0.
 bool is_zeros(Value v) {
   while (v.node().op().name == "broadcast_to" || v.node().op().name == "reshape") {
     v = v.node().input(0);

@@ -1,20 +1,22 @@
-// Sums of tensors of which some only put a part into zeros.
+// Sums in which some terms are scatters into zeros, as the gradients of slices and lookups are.
 #pragma once
 
 #include "weft/graph/ir/graph.h"
 
 namespace WEFT_API weft {
 
-/// Whether `v` is a small value put into zeros: unslice; index_add, scatter_add and
-/// dynamic_update_slice of zeros. The gradients of slices and lookups are.
+/// Returns true if `v` is a smaller value scattered into a tensor of zeros: an unslice, or an
+/// index_add, scatter_add or dynamic_update_slice whose destination is zeros. Gradients of slices
+/// and lookups have this form.
 bool puts_into_zeros(const Value& v);
 
-/// sum + part, where `part` puts something into zeros: that is added to `sum` at its places. The
-/// result may be written over `sum`, so that many parts of one tensor cost no more than their own
-/// sizes.
+/// Returns sum + part for a `part` that is scattered into zeros, by adding its elements to `sum` at
+/// their positions. The result may overwrite `sum`, so accumulating many parts into one tensor
+/// costs only the sizes of the parts.
 Value put_into(const Value& sum, const Value& part);
 
-/// a + b of one type, by put_into where one of them puts something into zeros.
+/// Returns a + b for values of the same type, using put_into() if one of them is scattered into
+/// zeros.
 Value add_into(const Value& a, const Value& b);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Ops by name: for functions over ops of one's own.
+// Applies an op by name. For functions that wrap custom ops.
 #pragma once
 
 #include <string_view>
@@ -10,13 +10,13 @@
 
 namespace WEFT_API weft {
 
-/// The first output of op `op`, of the graph's own set, on these operands (at least one; undefined
-/// ones are optional operands that are left out):
+/// Applies op `op` of the graph's op set to the operands and returns its first output. At least one
+/// operand must be defined; undefined ones are optional operands that are left out.
 ///   Value swish(Value x, double beta, SourceLocation loc = SourceLocation::current()) {
 ///     return apply_op("swish", {x}, {{"beta", beta}}, loc);
 ///   }
-/// Errors name op, operand types and line. Of an op with several outputs Graph::apply gives the
-/// node.
+/// Errors name the op, the operand types and the caller's line. For an op with several outputs use
+/// Graph::apply, which returns the node.
 Value apply_op(std::string_view op, const std::vector<Value>& operands, Attributes attributes = {},
                SourceLocation loc = SourceLocation::current());
 

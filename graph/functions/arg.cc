@@ -11,7 +11,7 @@ namespace {
 
 std::string at_place(SourceLocation loc) { return loc.known() ? " (" + loc.str() + ")" : ""; }
 
-/// The number as a tensor of an integer dtype; throws DTypeError where its value would change.
+/// Returns the number as a scalar of an integer dtype. Throws DTypeError if its value would change.
 Tensor whole(double value, std::optional<std::int64_t> integer, DType dtype) {
   const std::int64_t number = integer ? whole_number(*integer, dtype) : whole_number(value, dtype);
   if (dtype == DType::i64) return Tensor::of<std::int64_t>({}, {number});

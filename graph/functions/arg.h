@@ -1,5 +1,5 @@
-// Arg: the parameter type of every function on Values. It carries the user's line, and lets
-// literals stand where a Value is expected.
+// Arg: the parameter type of functions on Values. It accepts numbers as well as Values and captures
+// the caller's source line.
 #pragma once
 
 #include <concepts>
@@ -14,9 +14,9 @@
 
 namespace WEFT_API weft {
 
-/// A Value or a number, with the line where it was written: converting at the call site captures
-/// it, for operators too. A literal takes the dtype of the tensor it meets; whole numbers are exact
-/// for integer tensors.
+/// A Value or a number, together with the source line of the conversion. The implicit conversion at
+/// the call site captures the line, also for operators. A number takes the dtype of the tensor that
+/// it is combined with; integer literals are exact for integer tensors.
 class Arg {
  public:
   Arg(Value value, SourceLocation loc = SourceLocation::current())  // NOLINT
@@ -27,7 +27,8 @@ class Arg {
   requires(std::floating_point<T> || std::integral<T>)
       Arg(T literal, SourceLocation loc = SourceLocation::current())  // NOLINT
       : literal_(static_cast<double>(literal)), loc_(loc) {
-    // An unsigned number that no i64 holds fits no integer dtype: the double says enough.
+    // An unsigned number beyond the range of i64 fits no integer dtype, so the double is enough for
+    // the error message.
     if constexpr (std::integral<T>) {
       if (std::signed_integral<T> || static_cast<std::uint64_t>(literal) <= kLargest) {
         integer_ = static_cast<std::int64_t>(literal);
@@ -38,11 +39,12 @@ class Arg {
   bool is_literal() const { return literal_.has_value(); }
   double literal() const { return *literal_; }
   SourceLocation location() const { return loc_; }
-  /// The Value; throws ArgumentError if this is a literal (`function` names who needs a tensor),
-  /// GraphError if it is undefined.
+  /// Returns the Value. Throws ArgumentError if this is a number, and GraphError if the Value is
+  /// undefined. `function` is the function that requires a tensor, for the message.
   Value value(std::string_view function) const;
-  /// The Value, a literal becoming a scalar constant of `dtype` in `graph`. Throws DTypeError for a
-  /// literal that an integer dtype does not hold: a fraction, or one out of range.
+  /// Returns the Value, or converts a number to a scalar constant of `dtype` in `graph`. Throws
+  /// DTypeError if `dtype` is an integer type that cannot represent the number exactly: a fraction,
+  /// or a number out of range.
   Value value_as(Graph& graph, DType dtype, std::string_view function) const;
 
  private:
@@ -50,11 +52,12 @@ class Arg {
 
   Value value_;
   std::optional<double> literal_;
-  std::optional<std::int64_t> integer_;  // beside literal_, where it was written as an integer
+  /// Set in addition to literal_ if the number was written as an integer.
+  std::optional<std::int64_t> integer_;
   SourceLocation loc_;
 };
 
-/// An optional operand: absent by default.
+/// An optional operand, absent by default.
 class OptionalArg {
  public:
   OptionalArg() = default;
@@ -69,17 +72,18 @@ class OptionalArg {
   Value value_;
 };
 
-/// Both operands as Values of one graph; a literal takes the other's dtype. Throws ArgumentError if
-/// both are literals. This is where all binary functions start.
+/// The operands of a binary function as Values of one graph.
 struct ArgPair {
   Value a, b;
   SourceLocation loc;
 };
+/// Converts the operands of a binary function to Values. A number takes the dtype of the other
+/// operand. Throws ArgumentError if both are numbers.
 ArgPair resolve_pair(const Arg& a, const Arg& b, std::string_view function);
 
-/// Output 0 of op `op` applied to one operand.
+/// Applies op `op` to one operand and returns its output 0.
 Value apply_unary(std::string_view op, const Arg& x, Attributes attributes = {});
-/// Output 0 of op `op` applied to two operands (either may be a literal).
+/// Applies op `op` to two operands, either of which may be a number, and returns its output 0.
 Value apply_binary(std::string_view op, const Arg& a, const Arg& b);
 
 }  // namespace weft

@@ -30,7 +30,7 @@ Value operator>(Arg a, Arg b) { return apply_binary("greater", a, b); }
 Value operator>=(Arg a, Arg b) { return apply_binary("greater_equal", a, b); }
 Value operator-(Arg x) { return apply_unary("neg", x); }
 
-// The line is where the right operand was written: `a` carries none.
+// The location is that of the right operand, because `a` is a plain Value without a location.
 Value& operator+=(Value& a, Arg b) { return a = apply_binary("add", Arg(a, b.location()), b); }
 Value& operator-=(Value& a, Arg b) { return a = apply_binary("sub", Arg(a, b.location()), b); }
 Value& operator*=(Value& a, Arg b) { return a = apply_binary("mul", Arg(a, b.location()), b); }

@@ -1,27 +1,30 @@
-// Arithmetic, comparisons, logic and selection, elementwise. Operands broadcast as in NumPy and
-// have equal dtypes (there is no promotion: cast()); one of them may be a number, which takes the
-// other's dtype. Errors (ShapeError, DTypeError) name both types and the caller's line. Costs are
-// those of math.h: chains are one pass over memory.
+// Elementwise arithmetic, comparisons, logic and selection. Operands broadcast as in NumPy and must
+// have equal dtypes: there is no type promotion, use cast(). One operand may be a number, which
+// takes the dtype of the other. Errors (ShapeError, DTypeError) name both types and the caller's
+// line. As with the functions of math.h, chains of elementwise functions are fused into one pass
+// over memory.
 #pragma once
 
 #include "weft/graph/functions/arg.h"
 
 namespace WEFT_API weft {
 
-// -- Arithmetic: f32, f64 and integers, which wrap around ----------------------------------------
+// -- Arithmetic: f32, f64 and integers; integers wrap around on overflow --------------------------
 
-/// a + b, a - b and a * b.
+/// Returns a + b, a - b or a * b.
 Value add(Arg a, Arg b);
 Value sub(Arg a, Arg b);
 Value mul(Arg a, Arg b);
-/// Integers truncate towards zero; an integer divisor of 0 is a DataError when the program runs.
+/// Returns a / b. Integer division truncates towards zero, and division by 0 throws DataError at
+/// run time.
 Value div(Arg a, Arg b);
-/// a to the power of b. Gradients treat 0^b, b >= 0, as not depending on b. A negative integer
-/// exponent of an integer is a DataError when the program runs.
+/// Returns a to the power of b. For a = 0 and b >= 0 the gradient with respect to b is 0. An
+/// integer raised to a negative power throws DataError at run time.
 Value pow(Arg a, Arg b);
-/// The larger operand; NaN if either is NaN. Where both are equal each gets half of the gradient.
+/// Returns the larger operand, or NaN if either is NaN. If both are equal, each gets half of the
+/// gradient.
 Value maximum(Arg a, Arg b);
-/// The smaller operand; NaN and ties as maximum().
+/// Returns the smaller operand. NaN and ties are handled as in maximum().
 Value minimum(Arg a, Arg b);
 
 Value operator+(Arg a, Arg b);
@@ -29,17 +32,17 @@ Value operator-(Arg a, Arg b);
 Value operator*(Arg a, Arg b);
 Value operator/(Arg a, Arg b);
 Value operator-(Arg x);
-// Rebinds the handle: the graph is never changed in place.
+// Compound assignment rebinds the handle `a` to a new Value; existing nodes never change.
 Value& operator+=(Value& a, Arg b);
 Value& operator-=(Value& a, Arg b);
 Value& operator*=(Value& a, Arg b);
 Value& operator/=(Value& a, Arg b);
 
-// -- Comparisons: any dtype -> bool. With NaN all are false but not_equal ------------------------
+// -- Comparisons: any dtype -> bool. If an operand is NaN, only not_equal is true ----------------
 
-/// Elementwise a == b. (The operator == of Value compares handles.)
+/// Returns a == b elementwise. (Value's operator== compares handles.)
 Value equal(Arg a, Arg b);
-/// Elementwise a != b, a < b, a <= b, a > b, a >= b.
+/// Returns a != b, a < b, a <= b, a > b or a >= b elementwise.
 Value not_equal(Arg a, Arg b);
 Value less(Arg a, Arg b);
 Value less_equal(Arg a, Arg b);
@@ -52,15 +55,15 @@ Value operator>=(Arg a, Arg b);
 
 // -- Logic on bools ------------------------------------------------------------------------------
 
-/// Both, at least one, exactly one; not x.
+/// Elementwise logical and, or, exclusive or, and negation.
 Value logical_and(Arg a, Arg b);
 Value logical_or(Arg a, Arg b);
 Value logical_xor(Arg a, Arg b);
 Value logical_not(Arg x);
 
-/// condition ? a : b for each element. `condition` is bool; a and b have any equal dtype, one of
-/// them may be a number; all three broadcast. The operand that is not chosen gets gradient 0,
-/// whatever its value.
+/// Returns condition ? a : b elementwise. `condition` is bool; a and b have the same dtype, which
+/// may be any, and one of them may be a number. All three broadcast. The operand that is not
+/// selected gets gradient 0, whatever its value.
 Value where(Arg condition, Arg a, Arg b);
 
 }  // namespace weft

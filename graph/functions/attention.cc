@@ -16,7 +16,7 @@ AttentionResult attention_with_lse(Arg q, Arg k, Arg v, const AttentionOptions& 
                             "constant number of features"),
                  "attention", {query, keys, values}, q.location());
     }
-    // Products of no features are 0, whatever their factor; it must be finite.
+    // With 0 features all products are 0 for any scale, but the scale must be finite.
     scale =
         1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(query.size(-1).constant(), 1)));
   }

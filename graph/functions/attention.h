@@ -1,4 +1,4 @@
-// Attention and rotary positions.
+// Scaled dot-product attention and rotary position embeddings.
 #pragma once
 
 #include <optional>
@@ -7,61 +7,69 @@
 
 namespace WEFT_API weft {
 
-/// What scores are made of besides q k^T, and which keys a query sees. B batch rows, H query heads,
-/// Lq queries, Lk keys. Query i stands at position p(i) = i + q_start[b], or i + Lk - Lq without
-/// q_start.
+/// Biases, masks and dropout of attention(). Shapes are given in terms of the batch size B, the
+/// number of query heads H, and the numbers of queries Lq and keys Lk. The position of query i
+/// among the keys is p(i) = i + q_start[b], or p(i) = i + Lk - Lq without q_start.
 struct AttentionOptions {
-  /// Added to the scores; floating; every axis of [B, H, Lq, Lk] full or 1. The only operand, with
-  /// mask, whose memory may be O(Lq Lk).
+  /// Floating-point bias that is added to the scores. Each axis of [B, H, Lq, Lk] has full size or
+  /// size 1. `bias` and `mask` are the only operands that may need O(Lq Lk) memory.
   OptionalArg bias = {};
-  /// bool, the same broadcasting: true = attend.
+  /// bool, broadcast like `bias`; true means that the query attends to the key.
   OptionalArg mask = {};
-  /// [H, T]: adds table[h, j - i + Lq - 1], T = Lq + Lk - 1; with q_start adds table[h, j - p(i) +
-  /// T - Lk], and T must be at least p + Lk for every position p (T5, ALiBi, learned).
+  /// Bias table [H, T] that is indexed by the distance between query and key (T5, ALiBi, learned).
+  /// Without q_start, T = Lq + Lk - 1 and table[h, j - i + Lq - 1] is added to the score of query i
+  /// and key j. With q_start, table[h, j - p(i) + T - Lk] is added, and T must be at least p + Lk
+  /// for every position p.
   OptionalArg offset_bias = {};
-  /// [B, H, Lq, R] with row_index [Lq, Lk] (i32 or i64): adds row_bias[b, h, i, row_index[i, j]].
+  /// Per-query bias [B, H, Lq, R] with row_index [Lq, Lk] (i32 or i64): adds row_bias[b, h, i,
+  /// row_index[i, j]].
   OptionalArg row_bias = {};
   OptionalArg row_index = {};
-  /// [B, H, Lk, R] with col_index [Lq, Lk]: adds col_bias[b, h, j, col_index[i, j]].
+  /// Per-key bias [B, H, Lk, R] with col_index [Lq, Lk]: adds col_bias[b, h, j, col_index[i, j]].
   OptionalArg col_bias = {};
   OptionalArg col_index = {};
-  /// Query i sees keys j <= p(i) only.
+  /// Causal mask: query i attends only to keys j <= p(i).
   bool causal = false;
-  /// Query i sees keys with |p(i) - j| < window only; 0 = no window.
+  /// Sliding window: query i attends only to keys with |p(i) - j| < window; 0 means no window.
   std::int64_t window = 0;
-  /// Factor of q k^T; by default 1 / sqrt(D).
+  /// Factor of q k^T; 1 / sqrt(D) by default.
   std::optional<double> scale = {};
-  /// [B] (i32 or i64): keys from lengths[b] on are not seen and cost nothing.
+  /// Number of valid keys per batch row, [B] (i32 or i64): keys j >= lengths[b] are masked and cost
+  /// nothing.
   OptionalArg lengths = {};
-  /// [B]: position of query 0 among the keys (key/value caches).
+  /// Position of query 0 among the keys, [B] (key/value caches).
   OptionalArg q_start = {};
-  /// Share of the probabilities that is dropped, with its random key.
+  /// Probability of dropping an attention weight, and the random key for it.
   double dropout = 0;
   OptionalArg key = {};
 };
 
-/// What attention gives.
+/// The results of attention_with_lse().
 struct AttentionResult {
-  Value out;  // [B, H, Lq, Dv]
-  Value lse;  // [B, H, Lq]: log of the sum of exp(score) over the keys seen; -inf if none
+  /// [B, H, Lq, Dv].
+  Value out;
+  /// [B, H, Lq]: log of the sum of exp(score) over the keys that a query attends to; -inf if none.
+  Value lse;
 };
 
-/// softmax(scale q k^T + biases) v over the keys that each query sees (Vaswani et al. 2017), in
-/// memory O(Lq + Lk). q [B, H, Lq, D], k [B, Hkv, Lk, D], v [B, Hkv, Lk, Dv]; H is a multiple of
-/// Hkv, query head h uses key head h / (H / Hkv). A query that sees no key gives zeros. All
-/// floating operands are differentiable.
+/// Scaled dot-product attention: softmax(scale q k^T + biases) v, where the softmax of each query
+/// is over the keys that it attends to (Vaswani et al. 2017). Needs O(Lq + Lk) memory. Shapes: q
+/// [B, H, Lq, D], k [B, Hkv, Lk, D], v [B, Hkv, Lk, Dv], result [B, H, Lq, Dv]. H is a multiple of
+/// Hkv, and query head h uses key head h / (H / Hkv). The result is zero for a query without keys.
+/// All floating-point operands are differentiable.
 Value attention(Arg q, Arg k, Arg v, const AttentionOptions& options = {});
-/// The same, and the logarithm of every query's sum.
+/// As attention(), but also returns the log-sum-exp of each query's scores.
 AttentionResult attention_with_lse(Arg q, Arg k, Arg v, const AttentionOptions& options = {});
 
 struct RopeOptions {
-  std::optional<std::int64_t> rotary_dim = {};  // features that turn; by default all (D)
+  /// Number of features that are rotated; all (D) by default.
+  std::optional<std::int64_t> rotary_dim = {};
   double base = 10000;
   bool adjacent = false;  // pairs (2j, 2j+1) instead of (j, j + rotary_dim/2)
-  bool inverse = false;   // turn back
+  bool inverse = false;   // rotate by the negative angle
 };
-/// Turns the feature pairs j of x [B, H, L, D] by positions * base^(-2j/rotary_dim) (Su et al.
-/// 2021). positions are i32 or i64, [B, L] or [L].
+/// Rotary position embedding: rotates feature pair j of x [B, H, L, D] by the angle
+/// `positions * base^(-2j/rotary_dim)` (Su et al. 2021). `positions` is i32 or i64, [B, L] or [L].
 Value rope(Arg x, Arg positions, const RopeOptions& options = {});
 
 }  // namespace weft

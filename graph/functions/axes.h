@@ -1,4 +1,4 @@
-// How functions take axes.
+// Axes: the parameter type of functions that take one or several axes.
 #pragma once
 
 #include <initializer_list>
@@ -10,8 +10,8 @@
 
 namespace WEFT_API weft {
 
-/// One axis, a list of axes, or all of them. Negative axes count from the end. `{}` and
-/// std::nullopt mean all axes; an empty vector means none.
+/// One axis, a list of axes, or all axes. Negative axes count from the end. `{}` and std::nullopt
+/// mean all axes; an empty vector means none.
 class Axes {
  public:
   Axes() = default;
@@ -21,20 +21,20 @@ class Axes {
   Axes(std::vector<int> axes) : axes_(std::move(axes)) {}  // NOLINT
 
   bool all() const { return !axes_.has_value(); }
-  /// 0 <= axis < rank, ascending. Throws ShapeError for an axis out of range, ArgumentError for one
-  /// given twice.
+  /// Returns the axes in ascending order, with 0 <= axis < rank. Throws ShapeError for an axis out
+  /// of range and ArgumentError for a repeated axis.
   std::vector<std::int64_t> resolve(int rank) const;
 
  private:
   std::optional<std::vector<int>> axes_;
 };
 
-/// axes.resolve(x.rank()); errors name `function`, the operand and the user's line.
+/// Returns axes.resolve(x.rank()). Errors name `function`, the operand and the user's line.
 std::vector<std::int64_t> resolve_axes(const Axes& axes, Value x, std::string_view function,
                                        SourceLocation loc);
-/// The same for one axis of x.
+/// As above, for one axis of x.
 int resolve_axis(int axis, Value x, std::string_view function, SourceLocation loc);
-/// The same for an axis of a result that will have `rank` axes; operands are `xs`.
+/// As above, for an axis of a result with `rank` axes that is computed from the operands `xs`.
 int resolve_axis(int axis, int rank, Graph& graph, const std::vector<Value>& xs,
                  std::string_view function, SourceLocation loc);
 

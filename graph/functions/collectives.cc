@@ -15,7 +15,7 @@ Value apply(std::string_view op, Arg x, int ranks, Attributes attributes = {}) {
   return v.graph().apply(op, {v}, std::move(attributes), x.location()).output(0);
 }
 
-// The op cuts and joins along the first axis.
+// The ops split and concatenate along the first axis, so another axis is moved there and back.
 Value apply_along(std::string_view op, Arg x, int ranks, int axis) {
   const Value v = x.value(op);
   const Graph::Frame frame(v.graph(), op, x.location());

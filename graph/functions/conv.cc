@@ -23,10 +23,12 @@ Attributes window_attributes(const Size2d& stride, const Size2d& padding, const 
           {"groups", groups}};
 }
 
-// What windows have less of: products of two such numbers do not overflow (ops/window.h).
+// Exclusive upper bound of kernel sizes, strides, dilations and paddings: the product of two
+// smaller numbers does not overflow (ops/window.h).
 constexpr std::int64_t kEnd = std::int64_t{1} << 31;
 
-// Taps from first to last; 0 where the op will refuse the kernel.
+// Returns the number of elements from the first tap of the kernel to the last, or 0 if the op will
+// reject the kernel.
 Size2d spans(Value weight, const Size2d& dilation) {
   Size2d result{0, 0};
   for (std::size_t i = 0; weight.rank() == 4 && i < 2; ++i) {
@@ -60,7 +62,7 @@ Value add_bias(Value out, const OptionalArg& bias, std::string_view function, So
   return add(out, reshape(b, shape));
 }
 
-// Checks what conv2d_input_grad would say in words of its own.
+// Checks the options here because errors of conv2d_input_grad would refer to the wrong op.
 void check_transpose(std::string_view function, Value x, Value weight,
                      const ConvTranspose2dOptions& o, SourceLocation loc) {
   const auto fail = [&](const Error& error) { x.graph().fail(error, function, {x, weight}, loc); };
@@ -73,13 +75,13 @@ void check_transpose(std::string_view function, Value x, Value weight,
     for (const std::int64_t size : {o.stride[i], o.dilation[i], o.padding.both_sides()[i]}) {
       if (size >= 0 && size < kEnd) continue;
       fail(ArgumentError(fmt::format(
-          "stride, dilation and padding must not be negative and less than 2^31, but one is {}",
+          "stride, dilation and padding must be non-negative and less than 2^31, but one is {}",
           size)));
     }
     if (o.padding.same() ? more != 0 : more < 0 || more >= o.stride[i]) {
       fail(ArgumentError(
           o.padding.same()
-              ? fmt::format("same_padding says the size of the output: output_padding must be 0, "
+              ? fmt::format("same_padding determines the output size: output_padding must be 0, "
                             "not {}",
                             more)
               : fmt::format("output_padding must be at least 0 and less than the stride, {}, but "
@@ -91,8 +93,8 @@ void check_transpose(std::string_view function, Value x, Value weight,
     if (!kernel.is_constant() || kernel.constant() < 1 || kernel.constant() >= kEnd ||
         size == Dim(0)) {
       fail(ShapeError(fmt::format(
-          "the kernel must have constant sizes of at least 1 and x a pixel, but they are {} x {} "
-          "and {} x {}",
+          "the kernel sizes must be constant and at least 1 and x must not be empty, but they are "
+          "{} x {} and {} x {}",
           weight.shape()[2].str(), weight.shape()[3].str(), x.shape()[2].str(),
           x.shape()[3].str())));
     }
@@ -119,11 +121,11 @@ Value apply_transpose(std::string_view function, Value x, Value weight,
   bool cuts_more = false;
   for (std::size_t i = 0; i < 2; ++i) {
     const Dim& size = x.shape()[static_cast<int>(i) + 2];
-    const std::int64_t surplus = span[i] - o.stride[i];  // over size * stride
+    const std::int64_t surplus = span[i] - o.stride[i];  // full output size minus size * stride
     if (o.padding.same()) {
       cut[i] = std::max<std::int64_t>(surplus, 0) / 2;
       more[i] = std::max<std::int64_t>(-surplus, 0);
-      // Of an odd surplus one more goes at the end.
+      // If the surplus is odd, one more element is removed at the end.
       if (surplus > 2 * cut[i]) {
         kept[i + 2] = {Dim(0), size * Dim(o.stride[i])};
         cuts_more = true;
@@ -131,7 +133,7 @@ Value apply_transpose(std::string_view function, Value x, Value weight,
     }
     sizes[i] = (size - Dim(1)) * Dim(o.stride[i]) + Dim(span[i] + more[i] - 2 * cut[i]);
     if (sizes[i].is_constant() && sizes[i].constant() < 1) {
-      x.graph().fail(ShapeError(fmt::format("{}: a padding of {} cuts off all {} elements",
+      x.graph().fail(ShapeError(fmt::format("{}: a padding of {} removes all {} elements",
                                             i == 0 ? "height" : "width", cut[i],
                                             (sizes[i] + Dim(2 * cut[i])).str())),
                      function, {x, weight}, loc);

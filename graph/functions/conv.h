@@ -1,4 +1,4 @@
-// Convolutions and pools over images and sequences.
+// Convolution and pooling over images and sequences.
 #pragma once
 
 #include <array>
@@ -10,26 +10,27 @@
 
 namespace WEFT_API weft {
 
-// All take f32 or f64 and are differentiable, to second order too. Output sizes are floor((size + 2
-// padding - dilation (kernel - 1) - 1) / stride) + 1; a window that does not fit is a ShapeError.
-// The sizes of kernels are constant, those of x may be symbolic.
+// All functions take f32 or f64 and are differentiable, including second-order gradients. Output
+// sizes are floor((size + 2 padding - dilation (kernel - 1) - 1) / stride) + 1. Throws ShapeError
+// if a window is larger than the padded input. Kernel sizes are constant; the sizes of x may be
+// symbolic.
 //
-// A convolution costs 2 floating-point operations per element of the result and of the weight of
-// its output channel: 2 N O OH OW (C / groups) kh kw; of the gradients, that of x costs as much,
-// and that of the weight, too. They keep x and the weight. Patches are gathered tile by tile into
-// scratch of each worker, and never stored as a whole.
+// A convolution costs 2 N O OH OW (C / groups) kh kw floating-point operations. The gradients of x
+// and of the weight cost as much each; x and the weight are kept for them. Patches are gathered
+// tile by tile into per-worker scratch memory; the im2col matrix is never materialised.
 
 using Size2d = std::array<std::int64_t, 2>;  // height, width
 
-/// `.padding = same_padding`: so many zeros that output sizes are ceil(size / stride), as
-/// TensorFlow and Keras have it (and PyTorch, which knows it for stride 1): max((ceil(size /
-/// stride) - 1) stride + dilation (kernel - 1) + 1 - size, 0) of them, half of which, rounded down,
-/// stand in front. Sizes may be symbolic. Where both sides do not get equally many, or the size is
-/// symbolic and stride is not 1, x is copied with its padding first.
+/// `.padding = same_padding` pads with zeros so that output sizes are ceil(size / stride), as in
+/// TensorFlow and Keras (and in PyTorch, which supports it only for stride 1). The total padding of
+/// an axis is max((ceil(size / stride) - 1) stride + dilation (kernel - 1) + 1 - size, 0). Half of
+/// it, rounded down, is placed before the data and the rest after it. Sizes may be symbolic. If the
+/// two sides differ, or if the size is symbolic and stride is not 1, a padded copy of x is made
+/// first.
 struct SamePadding {};
 inline constexpr SamePadding same_padding;
 
-/// Padding of one axis: elements on both sides, or same_padding.
+/// Padding of one axis: the number of elements on each side, or same_padding.
 class Padding1d {
  public:
   Padding1d(std::integral auto both_sides) : both_sides_(both_sides) {}  // NOLINT
@@ -42,7 +43,8 @@ class Padding1d {
   bool same_ = false;
 };
 
-/// Padding of height and width: `.padding = {1, 1}`, elements on both sides, or same_padding.
+/// Padding of height and width: the numbers of elements on each side, `.padding = {1, 1}`, or
+/// same_padding.
 class Padding2d {
  public:
   Padding2d(std::int64_t height, std::int64_t width) : both_sides_{height, width} {}
@@ -58,12 +60,12 @@ class Padding2d {
 
 struct Conv1dOptions {
   std::int64_t stride = 1;
-  Padding1d padding = 0;  // zeros on both sides
+  Padding1d padding = 0;  // zeros on each side
   std::int64_t dilation = 1;
   std::int64_t groups = 1;
 };
-/// Cross-correlation of x [N, C, L] with weight [O, C / groups, k] -> [N, O, OL]; bias [O] may be
-/// absent.
+/// 1-D convolution without flipping the kernel (cross-correlation): x [N, C, L], weight
+/// [O, C / groups, k], optional bias [O] -> [N, O, OL].
 Value conv1d(Arg x, Arg weight, OptionalArg bias = {}, const Conv1dOptions& options = {});
 
 struct Conv2dOptions {
@@ -72,20 +74,25 @@ struct Conv2dOptions {
   Size2d dilation = {1, 1};
   std::int64_t groups = 1;
 };
-/// Cross-correlation of x [N, C, H, W] with weight [O, C / groups, kh, kw] -> [N, O, OH, OW].
+/// 2-D convolution (cross-correlation): x [N, C, H, W], weight [O, C / groups, kh, kw], optional
+/// bias [O] -> [N, O, OH, OW].
 Value conv2d(Arg x, Arg weight, OptionalArg bias = {}, const Conv2dOptions& options = {});
 
 struct ConvTranspose1dOptions {
   std::int64_t stride = 1;
-  Padding1d padding = 0;            // cut off on both sides
-  std::int64_t output_padding = 0;  // more at the end, less than stride; 0 with same_padding
+  /// Number of output elements that are removed on each side.
+  Padding1d padding = 0;
+  /// Number of output elements that are added at the end; less than stride, and 0 with
+  /// same_padding.
+  std::int64_t output_padding = 0;
   std::int64_t dilation = 1;
   std::int64_t groups = 1;
 };
-/// The adjoint of conv1d in its x ("deconvolution"): x [N, C, L], weight [C, O / groups, k] -> [N,
-/// O, OL] with OL = (L - 1) stride - 2 padding + dilation (k - 1) + output_padding + 1, or L stride
-/// with same_padding. Layout and sizes are those of PyTorch's ConvTranspose1d. 2 N C L (O / groups)
-/// k floating-point operations: those of the convolution that it is the adjoint of.
+/// 1-D transposed convolution ("deconvolution"), the adjoint of conv1d with respect to its x: x
+/// [N, C, L], weight [C, O / groups, k], optional bias [O] -> [N, O, OL] with OL = (L - 1) stride -
+/// 2 padding + dilation (k - 1) + output_padding + 1, or OL = L stride with same_padding. The
+/// weight layout and the sizes match PyTorch's ConvTranspose1d. Costs 2 N C L (O / groups) k
+/// floating-point operations, as many as the convolution of which it is the adjoint.
 Value conv_transpose1d(Arg x, Arg weight, OptionalArg bias = {},
                        const ConvTranspose1dOptions& options = {});
 
@@ -96,40 +103,42 @@ struct ConvTranspose2dOptions {
   Size2d dilation = {1, 1};
   std::int64_t groups = 1;
 };
-/// The same for x [N, C, H, W] and weight [C, O / groups, kh, kw]. Throws ArgumentError for an
-/// output_padding that is not in [0, stride), ShapeError where the padding cuts off everything.
+/// 2-D transposed convolution: x [N, C, H, W], weight [C, O / groups, kh, kw], optional bias [O].
+/// Throws ArgumentError unless output_padding is in [0, stride), and ShapeError if the padding
+/// removes the whole output.
 Value conv_transpose2d(Arg x, Arg weight, OptionalArg bias = {},
                        const ConvTranspose2dOptions& options = {});
 
 struct Pool1dOptions {
   std::int64_t kernel = 1;
-  std::optional<std::int64_t> stride = {};  // by default the kernel
-  Padding1d padding = 0;                    // at most half the kernel
+  std::optional<std::int64_t> stride = {};  // the kernel size by default
+  Padding1d padding = 0;                    // at most half the kernel size
 };
 struct Pool2dOptions {
   Size2d kernel = {1, 1};
   std::optional<Size2d> stride = {};
   Padding2d padding = {0, 0};
 };
-/// Largest element of each window of x [N, C, L]; padding counts as -inf. The gradient goes to the
-/// first maximum, whose place (i64) is kept for it. Pools cost an operation per element of each
-/// window.
+/// 1-D max pooling: the largest element of each window of x [N, C, L]. Padding counts as -inf. The
+/// gradient goes to the first maximum of each window, whose index (i64) is kept for it. Pooling
+/// costs one operation per element of each window.
 Value max_pool1d(Arg x, const Pool1dOptions& options);
-/// The same for x [N, C, H, W].
+/// 2-D max pooling over x [N, C, H, W]; otherwise as max_pool1d().
 Value max_pool2d(Arg x, const Pool2dOptions& options);
-/// Mean of each window of x [N, C, L]; padding counts as zeros in the mean, except that of
-/// same_padding, which does not count at all (as in TensorFlow). Nothing is kept for the gradient.
+/// 1-D average pooling: the mean of each window of x [N, C, L]. Padding elements count as zeros in
+/// the mean, except with same_padding, where they are excluded (as in TensorFlow). Nothing is kept
+/// for the gradient.
 Value avg_pool1d(Arg x, const Pool1dOptions& options);
-/// The same for x [N, C, H, W].
+/// 2-D average pooling over x [N, C, H, W]; otherwise as avg_pool1d().
 Value avg_pool2d(Arg x, const Pool2dOptions& options);
 
-/// Mean over everything behind the channels of x [N, C, ...] -> [N, C].
+/// Mean over all spatial axes: x [N, C, ...] -> [N, C].
 Value global_avg_pool(Arg x);
-/// Maximum over the same.
+/// Maximum over all spatial axes: x [N, C, ...] -> [N, C].
 Value global_max_pool(Arg x);
-/// Means of x [N, C, H, W] over size[0] x size[1] windows that cover the image: window i of n
-/// begins at floor(i H / n) and ends before ceil((i + 1) H / n) (PyTorch's AdaptiveAvgPool2d). H
-/// and W are constant, except where size is 1 there.
+/// Adaptive average pooling: means of x [N, C, H, W] over size[0] x size[1] windows that cover the
+/// image. Window i of n begins at floor(i H / n) and ends before ceil((i + 1) H / n) (PyTorch:
+/// AdaptiveAvgPool2d). H and W must be constant unless the corresponding element of `size` is 1.
 Value adaptive_avg_pool2d(Arg x, const Size2d& size);
 
 }  // namespace weft

@@ -20,7 +20,7 @@ namespace {
   throw ArgumentError(what + "\n  " + key.graph().describe_source(loc));
 }
 
-// -log(1 - u): u in [0, 1) is never 1.
+// Returns -log(1 - u), which is finite because u in [0, 1) is never 1.
 Value unit_exponential(const Value& key, const Shape& shape, DType dtype, SourceLocation loc) {
   return -log1p(-uniform(Arg(key, loc), shape, 0, 1, dtype));
 }
@@ -43,7 +43,7 @@ Value gumbel(Arg key, const Shape& shape, double location, double scale, DType d
     refuse(k, key.location(), fmt::format("gumbel: scale must be positive, but is {}", scale));
   }
   const Graph::Frame frame(k.graph(), "gumbel", key.location());
-  // Draws that are 0 stand for what is below half of the least other one.
+  // A draw of 0 represents the values below half of the smallest positive draw.
   const double least = dtype == DType::f64 ? 0x1p-54 : 0x1p-25;
   const Value draw = -log(maximum(unit_exponential(k, shape, dtype, key.location()), least));
   return (scale == 1 ? draw : draw * scale) + location;
@@ -60,22 +60,22 @@ Value random_integers(Arg key, const Shape& shape, std::int64_t low, std::int64_
   const Value k = key.value("random_integers");
   if (low >= high || static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low) >
                          (std::uint64_t{1} << 53)) {
-    refuse(k, key.location(),
-           fmt::format("random_integers: there are no numbers in [{}, {}), or more than 2^53", low,
-                       high));
+    refuse(
+        k, key.location(),
+        fmt::format("random_integers: [{}, {}) is empty or has more than 2^53 numbers", low, high));
   }
   const std::int64_t least = std::numeric_limits<std::int32_t>::min(),
                      most = std::numeric_limits<std::int32_t>::max();
   if (dtype != DType::i64 && (dtype != DType::i32 || low < least || high - 1 > most)) {
     refuse(k, key.location(),
-           fmt::format("random_integers: dtype must be i64, or i32 that holds all of [{}, {}), but "
-                       "is {}",
+           fmt::format("random_integers: dtype must be i64, or i32 if it can represent all of "
+                       "[{}, {}), but is {}",
                        low, high, dtype_name(dtype)));
   }
   const Graph::Frame frame(k.graph(), "random_integers", key.location());
   const auto range = static_cast<double>(high - low);
   const Value draw = floor(uniform(Arg(k, key.location()), shape, 0, 1, DType::f64) * range);
-  // The product of the largest draw may be rounded up.
+  // The product of the largest draw and the range may be rounded up to the range.
   return cast(cast(minimum(draw, range - 1), DType::i64) + low, dtype);
 }
 
@@ -95,10 +95,10 @@ Value truncated_normal(Arg key, const Shape& shape, double mean, double std, dou
                        low, high, std));
   }
   const Graph::Frame frame(k.graph(), "truncated_normal", key.location());
-  // Beside 1 and -1, where both tails are, a float has too few digits to tell draws apart.
+  // Near 1 and -1, where the tails are, f32 has too few digits to distinguish draws.
   const bool far = low > 2 || high < -2;
   const DType wide = far && dtype == DType::f32 ? DType::f64 : dtype;
-  const double last = wide == DType::f64 ? 1 - 0x1p-53 : 1 - 0x1p-24;  // below 1
+  const double last = wide == DType::f64 ? 1 - 0x1p-53 : 1 - 0x1p-24;  // largest number below 1
   const auto distribution = [](double x) { return std::erf(x / std::numbers::sqrt2); };
   const Value u =
       uniform(Arg(k, key.location()), shape, distribution(low), distribution(high), wide);

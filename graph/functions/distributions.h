@@ -1,34 +1,36 @@
-// Random draws from further distributions: functions of the draws in random.h, with their keys.
+// Random samples from further distributions, computed from the samples of random.h.
 #pragma once
 
 #include "weft/graph/functions/arg.h"
 
 namespace WEFT_API weft {
 
-// O(elements) but for random_permutation, which sorts. No gradient flows through ids, integers and
-// orders; parameters of the others are plain numbers: what shall have a gradient scales and shifts
-// a draw (mean + sd * normal(key, shape)).
+// Keys are used as in random.h. All functions are O(elements), except random_permutation, which
+// sorts. Class ids, integers and permutations have no gradient. The parameters of the other
+// distributions are plain numbers; for parameters with a gradient, scale and shift a standard
+// sample: mean + sd * normal(key, shape).
 
-/// Exponential with this rate (> 0): mean 1 / rate, in [0, inf).
+/// Exponential distribution with the given rate > 0: mean 1 / rate, values in [0, inf).
 Value exponential(Arg key, const Shape& shape, double rate = 1, DType dtype = DType::f32);
-/// Gumbel: location - scale log(-log(u)); scale > 0. The maximum of many.
+/// Gumbel distribution, the limit distribution of maxima: location - scale log(-log(u)); scale > 0.
 Value gumbel(Arg key, const Shape& shape, double location = 0, double scale = 1,
              DType dtype = DType::f32);
-/// Ids (i64, [... sizes without the axis]) by probabilities softmax(logits) along the axis: the
-/// argmax of logits plus Gumbel draws (Gumbel 1954): a draw per logit. A logit of -inf is never
-/// drawn unless all are.
+/// Samples class ids (i64, the shape of `logits` without the axis) with probabilities
+/// softmax(logits) along the axis. Uses the Gumbel-max trick (Gumbel 1954): the argmax of logits
+/// plus Gumbel noise, one sample per logit. A class with logit -inf is never drawn, unless all are
+/// -inf.
 Value categorical(Arg key, Arg logits, int axis = -1);
-/// Whole numbers in [low, high), each with the same probability but for 2^-53 (high - low). `dtype`
-/// is i64, or i32 where that holds them. Throws ArgumentError unless so, low < high and high - low
-/// <= 2^53.
+/// Uniform integers in [low, high). The probabilities are equal up to a relative error of 2^-53
+/// (high - low). `dtype` is i64, or i32 if it can represent all of them. Throws ArgumentError for
+/// another dtype, or unless low < high and high - low <= 2^53.
 Value random_integers(Arg key, const Shape& shape, std::int64_t low, std::int64_t high,
                       DType dtype = DType::i64);
-/// 0 to n - 1 in random order: i64 [n]. Sorts n draws of 53 bits, O(n log n).
+/// A random permutation of 0 to n - 1, i64 [n]. Sorts n samples of 53 bits: O(n log n).
 Value random_permutation(Arg key, const Dim& n);
-/// Normal with this mean and standard deviation where the draw is within [mean + low std,
-/// mean + high std], by the inverse of the distribution function (what is cut off is not drawn
-/// again). Where all of that lies more than 8 deviations from the mean, draws are its nearer end.
-/// Throws ArgumentError unless low < high.
+/// Normal distribution with the given mean and standard deviation, truncated to
+/// [mean + low std, mean + high std]. Inverts the distribution function instead of rejecting
+/// samples. If the whole interval is more than 8 standard deviations from the mean, all samples are
+/// the end nearer to the mean. Throws ArgumentError unless low < high and std > 0.
 Value truncated_normal(Arg key, const Shape& shape, double mean = 0, double std = 1,
                        double low = -2, double high = 2, DType dtype = DType::f32);
 

@@ -1,4 +1,4 @@
-// einsum as permutes, reshapes, matmuls and sums.
+// einsum in terms of permute, reshape, matmul and sum.
 #include "weft/graph/functions/einsum.h"
 
 #include <fmt/format.h>
@@ -31,7 +31,7 @@ Labels joined(const Labels& a, const Labels& b) {
   return result;
 }
 
-// A tensor whose axes have labels, each once.
+// A tensor with one distinct label per axis.
 struct Labelled {
   Value value;
   Labels labels;
@@ -87,7 +87,7 @@ class Einsum {
  private:
   bool is_one(const Dim& d) const { return d.is_constant() && d.constant() == 1; }
 
-  // Notes the sizes of operand i's labels; only the axes of "..." broadcast.
+  // Records the sizes of the labels of operand i. Only the axes of "..." broadcast.
   void find_sizes(std::size_t i, const Shape& shape) {
     const Labels& labels = subscripts_.operands[i];
     for (std::size_t axis = 0; axis < labels.size(); ++axis) {
@@ -106,7 +106,7 @@ class Einsum {
                       label_name(labels[axis]), known.str(), where, size.str(), i,
                       known.is_constant() && size.is_constant()
                           ? ""
-                          : ", which cannot be proven equal; if they always are, say so with "
+                          : ", which cannot be proven equal; if they always are, state it with "
                             "Graph::require(a == b)"));
     }
   }
@@ -121,8 +121,8 @@ class Einsum {
 
   Dim numel(const Labels& labels) const { return shape_of(labels).numel(); }
 
-  // Operand i with every label once and of full size: axes of "..." that only broadcast are
-  // dropped, diagonals are taken.
+  // Returns operand i with distinct labels of full size: axes of "..." that are broadcast are
+  // dropped, and the diagonal of repeated labels is taken.
   Labelled prepared(const std::vector<Value>& operands, std::size_t i) const {
     Labelled x{operands[i], {}};
     Shape shape;
@@ -145,8 +145,8 @@ class Einsum {
     return x;
   }
 
-  // Axes first < second joined into one, at the place of `first`: everything off the diagonal is
-  // set to zero and summed away, which works for symbolic sizes too.
+  // Replaces the axes first < second by their diagonal, at position `first`. Elements off the
+  // diagonal are set to zero and summed, which also works for symbolic sizes.
   Labelled diagonal(const Labelled& x, int first, int second) const {
     const int rank = x.value.rank();
     const Dim& n = x.value.shape()[first];
@@ -160,8 +160,9 @@ class Einsum {
     return {sum(where(on_diagonal, x.value, 0), Axes(second)), labels};
   }
 
-  // An operand of matmul: axes in front, then the two groups merged into one axis each; `swapped`
-  // where they lie in memory the other way round, which costs no permute.
+  // An operand of matmul: batch axes followed by the two groups, each merged into one axis.
+  // `swapped` is true if the groups are in the opposite order in memory, which matmul handles
+  // without a permute.
   struct Matrix {
     Value value;
     bool swapped = false;
@@ -180,7 +181,7 @@ class Einsum {
     return {reshape(ordered, shape), swapped};
   }
 
-  // The product of a and b; labels that are not `needed` are summed.
+  // Contracts a and b: multiplies them and sums over the labels that are not `needed`.
   Labelled contracted(Labelled a, Labelled b, const Labels& needed) const {
     Labels batch, only_a, only_b, common, away_a, away_b;
     for (const int label : a.labels) {
@@ -210,7 +211,7 @@ class Einsum {
     return {product, labels};
   }
 
-  // `count` axes of size 1 put in before axis `at`.
+  // Inserts `count` axes of size 1 before axis `at`.
   Value spread(const Value& x, std::size_t at, std::size_t count) const {
     if (count == 0) return x;
     std::vector<Dim> dims = x.shape().dims();
@@ -221,7 +222,8 @@ class Einsum {
   Graph& graph_;
   std::string equation_;
   einsum_detail::Subscripts subscripts_;
-  std::map<int, std::pair<Dim, std::size_t>> sizes_;  // by label: size, and the operand that has it
+  /// Maps a label to its size and to the operand from which the size was taken.
+  std::map<int, std::pair<Dim, std::size_t>> sizes_;
 };
 
 }  // namespace

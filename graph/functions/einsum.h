@@ -1,4 +1,4 @@
-// The subscripts of an einsum equation, for einsum() in linalg.h (which says what it costs).
+// Parsed subscripts of an einsum equation. Internal to einsum(), which is declared in linalg.h.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 namespace WEFT_API weft {
 namespace einsum_detail {
 
-/// One label per axis: a letter, or ellipsis_label(i) for the axis that is i-th from the right
-/// (from 0) among those that "..." stands for.
+/// One label per axis: a letter, or ellipsis_label(i) for the i-th axis from the right, counted
+/// from 0, among the axes that "..." represents.
 using Labels = std::vector<int>;
 constexpr int ellipsis_label(int from_right) { return 1000 + from_right; }
-/// "i", or "axis -1 of ..." for the last axis that "..." stands for.
+/// Returns the name of a label for messages: "i", or "axis -1 of ..." for the last axis of "...".
 std::string label_name(int label);
 
 struct Subscripts {
@@ -22,8 +22,8 @@ struct Subscripts {
   Labels output;
 };
 
-/// Reads the equation for operands of these ranks. Throws ArgumentError where it is ill-formed and
-/// ShapeError where an operand has other axes than its subscripts.
+/// Parses the equation for operands of these shapes. Throws ArgumentError if it is ill-formed, and
+/// ShapeError if the number of axes of an operand does not match its subscripts.
 Subscripts parse_equation(std::string_view equation, const std::vector<Shape>& shapes);
 
 }  // namespace einsum_detail

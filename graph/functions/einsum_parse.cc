@@ -9,11 +9,11 @@
 namespace weft::einsum_detail {
 namespace {
 
-constexpr int kEllipsis = -1;  // "..." before its axes are known
+constexpr int kEllipsis = -1;  // placeholder for "..." until its number of axes is known
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-// Letters and kEllipsis.
+// Parses the labels of one operand: letters and kEllipsis.
 Labels parse_term(std::string_view equation, std::size_t begin, std::size_t end) {
   Labels labels;
   for (std::size_t i = begin; i < end; ++i) {
@@ -37,7 +37,7 @@ Labels parse_term(std::string_view equation, std::size_t begin, std::size_t end)
   return labels;
 }
 
-// kEllipsis replaced by `axes` labels, the rightmost being ellipsis_label(0).
+// Replaces kEllipsis by `axes` labels, of which the rightmost is ellipsis_label(0).
 Labels expand(const Labels& labels, int axes) {
   Labels result;
   for (const int label : labels) {
@@ -99,8 +99,8 @@ Subscripts parse_equation(std::string_view equation, const std::vector<Shape>& s
     const int rest = shapes[i].rank() - letters;
     if (rest < 0 || (rest > 0 && !ellipsis)) {
       throw ShapeError(
-          fmt::format("equation \"{}\" gives operand {} {}{} axes, but it has shape {}", equation,
-                      i, ellipsis ? "at least " : "", letters, shapes[i].str()));
+          fmt::format("equation \"{}\" requires operand {} to have {}{} axes, but it has shape {}",
+                      equation, i, ellipsis ? "at least " : "", letters, shapes[i].str()));
     }
     ellipsis_axes = std::max(ellipsis_axes, rest);
     result.operands.push_back(expand(terms[i], rest));

@@ -23,20 +23,19 @@ void check_bags(Value ids, Value weight, const EmbeddingBagOptions& o, SourceLoc
   };
   const bool flat = o.offsets.present();
   if (ids.rank() != (flat ? 1 : 2)) {
-    fail(ShapeError(
-        fmt::format("ids must be {}, but are {}",
-                    flat ? "[n] where there are offsets" : "[bags, n], or [n] with offsets",
-                    ids.type().str())));
+    fail(ShapeError(fmt::format("ids must be {}, but are {}",
+                                flat ? "[n] with offsets" : "[bags, n], or [n] with offsets",
+                                ids.type().str())));
   }
   if (weight.rank() != 2) {
     fail(ShapeError(
         fmt::format("weight must be [vocabulary, width], but is {}", weight.type().str())));
   }
   if (flat && o.lengths.present()) {
-    fail(ArgumentError("offsets say where bags end: lengths are for ids [bags, n]"));
+    fail(ArgumentError("lengths cannot be combined with offsets: they are for ids [bags, n]"));
   }
   if (o.factors.present() && o.reduction != BagReduction::sum) {
-    fail(ArgumentError("factors are for BagReduction::sum"));
+    fail(ArgumentError("factors require BagReduction::sum"));
   }
   const OptionalArg& counts = flat ? o.offsets : o.lengths;
   const auto are_counts = [&](const ValueType& type) {
@@ -49,8 +48,7 @@ void check_bags(Value ids, Value weight, const EmbeddingBagOptions& o, SourceLoc
   }
   if (o.factors.present() && o.factors.value().type() != ValueType{weight.dtype(), ids.shape()}) {
     fail(ShapeError(
-        fmt::format("factors must be of the ids' shape and the weight's dtype, {}, but "
-                    "are {}",
+        fmt::format("factors must have the shape of ids and the dtype of weight, {}, but are {}",
                     ValueType{weight.dtype(), ids.shape()}.str(), o.factors.value().type().str())));
   }
 }
@@ -60,11 +58,11 @@ Value looked_up(Value ids, Value weight, const EmbeddingBagOptions& o) {
   return o.factors.present() ? rows * unsqueeze(o.factors.value(), -1) : rows;
 }
 
-// For row i and each column, which row of i's bag up to i is the largest: the first of them, or the
-// first NaN. `begin` says at which row the bag begins. A window that ends at i and reaches back to
-// its bag's beginning doubles with every step, so that the longest bag decides how many there are:
-// log2 of its length, where a scan over the rows would take as many steps as there are rows. Places
-// have no gradient, and need none.
+// Returns, for each row i and each column, the index of the running maximum in the bag of row i:
+// the row up to i with the largest element. Of equal elements the first is taken, and the first NaN
+// counts as largest. begin[i] is the first row of the bag of row i. Each step doubles a window that
+// ends at i, down to the beginning of the bag, so log2(length of the longest bag) steps suffice; a
+// scan over the rows would need one step per row. The indices have no gradient, and need none.
 Value largest_so_far(Value rows, Value begin) {
   Graph& graph = rows.graph();
   const Value places = arange(graph, rows.shape()[0]);
@@ -75,40 +73,43 @@ Value largest_so_far(Value rows, Value begin) {
   };
   const auto doubled = [](Graph& body, const std::vector<Value>& in) {
     const Value &best = in[0], &at = in[1], &reach = in[2], &first = in[3];
-    // The window before this one; at the bag's beginning a part of this one, which does no harm.
+    // The preceding window. At the beginning of a bag it overlaps this one, which does not change
+    // the maximum.
     const Value before = maximum(arange(body, first.shape()[0]) - reach, first);
     const Value earlier = take(best, before);
     const Value keep = logical_or(greater_equal(earlier, best), not_equal(earlier, earlier));
     return std::vector<Value>{where(keep, earlier, best), where(keep, take(at, before), at),
                               reach * 2};
   };
-  constexpr std::int64_t kSteps = 63;  // more rows than there can be
+  constexpr std::int64_t kSteps = 63;  // 2^63 rows are more than a tensor can have
   return while_loop(
       graph, {stop_gradient(rows), unsqueeze(places, 1) + column, graph.scalar(DType::i64, 1)},
       shorter, doubled, kSteps, {.operands = {begin, longest}, .name = "largest_in_bag"})[1];
 }
 
-// The largest rows of bags [bags, width]; `bag` says of each row to which it belongs, `sizes` how
-// many rows each has.
+// Returns the elementwise maximum over each bag, [bags, width]. `bag` is the bag of each row and
+// `sizes` the number of rows of each bag.
 Value flat_maximum(Value rows, Value bag, Value sizes) {
   Graph& graph = rows.graph();
   const Dim& width = rows.shape()[1];
   const Value end = cumsum(sizes, 0);
-  // Row 0 stands for bags without ids; the others follow it.
+  // Row 0 is a row of zeros for empty bags; the looked-up rows follow it.
   const Value all = concat({zeros(graph, rows.dtype(), {Dim(1), width}), rows});
   const Value begin = concat({zeros(graph, DType::i64, {Dim(1)}), take(end - sizes, bag) + 1});
   const Value last = where(sizes > 0, end, 0);
   return take_along_axis(all, take(largest_so_far(all, begin), last), 0);
 }
 
-// Bags one after the other.
+// Bags that are concatenated in ids [n].
 Value flat_bags(Value ids, Value weight, const EmbeddingBagOptions& o) {
   Graph& graph = ids.graph();
   const Dim count = ids.shape()[0], bags = o.offsets.value().shape()[0];
-  // Sums would take any offsets for those that they are when sorted.
+  // The cumulative sum below would silently treat unsorted offsets as sorted ones, so they are
+  // checked.
   const Value offsets =
       graph.apply("require_offsets", {o.offsets.value()}, {{"count", count}}).output(0);
-  // How many bags begin up to each id; several begin at one place where some are empty.
+  // The number of bags that begin at or before each id. Empty bags share their start with the next
+  // bag.
   const Value begun = cumsum(
       index_add(zeros(graph, DType::i64, {count + 1}), offsets, ones(graph, DType::i64, {bags})),
       0);
@@ -126,7 +127,7 @@ Value flat_bags(Value ids, Value weight, const EmbeddingBagOptions& o) {
   return sums / unsqueeze(maximum(sizes, 1), 1);
 }
 
-// A bag per row, padded.
+// One padded bag per row of ids [bags, n].
 Value padded_bags(Value ids, Value weight, const EmbeddingBagOptions& o) {
   Graph& graph = ids.graph();
   const Value rows = looked_up(ids, weight, o);
@@ -139,10 +140,10 @@ Value padded_bags(Value ids, Value weight, const EmbeddingBagOptions& o) {
   if (o.reduction == BagReduction::max) {
     constexpr double kNothing = -std::numeric_limits<double>::infinity();
     Value seen = where(counted, rows, kNothing);
-    // Nothing has no maximum: where there may be no ids at all, each bag has one more row.
+    // The maximum of zero elements is undefined. If n may be 0, each bag gets an extra row of -inf.
     if (!longest.is_constant() || longest == Dim(0))
       seen = pad(seen, {{0, 0}, {0, 1}, {0, 0}}, {.value = kNothing});
-    // The first of equals gets the gradient, where that of max() parts it among them.
+    // The gradient goes to the first of equal maxima, whereas max() would divide it among them.
     const Value largest = take_along_axis(seen, argmax(seen, 1, true), 1);
     return where(counts > 0, squeeze(largest, {1}), 0.0);
   }

@@ -1,4 +1,4 @@
-// Bags of ids: look-ups that are summed up at once.
+// embedding_bag: embedding lookups that are reduced over bags of ids.
 #pragma once
 
 #include <cstdint>
@@ -7,28 +7,31 @@
 
 namespace WEFT_API weft {
 
-/// How the rows of a bag become one.
+/// The reduction over the rows of a bag.
 enum class BagReduction : std::uint8_t { sum, mean, max };
 
 struct EmbeddingBagOptions {
   BagReduction reduction = BagReduction::mean;
-  /// For ids [bags, n]: how many of each row count, i32 or i64 [bags]; absent, or more than n: all.
-  /// The others may be any legal id.
+  /// Only for ids [bags, n]: the number of ids at the beginning of each row that belong to the bag,
+  /// i32 or i64 [bags]. If absent or greater than n, the whole row is used. The remaining ids are
+  /// ignored, but must be valid.
   OptionalArg lengths = {};
-  /// For ids [n]: where each bag begins, i32 or i64 [bags], ascending, the first 0; a bag ends
-  /// where the next one begins.
+  /// Only for ids [n]: the start of each bag, i32 or i64 [bags], ascending and beginning with 0. A
+  /// bag ends at the start of the next one.
   OptionalArg offsets = {};
-  /// A factor for every id, of the ids' shape and the weight's dtype; with BagReduction::sum alone.
+  /// A factor for each id, with the shape of `ids` and the dtype of `weight` (PyTorch:
+  /// per_sample_weights). Only with BagReduction::sum.
   OptionalArg factors = {};
 };
 
-/// Rows of weight [vocabulary, width] by id, summed, averaged or maximised over each bag -> [bags,
-/// width] (PyTorch: EmbeddingBag). A bag without ids gives zeros. ids are i32 or i64, [bags, n] or,
-/// with offsets, [n]. Where several rows of a bag have the largest element, the first of them gets
-/// its gradient; a NaN is larger than all. Ids out of range are a DataError of the run, and offsets
-/// that do not ascend from 0 to at most n.
-/// Takes memory for all rows that are looked up, [bags, n, width] or [n, width]; a maximum by
-/// offsets four times that, and log2(the longest bag) passes over it.
+/// Looks up rows of weight [vocabulary, width] by id and reduces them over each bag by sum, mean or
+/// maximum -> [bags, width] (PyTorch: EmbeddingBag). `ids` is i32 or i64, [bags, n] or, with
+/// offsets, [n]. An empty bag gives zeros. For the maximum, NaN counts as largest, and the gradient
+/// goes to the first of several equal maxima. At run time, throws DataError for ids out of range,
+/// and for offsets that do not ascend from 0 to at most n.
+///
+/// Materialises all rows that are looked up, [bags, n, width] or [n, width]. The maximum with
+/// offsets needs four times this memory and log2(length of the longest bag) passes over it.
 Value embedding_bag(Arg ids, Arg weight, const EmbeddingBagOptions& options = {});
 
 }  // namespace weft

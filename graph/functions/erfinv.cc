@@ -22,7 +22,8 @@ Value erfinv(Arg x) {
   const Value v = x.value("erfinv");
   const Graph::Frame frame(v.graph(), "erfinv", x.location());
   // M. Giles, "Approximating the erfinv function" (2010): two polynomials of w, relative error
-  // 3.5e-7. Each sees w in its own range only, so that the other's derivative is no 0 * inf.
+  // 3.5e-7. The argument of each is clamped to its own range, so that the derivative of the one
+  // that is not selected is never 0 * inf.
   const Value w = -log((1 - v) * (1 + v));
   const Value middle =
       polynomial<9>({2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
@@ -34,7 +35,7 @@ Value erfinv(Arg x) {
                     sqrt(maximum(w, 5.0)) - 3);
   Value y = v * where(less(w, 5.0), middle, tail);
   if (v.dtype() == DType::f64) {
-    // One step of Halley's method, which has the error's third power.
+    // One step of Halley's method, which converges cubically.
     const Value r = (erf(y) - v) * exp(minimum(square(y), 700.0)) / (2 * std::numbers::inv_sqrtpi);
     y = y - r / (1 + y * r);
   }

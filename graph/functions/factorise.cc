@@ -10,26 +10,27 @@
 namespace weft {
 namespace {
 
-// Output 0, if output 1 says that no matrix failed.
+// Returns output 0 of the node, with a check at run time that output 1 reports no failed pivot.
 Value checked(Node& node, const std::string& problem, SourceLocation loc) {
   return node.graph()
       .apply("require_pivots", {node.output(0), node.output(1)}, {{"problem", problem}}, loc)
       .output(0);
 }
 
-// The axes in front of the last two.
+// Returns the batch axes: all but the last two.
 Shape list_of(Value x) {
   const auto& dims = x.shape().dims();
   return Shape(std::vector<Dim>(dims.begin(), dims.end() - 2));
 }
 
-// x with `list` in front of its last two axes.
+// Returns x broadcast to the batch axes `list`.
 Value with_list(Value x, Shape list) {
   for (int axis = x.rank() - 2; axis < x.rank(); ++axis) list.push_back(x.shape()[axis]);
   return x.shape() == list ? x : broadcast_to(x, list);
 }
 
-// Gives both the same axes in front of the last two. What has fewer axes, the op refuses.
+// Broadcasts the batch axes of a and b against each other. Operands with fewer than 2 axes are left
+// to the op, which rejects them.
 void broadcast_lists(Value& a, Value& b, std::string_view function, SourceLocation loc) {
   if (a.rank() < 2 || b.rank() < 2) return;
   Graph& graph = a.graph();
@@ -88,7 +89,7 @@ QrFactors qr(Arg x) {
   if (!rows.is_constant() || !columns.is_constant() || rows.constant() >= columns.constant()) {
     return factors(v);
   }
-  // The first columns say what q is, and q what the others are made of.
+  // q is determined by the first columns; the rest of r is q^T times the other columns.
   QrFactors f = factors(slice(v, -1, {.end = rows}));
   const Value others = slice(v, -1, {.begin = rows});
   f.r = concat({f.r, matmul(f.q, others, {.transpose_a = true, .precision = Precision::highest})},

@@ -1,54 +1,60 @@
-// Factorisations of matrices, and equations that they solve.
+// Matrix factorisations and linear solvers.
 #pragma once
 
 #include "weft/graph/functions/arg.h"
 
 namespace WEFT_API weft {
 
-// All take f32 or f64 (computed in double) with any axes in front of the last two: one matrix after
-// the other, with the same bits for any number of threads. All are differentiable, twice and more.
-// Sizes may be symbols. A matrix is one worker's: many small ones use all cores, one large one uses
-// one. Floating-point operations: n^3 / 3 (cholesky), n^2 m (a solve), 2 m n^2 (qr), a multiple of
-// that (svd). Gradients keep the results (a solve: t, too) and cost a few products and solves of
-// these sizes. A DataError that names matrix and pivot is found before any variable is written;
-// programs that compute gradients alone find it, too.
+// All functions take f32 or f64 (computed in double) with any number of leading batch axes,
+// factorise each matrix of the batch separately, and give bit-identical results for any number of
+// threads. All are differentiable to any order. Sizes may be symbolic. Each matrix is processed by
+// one worker: a batch of many small matrices uses all cores, a single large matrix uses one.
+//
+// Floating-point operations per matrix: n^3 / 3 (cholesky), n^2 m (triangular_solve), 2 m n^2 (qr),
+// a multiple of that (svd). Gradients keep the results (a solve also keeps t) and cost a few
+// products and solves of these sizes. If a matrix cannot be factorised, the run throws a DataError
+// that names the matrix and the pivot, before any variable is written. This also holds for programs
+// that only compute gradients.
 
-/// The lower triangular L with L L^T = (x + x^T) / 2; x is [..., n, n], and its gradient is
-/// symmetric. DataError where that is not positive definite.
+/// Cholesky factorisation: returns the lower triangular L with L L^T = (x + x^T) / 2 for x
+/// [..., n, n]. The gradient is symmetric. Throws DataError if (x + x^T) / 2 is not positive
+/// definite.
 Value cholesky(Arg x);
 
 struct TriangularSolveOptions {
-  bool upper = false;          // T is the upper triangle of t, not the lower one
-  bool transpose = false;      // T^T X = b, not T X = b
-  bool unit_diagonal = false;  // T has ones on its diagonal, whatever t has there
+  bool upper = false;          // T is the upper triangle of t instead of the lower one
+  bool transpose = false;      // solve T^T X = b instead of T X = b
+  bool unit_diagonal = false;  // T has ones on its diagonal; the diagonal of t is ignored
 };
-/// The X with T X = b: t [..., n, n], b [..., n, m]; the axes in front broadcast. The other
-/// triangle of t is not read. DataError where T has a 0 on its diagonal.
+/// Solves T X = b for a triangular matrix T: t [..., n, n], b [..., n, m]; batch axes broadcast.
+/// The other triangle of t is not read. Throws DataError if T has a 0 on its diagonal.
 Value triangular_solve(Arg t, Arg b, const TriangularSolveOptions& options = {});
-/// The X with A X = b for A = L L^T, from L = cholesky(A).
+/// Solves A X = b for A = L L^T, given factor = L = cholesky(A).
 Value cholesky_solve(Arg factor, Arg b);
 
-/// What qr() gives.
+/// The results of qr().
 struct QrFactors {
   Value q;  // [..., m, k], k = min(m, n): orthonormal columns
-  Value r;  // [..., k, n]: upper triangular, no negative number on its diagonal
+  Value r;  // [..., k, n]: upper triangular with a non-negative diagonal
 };
-/// x [..., m, n] = q r, by Householder reflections. A matrix with more columns than rows must have
-/// constant sizes. Where the first k columns of x are linearly dependent, q and r have no
-/// derivative: the gradient is then as large as the rounding errors make it, or a DataError.
+/// QR decomposition: x [..., m, n] = q r, by Householder reflections. A matrix with more columns
+/// than rows must have constant sizes. If the first k columns of x are linearly dependent, q and r
+/// are not differentiable: computing the gradient throws DataError or returns values dominated by
+/// rounding errors.
 QrFactors qr(Arg x);
 
-/// What svd() gives.
+/// The results of svd().
 struct SvdFactors {
   Value u;   // [..., m, k], k = min(m, n): orthonormal columns
-  Value s;   // [..., k]: falling, not negative
+  Value s;   // [..., k]: singular values, non-negative, in descending order
   Value vt;  // [..., k, n]: orthonormal rows
 };
-/// x [..., m, n] = u diag(s) vt, by one-sided Jacobi rotations after QR. The element of each column
-/// of u that is largest in magnitude is positive. s has a gradient where no value is 0; u and vt
-/// have one where all values of s differ and, unless x is square, none is 0. Values that are equal
-/// (or 0) contribute nothing, which is right for what does not depend on the choice of vectors
-/// that belong to them, as the best approximation of lower rank.
+/// Singular value decomposition: x [..., m, n] = u diag(s) vt, by one-sided Jacobi rotations after
+/// QR. In each column of u the element of largest magnitude is positive. s is differentiable if no
+/// singular value is 0; u and vt are differentiable if all singular values are distinct and, unless
+/// x is square, none is 0. Equal (or zero) singular values contribute nothing to the gradient. This
+/// is correct for functions that do not depend on the choice of their singular vectors, such as the
+/// best low-rank approximation.
 SvdFactors svd(Arg x);
 
 }  // namespace weft

@@ -1,49 +1,53 @@
-// Picking and placing elements by index, and sorting.
+// Gather, scatter, sorting and top-k.
 #pragma once
 
 #include "weft/graph/functions/axes.h"
 
 namespace WEFT_API weft {
 
-// Indices are i32 or i64. An index out of range is a DataError when the program runs, before any
-// variable is written; nothing is clamped and negative indices are out of range. Reading costs a
-// pass over the result; adding costs one over x (none where x is not used afterwards: it is then
-// written in place) and one over src. Gradients of rows of a large table: StepOptions::sparse.
+// Indices are i32 or i64. An index out of range, including any negative index, throws DataError at
+// run time, before any variable is written; indices are never clamped. Gathering costs one pass
+// over the result. Scattering costs one pass over src and one over x; the latter is saved if x is
+// not used afterwards, because it is then updated in place. For sparse gradients of large embedding
+// tables see StepOptions::sparse.
 
-/// Slices of x at the indices: x.shape[:axis] + index.shape + x.shape[axis+1:] (PyTorch:
-/// index_select).
+/// Gathers slices of x along an axis. The result has shape x.shape[:axis] + index.shape +
+/// x.shape[axis+1:] (PyTorch: index_select).
 Value take(Arg x, Arg index, int axis = 0);
-/// A copy of x with src added at the places that take(x, index, axis) reads; repeated indices add
-/// up.
+/// Returns a copy of x with src added at the positions that take(x, index, axis) reads.
+/// Contributions of repeated indices are summed.
 Value index_add(Arg x, Arg index, Arg src, int axis = 0);
-/// out[i][j] = x[i][index[i][j]] for axis 1 (PyTorch: gather). Shapes are equal except along the
-/// axis.
+/// Gathers single elements along an axis: out[i][j] = x[i][index[i][j]] for axis 1 (PyTorch:
+/// gather). The shapes of x and index are equal except along the axis.
 Value take_along_axis(Arg x, Arg index, int axis);
-/// A copy of x with out[i][index[i][j]] += src[i][j] for axis 1; repeated indices add up.
+/// Returns a copy of x with out[i][index[i][j]] += src[i][j] for axis 1. Contributions of repeated
+/// indices are summed.
 Value scatter_add(Arg x, Arg index, Arg src, int axis);
-/// 1 at the id on a new last axis of size `classes`, 0 elsewhere.
+/// One-hot encoding on a new last axis of size `classes`: 1 at the id, 0 elsewhere.
 Value one_hot(Arg ids, const Dim& classes, DType dtype = DType::f32);
-/// Rows of weight [vocabulary, width] by id: ids.shape + [width]. Look-ups of `padding_idx`, which
-/// must be a row, give that row no gradient.
+/// Looks up rows of weight [vocabulary, width] by id. The result has shape ids.shape + [width].
+/// Lookups of `padding_idx`, which must be a valid row, do not contribute to the gradient.
 Value embedding(Arg ids, Arg weight, std::optional<std::int64_t> padding_idx = std::nullopt);
-/// The block of `sizes` that begins at start (one index per axis); out of range is a DataError.
+/// Returns the block of shape `sizes` that begins at `start` (one index per axis). Throws DataError
+/// at run time if the block is out of range.
 Value dynamic_slice(Arg x, Arg start, const Shape& sizes);
-/// A copy of x with `update` written at start.
+/// Returns a copy of x with `update` written at `start`.
 Value dynamic_update_slice(Arg x, Arg update, Arg start);
 
+/// Sorted elements and their positions in the operand.
 struct Sorted {
   Value values;
   Value indices;  // i64
 };
-/// The k largest (or smallest) elements along the axis, best first, and where they were. Of equals
-/// the first comes first; NaN counts as largest.
+/// Returns the k largest (or smallest) elements along the axis and their positions, in descending
+/// (or ascending) order. Equal elements keep their order; NaN counts as largest.
 Sorted topk(Arg x, std::int64_t k, int axis = -1, bool largest = true);
 /// Stable sort along the axis; NaN counts as largest.
 Sorted sort(Arg x, int axis = -1, bool descending = false);
-/// sort().indices.
+/// Returns sort().indices.
 Value argsort(Arg x, int axis = -1, bool descending = false);
 
-/// value where mask (bool, broadcast) is true, else x.
+/// Returns x with elements replaced by `value` where `mask` (bool, broadcast to x) is true.
 Value masked_fill(Arg x, Arg mask, Arg value);
 
 }  // namespace weft

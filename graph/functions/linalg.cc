@@ -19,7 +19,7 @@ Value apply_matmul(Value a, Value b, const MatmulOptions& o, SourceLocation loc)
       .output(0);
 }
 
-/// Throws unless every operand has `rank` axes.
+/// Throws ShapeError unless both operands have `rank` axes.
 void require_rank(const ArgPair& p, int rank, std::string_view function) {
   for (const Value v : {p.a, p.b}) {
     if (v.rank() == rank) continue;
@@ -29,7 +29,7 @@ void require_rank(const ArgPair& p, int rank, std::string_view function) {
   }
 }
 
-/// The shape without its axis `axis`.
+/// Returns the shape without axis `axis`.
 Shape without_axis(const Shape& shape, int axis) {
   Shape result;
   for (int i = 0; i < shape.rank(); ++i) {

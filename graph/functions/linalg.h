@@ -1,4 +1,4 @@
-// Linear algebra: matmul, einsum and what is made of them.
+// Matrix products: matmul, linear, dot, outer and einsum.
 #pragma once
 
 #include <optional>
@@ -10,45 +10,47 @@
 
 namespace WEFT_API weft {
 
-// All take f32 or f64 operands of equal dtype, are differentiable, and have the same bits for any
-// number of threads.
+// All functions take f32 or f64 operands of equal dtype, are differentiable, and give bit-identical
+// results for any number of threads.
 
 struct MatmulOptions {
-  /// The last two axes of the operand are swapped in memory: nothing is transposed for it.
+  /// Treats the operand as transposed in its last two axes. No transposed copy is made.
   bool transpose_a = false;
   bool transpose_b = false;
-  /// Accuracy of this product and of its gradients; that of the program where absent.
+  /// Precision of this product and of its gradients; the program's precision by default.
   std::optional<Precision> precision = {};
 };
-/// Matrix product with NumPy's rules: [..., M, K] x [..., K, N] -> [..., M, N], the axes in front
-/// broadcast. A 1-D operand is a row (a) or a column (b), its axis does not appear in the result,
-/// and its transpose flag means nothing. K = 0 gives zeros. 2 M N K floating-point operations per
-/// matrix; what follows elementwise is done while the product is made. Throws ShapeError where the
-/// summed axes differ.
+/// Matrix product with NumPy's rules: [..., M, K] x [..., K, N] -> [..., M, N]; batch axes
+/// broadcast. A 1-D operand is treated as a row (a) or a column (b); its axis does not appear in
+/// the result, and its transpose flag has no effect. K = 0 gives zeros. Costs 2 M N K
+/// floating-point operations per matrix; subsequent elementwise functions are fused into the
+/// product. Throws ShapeError if the summed axes differ.
 Value matmul(Arg a, Arg b, const MatmulOptions& options = {});
 
-/// Inner product of two vectors of equal length: a scalar.
+/// Returns the inner product of two vectors of equal length, a scalar.
 Value dot(Arg a, Arg b);
-/// a_i b_j of two vectors.
+/// Returns the outer product of two vectors: out[i, j] = a[i] b[j].
 Value outer(Arg a, Arg b);
 
-/// How a weight matrix lies in memory.
+/// Memory layout of a weight matrix.
 enum class LinearLayout {
   out_in,  // [out, in], as PyTorch stores it
   in_out,  // [in, out]
 };
-/// x W^T + bias: x [..., in] -> [..., out]; bias [out] may be absent.
+/// Affine map x W^T + bias: x [..., in] -> [..., out], with an optional bias [out].
 Value linear(Arg x, Arg weight, OptionalArg bias = {}, LinearLayout layout = LinearLayout::out_in);
 
-/// Einstein summation over any number of operands: "bhqd,bhkd->bhqk". Labels are letters; a label
-/// repeated within an operand takes its diagonal; labels that are not in the output are summed.
-/// "..." stands for any axes, which broadcast (size 1 too) and are aligned from the right. Without
-/// "->" the output is the "..." axes and then the labels that occur once, in alphabetical order.
-/// Operands are contracted from left to right by matmul. Throws ArgumentError for an ill-formed
-/// equation and ShapeError where an operand does not fit it. A step costs 2 floating-point
-/// operations per combination of its labels' values, and a copy of an operand whose labels neither
-/// stand as in a matrix product nor as in its transpose. The intermediate results of that order are
-/// in memory: put what makes them small first.
+/// Einstein summation over any number of operands, for example "bhqd,bhkd->bhqk". Labels are
+/// letters. A label that is repeated within an operand takes its diagonal, and labels that are not
+/// in the output are summed. "..." matches any number of axes, which are aligned from the right and
+/// broadcast (also from size 1). Without "->" the output has the "..." axes, followed by the labels
+/// that occur once, in alphabetical order. Throws ArgumentError for an ill-formed equation and
+/// ShapeError if an operand does not match it.
+///
+/// Operands are contracted from left to right with matmul. A contraction costs 2 floating-point
+/// operations per combination of values of its labels, and additionally a copy of each operand
+/// whose labels are not in the order of a matrix product or of its transpose. Intermediate results
+/// are materialised, so order the operands such that they stay small.
 Value einsum(std::string_view equation, const std::vector<Value>& operands,
              SourceLocation loc = SourceLocation::current());
 

@@ -31,7 +31,7 @@ Value reduced(const Value& loss, Reduction reduction, std::string_view function,
   return sum(loss) / dim_value(loss.graph(), loss.size(0), loss.dtype());
 }
 
-// Whether broadcasting repeats a value of this shape beside one of the other.
+// Returns true if broadcasting against `other` repeats a value of this shape.
 bool grows(const Shape& shape, const Shape& other) {
   for (int i = 1; i <= other.rank(); ++i) {
     const bool one = i > shape.rank() || shape[shape.rank() - i] == Dim(1);
@@ -40,16 +40,17 @@ bool grows(const Shape& shape, const Shape& other) {
   return false;
 }
 
-// The operands of a loss that compares element with element. One may be repeated for the other; if
-// both were, as [batch, 1] beside [batch] is, every row would be compared with every other one.
+// Resolves the operands of an elementwise loss. One operand may broadcast to the other. If both
+// would broadcast, as with [batch, 1] and [batch], every row would be compared with every other
+// row, so ShapeError is thrown.
 ArgPair loss_pair(const Arg& x, const Arg& target, std::string_view function) {
   ArgPair p = resolve_pair(x, target, function);
   const Shape &a = p.a.shape(), &b = p.b.shape();
   if (grows(a, b) && grows(b, a)) {
     p.a.graph().fail(
-        ShapeError(fmt::format("x {} and target {} have different axes, so that each element would "
-                               "meet several ones of the other; give both one shape, with "
-                               "squeeze(), unsqueeze() or reshape()",
+        ShapeError(fmt::format("x {} and target {} would both be broadcast, so that each element "
+                               "would be compared with several elements of the other; give both "
+                               "the same shape with squeeze(), unsqueeze() or reshape()",
                                a.str(), b.str())),
         function, {p.a, p.b}, p.loc);
   }
@@ -93,8 +94,8 @@ Value l1(Arg x, Arg target, Reduction reduction) {
 Value bce_with_logits(Arg x, Arg target, Reduction reduction) {
   const ArgPair p = loss_pair(x, target, "bce_with_logits");
   const Graph::Frame frame(p.a.graph(), "bce_with_logits", p.loc);
-  // -t ln(sigmoid(x)) - (1 - t) ln(1 - sigmoid(x)). softplus(x) - t x is the same number, but loses
-  // the small loss of a confident right answer in the difference of two large ones.
+  // -t ln(sigmoid(x)) - (1 - t) ln(1 - sigmoid(x)). The equivalent softplus(x) - t x would cancel:
+  // the small loss of a confident correct prediction is the difference of two large numbers.
   return reduced(p.b * softplus(-p.a) + (1 - p.b) * softplus(p.a), reduction, "bce_with_logits",
                  p.loc);
 }

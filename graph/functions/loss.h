@@ -1,17 +1,17 @@
-// Losses.
+// Loss functions.
 #pragma once
 
 #include "weft/graph/functions/arg.h"
 
 namespace WEFT_API weft {
 
-/// How the losses of single elements become one number.
+/// The reduction of elementwise losses to a scalar.
 enum class Reduction {
-  mean,        // over the elements that count
-  sum,         // of all elements
-  none,        // stay apart
+  mean,        // mean over the elements, without ignored ones
+  sum,         // sum over all elements
+  none,        // no reduction
   batch_mean,  // sum divided by the size of the first axis
-  shard_mean,  // over the elements that count in all shards of a batch (shards.h)
+  shard_mean,  // mean over the elements of all shards of a batch, without ignored ones (shards.h)
 };
 
 struct CrossEntropyOptions {
@@ -20,25 +20,27 @@ struct CrossEntropyOptions {
   double label_smoothing = 0;
   Reduction reduction = Reduction::mean;
 };
-/// -ln softmax(logits)[target] with classes on class_axis. targets (i32 or i64) have the shape of
-/// logits without that axis; those equal to ignore_index give 0 and do not count in the mean; any
-/// other one outside [0, classes) is a DataError when the program runs. With label_smoothing e the
-/// loss is (1-e) * nll + e/classes * sum over classes of -ln softmax (Szegedy et al. 2016).
-/// Probabilities are never stored; of logits that are a product with a weight, as a language
-/// model's, not even the logits are.
+/// Cross entropy: -ln softmax(logits)[target], with the classes on class_axis. `targets` (i32 or
+/// i64) has the shape of `logits` without that axis. Targets equal to ignore_index have loss 0 and
+/// are excluded from the mean; any other target outside [0, classes) throws DataError at run time.
+/// With label_smoothing e the loss is (1-e) * nll + e/classes * sum over classes of -ln softmax
+/// (Szegedy et al. 2016). Probabilities are never stored. If the logits are a product with a
+/// weight, as in a language model, the logits are not stored either.
 Value cross_entropy(Arg logits, Arg targets, const CrossEntropyOptions& options = {});
 
-// Below x and target are f32 or f64, of one dtype and one shape; one of them may be repeated for
-// the other by broadcasting. [batch, 1] beside [batch], where both would be, is a ShapeError: every
-// row would meet every other one.
+// In the functions below, x and target are f32 or f64 and have the same dtype and shape, or one of
+// them broadcasts to the other. If both would have to broadcast, as with [batch, 1] and [batch],
+// ShapeError is thrown: every row would be compared with every other row.
 
-/// (x - target)^2.
+/// Squared error (x - target)^2.
 Value mse(Arg x, Arg target, Reduction reduction = Reduction::mean);
-/// |x - target|.
+/// Absolute error |x - target|.
 Value l1(Arg x, Arg target, Reduction reduction = Reduction::mean);
-/// -target * ln sigmoid(x) - (1 - target) * ln(1 - sigmoid(x)), without overflow.
+/// Binary cross entropy with logits: -target * ln sigmoid(x) - (1 - target) * ln(1 - sigmoid(x)),
+/// computed without overflow.
 Value bce_with_logits(Arg x, Arg target, Reduction reduction = Reduction::mean);
-/// target * (ln target - x), x being log-probabilities; 0 where target is 0.
+/// Kullback-Leibler divergence: target * (ln target - x), where x are log-probabilities; 0 where
+/// target is 0.
 Value kl_div(Arg x, Arg target, Reduction reduction = Reduction::mean);
 
 }  // namespace weft

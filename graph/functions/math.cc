@@ -47,7 +47,8 @@ Value leaky_relu(Arg x, double slope) {
 Value elu(Arg x, double alpha) {
   const Value v = x.value("elu");
   const Graph::Frame frame(v.graph(), "elu", x.location());
-  // The minimum keeps exp(x) finite where it is not chosen: 0 * inf would make the gradient NaN.
+  // The minimum keeps exp(x) finite for elements that are not selected; otherwise 0 * inf would
+  // make the gradient NaN.
   return where(v > 0, v, alpha * expm1(minimum(v, 0)));
 }
 

@@ -19,17 +19,17 @@ Value along_axis(std::string_view op, const Arg& x, int axis) {
   return v.graph().apply(op, {v}, {{"axis", at}}, x.location()).output(0);
 }
 
-// What normalisations of channels share: x [N, C, ...] and operands [C].
+// Shared code of the per-channel normalisations: x [N, C, ...] and operands [C].
 class Channels {
  public:
   Channels(std::string_view function, Value x, SourceLocation loc)
       : function_(function), x_(x), loc_(loc) {}
 
-  /// Throws ShapeError unless x has so many axes.
+  /// Throws ShapeError unless x has at least `least` axes.
   void require_rank(int least, std::string_view form) const {
     if (x_.rank() < least) fail(ShapeError(fmt::format("x must be {}", form)));
   }
-  /// An operand [C] beside x.
+  /// Reshapes an operand [C] to broadcast against x. Throws ShapeError for another shape.
   Value beside(Value v, std::string_view name) const {
     Shape shape{x_.shape()[1]};
     if (v.rank() != 1 || !x_.graph().facts().equal(v.shape()[0], shape[0])) {
@@ -39,7 +39,7 @@ class Channels {
     while (shape.rank() < x_.rank() - 1) shape.push_back(1);
     return reshape(v, shape);
   }
-  /// y * gain + bias.
+  /// Returns y * gain + bias, where either operand may be absent.
   Value affine(Value y, const OptionalArg& gain, const OptionalArg& bias) const {
     if (gain.present()) y = y * beside(gain.value(), "gain");
     if (bias.present()) y = y + beside(bias.value(), "bias");
@@ -63,7 +63,7 @@ Value log_softmax(Arg x, int axis) { return along_axis("log_softmax", x, axis); 
 Value masked_softmax(Arg x, Arg mask, int axis) {
   const Value v = x.value("masked_softmax"), m = mask.value("masked_softmax");
   const Graph::Frame frame(v.graph(), "masked_softmax", x.location());
-  // The lowest finite number and not -inf: a slice without any element stays finite.
+  // Uses the lowest finite number instead of -inf, so that an entirely masked slice stays finite.
   const double lowest = v.dtype() == DType::f64 ? std::numeric_limits<double>::lowest()
                                                 : std::numeric_limits<float>::lowest();
   return where(m, softmax(where(m, v, lowest), axis), 0);

@@ -1,4 +1,4 @@
-// Softmax and normalisations.
+// Softmax and normalisation functions.
 #pragma once
 
 #include "weft/graph/functions/arg.h"
@@ -6,50 +6,54 @@
 namespace WEFT_API weft {
 
 // x is f32 or f64; results have its dtype and shape. Errors name the operands and the caller's
-// line. O(elements); backwards they need their result or, of norms, x and two numbers per row.
+// line. All are O(elements). Gradients keep the result (softmax) or x and two numbers per row
+// (norms).
 
-/// exp(x) / sum(exp(x)) along the axis, without overflow. A slice of -inf only gives NaN.
+/// Softmax: exp(x) / sum(exp(x)) along the axis, without overflow. A slice of only -inf gives NaN.
 Value softmax(Arg x, int axis = -1);
-/// x - ln(sum(exp(x))) along the axis.
+/// Logarithm of softmax: x - ln(sum(exp(x))) along the axis.
 Value log_softmax(Arg x, int axis = -1);
-/// Softmax over the elements where `mask` (bool, broadcast to x) is true, 0 elsewhere; a slice
-/// without any gives zeros and gradient 0.
+/// Softmax over the elements for which `mask` (bool, broadcast to x) is true; the others are 0. A
+/// slice that is entirely masked gives zeros with gradient 0.
 Value masked_softmax(Arg x, Arg mask, int axis = -1);
 
 struct LayerNormOptions {
-  int axes = 1;  // how many of the last axes are normalised
+  int axes = 1;  // number of trailing axes that are normalised
   double eps = 1e-5;
 };
-/// (x - mean) / sqrt(var + eps) * gain + bias over the last axes, var without correction (Ba et al.
-/// 2016). gain and bias have the shape of these axes.
+/// Layer normalisation over the last axes: (x - mean) / sqrt(var + eps) * gain + bias, where var is
+/// the biased variance (Ba et al. 2016). gain and bias have the shape of these axes.
 Value layer_norm(Arg x, OptionalArg gain = {}, OptionalArg bias = {},
                  const LayerNormOptions& options = {});
-/// x / sqrt(mean(x^2) + eps) * gain over the last axis (Zhang and Sennrich 2019).
+/// RMS normalisation over the last axis: x / sqrt(mean(x^2) + eps) * gain (Zhang and Sennrich
+/// 2019).
 Value rms_norm(Arg x, OptionalArg gain = {}, double eps = 1e-6);
-/// Layer norm over each of `groups` equal groups of channels and all spatial axes of x [N, C, ...];
-/// gain and bias are [C] (Wu and He 2018). C is constant and a multiple of groups.
+/// Group normalisation of x [N, C, ...]: normalises over the channels of each of `groups` equal
+/// groups and all spatial axes; gain and bias are [C] (Wu and He 2018). C is constant and a
+/// multiple of `groups`.
 Value group_norm(Arg x, int groups, OptionalArg gain = {}, OptionalArg bias = {},
                  double eps = 1e-5);
-/// Norm of each sample and channel over the spatial axes of x [N, C, ...]; gain and bias are [C]
-/// (Ulyanov et al. 2016).
+/// Instance normalisation of x [N, C, ...]: normalises each channel of each sample over the spatial
+/// axes; gain and bias are [C] (Ulyanov et al. 2016).
 Value instance_norm(Arg x, OptionalArg gain = {}, OptionalArg bias = {}, double eps = 1e-5);
 
 struct BatchNormOptions {
   bool training = true;
-  double momentum = 0.1;  // the share of the batch in new running statistics
+  double momentum = 0.1;  // weight of the batch in the new running statistics
   double eps = 1e-5;
 };
-/// What batch_norm() gives.
+/// The results of batch_norm().
 struct BatchNorm {
   Value out;
-  /// In training (1 - momentum) * running + momentum * the batch's, whose variance is the unbiased
-  /// one (of a single element 0); in evaluation what was given. No gradient flows through them.
+  /// New running statistics. In training mode they are (1 - momentum) * running + momentum * batch
+  /// statistics, with the unbiased variance of the batch (0 for a single element). In evaluation
+  /// mode they are the operands, unchanged. No gradient flows from them to x.
   Value running_mean, running_variance;
 };
-/// Norm of each channel of x [N, C, ...] over all other axes (Ioffe and Szegedy 2015): by the
-/// batch's mean and variance (without correction) in training, else by the running ones; then
-/// * gain + bias. All four operands beside x are [C]. Running statistics are Variables of kind
-/// buffer, and a training program updates them:
+/// Batch normalisation: normalises each channel of x [N, C, ...] over all other axes (Ioffe and
+/// Szegedy 2015), then multiplies by gain and adds bias. Uses the mean and the biased variance of
+/// the batch in training mode, and the running statistics otherwise. All operands other than x are
+/// [C]. The running statistics are Variables of kind buffer, which a training program updates:
 ///   const BatchNorm n = batch_norm(x, mean, variance, gain, bias);
 ///   program.update(mean, n.running_mean).update(variance, n.running_variance);
 BatchNorm batch_norm(Arg x, Arg running_mean, Arg running_variance, OptionalArg gain = {},

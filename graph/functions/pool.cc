@@ -1,4 +1,4 @@
-// Pools over windows and over everything.
+// Pooling over windows and global pooling.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -46,7 +46,7 @@ Value avg_pool(Value x, const Pool2dOptions& o, SourceLocation loc) {
   };
   const windows::Padded image = padded(x);
   if (!o.padding.same() || !image.changed) return pooled(image);
-  // The mean of ones is the share of a window that is image.
+  // The average pool of ones is the fraction of each window inside the image.
   const Shape plane{Dim(1), Dim(1), x.shape()[2], x.shape()[3]};
   return pooled(image) / pooled(padded(ones(x.graph(), x.dtype(), plane, loc)));
 }
@@ -70,7 +70,7 @@ Value pool2d(std::string_view function, PoolFunction pool, const Arg& x, const P
   return pool(v, o, x.location());
 }
 
-// The spatial axes of x [N, C, ...].
+// Returns the spatial axes of x [N, C, ...]. Throws ShapeError if there are none.
 std::vector<int> behind_channels(std::string_view function, Value x, SourceLocation loc) {
   if (x.rank() < 3) {
     x.graph().fail(ShapeError(fmt::format("x must be [N, C, ...] with a spatial axis, but is {}",
@@ -82,17 +82,20 @@ std::vector<int> behind_channels(std::string_view function, Value x, SourceLocat
   return axes;
 }
 
-// What `count` windows that cover `size` elements see: the places [count, longest] of each, and
-// which of them count, since windows may differ by an element.
+// `count` windows that cover an axis of `size` elements. Their lengths may differ, so shorter
+// windows are padded to the longest length.
 struct Cover {
-  Tensor places, counted, lengths;  // i64, bool, i64 [count, 1]
+  // Indices of the elements, i64 [count, longest]; false for padding, bool [count, longest];
+  // lengths of the windows, i64 [count, 1].
+  Tensor places, counted, lengths;
 };
 Cover cover(std::int64_t count, std::int64_t size) {
   const auto begin = [&](std::int64_t i) { return i * size / count; };
   const auto length = [&](std::int64_t i) {
     return ((i + 1) * size + count - 1) / count - begin(i);
   };
-  // Windows begin and end within elements where count does not divide size.
+  // If count does not divide size, window boundaries may fall inside an element, which then belongs
+  // to both neighbours.
   const std::int64_t rest = size % count;
   const std::int64_t longest = size / count + (rest > std::gcd(rest, count) ? 2 : 1);
   Cover c{Tensor::empty(DType::i64, {count, longest}),
@@ -108,8 +111,9 @@ Cover cover(std::int64_t count, std::int64_t size) {
   return c;
 }
 
-// Means over `count` windows along an axis. (Not a product with a matrix of shares, which would
-// spread an infinity or NaN to windows that do not see it, and round as products do.)
+// Returns the means over `count` windows along an axis. (A product with a matrix of weights would
+// spread infinities and NaNs to windows that do not contain them, and would round like a matrix
+// product.)
 Value window_means(Value x, int axis, std::int64_t count, SourceLocation loc) {
   Graph& graph = x.graph();
   const std::int64_t size = x.shape()[axis].constant();
@@ -120,7 +124,8 @@ Value window_means(Value x, int axis, std::int64_t count, SourceLocation loc) {
     return mean(reshape(x, Shape(std::move(dims))), axis + 1);
   }
   const Cover windows = cover(count, size);
-  const auto along = [&](const Tensor& t) {  // [count, n] beside the axes behind `axis`
+  // Reshapes [count, n] to broadcast against the axes from `axis` on.
+  const auto along = [&](const Tensor& t) {
     Shape shape(t.sizes());
     while (shape.rank() < x.rank() + 1 - axis) shape.push_back(1);
     return reshape(graph.constant(t, loc), shape);
@@ -169,7 +174,8 @@ Value adaptive_avg_pool2d(Arg x, const Size2d& size) {
           count < 1 ? Error(ArgumentError(
                           fmt::format("size must be at least 1, but is {} x {}", size[0], size[1])))
                     : Error(ShapeError(fmt::format(
-                          "{} must be constant and at least 1 to be cut into {} windows, but is {}",
+                          "{} must be constant and at least 1 to be divided into {} windows, but "
+                          "is {}",
                           i == 0 ? "height" : "width", count, all.str()))),
           kName, {v}, x.location());
     }

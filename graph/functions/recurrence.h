@@ -6,10 +6,11 @@
 namespace WEFT_API weft {
 
 struct RecurrenceOptions {
-  bool reverse = false;  // from the last element on
+  bool reverse = false;  // start at the last element
 };
-/// out[i] = a[i] * out[i - 1] + b[i] along an axis, out[0] = b[0]: a and b have one shape and
-/// dtype, f32 or f64. Running products, decaying sums, linear state-space layers.
+/// First-order linear recurrence along an axis: out[i] = a[i] * out[i - 1] + b[i], out[0] = b[0]. a
+/// and b have the same shape and dtype, f32 or f64. For running products, exponentially decaying
+/// sums and linear state-space layers.
 Value linear_recurrence(Arg a, Arg b, int axis, const RecurrenceOptions& options = {});
 
 }  // namespace weft

@@ -91,7 +91,7 @@ Value norm(Arg x, const Axes& axes, bool keepdims) {
   Graph& graph = v.graph();
   const Graph::Frame frame(graph, "norm", x.location());
   const Value squares = sum(apply_unary("square", v), axes, keepdims);
-  // The root is taken of 1 where the sum is 0, so that the gradient there is 0 and not 0 * inf.
+  // If the sum is 0, sqrt() is applied to 1 instead, so that the gradient is 0 and not 0 * inf.
   const Value zero = apply_binary("equal", squares, 0);
   const Value safe = graph.apply("where", {zero, graph.scalar(v.dtype(), 1), squares}).output(0);
   const Value root = apply_unary("sqrt", safe);

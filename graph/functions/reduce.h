@@ -1,43 +1,48 @@
-// Reductions: sum, mean, max, ... over any axes, and running sums.
+// Reductions over any axes (sum, mean, max, ...) and cumulative sums.
 #pragma once
 
 #include "weft/graph/functions/axes.h"
 
 namespace WEFT_API weft {
 
-// x is f32, f64 or, where noted, of an integer dtype; the result has x's dtype. With keepdims the
-// reduced axes stay, with size 1. All are differentiable except argmax, argmin, any and all.
-// O(elements of x), partial results combined in an order that follows from sizes alone.
+// x is f32, f64 or, if noted, an integer dtype; the result has the dtype of x. With keepdims the
+// reduced axes are kept with size 1. All functions are differentiable except argmax, argmin, any
+// and all. They are O(elements of x), and the order in which partial results are combined depends
+// on the sizes only.
 
-/// Sum over the axes (integers too); 0 for an empty range.
+/// Sum over the axes, also of integers; 0 for an empty range.
 Value sum(Arg x, const Axes& axes = {}, bool keepdims = false);
 /// Mean over the axes; NaN for an empty range.
 Value mean(Arg x, const Axes& axes = {}, bool keepdims = false);
-/// Largest element (integers too); NaN where there is one. An empty range is a ShapeError. Elements
-/// that tie share the gradient equally.
+/// Largest element over the axes, also of integers; NaN if any element is NaN. Throws ShapeError
+/// for an empty range. Equal maxima share the gradient equally.
 Value max(Arg x, const Axes& axes = {}, bool keepdims = false);
-/// Smallest element; as max().
+/// Smallest element over the axes; otherwise as max().
 Value min(Arg x, const Axes& axes = {}, bool keepdims = false);
-/// Product (integers too); 1 for an empty range. Its gradient is right where elements are zero.
+/// Product over the axes, also of integers; 1 for an empty range. The gradient is correct even if
+/// elements are zero.
 Value prod(Arg x, const Axes& axes = {}, bool keepdims = false);
-/// ln(sum(exp(x))) without overflow; -inf where all elements are -inf (their gradient is 0).
+/// ln(sum(exp(x))) over the axes, without overflow. If all elements are -inf, the result is -inf
+/// with gradient 0.
 Value logsumexp(Arg x, const Axes& axes = {}, bool keepdims = false);
 
-/// Position (i64) of the first largest element along an axis; nullopt: in the flattened x.
+/// Index (i64) of the first largest element along an axis, or in the flattened x if `axis` is
+/// nullopt.
 Value argmax(Arg x, std::optional<int> axis = std::nullopt, bool keepdims = false);
-/// Position (i64) of the first smallest element along an axis; nullopt: in the flattened x.
+/// Index (i64) of the first smallest element along an axis, or in the flattened x if `axis` is
+/// nullopt.
 Value argmin(Arg x, std::optional<int> axis = std::nullopt, bool keepdims = false);
 
-/// Whether some element of the bool x is true.
+/// Logical or of bool x over the axes: true if any element is true.
 Value any(Arg x, const Axes& axes = {}, bool keepdims = false);
-/// Whether every element of the bool x is true.
+/// Logical and of bool x over the axes: true if all elements are true.
 Value all(Arg x, const Axes& axes = {}, bool keepdims = false);
 
 struct CumsumOptions {
-  bool exclusive = false;  // leave the element itself out
-  bool reverse = false;    // from the last element on
+  bool exclusive = false;  // exclude the element itself from its sum
+  bool reverse = false;    // sum from the last element
 };
-/// Running sum along an axis (integers too).
+/// Cumulative sum along an axis, also of integers.
 Value cumsum(Arg x, int axis, const CumsumOptions& options = {});
 
 struct VarOptions {
@@ -46,12 +51,13 @@ struct VarOptions {
 };
 /// Variance over the axes: sum((x - mean)^2) / (n - correction).
 Value var(Arg x, const Axes& axes = {}, const VarOptions& options = {});
-/// Square root of var(). Its gradient is not finite where the variance is 0.
+/// Standard deviation, the square root of var(). Its gradient is not finite if the variance is 0.
 Value stddev(Arg x, const Axes& axes = {}, const VarOptions& options = {});
-/// Euclidean norm sqrt(sum(x^2)); its gradient at 0 is taken as 0.
+/// Euclidean norm sqrt(sum(x^2)). The gradient at 0 is defined as 0.
 Value norm(Arg x, const Axes& axes = {}, bool keepdims = false);
 
-/// Sums `value` over the axes along which `shape` was broadcast to it: what a gradient needs.
+/// Sums `value` over the axes along which `shape` was broadcast to the shape of `value`. This is
+/// the gradient of broadcasting.
 Value sum_to(Value value, const Shape& shape);
 
 }  // namespace weft

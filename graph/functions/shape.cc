@@ -24,7 +24,7 @@ std::vector<std::int64_t> all_steps_one(int rank) {
   return std::vector<std::int64_t>(static_cast<std::size_t>(rank), 1);
 }
 
-/// Replaces the -1 among the sizes, if there is one.
+/// Replaces a size of -1, if there is one, by the inferred size.
 Shape complete_sizes(const Shape& from, Shape to) {
   int unknown = -1;
   Dim known = 1;
@@ -39,8 +39,7 @@ Shape complete_sizes(const Shape& from, Shape to) {
   }
   if (unknown < 0) return to;
   if (known == Dim(0)) {
-    throw ShapeError(
-        fmt::format("cannot find the -1 in {}: the other sizes have no elements", to.str()));
+    throw ShapeError(fmt::format("cannot infer the -1 in {}: another size is 0", to.str()));
   }
   const auto size = Dim::try_exact_div(from.numel(), known);
   if (!size) {
@@ -68,7 +67,8 @@ struct Range {
 
 constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
 
-/// Python's rules for constants; symbolic bounds are taken as they are.
+/// Resolves a slice of an axis of size n: by Python's rules if bounds and size are constant;
+/// symbolic bounds are not clamped.
 Range resolve_slice(const Slice& s, const Dim& n) {
   if (s.step == 0) throw ArgumentError("the step of a slice must not be 0");
   const bool forward = s.step > 0;
@@ -95,7 +95,7 @@ Range resolve_slice(const Slice& s, const Dim& n) {
 
 }  // namespace
 
-// -- Views of the axes ----------------------------------------------------------------------------
+// -- Reshaping and reordering of axes -------------------------------------------------------------
 
 Value reshape(Arg x, std::initializer_list<AxisSize> sizes) {
   const Value v = x.value("reshape");
@@ -184,12 +184,12 @@ Value unsqueeze(Arg x, int axis) {
   return reshape(Arg(v, x.location()), Shape(std::move(dims)));
 }
 
-// -- Parts ----------------------------------------------------------------------------------------
+// -- Slicing and splitting ------------------------------------------------------------------------
 
 Value slice(Arg x, const std::vector<Slice>& slices) {
   const Value v = x.value("slice");
   if (static_cast<int>(slices.size()) > v.rank()) {
-    v.graph().fail(ShapeError(fmt::format("{} slices for {} axes", slices.size(), v.rank())),
+    v.graph().fail(ShapeError(fmt::format("got {} slices for {} axes", slices.size(), v.rank())),
                    "slice", {v}, x.location());
   }
   Shape starts, sizes;
@@ -278,7 +278,7 @@ std::vector<Value> split_equal(Arg x, int pieces, int axis) {
   return split(Arg(v, x.location()), std::vector<Dim>(static_cast<std::size_t>(pieces), *size), at);
 }
 
-// -- Putting together -----------------------------------------------------------------------------
+// -- Concatenating, padding and reordering --------------------------------------------------------
 
 Value concat(const std::vector<Value>& xs, int axis, SourceLocation loc) {
   if (xs.empty() || !xs.front().defined()) {

@@ -1,4 +1,4 @@
-// Functions of shape.h that are made of other ops.
+// Functions of shape.h that are composed of several ops.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ Value pad_constant(const Value& v, const Pads& pads, double value) {
       .output(0);
 }
 
-// The border elements next to the axis: mirrored slices, or the first and last element repeated.
+// Pads one axis with its border elements: mirrored slices, or the first and last element repeated.
 Value pad_axis(const Value& v, int axis, const Dim& before, const Dim& after, PadMode mode) {
   const Dim n = v.shape()[axis];
   const auto part = [&](const Dim& start, const Dim& size, std::int64_t step) {
@@ -64,7 +64,7 @@ Value keep_triangle(const Arg& x, std::int64_t k, bool lower) {
   const Graph::Frame frame(graph, name, x.location());
   const Dim& rows = v.size(-2);
   const Dim& columns = v.size(-1);
-  // No matrix reaches further, and sums of places and k stay integers.
+  // No matrix has more diagonals, and sums of indices and k cannot overflow.
   constexpr std::int64_t kFar = std::int64_t{1} << 52;
   const Value row = apply_binary("add", iota(graph, {rows, 1}, 0), std::clamp(k, -kFar, kFar));
   const Value column = iota(graph, {1, columns}, 1);
@@ -80,7 +80,7 @@ Value pad(Arg x, const Pads& pads, const PadOptions& options) {
   Graph& graph = v.graph();
   if (static_cast<int>(pads.size()) != v.rank()) {
     graph.fail(
-        ArgumentError(fmt::format("{} pairs of paddings for {} axes", pads.size(), v.rank())),
+        ArgumentError(fmt::format("got {} pairs of paddings for {} axes", pads.size(), v.rank())),
         "pad", {v}, x.location());
   }
   const Graph::Frame frame(graph, "pad", x.location());
@@ -139,7 +139,7 @@ Value roll(Arg x, std::int64_t shift, int axis) {
   const Value v = x.value("roll");
   const int at = resolve_axis(axis, v, "roll", x.location());
   const Dim n = v.shape()[at];
-  Dim first = shift;  // how many elements move from the end to the front
+  Dim first = shift;  // number of elements that move from the end to the beginning
   if (n.is_constant()) {
     if (n.constant() == 0) return v;
     first = ((shift % n.constant()) + n.constant()) % n.constant();

@@ -1,41 +1,47 @@
-// Sums and rows over the shards of a batch: what makes a training step the same on any number of
-// machines.
+// Reductions over the shards of a batch. With them a training step gives bit-identical results on
+// any number of machines.
 #pragma once
 
 #include "weft/graph/functions/arg.h"
 
 namespace WEFT_API weft {
 
-// A program with shards (Program::shards) cuts its batch into G parts. What is computed from inputs
-// is there once per shard; these functions make one value of the G, which is the same for all.
-// What is computed from such values and from variables (an optimizer's step, a mean loss) is there
-// once per step. Gradients go through: those of variables are added up over the shards, too.
+// A program with shards (Program::shards) splits its batch into G shards. Values that depend on
+// inputs exist once per shard. The functions below combine the G values into one, which is the same
+// for all shards. Values that depend only on such combined values and on variables (an optimizer
+// update, the mean loss) exist once per step. Gradients flow through shard_sum() and shard_mean(),
+// and the gradients of variables are summed over the shards, too.
 //
 //   const Value loss = shard_mean(cross_entropy(logits, targets));
 //   const Program train = Program("train").output("loss", loss).shards({.count = 8})
 //                             .update(adamw(loss, g.parameters()));
 //
-// The bits are those of the complete binary tree over the numbers of the shards, whoever computes
-// them. Where a program has no shards, a sum is its operand.
+// Sums are evaluated along the complete binary tree over the shard numbers, so they are
+// bit-identical no matter which rank computes which shard. In a program without shards, a sum is
+// its operand.
 
-/// The sum of x over all shards; x has the same sizes in each: f32, f64, i64 or i32.
+/// Returns the sum of x over all shards. x is f32, f64, i64 or i32 and has the same shape in every
+/// shard.
 Value shard_sum(Arg x);
 
-/// The rows (slices along the first axis) of x in all shards, one behind the other in the order of
-/// the shards: outputs of an evaluation, or rows that an optimizer moves. Sizes of other axes are
-/// the same in all shards. How many rows there are is a symbol of its own, since shards may differ
-/// in theirs; without shards it is x.size(0). What is made of them is there once per step. Throws
-/// ShapeError for a scalar. Gradients do not go through.
+/// Concatenates the rows (slices along the first axis) of x over all shards, in shard order. For
+/// the outputs of an evaluation, or for the rows that a sparse optimizer updates. The other axes
+/// have the same sizes in all shards. The number of rows is a new symbol, because shards may have
+/// different numbers of rows; without shards it is x.size(0). Values computed from the result exist
+/// once per step. Throws ShapeError for a scalar. Gradients do not flow through.
 Value shard_concat(Arg x);
-/// The same of a value with as many rows in each shard as one that was joined to `rows`.
+/// As shard_concat(), for a value that has the same number of rows in each shard as a value whose
+/// concatenation has `rows` rows.
 Value shard_concat_as(const Dim& rows, Arg x);
 
-/// The mean over the elements of all shards: each has their `sum`, and how many they are (or what
-/// they weigh): shard_sum(sum) / shard_sum(count). NaN where nothing counts in any shard.
+/// Returns the mean over the elements of all shards, shard_sum(sum) / shard_sum(count). `sum` is
+/// the sum over the elements of one shard, and `count` is their number or total weight. NaN if the
+/// total count is 0.
 ///   shard_mean(cross_entropy(logits, targets, {.reduction = Reduction::sum}),
 ///              sum(cast(not_equal(targets, -100), DType::i64)))
 Value shard_mean(Arg sum, Arg count);
-/// The mean of x over shards that all weigh the same: as many rows each, whose elements all count.
+/// Returns the mean of x over shards of equal weight: all shards have the same number of rows, and
+/// no element is ignored.
 Value shard_mean(Arg x);
 
 }  // namespace weft

@@ -1,17 +1,17 @@
-// State that layers carry from run to run.
+// State that a layer carries from one run to the next.
 #pragma once
 
 #include "weft/graph/functions/arg.h"
 
 namespace WEFT_API weft {
 
-/// x, and a new value of a variable that goes with it: every program that computes the result, or a
-/// gradient through it, updates `variable` to `value` at its end, as if by Program::update(). So
-/// the running statistics of a layer cannot be forgotten. An update that the program is given
-/// counts instead; two values for one variable in one program are a GraphError of
-/// Program::updates(). The bits are those of x, it costs nothing, and no gradient flows into
-/// `value`. Throws DTypeError or ShapeError where the value is not of the variable's type,
-/// GraphError for an undefined variable.
+/// Returns x and attaches an update of `variable` to the result. Every program that computes the
+/// result, or a gradient through it, sets `variable` to `value` at the end of a run, as if by
+/// Program::update(). This way users cannot forget to update the running statistics of a layer. An
+/// explicit update of the program takes precedence. If a program would set one variable to two
+/// different values, Program::updates() throws GraphError. The result is bit-identical to x and
+/// costs nothing, and no gradient flows into `value`. Throws DTypeError or ShapeError if the value
+/// does not have the variable's type, and GraphError for an undefined variable.
 Value with_update(Arg x, Variable variable, Arg value);
 
 }  // namespace weft

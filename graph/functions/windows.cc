@@ -10,16 +10,16 @@
 namespace weft::windows {
 namespace {
 
-// Padding in front of an axis and behind it, for `same`.
+// Returns the padding before and after an axis for same_padding.
 std::pair<Dim, Dim> same_pads(const Dim& size, std::int64_t span, std::int64_t stride) {
   const Dim count = floor_div(size + Dim(stride - 1), Dim(stride));
-  const Dim last = (count - Dim(1)) * Dim(stride);  // where the last window begins
+  const Dim last = (count - Dim(1)) * Dim(stride);  // start of the last window
   if (span >= stride) {
     const Dim total = last + Dim(span) - size, before = floor_div(total, Dim(2));
     return {before, total - before};
   }
-  // Windows with gaps between them. A gap behind the last one is read by none, and makes the
-  // padded size a multiple of the stride, so that the number of windows is `count` to the eye.
+  // There are gaps between the windows. Another gap after the last window is never read, but makes
+  // the padded size a multiple of the stride, so the number of windows simplifies to `count`.
   const Dim before = floor_div(max(last + Dim(span) - size, Dim(0)), Dim(2));
   return {before, count * Dim(stride) - size - before};
 }
@@ -42,12 +42,12 @@ Padded pad_windows(Value x, const Padding2d& padding, const Size2d& span, const 
   std::vector<std::pair<Dim, Dim>> pads(4, {Dim(0), Dim(0)});
   bool pads_any = false;
   for (std::size_t i = 0; i < 2; ++i) {
-    constexpr std::int64_t kEnd = std::int64_t{1} << 31;  // as the ops have it (ops/window.h)
+    constexpr std::int64_t kEnd = std::int64_t{1} << 31;  // the limit of the ops (ops/window.h)
     if (span[i] < 1 || stride[i] < 1 || span[i] >= kEnd * kEnd || stride[i] >= kEnd) return result;
     const auto [before, after] = same_pads(x.shape()[static_cast<int>(i) + 2], span[i], stride[i]);
     if (before == Dim(0) && after == Dim(0)) continue;
     result.changed = true;
-    // An op takes as much on both sides of each axis, and makes no copy for it.
+    // The op itself applies equal padding on both sides of an axis, without a copy.
     if (before.is_constant() && before == after) {
       result.both_sides[i] = before.constant();
     } else {

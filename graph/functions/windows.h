@@ -1,4 +1,4 @@
-// What conv.cc and pool.cc share: padding of windows by numbers or `same`, sequences as images.
+// Helpers of conv.cc and pool.cc: explicit and same_padding of windows, and sequences as images.
 #pragma once
 
 #include <string_view>
@@ -11,21 +11,23 @@ namespace windows {
 
 inline std::vector<std::int64_t> integers(const Size2d& pair) { return {pair[0], pair[1]}; }
 
-/// Throws ShapeError unless v has `rank` axes; `what` is "x [N, C, L]".
+/// Throws ShapeError unless v has `rank` axes. `what` describes v, as in "x [N, C, L]".
 void require_rank(Value v, int rank, std::string_view what, std::string_view function,
                   SourceLocation loc);
 
-/// x [N, C, H, W] with as much of `padding` as an op cannot do by itself, and what is left for its
-/// attribute. `span` is dilation (kernel - 1) + 1. What the op refuses anyway is left to it.
+/// The result of pad_windows().
 struct Padded {
-  Value x;
-  Size2d both_sides;
-  bool changed = false;  // whether there is any padding
+  Value x;               // x with the padding that the op cannot apply itself
+  Size2d both_sides;     // the remaining padding, for the op's attribute
+  bool changed = false;  // true if there is any padding
 };
+/// Splits `padding` of x [N, C, H, W] into symmetric constant padding, which the op applies without
+/// a copy, and padding that has to be added to x first. `span` is dilation (kernel - 1) + 1.
+/// Operands that the op rejects are returned unchanged.
 Padded pad_windows(Value x, const Padding2d& padding, const Size2d& span, const Size2d& stride,
                    double value, SourceLocation loc);
 
-/// A sequence as an image of height 1, and back.
+/// Converts a sequence [N, C, L] to an image [N, C, 1, L], and back.
 Value as_image(Value v);
 Value as_sequence(Value v);
 inline Padding2d as_image(const Padding1d& padding) {

@@ -37,8 +37,9 @@ Attributes map_attributes(const Attributes& attributes, const CloneOptions& opti
 Cloner::Cloner(Graph& target, CloneOptions options)
     : target_(target), options_(std::move(options)) {}
 
-// A body has functions of its own, so that this recursion is as deep as definitions nest. Their
-// names are those of the body: in the target another function may have the same one.
+// Bodies contain functions themselves, so the recursion is as deep as function definitions nest.
+// Function names are local to a body: the target may already have a different function of the same
+// name.
 const std::string& Cloner::copy_function(const Graph& source, const std::string& name) {
   const Function& from = source.function(name);
   if (const auto it = functions_.find(&from); it != functions_.end()) return it->second;
@@ -48,7 +49,7 @@ const std::string& Cloner::copy_function(const Graph& source, const std::string&
   to.body->share_symbols(*from.body);
   for (const DimEquation& e : from.body->requirements()) to.body->require(e, {});
   CloneOptions inside = options_;
-  inside.first_stream = 0;  // a body numbers its own
+  inside.first_stream = 0;  // stream numbers are local to a body
   inside.rewrite = {};
   inside.copy_first = {};
   Cloner cloner(*to.body, std::move(inside));
@@ -76,7 +77,7 @@ Value Cloner::find(Value value) const {
 Value Cloner::copy(Value value) {
   if (!value.defined()) return {};
   if (const Value done = find(value); done.defined()) return done;
-  // Depth first without recursion: a node is copied once all its inputs are.
+  // Depth first without recursion: a node is copied after all its inputs.
   std::vector<Node*> stack = {&value.node()};
   while (!stack.empty()) {
     Node* n = stack.back();
@@ -101,7 +102,7 @@ Value Cloner::copy(Value value) {
 }
 
 void Cloner::copy_node(const Node& node) {
-  Node& source = const_cast<Node&>(node);  // only to name its outputs
+  Node& source = const_cast<Node&>(node);  // only to form Values of its outputs
   const Graph& graph = node.graph();
   const auto put = [&](int output, Value to) { map_.emplace(source.output(output), to); };
 
@@ -122,7 +123,7 @@ void Cloner::copy_node(const Node& node) {
           {.kind = info.kind, .trainable = info.trainable, .initializer = info.initializer}, {});
       for (const std::string& alias : info.aliases) target_.alias(alias, v, {});
       target_.copy_source_info(node, v.value().node());
-      // What a random key becomes is made with it.
+      // Graph::variable() creates the advanced key together with a random key.
       const Value from = graph.advanced_key(Variable(source.output(0))),
                   to = target_.advanced_key(v);
       if (from.defined() && to.defined()) target_.copy_source_info(from.node(), to.node());
@@ -173,7 +174,8 @@ Module clone_program(const Program& program, const CloneOptions& options) {
 
   Cloner cloner(target, options);
   const Updates updates = program.updates();
-  // Leaves first and in order of declaration, so that copies list them alike.
+  // Leaves are copied first, in order of declaration, so that the copy lists them in the same
+  // order.
   for (const Value& v : program.inputs()) cloner.copy(v);
   for (const Variable& v : program.variables()) cloner.copy(v.value());
   if (options.copy_first) options.copy_first(cloner);

@@ -1,4 +1,5 @@
-// Copying nodes from one graph to another: what passes, retype and loading build on.
+// Copies nodes from one graph to another. Optimisation passes, dtype conversion and loading are
+// built on it.
 #pragma once
 
 #include <functional>
@@ -10,55 +11,58 @@
 
 namespace WEFT_API weft {
 
-/// A graph of its own with a program over it: what passes take and give.
+/// A program together with the graph that it owns. Passes take and return Modules.
 struct Module {
   std::unique_ptr<Graph> graph;
   Program program;
 };
 
 /// Rewrites one node while a program is copied. `inputs` are the copies of the node's inputs
-/// (already rewritten). Returns the values to use for the node's outputs in `target`, or an empty
-/// vector to copy the node as it is. Functions are copied as they are.
+/// (already rewritten). Returns the values that replace the node's outputs in `target`, or an empty
+/// vector to copy the node unchanged. Function bodies are not rewritten.
 using RewriteNode = std::function<std::vector<Value>(
     const Node& node, const std::vector<Value>& inputs, Graph& target)>;
 
 class Cloner;
 
 struct CloneOptions {
-  RewriteNode rewrite = {};                    // may be empty
-  std::function<DType(DType)> map_dtype = {};  // may be empty: keeps dtypes
-  /// What a symbol of the source becomes (the caller's dims, when a function body is put in place
-  /// of a call); nullopt keeps it. May be empty.
+  /// Rewrites nodes while they are copied. Optional.
+  RewriteNode rewrite = {};
+  /// Maps dtypes of the source to dtypes of the target. Optional.
+  std::function<DType(DType)> map_dtype = {};
+  /// Maps a symbol of the source to a Dim of the target, for example to the caller's dims when a
+  /// function is inlined at a call; nullopt keeps the symbol. Optional.
   std::function<std::optional<Dim>(const SymbolPtr&)> map_symbol = {};
-  /// The number that stream 0 of the source becomes (see draws.h).
+  /// Offset added to the stream numbers of the source (see draws.h).
   std::int64_t first_stream = 0;
-  /// Counts nodes copied and operands looked at, if given.
+  /// If set, incremented for each node visited and each of its operands.
   std::int64_t* steps = nullptr;
-  /// Called when a program's inputs and variables are copied and nothing else is: may copy nodes in
-  /// an order of its own and say what values become (Cloner::set). May be empty.
+  /// Called after the inputs and variables of a program are copied, and before any other node. The
+  /// callback may copy nodes in a different order and map values with Cloner::set. Optional.
   std::function<void(Cloner&)> copy_first = {};
 };
 
-/// Copies what `program` needs into a graph of its own: inputs, variables (with kinds,
-/// initialisers, aliases), functions, requirements, names and places. Symbols are shared with the
-/// source graph.
+/// Copies `program` and everything that it depends on into a new graph: inputs, variables (with
+/// kinds, initialisers and aliases), functions, requirements, names and source locations. Symbols
+/// are shared with the source graph.
 Module clone_program(const Program& program, const CloneOptions& options = {});
 
-/// Copies nodes one by one into `target`, remembering what became what.
+/// Copies nodes into `target` and records the mapping from source values to their copies.
 class Cloner {
  public:
   Cloner(Graph& target, CloneOptions options = {});
-  /// Says what `from` is in the target (for inputs of a function body, say).
+  /// Maps `from` to `to`, for example the inputs of a function body to the operands of a call.
   void set(Value from, Value to);
-  /// The copy of `value`, made (with all it needs) if it is not there yet. Iterative.
+  /// Returns the copy of `value`. Copies it, and everything that it depends on, if it has no copy
+  /// yet. Iterative, so deep graphs do not exhaust the stack.
   Value copy(Value value);
-  /// The copy of `value` if it was made already, else undefined.
+  /// Returns the copy of `value`, or an undefined Value if it has not been copied.
   Value find(Value value) const;
   Graph& target() const { return target_; }
 
  private:
   void copy_node(const Node& node);
-  /// The name that function `name` of `source` has in the target, copied if it is not there yet.
+  /// Returns the target's name of function `name` of `source`. Copies the function if needed.
   const std::string& copy_function(const Graph& source, const std::string& name);
 
   Graph& target_;

@@ -10,7 +10,8 @@
 namespace weft {
 namespace {
 
-/// Symbols belong to their graph: dims of two graphs are compared by their text.
+/// Compares two attributes. Symbols belong to their graph, so dims of two graphs are compared by
+/// their text.
 bool same(const Attribute& a, const Attribute& b) {
   if (a.index() != b.index()) return false;
   if (const Dim* dim = std::get_if<Dim>(&a)) return dim->str() == std::get<Dim>(b).str();
@@ -22,11 +23,11 @@ class Comparison {
  public:
   std::string programs(const Program& a, const Program& b) {
     if (a.name() != b.name()) return fmt::format("names {} and {}", a.name(), b.name());
-    if (a.precision() != b.precision()) return "other precisions";
-    if (a.shards() != b.shards()) return "other shards";
+    if (a.precision() != b.precision()) return "different precisions";
+    if (a.shards() != b.shards()) return "different shards";
     const Updates left = a.updates(), right = b.updates();
     if (a.outputs().size() != b.outputs().size() || left.size() != right.size())
-      return "other numbers of outputs or updates";
+      return "different numbers of outputs or updates";
     for (std::size_t i = 0; i < a.outputs().size(); ++i) {
       const auto& [name, value] = a.outputs()[i];
       const auto& [other, twin] = b.outputs()[i];
@@ -48,16 +49,16 @@ class Comparison {
  private:
   void meet(const Value& a, const Value& b) { pending_.emplace_back(a, b); }
 
-  // Iterative: graphs may be deep.
+  // Iterative, because graphs may be deep.
   std::string walk() {
     while (!pending_.empty()) {
       const auto [a, b] = pending_.back();
       pending_.pop_back();
       if (a.defined() != b.defined()) return "an operand is missing";
       if (!a.defined()) continue;
-      if (a.output() != b.output()) return "another output of a node is read";
+      if (a.output() != b.output()) return "different outputs of a node are read";
       const auto [known, fresh] = twins_.emplace(a.node_pointer(), b.node_pointer());
-      if (known->second != b.node_pointer()) return "nodes are shared otherwise";
+      if (known->second != b.node_pointer()) return "nodes are shared differently";
       if (!fresh) continue;
       std::string found = nodes(a.node(), b.node());
       if (!found.empty()) return found;
@@ -112,7 +113,8 @@ class Comparison {
     return text;
   }
 
-  // What a call runs, and what gives its gradient. Functions nest no deeper than definitions do.
+  // Compares the called functions and their gradients. The recursion is as deep as function
+  // definitions nest.
   std::string called(const Graph& a, const std::string& name, const Graph& b,
                      const std::string& twin) {
     const Function &left = a.function(name), &right = b.function(twin);

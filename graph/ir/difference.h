@@ -1,5 +1,4 @@
-// Programs and functions of different graphs, compared by what they compute from the same
-// variables.
+// Structural comparison of programs and functions that belong to different graphs.
 #pragma once
 
 #include <string>
@@ -9,12 +8,14 @@
 
 namespace WEFT_API weft {
 
-/// Empty if both compute the same from the same variables: outputs, updates, precision, and node by
-/// node op, version, attributes (by bits), instance and type; of variables kind, whether trainable,
-/// initialiser and aliases; functions by their bodies. Else the first difference, in words.
+/// Returns a description of the first difference between two programs, or an empty string if they
+/// compute the same from the same variables. Compares names, outputs, updates, precision and
+/// shards; for each node the op, version, attributes (bitwise), instance and types; for each
+/// variable the name, type, kind, trainable flag, initialiser and aliases. Functions are compared
+/// by their bodies.
 std::string difference(const Program& a, const Program& b);
 
-/// The same of two functions, whatever their own names are.
+/// As above, for two functions. Their own names are not compared.
 std::string difference(const Function& a, const Function& b);
 
 }  // namespace weft

@@ -13,7 +13,7 @@ bool is_stream(const OpRecord& op, std::string_view name) {
 std::int64_t stream_count(const Graph& graph, const Function& function) {
   std::int64_t count = 0;
   const Function* f = &function;
-  // Gradients may name one another in a circle (in a hand-written text).
+  // In hand-written text, gradient functions may form a cycle; the bound on i ends the loop.
   for (std::size_t i = 0; i <= graph.functions().size(); ++i) {
     if (f->body->draws()) count = std::max(count, f->body->stream_end());
     if (f->gradient.empty() || !graph.has_function(f->gradient)) break;
@@ -23,7 +23,7 @@ std::int64_t stream_count(const Graph& graph, const Function& function) {
 }
 
 std::vector<std::size_t> drawn_inputs(const Function& function) {
-  // A body has functions of its own, so that this recursion is as deep as definitions nest.
+  // Bodies contain functions themselves, so the recursion is as deep as function definitions nest.
   std::vector<Value> inside;
   for (const Node* n : reachable_nodes(function.outputs)) {
     for (const Value& key : drawn_keys(*n)) inside.push_back(key);
@@ -47,7 +47,8 @@ std::vector<Value> drawn_keys(const Node& node) {
   for (const std::string& body : node.op().bodies) {
     const Function& function = node.graph().function(node.attributes().text(body));
     if (!function.body->draws()) continue;
-    const std::size_t first = node.inputs().size() - function.inputs.size();  // cond's predicate
+    // 1 for cond, whose first input is the predicate, else 0.
+    const std::size_t first = node.inputs().size() - function.inputs.size();
     for (const std::size_t i : drawn_inputs(function)) result.push_back(node.inputs()[first + i]);
   }
   return result;

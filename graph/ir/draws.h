@@ -1,11 +1,11 @@
-// Which nodes draw random numbers, from which keys, and under which stream numbers: also for draws
-// inside the functions that a node calls.
+// Random draws of nodes: which nodes draw, from which keys and with which stream numbers. Draws
+// inside the functions that a node calls are included.
 //
-// Draws of one key are told apart by their stream numbers. A function's body numbers its own draws;
-// a call has a block of numbers of the calling graph for itself, and its attribute `stream` is the
-// first of them: number k of the body is number `stream` + k where the call stands. So two calls of
-// one function draw different numbers, and every copy of one call (its body put in its place, its
-// derivative, a recomputed clone, what a file says) draws the same ones.
+// Draws from the same key are distinguished by their stream numbers. A function body numbers its
+// draws independently. Each call reserves a block of stream numbers of the calling graph, which
+// begins at its attribute `stream`: stream k of the body is stream `stream` + k of the caller. Two
+// calls of one function therefore draw different numbers, while all copies of one call (inlined,
+// differentiated, rematerialised or read from a file) draw the same ones.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +16,26 @@
 
 namespace WEFT_API weft {
 
-/// Whether `name` is a stream number of nodes of this op.
+/// Returns true if attribute `name` of this op holds a stream number.
 bool is_stream(const OpRecord& op, std::string_view name);
 
-/// How many stream numbers a call of `function` (one of `graph`) takes: 0 where nothing in it
-/// draws. The function that gives its gradient shares them: draw k there is draw k here.
+/// Returns the number of stream numbers that a call of `function` (a function of `graph`) reserves:
+/// 0 if neither the function nor its gradient draws random numbers. A custom gradient shares the
+/// numbers of its function: stream k is the same in both.
 std::int64_t stream_count(const Graph& graph, const Function& function);
 
-/// The inputs of `function`, by number, that the keys it draws from are made of.
+/// Returns the indices of the inputs of `function` from which its random keys are derived.
 std::vector<std::size_t> drawn_inputs(const Function& function);
 
-/// The keys that `node` draws from, in its graph: none if it draws nothing.
+/// Returns the keys that `node` draws from, as values of its graph; empty if it does not draw.
 std::vector<Value> drawn_keys(const Node& node);
 
-/// Whether `node` draws random numbers.
+/// Returns true if `node` draws random numbers, itself or in a function that it calls.
 bool draws(const Node& node);
 
-/// The attributes of `node`, of a body whose numbers begin at `first` in another graph;
-/// `attributes` are its own as they are there otherwise.
+/// Returns `attributes` with the stream number of `node` shifted by `first`. Used when `node` is
+/// copied into a graph where the stream numbers of its body begin at `first`; `attributes` are the
+/// attributes of the copy before the shift.
 Attributes with_streams_from(std::int64_t first, const Node& node, Attributes attributes);
 
 }  // namespace weft

@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-// If `zero` = c*s + rest with c = +-1 and s not in rest, the Dim that s equals when zero is 0.
+// Solves zero = 0 for s: if `zero` is c*s + rest with c = +-1 and no s in rest, returns -rest / c.
 std::optional<Dim> solve_for(const Dim& zero, const SymbolPtr& s) {
   const auto at = [&](std::int64_t value) {
     return zero.substitute([&](const SymbolPtr& x) -> std::optional<Dim> {
@@ -22,7 +22,7 @@ std::optional<Dim> solve_for(const Dim& zero, const SymbolPtr& s) {
     if (zero != Dim(s) * slope + rest) return std::nullopt;  // not linear in s
     return slope.constant() == 1 ? -rest : rest;
   } catch (const ShapeError&) {
-    return std::nullopt;  // s divides something, or a number overflows on the way
+    return std::nullopt;  // s is a divisor, or an intermediate number overflows
   }
 }
 
@@ -30,9 +30,8 @@ std::optional<Dim> solve_for(const Dim& zero, const SymbolPtr& s) {
 
 void Graph::Facts::add(const DimEquation& equation) {
   const Dim zero = normalize(equation.left) - normalize(equation.right);
-  if (zero.is_constant()) return;  // follows from what is known
-  // The symbol declared last is expressed by the earlier ones: any choice works, a fixed one is
-  // deterministic.
+  if (zero.is_constant()) return;  // already implied by earlier equations
+  // Solve for the symbol declared last. Any choice works, but a fixed one is deterministic.
   const auto symbols = zero.symbols();
   for (auto it = symbols.rbegin(); it != symbols.rend(); ++it) {
     if (const auto solution = solve_for(zero, *it)) {

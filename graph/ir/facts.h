@@ -1,4 +1,4 @@
-// What the user has required of dims: internal to the graph.
+// Equations between dims that the user has stated with Graph::require(). Internal to Graph.
 #pragma once
 
 #include <vector>
@@ -7,9 +7,10 @@
 
 namespace WEFT_API weft {
 
-/// Equality of dims under the required equations. Each equation that can be solved for a symbol (it
-/// occurs once, linearly, with coefficient +-1) becomes a substitution; the others are compared as
-/// stated.
+/// Decides equality of dims under the required equations. An equation that can be solved for a
+/// symbol (the symbol occurs once, linearly, with coefficient +-1) becomes a substitution. Any
+/// other equation left == right is used as stated: it proves a == b only if a - b equals left -
+/// right or right - left.
 class Graph::Facts : public DimFacts {
  public:
   void add(const DimEquation& equation);

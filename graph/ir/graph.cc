@@ -21,9 +21,9 @@ std::size_t node_hash(const OpRecord& op, const Attributes& attributes,
   return h * 31 + instance;
 }
 
-// What helps against a Value of another graph, most often one that a lambda has captured.
+// Remedy in errors about a Value of another graph, which is most often one captured by a lambda.
 constexpr std::string_view kBodiesAreClosed =
-    "the body of a loop, branch or function uses what it is given: hand other values in as "
+    "the body of a loop, branch or function can only use its own inputs: pass other values as "
     "operands";
 
 }  // namespace
@@ -42,10 +42,11 @@ Dim Graph::dim(std::string_view name) {
   if (SymbolPtr known = find_symbol(name)) return Dim(std::move(known));
   if (name.empty()) throw ArgumentError("a dim needs a name");
   if (!Dim::is_symbol_name(name)) {
-    throw ArgumentError(fmt::format(
-        "\"{}\" cannot be the name of a dim: names have letters, digits and \"_./\", and do not "
-        "begin with a digit; sizes that are computed are expressions of Graph::dim(...)",
-        excerpt(name)));
+    throw ArgumentError(
+        fmt::format("\"{}\" cannot be the name of a dim: names consist of letters, digits and "
+                    "\"_./\", and do not begin with a digit; write computed sizes as expressions "
+                    "of Graph::dim(...)",
+                    excerpt(name)));
   }
   add_symbol(std::make_shared<const Symbol>(Symbol{std::string(name)}));
   return Dim(symbols_.back());
@@ -140,8 +141,8 @@ Variable Graph::variable(std::string_view name, const ValueType& type, VariableO
   if (has_variable(name)) {
     throw GraphError(fmt::format(
         "{}: a variable or alias of this name exists already; give this one another name or scope; "
-        "to share it, use the first Variable (of a layer: make_linear() once, and call what it "
-        "gives); to tie another name to it, use Graph::alias\n  {}",
+        "to share it, use the first Variable (for a layer: call make_linear() once and apply the "
+        "result several times); to tie another name to it, use Graph::alias\n  {}",
         what, describe_source(loc)));
   }
   check_type(type, what, loc);
@@ -154,7 +155,7 @@ Variable Graph::variable(std::string_view name, const ValueType& type, VariableO
     try {
       require_number_of(options.initializer.a, type.dtype);
     } catch (const Error& error) {
-      fail(error, what + ", its initial value", {}, loc);
+      fail(error, what + ", initial value", {}, loc);
     }
   }
   const Value read = add_leaf("variable", name, type, loc);
@@ -211,7 +212,7 @@ void Graph::require(const DimEquation& equation, SourceLocation loc) {
     throw ShapeError(fmt::format("require({} == {}) can never hold\n  {}", equation.left.str(),
                                  equation.right.str(), describe_source(loc)));
   }
-  // Calls repeat what their functions require.
+  // Every call requires the equations of its function again, so skip those already known.
   if (facts_->equal(equation.left, equation.right)) return;
   requirements_.push_back(equation);
   facts_->add(equation);
@@ -266,7 +267,8 @@ Node& Graph::apply(const OpRecord& op, std::vector<Value> inputs, Attributes att
   try {
     node->types_ = infer_types(*this, op, inputs, attributes);
     streams = streams_of(op, inputs, attributes);
-    // Sizes that are known now fail at the user's line, others when they are.
+    // Constant sizes that are too large fail here, with the user's line; symbolic ones fail when
+    // the sizes are known.
     for (const ValueType& type : node->types_) {
       if (type.shape.is_constant()) tensor_bytes(type.dtype, type.shape.constant());
     }
@@ -353,7 +355,7 @@ const Function& Graph::add_function(Function function, SourceLocation loc) {
   }
   if (!function.body->variables().empty()) {
     throw GraphError(fmt::format(
-        "function '{}' declares variable '{}'; a function is closed: hand variables in as operands"
+        "function '{}' declares variable '{}'; functions are closed: pass variables as operands"
         "\n  {}",
         function.name, function.body->variables()[0].name(), describe_source(loc)));
   }
@@ -407,7 +409,7 @@ void Graph::check_owned(Value value, std::string_view what, SourceLocation loc) 
   }
 }
 
-// -- Looking --------------------------------------------------------------------------------------
+// -- Queries --------------------------------------------------------------------------------------
 
 Value Graph::find_input(std::string_view name) const {
   const auto it = input_index_.find(std::string(name));

@@ -1,4 +1,4 @@
-// The graph: nodes over dtypes and symbolic shapes, and the side tables that describe them.
+// Graph: nodes with dtypes and symbolic shapes, and side tables with names and source locations.
 #pragma once
 
 #include <deque>
@@ -21,7 +21,7 @@
 
 namespace WEFT_API weft {
 
-/// A size in a declaration: a number, a Dim, or the name of a symbol of the graph.
+/// The size of one axis in a declaration: a number, a Dim, or the name of a symbol of the graph.
 class AxisSize {
  public:
   AxisSize(const char* symbol)
@@ -43,22 +43,23 @@ struct VariableOptions {
   Initializer initializer = {};
 };
 
-/// A closed sub-graph: everything it uses comes in through `inputs` (also variables and keys). Used
-/// by call, and by the bodies of loops and branches.
+/// A closed sub-graph: everything that it uses, including variables and random keys, is passed
+/// through `inputs`. Functions are the targets of calls and the bodies of loops and branches.
 struct Function {
   std::string name;
   std::unique_ptr<Graph> body;
   std::vector<Value> inputs;  // input nodes of body, in order
   std::vector<Value> outputs;
-  /// Name of the function that gives the gradient, where the user defined one: it takes the inputs,
-  /// the outputs and one cotangent per output, and returns one value per input. Empty: derived.
+  /// Name of a user-defined gradient function, or empty if the gradient is derived automatically. A
+  /// gradient function takes the inputs, the outputs and one cotangent per output, and returns one
+  /// value per input.
   std::string gradient;
 };
 
-/// A computation graph. Building only infers dtypes and shapes and shares equal nodes;
-/// simplification happens in passes. Not thread-safe while it is being built; a graph that nobody
-/// builds any more may be read (compiled, printed, saved) by any number of threads. Immovable,
-/// since Values point into it.
+/// A computation graph. Building a graph infers dtypes and shapes and merges equal nodes;
+/// simplification is left to optimisation passes. Building is not thread-safe, but a finished graph
+/// may be read (compiled, printed, saved) by any number of threads at the same time. A Graph cannot
+/// be moved because Values point into it.
 class Graph {
  public:
   explicit Graph(std::shared_ptr<const OpSet> ops = builtin_ops());
@@ -66,120 +67,133 @@ class Graph {
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
-  // -- What users declare -------------------------------------------------------------------------
+  // -- Declarations -------------------------------------------------------------------------------
 
-  /// A tensor fed at run time. Names are unique; a repeated one is a GraphError.
+  /// Declares a tensor that is fed at run time. Throws GraphError if an input of this name exists.
   Value input(std::string_view name, DType dtype, std::initializer_list<AxisSize> sizes,
               SourceLocation loc = SourceLocation::current());
   Value input(std::string_view name, const ValueType& type,
               SourceLocation loc = SourceLocation::current());
-  /// A constant. Equal constants are one node.
+  /// Returns a constant. Equal constants share one node.
   Value constant(Tensor value, SourceLocation loc = SourceLocation::current());
-  /// A scalar constant of that dtype. Throws DTypeError for a value that an integer dtype does not
-  /// hold: a fraction, or one out of range.
+  /// Returns a scalar constant. Throws DTypeError if `dtype` is an integer type that cannot
+  /// represent `value` exactly: a fraction, or a number out of range.
   Value scalar(DType dtype, double value, SourceLocation loc = SourceLocation::current());
-  /// Named state. Names are unique among variables and aliases.
+  /// Declares a variable: named state that persists between runs. Throws GraphError if a variable
+  /// or alias of this name exists, and ShapeError if a variable that is not of kind cache has
+  /// symbolic sizes.
   Variable variable(std::string_view name, DType dtype, std::initializer_list<AxisSize> sizes,
                     VariableOptions options = {}, SourceLocation loc = SourceLocation::current());
   Variable variable(std::string_view name, const ValueType& type, VariableOptions options = {},
                     SourceLocation loc = SourceLocation::current());
-  /// A second name of a variable (tied weights): loading accepts it, saving keeps it.
+  /// Declares a second name of a variable (tied weights). Loading accepts the alias, and saving
+  /// preserves it.
   void alias(std::string_view name, Variable variable,
              SourceLocation loc = SourceLocation::current());
-  /// The random key called `name` (made on first use): "dropout", "sample", ...
+  /// Returns the random key `name` ("dropout", "sample", ...), created on first use. Throws
+  /// GraphError if `name` is a variable of another kind.
   Variable key(std::string_view name, SourceLocation loc = SourceLocation::current());
-  /// The symbol called `name` (made on first use) as a Dim. Throws ArgumentError for a name that
-  /// does not read back from text (Dim::is_symbol_name).
+  /// Returns the symbol `name` as a Dim, created on first use. Throws ArgumentError for a name that
+  /// could not be read back from text (see Dim::is_symbol_name).
   Dim dim(std::string_view name);
-  /// What a declaration with these sizes has; symbols are made on first use.
+  /// Returns the type that a declaration with these sizes gets. Symbols are created on first use.
   ValueType declared_type(DType dtype, std::initializer_list<AxisSize> sizes);
-  /// Makes the symbols of another graph known here, so that its Dims can be used (for copies of
-  /// graphs).
+  /// Adds the symbols of another graph to this one, so that its Dims can be used here. Used when
+  /// graphs are copied.
   void share_symbols(const Graph& other);
-  /// States that two dims are equal: used by shape inference from here on, and checked whenever
-  /// sizes are known. A statement that can never hold is a ShapeError at once.
+  /// States that two dims are equal. Shape inference uses the equation from then on, and it is
+  /// checked as soon as the sizes are known. Throws ShapeError if the equation can never hold.
   void require(const DimEquation& equation, SourceLocation loc = SourceLocation::current());
 
   // -- Generic building ---------------------------------------------------------------------------
 
-  /// Applies an op: checks arity, attributes, dtypes and shapes, and returns the node (an existing
-  /// one where an equal node is there). Errors name op, operand types and the user's line.
+  /// Applies an op and returns its node; an existing equal node is reused. Checks arity,
+  /// attributes, dtypes and shapes. Errors name the op, the operand types and the user's source
+  /// line.
   Node& apply(const OpRecord& op, std::vector<Value> inputs, Attributes attributes = {},
               SourceLocation loc = SourceLocation::current(), std::uint32_t instance = 0);
   Node& apply(std::string_view op, std::vector<Value> inputs, Attributes attributes = {},
               SourceLocation loc = SourceLocation::current());
-  /// A fresh stream number for a random op.
+  /// Reserves a stream number for one random op.
   std::int64_t next_stream() { return reserve_streams(1); }
-  /// The first of `count` stream numbers that nobody else has (see draws.h).
+  /// Reserves `count` consecutive stream numbers and returns the first (see draws.h).
   std::int64_t reserve_streams(std::int64_t count);
-  /// Every stream number in use is below this one.
+  /// Returns an upper bound of the stream numbers in use: all are less than this.
   std::int64_t stream_end() const { return next_stream_; }
-  /// Whether some node draws random numbers, itself or in a function that it calls.
+  /// Returns true if any node draws random numbers, itself or in a function that it calls.
   bool draws() const { return draws_; }
-  /// A fresh instance number for a recomputed clone.
+  /// Returns an unused instance number for a rematerialised copy of a node.
   std::uint32_t next_instance() { return next_instance_++; }
-  /// Adds a closed sub-graph; its name must be new.
+  /// Adds a function. Throws GraphError if the name is taken or the function is not closed.
   const Function& add_function(Function function, SourceLocation loc = SourceLocation::current());
 
-  // -- Looking ------------------------------------------------------------------------------------
+  // -- Queries ------------------------------------------------------------------------------------
 
   const OpSet& ops() const { return *ops_; }
   const std::shared_ptr<const OpSet>& shared_ops() const { return ops_; }
-  /// All nodes in topological order.
   std::size_t node_count() const { return nodes_.size(); }
-  /// Node `id`, from 0 to node_count() - 1.
+  /// Returns node `id`, from 0 to node_count() - 1. Ids are in topological order.
   Node& node(std::size_t id) const { return *nodes_[id]; }
-  /// In order of declaration.
+  /// Inputs in order of declaration.
   const std::vector<Value>& inputs() const { return inputs_; }
-  Value find_input(std::string_view name) const;  // undefined if absent
+  /// Returns the input `name`, or an undefined Value.
+  Value find_input(std::string_view name) const;
   /// All variables in order of creation.
   std::vector<Variable> variables() const;
   /// Trainable parameters in order of creation.
   std::vector<Variable> parameters() const;
-  /// By name or alias; throws GraphError with the closest name.
+  /// Returns the variable with this name or alias. Throws GraphError, with the closest name, if
+  /// there is no such variable.
   Variable find_variable(std::string_view name) const;
-  /// Whether there is a variable of this name or alias.
+  /// Returns true if there is a variable with this name or alias.
   bool has_variable(std::string_view name) const;
-  /// What is known of the variable that a node reads.
+  /// Returns the description of the variable that `read`, a node of op "variable", reads.
   const VariableInfo& variable_info(const Node& read) const;
-  /// Whether parameters() has it, from here on.
+  /// Freezes or unfreezes a parameter: parameters() contains only trainable ones.
   void set_trainable(Variable variable, bool trainable);
-  const Function& function(std::string_view name) const;  // throws GraphError
-  /// Whether there is a function of this name.
+  /// Returns the function `name`. Throws GraphError if there is no such function.
+  const Function& function(std::string_view name) const;
+  /// Returns true if there is a function of this name.
   bool has_function(std::string_view name) const;
   const std::deque<Function>& functions() const { return functions_; }
   const std::vector<DimEquation>& requirements() const { return requirements_; }
   const std::vector<SymbolPtr>& symbols() const { return symbols_; }
-  SymbolPtr find_symbol(std::string_view name) const;  // null if absent, of several the first
+  /// Returns the symbol `name`, or null. If several symbols have this name, returns the first.
+  SymbolPtr find_symbol(std::string_view name) const;
+  /// Equality of dims under the equations that were required.
   const DimFacts& facts() const;
-  /// What a random key is after a run that draws from it; undefined for other variables. Made with
-  /// the key, so that looking at a program never changes its graph.
+  /// Returns the value of a random key after a run that draws from it; undefined for other
+  /// variables. It is created together with the key, so that const operations on a Program never
+  /// add nodes to its graph.
   Value advanced_key(Variable key) const;
 
-  // -- Side tables: never part of identity -------------------------------------------------------
+  // -- Names and source locations: not part of a node's identity ---------------------------------
 
-  /// Names a value, so that it can be fetched by name. The same name twice is a GraphError.
+  /// Names a value, so that it can be fetched by name. Throws GraphError if the name belongs to a
+  /// different value.
   void set_name(std::string_view name, Value value, SourceLocation loc = SourceLocation::current());
-  Value find_named(std::string_view name) const;  // undefined if absent
+  /// Returns the value of this name, or an undefined Value.
+  Value find_named(std::string_view name) const;
   const std::map<std::string, Value, std::less<>>& names() const { return names_; }
-  /// The name of a value, or "".
+  /// Returns the name of a value, or "".
   std::string name_of(Value value) const;
-  /// "model.cc:31, in linear() called at main.cc:12": where the node was built, outermost last.
+  /// Describes the source location of a node, outermost frame last: "model.cc:31, in linear()
+  /// called at main.cc:12".
   std::string where(const Node& node) const;
-  /// The line where the node was built.
+  /// Returns the source line that created the node.
   SourceLocation location(const Node& node) const;
-  /// The line outside of all frames, the user's: what stands in files.
+  /// Returns the source line outside of all frames, which is the user's line. Files store this one.
   SourceLocation origin(const Node& node) const;
-  /// Scope path of the node ("net.block.0"), or "".
+  /// Returns the scope path of the node ("net.block.0"), or "".
   std::string_view scope_of(const Node& node) const;
-  /// Copies location, frames and scope of `from` (of any graph) to a node of this graph.
+  /// Copies location, frames and scope of `from`, a node of any graph, to a node of this graph.
   void copy_source_info(const Node& from, const Node& to);
-  /// Sets location and scope of a node (for graphs read from text or files).
+  /// Sets location and scope of a node. Used for graphs that are read from text or files.
   void set_source_info(const Node& node, SourceLocation location, std::string_view scope);
 
-  /// While a Frame lives, nodes are recorded as built inside `function` (called at `loc`) and, if
-  /// given, in scope `scope`. Layers open one, so that messages show the user's line and not only
-  /// ours.
+  /// RAII scope: nodes created during its lifetime are recorded as built inside `function`, called
+  /// at `loc`, and in the given scope if `scope` is not empty. Library functions and layers open a
+  /// Frame so that error messages show the user's line as well as the line in the library.
   class Frame {
    public:
     Frame(Graph& graph, std::string_view function, SourceLocation loc, std::string_view scope = {});
@@ -191,8 +205,9 @@ class Graph {
     Graph& graph_;
     int previous_;
   };
-  /// The same for nodes made on behalf of another node (gradients, decompositions): they inherit
-  /// its place, with `what` ("gradient of matmul") in front.
+  /// RAII scope for nodes that are created on behalf of another node, such as gradients and
+  /// decompositions: they inherit the source location of that node, prefixed with `what` ("gradient
+  /// of matmul").
   class SourceInfoOf {
    public:
     SourceInfoOf(Graph& graph, const Node& node, std::string what);
@@ -207,15 +222,15 @@ class Graph {
     SourceLocation previous_location_;
   };
 
-  /// Takes back the nodes, inputs, variables and functions that were added while it lived, unless
-  /// keep() was called: for builders of several nodes that may fail half way.
+  /// RAII scope that removes the nodes, inputs, variables and functions added during its lifetime,
+  /// unless keep() was called. For builders that create several nodes and may fail halfway.
   class Undo {
    public:
     explicit Undo(Graph& graph);
     ~Undo();
     Undo(const Undo&) = delete;
     Undo& operator=(const Undo&) = delete;
-    /// What was added stays.
+    /// Keeps everything that was added.
     void keep() { kept_ = true; }
 
    private:
@@ -224,14 +239,16 @@ class Graph {
     bool kept_ = false;
   };
 
-  /// Throws an error of the dynamic type of `error`, with op, operand types and place added.
+  /// Throws an error of the dynamic type of `error`, with op, operand types and source location
+  /// added to its message.
   [[noreturn]] void fail(const Error& error, std::string_view op, const std::vector<Value>& inputs,
                          SourceLocation loc) const;
-  /// The same for an error in running a node of this graph, at the place where it was built.
+  /// As above, for an error during the execution of a node of this graph. Reports the source
+  /// location of the node.
   [[noreturn]] void fail(const Error& error, const Node& node) const;
-  /// Text of the current place: "main.cc:12" and the frames around it.
+  /// Describes the current source location: "at main.cc:12" followed by the frames around it.
   std::string describe_source(SourceLocation loc) const;
-  /// Throws GraphError if `value` is undefined or of another graph.
+  /// Throws GraphError if `value` is undefined or belongs to another graph.
   void check_owned(Value value, std::string_view what, SourceLocation loc) const;
 
  private:
@@ -259,14 +276,14 @@ class Graph {
   void check_symbols(const Dim& dim, std::string_view what, SourceLocation loc) const;
   void check_type(const ValueType& type, std::string_view what, SourceLocation loc) const;
   void check_operands(const OpRecord& op, const std::vector<Value>& inputs) const;
-  // How many stream numbers a node takes, from its attribute `stream` on.
+  // Returns the number of stream numbers that a node reserves, beginning at its attribute `stream`.
   std::int64_t streams_of(const OpRecord& op, const std::vector<Value>& inputs,
                           const Attributes& attributes) const;
   std::string operands_text(std::string_view op, const std::vector<Value>& inputs,
                             bool declared_names = false) const;
   std::string frames_text(int frame) const;
-  /// `loc` with a file name that lives as long as this graph: it may come from another graph, which
-  /// passes drop, or from a plug-in.
+  /// Returns `loc` with a file name owned by this graph. The original string may be owned by
+  /// another graph, which passes destroy, or by a plug-in.
   SourceLocation kept(SourceLocation loc);
 
   std::shared_ptr<const OpSet> ops_;
@@ -276,11 +293,11 @@ class Graph {
   std::unordered_map<std::string, std::size_t> input_index_;
   std::deque<VariableInfo> variables_;
   std::vector<Node*> variable_reads_;
-  std::vector<Value> advanced_keys_;                             // by variable
-  std::unordered_map<std::string, std::size_t> variable_index_;  // names and aliases
+  std::vector<Value> advanced_keys_;                             // indexed by variable
+  std::unordered_map<std::string, std::size_t> variable_index_;  // by name and alias
   std::unordered_map<const Node*, std::size_t> variable_of_read_;
   std::vector<SymbolPtr> symbols_;
-  std::unordered_multimap<std::string_view, std::size_t> symbol_index_;  // by the symbols' names
+  std::unordered_multimap<std::string_view, std::size_t> symbol_index_;  // by symbol name
   std::vector<DimEquation> requirements_;
   std::unique_ptr<Facts> facts_;
   std::deque<Function> functions_;
@@ -291,16 +308,18 @@ class Graph {
 
   std::map<std::string, Value, std::less<>> names_;
   std::unordered_map<Value, std::string, ValueHash> name_of_;
-  std::vector<SourceInfo> source_infos_;  // by node id
+  std::vector<SourceInfo> source_infos_;  // indexed by node id
   std::vector<FrameRecord> frames_;
-  std::deque<std::string> file_names_;                        // of all locations
-  std::map<std::pair<const void*, int>, int> copied_frames_;  // (graph, frame) -> frame here
+  /// The file names that source locations of this graph point to.
+  std::deque<std::string> file_names_;
+  /// Maps (source graph, frame) to the copied frame of this graph.
+  std::map<std::pair<const void*, int>, int> copied_frames_;
   int frame_ = -1;
-  bool override_location_ = false;  // inside SourceInfoOf
+  bool override_location_ = false;  // true while an InheritedSourceInfo exists
   SourceLocation location_;
 };
 
-/// Types of the outputs of an op in `graph`: its shape rule, which sees the graph's functions and
+/// Infers the output types of an op in `graph` by its shape rule, using the graph's functions and
 /// requirements.
 std::vector<ValueType> infer_types(const Graph& graph, const OpRecord& op,
                                    const std::vector<Value>& inputs, const Attributes& attributes);

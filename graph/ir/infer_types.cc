@@ -1,4 +1,4 @@
-// Types of what functions give, and of the outputs of ops in a graph.
+// Type inference for the outputs of ops in a graph, including calls of functions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,8 @@ std::vector<ValueType> infer_call(const Function& function,
     throw ArgumentError(fmt::format("function '{}' takes {} operands, got {}", function.name,
                                     function.inputs.size(), inputs.size()));
   }
-  // The body has symbols of its own: an axis that is just a symbol takes the caller's dim.
+  // Symbols of the body are local to it: an axis whose size is a single symbol binds the symbol to
+  // the caller's dim.
   std::map<SymbolPtr, Dim> bound;
   const auto lookup = [&](const SymbolPtr& s) -> std::optional<Dim> {
     const auto it = bound.find(s);
@@ -60,8 +61,8 @@ std::vector<ValueType> infer_call(const Function& function,
       for (const SymbolPtr& s : d.symbols()) {
         if (bound.count(s) != 0) continue;
         throw ShapeError(
-            fmt::format("function '{}': size {} of an output has symbol '{}', which is no whole "
-                        "size of an input",
+            fmt::format("function '{}': output size {} uses symbol '{}', but no input axis has "
+                        "exactly this symbol as its size",
                         function.name, d.str(), s->name));
       }
     }

@@ -18,8 +18,8 @@ void Program::adopt(Value value, std::string_view what, SourceLocation loc) {
   }
   if (graph_ == nullptr) graph_ = &value.graph();
   if (graph_ != &value.graph()) {
-    throw GraphError(fmt::format("program '{}': {} is {} of another graph\n  at {}", name_, what,
-                                 value.type().str(), loc.str()));
+    throw GraphError(fmt::format("program '{}': {} ({}) belongs to another graph\n  at {}", name_,
+                                 what, value.type().str(), loc.str()));
   }
 }
 
@@ -28,7 +28,7 @@ Program& Program::output(std::string_view name, Value value, SourceLocation loc)
   for (const auto& entry : outputs_) {
     if (entry.first == name) {
       throw GraphError(
-          fmt::format("program '{}' has an output '{}' already\n  at {}", name_, name, loc.str()));
+          fmt::format("program '{}' already has an output '{}'\n  at {}", name_, name, loc.str()));
     }
   }
   outputs_.emplace_back(std::string(name), value);
@@ -52,7 +52,8 @@ Program& Program::update(Variable variable, Value value, SourceLocation loc) {
   }
   for (const auto& entry : updates_) {
     if (entry.first == variable) {
-      throw GraphError(fmt::format("{}: the program updates it already\n  at {}", what, loc.str()));
+      throw GraphError(
+          fmt::format("{}: the program already updates this variable\n  at {}", what, loc.str()));
     }
   }
   updates_.add(variable, value);
@@ -75,13 +76,14 @@ Program& Program::shards(Shards shards) {
   return *this;
 }
 
-// What with_update() has attached to values.
+// Adds the updates that with_update() has attached to `nodes`.
 void Program::add_attached(const std::vector<Node*>& nodes, Updates& updates) const {
-  std::map<std::uint32_t, Node*> attached;  // by node of the variable
+  std::map<std::uint32_t, Node*> attached;  // by id of the variable's node
   for (Node* n : nodes) {
     if (n->op().name != "with_update") continue;
     const Value variable = n->input(1), value = n->input(2);
-    // In a body, or in a graph that was written by hand, it may be any value: nothing to update.
+    // In a function body, or in a graph written as text, the operand may be a value that is not a
+    // variable. Then there is nothing to update.
     if (variable.node().op().name != "variable") continue;
     const bool given = std::any_of(updates_.begin(), updates_.end(),
                                    [&](const auto& u) { return u.first.value() == variable; });
@@ -91,9 +93,9 @@ void Program::add_attached(const std::vector<Node*>& nodes, Updates& updates) co
       updates.add(Variable(variable), value);
     } else if (it->second->input(2) != value) {
       throw GraphError(fmt::format(
-          "program '{}' has two new values for '{}', which is updated by what reads it: a layer "
-          "with state is applied twice in training mode. Join the batches (concat) and apply it "
-          "once, or give the program an update of the variable\n  once: {}\n  again: {}",
+          "program '{}' has two new values for '{}': a layer with state is applied twice in "
+          "training mode. Concatenate the batches and apply the layer once, or add an explicit "
+          "update of the variable to the program\n  first: {}\n  second: {}",
           name_, Variable(variable).name(), graph_->where(*it->second), graph_->where(*n)));
     }
   }
@@ -111,7 +113,7 @@ Updates Program::updates() const {
   for (Node* n : nodes) {
     for (const Value& key : drawn_keys(*n)) drawn.push_back(key);
   }
-  // A key may be derived (key_fold); the variables it comes from advance.
+  // A key may be derived from other keys (key_fold). The key variables at the leaves advance.
   std::vector<Node*> keys;
   for (Node* leaf : reachable_nodes(drawn)) {
     if (leaf->op().name == "variable" && graph_->variable_info(*leaf).kind == VariableKind::key) {
@@ -127,7 +129,7 @@ Updates Program::updates() const {
     if (!advanced.defined()) {
       throw GraphError(fmt::format(
           "program '{}' draws from the key '{}', which is {}; a random key is i64[2], and the "
-          "graph's ops must have key_advance",
+          "graph's op set must contain key_advance",
           name_, variable.name(), variable.value().type().str()));
     }
     result.add(variable, advanced);
@@ -172,7 +174,7 @@ Graph* common_graph(const std::vector<Program>& programs) {
     if (first == nullptr) first = &program;
     if (program.graph() != first->graph()) {
       throw GraphError(
-          fmt::format("program '{}' is over another graph than '{}'; all must be over one graph",
+          fmt::format("program '{}' uses another graph than '{}'; all programs must use one graph",
                       program.name(), first->name()));
     }
   }
@@ -205,7 +207,7 @@ std::vector<Node*> reachable_nodes(const std::vector<Value>& roots) {
     std::sort(result.begin(), result.end(), [](Node* a, Node* b) { return a->id() < b->id(); });
     return result;
   }
-  // Most of the graph: its own order is there already.
+  // A large part of the graph is reachable, so collecting the nodes by id is cheaper than sorting.
   std::size_t found = 0;
   for (std::size_t id = 0; id < seen.size(); ++id) {
     if (seen[id]) result[found++] = &graph->node(id);

@@ -1,4 +1,4 @@
-// Programs: what a Session runs.
+// Program: named outputs and variable updates over one graph, the unit that a Session runs.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace WEFT_API weft {
 
-/// New values of variables, applied together at the end of a run.
+/// New values of variables. All are applied together at the end of a run.
 class Updates {
  public:
   using Entry = std::pair<Variable, Value>;
@@ -31,58 +31,62 @@ class Updates {
   std::vector<Entry> entries_;
 };
 
-/// How the batch of a program is cut (functions/shards.h says what the parts are for).
+/// The partition of a program's batch into shards (see functions/shards.h).
 struct Shards {
   int count = 1;
-  /// What inputs are cut along, if they are fed whole: the symbol that is their first size. Those
-  /// that do not begin with it are fed to every shard as they are.
+  /// The batch symbol. If the whole batch is fed, inputs whose first axis has this symbol as its
+  /// size are sliced along it; other inputs are passed unchanged to every shard.
   std::string axis = "batch";
   friend bool operator==(const Shards&, const Shards&) = default;
 };
 
-/// Named outputs and updates over one graph. A value type: copies are independent.
+/// Named outputs and updates over one graph. A value type: copies are independent of each other.
 class Program {
  public:
   explicit Program(std::string name) : name_(std::move(name)) {}
 
-  /// Adds a named output; a repeated name is a GraphError.
+  /// Adds a named output. Throws GraphError if the program has an output of this name.
   Program& output(std::string_view name, Value value,
                   SourceLocation loc = SourceLocation::current());
-  /// Adds an update. The value must have the variable's dtype and shape (ShapeError, DTypeError); a
-  /// second update of a variable is a GraphError.
+  /// Adds an update. Throws DTypeError or ShapeError unless the value has the variable's dtype and
+  /// shape, and GraphError for a second update of the same variable.
   Program& update(Variable variable, Value value, SourceLocation loc = SourceLocation::current());
   Program& update(const Updates& updates, SourceLocation loc = SourceLocation::current());
-  /// Accuracy of the program's matrix products; nodes may have their own. Without one the Session's
-  /// default counts (SessionOptions::precision).
+  /// Sets the precision of the program's matrix products. Individual nodes may override it. If not
+  /// set, the Session's default applies (SessionOptions::precision).
   Program& precision(std::optional<Precision> precision);
 
-  /// What stands before a shard_sum() is computed for each of `shards.count` parts of the batch,
-  /// what stands behind it once. Bits depend on the count, and neither on threads nor on who
-  /// computes which shard. Throws ArgumentError unless the count is a power of two, from 1 (the
-  /// default: nothing is cut) to 2^20.
+  /// Splits the batch into `shards.count` shards. Values before a shard_sum() are computed once per
+  /// shard, values after it once per step. Results depend bitwise on the count, but neither on the
+  /// number of threads nor on which rank computes which shard. Throws ArgumentError unless the
+  /// count is a power of two from 1 (the default: the batch is not split) to 2^20.
   Program& shards(Shards shards);
 
   const std::string& name() const { return name_; }
   const Shards& shards() const { return shards_; }
   std::optional<Precision> precision() const { return precision_; }
   const std::vector<std::pair<std::string, Value>>& outputs() const { return outputs_; }
-  /// All updates: those given, then those that come with values that the program computes
-  /// (with_update() in functions/state.h: running statistics of a batch norm that trains, say),
-  /// then one for every random key that this program draws from (keys advance only in programs that
-  /// draw). One that is given stands in place of one that comes with a value. Throws GraphError
-  /// where a variable would get two values.
+  /// Returns all updates, in this order:
+  /// - explicit updates, added with update();
+  /// - updates attached to values that the program computes (with_update() in functions/state.h,
+  ///   for example the running statistics of a batch norm in training mode);
+  /// - one update for every random key that the program draws from. A key advances only in programs
+  ///   that draw from it.
+  ///
+  /// An explicit update replaces an implicit one of the same variable. Throws GraphError if a
+  /// variable would get two different values.
   Updates updates() const;
-  /// Only the updates given. Cheap.
+  /// Returns only the explicit updates. Cheap.
   const Updates& given_updates() const { return updates_; }
-  /// The graph, or null while the program is empty.
+  /// Returns the graph, or null while the program is empty.
   Graph* graph() const { return graph_; }
-  /// Outputs, then update values.
+  /// Returns the output values, then the update values.
   std::vector<Value> roots() const;
-  /// Every node that the roots need, by increasing id (a topological order).
+  /// Returns every node that the roots depend on, by increasing id, which is a topological order.
   std::vector<Node*> nodes() const;
-  /// The inputs that the roots need, by order of declaration.
+  /// Returns the inputs that the roots depend on, in order of declaration.
   std::vector<Value> inputs() const;
-  /// Variables that are read or updated, by order of declaration.
+  /// Returns the variables that are read or updated, in order of declaration.
   std::vector<Variable> variables() const;
 
  private:
@@ -97,11 +101,12 @@ class Program {
   Updates updates_;
 };
 
-/// The one graph that programs are over; empty programs count for none, so that it may be null.
-/// Throws GraphError, which names the program, where there are several.
+/// Returns the graph that all programs share, or null if all programs are empty. Throws GraphError,
+/// which names the programs, if they use different graphs.
 Graph* common_graph(const std::vector<Program>& programs);
 
-/// Every node that `roots` need, by increasing id. Iterative.
+/// Returns every node that `roots` depend on, by increasing id. Iterative, so deep graphs do not
+/// exhaust the stack.
 std::vector<Node*> reachable_nodes(const std::vector<Value>& roots);
 
 }  // namespace weft

@@ -8,10 +8,10 @@
 
 namespace weft {
 
-/// One call of the function that describes a model.
+/// The state of one pass, which is one call of the function that builds a model.
 struct Scope::Pass {
   Mode mode;
-  std::unordered_set<std::string> declared = {};  // names of variables
+  std::unordered_set<std::string> declared = {};  // names of declared variables
 };
 
 std::string Scope::join(std::string_view name) const {
@@ -34,14 +34,15 @@ std::optional<Mode> Scope::mode() const {
 bool Scope::is_training(std::string_view layer, SourceLocation loc) const {
   if (pass_ != nullptr) return pass_->mode == Mode::training;
   throw GraphError(fmt::format(
-      "{} in scope '{}' differs between training and evaluation, and the scope says neither: give "
-      "the model net.training() or net.evaluation() of its Scope net\n  {}",
+      "{} in scope '{}' behaves differently in training and evaluation, but the scope has no mode: "
+      "build the model with net.training() or net.evaluation() instead of the plain Scope net\n  "
+      "{}",
       layer, path_, graph_->describe_source(loc)));
 }
 
 Variable Scope::variable(std::string_view name, DType dtype, std::initializer_list<AxisSize> sizes,
                          VariableOptions options, SourceLocation loc) const {
-  // Symbols are made as the graph makes them.
+  // Creates the symbols exactly as Graph::variable() does.
   return variable(name, graph_->declared_type(dtype, sizes), options, loc);
 }
 
@@ -60,8 +61,8 @@ Variable Scope::variable(std::string_view name, const ValueType& type, VariableO
   const Variable found = graph_->find_variable(full);
   const auto differs = [&](const std::string& there, const std::string& here) {
     return fmt::format(
-        "variable '{}' is {}, and here it should be {}: passes over a model declare "
-        "the same variables\n  {}",
+        "variable '{}' is {}, but {} in this pass: all passes over a model must declare the same "
+        "variables\n  {}",
         full, there, here, graph_->describe_source(loc));
   };
   const std::string there = found.value().type().str(), here = type.str();

@@ -1,4 +1,4 @@
-// Scopes: dotted names for variables and nodes, and the mode in which layers are built.
+// Scope: a prefix for the names of variables and values, and the mode in which layers are built.
 #pragma once
 
 #include <concepts>
@@ -13,12 +13,13 @@
 
 namespace WEFT_API weft {
 
-/// What layers like dropout and batch norm are built for.
+/// The mode in which layers such as dropout and batch norm are built.
 enum class Mode : std::uint8_t { training, evaluation };
 
-/// A place in the tree of names: `Scope net(g, "net"); net / "block" / 3` is "net.block.3".
+/// A node in the tree of names: with `Scope net(g, "net")`, `net / "block" / 3` is "net.block.3".
 ///
-/// A model that is one function of a scope is built in both modes by calling it twice:
+/// A model is written once, as a function of a scope, and built in both modes by calling the
+/// function twice:
 ///
 ///   Value cnn(const Scope& net, Value images) { ... dropout(net, h, 0.1) ... }
 ///
@@ -26,16 +27,16 @@ enum class Mode : std::uint8_t { training, evaluation };
 ///   const Value loss = cross_entropy(cnn(net.training(), images), labels);
 ///   const Value logits = cnn(net.evaluation(), images);
 ///
-/// Each call of training() and evaluation() begins a pass over the model: what an earlier pass has
-/// declared is found again by its name. A layer that differs by mode throws a GraphError in a scope
-/// without one.
+/// Each call of training() or evaluation() begins a new pass over the model. Variables that an
+/// earlier pass declared are found by name and reused. In a scope without a mode, layers that
+/// depend on the mode throw GraphError.
 class Scope {
  public:
   Scope(Graph& graph, std::string path = {}) : graph_(&graph), path_(std::move(path)) {}
 
   Graph& graph() const { return *graph_; }
   const std::string& path() const { return path_; }
-  /// "path.name", or just the name at the root.
+  /// Returns "path.name", or just `name` at the root.
   std::string join(std::string_view name) const;
 
   friend Scope operator/(const Scope& scope, std::string_view name) {
@@ -47,26 +48,28 @@ class Scope {
     return scope / std::string_view(std::to_string(index));
   }
 
-  /// This place at the beginning of a pass in that mode. Scopes below it are of the same pass.
+  /// Returns this scope at the beginning of a new pass in the given mode. Scopes derived from it
+  /// belong to the same pass.
   Scope training() const { return in(Mode::training); }
   Scope evaluation() const { return in(Mode::evaluation); }
   Scope in(Mode mode) const;
-  /// Absent outside of passes.
+  /// The mode of the pass; absent outside of passes.
   std::optional<Mode> mode() const;
-  /// Whether `layer` is built for training. Throws GraphError where this scope has no mode, with
-  /// what to write.
+  /// Returns true if `layer` is built for training. Throws GraphError, with the remedy, if this
+  /// scope has no mode.
   bool is_training(std::string_view layer, SourceLocation loc = SourceLocation::current()) const;
 
-  /// A variable in this scope. In a pass, one that is there already is found again: DTypeError or
-  /// ShapeError where its type is another one, GraphError where its kind is, or where this pass has
-  /// asked for the name before. Outside, declaring a name twice is a GraphError: share the Variable
-  /// instead.
+  /// Declares a variable in this scope. In a pass, an existing variable of this name is reused.
+  /// Throws DTypeError or ShapeError if it has a different type, and GraphError if it has a
+  /// different kind or if this pass has already declared the name. Outside of passes, declaring a
+  /// name twice throws GraphError; share the Variable instead.
   Variable variable(std::string_view name, DType dtype, std::initializer_list<AxisSize> sizes,
                     VariableOptions options = {},
                     SourceLocation loc = SourceLocation::current()) const;
   Variable variable(std::string_view name, const ValueType& type, VariableOptions options = {},
                     SourceLocation loc = SourceLocation::current()) const;
-  /// The trainable parameters at and below this place, in order of creation; at the root all.
+  /// Returns the trainable parameters in and below this scope, in order of creation; at the root,
+  /// all of them.
   std::vector<Variable> parameters() const;
   /// Names a value below this scope, so that it can be fetched.
   void set_name(std::string_view name, Value value,

@@ -1,4 +1,4 @@
-// The side tables of a graph: names, source locations, frames, scopes; and how errors use them.
+// The side tables of a graph (names, source locations, frames, scopes) and their use in errors.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -8,13 +8,13 @@
 namespace weft {
 namespace {
 
-// The name of an input or a variable.
+// Returns the declared name of an input or a variable, or "" for other nodes.
 std::string declared_name(const Node& node) {
   const bool declared = node.op().name == "input" || node.op().name == "variable";
   return declared ? node.attributes().text("name") : std::string();
 }
 
-// The same, also through what only looks at it in another shape.
+// As above, looking through alias ops, which only change the shape of the value.
 std::string declared_name(Value value) {
   const Node* node = value.node_pointer();
   while (node->op().has(Trait::alias)) node = node->input(0).node_pointer();
@@ -29,8 +29,8 @@ void Graph::set_name(std::string_view name, Value value, SourceLocation loc) {
     throw GraphError(fmt::format("a name cannot be empty\n  {}", describe_source(loc)));
   const auto [it, fresh] = names_.emplace(std::string(name), value);
   if (!fresh && it->second != value) {
-    throw GraphError(fmt::format("the name '{}' belongs to another value ({}, {})\n  {}", name,
-                                 it->second.type().str(), where(it->second.node()),
+    throw GraphError(fmt::format("the name '{}' already belongs to another value ({}, {})\n  {}",
+                                 name, it->second.type().str(), where(it->second.node()),
                                  describe_source(loc)));
   }
   name_of_.emplace(value, std::string(name));
@@ -89,7 +89,7 @@ std::string_view Graph::scope_of(const Node& node) const {
 }
 
 SourceLocation Graph::kept(SourceLocation loc) {
-  // The name that came last is the likeliest.
+  // Search backwards: the most recent file name is the most likely match.
   for (auto known = file_names_.rbegin(); known != file_names_.rend(); ++known) {
     if (*known == loc.file) return {known->c_str(), loc.line};
   }
@@ -112,7 +112,7 @@ void Graph::copy_source_info(const Node& from, const Node& to) {
     source_infos_[to.id()] = info;
     return;
   }
-  // Frames are few and shared by many nodes: map each once.
+  // There are few frames, shared by many nodes, so each frame is copied only once.
   std::vector<int> chain;
   for (int f = info.frame; f >= 0; f = source.frames_[static_cast<std::size_t>(f)].parent) {
     chain.push_back(f);

@@ -1,4 +1,4 @@
-// Graph::Undo: a graph as it was before a builder failed.
+// Graph::Undo: restores the state of a graph after a builder has failed.
 #include "weft/graph/ir/graph.h"
 
 namespace weft {

@@ -1,4 +1,4 @@
-// Node and Value: the edges and vertices of a Graph.
+// Node and Value: the vertices and edges of a Graph.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace WEFT_API weft {
 class Graph;
 class Node;
 
-/// One output of a Node: a handle, cheap to copy. A default-made Value is undefined and stands for
-/// an absent optional operand. Lives as long as its Graph.
+/// A handle to one output of a Node, cheap to copy. A default-constructed Value is undefined and
+/// represents an absent optional operand. A Value is valid for the lifetime of its Graph.
 class Value {
  public:
   Value() = default;
@@ -28,7 +28,7 @@ class Value {
   DType dtype() const { return type().dtype; }
   const Shape& shape() const { return type().shape; }
   int rank() const { return shape().rank(); }
-  /// Size of an axis; negative axes count from the end.
+  /// Returns the size of an axis; negative axes count from the end.
   const Dim& size(int axis) const;
 
   friend bool operator==(const Value&, const Value&) = default;
@@ -38,23 +38,26 @@ class Value {
   int output_ = 0;
 };
 
-/// An application of an op. Immutable. Its identity is op, attributes, inputs and instance number.
+/// An application of an op. Immutable. Two nodes are equal if op, attributes, inputs and instance
+/// number are equal.
 class Node {
  public:
   const OpRecord& op() const { return *op_; }
   const Attributes& attributes() const { return attributes_; }
-  /// Operands in the order of the record; absent optional ones are undefined Values (trailing
-  /// absent ones are dropped).
+  /// Operands in the order of the OpRecord. Absent optional operands are undefined Values; trailing
+  /// absent ones are dropped.
   const std::vector<Value>& inputs() const { return inputs_; }
   Value input(std::size_t i) const { return i < inputs_.size() ? inputs_[i] : Value(); }
   int output_count() const { return static_cast<int>(types_.size()); }
-  /// Type of output `i`, and the output as a Value.
+  /// Returns the type of an output.
   const ValueType& type(int output) const { return types_[static_cast<std::size_t>(output)]; }
+  /// Returns output `i` as a Value.
   Value output(int i) { return Value(this, i); }
-  /// Graph::node(id) is this node. Inputs have smaller ids than the nodes that use them, so that
-  /// increasing id is a topological order.
+  /// The index of this node: Graph::node(id) is this node. Inputs have smaller ids than the nodes
+  /// that use them, so increasing id is a topological order.
   std::uint32_t id() const { return id_; }
-  /// Recomputed clones differ in this number only, so that nothing merges them back.
+  /// Rematerialised copies of a node differ from it in this number only, so that they are not
+  /// merged again.
   std::uint32_t instance() const { return instance_; }
   Graph& graph() const { return *graph_; }
 
@@ -72,7 +75,7 @@ class Node {
 inline Graph& Value::graph() const { return node_->graph(); }
 inline const ValueType& Value::type() const { return node_->type(output_); }
 
-/// For unordered containers of Values.
+/// Hash for unordered containers of Values.
 struct ValueHash {
   std::size_t operator()(const Value& v) const {
     return reinterpret_cast<std::size_t>(v.node_pointer()) * 31 +

@@ -9,36 +9,38 @@
 
 namespace WEFT_API weft {
 
-/// What a variable is for. Stored in files: never renumber.
+/// The purpose of a variable. The numbers are stored in files and must not change.
 enum class VariableKind : std::uint8_t {
-  parameter = 1,  // learnt weights, trainable or frozen
+  parameter = 1,  // learned weights, trainable or frozen
   optimizer = 2,  // moments, step counters, accumulators
-  buffer = 3,     // saved state that is not learnt
+  buffer = 3,     // state that is saved but not learned
   cache = 4,      // not saved; symbolic dims are bound at first use (key/value caches)
   key = 5,        // random key: i64[2] = {seed, runs so far}
 };
-/// "parameter", "optimizer", "buffer", "cache", "key", and back (ArgumentError for another name).
+/// Converts between a kind and its name: "parameter", "optimizer", "buffer", "cache" or "key".
+/// Throws ArgumentError for an unknown name.
 std::string_view variable_kind_name(VariableKind kind);
 VariableKind parse_variable_kind(std::string_view name);
 
-/// How a variable starts. Draws depend on the session's seed and the variable's name only.
+/// The initial value of a variable. Random values depend only on the session's seed and the
+/// variable's name.
 struct Initializer {
   /// The numbers are part of the file format.
   enum class Kind : std::uint8_t {
     constant = 1,          // every element `a`
     normal = 2,            // mean a, standard deviation b
     uniform = 3,           // in [a, b)
-    truncated_normal = 4,  // normal(a, b), redrawn outside two standard deviations
-    key = 5,               // a random key made from seed and name
+    truncated_normal = 4,  // normal(a, b), resampled if beyond two standard deviations
+    key = 5,               // a random key derived from the seed and the name
   };
   Kind kind = Kind::constant;
   double a = 0, b = 0;
 
-  /// All elements 0, 1 or `value`.
+  /// Sets all elements to 0, 1 or `value`.
   static Initializer zeros() { return {Kind::constant, 0, 0}; }
   static Initializer ones() { return {Kind::constant, 1, 0}; }
   static Initializer constant(double value) { return {Kind::constant, value, 0}; }
-  /// Normal; truncated: drawn again outside of two standard deviations.
+  /// Normal distribution. The truncated one resamples values beyond two standard deviations.
   static Initializer normal(double std, double mean = 0) { return {Kind::normal, mean, std}; }
   static Initializer truncated_normal(double std, double mean = 0) {
     return {Kind::truncated_normal, mean, std};
@@ -52,19 +54,19 @@ struct Initializer {
   friend bool operator==(const Initializer&, const Initializer&) = default;
 };
 
-/// What a Graph knows of a variable.
+/// The declaration of a variable.
 struct VariableInfo {
   std::string name;
   VariableKind kind = VariableKind::parameter;
-  bool trainable = true;  // meaningful for parameters
+  bool trainable = true;  // only meaningful for parameters
   ValueType type = {};
   Initializer initializer = {};
   /// Other names of the same variable (tied weights).
   std::vector<std::string> aliases = {};
 };
 
-/// Handle of a variable of a graph. Converts to the Value that reads it (its value before the
-/// updates of this run).
+/// A handle to a variable of a graph. Converts to the Value that reads the variable, which is its
+/// value before the updates of the run.
 class Variable {
  public:
   Variable() = default;

@@ -1,4 +1,4 @@
-// Programs as Graphviz drawings.
+// to_dot(): prints programs as Graphviz drawings.
 #include <fmt/format.h>
 
 #include <map>

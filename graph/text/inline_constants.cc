@@ -5,7 +5,7 @@
 namespace weft {
 namespace {
 
-// Of a constant that is no scalar.
+// Maximum number of elements of a non-scalar constant that is printed inline.
 constexpr std::int64_t kMostElements = 8;
 
 bool is_constant(const Node& node) { return node.op().name == "constant"; }

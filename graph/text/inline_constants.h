@@ -1,4 +1,4 @@
-// Constants that stand in the text where they are used: `mul(%x, 1.5)`.
+// Selection of constants that are printed inline at their use: `mul(%x, 1.5)`.
 #pragma once
 
 #include <optional>
@@ -9,13 +9,14 @@
 
 namespace WEFT_API weft {
 
-/// The dtype of numbers among the operands of a node: that of the first operand that is neither a
-/// bool nor a scalar constant, none where there is no such operand. Undefined ones (absent
-/// operands, and the numbers themselves) do not count.
+/// Returns the dtype of numbers among the operands of a node: the dtype of the first operand that
+/// is neither bool nor a scalar constant, or nullopt if there is no such operand. Undefined Values
+/// (absent operands, and the numbers themselves during parsing) are skipped.
 std::optional<DType> literal_dtype(const std::vector<Value>& operands);
 
-/// Those of `nodes` that are constants of the usual instance, are operands of others, and nothing
-/// else: neither named nor among `kept`. All scalars, and short ones that are used once.
+/// Returns the constants to be printed inline: constants with instance number 0 that are operands
+/// of `nodes` and are neither named nor in `kept`. Scalars are always printed inline, other short
+/// constants only if they are used once.
 std::unordered_set<const Node*> inline_constants(const Graph& graph,
                                                  const std::vector<Node*>& nodes,
                                                  const std::vector<Value>& kept);

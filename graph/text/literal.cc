@@ -14,7 +14,7 @@ namespace {
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Bits of the NaN that is printed without its bits.
+// Bits of the canonical NaN, which is printed as "nan" without bits.
 std::uint64_t usual_nan(std::size_t bytes, DType dtype) {
   if (bytes == 8) return 0x7ff8000000000000u;
   if (bytes == 4) return 0x7fc00000u;
@@ -26,7 +26,7 @@ std::string nan_text(std::uint64_t bits, std::size_t bytes, DType dtype) {
   return fmt::format("nan(0x{:x})", bits);
 }
 
-// The bits in "nan" or "nan(0x...)", if the text is that.
+// Parses "nan" or "nan(0x...)" and returns its bits; nullopt for any other text.
 std::optional<std::uint64_t> parse_nan(std::string_view text, std::size_t bytes, DType dtype) {
   if (text == "nan") return usual_nan(bytes, dtype);
   constexpr std::string_view kStart = "nan(0x";
@@ -57,7 +57,7 @@ std::string_view shortest(char* begin, char* end, float value) {
   return {begin, std::to_chars(begin, end, value).ptr};
 }
 
-// Decimal or hexadecimal, with a sign; rounded once, to T.
+// Parses a decimal or hexadecimal number with an optional minus sign. Rounds only once, to T.
 template <class T>
 std::optional<T> parse_number(std::string_view text) {
   const bool negative = !text.empty() && text[0] == '-';
@@ -74,7 +74,8 @@ std::optional<T> parse_number(std::string_view text) {
   return negative ? -value : value;
 }
 
-// The bits of the 16-bit number that is nearest to `value`; none where only infinity is near.
+// Returns the bits of the 16-bit floating-point number nearest to `value`; nullopt if a finite
+// value would overflow to infinity.
 std::optional<std::uint16_t> narrowed(double value, DType dtype) {
   const std::uint16_t bits =
       dtype == DType::bf16 ? to_bfloat16(value).bits : to_float16(value).bits;
@@ -83,7 +84,7 @@ std::optional<std::uint16_t> narrowed(double value, DType dtype) {
   return bits;
 }
 
-// A number of a 16-bit dtype with as few digits as it takes.
+// Formats a number of a 16-bit dtype with the fewest digits that read back as the same number.
 std::string narrow_text(double value, DType dtype) {
   char buffer[40];
   constexpr int kMostDigits = 17;

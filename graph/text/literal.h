@@ -1,4 +1,4 @@
-// Numbers, names and strings as text: what printer and parser share.
+// Numbers, names and strings as text. Shared by printer and parser.
 #pragma once
 
 #include <cstdint>
@@ -10,25 +10,32 @@
 
 namespace WEFT_API weft {
 
-/// Letters, digits and "_.-/", not starting with a digit or sign: needs no quotes.
+/// Returns true if `name` needs no quotes: it begins with a letter or "_", continues with letters,
+/// digits and "_.-/", and does not contain "//".
 bool is_plain_name(std::string_view name);
+/// Returns true if a plain name may contain `c` after its first character.
 bool continues_plain_name(char c);
-/// The name itself, or in quotes with escapes.
+/// Returns the name itself if it is plain, else the quoted name.
 std::string quote_if_needed(std::string_view name);
+/// Returns the text in double quotes, with escapes.
 std::string quote(std::string_view text);
 
-/// The shortest decimal number that reads back as the same double: "0.1", "3", "1e-05", "-0",
-/// "inf", "nan"; a NaN other than the usual one has its bits: "nan(0x7ff8000000000001)".
+/// Formats the shortest decimal number that reads back as the same double: "0.1", "3", "1e-05",
+/// "-0", "inf", "nan". NaNs other than the canonical one are printed with their bits:
+/// "nan(0x7ff8000000000001)".
 std::string float_text(double value);
-/// The same for element `index` of a floating tensor, the shortest for its dtype (0.1 in f32 is
-/// "0.1"; bits of NaNs are those of the dtype); integers in decimal; "true" and "false".
+/// Formats element `index` of a tensor. Floating-point elements are formatted as in float_text(),
+/// but with the shortest number for their dtype (0.1 in f32 is "0.1") and the NaN bits of their
+/// dtype. Integers are decimal; bools are "true" or "false".
 std::string element_text(const Tensor& tensor, std::int64_t index);
 
-/// A number read from text: decimal or hexadecimal float, integer, inf, nan; nullopt if it is none.
+/// Parses a number: a decimal or hexadecimal float, an integer, inf or nan. Returns nullopt if the
+/// text is not a number.
 std::optional<double> parse_float(std::string_view text);
+/// Parses a decimal integer. Returns nullopt if the text is not an integer that fits i64.
 std::optional<std::int64_t> parse_integer(std::string_view text);
-/// Writes an element, the value of the dtype that is nearest to the number; false if the text is no
-/// number, or one that the dtype does not reach.
+/// Parses a number, rounds it to the dtype of the tensor and writes it to element `index`. Returns
+/// false if the text is not a number or is out of the range of the dtype.
 bool parse_element(std::string_view text, Tensor& tensor, std::int64_t index);
 
 }  // namespace weft

@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-// Keeps hostile text from exhausting the stack.
+// Limits the recursion, so that hostile text cannot exhaust the stack.
 constexpr int kMaxNesting = 32;
 
 class Parser {
@@ -27,8 +27,9 @@ class Parser {
     const std::size_t at = scan_.position();
     const std::string_view version = scan_.number("a version");
     if (version != "1") {
-      scan_.fail_at(at,
-                    fmt::format("version {} of the text; this program reads version 1", version));
+      scan_.fail_at(
+          at,
+          fmt::format("text version {} is not supported; this program reads version 1", version));
     }
     Module module{std::make_unique<Graph>(options_.ops), Program("")};
     Names names;
@@ -40,7 +41,7 @@ class Parser {
 
  private:
   struct Names {
-    std::unordered_map<std::string, Value> values;  // "%4", "%tokens", "@net.weight"
+    std::unordered_map<std::string, Value> values;  // by "%4", "%tokens", "@net.weight"
   };
 
   SourceLocation here(std::size_t position) const {
@@ -223,7 +224,7 @@ class Parser {
       const std::size_t type_at = scan_.position();
       const ValueType said = terms_.type(g);
       if (said == made.type(i)) continue;
-      scan_.fail_at(type_at, fmt::format("{} gives {}, but the text says {}", op.name,
+      scan_.fail_at(type_at, fmt::format("{} returns {}, but the text declares {}", op.name,
                                          made.type(i).str(), said.str()));
     }
   }
@@ -231,7 +232,7 @@ class Parser {
   void define(Names& names, const std::vector<std::pair<std::size_t, std::string>>& outputs,
               Node& made, std::string_view what, std::size_t at) {
     if (made.output_count() != static_cast<int>(outputs.size())) {
-      scan_.fail_at(at, fmt::format("{} gives {} values, but {} are named", what,
+      scan_.fail_at(at, fmt::format("{} has {} outputs, but {} are named", what,
                                     made.output_count(), outputs.size()));
     }
     for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -248,7 +249,7 @@ class Parser {
     return made;
   }
 
-  // An operand in parentheses: a value, or a number whose dtype the others say.
+  // An operand in parentheses: a value, or a number that takes its dtype from the other operands.
   struct Operand {
     std::size_t at = 0;
     Value value;
@@ -292,16 +293,17 @@ class Parser {
   Value number(Graph& g, const Operand& operand, std::optional<DType> like) {
     const bool truth = operand.number == "true" || operand.number == "false";
     if (!truth && !like) {
-      scan_.fail_at(operand.at,
-                    fmt::format("{0} takes the dtype of another operand, and there is none to take "
-                                "it from; write it with its type, f32[] {{{0}}}",
-                                operand.number));
+      scan_.fail_at(
+          operand.at,
+          fmt::format("{0} takes the dtype of another operand, but there is none; write the "
+                      "number with its type: f32[] {{{0}}}",
+                      operand.number));
     }
     const DType dtype = truth ? DType::boolean : *like;
     Tensor value = Tensor::empty(dtype, {});
     if (!parse_element(operand.number, value, 0)) {
       scan_.fail_at(operand.at,
-                    fmt::format("expected a number of {}, as the other operands, found {}",
+                    fmt::format("expected a number of dtype {} like the other operands, found {}",
                                 dtype_name(dtype), quote(operand.number)));
     }
     const Value made = g.constant(value, {});
@@ -309,7 +311,7 @@ class Parser {
     return made;
   }
 
-  static constexpr std::string_view kWhereOpsAre = " (ops of your own: ParseOptions::ops)";
+  static constexpr std::string_view kWhereOpsAre = " (pass custom ops in ParseOptions::ops)";
 
   const OpRecord& record() {
     const std::size_t at = scan_.position();
@@ -325,19 +327,21 @@ class Parser {
       op = options_.ops->find(name);
       if (op == nullptr) {
         try {
-          options_.ops->at(name);  // knows the closest name
+          options_.ops->at(name);  // throws an error that suggests the closest name
         } catch (const Error& e) {
           scan_.fail_at(at, fmt::format("{}{}", e.what(), kWhereOpsAre));
         }
       }
     }
     if (op->has(Trait::leaf) && op->name != "constant") {
-      scan_.fail_at(at, fmt::format("{0} is no op to apply; write \"{0} ...\" instead", op->name));
+      scan_.fail_at(
+          at, fmt::format("{0} cannot be applied like an op; write \"{0} ...\" instead", op->name));
     }
     return *op;
   }
 
-  // The graph would find it too, but less politely.
+  // Graph::apply() would fail too, but this message names the function and its position in the
+  // text.
   void check_function(const Graph& g, const OpRecord& op, const Attributes& attributes,
                       std::size_t at) {
     for (const std::string& attribute : op.bodies) {

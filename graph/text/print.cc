@@ -19,8 +19,9 @@ class Printer {
   Printer(const PrintOptions& options, bool all_functions)
       : options_(options), all_functions_(all_functions) {}
 
-  // The statements of a graph: `nodes` in topological order, `variables` those to declare, `kept`
-  // the values that others than nodes refer to.
+  // Prints the statements of a graph: `nodes` in topological order, and declarations of
+  // `variables`. `kept` are values that are also used outside of nodes, such as outputs of a
+  // program.
   void graph(const Graph& g, const std::vector<Node*>& nodes,
              const std::vector<Variable>& variables, const std::vector<Value>& kept,
              const std::string& indent) {
@@ -107,7 +108,7 @@ class Printer {
   void header() { out_ += "weft text 1\n"; }
 
  private:
-  // Functions that are called, and the gradients that they name, in the order of the graph.
+  // Prints the `needed` functions and their gradient functions, in the order of the graph.
   void functions(const Graph& g, std::set<std::string> needed, const std::string& indent) {
     for (bool grown = true; grown;) {
       grown = false;
@@ -141,7 +142,8 @@ class Printer {
     out_ += place(v.value().node()) + "\n";
   }
 
-  // A constant as an operand: a number where the other operands say its dtype, else with its type.
+  // Prints a constant as an operand: as a number if the other operands determine its dtype, else
+  // with its type.
   std::string inlined_text(const Value& v, std::optional<DType> numbers) {
     const Tensor& value = v.node().attributes().tensor("value");
     const bool number = v.dtype() == DType::boolean || numbers == v.dtype();
@@ -174,8 +176,8 @@ class Printer {
       out_ += here ? inlined_text(v, numbers) : v.defined() ? names.at(v) : "_";
     }
     out_ += ")";
-    // Those at their default are left out, so that an attribute may be added to an op without
-    // changing anybody's text.
+    // Attributes with their default value are omitted, so that adding an attribute to an op does
+    // not change existing text.
     std::string_view separator = " {";
     for (const auto& [name, value] : n.attributes()) {
       if (is_default(n.op(), name, value)) continue;
@@ -247,7 +249,7 @@ class Printer {
   const PrintOptions& options_;
   bool all_functions_;
   std::string out_;
-  std::unordered_map<Value, std::string, ValueHash> names_;  // of the graph printed last
+  std::unordered_map<Value, std::string, ValueHash> names_;  // of the last printed graph
   std::size_t large_ = 0;
 };
 
@@ -256,7 +258,7 @@ class Printer {
 std::string to_text(const Program& program, const PrintOptions& options) {
   Printer printer(options, false);
   printer.header();
-  const Updates updates = program.updates();  // may add nodes: before looking at the graph
+  const Updates updates = program.updates();
   std::vector<Value> kept;
   for (const auto& [name, value] : program.outputs()) kept.push_back(value);
   for (const auto& [variable, value] : updates) kept.push_back(value);

@@ -28,7 +28,7 @@ void Scanner::fail_at(std::size_t position, std::string_view message) const {
   const std::size_t line_start = text_.substr(0, position).rfind('\n');
   const std::size_t column =
       line_start == std::string_view::npos ? position : position - line_start - 1;
-  // A name or a shape may be as long as the text.
+  // Limits the message, because a name or a shape may be as long as the text.
   constexpr std::size_t kMaxBytes = 1000;
   throw FormatError(fmt::format("{}:{}:{}: {}", file_, line_of(position), column + 1,
                                 as_utf8(message, kMaxBytes)));
@@ -137,12 +137,12 @@ std::string Scanner::quoted(std::string_view what) {
         c = static_cast<char>(high * 16 + low);
         position_ += 2;
       } else if (c != '"' && c != '\\') {
-        fail_at(position_ - 1, "unknown escape; there are \\\", \\\\, \\n and \\xHH");
+        fail_at(position_ - 1, "unknown escape; supported are \\\", \\\\, \\n and \\xHH");
       }
     }
     result += c;
   }
-  if (position_ >= text_.size()) fail_at(start, "the string does not end");
+  if (position_ >= text_.size()) fail_at(start, "the string is not terminated");
   ++position_;
   return result;
 }

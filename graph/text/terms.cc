@@ -14,7 +14,7 @@ namespace weft {
 
 void Terms::fail_as_here(std::size_t position, const Error& error) const {
   std::string message = error.what();
-  // The place that the graph adds is the place of the text again.
+  // Remove the source location that the graph appended: it is the position in the text again.
   if (const std::size_t end = message.rfind("\n  at "); end != std::string::npos) {
     message.resize(end);
   }
@@ -98,10 +98,10 @@ Tensor Terms::named_constant(const ValueType& type, const Sizes& sizes) {
     if (it != options_.constants->end()) found = &it->second;
   }
   if (found == nullptr) {
-    scan_.fail_at(name_at, fmt::format("constant {} is not among those given", name));
+    scan_.fail_at(name_at, fmt::format("constant {} is not in ParseOptions::constants", name));
   }
   if (found->dtype() != type.dtype || found->sizes() != sizes) {
-    scan_.fail_at(name_at, fmt::format("constant {} is {}, but the text says {}", name,
+    scan_.fail_at(name_at, fmt::format("constant {} is {}, but the text declares {}", name,
                                        found->type_str(), type.str()));
   }
   return *found;
@@ -130,7 +130,7 @@ Tensor Terms::tensor(Graph& g) {
   Tensor result = Tensor::empty(t.dtype, sizes);
   for (std::size_t i = 0; i < elements.size(); ++i) {
     if (!parse_element(elements[i].second, result, static_cast<std::int64_t>(i))) {
-      scan_.fail_at(elements[i].first, fmt::format("{} is no value of {}",
+      scan_.fail_at(elements[i].first, fmt::format("{} is not a value of dtype {}",
                                                    quote(elements[i].second), dtype_name(t.dtype)));
     }
   }
@@ -145,7 +145,7 @@ Attribute Terms::attribute(Graph& g, const Attribute& like, const OpRecord& op,
     return false;
   }
   if (std::holds_alternative<std::int64_t>(like)) {
-    // Streams are 32-bit counters; a larger one would be cut silently when drawing.
+    // Streams are 32-bit counters: a larger number would be truncated silently when drawing.
     return is_stream(op, name) ? whole(0, kMaxStream)
                                : whole(std::numeric_limits<std::int64_t>::min(),
                                        std::numeric_limits<std::int64_t>::max());

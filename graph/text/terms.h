@@ -1,4 +1,4 @@
-// What statements of graph text are made of: types, sizes, numbers, attributes, tensors.
+// Parser for the terms in statements of graph text: types, sizes, numbers, attributes, tensors.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +14,13 @@
 
 namespace WEFT_API weft {
 
-/// Reads them with a scanner. What is wrong is a FormatError with line and column.
+/// Parses terms with a Scanner. Errors are FormatErrors with line and column.
 class Terms {
  public:
-  /// Both must outlive it. Of the options the constants are used.
+  /// `scan` and `options` must outlive this object. Only ParseOptions::constants is used.
   Terms(Scanner& scan, const ParseOptions& options) : scan_(scan), options_(options) {}
 
-  /// Runs `build`; what the graph finds wrong becomes an error at `position`.
+  /// Runs `build` and converts errors of the graph to a FormatError at `position`.
   template <class F>
   auto guard(std::size_t position, F&& build) {
     try {
@@ -32,22 +32,23 @@ class Terms {
     }
   }
 
-  /// Symbols of types, shapes and dims are those that `g` has declared. A dim ends before one of
+  /// Parse a type, dtype, shape or dim. Symbols must be declared in `g`. A dim ends before one of
   /// `stops`.
   ValueType type(Graph& g);
   DType dtype();
   Shape shape(Graph& g);
   Dim dim(Graph& g, std::string_view stops);
 
+  /// Parses a floating-point number.
   double real();
-  /// Within [low, high].
+  /// Parses an integer in [low, high].
   std::int64_t whole(std::int64_t low, std::int64_t high);
 
-  /// Whether a dtype with a shape comes next: no op has "[" behind its name.
+  /// Returns true if a dtype with a shape is next. (The name of an op is never followed by "[".)
   bool at_tensor();
-  /// "f32[2] {1, 2}", or "f32[2] constant NAME".
+  /// Parses a constant, "f32[2] {1, 2}" or "f32[2] constant NAME".
   Tensor tensor(Graph& g);
-  /// The value of the attribute `name` of an op, of the kind of `like`.
+  /// Parses the value of attribute `name` of `op`. The value has the same type as `like`.
   Attribute attribute(Graph& g, const Attribute& like, const OpRecord& op, std::string_view name);
 
  private:

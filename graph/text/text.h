@@ -1,4 +1,4 @@
-// Graphs and programs as text that can be read back.
+// Conversion of graphs and programs to text and back.
 #pragma once
 
 #include <map>
@@ -10,20 +10,21 @@
 
 namespace WEFT_API weft {
 
-/// Large constants travel beside the text: name -> value.
+/// Large constants, which are stored separately from the text, by name.
 using TextConstants = std::map<std::string, Tensor, std::less<>>;
 
 struct PrintOptions {
-  /// Adds scope and source line of every node as a comment (comments are not read back).
+  /// Prints the scope and source line of every node as a comment. (Comments are not read back.)
   bool places = false;
-  /// Constants of up to this many elements are printed in full (floats as the shortest decimal that
-  /// reads back as the same bits); larger ones by name.
+  /// Constants of up to this many elements are printed in full, with floats as the shortest decimal
+  /// that reads back as the same bits. Larger constants are printed by name.
   std::int64_t inline_elements = 64;
-  /// Takes the larger ones. Without it the text shows their names, but cannot be read back.
+  /// Receives the larger constants. If null, the text contains their names, but cannot be read
+  /// back.
   TextConstants* constants = nullptr;
 };
 
-/// A program and what it needs, for example
+/// Prints a program with everything that it depends on, for example
 ///   weft text 1
 ///   dim batch, seq
 ///   input %tokens: i32[batch, seq]
@@ -35,30 +36,31 @@ struct PrintOptions {
 ///     precision high
 ///     output embedded = %1
 ///   }
-/// Also functions (`func`), requirements (`require`), updates and second names of variables. Values
-/// are numbered afresh, so that equal programs give equal text. graph/text/README.md has the
-/// grammar.
+/// Also prints functions (`func`), requirements (`require`), updates and aliases of variables.
+/// Values are renumbered, so equal programs have equal text. The grammar is in
+/// docs/graphs-as-text.md.
 std::string to_text(const Program& program, const PrintOptions& options = {});
-/// A whole graph: all nodes, variables and names.
+/// Prints a whole graph: all nodes, variables and names.
 std::string to_text(const Graph& graph, const PrintOptions& options = {});
-/// One function with its body.
+/// Prints one function with its body.
 std::string to_text(const Function& function, const PrintOptions& options = {});
 
 struct ParseOptions {
-  /// Named in errors and as the file of the nodes' places.
+  /// File name for error messages and for the source locations of nodes.
   std::string file = "<text>";
   std::shared_ptr<const OpSet> ops = builtin_ops();
-  /// The constants that the text names.
+  /// The constants that the text refers to by name.
   const TextConstants* constants = nullptr;
 };
 
-/// Reads what to_text writes, and what people write: values may have names (`%h = ...`), types
-/// behind nodes may be left out. Text without a program block gives an empty Program. Whatever is
-/// wrong with the text, misfitting shapes included, is a FormatError "file:line:column: what was
-/// found and what would be right".
+/// Parses text from to_text() or written by hand. In hand-written text, values may have names
+/// (`%h = ...`), and the types after nodes may be omitted. Text without a program block gives an
+/// empty Program. All errors in the text, including mismatched shapes, are reported as FormatError
+/// with "file:line:column", the text that was found and the text that was expected.
 Module parse_text(std::string_view text, const ParseOptions& options = {});
 
-/// The program as a Graphviz drawing: leaves by name, nodes by op and type, clusters by scope.
+/// Returns the program as a Graphviz drawing: leaves are labelled by name, other nodes by op and
+/// type, and nodes are clustered by scope.
 std::string to_dot(const Program& program);
 
 }  // namespace weft

@@ -286,7 +286,7 @@ BOOST_AUTO_TEST_CASE(errors_say_what_is_wrong) {
           return ScanStep{{cast(in.carries[0], DType::f64)}};
         });
       },
-      {"carry 0 goes in as f32[3], but the body returns f64[3]; its type must stay",
+      {"carry 0 enters the body as f32[3], but the body returns f64[3]; a carry must keep its type",
        "scan_test.cc"});
   check_error<ShapeError>(
       [&] {
@@ -294,7 +294,8 @@ BOOST_AUTO_TEST_CASE(errors_say_what_is_wrong) {
           return ScanStep{{concat({in.carries[0], in.elements[0]})}};
         });
       },
-      {"carry 0 goes in as f32[3], but the body returns f32[6]; its type must stay"});
+      {"carry 0 enters the body as f32[3], but the body returns f32[6]; a carry must keep its "
+       "type"});
   check_error<ShapeError>(
       [&] {
         scan(g, {h}, {x, y}, {}, same);
@@ -305,17 +306,16 @@ BOOST_AUTO_TEST_CASE(errors_say_what_is_wrong) {
         scan(g, {h}, {x}, {},
              [&](Graph&, const ScanElements& in) { return ScanStep{{in.carries[0] * w}}; });
       },
-      {"is a Value of another graph; values cannot cross graphs",
-       "hand other values in as operands"});
+      {"is a Value of another graph; values cannot cross graphs", "pass other values as operands"});
   check_error<GraphError>(
       [&] { scan(g, {h}, {x}, {}, [&](Graph&, const ScanElements&) { return ScanStep{{w}}; }); },
-      {"output 0 of the body of scan 'scan' is f32[3] of the graph outside; hand it in as an "
+      {"output 0 of the body of scan 'scan' is f32[3] of the enclosing graph; pass it as an "
        "operand"});
   check_error<ArgumentError>([&] { scan(g, {h}, {}, {}, same); },
-                             {"scan 'scan' has no sequences: say its length"});
+                             {"scan 'scan' has no sequences: set its length"});
   check_error<ArgumentError>(
       [&] { scan(g, {h}, {x}, {}, [](Graph&, const ScanElements&) { return ScanStep{}; }); },
-      {"the body gives 0 carries, but there are 1"});
+      {"the body returns 0 carries, but there are 1"});
   check_error<ArgumentError>([&] { scan(g, {h}, {x}, {}, same, {.segment = -1}); },
                              {"segment must not be negative, but is -1"});
   // The failed calls leave no functions in the graph.

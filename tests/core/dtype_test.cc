@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(unknown_names_and_numbers) {
   for (int number : {0, 10, 255}) {
     BOOST_CHECK_EXCEPTION(
         dtype_size(static_cast<DType>(number)), DTypeError, [&](const DTypeError& e) {
-          return e.what() == std::to_string(number) + " is not the number of a dtype";
+          return e.what() == std::to_string(number) + " is not a valid dtype number";
         });
   }
 }

@@ -90,9 +90,8 @@ BOOST_AUTO_TEST_CASE(tensors_together_share_a_block_that_lives_with_the_last_of_
 BOOST_AUTO_TEST_CASE(impossible_allocations) {
   BOOST_CHECK_EXCEPTION(Buffer::allocate(std::numeric_limits<std::size_t>::max()), StateError,
                         says_exactly("out of memory: cannot allocate 18446744073709551615 bytes"));
-  BOOST_CHECK_EXCEPTION(
-      Tensor::empty(DType::f64, {kMax64 / 4}), ShapeError,
-      says_exactly("f64[2305843009213693951] has more bytes than memory can address"));
+  BOOST_CHECK_EXCEPTION(Tensor::empty(DType::f64, {kMax64 / 4}), ShapeError,
+                        says_exactly("f64[2305843009213693951]: size overflows the address space"));
   BOOST_CHECK_EXCEPTION(Tensor::empty(DType::f32, {-1}), ShapeError,
                         says_exactly("size -1 of axis 0 of [-1] is negative"));
 }
@@ -107,7 +106,7 @@ BOOST_AUTO_TEST_CASE(bytes_of_a_tensor_are_bounded_and_never_wrap) {
                              Sizes{1, kMax64, kMax64}, Sizes{4, kMax64 / 8 + 1}}) {
     BOOST_CHECK_EXCEPTION(
         tensor_bytes(DType::f32, sizes), ShapeError,
-        says_exactly("f32" + to_string(sizes) + " has more bytes than memory can address"));
+        says_exactly("f32" + to_string(sizes) + ": size overflows the address space"));
     BOOST_CHECK_THROW(Tensor::empty(DType::f32, sizes), ShapeError);
   }
   // Axes of size 0, in any position, do not hide an overflow of the other sizes.
@@ -115,7 +114,7 @@ BOOST_AUTO_TEST_CASE(bytes_of_a_tensor_are_bounded_and_never_wrap) {
     BOOST_CHECK_EXCEPTION(
         Tensor::empty(DType::f32, sizes), ShapeError,
         says_exactly("f32" + to_string(sizes) +
-                     " has more bytes beside its axes of size 0 than memory can address"));
+                     ": size overflows the address space (axes of size 0 ignored)"));
     BOOST_CHECK_THROW(Tensor::zeros(DType::f32, {0}).reshape(sizes), ShapeError);
   }
   BOOST_TEST(Tensor::empty(DType::f32, {0, k31}).numel() == 0);
@@ -147,8 +146,8 @@ BOOST_AUTO_TEST_CASE(borrowed_buffers_release_their_owner) {
   BOOST_CHECK_EXCEPTION(
       t.mutable_raw(), StateError,
       says_exactly(
-          "the buffer of f32[2] is read-only (a mapped file, memory that is given as const, or the "
-          "value of a variable): clone() the tensor to write"));
+          "the buffer of f32[2] is read-only (a mapped file, const memory, or the value of a "
+          "variable): clone() the tensor to get a writable copy"));
   Tensor copy = t.clone();
   copy.mutable_data<float>()[0] = 9;
   BOOST_TEST(data[2] == 3.0f);
@@ -169,18 +168,17 @@ BOOST_AUTO_TEST_CASE(views_are_checked) {
   BOOST_TEST(Tensor::view(DType::i8, {1}, buffer, 15).byte_offset() == 15u);
   BOOST_CHECK_EXCEPTION(
       Tensor::view(DType::f32, {2, 2}, buffer, 4), ShapeError,
-      says_exactly("f32[2, 2] needs 16 bytes from offset 4 on, but the buffer has 16 bytes"));
-  BOOST_CHECK_EXCEPTION(
-      Tensor::view(DType::f32, {0}, buffer, 20), ShapeError,
-      says_exactly("f32[0] needs 0 bytes from offset 20 on, but the buffer has 16 "
-                   "bytes"));
+      says_exactly("f32[2, 2] needs 16 bytes at offset 4, but the buffer has 16 bytes"));
+  BOOST_CHECK_EXCEPTION(Tensor::view(DType::f32, {0}, buffer, 20), ShapeError,
+                        says_exactly("f32[0] needs 0 bytes at offset 20, but the buffer has 16 "
+                                     "bytes"));
   BOOST_CHECK_EXCEPTION(
       Tensor::view(DType::f32, {1}, buffer, 2), ShapeError,
-      says_exactly("byte offset 2 is not a multiple of the 4 bytes of an element of f32"));
+      says_exactly("byte offset 2 is not a multiple of 4 bytes, the element size of f32"));
   BOOST_CHECK_EXCEPTION(
       Tensor::borrow(DType::f32, {1}, buffer->data() + 1), ShapeError,
       says_exactly(
-          "the buffer's address is not a multiple of the 4 bytes of an element of f32: copy the "
+          "the buffer's address is not a multiple of 4 bytes, the element size of f32: copy the "
           "data first"));
   BOOST_CHECK_EXCEPTION(Tensor::view(DType::f32, {1}, nullptr), ArgumentError,
                         says_exactly("Tensor::view needs a buffer, not null"));
@@ -225,7 +223,7 @@ BOOST_AUTO_TEST_CASE(construction_and_access) {
   BOOST_CHECK_EXCEPTION(t.reshape({4}), ShapeError,
                         says_exactly("cannot reshape f32[2, 3] with 6 elements to [4] with 4"));
   BOOST_CHECK_EXCEPTION(Tensor::of<float>({2}, {1, 2, 3}), ShapeError,
-                        says_exactly("[2] has 2 elements, but 3 values are given"));
+                        says_exactly("[2] has 2 elements, but 3 values were passed"));
 }
 
 BOOST_AUTO_TEST_CASE(undefined_tensors) {
@@ -354,8 +352,9 @@ BOOST_AUTO_TEST_CASE(tensors_over_memory_of_the_caller_share_it) {
   Tensor shown = Tensor::over(constant, {6});
   BOOST_CHECK_EXCEPTION(
       shown.mutable_raw(), StateError,
-      says_exactly("the buffer of f32[6] is read-only (a mapped file, memory that is given as "
-                   "const, or the value of a variable): clone() the tensor to write"));
+      says_exactly(
+          "the buffer of f32[6] is read-only (a mapped file, const memory, or the value of a "
+          "variable): clone() the tensor to get a writable copy"));
   BOOST_TEST(shown.clone().mutable_data<float>()[0] == 10.0f);
 
   // Part of a range, any dtype, a fixed extent, and no elements.
@@ -381,15 +380,15 @@ BOOST_AUTO_TEST_CASE(tensors_over_memory_keep_an_owner_alive) {
 BOOST_AUTO_TEST_CASE(tensors_over_memory_refuse_what_does_not_fit) {
   std::vector<float> values(6);
   BOOST_CHECK_EXCEPTION(Tensor::over(values, {2, 2}), ShapeError,
-                        says_exactly("[2, 2] has 4 elements, but 6 values are given"));
+                        says_exactly("[2, 2] has 4 elements, but 6 values were passed"));
   BOOST_CHECK_EXCEPTION(
       Tensor::over(std::span(values), {2, 3}, {1, 2}), ShapeError,
-      says_exactly("Tensor::over: strides [1, 2] of [2, 3] are not those of a row-major tensor, "
-                   "[3, 1]: copy the elements in their order (Tensor::of)"));
+      says_exactly("Tensor::over: strides [1, 2] of [2, 3] are not row-major, which would be "
+                   "[3, 1]: copy the elements in row-major order (Tensor::of)"));
   BOOST_CHECK_EXCEPTION(
       Tensor::over(std::span(values), {2, 3}, {3}), ShapeError,
-      says_exactly("Tensor::over: strides [3] of [2, 3] are not those of a row-major tensor, "
-                   "[3, 1]: copy the elements in their order (Tensor::of)"));
+      says_exactly("Tensor::over: strides [3] of [2, 3] are not row-major, which would be "
+                   "[3, 1]: copy the elements in row-major order (Tensor::of)"));
   BOOST_TEST(Tensor::over(std::span(values), {2, 3}, {3, 1}).numel() == 6);
   // The stride of an axis of size 1 is never used.
   BOOST_TEST(Tensor::over(std::span(values), {2, 1, 3}, {3, 99, 1}).numel() == 6);
@@ -399,8 +398,8 @@ BOOST_AUTO_TEST_CASE(tensors_over_memory_refuse_what_does_not_fit) {
   const auto* odd = reinterpret_cast<const float*>(bytes + 2);
   BOOST_CHECK_EXCEPTION(
       Tensor::over(std::span(odd, 3), {3}), ShapeError,
-      says_exactly("Tensor::over: the address of the elements of f32[3] is not a multiple of their "
-                   "4 bytes: copy them (Tensor::of)"));
+      says_exactly("Tensor::over: the address of the elements of f32[3] is not a multiple of the "
+                   "element size, 4 bytes: copy the elements (Tensor::of)"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

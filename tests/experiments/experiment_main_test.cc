@@ -1,4 +1,5 @@
-// How experiments are called, by the one that trains nothing.
+// The command line of the experiment programs, tested with zoo_gradient_step because it trains
+// nothing.
 #include <sys/wait.h>
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,4 @@
-// Two layers of attention and nothing else grow induction heads.
+// Induction heads emerge in a decoder of two attention layers without feed-forward layers.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -20,18 +20,21 @@ BOOST_AUTO_TEST_CASE(an_attention_only_decoder_looks_at_what_came_next_before) {
       .texts = {.vocab = 64, .length = 40, .shortest = 8, .longest = 14},
       .decoder = {.layers = 2, .feed_forward = false, .rotary = true},
       .batch = 32,
-      .steps = 2000,  // of the learning rate's schedule: it is still high where training ends
+      // Length of the learning-rate schedule. The test stops earlier, while the rate is still high.
+      .steps = 2000,
       .learning_rate = 3e-3};
   InductionExperiment experiment(options);
   const InductionFigures before = experiment.evaluate();
   BOOST_TEST(largest(before.induction[1]) < 0.2);
   for (std::int64_t step = 0; step < kSteps; ++step) experiment.train();
   const InductionFigures found = experiment.evaluate();
-  // Nothing can be known of the first block but that its tokens differ; all is known of the others.
+  // The tokens of the first block are random and all different; nothing else about them can be
+  // predicted. All later tokens repeat the block.
   BOOST_TEST(found.first > 3.5);
   BOOST_TEST(found.repeated < 0.2);
-  // A head of the second layer looks where the text went on last time; none of the first does,
-  // which finds the token before each for it.
+  // A head of the second layer attends to the token that followed the previous occurrence of the
+  // current token. No head of the first layer does, but one attends to the preceding token, which
+  // the second layer builds on.
   BOOST_TEST(largest(found.induction[1]) > 0.7);
   BOOST_TEST(largest(found.induction[0]) < 0.3);
   BOOST_TEST(largest(found.previous[0]) > 0.3);

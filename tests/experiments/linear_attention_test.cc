@@ -1,4 +1,4 @@
-// One layer of linear attention, written by hand, is one step of gradient descent.
+// One layer of linear attention with hand-written weights equals one step of gradient descent.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -11,7 +11,7 @@ namespace weft::zoo {
 BOOST_AUTO_TEST_SUITE(linear_attention_steps)
 namespace {
 
-/// Regressions of any sizes: a function of the case.
+/// Random regression problems; their sizes are a function of the case number.
 RegressionPoints random_points(Graph& g, int number, DType dtype) {
   const std::int64_t inputs = 1 + number % 6, outputs = 1 + number / 6 % 3,
                      count = 1 + number * 7 % 23, queries = 1 + number % 4;
@@ -22,8 +22,10 @@ RegressionPoints random_points(Graph& g, int number, DType dtype) {
           normal(key, Shape{outputs, inputs}, 0, 1, dtype)};
 }
 
+/// Maximum absolute differences: `layers` between attention and gradient descent, `moved` between
+/// the predictions before and after gradient descent.
 struct Apart {
-  double layers, moved;  // from gradient descent; from where that began
+  double layers, moved;
 };
 Apart apart(int number, DType dtype, int steps) {
   Graph g;

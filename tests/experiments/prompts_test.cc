@@ -1,4 +1,5 @@
-// Copy and "+1" are learned from sequences, and told apart by the examples of a prompt.
+// In-context learning: a decoder learns the tasks "copy" and "+1" from sequences, and infers from
+// the examples in a prompt which of them applies.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -21,17 +22,18 @@ BOOST_AUTO_TEST_CASE(copy_and_plus_one_are_learned_from_sequences_and_told_apart
       .texts = {.symbols = 8, .shifts = 2, .examples = 8, .wrong = 0.15},
       .decoder = {.layers = 2, .rotary = true},
       .batch = 32,
-      .steps = 1200,  // of the learning rate's schedule: it is still high where training ends
+      // Length of the learning-rate schedule. The test stops earlier, while the rate is still high.
+      .steps = 1200,
       .learning_rate = 2e-3};
   PromptExperiment experiment(options);
   for (std::int64_t step = 0; step < 300; ++step) experiment.train();
   const PromptAccuracies found = experiment.evaluate(2000);
-  BOOST_TEST(found.all[0] < 0.6);  // nothing is known of the task yet
+  BOOST_TEST(found.all[0] < 0.6);  // the prompt has no example yet
   BOOST_TEST(found.all[1] > 0.75);
   BOOST_TEST(found.copy[7] > 0.7);
   BOOST_TEST(found.plus_one[7] > 0.7);
   for (std::size_t k = 1; k < 8; ++k) {
-    BOOST_TEST(found.all[k] > 0.75);  // by chance a half
+    BOOST_TEST(found.all[k] > 0.75);  // chance level is 0.5
     BOOST_TEST(found.all[k] < found.bayes[k] + 0.03);
   }
 }

@@ -1,4 +1,4 @@
-// Linear regression in context: the solvers are what they are called, and a decoder learns it.
+// In-context linear regression: the reference solvers are correct, and a decoder learns the task.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <utility>
@@ -15,7 +15,7 @@ namespace {
 
 using Matrix = std::vector<std::vector<double>>;
 
-/// The w with a w = b, by elimination with pivots.
+/// Solves a w = b for w by Gaussian elimination with partial pivoting.
 std::vector<double> solve(Matrix a, std::vector<double> b) {
   const std::size_t n = b.size();
   for (std::size_t c = 0; c < n; ++c) {
@@ -38,7 +38,8 @@ std::vector<double> solve(Matrix a, std::vector<double> b) {
   return b;
 }
 
-/// What the normal equations with a penalty say at every point, from those before.
+/// Predictions of ridge regression by the normal equations: at every point, fitted to the points
+/// before it.
 std::vector<double> by_normal_equations(const Tensor& x, const Tensor& y, double penalty) {
   const auto points = static_cast<std::size_t>(x.size(1)), d = static_cast<std::size_t>(x.size(2));
   const auto at = [&](std::size_t point, std::size_t i) {
@@ -79,7 +80,8 @@ BOOST_AUTO_TEST_CASE(solvers_see_the_points_before_and_are_the_normal_equations)
   for (std::size_t k = 0; k < 9; ++k) {
     const auto point = static_cast<std::int64_t>(k);
     BOOST_TEST(std::abs(found["ridge"].at(point) - ridge[k]) < 1e-5);
-    // With fewer points than inputs, too: the smallest w is the limit of small penalties.
+    // This also holds with fewer points than inputs: the minimum-norm w is the limit of small
+    // penalties.
     BOOST_TEST(std::abs(found["least squares"].at(point) - tiny[k]) < 1e-4);
   }
 }
@@ -90,7 +92,7 @@ BOOST_AUTO_TEST_CASE(without_noise_least_squares_is_exact_from_as_many_points_as
   BOOST_TEST(found.ridge.empty());
   for (std::size_t k = 0; k < 8; ++k) {
     BOOST_TEST(std::abs(found.zero[k] - 1) < 0.25);
-    // Each point shown takes a direction out of what is not known.
+    // Each point shown determines one of the 4 dimensions of w.
     const double expected = std::max(0.0, 1 - static_cast<double>(k) / 4);
     BOOST_TEST(std::abs(found.least_squares[k] - expected) < (k < 4 ? 0.25 : 1e-6));
   }
@@ -107,18 +109,19 @@ BOOST_AUTO_TEST_CASE(with_noise_nothing_is_better_than_ridge) {
   }
 }
 
-// A short training: the zoo's program goes on until the decoder is as good as the solvers.
+// A short training run. The zoo program trains until the decoder is as good as the solvers.
 BOOST_AUTO_TEST_CASE(a_decoder_learns_to_learn_from_the_points_shown) {
   const RegressionExperiment::Options options = {
       .task = {.inputs = 1, .points = 6, .noise = 0.3},
       .decoder = {.width = 32, .layers = 2, .heads = 2, .rotary = true},
       .batch = 64,
-      .steps = 2000,  // of the learning rate's schedule: it is still high where training ends
+      // Length of the learning-rate schedule. The test stops earlier, while the rate is still high.
+      .steps = 2000,
       .learning_rate = 2e-3};
   RegressionExperiment experiment(options);
   for (std::int64_t step = 0; step < 1000; ++step) experiment.train();
   const RegressionErrors found = experiment.evaluate(2048);
-  BOOST_TEST(found.decoder[0] < 1.1 * found.zero[0]);  // nothing is known yet
+  BOOST_TEST(found.decoder[0] < 1.1 * found.zero[0]);  // no point has been shown yet
   BOOST_TEST(found.decoder[1] < 0.75);
   BOOST_TEST(found.decoder[5] < 0.45);
   BOOST_TEST(found.decoder[5] < found.decoder[1] - 0.15);

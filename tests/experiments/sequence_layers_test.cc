@@ -1,4 +1,4 @@
-// The complexity table: what layers over a sequence cost, and how far they carry information.
+// The complexity table of sequence layers: their cost and the maximum path length of information.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <vector>
@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(costs_grow_with_length_and_width_as_the_theory_says) {
     }
   }
   BOOST_TEST(layer_seconds(sequence_layers()[0], 16, 4) >= 0);
-  // Two products per pair of a query and a key that it sees.
+  // Two products (scores, weighted values) per pair of a query and a visible key.
   BOOST_TEST(layer_flops(sequence_layers()[0], 100, 8) == 2 * 100 * 100 * (8 + 8));
   BOOST_TEST(layer_flops(sequence_layers()[3], 100, 8) == 2 * 100 * kWindow * (8 + 8));
 }

@@ -1,4 +1,5 @@
-// The reference's models, written as folders: the same config.json, names and shapes.
+// Exporting the reference models as folders yields the same config.json, tensor names, shapes and
+// values.
 #include <boost/test/unit_test.hpp>
 #include <fstream>
 #include <set>
@@ -13,8 +14,8 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-/// What a file holds but for buffers that the library computes: of tied tensors the one that has
-/// another tensor's name in `written`.
+/// Names of the tensors in the folder's file, without buffers and tied tensors that are not in
+/// `written`: the library computes the former and stores only one of the latter.
 std::set<std::string> names_in_file(const hf::Folder& folder, const json& about,
                                     const TensorMap& written) {
   std::set<std::string> names;
@@ -66,7 +67,7 @@ void check_case(const fs::path& path, const json& about) {
   }
   BOOST_TEST(names == names_in_file(folder, about, exported.weights),
              boost::test_tools::per_element());
-  // Without the folder that it came from: some type of the library says the same.
+  // Exported without the original config.json, the model is read back as the same architecture.
   hf::LibraryModel alone = library;
   if (alone.labels.empty() && json::parse(folder.config).contains("num_labels")) return;
   const hf::ExportedModel fresh = hf::export_model(alone);

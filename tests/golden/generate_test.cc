@@ -1,4 +1,4 @@
-// Greedy and beam search of encoder-decoders: the same ids as the reference's, and its scores.
+// Greedy and beam search of encoder-decoders: token ids and scores equal those of the reference.
 #include <fmt/core.h>
 
 #include <boost/test/unit_test.hpp>
@@ -54,14 +54,14 @@ GenerationOptions options_of(const json& kwargs, const json& ids, bool marian) {
 
 std::string compare(const SearchResult& result, const json& run) {
   if (result.sequences != run.at("sequences").get<Sequences>())
-    return "other ids in " + run.at("name").get<std::string>() + "; ";
+    return "token ids differ in run " + run.at("name").get<std::string>() + "; ";
   if (!run.contains("sequences_scores")) return {};
   std::string problem;
   const auto expected = run.at("sequences_scores").get<std::vector<double>>();
   for (std::size_t i = 0; i < expected.size(); ++i) {
     if (!(std::abs(result.scores.at(i) - expected[i]) <= 1e-4 * std::abs(expected[i])))
-      problem += fmt::format("score {} of {} is {}, not {}; ", i, run.at("name").get<std::string>(),
-                             result.scores[i], expected[i]);
+      problem += fmt::format("score {} of run {} is {}, expected {}; ", i,
+                             run.at("name").get<std::string>(), result.scores[i], expected[i]);
   }
   return problem;
 }
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(golden_searches) {
     const std::string name = folder_path.filename().string();
     const json config = read_json(folder_path / "config.json");
     if (!config.value("is_encoder_decoder", false)) {
-      report.skip(name, "decoder only");
+      report.skip(name, "not an encoder-decoder");
       continue;
     }
     try {

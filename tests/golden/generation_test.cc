@@ -1,4 +1,4 @@
-// Generated token ids of the reference: greedy and beam search.
+// Greedy and beam search of decoders: token ids and scores equal those of the reference.
 #include <fmt/core.h>
 
 #include <boost/test/unit_test.hpp>
@@ -36,10 +36,11 @@ Tensor tensor_of(const json& rows) {
   return Tensor::of({count, static_cast<std::int64_t>(flat.size()) / count}, flat);
 }
 
-// What differs, or nothing; the largest difference of scores goes to `worst`.
+// Returns a description of the differences, empty if everything matches. Updates `worst` to the
+// largest relative difference of scores.
 std::string compare(const SearchResult& actual, const json& run, double& worst) {
   if (actual.sequences != run.at("sequences").get<Rows>())
-    return fmt::format("{}: other sequences; ", run.at("name").get<std::string>());
+    return fmt::format("{}: sequences differ; ", run.at("name").get<std::string>());
   if (!run.contains("sequences_scores")) return {};
   const auto scores = run.at("sequences_scores").get<std::vector<double>>();
   for (std::size_t i = 0; i < scores.size(); ++i)
@@ -53,7 +54,7 @@ BOOST_AUTO_TEST_CASE(golden_generation) {
     const std::string name = path.parent_path().filename().string();
     const hf::Folder folder = hf::read_folder(path.parent_path().string());
     if (!hf::is_gpt(folder.config)) {
-      report.skip(name, "no decoder alone");
+      report.skip(name, "not a decoder-only model");
       continue;
     }
     try {

@@ -64,8 +64,8 @@ std::vector<fs::path> find_cases(const std::string& folder_pattern, const std::s
 
 double relative_error(const Tensor& actual, const Tensor& reference, double floor) {
   if (actual.sizes() != reference.sizes()) {
-    throw ShapeError(
-        fmt::format("got {}, the reference is {}", actual.type_str(), reference.type_str()));
+    throw ShapeError(fmt::format("the result is {}, but the reference is {}", actual.type_str(),
+                                 reference.type_str()));
   }
   double largest = 0, difference = 0;
   for (std::int64_t i = 0; i < reference.numel(); ++i) {

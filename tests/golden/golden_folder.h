@@ -1,4 +1,4 @@
-// Finding and reading golden cases.
+// Utilities to find, read and report golden cases.
 #pragma once
 
 #include <filesystem>
@@ -12,24 +12,27 @@
 
 namespace weft::golden {
 
-/// The folder that WEFT_GOLDENS names, else the project's fixtures.
+/// The folder in the environment variable WEFT_GOLDENS, by default the project's fixtures.
 std::filesystem::path folder();
-/// Where WEFT_GOLDENS names none: what lies beside the project and has operations alone, if it is
-/// there (goldens-loops: recurrent layers, normalisations with statistics, linear algebra).
+/// The optional folder ../shared/goldens-loops next to the project, which has only operations:
+/// recurrent layers, normalisations with statistics, linear algebra. Returns nullopt if it does not
+/// exist or WEFT_GOLDENS is set.
 std::optional<std::filesystem::path> further_operations();
 nlohmann::json read_json(const std::filesystem::path& path);
-/// All tensors of a safetensors file.
+/// Returns all tensors of a safetensors file by name.
 std::map<std::string, Tensor> read_tensors(const std::filesystem::path& path);
-/// Sorted paths of the files <folder>/<first>/<second> where either may be a pattern with one '*'.
+/// Returns the sorted paths of all files <from>/<folder_pattern>/<file_pattern>. Both patterns may
+/// contain one '*'.
 std::vector<std::filesystem::path> find_cases(const std::string& folder_pattern,
                                               const std::string& file_pattern,
                                               const std::filesystem::path& from = folder());
 
-/// How far `actual` is from `reference`: max |difference| / max(max |reference|, floor); NaN counts
-/// as infinite, equal infinities as equal. Throws ShapeError where the sizes differ.
+/// Returns max |actual - reference| / max(max |reference|, floor). Equal infinities count as equal,
+/// and so do two NaNs; a NaN in only one of them is an infinite error. Throws ShapeError if the
+/// sizes differ.
 double relative_error(const Tensor& actual, const Tensor& reference, double floor = 0);
 
-/// Counts cases and prints one line each: "case NAME ok max_error=...", "case NAME FAIL ...",
+/// Counts cases and prints one line for each: "case NAME ok max_error=...", "case NAME FAIL ...",
 /// "case NAME skipped (...)".
 class Report {
  public:
@@ -39,7 +42,8 @@ class Report {
   int passed() const { return passed_; }
   int failed() const { return failed_; }
   int skipped() const { return skipped_; }
-  /// True if none failed and the folder has cases at all (of any kind); prints the totals.
+  /// Prints the totals. Returns true if no case failed and the golden folder has any case of any
+  /// kind.
   bool finish(const std::string& what) const;
 
  private:

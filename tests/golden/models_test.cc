@@ -1,5 +1,5 @@
-// Whole models on the reference's weights: outputs, hidden states (fetched by name), loss and every
-// gradient; and training runs of ten steps.
+// Complete models with the weights of the reference: outputs, hidden states (fetched by name), loss
+// and all gradients. Also training runs of ten steps.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ using nlohmann::json;
 using Tensors = std::map<std::string, Tensor>;
 namespace fs = std::filesystem;
 
-// Collects what differs and by how much.
+// Collects the largest error and a description of all differences.
 struct Comparison {
   double worst = 0;
   std::string problem;
@@ -48,7 +48,7 @@ std::string read_text(const fs::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// The tensors whose names start with `prefix`, without it.
+// Returns the tensors whose names start with `prefix`, which is removed from the names.
 NamedTensors feeds_of(const Tensors& tensors, const std::string& prefix = "") {
   NamedTensors feeds;
   for (const auto& [name, tensor] : tensors) {
@@ -64,7 +64,7 @@ hf::Model build(Graph& graph, const fs::path& folder, const json& description,
                          description.at("class"));
 }
 
-// The rows of `t` [batch, seq, ...] where mask [batch, seq] is not 0, others set to 0.
+// Returns `t` [batch, seq, ...] with all rows set to 0 for which mask [batch, seq] is 0.
 Tensor keep_rows(const Tensor& t, const Tensor& mask) {
   if (!mask.defined() || t.rank() < 2 || t.size(0) != mask.size(0) || t.size(1) != mask.size(1)) {
     return t;
@@ -94,7 +94,7 @@ Comparison run_model(const fs::path& folder, const json& description) {
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     program.output("grad." + model.names.theirs(parameters[i].name()), grads[i]);
   }
-  // Everything else is fetched by its name in the graph.
+  // All other outputs are fetched by their names in the graph.
   std::vector<std::string> fetch;
   for (const auto& [name, value] : model.outputs) {
     if (name != "loss") fetch.push_back(name);
@@ -108,11 +108,11 @@ Comparison run_model(const fs::path& folder, const json& description) {
                            : Tensor();
 
   Comparison comparison;
-  // What the model would write is what it read.
+  // Exporting the weights returns exactly the tensors that were loaded.
   for (const auto& [name, tensor] : hf::export_weights(model, graph, *session.store())) {
     const auto it = weights.find(name);
     if (it == weights.end() || !bitwise_equal(it->second, tensor))
-      comparison.problem += "would write another " + name + "; ";
+      comparison.problem += "export differs from the file for " + name + "; ";
   }
   const json& suggested = tolerance.at("suggested");
   std::set<std::string> zero_gradients;
@@ -175,8 +175,9 @@ Comparison run_training_at(Precision precision, const fs::path& folder, const js
 
   Comparison comparison;
   const json& suggested = train.at("tolerance").at("suggested");
-  // The cases allow what float32 needs. Its products are off by 1.2e-6 (root mean square) or less,
-  // those at `high` by 4.4e-6 (ops/kernels/gemm/PRECISION.md); twice is what the runs need of that.
+  // The tolerances of the cases are made for float32. Its products have a root-mean-square error of
+  // at most 1.2e-6 (with up to 4096 terms), products at Precision::high of about 4.4e-6
+  // (docs/precision.md). Twice the tolerance is enough for these runs.
   const double allowed = precision == Precision::highest ? 1 : 2;
   for (int s = 0; s < train.at("steps").get<int>(); ++s) {
     const std::string prefix = fmt::format("batch{}.", train.at("batch_at_step").at(s).get<int>());
@@ -225,20 +226,20 @@ Comparison run_training(const fs::path& folder, const json& train) {
   return run_training_at(Precision::highest, folder, train);
 }
 
-// Products of all shapes on AMX, emulated where there is none: also those that this CPU's table
-// would give to fused multiply-adds.
+// Forces products of all shapes onto AMX, emulated if the CPU has none, including those that this
+// CPU's table would compute with fused multiply-adds.
 kernels::Bf16Unit matrix_unit() {
   return kernels::bf16_unit_available(kernels::Bf16Unit::amx) ? kernels::Bf16Unit::amx
                                                               : kernels::Bf16Unit::emulated_amx;
 }
 
-// Six bfloat16 products are float32 accuracy.
+// Six bfloat16 products reach float32 accuracy.
 Comparison run_model_on_matrix_unit(const fs::path& folder, const json& description) {
   const kernels::ForcedBf16Unit forced(matrix_unit());
   return run_model(folder, description);
 }
 
-// Every product on a matrix unit, as three products of bfloat16 terms.
+// Runs every product on a matrix unit, as three products of bfloat16 terms.
 Comparison run_training_at_high(const fs::path& folder, const json& train) {
   const kernels::ForcedBf16Unit forced(matrix_unit());
   return run_training_at(Precision::high, folder, train);

@@ -1,4 +1,4 @@
-// Golden normalisations of channels with PyTorch's names of operands.
+// Adapters for the golden cases of batch_norm and instance_norm, with PyTorch's operand names.
 #include "op_adapters.h"
 
 namespace weft::golden {

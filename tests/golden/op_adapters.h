@@ -1,4 +1,4 @@
-// How each golden operation is said in Weft's functions.
+// Adapters that build each golden operation with Weft's functions.
 #pragma once
 
 #include <map>
@@ -12,18 +12,18 @@ namespace weft::golden {
 struct OpCase {
   Graph& graph;
   const nlohmann::json& attrs;
-  std::map<std::string, Value> in;  // by the case's names
+  std::map<std::string, Value> in;  // by operand name in the case
 
   Value operator[](const std::string& name) const { return in.at(name); }
   bool has(const std::string& name) const { return in.count(name) != 0; }
 };
 
-/// The operand, if the case has it.
+/// Returns the operand, or an empty argument if the case does not have it.
 inline OptionalArg optional(const OpCase& c, const std::string& name) {
   return c.has(name) ? OptionalArg(c[name]) : OptionalArg();
 }
 
-/// Output values by the case's names.
+/// Output values by output name in the case.
 using OpOutputs = std::map<std::string, Value>;
 using OpAdapter = OpOutputs (*)(const OpCase&);
 
@@ -32,7 +32,7 @@ void add_linalg_adapters(std::map<std::string, OpAdapter>& adapters);
 void add_norm_adapters(std::map<std::string, OpAdapter>& adapters);
 void add_window_adapters(std::map<std::string, OpAdapter>& adapters);
 
-/// All adapters, by operation.
+/// Returns all adapters by operation name.
 const std::map<std::string, OpAdapter>& op_adapters();
 
 }  // namespace weft::golden

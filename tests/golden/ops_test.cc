@@ -1,4 +1,4 @@
-// Every case of every operation below <goldens>/ops: values and gradients, in float and double.
+// Values and gradients of all cases in <goldens>/ops, in float and double.
 #include <fmt/core.h>
 
 #include <boost/test/unit_test.hpp>
@@ -14,15 +14,15 @@ namespace {
 using nlohmann::json;
 using Tensors = std::map<std::string, Tensor>;
 
-// Double against the double reference: only the order of sums may differ. Where a case allows
-// floats more (results that are zero but for rounding), doubles get as much more, in their own
-// precision.
+// Tolerance for double results against the double reference: only the order of summation may
+// differ. If a case has a larger float tolerance (for results that are zero except for rounding),
+// the double tolerance grows by the same factor, relative to double precision.
 double double_tolerance(double float_tolerance) {
   return std::max(1e-11, float_tolerance * 0x1p-29);  // 2^-52 / 2^-23
 }
 
 struct Outcome {
-  double error = 0;  // in float, relative to the tolerance's scale
+  double error = 0;  // of the float results, relative to the largest reference value
   std::string problem;
 };
 
@@ -30,12 +30,12 @@ void compare(Outcome& outcome, const Tensor& actual, const Tensors& data, const 
              double tolerance, double floor, bool is_float) {
   const auto it = data.find(name);
   if (it == data.end()) {
-    if (is_float) outcome.problem += name + " is not in the file; ";
+    if (is_float) outcome.problem += name + " is missing in the file; ";
     return;
   }
   const Tensor& reference = it->second;
   if (!is_floating(reference.dtype())) {
-    // Class indices and booleans: exact.
+    // Class indices and booleans must match exactly.
     for (std::int64_t i = 0; i < reference.numel(); ++i) {
       if (actual.sizes() != reference.sizes() || actual.at(i) != reference.at(i)) {
         outcome.problem += name + " differs; ";
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(golden_ops) {
   for (const auto& path : find_cases("ops", "*.json")) run_operation(path, "ops", report);
   if (const auto further = further_operations()) {
     for (const auto& path : find_cases("ops", "*.json", *further)) {
-      // One that belongs to a layer that is not here.
+      // An operation of a layer that Weft does not implement.
       if (!op_adapters().contains(path.stem().string())) {
         report.skip("goldens-loops/" + path.stem().string(), "no adapter for this operation");
         continue;
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(golden_ops) {
       run_operation(path, "goldens-loops", report);
     }
   } else {
-    fmt::print("goldens-loops: skipped (not beside the project, or WEFT_GOLDENS is set)\n");
+    fmt::print("goldens-loops: skipped (not found next to the project, or WEFT_GOLDENS is set)\n");
   }
   BOOST_TEST(report.finish("golden operations"));
 }

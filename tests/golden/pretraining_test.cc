@@ -1,5 +1,5 @@
-// Pre-training programs on the reference's weights: their losses are those of the published classes
-// for pre-training; and the weights of every folder as a start for training.
+// Pre-training programs with the weights of the reference: their losses equal those of the
+// published pre-training classes. Also, the weights of every folder can initialise a training run.
 #include <fmt/core.h>
 
 #include <boost/test/unit_test.hpp>
@@ -22,7 +22,8 @@ namespace {
 using Tensors = std::map<std::string, Tensor>;
 namespace fs = std::filesystem;
 
-/// The programs over a folder's encoder, with its weights; dropout is off in training, too.
+/// The pre-training programs of a folder's encoder, with its weights and without dropout, even in
+/// training.
 struct Case {
   Case(const fs::path& path, const PretrainingOptions& options)
       : folder(hf::read_folder(path.string())),
@@ -38,7 +39,7 @@ struct Case {
   }
 
   Tensor ids(const std::string& name) const { return inputs.at(name).to(DType::i32); }
-  /// tokens, mask, picks and labels as the programs take them.
+  /// Returns tokens, mask, picks and labels in the form that the programs accept.
   NamedTensors feeds() const {
     const Tensor tokens = ids("input_ids");
     NamedTensors fed = {
@@ -77,7 +78,8 @@ void check_pairs(const std::string& name, PretrainingObjective objective,
                  const std::string& pair_labels) {
   const fs::path path = folder() / name;
   if (!fs::exists(path)) {
-    fmt::print("case {} skipped (WEFT_GOLDENS names no folder with it)\n", name);
+    fmt::print("case {} skipped (not found; set WEFT_GOLDENS to a folder that contains it)\n",
+               name);
     return;
   }
   Case c(path, {.objective = objective});
@@ -103,7 +105,8 @@ BOOST_AUTO_TEST_CASE(replaced_tokens_cost_what_the_published_discriminator_says)
   BOOST_REQUIRE(fs::exists(path));
   Case c(path, {.objective = PretrainingObjective::rtd, .generator_share = 0.5});
   for (const std::string& name : c.report.missing) BOOST_TEST(name.starts_with("generator."));
-  // Three hidden tokens of the case's ids; what the generator puts there is what both then read.
+  // Three tokens of the case are masked. The generator replaces them, and both discriminators read
+  // the result.
   NamedTensors fed = {{"tokens", c.ids("input_ids")},
                       {"mask", c.ids("attention_mask")},
                       {"picks", Tensor::of<std::int32_t>({4}, {1, 3, 2, 0})},
@@ -113,7 +116,7 @@ BOOST_AUTO_TEST_CASE(replaced_tokens_cost_what_the_published_discriminator_says)
   const Results found = session.run(c.programs.at("evaluate"), fed);
   BOOST_TEST(!bitwise_equal(found["corrupted"], c.ids("input_ids")));
 
-  // The published class on the same ids. Ids of sentences and positions are not given to either.
+  // Run the published class on the same ids. Neither model is given token types or positions.
   const TensorMap given = {{"input_ids", found["corrupted"]},
                            {"attention_mask", c.ids("attention_mask")},
                            {"labels", found["replaced"]}};
@@ -131,7 +134,8 @@ BOOST_AUTO_TEST_CASE(classifiers_of_images_start_from_published_folders) {
   for (const std::string name : {"vit-cls-default", "deit-cls-default"}) {
     const fs::path path = folder() / name;
     if (!fs::exists(path)) {
-      fmt::print("case {} skipped (WEFT_GOLDENS names no folder with it)\n", name);
+      fmt::print("case {} skipped (not found; set WEFT_GOLDENS to a folder that contains it)\n",
+                 name);
       continue;
     }
     const Tensors inputs = read_tensors(path / "inputs.safetensors");
@@ -169,7 +173,7 @@ BOOST_AUTO_TEST_CASE(parameters_of_every_folder_can_be_taken_over) {
     if (!fs::exists(path / "case.json")) continue;
     BOOST_TEST_CONTEXT(path.filename()) {
       const TensorMap parameters = load_pretrained(path.string()).weights;
-      // Every tensor of the file (but buffers without use, and second names) is there.
+      // Every tensor of the file was loaded, except unused buffers and aliases of tied tensors.
       const std::string config = hf::read_folder(path.string()).config;
       Graph graph;
       const hf::Model model = hf::build_model(graph, config, hf::least_inputs(config));

@@ -1,4 +1,4 @@
-// Recurrent layers, with PyTorch's names of weights.
+// Adapters for the golden cases of recurrent layers, with PyTorch's weight names.
 #include <fmt/core.h>
 
 #include "op_adapters.h"

@@ -1,4 +1,5 @@
-// Golden transposed convolutions, convolutions with padding "same", adaptive pools and bags.
+// Adapters for the golden cases of transposed convolutions, convolutions with padding "same",
+// adaptive pooling and embedding bags.
 #include "op_adapters.h"
 
 namespace weft::golden {

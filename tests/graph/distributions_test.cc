@@ -191,12 +191,11 @@ BOOST_AUTO_TEST_CASE(errors_name_the_bounds) {
                              {"their difference finite"});
   check_error<ArgumentError>([&] { gumbel(key, Shape{2}, 0, -1); },
                              {"scale must be positive, but is -1"});
-  check_error<ArgumentError>([&] { random_integers(key, Shape{2}, 3, 3); },
-                             {"there are no numbers in [3, 3)"});
+  check_error<ArgumentError>([&] { random_integers(key, Shape{2}, 3, 3); }, {"[3, 3) is empty"});
   const std::int64_t end = std::int64_t{1} << 31;
   BOOST_TEST(random_integers(key, Shape{3}, -end, end, DType::i32).type().str() == "i32[3]");
   check_error<ArgumentError>([&] { random_integers(key, Shape{2}, 0, end + 1, DType::i32); },
-                             {"i32 that holds all of [0, 2147483649), but is i32"});
+                             {"i32 if it can represent all of [0, 2147483649), but is i32"});
   check_error<ArgumentError>([&] { random_integers(key, Shape{2}, 0, 5, DType::f32); },
                              {"dtype must be i64", "but is f32"});
   check_error<ArgumentError>([&] { truncated_normal(key, Shape{2}, 0, 1, 2, 1); },

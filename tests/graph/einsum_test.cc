@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(errors_say_what_is_wrong) {
       },
       {"j is 3 in operand 0 and n in operand 1", "cannot be proven equal"});
   check_error<ShapeError>([&] { einsum("ijk->i", {a}); },
-                          {"gives operand 0 3 axes, but it has shape [2, 3]"});
+                          {"requires operand 0 to have 3 axes, but it has shape [2, 3]"});
   check_error<ShapeError>([&] { einsum("...ijk->i", {a}); }, {"operand 0 at least 3 axes"});
   check_error<ArgumentError>(
       [&] {

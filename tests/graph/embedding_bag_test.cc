@@ -239,22 +239,23 @@ BOOST_AUTO_TEST_CASE(mistakes_are_named) {
   refuses([&] { embedding_bag(flat, w); },
           "ids must be [bags, n], or [n] with offsets, but are i32[8]");
   refuses([&] { embedding_bag(ids, w, {.offsets = at}); },
-          "ids must be [n] where there are offsets, but are i32[4, 2]");
+          "ids must be [n] with offsets, but are i32[4, 2]");
   refuses([&] { embedding_bag(flat, at, {.offsets = at}); },
           "weight must be [vocabulary, width], but is i32[4]");
   refuses([&] { embedding_bag(flat, w, {.lengths = at, .offsets = at}); },
-          "offsets say where bags end: lengths are for ids [bags, n]");
+          "lengths cannot be combined with offsets: they are for ids [bags, n]");
   refuses(
       [&] {
         embedding_bag(ids, w, {.factors = g.input("f", DType::f32, {4, 2})});
       },
-      "factors are for BagReduction::sum");
+      "factors require BagReduction::sum");
   refuses([&] { embedding_bag(ids, w, {.lengths = ids}); },
           "lengths must be i32 or i64 [bags], but are i32[4, 2]");
   refuses([&] { embedding_bag(ids, w, {.lengths = g.input("one", DType::i64, {1})}); },
           "lengths must be i32 or i64 [bags], but are i64[1]");
-  refuses([&] { embedding_bag(ids, w, {.reduction = BagReduction::sum, .factors = w}); },
-          "factors must be of the ids' shape and the weight's dtype, f32[4, 2], but are f32[6, 3]");
+  refuses(
+      [&] { embedding_bag(ids, w, {.reduction = BagReduction::sum, .factors = w}); },
+      "factors must have the shape of ids and the dtype of weight, f32[4, 2], but are f32[6, 3]");
   Session session(g);
   BOOST_CHECK_EXCEPTION(
       session.run(Program("p").output("y", embedding_bag(ids, w)),

@@ -331,7 +331,7 @@ BOOST_AUTO_TEST_CASE(wrong_uses) {
   check_message<ArgumentError>([&] { quantize({Program("p")}, *net.store); }, "no programs");
   check_message<ArgumentError>(
       [&] { parse_weight_format("int2"); },
-      "unknown weight format 'int2' (did you mean 'int8'?); there are bf16, int8, int4");
+      "unknown weight format 'int2' (did you mean 'int8'?); available: bf16, int8, int4");
   Tensor bad = net.store->tensor("up.weight").clone();
   bad.mutable_data<float>()[7] = NAN;
   net.store->set("up.weight", bad);

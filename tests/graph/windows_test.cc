@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(mistakes_are_named) {
         conv_transpose2d(x, w, {},
                          {.stride = {2, 2}, .padding = same_padding, .output_padding = {1, 0}});
       },
-      "same_padding says the size of the output: output_padding must be 0, not 1");
+      "same_padding determines the output size: output_padding must be 0, not 1");
   refuses(
       [&] {
         conv_transpose2d(x, w, {}, {.stride = {0, 1}});
@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(mistakes_are_named) {
       [&] {
         conv_transpose2d(x, w, {}, {.padding = {4, 0}});
       },
-      "height: a padding of 4 cuts off all 7 elements");
+      "height: a padding of 4 removes all 7 elements");
   refuses(
       [&] {
         conv_transpose2d(x, g.input("v", DType::f32, {3, 2, 3, 3}));
@@ -260,7 +260,7 @@ BOOST_AUTO_TEST_CASE(mistakes_are_named) {
         ConvTranspose2dOptions{.dilation = {huge, 1}}}) {
     refuses(
         [&] { conv_transpose2d(x, w, {}, options); },
-        "conv_transpose2d: stride, dilation and padding must not be negative and less than 2^31");
+        "conv_transpose2d: stride, dilation and padding must be non-negative and less than 2^31");
   }
   refuses(
       [&] {
@@ -297,7 +297,7 @@ BOOST_AUTO_TEST_CASE(mistakes_are_named) {
       [&] {
         adaptive_avg_pool2d(g.input("s", DType::f32, {1, 1, "h", 3}), {2, 1});
       },
-      "height must be constant and at least 1 to be cut into 2 windows, but is h");
+      "height must be constant and at least 1 to be divided into 2 windows, but is h");
   // If the kernel does not match the input at all, the error is still that of the op.
   refuses(
       [&] {

@@ -158,18 +158,17 @@ BOOST_AUTO_TEST_CASE(mistakes_of_passes_are_named) {
       message_contains({"variable 'net.w' is declared twice in one pass over the model: two layers "
                         "need two scopes",
                         "with_update_test.cc"}));
-  BOOST_CHECK_EXCEPTION(
-      second.variable("w", DType::f32, {3}), ShapeError,
-      message_contains({"variable 'net.w' is f32[2], and here it should be f32[3]"}));
+  BOOST_CHECK_EXCEPTION(second.variable("w", DType::f32, {3}), ShapeError,
+                        message_contains({"variable 'net.w' is f32[2], but f32[3] in this pass"}));
   BOOST_CHECK_EXCEPTION(net.evaluation().variable("w", DType::f64, {2}), DTypeError,
-                        message_contains({"is f32[2], and here it should be f64[2]"}));
-  BOOST_CHECK_EXCEPTION(net.training().variable("w", DType::f32, {2}, buffer()), GraphError,
-                        message_contains({"is of kind parameter, and here it should be of kind "
-                                          "buffer"}));
+                        message_contains({"is f32[2], but f64[2] in this pass"}));
+  BOOST_CHECK_EXCEPTION(
+      net.training().variable("w", DType::f32, {2}, buffer()), GraphError,
+      message_contains({"is of kind parameter, but of kind buffer in this pass"}));
   BOOST_CHECK_EXCEPTION(
       (net / "drop").is_training("dropout"), GraphError,
-      message_contains({"dropout in scope 'net.drop' differs between training and evaluation, and "
-                        "the scope says neither",
+      message_contains({"dropout in scope 'net.drop' behaves differently in training and "
+                        "evaluation, but the scope has no mode",
                         "net.training()", "with_update_test.cc"}));
   // Outside of such modes, a name can only be declared once.
   BOOST_CHECK_THROW(net.variable("w", DType::f32, {2}), GraphError);

@@ -101,13 +101,13 @@ BOOST_AUTO_TEST_CASE(graphs) {
   WRONG(GraphError, g.input("x", DType::f32, {1}), "input 'x'", "exists already");
   WRONG(GraphError, g.variable("p", DType::f32, {1}), "variable 'p'", "exists already");
   WRONG(GraphError, g.set_name("a", x);
-        g.set_name("a", y), "the name 'a' belongs to another value", "f32[batch, seq, 64]");
-  WRONG(GraphError, Program("t").output("o", x).output("o", y), "has an output 'o' already");
+        g.set_name("a", y), "the name 'a' already belongs to another value", "f32[batch, seq, 64]");
+  WRONG(GraphError, Program("t").output("o", x).output("o", y), "already has an output 'o'");
   WRONG(GraphError, Program("t").output("o", x).output("f", foreign), "another graph", "f32[64]");
   WRONG(ShapeError, Program("t").update(p, cast(d, DType::f32)), "update of 'p'", "f32[3, 4]",
         "f32[64]");
   WRONG(DTypeError, Program("t").update(p, d), "update of 'p'", "f64[64]");
-  WRONG(GraphError, Program("t").update(p, p + 1).update(p, p + 2), "updates it already");
+  WRONG(GraphError, Program("t").update(p, p + 1).update(p, p + 2), "already updates this variable");
   WRONG(GraphError, g.alias("q2", foreign.graph().variable("z", DType::f32, {1})), "another graph");
   WRONG(ShapeError, g.variable("s", DType::f32, {"seq"}), "variable 's'",
         "only variables of kind cache");

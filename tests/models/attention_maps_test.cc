@@ -19,7 +19,8 @@ Tensor waves(const Sizes& sizes, double frequency) {
   return t;
 }
 
-// Probabilities by hand: softmax over the keys seen, with a bias, grouped heads and lengths.
+// The expected probabilities are computed by hand: softmax over the visible keys, with a bias,
+// grouped heads and lengths.
 BOOST_AUTO_TEST_CASE(probabilities_are_the_softmax_of_all_that_scores_are_made_of) {
   constexpr std::int64_t kBatch = 2, kHeads = 4, kKvHeads = 2, kLength = 5, kSize = 3;
   Graph g;
@@ -38,7 +39,7 @@ BOOST_AUTO_TEST_CASE(probabilities_are_the_softmax_of_all_that_scores_are_made_o
   BOOST_REQUIRE(maps.size() == 1U);
   Program program("p");
   program.output("p", maps[0].probabilities);
-  BOOST_TEST(program.updates().empty());  // nothing is drawn
+  BOOST_TEST(program.updates().empty());  // no dropout, so no random key is updated
   Session session(g, {.seed = 1});
   const Tensor tq = waves({kBatch, kHeads, kLength, kSize}, 1.3),
                tk = waves({kBatch, kKvHeads, kLength, kSize}, 0.9),

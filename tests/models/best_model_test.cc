@@ -1,4 +1,4 @@
-// A run keeps the best of its models, and ends where there is nothing left to gain.
+// A training run keeps its best model, and stops early if the validation loss no longer improves.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <filesystem>
@@ -21,8 +21,9 @@ namespace {
 
 using Steps = std::vector<std::int64_t>;
 
-/// A run of a model that does not matter, with given losses: that of the evaluation at step s over
-/// some batches is losses[s / eval_every - 1], over all of them 100 less.
+/// A training run of a trivial model with scripted validation losses. The evaluation after step s
+/// over some batches returns losses[(s - 1) / eval_every] (rounded down), the evaluation over all
+/// batches 100 less.
 struct Scripted {
   explicit Scripted(const TrainSettings& s, std::vector<double> given)
       : settings(s), losses(std::move(given)) {
@@ -73,7 +74,8 @@ struct Scripted {
   Program train{"train"};
   std::optional<Session> session;
   std::int64_t now = 0;
-  Steps looks, wholes, kept;  // steps of evaluations over some and over all batches, of save_best
+  /// Steps of the evaluations over some batches and over all batches, and of save_best.
+  Steps looks, wholes, kept;
   int told = 0;
   TrainHistory last, saved;
 };
@@ -92,7 +94,8 @@ BOOST_AUTO_TEST_CASE(the_lowest_loss_is_kept) {
   BOOST_TEST(outcome.best.since == 1);
   BOOST_TEST(!outcome.stopped);
   BOOST_TEST(!outcome.out_of_patience);
-  // The last step is looked at as those before it were, and over all data, which is no better loss.
+  // The last step is evaluated like the others, and also over all data. The latter loss does not
+  // count as an improvement.
   BOOST_TEST((script.looks == Steps{2, 4, 6, 8, 10, 12}));
   BOOST_TEST((script.wholes == Steps{12}));
   BOOST_TEST(outcome.evaluation.loss == -98);
@@ -134,11 +137,11 @@ BOOST_AUTO_TEST_CASE(patience_ends_a_run_and_more_of_it_goes_on) {
   BOOST_TEST(!outcome.stopped);
   BOOST_TEST(outcome.best.step == 10);
   BOOST_TEST(outcome.best.since == 3);
-  BOOST_TEST(outcome.evaluation.loss == -92);  // it is measured as at the last step
+  BOOST_TEST(outcome.evaluation.loss == -92);  // the full evaluation, as after the last step
   BOOST_TEST((script.kept == Steps{2, 4, 10}));
-  BOOST_TEST(script.last.validation.size() == 9U);  // it was saved
+  BOOST_TEST(script.last.validation.size() == 9U);  // the history was saved
 
-  // Once more with as much patience: nothing but the measuring.
+  // Resuming with the same patience only repeats the final evaluation.
   const TrainOutcome again = script.run(script.last);
   BOOST_TEST(again.step == 16);
   BOOST_TEST(again.out_of_patience);
@@ -151,10 +154,10 @@ BOOST_AUTO_TEST_CASE(patience_ends_a_run_and_more_of_it_goes_on) {
   BOOST_TEST(more.best.step == 18);
   BOOST_TEST((script.kept == Steps{2, 4, 10, 18}));
 
-  // Without save_best, too.
+  // Patience also works without save_best.
   Scripted ends(every_two(18, 1), losses);
   BOOST_TEST(ends.run({}, false).step == 6);
-  // A stop that was asked for is one.
+  // A requested stop takes precedence over patience.
   Scripted stops(every_two(18, 1), losses);
   const TrainOutcome stopped = stops.run({}, true, 6);
   BOOST_TEST(stopped.stopped);
@@ -190,14 +193,14 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_told_is_refused) {
   BOOST_CHECK_EXCEPTION(
       Trainer(*script.session, task,
               {.settings = script.settings, .save_best = [](const TrainHistory&) {}}),
-      ArgumentError,
-      says("the best model (save_best) is found on held-out data, and there are none"));
+      ArgumentError, says("the best model (save_best) needs held-out data, but the task has none"));
   script.settings.patience = 2;
   BOOST_CHECK_EXCEPTION(Trainer(*script.session, task, {.settings = script.settings}),
-                        ArgumentError, says("patience needs held-out data, and there are none"));
+                        ArgumentError, says("patience needs held-out data, but the task has none"));
 }
 
-/// What it learns is not what it is asked: the loss on the last tenth soon grows.
+/// A text in which the last tenth, the validation set, differs from the rest: the validation loss
+/// soon rises.
 std::string text() {
   std::string out;
   for (int i = 0; i < 90; ++i) out += "all work and no play makes jack " + std::to_string(i % 7);
@@ -251,7 +254,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_finds_the_best_of_one_that_never_stopped) {
   BOOST_TEST(whole.best.step > 3);
   BOOST_TEST(whole.best.step < 20);
 
-  // Stopped before the best step, at it, and long after it.
+  // Stop before the best step, at the best step, and long after it.
   run(fresh(), parts, 2);
   run(load_model<LanguageModel>(parts.last), parts, whole.best.step);
   run(load_model<LanguageModel>(parts.last), parts, 22);
@@ -271,14 +274,14 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_finds_the_best_of_one_that_never_stopped) {
       BOOST_TEST(bitwise_equal(a.store->tensor(name), b.store->tensor(name)));
     }
   }
-  // The best can be gone on with itself: it ends where the run ended.
+  // The best model can be resumed; the resumed run ends with the same history as the original run.
   const Files branch(folder, "branch");
   run(load_model<LanguageModel>(straight.best), branch);
   const LanguageModel c = load_model<LanguageModel>(straight.last),
                       d = load_model<LanguageModel>(branch.last);
   BOOST_TEST((c.history.train == d.history.train));
   BOOST_TEST((c.history.validation == d.history.validation));
-  BOOST_TEST(!std::filesystem::exists(branch.best));  // nothing was better
+  BOOST_TEST(!std::filesystem::exists(branch.best));  // no later model was better
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// BLEU, chrF and exact match: values worked out from the definitions, and those that sacreBLEU's
-// documentation and tests state for the same texts.
+// BLEU, chrF and exact match: expected values are derived from the definitions or taken from the
+// documentation and tests of sacreBLEU for the same texts.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <string>
@@ -26,23 +26,23 @@ void check_tokens(const std::string& line, const Texts& tokens) {
 BOOST_AUTO_TEST_CASE(tokens_are_those_of_mteval_13a) {
   check_tokens("", {});
   check_tokens("  Hello,  world! ", {"Hello", ",", "world", "!"});
-  // A full stop or comma stays where digits are on both sides.
+  // A full stop or comma between two digits is not split off.
   check_tokens("1,000.5 km. End.", {"1,000.5", "km", ".", "End", "."});
   check_tokens("3.a a.3", {"3", ".", "a", "a", ".", "3"});
-  // Hyphens and apostrophes stay, but for a hyphen after a digit.
+  // Hyphens and apostrophes are not split off, except for a hyphen after a digit.
   check_tokens("well-known don't 2-3", {"well-known", "don't", "2", "-", "3"});
   check_tokens("(a)/[b] {c} 5% $x a_b", {"(", "a", ")", "/", "[", "b", "]", "{", "c", "}", "5", "%",
                                          "$", "x", "a", "_", "b"});
   check_tokens("&quot;A &amp; B&quot; &lt;x&gt; <skipped>",
                {"\"", "A", "&", "B", "\"", "<", "x", ">"});
   check_tokens("...", {".", ".", "."});
-  // White space of Unicode parts tokens; other characters are letters to this tokenisation.
+  // Unicode white space separates tokens. All other non-ASCII characters are treated as letters.
   check_tokens("Va\u00a0! \u00c4r det s\u00e5? \u00abOui\u202f\u00bb",
                {"Va", "!", "\u00c4r", "det", "s\u00e5", "?", "\u00abOui", "\u00bb"});
   check_tokens("line-\nbreak and\nmore", {"linebreak", "and", "more"});
 }
 
-// From sacreBLEU's README: three sentences with two references each.
+// The example of sacreBLEU's README: three sentences with two references each.
 BOOST_AUTO_TEST_CASE(the_published_example) {
   const Texts outputs = {"The dog bit the man.", "It wasn't surprising.",
                          "The man had just bitten him."};
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(the_published_example) {
 }
 
 BOOST_AUTO_TEST_CASE(bleu_by_hand) {
-  // 4-gram of the output: a b c d e; of the reference: a b c d f. 4/5, 3/4, 2/3, 1/2, no penalty.
+  // "a b c d e" against "a b c d f": precisions 4/5, 3/4, 2/3 and 1/2, no brevity penalty.
   const Bleu some = corpus_bleu({"a b c d e"}, {{"a b c d f"}});
   BOOST_TEST((some.correct == std::array<std::int64_t, 4>{4, 3, 2, 1}));
   BOOST_TEST((some.total == std::array<std::int64_t, 4>{5, 4, 3, 2}));
@@ -67,19 +67,21 @@ BOOST_AUTO_TEST_CASE(bleu_by_hand) {
   BOOST_TEST(std::abs(some.score - 100 * std::pow(0.8 * 0.75 / 1.5 * 0.5, 0.25)) < 1e-10);
   BOOST_TEST(std::abs(corpus_bleu({"x y z t"}, {{"x y z t"}}).score - 100) < 1e-10);
 
-  // Orders without a match count 1/2, then 1/4 of a match.
+  // The first order without a match counts as 1/2 match, the next as 1/4.
   const Bleu smoothed = corpus_bleu({"a b x c d"}, {{"a b y c d"}});
   BOOST_TEST((smoothed.correct == std::array<std::int64_t, 4>{4, 2, 0, 0}));
   BOOST_TEST(std::abs(smoothed.precisions[2] - 100.0 / (2 * 3)) < 1e-10);
   BOOST_TEST(std::abs(smoothed.precisions[3] - 100.0 / (4 * 2)) < 1e-10);
   BOOST_TEST(std::abs(smoothed.score - 100 * std::pow(0.8 * 0.5 / 6 / 8, 0.25)) < 1e-10);
 
-  // Brevity: 4 tokens for 6. Repetition: each n-gram counts as often as a reference has it.
+  // Brevity: 4 tokens against 6. Repetition: an n-gram counts at most as often as it occurs in one
+  // reference.
   const Bleu brief = corpus_bleu({"a b c d"}, {{"a b c d e f"}});
   BOOST_TEST(std::abs(brief.score - 100 * std::exp(1 - 6.0 / 4)) < 1e-10);
   BOOST_TEST(corpus_bleu({"the the the the"}, {{"the cat", "the the"}}).correct[0] == 2);
 
-  // Nothing right, or no output long enough for four tokens: 0, as there is no effective order.
+  // No match, or no output with at least four tokens: the score is 0, because there is no effective
+  // order.
   BOOST_TEST(corpus_bleu({"p q r s"}, {{"a b c d"}}).score == 0);
   BOOST_TEST(corpus_bleu({"a b c"}, {{"a b c"}}).score == 0);
   BOOST_TEST(corpus_bleu({"", ""}, {{"a"}, {"b"}}).score == 0);
@@ -98,13 +100,13 @@ BOOST_AUTO_TEST_CASE(chrf_by_hand) {
   BOOST_TEST(corpus_chrf({"a b c"}, {{"abc"}}) == 100);
   BOOST_TEST(corpus_chrf({"xyz"}, {{"abc"}}) == 0);
   BOOST_TEST(corpus_chrf({""}, {{"abc"}}) == 0);
-  // Orders 1 and 2 only: precision (1/2 + 0) / 2, recall the same.
+  // Only orders 1 and 2 exist: precision and recall are both (1/2 + 0) / 2.
   BOOST_TEST(std::abs(corpus_chrf({"aa"}, {{"ab"}}) - 25) < 1e-10);
-  // "abc" for "abcd": precisions 1, 1, 1 and an order that the output has not: recalls 3/4, 2/3,
-  // 1/2 over the three orders of both.
+  // "abc" against "abcd": the output has no 4-grams, so orders 1 to 3 count: precisions 1, 1, 1 and
+  // recalls 3/4, 2/3, 1/2.
   const double p = 1, r = (0.75 + 2.0 / 3 + 0.5) / 3;
   BOOST_TEST(std::abs(corpus_chrf({"abc"}, {{"abcd"}}) - 100 * 5 * p * r / (4 * p + r)) < 1e-10);
-  // The best reference counts; characters are those of Unicode.
+  // The best reference counts. Characters are Unicode code points.
   BOOST_TEST(corpus_chrf({"\u00e5\u00e4\u00f6"}, {{"aao", "\u00e5\u00e4\u00f6"}}) == 100);
 }
 
@@ -115,7 +117,7 @@ BOOST_AUTO_TEST_CASE(exact_match_counts_any_reference) {
 BOOST_AUTO_TEST_CASE(what_cannot_be_scored_is_refused) {
   BOOST_CHECK_EXCEPTION(corpus_bleu({}, {}), ArgumentError, says("there are no outputs to score"));
   BOOST_CHECK_EXCEPTION(corpus_bleu({"a"}, {}), ArgumentError,
-                        says("1 outputs have references for 0"));
+                        says("1 outputs have 0 lists of references"));
   BOOST_CHECK_EXCEPTION(corpus_chrf({"a", "b"}, {{"a"}, {}}), ArgumentError,
                         says("output 1 has no reference"));
   BOOST_CHECK_EXCEPTION(exact_match({"a"}, {{}}), ArgumentError, says("output 0 has no reference"));

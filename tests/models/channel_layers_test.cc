@@ -1,4 +1,5 @@
-// Convolutions, norms of channels, dropout and its relatives as layers, in both modes.
+// Layers for convolutions, channel norms, and dropout and its variants, in training and evaluation
+// mode.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <string>
@@ -19,7 +20,7 @@
 namespace weft::testing {
 namespace {
 
-// What a user writes: one function of a scope.
+// A model as users write it: a function of a scope.
 Value small_cnn(const Scope& net, Value images) {
   Value h = images;
   for (const int width : {4, 6}) {
@@ -39,7 +40,7 @@ struct SmallCnn {
   Value loss = cross_entropy(small_cnn(net.training(), images), labels);
   Value logits = small_cnn(net.evaluation(), images);
 
-  // A bright row, column or diagonal.
+  // Images with one bright row, column or diagonal, which is the class.
   static NamedTensors batch(int size) {
     Tensor pixels = sample_uniform({size, 1, 8, 8}, 7, 0, 0.3);
     Tensor classes = Tensor::empty(DType::i32, {size});
@@ -62,7 +63,7 @@ BOOST_AUTO_TEST_CASE(one_description_gives_a_program_that_trains_and_one_that_pr
   Program train("train"), predict("predict");
   train.output("loss", m.loss).update(adamw(m.loss, m.net.parameters(), {.lr = 0.02}));
   predict.output("classes", argmax(m.logits, 1));
-  // The statistics go along with the training, and nowhere else.
+  // Only the training program updates the running statistics.
   BOOST_TEST(predict.updates().empty());
   int statistics = 0;
   for (const auto& [variable, value] : train.updates())
@@ -82,7 +83,7 @@ BOOST_AUTO_TEST_CASE(one_description_gives_a_program_that_trains_and_one_that_pr
   int right = 0;
   for (std::int64_t i = 0; i < 24; ++i) right += classes.at(i) == batch[1].second.at(i);
   BOOST_TEST(right >= 22);
-  // Evaluation draws nothing and depends on no other image.
+  // Evaluation is deterministic, and the result for an image does not depend on the other images.
   const Results all = session.run(Program("p").output("logits", m.logits), {batch[0]});
   Tensor first = Tensor::empty(DType::f32, {1, 1, 8, 8});
   for (int i = 0; i < 64; ++i) first.mutable_data<float>()[i] = batch[0].second.data<float>()[i];
@@ -167,7 +168,7 @@ BOOST_AUTO_TEST_CASE(convolutions_declare_pytorchs_layouts) {
                  .type()
                  .str() == "f32[n, 5, 2*l + 1]");
   BOOST_TEST(type("net.d.weight") == "f32[4, 5, 4]");
-  // 4 / 2 channels times 15 taps go into one element.
+  // The fan-in of an output element is 4 / 2 channels times 15 kernel elements.
   Session session(g);
   session.initialise();
   double largest = 0;
@@ -240,8 +241,8 @@ BOOST_AUTO_TEST_CASE(residuals_add_equal_shapes_only) {
   BOOST_TEST(residual(net.evaluation(), x, tanh(x), {.drop_path = 0.1}).node().op().name == "add");
   BOOST_CHECK_EXCEPTION(residual(net, x, mean(x, 0, true)), ShapeError,
                         message_contains({"residual: the shortcut, f32[n, 4], and the branch, "
-                                          "f32[1, 4], must have one shape: give the shortcut a "
-                                          "layer of its own",
+                                          "f32[1, 4], must have the same shape: apply a layer to "
+                                          "the shortcut, too",
                                           "channel_layers_test.cc"}));
 }
 
@@ -253,9 +254,11 @@ BOOST_AUTO_TEST_CASE(mistakes_are_named) {
     BOOST_CHECK_EXCEPTION(build(), Error, message_contains({words, "channel_layers_test.cc"}));
   };
   refuses([&] { batch_norm(net / "norm", x); },
-          "batch_norm in scope 'net.norm' differs between training and evaluation");
-  refuses([&] { dropout(net / "drop", x, 0.5); }, "dropout in scope 'net.drop' differs");
-  refuses([&] { residual(net, x, x, {.drop_path = 0.5}); }, "drop_path in scope 'net' differs");
+          "batch_norm in scope 'net.norm' behaves differently in training and evaluation");
+  refuses([&] { dropout(net / "drop", x, 0.5); },
+          "dropout in scope 'net.drop' behaves differently");
+  refuses([&] { residual(net, x, x, {.drop_path = 0.5}); },
+          "drop_path in scope 'net' behaves differently");
   refuses([&] { dropout(net.training(), x, 1); }, "rate must be in [0, 1), but is 1");
   refuses([&] { dropout(net.training(), g.input("ids", DType::i32, {3}), 0.1); },
           "x must be floating, not i32");
@@ -276,19 +279,19 @@ BOOST_AUTO_TEST_CASE(mistakes_are_named) {
       },
       "the channels of x (axis 1) have the symbolic size c");
   refuses([&] { conv2d(net / "c", x, 6, {.groups = 4}); },
-          "channels must be at least 1 and multiples of groups, but there are 4 -> 6 in 4 groups");
+          "channels must be at least 1 and multiples of groups, but are 4 -> 6 in 4 groups");
   refuses([&] { conv_transpose2d(net / "c", x, 0); }, "4 -> 0 in 1 groups");
   refuses(
       [&] {
         conv2d(net / "c", x, 4, {.kernel = {3, 0}});
       },
-      "the kernel must have sizes of at least 1, but has 0");
+      "kernel sizes must be at least 1, but one is 0");
   refuses(
       [&] {
         embedding_bag(net / "e", g.input("bag", DType::i32, {2, 3}),
                       {.vocab = 4, .width = 2, .padding_id = 0});
       },
-      "bags know no padding id: say how many ids count (lengths or offsets)");
+      "embedding bags have no padding id: set lengths or offsets to exclude padding");
   BOOST_TEST(!g.has_variable("net.c.weight"));
 }
 

@@ -1,4 +1,5 @@
-// Claims of the field that hold for every model of a kind, whatever its config.
+// Properties known from the literature that must hold for every model of a kind, in any
+// configuration.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <vector>
@@ -35,7 +36,7 @@ BOOST_AUTO_TEST_CASE(padding_on_either_side_never_changes_logits_of_decoders) {
       Session session(g, {.seed = 3, .threads = 2});
       const Tensor text = Tensor::of<std::int64_t>({1, 5}, {4, 9, 2, 11, 7});
       const Tensor expected = session.run(alone, {{"ids", text}})["logits"];
-      // Padding in front of one row, behind the other.
+      // The first row is padded on the left, the second on the right.
       const Tensor both = session.run(
           padded, {{"ids", Tensor::of<std::int64_t>({2, 8}, {1, 2, 3, 4, 9, 2, 11, 7,  //
                                                              4, 9, 2, 11, 7, 3, 2, 1})},
@@ -54,7 +55,7 @@ BOOST_AUTO_TEST_CASE(padding_on_either_side_never_changes_logits_of_decoders) {
   }
 }
 
-/// Token t of row b is (b + t) modulo `vocab`, from `first` on.
+/// Token t of row b is (first + b + t) modulo `vocab`.
 Tensor cycles(std::int64_t batch, std::int64_t seq, std::int64_t vocab, std::int64_t first) {
   Tensor ids = Tensor::empty(DType::i64, {batch, seq});
   for (std::int64_t i = 0; i < ids.numel(); ++i)
@@ -102,7 +103,7 @@ BOOST_AUTO_TEST_CASE(relative_biases_read_texts_longer_than_those_of_the_trainin
   const Program evaluate = Program("evaluate").output("loss", loss);
   const Program train = Program("train").update(adamw(loss, g.parameters(), {.lr = 0.01}).updates);
   Session session(g, {.seed = 3, .threads = 2});
-  // Every row has one token, which is to be written as often as it is read.
+  // Every row repeats a single token. The target equals the input.
   const auto rows = [](std::int64_t length) {
     Tensor result = Tensor::empty(DType::i64, {7, length});
     for (std::int64_t i = 0; i < result.numel(); ++i)

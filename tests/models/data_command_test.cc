@@ -1,4 +1,4 @@
-// weft data: texts become token files, and weft train learns from them as from the texts.
+// `weft data` writes texts as token files, and `weft train` accepts them instead of the texts.
 #include <fmt/format.h>
 
 #include <boost/test/unit_test.hpp>
@@ -22,7 +22,7 @@ Outcome succeeds(const Outcome& outcome) {
   return outcome;
 }
 
-/// A shell with text.txt, m.weft, a model of its pieces, and "set", the text as token files.
+/// A shell whose folder also contains m.weft, a model with a BPE tokenizer trained on text.txt.
 struct DataShell : Shell {
   DataShell() {
     succeeds((*this)("train gpt --tokenizer bpe --vocab 60 --text " + path("text.txt") + kTiny +
@@ -62,8 +62,8 @@ BOOST_AUTO_TEST_CASE(texts_become_token_files_that_train) {
       contains(succeeds(weft("verify " + weft.path("set") + " " + weft.path("set-00000.tok"))).out,
                "intact: 1 token files, 1 documents, "));
 
-  // They have the tokenizer; by either option, by prefix or first file. One short document cannot
-  // be parted into what is learned and what is held out.
+  // Token files contain the tokenizer. Both --data and --text accept them, by prefix or by first
+  // file. A single short document cannot be split into a training set and a held-out set.
   check_error(weft("train gpt --data " + weft.path("set") + kTiny + " --steps 4 --out " +
                    weft.path("a.weft")),
               1, "nothing can be held out");
@@ -108,11 +108,11 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_over_several_sources_has_the_same_bits) {
       "train gpt --resume " + weft.path("part.weft") + " --steps 8 --data " + weft.path("a");
   check_error(weft(go_on + "=0.5 " + weft.path("b") + "=0.5"), 2, "trained on other data");
   check_error(weft(go_on), 2, "trained on other data");
-  check_error(weft(go_on + "=0.5 " + weft.path("b")), 2, "give all of them weights");
+  check_error(weft(go_on + "=0.5 " + weft.path("b")), 2, "set weights for all");
   check_error(weft(go_on + "=-1 " + weft.path("b") + "=1"), 2, "the weight of ");
   check_error(weft(go_on + " " + weft.path("text.txt")), 2,
               "text.txt is not a token file, but one of 2");
-  // The last file of a set is missing.
+  // Now the last file of a set is missing.
   const std::int64_t last = std::ssize(TokenSet::open(weft.path("a")).files()) - 1;
   std::filesystem::remove(token_file_name(weft.path("a"), last));
   check_error(weft(go_on), 1, "is missing");
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(figures_per_byte_are_those_of_the_text) {
                     weft("evaluate " + weft.path("m.weft") + " --text " + weft.path("text.txt"))),
                 of_tokens = succeeds(
                     weft("evaluate " + weft.path("m.weft") + " --data " + weft.path("set")));
-  // Without the line breaks, and with ids for the ends of lines instead.
+  // Not exactly equal: the token files have end-of-document ids instead of line breaks.
   BOOST_TEST(bits_of(of_tokens) == bits_of(of_text), boost::test_tools::tolerance(0.1));
 }
 
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(encoders_are_pretrained_on_token_files) {
   succeeds(weft(task + "mlm --from " + weft.path("mlm.weft") + " --text " + weft.path("set") +
                 " --steps 2 --warmup 1 --batch 4 --out " + weft.path("on.weft")));
   check_error(weft(task + "mlm+nsp --text " + weft.path("set") + tiny + weft.path("x.weft")), 2,
-              "is a token file: where sentences end");
+              "is a token file: it does not mark the ends of sentences");
   check_error(weft(task + "mlm --text " + weft.path("set") + " " + weft.path("text.txt") + tiny +
                    weft.path("x.weft")),
               2, "token files and texts cannot be mixed");
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(another_models_token_files_are_refused) {
                                  (std::string(command).find("--from") == std::string::npos
                                       ? ""
                                       : " --steps 2 --out " + weft.path("x.weft")));
-    check_error(outcome, 1, "was made with another tokenizer, 60 pieces (digest ");
+    check_error(outcome, 1, "was written with a tokenizer of 60 pieces (digest ");
     BOOST_TEST(contains(outcome.err, " characters (digest "));
   }
 }
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(data_tokenize_refuses_what_makes_no_sense) {
   check_error(weft.tokenize("set", weft.path("nowhere.txt")), 1, "nowhere.txt");
   check_error(weft.tokenize("nowhere/set", text), 1, "there is no folder");
   check_error(weft.tokenize("set", weft.write("bad.txt", "a\n\xFF")), 1,
-              "bad.txt, line 2: not UTF-8: no character at byte 2");
+              "bad.txt, line 2: not UTF-8: invalid sequence at byte 2");
   check_error(weft.tokenize("set", weft.write("bad.jsonl", "{}")), 1,
               "bad.jsonl, line 1 (byte 0): the object has no field 'text'");
   check_error(weft.tokenize("set", weft.write("empty.txt", "")), 1, "there is no text");

@@ -1,4 +1,5 @@
-// Pre-training of encoder-decoders: symbols, examples of every objective, training that resumes.
+// Pre-training of encoder-decoders: special symbols, examples of every objective, and resumed
+// training runs.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -55,7 +56,7 @@ TrainSettings settings() {
 }
 
 Tokenizer tokenizer_for(const DenoisingOptions& options) {
-  // Pieces beside the symbols.
+  // 60 pieces in addition to the symbols.
   const auto vocab = 60 + static_cast<std::int64_t>(denoising_symbols(options).size());
   return SentencePieceTokenizer::train(sentences(documents()),
                                        {.vocab = vocab, .symbols = denoising_symbols(options)});
@@ -97,7 +98,7 @@ BOOST_AUTO_TEST_CASE(symbols_are_what_an_objective_needs) {
   BOOST_TEST((symbols(O::gap_sentences, 128) == std::vector<std::string>{"<mask>"}));
   const Tokenizer pieces = tokenizer_for(options_for(O::span_corruption));
   BOOST_TEST(pieces.find("<extra_id_0>") == pieces.find("<extra_id_99>") + 99);
-  // People can ask with them.
+  // Prompts may contain the symbols.
   const std::vector<std::int32_t> asked = pieces.encode("the <extra_id_0> sail");
   BOOST_TEST(std::count(asked.begin(), asked.end(), pieces.find("<extra_id_0>")) == 1);
 }
@@ -122,14 +123,14 @@ BOOST_AUTO_TEST_CASE(examples_of_every_objective) {
         BOOST_TEST((TokenIds(example.target.begin(), example.target.end() - 1) == text));
       if (objective == O::gap_sentences) {
         const std::int64_t mask = tokenizer.find("<mask>");
-        // 30% of three sentences is one: the last shares most with the others.
+        // 30% of three sentences is one. The last sentence shares most tokens with the others.
         BOOST_TEST((example.target == TokenIds{201, 202, 205, 207, end}));
         BOOST_TEST((example.input == TokenIds{201, 202, 203, 204, 205, 206, mask, end}));
       }
     }
     BOOST_TEST(differs == (objective != O::gap_sentences));
   }
-  // Each noise alone.
+  // Each kind of noise on its own.
   const auto noisy = [&](DenoisingOptions options) {
     options.objective = O::denoising;
     return Denoiser(options, tokenizer_for(options))(passage, 3).input;
@@ -166,10 +167,11 @@ BOOST_AUTO_TEST_CASE(options_are_written_read_and_checked) {
   refuses({.gap_ratio = 0}, "gap_ratio must be in (0, 1), not 0");
   refuses(
       {.objective = DenoisingObjective::denoising, .permute_sentences = false, .infill_rate = 0},
-      "denoising without any noise");
-  check_says<ArgumentError>([] { (void)DenoisingOptions::from_json(R"({"objective": "t5"})"); },
-                            "unknown objective 't5': legal are span-corruption, ul2, denoising, "
-                            "gap-sentences");
+      "denoising without noise");
+  check_says<ArgumentError>(
+      [] { (void)DenoisingOptions::from_json(R"({"objective": "t5"})"); },
+      "unknown objective 't5': expected one of span-corruption, ul2, denoising, "
+      "gap-sentences");
   check_says<FormatError>([] { (void)DenoisingOptions::from_json("{}"); }, "lacks 'objective'");
 }
 

@@ -1,4 +1,4 @@
-// Objectives of encoder-decoders: nothing of the text is lost, shares are as asked.
+// Pre-training objectives of encoder-decoders: no text is lost, and noise rates are as configured.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -23,7 +23,7 @@ TokenIds text(std::int64_t length) {
   return ids;
 }
 
-// The text that input and target of span corruption came from.
+// Reconstructs the original text from the input and target of span corruption.
 TokenIds restore(const DenoisingExample& example, std::int64_t first_sentinel) {
   TokenIds ids;
   const auto is_sentinel = [&](std::int64_t id) { return id > first_sentinel - 500; };
@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(span_corruption_hides_what_it_says_and_loses_nothing) {
     seen.insert(e.input);
   }
   BOOST_TEST(seen.size() == 50U);
-  // A single span is anywhere.
+  // A single span can be at any position.
   std::set<TokenIds> places;
   for (std::uint64_t seed = 0; seed < 100; ++seed)
     places.insert(span_corruption(text(6), {.density = 0.3, .first_sentinel = 9999}, seed).input);
@@ -71,10 +71,10 @@ BOOST_AUTO_TEST_CASE(span_corruption_hides_what_it_says_and_loses_nothing) {
   refuses(ids, {.mean_span = 0.5}, "mean_span must be at least 1, not 0.5");
   refuses(ids, {.first_sentinel = 5}, "10 spans need 11 sentinels down from first_sentinel 5");
   refuses(ids, {.sentinels = 10},
-          "10 spans need 11 sentinels down from first_sentinel 32099: there are 10");
+          "10 spans need 11 sentinels down from first_sentinel 32099, but there are 10");
   BOOST_TEST(span_corruption(ids, {.first_sentinel = 10, .sentinels = 11}, 1).target[0] == 10);
   BOOST_TEST(corrupted_spans(200, {}) == 10);
-  BOOST_TEST(mixture_spans(200) == 33);  // half of them in spans of 3
+  BOOST_TEST(mixture_spans(200) == 33);  // 100 tokens in spans of 3
 }
 
 BOOST_AUTO_TEST_CASE(the_mixture_has_all_its_modes) {
@@ -98,10 +98,11 @@ BOOST_AUTO_TEST_CASE(the_mixture_has_all_its_modes) {
       BOOST_TEST((restore(e, 9999) == ids));
     }
   }
-  BOOST_TEST(std::abs(modes[1] - 200) < 45);  // of 700: 2, 1 and 4 sevenths
+  // The modes are expected in 2/7, 1/7 and 4/7 of the 700 examples.
+  BOOST_TEST(std::abs(modes[1] - 200) < 45);
   BOOST_TEST(std::abs(modes[2] - 100) < 35);
   BOOST_TEST(std::abs(modes[3] - 400) < 50);
-  BOOST_CHECK_EXCEPTION(prefix_split(text(1), 1, 1), ArgumentError, says("cannot be cut"));
+  BOOST_CHECK_EXCEPTION(prefix_split(text(1), 1, 1), ArgumentError, says("cannot be split"));
 }
 
 BOOST_AUTO_TEST_CASE(barts_noises_do_what_they_are_called) {
@@ -118,7 +119,7 @@ BOOST_AUTO_TEST_CASE(barts_noises_do_what_they_are_called) {
                  static_cast<std::size_t>(std::count(infilled.begin(), infilled.end(), 0)) ==
              700U);
   const auto masks = static_cast<double>(std::count(infilled.begin(), infilled.end(), 0));
-  BOOST_TEST(masks > 75);  // spans of 3 on average, shorter where they meet
+  BOOST_TEST(masks > 75);  // spans of 3 on average; adjacent spans are shorter
   BOOST_TEST(masks < 200);
   const TokenIds permuted = permute_sentences({{1, 2}, {3}, {4, 5, 6}, {7, 8}}, 4);
   BOOST_TEST(permuted.size() == 8U);
@@ -137,11 +138,11 @@ BOOST_AUTO_TEST_CASE(barts_noises_do_what_they_are_called) {
 BOOST_AUTO_TEST_CASE(gap_sentences_are_those_that_say_most_of_the_rest) {
   const std::vector<TokenIds> sentences = {{1, 2, 3}, {1, 2, 9, 4}, {7, 8}, {9, 4, 3}};
   const DenoisingExample e = gap_sentences(sentences, 2, 0, 99);
-  // Shared with the rest: 3, 4, 0 and 3 of 12 ids.
+  // The sentences share 3, 4, 0 and 3 of their 12 ids with the rest.
   BOOST_TEST((e.input == TokenIds{0, 0, 7, 8, 9, 4, 3, 99}));
   BOOST_TEST((e.target == TokenIds{1, 2, 3, 1, 2, 9, 4, 99}));
   BOOST_CHECK_EXCEPTION(gap_sentences(sentences, 4, 0, 1), ArgumentError,
-                        says("less than the 4 sentences, not 4"));
+                        says("less than the number of sentences (4), not 4"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The same seed gives the same bits: whatever the number of workers, the order of chunks and the
-// run, and through a checkpoint.
+// A seed determines the result bit-exactly: independently of the number of workers and the order of
+// chunks, when a run is repeated, and when it is resumed from a checkpoint.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <functional>
@@ -16,7 +16,7 @@ namespace weft {
 BOOST_AUTO_TEST_SUITE(determinism)
 namespace {
 
-// Large enough that products and reductions are cut into many chunks.
+// Large enough that products and reductions are split into many chunks.
 struct Run {
   Graph graph;
   Program train{"train"};
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(any_number_of_workers_and_any_order) {
       Workers::Statistics statistics;
       check_same_bits(trained_with({.seed = 3, .threads = threads}, &statistics), expected);
       BOOST_WARN_MESSAGE(statistics.distinct_slots >= 2,
-                         "a busy machine gave time to one thread alone");
+                         "only one thread ran chunks; the machine may be busy");
       BOOST_TEST(statistics.parallel_chunks > 100);
     }
   }
@@ -106,14 +106,15 @@ BOOST_AUTO_TEST_CASE(any_number_of_workers_and_any_order) {
     check_same_bits(trained_with({.seed = 3, .threads = 2, .verify = true, .poison = true}),
                     expected);
   }
-  // Another seed is another run.
+  // Another seed yields a different result.
   BOOST_TEST(!bitwise_equal(trained_with({.seed = 4, .threads = 2})[0], expected[0]));
 }
 
 BOOST_AUTO_TEST_CASE(any_memory_budget) {
   const testing::MoreThreads more;
   const auto expected = trained_with({.seed = 3, .threads = 1});
-  // With guards around buffers, so that the budgets suit both kinds of runs.
+  // Poisoning adds guards around buffers. Including them makes the budgets sufficient for runs with
+  // and without it.
   const auto plan_with = [](std::size_t budget) {
     Run run;
     Session session(run.graph, {.memory_budget = budget, .poison = true});
@@ -126,7 +127,7 @@ BOOST_AUTO_TEST_CASE(any_memory_budget) {
     const MemoryReport memory = plan_with(budget)->memory();
     BOOST_TEST_CONTEXT(memory.text(0)) {
       BOOST_TEST(memory.arena <= budget);
-      BOOST_TEST(memory.recomputed_bytes > again);  // not FLOPs: what is only moved has none
+      BOOST_TEST(memory.recomputed_bytes > again);  // bytes, because data movement has no FLOPs
       again = memory.recomputed_bytes;
       for (const int threads : {1, 2, 5}) {
         check_same_bits(trained_with({.seed = 3, .threads = threads, .memory_budget = budget}),
@@ -140,7 +141,7 @@ BOOST_AUTO_TEST_CASE(any_memory_budget) {
   }
 }
 
-// On every unit that this machine can run: products of all shapes are forced there.
+// Runs on every unit that this machine supports; products of all shapes are forced onto it.
 BOOST_AUTO_TEST_CASE(any_number_of_workers_at_every_precision) {
   const testing::MoreThreads more;
   using kernels::Bf16Unit;
@@ -157,13 +158,13 @@ BOOST_AUTO_TEST_CASE(any_number_of_workers_at_every_precision) {
                          &statistics),
             expected);
         BOOST_WARN_MESSAGE(statistics.distinct_slots >= 2,
-                           "a busy machine gave time to one thread alone");
+                           "only one thread ran chunks; the machine may be busy");
         BOOST_TEST(statistics.parallel_chunks > 100);
         seen.push_back(expected);
       }
     }
   }
-  // Each precision is another arithmetic, so the precision did reach the kernels.
+  // The results of the precisions differ, which shows that the precision reached the kernels.
   BOOST_TEST(!bitwise_equal(seen[0][3], seen[1][3]));
   BOOST_TEST(!bitwise_equal(seen[1][3], seen[2][3]));
 }
@@ -177,14 +178,14 @@ BOOST_AUTO_TEST_CASE(stopped_and_resumed_from_a_file) {
   save_checkpoint(path.string(), straight, {run.train});
   train(straight, run.train, 3, 6, losses);
 
-  // As another process would: nothing but the file, no model code.
+  // Resume from the file only, without the model's code, as another process would.
   Checkpoint file = load_checkpoint(path.string());
   Session resumed(file.graph(), file.store(), {.seed = 99, .threads = 1});
   std::vector<Tensor> resumed_losses(losses.begin(), losses.begin() + 3);
   train(resumed, file.program("train"), 3, 6, resumed_losses);
   check_same_bits(resumed_losses, losses);
   for (const Variable& v : file.graph().variables()) {
-    if (v.info().kind == VariableKind::cache) continue;  // not saved, and not used here
+    if (v.info().kind == VariableKind::cache) continue;  // caches are neither saved nor used here
     BOOST_TEST(bitwise_equal(resumed.value(v.name()), straight.value(v.name())), v.name());
   }
   std::filesystem::remove(path);

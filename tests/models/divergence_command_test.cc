@@ -1,4 +1,4 @@
-// The program on models that diverge, and on files that hold what is not finite.
+// The program with diverging training runs and with model files that contain non-finite values.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <filesystem>
@@ -14,7 +14,8 @@ namespace {
 
 const std::string kTiny =
     " --layers 1 --heads 2 --width 16 --context 16 --batch 2 --warmup 0 --eval-every 0 --threads 1";
-/// Matrices grow by a factor of a million in every step: products overflow after a few.
+/// Weight decay multiplies the matrices by about a million in every step, so products overflow
+/// after a few steps.
 const std::string kDiverging = " --lr 1000 --weight-decay 1000";
 
 BOOST_AUTO_TEST_CASE(a_run_that_diverges_keeps_its_last_good_file_and_says_what_became_infinite) {
@@ -22,7 +23,7 @@ BOOST_AUTO_TEST_CASE(a_run_that_diverges_keeps_its_last_good_file_and_says_what_
   const std::string text = " --text " + weft.path("text.txt"), model = weft.path("m.weft");
   const std::string start = "train gpt" + text + kTiny + kDiverging + " --out " + model;
   const Outcome saved = weft(start + " --steps 20 --save-every 1");
-  check_error(saved, 1, "(--check-finite) says; the checkpoint");
+  check_error(saved, 1, "(--check-finite); the checkpoint");
   BOOST_TEST((contains(saved.err, "the loss is") || contains(saved.err, "the gradient norm is") ||
               contains(saved.err, "the parameter '")));
   const LanguageModel kept = load_model<LanguageModel>(model);
@@ -30,13 +31,13 @@ BOOST_AUTO_TEST_CASE(a_run_that_diverges_keeps_its_last_good_file_and_says_what_
   const auto steps = static_cast<std::int64_t>(kept.history.train.size());
   BOOST_TEST(contains(saved.err, "the checkpoint of step " + std::to_string(steps) + " is kept"));
 
-  // Resumed over its own source, which stays as it was.
+  // A diverging resumed run that would overwrite its own checkpoint leaves it unchanged.
   const std::string before = read_text_file(model);
   check_error(weft("train gpt" + text + " --resume " + model + " --out " + model), 1,
               "training has diverged");
   BOOST_TEST((read_text_file(model) == before));
 
-  // At the last step, with nothing held out, whichever it is.
+  // Divergence is also detected at the last step, whichever it is, without held-out data.
   int failed = 0;
   for (std::int64_t last = 1; last <= steps + 2; ++last) {
     std::filesystem::remove(model);
@@ -75,14 +76,15 @@ BOOST_AUTO_TEST_CASE(steps_are_skipped_as_often_as_asked_for) {
   BOOST_TEST(contains(ended.out, "(2 of at most 2 in a row)\n"));
   BOOST_TEST(!contains(ended.out, "(3 of"));
 
-  // How many may be changed when a run goes on; whether at all is in its training step.
+  // A resumed run may change the limit, but not enable skipping: that is built into the training
+  // step.
   BOOST_TEST(weft(start + " --steps 2 --skip-nonfinite 2").code == 0);
   const std::string more = "train gpt" + text + " --resume " + model;
   BOOST_TEST(weft(more + " --steps 3 --skip-nonfinite 7").code == 0);
   BOOST_TEST(load_model<LanguageModel>(model).settings.skip_nonfinite == 7);
   BOOST_TEST(weft(start + " --steps 2").code == 0);
   check_error(weft(more + " --steps 3 --skip-nonfinite 1"), 2,
-              "skip_nonfinite: the program's training step was made without it");
+              "skip_nonfinite: the program's training step was built without it");
   check_error(weft(start + " --skip-nonfinite -1"), 2, "skip_nonfinite must be at least 0, not -1");
 }
 

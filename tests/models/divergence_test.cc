@@ -1,4 +1,4 @@
-// Training that diverges: nothing that is not finite is saved, and steps can be skipped.
+// Diverging training runs: non-finite models are never saved, and non-finite steps can be skipped.
 #include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -23,21 +23,23 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-/// What a batch does to the loss mean(sqrt(x * |w|)), with w not 0.
+/// The effect of a batch on the loss, essentially mean(sqrt(x * (|w| + 1))): everything is finite
+/// for x > 0, only the gradient is infinite for x = 0, and the loss is infinite for infinite x.
 enum class Batch { good, bad_gradient, bad_loss };
 
-/// A model with dropout, so that its random key counts, and one matrix, so that its weights decay.
+/// A model with dropout, whose random key must be restored exactly, and with one matrix, so that
+/// weight decay applies.
 struct Model {
   explicit Model(const TrainSettings& s) : settings(s), graph(std::make_shared<Graph>()) {
     const Value x = graph->input("x", DType::f32, {4, 3});
     const Variable w =
         graph->variable("w", DType::f32, {4, 3}, {.initializer = Initializer::ones()});
     const Value kept = dropout(abs(w.value()), 0.25, graph->key("dropout"));
-    // Where x is 0 the loss is, too, and its gradient infinite.
+    // At x = 0 the square root is 0 and its gradient infinite.
     add_training_step(train, mean(sqrt(x * (kept + 1.0)) + 0.01 * w.value()), settings);
     store = std::make_shared<VariableStore>();
   }
-  /// One that was saved: no code of a model knows it.
+  /// Loads a saved model, without any code that describes it.
   explicit Model(const std::string& path) {
     const Checkpoint file = load_checkpoint(path);
     graph = file.shared_graph();
@@ -73,17 +75,17 @@ struct Run {
     list.push_back(session.value(kStepVariable).item<std::int64_t>());
   }
   TrainOutcome operator()() { return Trainer(session, task, options).run(); }
-  /// Fails with "<what> at step <step>: training has diverged; ...; <kept>".
+  /// Checks that the run fails with "<what>... at step <step>: training has diverged; ...; <kept>".
   void fails(const std::string& what, std::int64_t step, const std::string& kept) {
     BOOST_CHECK_EXCEPTION((*this)(), DataError, [&](const Error& e) {
       const std::string message = e.what();
       BOOST_TEST_CONTEXT(message) {
         BOOST_TEST(message.starts_with(what));
-        BOOST_TEST(message.ends_with(
-            " at step " + std::to_string(step) +
-            ": training has diverged; try a lower learning rate (--lr); where it begins, "
-            "SessionOptions::check_finite (--check-finite) says; " +
-            kept));
+        BOOST_TEST(message.ends_with(" at step " + std::to_string(step) +
+                                     ": training has diverged; try a lower learning rate (--lr), "
+                                     "or find the first such value with "
+                                     "SessionOptions::check_finite (--check-finite); " +
+                                     kept));
       }
       return true;
     });
@@ -93,7 +95,7 @@ struct Run {
   Session session;
   TrainTask task;
   Trainer::Options options;
-  std::vector<std::int64_t> saved, best;  // their steps
+  std::vector<std::int64_t> saved, best;  // steps of the saved checkpoints and best models
 };
 
 TrainSettings settings(std::int64_t steps, std::int64_t skip = 0) {
@@ -108,7 +110,7 @@ std::function<Batch(std::int64_t)> bad_at(std::set<std::int64_t> steps,
 }
 
 BOOST_AUTO_TEST_CASE(a_gradient_that_is_not_finite_ends_the_run_before_anything_is_saved) {
-  // In the middle, and at the last step, with nothing held out.
+  // In the middle of the run and at its last step, without held-out data.
   for (const std::int64_t steps : {6, 3}) {
     Model model(settings(steps));
     Run run(model, bad_at({2}));
@@ -123,7 +125,7 @@ BOOST_AUTO_TEST_CASE(a_gradient_that_is_not_finite_ends_the_run_before_anything_
 }
 
 BOOST_AUTO_TEST_CASE(a_parameter_that_is_not_finite_is_never_saved) {
-  // Loss and gradient of the step are finite, but the matrix decays by a factor of -1e6.
+  // Loss and gradient of the step are finite, but weight decay multiplies the matrix by about -1e6.
   const auto spoilt = [](TrainSettings s, const std::function<void(Run&)>& prepare) {
     s.lr = s.weight_decay = 1000;
     s.schedule = LearningRate::constant;
@@ -136,19 +138,19 @@ BOOST_AUTO_TEST_CASE(a_parameter_that_is_not_finite_is_never_saved) {
     BOOST_TEST(run.saved.empty());
     BOOST_TEST(run.best.empty());
   };
-  spoilt(settings(4), [](Run&) {});                                   // every so many steps
-  spoilt(settings(1), [](Run&) {});                                   // at the end
-  spoilt(settings(4), [](Run& run) { run.options.stop_after = 1; });  // where the user stops it
+  spoilt(settings(4), [](Run&) {});                                   // periodic save
+  spoilt(settings(1), [](Run&) {});                                   // save at the end
+  spoilt(settings(4), [](Run& run) { run.options.stop_after = 1; });  // save when stopped
   TrainSettings looks = settings(4);
   looks.eval_every = 1;
-  spoilt(looks, [](Run& run) {  // where it seems to be the best so far
+  spoilt(looks, [](Run& run) {  // save of the best model
     run.task.evaluate = [](bool) { return Evaluation{1.0, {}}; };
     run.options.save_best = [&run](const TrainHistory&) { run.save(run.best); };
   });
   TrainSettings patient = looks;
   patient.patience = 1;
   patient.save_every = 0;
-  spoilt(patient, [](Run& run) {  // where patience ends it
+  spoilt(patient, [](Run& run) {  // save when patience is exhausted
     run.task.evaluate = [](bool) { return Evaluation{NAN, {}}; };
   });
 }
@@ -205,7 +207,7 @@ BOOST_AUTO_TEST_CASE(a_run_that_skips_and_is_resumed_has_the_bits_of_one_that_ne
   Model straight(settings(9, 2));
   Run(straight, kinds)();
 
-  // Stopped right behind every step, those that are skipped too.
+  // Stop and resume after every step, including skipped steps.
   const std::string path = files.path("m.weft");
   const auto save = [&](Model& model) {
     save_checkpoint(path, *model.store, {model.train},
@@ -239,7 +241,7 @@ BOOST_AUTO_TEST_CASE(more_steps_in_a_row_than_may_be_skipped_end_the_run) {
             4, "the checkpoint of step 3 is kept");
   BOOST_TEST(!first_nonfinite(*model.store));
 
-  // The count is that of the whole run, stopped or not.
+  // The count continues when the run is stopped and resumed.
   Model stopped(settings(9, 2));
   std::atomic<bool> stop = false;
   struct Stopper : TrainObserver {
@@ -269,9 +271,9 @@ BOOST_AUTO_TEST_CASE(steps_are_skipped_only_where_the_training_step_was_made_for
               {.settings = plain.settings}),
       ArgumentError, [](const Error& e) {
         return std::string(e.what()).starts_with(
-            "skip_nonfinite: the program's training step was made without it");
+            "skip_nonfinite: the program's training step was built without it");
       });
-  // Asked no longer, a step that would have been skipped ends the run.
+  // With skip_nonfinite set back to 0, a step that would have been skipped ends the run.
   skipping.settings.skip_nonfinite = 0;
   Run run(skipping, bad_at({1}));
   BOOST_CHECK_THROW(run(), DataError);

@@ -1,4 +1,4 @@
-// Small encoder-decoders of every kind.
+// Configurations of small encoder-decoders of every kind.
 #pragma once
 
 #include <vector>
@@ -23,7 +23,8 @@ inline EncoderDecoderConfig shrink(EncoderDecoderConfig c) {
   return c;
 }
 
-/// The Transformer, T5, BART, BART with norms first, gated T5, and two tables of tokens.
+/// Returns the original Transformer, T5, BART, pre-norm BART, gated T5, and the Transformer with
+/// separate vocabularies of encoder and decoder.
 inline std::vector<EncoderDecoderConfig> kinds() {
   EncoderDecoderConfig pre = shrink(EncoderDecoderConfig::bart());
   pre.norm = Seq2SeqNorm::pre_norm;

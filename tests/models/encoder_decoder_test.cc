@@ -1,4 +1,4 @@
-// Encoder-decoders: parameters, causality, padding, decoding over caches, training from labels.
+// Encoder-decoders: parameters, causality, padding, decoding with caches, training on labels.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -28,7 +28,7 @@ Tensor random_ids(std::int64_t batch, std::int64_t seq, std::int64_t vocab, std:
   return ids;
 }
 
-// A model over inputs "ids", "mask", "decoder_ids" with its program "forward".
+// A model with inputs "ids", "mask" and "decoder_ids", and its program "forward".
 struct Forward {
   explicit Forward(const EncoderDecoderConfig& config)
       : net(Scope(graph, "net"), config), program("forward") {
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(configs_round_trip_and_refuse_what_makes_no_sense) {
   text.replace(text.find("sinusoidal"), 10, "cuneiforms");
   BOOST_CHECK_EXCEPTION(
       EncoderDecoderConfig::from_json(text), ArgumentError,
-      says("unknown positions 'cuneiforms': legal are sinusoidal, learned, relative_bias"));
+      says("unknown positions 'cuneiforms': expected one of sinusoidal, learned, relative_bias"));
 }
 
 BOOST_AUTO_TEST_CASE(published_sizes_have_as_many_parameters_as_published) {
@@ -204,7 +204,8 @@ BOOST_AUTO_TEST_CASE(decoding_over_caches_equals_recomputation) {
                  {"prompt_mask", mask},
                  {"prompt_of_row", Tensor::of<std::int64_t>({4}, {0, 0, 1, 1})}},
                 sizes);
-    // Rows 1 and 3 hold the targets; before token 2 they move to rows 0 and 2, and back again.
+    // Rows 1 and 3 hold the targets. They move to rows 0 and 2 before token 2, and back before
+    // token 4.
     double worst = 0;
     for (std::int64_t t = 0; t < 6; ++t) {
       Tensor tokens = Tensor::full(DType::i64, {4, 1}, 2);
@@ -256,10 +257,10 @@ BOOST_AUTO_TEST_CASE(labels_move_behind_the_start) {
   c.decoder_start = DecoderStart::last_label;
   BOOST_TEST((shifted(c) == std::vector<std::int64_t>{8, 5, 6, 7, 10, 9, 10, 1}));
   c.padding_id = -1;
-  BOOST_CHECK_EXCEPTION(shifted(c), ArgumentError, says("only with a padding_id"));
+  BOOST_CHECK_EXCEPTION(shifted(c), ArgumentError, says("only if the config has a padding_id"));
   c = shrink({});
   c.start_id = -1;
-  BOOST_CHECK_EXCEPTION(shifted(c), ArgumentError, says("only with a start_id"));
+  BOOST_CHECK_EXCEPTION(shifted(c), ArgumentError, says("only if the config has a start_id"));
 }
 
 BOOST_AUTO_TEST_CASE(an_encoder_alone_does_not_decode) {
@@ -269,10 +270,11 @@ BOOST_AUTO_TEST_CASE(an_encoder_alone_does_not_decode) {
   const Value memory = net.encode(ids, {}).last_hidden_state;
   BOOST_CHECK_THROW(g.find_variable("decoder.layers.0.attention_norm.weight"), GraphError);
   BOOST_CHECK_EXCEPTION(net.decode(ids, {}, memory, {}), ArgumentError,
-                        says("the model has an encoder only"));
+                        says("the model has no decoder"));
 }
 
-// The whole recipe of Vaswani et al. (2017) in small: sequences come out reversed.
+// A small version of the complete recipe of Vaswani et al. (2017): the model learns to reverse
+// sequences.
 BOOST_AUTO_TEST_CASE(a_transformer_learns_to_reverse) {
   EncoderDecoderConfig c = shrink({});
   c.vocab = 10;
@@ -311,7 +313,7 @@ BOOST_AUTO_TEST_CASE(a_transformer_learns_to_reverse) {
   };
   for (std::uint64_t s = 0; s < 400; ++s) session.run(train, feeds(s));
   const double loss = session.run(test, feeds(100000))["loss"].at(0);
-  BOOST_TEST(loss < 0.2);  // log(8) = 2.08 without knowing anything
+  BOOST_TEST(loss < 0.2);  // chance level is log(8) = 2.08
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Encoders of the BERT family: sizes of published models, and what must hold for all of them.
+// Encoders of the BERT family: parameter counts of published models, and properties that hold for
+// all variants.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -79,7 +80,7 @@ std::vector<Variant> variants() {
 Tensor random_ids(std::int64_t batch, std::int64_t seq, std::int64_t vocab) {
   Tensor ids = Tensor::empty(DType::i64, {batch, seq});
   for (std::int64_t i = 0; i < ids.numel(); ++i) {
-    // Not 0, which is padding.
+    // Avoid 0, the padding id.
     ids.mutable_data<std::int64_t>()[i] = 1 + RandomStream{7}.word(static_cast<std::uint64_t>(i)) %
                                                   static_cast<std::uint64_t>(vocab - 1);
   }
@@ -100,7 +101,7 @@ std::int64_t count_parameters(const std::string& config, const std::string& arch
   return count;
 }
 
-// No weights are made: only the graph is built.
+// Only the graphs are built; no weights are allocated.
 BOOST_AUTO_TEST_CASE(encoders_have_the_published_number_of_parameters) {
   const std::string large =
       R"("hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16,
@@ -169,7 +170,8 @@ BOOST_AUTO_TEST_CASE(without_positions_permuted_tokens_give_permuted_states) {
   }
 }
 
-// Without what its blocks add an encoder whose norms come first says what the embeddings do.
+// If the output projections of all blocks are 0, a pre-norm encoder returns its embeddings, without
+// an embedding norm.
 BOOST_AUTO_TEST_CASE(where_norms_come_first_embeddings_go_on_by_their_own_length) {
   EncoderConfig config = variants()[0].config;
   config.norm_first = true;
@@ -195,7 +197,8 @@ BOOST_AUTO_TEST_CASE(distances_fall_into_logarithmic_buckets) {
   const Program program = Program("p").output("d", relative_position_index(g, Dim(9), 4, 8));
   Session session(g, {.threads = 1});
   const Tensor d = session.run(program, {})["d"];
-  // i - j up to 2 is itself, then 3 -> 3 and on; clamped to [0, 7] around span 4.
+  // Distances |i - j| up to 2 are exact, larger ones fall into logarithmic buckets. The index is
+  // the signed bucket plus span 4, clamped to [0, 7].
   const std::vector<double> first = {4, 3, 2, 1, 1, 1, 1, 1, 0};
   for (int j = 0; j < 9; ++j) BOOST_TEST(d.at(j) == first[static_cast<std::size_t>(j)]);
   BOOST_TEST(d.at(8 * 9) == 7);
@@ -218,11 +221,12 @@ BOOST_AUTO_TEST_CASE(encoder_configs_round_trip_and_nonsense_is_refused) {
   refuses([](EncoderConfig& c) { c.heads = 5; }, "width 24 is not a multiple of heads 5");
   refuses([](EncoderConfig& c) { c.padding_id = 29; }, "padding_id 29 is outside the vocabulary");
   refuses([](EncoderConfig& c) { c.embedding_width = 8; }, "embedding_projection must be");
-  refuses([](EncoderConfig& c) { c.layer_groups = 3; }, "layer_groups 3 are more than the 2");
+  refuses([](EncoderConfig& c) { c.layer_groups = 3; },
+          "layer_groups 3 exceeds the number of layers, 2");
   refuses([](EncoderConfig& c) { c.group_layers = 2; }, "group_layers is 2, but layer_groups is 0");
   refuses([](EncoderConfig& c) { c.conv_kernel = 4; }, "conv_kernel must be odd");
   refuses([](EncoderConfig& c) { c.conv_kernel = 3, c.conv_least_kernel = 5; },
-          "conv_least_kernel must be 0, or odd and not above the conv_kernel of 3, not 5");
+          "conv_least_kernel must be 0, or odd and at most the conv_kernel of 3, not 5");
   refuses([](EncoderConfig& c) { c.conv_kernel = 3, c.conv_least_kernel = 2; }, "not 2");
   refuses([](EncoderConfig& c) { c.hidden_dropout = 1; }, "hidden_dropout must be in [0, 1)");
   refuses([](EncoderConfig& c) { c.positions_skip_padding = true, c.padding_id = -1; },
@@ -244,7 +248,7 @@ BOOST_AUTO_TEST_CASE(groups_of_a_convolution_see_as_far_as_they_are_wide) {
   config.width = 24;
   config.conv_kernel = 5;
   config.conv_least_kernel = 1;
-  config.conv_groups = 4;  // 1, 3, 5 and again 1 wide
+  config.conv_groups = 4;  // with kernel sizes 1, 3, 5 and 1
   config.initializer_range = 0.5;
   Graph g;
   const Value ids = g.input("ids", DType::i32, {"batch", "seq"});
@@ -307,13 +311,13 @@ BOOST_AUTO_TEST_CASE(losses_of_heads_are_their_formulas) {
       .output("multi", sequence_loss(Problem::multi_label, logits, reals))
       .output("span", span_loss({logits, logits}, classes, classes));
   Session session(g, {.threads = 1});
-  // The second class is beyond the two positions of a span: it does not count there.
+  // The span loss ignores a class beyond the two positions; the last run below has one.
   const auto run = [&](std::int64_t second) {
     return session.run(program, {{"logits", Tensor::of<float>({2, 2}, {1, 2, 0, -1})},
                                  {"reals", Tensor::of<float>({2, 2}, {0, 1, 1, 0})},
                                  {"classes", Tensor::of<std::int64_t>({2}, {1, second})}});
   };
-  const double nll = std::log(1 + std::exp(-1.0));  // of both rows' better entry
+  const double nll = std::log(1 + std::exp(-1.0));  // of the larger logit in either row
   const auto sigmoid_loss = [](double x, double y) { return std::log(1 + std::exp(x)) - x * y; };
   const Results r = run(0);
   BOOST_TEST(std::abs(r["regression"].at(0) - (1 + 1 + 1 + 1) / 4.0) < 1e-6);

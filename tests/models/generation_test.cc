@@ -1,4 +1,4 @@
-// Generating with models over caches: batches, windows, streams.
+// Generation with key and value caches: batches, sliding windows, streams.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -21,7 +21,7 @@ using Sequences = std::vector<TokenIds>;
 
 using testing::says;
 
-/// A decoder with what generates and what computes everything at once.
+/// A decoder with a generator that uses caches and a program that recomputes the complete text.
 struct Decoder {
   explicit Decoder(const GptConfig& config)
       : gpt(Scope(graph), config),
@@ -34,7 +34,7 @@ struct Decoder {
   Sequences operator()(const Sequences& prompts, const GenerationOptions& options) {
     return generator.generate(prompts, options).sequences;
   }
-  /// The logits of what follows `ids`, without a cache.
+  /// Returns the logits of the token after `ids`, computed without a cache.
   std::vector<float> next(const TokenIds& ids) {
     const Tensor all = session.run(full, {{"tokens", ids_tensor({ids})}})["logits"];
     const auto last = all.span<float>().last(static_cast<std::size_t>(all.size(2)));
@@ -148,14 +148,15 @@ BOOST_AUTO_TEST_CASE(positions_that_are_not_learned_go_on_others_are_refused) {
   for (const Variant& variant : variants()) {
     BOOST_TEST_CONTEXT(variant.name) {
       Decoder model(variant.config);
-      // Beyond the context dynamic scaling turns new keys by another base than those in the cache,
-      // as the published models do: that is not what computing the whole text anew gives.
+      // Beyond the context, dynamic scaling rotates new keys with a different base than the cached
+      // keys, as the published models do. Recomputing the complete text would therefore give a
+      // different result.
       const bool dynamic = variant.config.rotary_scaling == RotaryScalingKind::dynamic;
       const std::int64_t length = dynamic ? variant.config.context : 40;
       const GenerationOptions options{.max_length = length};
       if (variant.config.positions == GptPositions::learned) {
         BOOST_CHECK_EXCEPTION(model(kPrompts, options), ArgumentError,
-                              says("a sequence of 40 ids is beyond the 16 positions of the model"));
+                              says("a sequence of 40 ids exceeds the 16 positions of the model"));
       } else {
         BOOST_TEST((model({kPrompts[0]}, options).front() == model.greedy(kPrompts[0], length)));
       }
@@ -203,11 +204,11 @@ BOOST_AUTO_TEST_CASE(generators_say_what_they_cannot_read) {
     BOOST_CHECK_EXCEPTION(model.generator.generate(ids, mask, options), Error, says(message));
   };
   const Tensor ids = Tensor::full(DType::i64, {1, 3}, 1);
-  refuses(Tensor::full(DType::i64, {3}, 1), {}, "prompts must be i64 [prompts, length]");
-  refuses(ids, Tensor::full(DType::i64, {1, 2}, 1), "and so the mask");
-  refuses(ids, Tensor::full(DType::i64, {1, 3}, 0), "prompt 0 is nothing but padding");
+  refuses(Tensor::full(DType::i64, {3}, 1), {}, "must be i64 [prompts, length]");
+  refuses(ids, Tensor::full(DType::i64, {1, 2}, 1), "prompts and mask must be i64");
+  refuses(ids, Tensor::full(DType::i64, {1, 3}, 0), "prompt 0 contains only padding");
 
-  // A program from before there was a mask: one length only.
+  // A decoding program without a mask, as in older files, accepts only prompts of equal length.
   Graph graph;
   const GptConfig config = variants().front().config;
   const Gpt gpt(Scope(graph), config);
@@ -221,7 +222,7 @@ BOOST_AUTO_TEST_CASE(generators_say_what_they_cannot_read) {
   BOOST_TEST(
       (old.generate({{3, 1, 4, 1, 5}}, options).sequences == model({{3, 1, 4, 1, 5}}, options)));
   BOOST_CHECK_EXCEPTION(old.generate(kPrompts, options), ArgumentError,
-                        says("older than batches of prompts of unequal length"));
+                        says("too old for prompts of different lengths in one batch"));
   Graph empty;
   Session nothing(empty);
   BOOST_CHECK_EXCEPTION(Generator(nothing, Program("p"), config), ArgumentError,
@@ -271,10 +272,10 @@ BOOST_AUTO_TEST_CASE(encoder_decoders_say_what_they_cannot_do) {
     BOOST_CHECK_EXCEPTION(generate(session, programs, prompts, start, options), ArgumentError,
                           says(message));
   };
-  refuses(kPrompts, {0}, {.slide = true}, "slide is for decoders");
+  refuses(kPrompts, {0}, {.slide = true}, "slide is supported for decoders only");
   refuses({{1}, {}}, {0}, {}, "the prompt is empty");
   refuses({}, {0}, {}, "there is no prompt");
-  refuses(kPrompts, {}, {}, "no id that the decoder starts from");
+  refuses(kPrompts, {}, {}, "the decoder needs at least one id to start from");
   const Tensor ids = Tensor::full(DType::i64, {2, 3}, 1);
   BOOST_CHECK_EXCEPTION(
       generate(session, programs, ids, ids, Tensor::full(DType::i64, {1, 1}, 0), {}), ShapeError,

@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(residual_projections_start_smaller) {
   BOOST_TEST(std::abs(deviation("transformer.h.1.mlp.c_proj.weight") - 0.01) < 0.0006);
 }
 
-// A mask of ones, the masked path in primitives and the attention op are one model.
+// The masked path in primitives with a mask of ones equals the attention operation.
 BOOST_AUTO_TEST_CASE(a_mask_of_ones_changes_nothing) {
   Graph g;
   const GptConfig config = small();
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(a_mask_of_ones_changes_nothing) {
              1e-4);
 }
 
-// Right padding must not change what comes before it.
+// Padding must not change the logits of the other tokens.
 BOOST_AUTO_TEST_CASE(padding_is_not_seen) {
   Graph g;
   const GptConfig config = small();
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(padding_is_not_seen) {
                                  {"mask", seen},
                                  {"positions", Tensor::of<std::int64_t>({1, n}, at)}})["logits"];
   };
-  // Position -1 marks padding here: on the left, and a hole.
+  // Position -1 marks padding here: two tokens on the left, and one in the middle.
   const Tensor plain = run({3, 1, 4}, {0, 1, 2});
   const Tensor padded = run({9, 9, 3, 1, 7, 4}, {-1, -1, 0, 1, -1, 2});
   const std::int64_t vocab = config.vocab;
@@ -148,7 +148,8 @@ BOOST_AUTO_TEST_CASE(labels_are_shifted_and_ignored) {
   const Value labels = g.input("labels", DType::i64, {"batch", "seq"});
   const Program program = Program("p").output("loss", next_token_loss(logits, labels));
   Session session(g, {.threads = 1});
-  // Position 0 predicts label 1; position 1 predicts -100, which does not count; nothing follows 2.
+  // Position 0 predicts the label at position 1. Position 1 predicts -100, which is ignored.
+  // Position 2 has no successor.
   const Tensor x = Tensor::of<float>({1, 3, 3}, {1, 2, 3, 9, 0, 0, 0, 9, 0});
   const Tensor y = Tensor::of<std::int64_t>({1, 3}, {2, 1, -100});
   const double expected = std::log(std::exp(1.0) + std::exp(2.0) + std::exp(3.0)) - 2.0;
@@ -175,7 +176,8 @@ BOOST_AUTO_TEST_CASE(cached_decoding_equals_recomputation) {
     double largest = 0;
     for (std::int64_t i = 0; i < reference.numel(); ++i)
       largest = std::max(largest, std::abs(reference.at(i)));
-    // A prompt at once, then single tokens, then several; twice, since position 0 starts afresh.
+    // Decode a prompt in one step, then single tokens and groups of tokens. The second pass shows
+    // that position 0 restarts the cache.
     for (int pass = 0; pass < 2; ++pass) {
       std::int64_t done = 0;
       for (const std::int64_t count : {4, 1, 1, 3, 1, 1, 1, 1}) {
@@ -217,7 +219,7 @@ BOOST_AUTO_TEST_CASE(generation_is_greedy_recomputation_and_survives_a_full_cont
     return TokenIds(text.begin() + static_cast<long>(prompt.size()), text.end());
   };
   const TokenIds prompt = {5, 1, 7};
-  // The same by recomputing everything for every token.
+  // The expected text, from recomputing everything for every token.
   TokenIds expected = prompt;
   while (expected.size() < 15) {
     const auto n = static_cast<std::int64_t>(expected.size());
@@ -228,7 +230,8 @@ BOOST_AUTO_TEST_CASE(generation_is_greedy_recomputation_and_survives_a_full_cont
   }
   expected.erase(expected.begin(), expected.begin() + 3);
   BOOST_TEST(fresh(prompt, {.max_new = 12}) == expected, boost::test_tools::per_element());
-  // Far beyond the context, with a prompt that is too long as well; seeded draws repeat.
+  // Generate far beyond the context, with a prompt that is itself too long. Sampling with a seed is
+  // reproducible.
   const TokenIds long_prompt(40, 3);
   GenerationOptions drawn{
       .max_new = 50, .sampling = SamplingOptions{.temperature = 0.9, .seed = 3}, .slide = true};

@@ -1,4 +1,4 @@
-// Small decoders that make every choice of GptConfig.
+// Small decoder configurations that cover every choice of GptConfig.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ struct Variant {
   GptConfig config;
 };
 
-/// Every choice of the config at least once, small enough to run in no time.
+/// Returns configurations that cover every choice at least once, small enough to run quickly.
 inline std::vector<Variant> variants() {
   GptConfig base;
   base.vocab = 23;
@@ -48,7 +48,7 @@ inline std::vector<Variant> variants() {
     c.transposed = false;
   });
   add("head_dim", llama, [](GptConfig& c) {
-    c.heads = 5;  // no divisor of the width
+    c.heads = 5;  // does not divide the width
     c.head_dim = 8;
     c.mlp_bias = true;
   });

@@ -1,4 +1,5 @@
-// Classes of decoders and encoder-decoders besides their language models: base models, classifiers.
+// Hugging Face classes of decoders and encoder-decoders other than language models: base models,
+// classifiers.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -21,14 +22,15 @@ const std::string kGoldens = std::string(WEFT_FIXTURES) + "/goldens/";
 
 using testing::says;
 
-/// The ids and masks of a case, without its labels.
+/// Returns the inputs of a golden case without its labels.
 TensorMap inputs_of(const std::string& name) {
   TensorMap inputs = read_safetensors(kGoldens + name + "/inputs.safetensors").tensors;
   inputs.erase("labels");
   return inputs;
 }
 
-/// Every output of a class; what it would write is what it read.
+/// Returns all outputs of a class. Also checks that all exported tensor names are those of the
+/// folder.
 TensorMap run(const hf::Folder& folder, const std::string& architecture, const TensorMap& inputs) {
   Graph graph;
   const hf::Model model =
@@ -45,7 +47,8 @@ TensorMap run(const hf::Folder& folder, const std::string& architecture, const T
   return outputs;
 }
 
-/// The folder of the base class with the same weights.
+/// Returns the folder of the base class with the same weights: tensors under `prefix`, which is
+/// removed.
 hf::Folder base_of(const hf::Folder& folder, const std::string& prefix) {
   hf::Folder base{folder.path, folder.config, {}};
   for (const auto& [name, tensor] : folder.weights) {
@@ -54,7 +57,7 @@ hf::Folder base_of(const hf::Folder& folder, const std::string& prefix) {
   return base;
 }
 
-/// The folder with another config, and without the head of the language model.
+/// Returns the folder with `changes` to its config and without the language model head.
 hf::Folder headless(hf::Folder folder, const json& changes) {
   json config = json::parse(folder.config);
   config.update(changes);
@@ -113,7 +116,8 @@ BOOST_AUTO_TEST_CASE(decoders_classify_the_last_token_that_is_no_padding) {
       hf::Folder folder = headless(
           hf::read_folder(kGoldens + decoder.folder),
           {{"pad_token_id", kPadding}, {"id2label", {{"0", "a"}, {"1", "b"}, {"2", "c"}}}});
-      // Padding on the right, none, on the left, and nothing but padding.
+      // Rows with padding on the right, without padding, with padding on the left, and with padding
+      // only.
       const TensorMap inputs = {{"input_ids", Tensor::of<std::int64_t>({4, 4}, {1, 2, 5, 5,  //
                                                                                 3, 2, 1, 4,  //
                                                                                 5, 5, 7, 8,  //
@@ -167,7 +171,7 @@ BOOST_AUTO_TEST_CASE(without_a_padding_id_only_one_row_is_classified) {
   };
   BOOST_CHECK_EXCEPTION(build(2), ArgumentError,
                         says("GPT2ForSequenceClassification cannot classify 2 rows at once: "
-                             "config.json states no pad_token_id"));
+                             "config.json has no pad_token_id"));
   const std::int64_t width = build(1);
   folder.weights["score.weight"] = numbers({2, width}, 0.3);
   const TensorMap out = run(folder, architecture,

@@ -1,4 +1,4 @@
-// Hugging Face folders: what is read, what is refused, and that writing gives back what was read.
+// Hugging Face folders: supported and rejected keys and inputs, and exact round trips.
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(every_input_is_used_or_refused_by_name) {
   inputs["token_type_ids"] = {DType::i64, {2, 5}};
   BOOST_CHECK_EXCEPTION(
       build(config, inputs), ArgumentError,
-      says("DistilBertForSequenceClassification has no use for the input token_type_ids"));
+      says("DistilBertForSequenceClassification does not use the input token_type_ids"));
   BOOST_CHECK_EXCEPTION(build(config, {}), ArgumentError, says("needs the input input_ids"));
   inputs = ids();
   inputs["attention_mask"] = {DType::i64, {2}};
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(a_folder_written_is_the_folder_read) {
   for (const auto& [name, tensor] : copy.weights)
     BOOST_TEST(bitwise_equal(tensor, folder.weights.at(name)), name);
 
-  // In two shards it is the same folder.
+  // The same folder, with the weights split into two files.
   TensorMap first, second;
   json map;
   for (const auto& [name, tensor] : copy.weights) {
@@ -199,7 +199,8 @@ BOOST_AUTO_TEST_CASE(encoder_decoders_read_or_refuse_every_key) {
   config = config_of("mbart-default");
   config["architectures"] = {"MBartModel"};
   BOOST_TEST(build(config, both).names.theirs("tokens.weight") == "shared.weight");
-  BOOST_TEST(build(config).outputs.contains("decoder_hidden.2"));  // input ids, shifted
+  // Without decoder input ids, the shifted input ids are used.
+  BOOST_TEST(build(config).outputs.contains("decoder_hidden.2"));
   config = config_of("marian-default");
   config["share_encoder_decoder_embeddings"] = false;
   config["decoder_vocab_size"] = 107;

@@ -1,4 +1,4 @@
-// Reading images: IDX, gzip, tables of numbers, PNG, JPEG, BMP, folders.
+// Reading images: IDX, gzip, CSV tables of pixels, PNG, JPEG, BMP, folders.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <filesystem>
@@ -31,7 +31,7 @@ void check_values(const Tensor& found, const Sizes& sizes, const std::vector<dou
     BOOST_TEST(std::abs(found.at(i) - expected[static_cast<std::size_t>(i)]) <= tolerance);
 }
 
-/// A call that must throw FormatError with these parts in its message.
+/// Checks that `call` throws FormatError with all `parts` in its message.
 template <class Call>
 void refuses(Call&& call, std::vector<std::string> parts) {
   BOOST_CHECK_EXCEPTION(call(), FormatError, message_contains(std::move(parts)));
@@ -48,13 +48,13 @@ BOOST_AUTO_TEST_CASE(gzip_members_are_unpacked) {
 
 BOOST_AUTO_TEST_CASE(damaged_gzip_names_the_byte) {
   refuses([] { gunzip(kHello.substr(0, 20), "x.gz"); },
-          {"x.gz: the file ends too early, at byte 20 of the gzip file"});
-  refuses([] { gunzip("", "x.gz"); }, {"ends too early, at byte 0"});
+          {"x.gz: unexpected end of file at byte 20 of the gzip file"});
+  refuses([] { gunzip("", "x.gz"); }, {"unexpected end of file at byte 0"});
   std::string wrong = kHello;
   wrong[21] ^= 1;  // the checksum
   refuses([&] { gunzip(wrong, "x.gz"); }, {"x.gz: incorrect data check at byte 24"});
   refuses([&] { gunzip(kHello + "rest", "x.gz"); }, {"incorrect header check at byte 30"});
-  refuses([] { gunzip(kHello, "x.gz", 16); }, {"more than 16 bytes when unpacked"});
+  refuses([] { gunzip(kHello, "x.gz", 16); }, {"more than 16 bytes when decompressed"});
 }
 
 BOOST_AUTO_TEST_CASE(idx_files_of_every_type) {
@@ -93,16 +93,15 @@ BOOST_AUTO_TEST_CASE(idx_files_that_lie_are_refused_with_the_byte) {
   refuses([] { parse_idx(unhex("1f8b0802"), "m"); }, {"it begins with 1f 8b, not 00 00"});
   refuses([] { parse_idx(unhex("00000b0100000000"), "m"); },
           {"element type 0x0b at byte 2 (16-bit integers)", "0x08 (u8)"});
-  refuses(
-      [] { parse_idx(unhex("000008010000000401"), "m"); },
-      {"sizes at byte 4 ask for 4 bytes of elements, after them are 1 up to the end at byte 9"});
-  refuses([] { parse_idx(unhex("00000801000000010102"), "m"); }, {"ask for 1 bytes", "are 2"});
-  // Sizes whose product fits no 64 bits, with nothing behind them: no memory is asked for.
+  refuses([] { parse_idx(unhex("000008010000000401"), "m"); },
+          {"sizes at byte 4 require 4 bytes of elements, but there are 1 up to the end at byte 9"});
+  refuses([] { parse_idx(unhex("00000801000000010102"), "m"); }, {"require 1 bytes", "are 2"});
+  // The product of the sizes exceeds 64 bits, and no elements follow: no memory may be allocated.
   refuses(
       [] { parse_idx(unhex("00000804fffffffffffffffffffffffffffffff0"), "m"); },
-      {"m: sizes at byte 4: u8[4294967295, 4294967295, 4294967295, 4294967280] has more bytes"});
+      {"m: sizes at byte 4: u8[4294967295, 4294967295, 4294967295, 4294967280]: size overflows"});
   refuses([] { parse_idx(unhex("000008030000000032ffff001cffffec"), "m"); },
-          {"has more bytes beside its axes of size 0 than memory can address"});
+          {"size overflows the address space (axes of size 0 ignored)"});
   refuses([] { parse_idx(unhex("000008030000ffff0000ffff00000001"), "m"); },
           {"are 0 up to the end at byte 16"});
   BOOST_CHECK_THROW(read_idx("/nowhere/idx"), IoError);
@@ -125,16 +124,17 @@ BOOST_AUTO_TEST_CASE(tables_that_are_no_images_are_refused_with_line_and_byte) {
     return [text] { parse_image_csv(text, "d.csv"); };
   };
   refuses(parse(""), {"d.csv: no images, byte 0"});
-  refuses(parse("0,1,2,3,1\n0,1,x,3,1"), {"d.csv: an integer is missing, line 2 (byte 14)"});
-  refuses(parse("0,1,2,3,1\n0,1,2,1"), {"4 numbers; 2 x 2 pixels and a class are 5, line 2 (byte"});
-  refuses(parse("0,1,2,1"), {"3 pixels and a class are no square image, line 1"});
-  refuses(parse("7"), {"0 pixels and a class are no square image"});
+  refuses(parse("0,1,2,3,1\n0,1,x,3,1"), {"d.csv: expected an integer, line 2 (byte 14)"});
+  refuses(parse("0,1,2,3,1\n0,1,2,1"),
+          {"4 numbers, but 2 x 2 pixels and a class are 5, line 2 (byte"});
+  refuses(parse("0,1,2,1"), {"3 pixels and a class do not form a square image, line 1"});
+  refuses(parse("7"), {"0 pixels and a class do not form a square image"});
   refuses(parse("0,1,2,17,1"), {"pixel 17 is not in [0, 16], line 1"});
   refuses(parse("0,1,2,3,-1"), {"class -1 is not in [0, 100000)"});
   refuses(parse("0,1,2,3,9223372036854775807"), {"class 9223372036854775807"});
-  refuses(parse("0,1,2,3,92233720368547758070"), {"an integer is missing, line 1 (byte 8)"});
-  refuses(parse("0,1,2,3;1"), {"a comma or the end of the line is missing, line 1 (byte 7)"});
-  refuses(parse("0,1,2,3,\n"), {"a number is missing after the last comma, line 1 (byte 8)"});
+  refuses(parse("0,1,2,3,92233720368547758070"), {"expected an integer, line 1 (byte 8)"});
+  refuses(parse("0,1,2,3;1"), {"expected a comma or the end of the line, line 1 (byte 7)"});
+  refuses(parse("0,1,2,3,\n"), {"expected a number after the last comma, line 1 (byte 8)"});
   BOOST_CHECK_THROW(parse_image_csv("1", "d", {.highest = 0}), ArgumentError);
 }
 
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(png_bmp_and_jpeg_are_decoded) {
   const std::vector<double> colours = {1, 0, 0, 1, 0, 1, 0, 1, 0, 0, 1, 1};
   check_values(decode_image(testing::colour_png(), 3, "a.png"), {3, 2, 2}, colours);
   check_values(decode_image(testing::colour_bmp(), 3, "a.bmp"), {3, 2, 2}, colours);
-  // Luma of red, green, blue to 8 bits.
+  // The luma of red, green and blue, rounded to 8 bits.
   check_values(decode_image(testing::colour_png(), 1, "a.png"), {1, 2, 2}, {0.299, 0.587, 0.114, 1},
                0.01);
   const Tensor repeated = decode_image(testing::grey_png(), 3, "a.png");
@@ -158,7 +158,8 @@ BOOST_AUTO_TEST_CASE(png_bmp_and_jpeg_are_decoded) {
                         message_contains({"1 channel (grey) or 3 (red, green, blue), not 4"}));
 }
 
-// Decoders fill what is missing of a cut JPEG with grey: the file is checked before.
+// Decoders fill the missing part of a truncated JPEG with grey. Therefore the file is validated
+// first.
 BOOST_AUTO_TEST_CASE(cut_and_damaged_image_files_are_refused_with_the_byte) {
   for (const std::string& whole :
        {testing::grey_png(), testing::colour_bmp(), testing::grey_jpeg()}) {
@@ -167,8 +168,8 @@ BOOST_AUTO_TEST_CASE(cut_and_damaged_image_files_are_refused_with_the_byte) {
   }
   const std::string jpeg = testing::grey_jpeg();
   refuses([&] { decode_image(jpeg.substr(0, jpeg.size() - 2), 1, "a.jpg"); },
-          {"a.jpg: the file is cut: it ends at byte 343"});
-  // The decoder would write behind its table.
+          {"a.jpg: the file is truncated: it ends at byte 343"});
+  // With this table, the decoder would write beyond the end of a buffer.
   std::string crowded = jpeg;
   const std::size_t table = crowded.find("\xff\xc4");
   crowded[table + 5] = crowded[table + 6] = static_cast<char>(0xFF);
@@ -177,15 +178,15 @@ BOOST_AUTO_TEST_CASE(cut_and_damaged_image_files_are_refused_with_the_byte) {
   std::string png = testing::grey_png();
   png[17] ^= 1;  // in the header chunk, which begins at byte 8
   refuses([&] { decode_image(png, 1, "a.png"); },
-          {"a.png: the checksum of the chunk 'IHDR' is wrong, the chunk begins at byte 8"});
+          {"a.png: the checksum does not match for the chunk 'IHDR', which begins at byte 8"});
   refuses([] { decode_image("GIF89a", 1, "a.gif"); },
-          {"a.gif: no PNG, JPEG or BMP file at byte 0"});
+          {"a.gif: not a PNG, JPEG or BMP file at byte 0"});
   std::string bmp = testing::colour_bmp();
   bmp[30] = 1;
-  refuses([&] { decode_image(bmp, 3, "a.bmp"); }, {"compression 1 is not read", "at byte 30"});
+  refuses([&] { decode_image(bmp, 3, "a.bmp"); }, {"compression 1 is not supported", "at byte 30"});
   bmp = testing::colour_bmp();
   bmp[20] = 1;  // a width of 65538 pixels
-  refuses([&] { decode_image(bmp, 3, "a.bmp"); }, {"a.bmp: the file is cut"});
+  refuses([&] { decode_image(bmp, 3, "a.bmp"); }, {"a.bmp: the file is truncated"});
 }
 
 BOOST_AUTO_TEST_CASE(folders_of_classes) {
@@ -200,23 +201,23 @@ BOOST_AUTO_TEST_CASE(folders_of_classes) {
   BOOST_TEST((set.classes == std::vector<std::string>{"cat", "dog"}));
   BOOST_TEST((set.labels == std::vector<std::int32_t>{0, 0, 1}));
   BOOST_TEST((set.size() == size));
-  // The JPEG's halves, of which a seventh comes from the other one (a triangle of half-width 4).
+  // The two halves of the JPEG. A seventh of each result pixel comes from the other half, because
+  // the resize filter is a triangle of half-width 4.
   BOOST_TEST(std::abs(set.image(0).at(0) - (128 + 72 / 7.0) / 255) < 0.005);
   BOOST_TEST(std::abs(set.image(0).at(3) - (200 - 72 / 7.0) / 255) < 0.005);
   std::filesystem::create_directories(folder.path("all/empty"));
   refuses([&] { read_image_folder(folder.path("all"), size); },
-          {"all/empty of a class holds no .png, .jpg, .jpeg or .bmp"});
-  refuses([&] { read_image_folder(folder.path("all/dog"), size); },
-          {"dog has no folders of classes"});
+          {"all/empty has no .png, .jpg, .jpeg or .bmp file"});
+  refuses([&] { read_image_folder(folder.path("all/dog"), size); }, {"dog has no class folders"});
   BOOST_CHECK_THROW(read_image_folder("/nowhere", size), IoError);
   folder.write("bad/x/cut.png", testing::grey_png().substr(0, 40));
-  refuses([&] { read_image_folder(folder.path("bad"), size); }, {"cut.png: the file is cut"});
+  refuses([&] { read_image_folder(folder.path("bad"), size); }, {"cut.png: the file is truncated"});
 }
 
 BOOST_AUTO_TEST_CASE(data_sets_are_recognised_and_split) {
   const TemporaryFolder folder("sets");
   const ImageSize size{1, 2, 2};
-  // MNIST's names: 10 images of 2 x 2, image i is all i.
+  // Files with MNIST's names: 10 images of 2 x 2, all pixels of image i are i.
   std::string images = unhex(
                   "00000803"
                   "0000000a"
@@ -245,15 +246,15 @@ BOOST_AUTO_TEST_CASE(data_sets_are_recognised_and_split) {
   refuses([&] { load_image_data(folder.path("mnist"), size, 1); },
           {"must be u8 [count, height, width] and u8 [count], not u8[10, 2, 2] and u8[2]"});
 
-  // optdigits, fitted to three channels.
+  // Files in the format of optdigits, expanded to three channels.
   folder.write("digits/d.tra", "0,16,0,16,1\n16,16,16,16,0\n");
   folder.write("digits/d.tes", "0,0,0,0,2\n");
   data = load_image_data(folder.path("digits"), {3, 2, 2}, 1);
   BOOST_TEST((data.train.images.sizes() == Sizes{2, 3, 2, 2}));
-  BOOST_TEST(data.train.classes.size() == 3U);  // the test set's third one
+  BOOST_TEST(data.train.classes.size() == 3U);  // the third class occurs only in the test set
   BOOST_TEST(data.about == "d.tes");
 
-  // A folder per class, with and without a test part.
+  // One folder per class, with and without separate training and test folders.
   for (const char* name : {"a/1.png", "a/2.png", "b/1.png"}) {
     folder.write(std::string("parts/train/") + name, testing::grey_png());
     folder.write(std::string("parts/val/") + name, testing::grey_png());
@@ -270,10 +271,10 @@ BOOST_AUTO_TEST_CASE(data_sets_are_recognised_and_split) {
   BOOST_TEST(load_image_data(folder.path("parts"), size, 1).train.classes.size() == 3U);
   std::filesystem::rename(folder.path("parts/val/a"), folder.path("parts/val/aa"));
   refuses([&] { load_image_data(folder.path("parts"), size, 1); },
-          {"the classes of the test set (aa, b, c) are not those of the training set (a, b)"});
+          {"the classes of the test set (aa, b, c) differ from those of the training set (a, b)"});
 
   refuses([&] { load_image_data(folder.write("x.txt", "x"), size, 1); },
-          {"x.txt: images come as a folder"});
+          {"x.txt: expected a folder"});
   BOOST_CHECK_THROW(load_image_data("/nowhere", size, 1), IoError);
 }
 

@@ -1,4 +1,5 @@
-// Transforms of images against PIL's values and by hand; augmentation and batches.
+// Image transforms, compared with values of PIL and values computed by hand; augmentation and
+// batches.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -19,7 +20,7 @@ namespace {
 
 using testing::message_contains;
 
-/// Pixel (y, x) is (x^2 + 3xy + 5y) mod 11.
+/// An image whose pixel (y, x) is (x^2 + 3xy + 5y) mod 11, plus 20 times the channel.
 Tensor pattern(std::int64_t rows = 5, std::int64_t columns = 7, std::int64_t channels = 1) {
   Tensor image = Tensor::empty(DType::f32, {channels, rows, columns});
   for (std::int64_t i = 0; i < image.numel(); ++i) {
@@ -38,14 +39,15 @@ void check_values(const Tensor& found, const Sizes& sizes, const std::vector<dou
     BOOST_TEST(std::abs(found.at(i) - expected[static_cast<std::size_t>(i)]) <= tolerance);
 }
 
-// Values of PIL 9.4 on an image of mode F, which does not round, to five decimals.
+// The expected values are those of PIL 9.4 for an image of mode F, which does not round, to five
+// decimals.
 BOOST_AUTO_TEST_CASE(images_are_resized_as_pil_does) {
   const Tensor image = pattern();
   check_values(resize_image(image, 3, 4), {1, 3, 4},
                {3.21088, 4.52571, 3.47429, 2.85034, 6.71958, 4.4, 4.48, 6.02645, 4.33333, 4.77714,
                 6.11429, 6.59184},
                2e-5);
-  check_values(resize_image(image, 2, 10), {1, 2, 10},  // smaller one way, larger the other
+  check_values(resize_image(image, 2, 10), {1, 2, 10},  // reduced in height, enlarged in width
                {4.5, 5.05, 5.125, 4.075, 4.325, 3.975, 3.05,  3.75,  4.0,   4.0,
                 7.0, 4.8,  3.25,  3.95,  5.95,  5.95,  4.175, 6.625, 6.825, 6.0},
                2e-5);
@@ -63,7 +65,7 @@ BOOST_AUTO_TEST_CASE(images_are_resized_as_pil_does) {
        {std::pair{0, -0.3969}, {4, 9.57565}, {28, 8.16753}, {71, 7.12951}})
     BOOST_TEST(std::abs(larger.at(at) - value) < 2e-5);
   BOOST_TEST(bitwise_equal(resize_image(image, 5, 7), image));
-  // Channels do not mix.
+  // Channels are resized independently.
   const Tensor two = resize_image(pattern(5, 7, 2), 3, 4);
   BOOST_TEST(std::abs(two.at(12) - 23.21088) < 2e-5);
 }
@@ -73,7 +75,8 @@ BOOST_AUTO_TEST_CASE(crops_flips_and_channels) {
   check_values(crop_image(image, -1, 1, 3, 3, 9), {1, 3, 3}, {9, 9, 9, 2, 3, 9, 5, 6, 9});
   check_values(crop_image(image, 5, 5, 1, 1, 9), {1, 1, 1}, {9});
   check_values(flip_horizontal(image), {1, 2, 3}, {3, 2, 1, 6, 5, 4});
-  // A margin of 1 to the left of a width of 4, halves 0.5 and 1.5 round to even: 0 and 2.
+  // The left margin is half of the difference of the widths. 1/2 and 3/2 are rounded to even: 0 and
+  // 2.
   const Tensor row = Tensor::of<float>({1, 1, 5}, {0, 1, 2, 3, 4});
   check_values(center_crop(row, 1, 3), {1, 1, 3}, {1, 2, 3});
   check_values(center_crop(row, 1, 4), {1, 1, 4}, {0, 1, 2, 3});
@@ -85,7 +88,7 @@ BOOST_AUTO_TEST_CASE(crops_flips_and_channels) {
                {0.299 + 2 * 0.587 + 3 * 0.114});
   check_values(normalise_image(Tensor::of<float>({2, 1, 2}, {1, 2, 3, 4}), {1, 2}, {0.5, 2}),
                {2, 1, 2}, {0, 2, 0.5, 1});
-  // 2 x 4 covers 4 x 4 when it is 4 x 8, of which the middle is taken.
+  // To cover 4 x 4, the image of 2 x 4 is enlarged to 4 x 8 and cropped to its centre.
   const Tensor wide = Tensor::of<float>({1, 2, 4}, {0, 0, 1, 1, 0, 0, 1, 1});
   const Tensor fitted = fit_image(wide, 1, 4, 4);
   check_values(fitted, {1, 4, 4},
@@ -95,16 +98,16 @@ BOOST_AUTO_TEST_CASE(crops_flips_and_channels) {
 BOOST_AUTO_TEST_CASE(images_are_turned_scaled_and_moved) {
   const Tensor image = pattern(5, 5);
   BOOST_TEST(bitwise_equal(transform_image(image, {}), image));
-  // Whole moves copy pixels: a crop of the image with black around it.
+  // A shift by whole pixels equals a crop with a black border.
   BOOST_TEST(bitwise_equal(transform_image(image, {.down = 2, .right = -1}),
                            crop_image(image, -2, 1, 5, 5)));
-  // A quarter turn counter-clockwise: what was at the right is at the top.
+  // A quarter turn counter-clockwise moves the right column to the top row.
   const Tensor turned = transform_image(image, {.degrees = 90});
   for (std::int64_t y = 0; y < 5; ++y) {
     for (std::int64_t x = 0; x < 5; ++x)
       BOOST_TEST(std::abs(turned.at(y * 5 + x) - image.at(x * 5 + 4 - y)) < 1e-5);
   }
-  // Twice as large: pixel 1 of 5 shows what was half-way between 1 and 2.
+  // Enlarged twice, pixel 1 of 5 is the mean of the original pixels 1 and 2.
   const Tensor larger = transform_image(image, {.scale = 2});
   BOOST_TEST(std::abs(larger.at(2 * 5 + 2) - image.at(2 * 5 + 2)) < 1e-6);
   BOOST_TEST(std::abs(larger.at(2 * 5 + 1) - (image.at(11) + image.at(12)) / 2) < 1e-6);
@@ -113,7 +116,7 @@ BOOST_AUTO_TEST_CASE(images_are_turned_scaled_and_moved) {
 BOOST_AUTO_TEST_CASE(what_is_no_image_is_refused) {
   const Tensor flat = Tensor::of<float>({2, 2}, {1, 2, 3, 4});
   const auto no_image =
-      message_contains({"an image is f32[channels, height, width], not f32[2, 2]"});
+      message_contains({"an image must be f32[channels, height, width], not f32[2, 2]"});
   BOOST_CHECK_EXCEPTION(resize_image(flat, 1, 1), ShapeError, no_image);
   BOOST_CHECK_EXCEPTION(crop_image(flat, 0, 0, 1, 1), ShapeError, no_image);
   BOOST_CHECK_EXCEPTION(flip_horizontal(flat), ShapeError, no_image);
@@ -123,7 +126,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_image_is_refused) {
   BOOST_CHECK_EXCEPTION(transform_image(pattern(), {.scale = 0}), ArgumentError,
                         message_contains({"the scale must be positive, not 0"}));
   BOOST_CHECK_EXCEPTION(to_channels(pattern(2, 2, 2), 1), ShapeError,
-                        message_contains({"2 channels cannot become 1"}));
+                        message_contains({"cannot convert 2 channels to 1"}));
   BOOST_CHECK_EXCEPTION(normalise_image(pattern(), {0, 0}, {1, 1}), ShapeError,
                         message_contains({"2 means and 2 deviations for an image of 1 channels"}));
 }
@@ -140,7 +143,7 @@ BOOST_AUTO_TEST_CASE(augmentation_is_a_function_of_seed_step_and_index) {
   BOOST_TEST(!same(1, 3, 3));
   BOOST_TEST(!same(1, 2, 4));
   BOOST_TEST(bitwise_equal(augment(image, {}, 1, 2, 3), image));
-  // Crops of the padded image: all nine occur, as often as each other.
+  // All nine crops of the padded image occur about equally often.
   std::vector<int> seen(9, 0);
   for (std::int64_t i = 0; i < 900; ++i) {
     const Tensor moved = augment(image, {.padding = 1}, 5, 0, i);
@@ -155,7 +158,7 @@ BOOST_AUTO_TEST_CASE(augmentation_is_a_function_of_seed_step_and_index) {
   for (std::int64_t i = 0; i < 400; ++i)
     flipped += bitwise_equal(augment(image, {.flip = true}, 5, 0, i), image) ? 0 : 1;
   BOOST_TEST((flipped > 150 && flipped < 250));
-  // Parts stay within the image's values and sizes.
+  // Crops of parts keep the size and the value range of the image.
   for (std::int64_t i = 0; i < 50; ++i) {
     const Tensor part = augment(image, {.min_area = 0.3}, 5, 0, i);
     BOOST_TEST((part.sizes() == image.sizes()));
@@ -177,10 +180,10 @@ BOOST_AUTO_TEST_CASE(augmentations_round_trip_and_refuse_what_makes_no_sense) {
   refuses({.zoom = 1}, "zoom must be in [0, 1), not 1");
   refuses({.min_area = 0}, "min_area must be in (0, 1], not 0");
   BOOST_CHECK_EXCEPTION(ImageAugmentation::from_json("{}"), FormatError,
-                        message_contains({"the augmentation of images lacks 'padding'"}));
+                        message_contains({"the image augmentation lacks 'padding'"}));
 }
 
-/// `count` images of one pixel, image i is i, of class i mod classes.
+/// Returns `count` images of one pixel; the pixel of image i is i and its class i mod classes.
 ImageSet numbered(std::int64_t count, std::int64_t classes) {
   ImageSet set{Tensor::empty(DType::f32, {count, 1, 1, 1})};
   for (std::int64_t i = 0; i < count; ++i) {
@@ -210,7 +213,7 @@ BOOST_AUTO_TEST_CASE(every_image_comes_once_in_an_epoch) {
     std::sort(epoch->begin(), epoch->end());
     for (std::size_t i = 0; i < 10; ++i) BOOST_TEST(epoch->at(i) == static_cast<double>(i));
   }
-  // Any step can be asked for first, as a resumed run does.
+  // Steps can be requested in any order, as in a resumed run.
   ImageBatches fresh(set, 4, {}, 7);
   BOOST_TEST(bitwise_equal(fresh(3).images, batches(3).images));
   ImageBatches other(set, 4, {}, 8);
@@ -234,10 +237,10 @@ BOOST_AUTO_TEST_CASE(sets_are_split_class_by_class) {
   for (std::size_t i = 0; i < 30; ++i) BOOST_TEST(all[i] == static_cast<double>(i));
   BOOST_TEST(bitwise_equal(split(set, 0.2, 5).second.images, taken.images));
   BOOST_TEST(!bitwise_equal(split(set, 0.2, 6).second.images, taken.images));
-  BOOST_TEST(split(set, 0.99, 5).first.count() == 3);  // one of every class stays
+  BOOST_TEST(split(set, 0.99, 5).first.count() == 3);  // at least one image of every class stays
   BOOST_TEST(split(set, 0, 5).second.count() == 0);
   BOOST_CHECK_EXCEPTION(split(set, 1, 5), ArgumentError,
-                        message_contains({"the part to take must be in [0, 1), not 1"}));
+                        message_contains({"the fraction to split off must be in [0, 1), not 1"}));
   BOOST_CHECK_EXCEPTION(set.slice(20, 31), ArgumentError,
                         message_contains({"images [20, 31) of a set of 30"}));
   BOOST_CHECK_EXCEPTION(set.pick({30}), ArgumentError,
@@ -246,7 +249,7 @@ BOOST_AUTO_TEST_CASE(sets_are_split_class_by_class) {
   BOOST_TEST(std::abs(found.mean.at(0) - 14.5) < 1e-9);
   BOOST_TEST(std::abs(found.deviation.at(0) - std::sqrt((30.0 * 30 - 1) / 12)) < 1e-9);
   BOOST_CHECK_EXCEPTION(channel_statistics(set.slice(0, 0)), ArgumentError,
-                        message_contains({"a set of no images has no mean"}));
+                        message_contains({"an empty image set has no mean"}));
   BOOST_TEST((shuffled(5, 1, 0) == shuffled(5, 1, 0)));
   BOOST_TEST((shuffled(50, 1, 0) != shuffled(50, 1, 1)));
 }

@@ -1,4 +1,5 @@
-// Labelled texts and their splits; figures of classifiers; TF-IDF and logistic regression by hand.
+// Labelled texts and their splits; classification metrics; TF-IDF and logistic regression, compared
+// with values computed by hand.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstdlib>
@@ -27,7 +28,7 @@ BOOST_AUTO_TEST_CASE(labels_stand_on_either_side_and_lines_end_in_line_feeds_onl
              boost::test_tools::per_element());
   BOOST_TEST(first.labels == (Ids{0, 1, 0}), boost::test_tools::per_element());
 
-  // U+0085 is a line break to some, not here.
+  // U+0085 (next line) does not end a line.
   const std::string behind = files.write("b", "good \u0085 film  \t1\nbad\t0\nfine\t1");
   const LabelledText last = read_labelled_text(Texts{behind});
   BOOST_TEST(last.texts == (Texts{"good \u0085 film", "bad", "fine"}),
@@ -42,13 +43,16 @@ BOOST_AUTO_TEST_CASE(files_that_are_not_labelled_are_refused) {
   const auto read = [&](const std::string& text) {
     return [&files, text] { read_labelled_text(Texts{files.write("f", text)}); };
   };
-  check_says<FormatError>(read("a\tb\nno tab\n"), "f:2: expected a label and a text with a tab");
-  check_says<FormatError>(read("x\tone\nx\ttwo\n"), "needs two classes or more, here is one only");
-  check_says<FormatError>(read(""), "here is no line");
+  check_says<FormatError>(read("a\tb\nno tab\n"),
+                          "f:2: expected a label and a text separated by a tab");
+  check_says<FormatError>(read("x\tone\nx\ttwo\n"),
+                          "needs at least two classes, but there is only one");
+  check_says<FormatError>(read(""), "there are no lines");
   check_says<FormatError>(read("a\tb\nc\td\n"), "f:1: cannot tell labels from texts");
   check_says<FormatError>(read("a\tb\na\tc\n\td\n"), "f:3: the label is empty");
   check_says<IoError>([] { read_labelled_text(Texts{"/nowhere/f"}); }, "/nowhere/f");
-  check_says<ArgumentError>([] { parse_choice<LabelSide>("left"); }, "legal are auto, first, last");
+  check_says<ArgumentError>([] { parse_choice<LabelSide>("left"); },
+                            "expected one of auto, first, last");
 }
 
 BOOST_AUTO_TEST_CASE(splits_keep_the_shares_of_classes) {
@@ -70,7 +74,7 @@ BOOST_AUTO_TEST_CASE(splits_keep_the_shares_of_classes) {
 
 BOOST_AUTO_TEST_CASE(figures_of_a_confusion_matrix_by_hand) {
   ConfusionMatrix matrix({"ham", "spam"});
-  // 6 ham found, 1 taken for spam; 2 spam found, 1 taken for ham.
+  // 6 ham are correct, 1 is classified as spam; 2 spam are correct, 1 is classified as ham.
   matrix.add(Ids{0, 0, 0, 0, 0, 0, 0, 1, 1, 1}, Ids{0, 0, 0, 0, 0, 0, 1, 1, 1, 0});
   BOOST_TEST(matrix.count(0, 1) == 1);
   BOOST_TEST(matrix.accuracy() == 0.8);
@@ -100,7 +104,7 @@ BOOST_AUTO_TEST_CASE(figures_of_a_confusion_matrix_by_hand) {
         empty.add(Ids{0, 1}, Ids{0});
       },
       "1 classes were predicted for 2");
-  check_says<ArgumentError>([] { ConfusionMatrix({"a"}); }, "needs two classes, not 1");
+  check_says<ArgumentError>([] { ConfusionMatrix({"a"}); }, "needs at least two classes, not 1");
 }
 
 BOOST_AUTO_TEST_CASE(words_and_features_by_hand) {
@@ -114,11 +118,11 @@ BOOST_AUTO_TEST_CASE(words_and_features_by_hand) {
   BOOST_TEST(tfidf.features() == 6);  // a, a a, a b, a c, b, c
   BOOST_TEST(tfidf.find("a b") >= 0);
   BOOST_TEST(tfidf.find("b a") == -1);
-  // Of 2 texts, both have a: idf ln(3/3) + 1 = 1; the others are in one: ln(3/2) + 1 = r.
+  // "a" is in both texts: idf ln(3/3) + 1 = 1. All other features are in one text: ln(3/2) + 1 = r.
   const double r = std::log(1.5) + 1;
   const SparseRows rows = tfidf(texts);
   BOOST_TEST(rows.rows == 2);
-  const double length = std::sqrt(2 * 2 + 3 * r * r);  // a twice; a a, a b, b once
+  const double length = std::sqrt(2 * 2 + 3 * r * r);  // "a" twice; "a a", "a b" and "b" once
   for (std::size_t i = 0; i < rows.row.size(); ++i) {
     if (rows.row[i] != 0) continue;
     const double wanted = rows.feature[i] == tfidf.find("a") ? 2 / length : r / length;
@@ -126,21 +130,21 @@ BOOST_AUTO_TEST_CASE(words_and_features_by_hand) {
   }
   const TfIdf logarithmic(texts, {.longest = 1, .frequency = TermFrequency::logarithmic});
   const SparseRows logs = logarithmic(Texts{"a a", "z"});
-  BOOST_TEST(logs.rows == 2);  // a row of no known feature is empty
+  BOOST_TEST(logs.rows == 2);  // a row without known features is empty
   BOOST_TEST(logs.value.size() == 1u);
   BOOST_TEST(logs.value[0] == 1.0f);
   BOOST_TEST(TfIdf(texts, {.longest = 1, .min_texts = 2}).features() == 1);
   check_says<ArgumentError>([&] { TfIdf(texts, {.longest = 0}); }, "longest (0)");
   check_says<ArgumentError>([] { TfIdf(Texts{" "}, {}); }, "the texts have no features");
 
-  // "a a b" with the same text, with one that shares "a" only, and with one that it does not know.
+  // "a a b" against the same text, a text that shares only "a", and a text without known features.
   const Texts three = {"a a b", "a a b", "a a b"}, others = {"a a b", "a z", "z"};
   const std::vector<double> cosines = row_products(tfidf(three), tfidf(others));
   BOOST_TEST(cosines[0] == 1, boost::test_tools::tolerance(1e-6));
   BOOST_TEST(cosines[1] == 2 / length, boost::test_tools::tolerance(1e-6));
   BOOST_TEST(cosines[2] == 0);
   check_says<ArgumentError>([&] { row_products(tfidf(three), tfidf(texts)); },
-                            "3 rows cannot meet 2 others");
+                            "the numbers of rows differ: 3 and 2");
 }
 
 BOOST_AUTO_TEST_CASE(lbfgs_finds_the_minimum_of_rosenbrocks_valley) {
@@ -157,13 +161,14 @@ BOOST_AUTO_TEST_CASE(lbfgs_finds_the_minimum_of_rosenbrocks_valley) {
 }
 
 BOOST_AUTO_TEST_CASE(logistic_regression_is_at_its_minimum) {
-  // One feature: class 1 where it is positive, with one exception, so that the minimum is finite.
+  // One feature. The class is 1 if the feature is positive, with one exception, so that the minimum
+  // is finite.
   const SparseRows rows{4, {0, 1, 2, 3}, {0, 0, 0, 0}, {1, 2, -1, 1}};
   LogisticRegression model(rows, Ids{1, 1, 0, 0}, 1, 2, 1);
   const double l2 = 0.1;
   model.fit(l2);
   BOOST_TEST(model.gradient() < 1e-7);
-  // Both classes' parameters are opposite; with w, b of class 1, d loss / d w = 0 by hand:
+  // The parameters of the two classes are opposite. With w and b of class 1, d loss / d w is 0:
   const double w = model.parameters()[1], b = model.parameters()[3];
   BOOST_TEST(model.parameters()[0] == -w, boost::test_tools::tolerance(1e-5));
   double slope = l2 * w;
@@ -174,7 +179,7 @@ BOOST_AUTO_TEST_CASE(logistic_regression_is_at_its_minimum) {
              boost::test_tools::per_element());
   check_says<ArgumentError>([&] { model.fit(-1); }, "l2 must not be negative: -1");
   check_says<ArgumentError>([&] { LogisticRegression(rows, Ids{1}, 1, 2); },
-                            "1 labels were given for 4 rows");
+                            "1 labels do not match 4 rows");
   check_says<ArgumentError>(
       [&] {
         LogisticRegression(rows, Ids{0, 0, 0, 0}, 1, 1);
@@ -195,7 +200,7 @@ BOOST_AUTO_TEST_CASE(the_baseline_is_tuned_within_the_training_part) {
   BOOST_TEST(found.test.accuracy() == 1);
   BOOST_TEST(found.validation_accuracy == 1);
   BOOST_TEST(found.tried == 32);
-  // The data of the task itself, where they are.
+  // The real data set, if it is available.
   const char* folder = std::getenv("WEFT_DATA");
   if (folder == nullptr) {
     BOOST_TEST_MESSAGE("skipped: WEFT_DATA is not set to the folder of data sets");

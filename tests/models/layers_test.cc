@@ -19,7 +19,7 @@ void check_fails(Fn&& fn, const std::string& part, int line) {
   BOOST_CHECK_EXCEPTION(fn(), E, [&](const Error& e) {
     BOOST_TEST_INFO(e.what());
     BOOST_TEST(std::string(e.what()).find(part) != std::string::npos);
-    // The line of the caller of the layer, not one of ours.
+    // The error names the line that calls the layer, not a line inside the library.
     BOOST_TEST(std::string(e.what()).find("layers_test.cc:" + std::to_string(line)) !=
                std::string::npos);
     return true;

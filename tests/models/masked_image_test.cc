@@ -1,4 +1,4 @@
-// Masked-image models: what they see and learn, resumed runs, what others start from.
+// Masked-image models: masking, training, resumed runs, and fine-tuning from their weights.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -22,8 +22,8 @@ namespace {
 using testing::message_contains;
 using testing::TemporaryFolder;
 
-/// Images of 2 channels of 6 x 8 with stripes across or along at one of two places, and some noise:
-/// what is hidden can be known from what is not.
+/// Noisy images of 2 channels of 6 x 8 with horizontal or vertical stripes at one of two positions.
+/// The hidden patches can be predicted from the visible ones.
 ImageSet stripes(std::int64_t count, std::uint64_t seed) {
   ImageSet set{Tensor::empty(DType::f32, {count, 2, 6, 8}), {}, {"across", "along"}};
   const RandomStream stream{seed};
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(resumed_pre_training_on_images_has_the_same_bits) {
   BOOST_TEST(whole.step == 12);
   BOOST_TEST(whole.evaluation.metrics.empty());
   MaskedImageModel first = fresh();
-  // Labels are not read.
+  // Other labels make no difference, because pre-training does not read them.
   ImageSet other = train;
   std::fill(other.labels.begin(), other.labels.end(), 1);
   BOOST_TEST(run(first, other, files.path("m.weft"), 5, 2).stopped);
@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(hidden_patches_are_not_seen_and_the_others_are_kept) {
     }
     BOOST_TEST(filled == 96);  // 6 of 12 patches of 2 x 2, 2 channels, 2 images
 
-    // The loss is the mean error of hidden pixels, in deviations.
+    // The loss is the mean absolute error of the hidden pixels, in units of the standard deviation.
     double sum = 0;
     for (std::int64_t i = 0; i < images.numel(); ++i) {
       if (hidden(i))
@@ -194,7 +194,8 @@ BOOST_AUTO_TEST_CASE(held_out_images_keep_their_masks) {
     BOOST_TEST(some.data<std::int32_t>()[p] == all.data<std::int32_t>()[4 * 12 + p]);
     BOOST_TEST(some.data<std::int32_t>()[12 + p] == all.data<std::int32_t>()[12 + p]);
   }
-  // A look at some images is a look at these as they are in all: 300 are run in two parts.
+  // An evaluation of a subset of images uses the same masks as one of the complete set. 300 images
+  // need two batches.
   Session session(*model.graph, model.store, {.seed = 1});
   const ImageSet set = stripes(300, 3);
   double sum = 0;
@@ -215,7 +216,7 @@ BOOST_AUTO_TEST_CASE(baselines_are_as_defined) {
   const MaskedImageBaselines found = masked_image_baselines(model, train, set);
   const Tensor mask = held_out_masks(model, {0, 1, 2});
   double mean_loss = 0, median_loss = 0;
-  for (std::int64_t i = 0; i < 3 * 2; ++i) {  // images and channels
+  for (std::int64_t i = 0; i < 3 * 2; ++i) {  // over images and channels
     const float* image = set.images.data<float>() + i * 48;
     const double deviation = model.images.normalisation.deviation[static_cast<std::size_t>(i % 2)];
     const auto hidden = [&](std::int64_t p) {
@@ -285,14 +286,14 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_named) {
           "mask_unit must divide the 3 rows and 4 columns of patches, not 2");
   refuses([](auto&, auto&, auto& m) { m.mask_ratio = 0.99; }, "hides them all");
   refuses([](auto&, auto& n, auto&) { n.mean.push_back(0); },
-          "3 means and 2 deviations for images of 2 channels");
+          "3 means and 2 deviations do not match images of 2 channels");
 
   const MaskedImageModel model = fresh();
   Session session(*model.graph, model.store, {.seed = 1});
   BOOST_CHECK_EXCEPTION(masked_image_loss(session, model, set.slice(0, 0)), DataError,
-                        message_contains({"there are no images to measure on"}));
+                        message_contains({"there are no images to evaluate on"}));
   BOOST_CHECK_EXCEPTION(masked_image_baselines(model, set.slice(0, 0), set), DataError,
-                        message_contains({"there are no images to find their median"}));
+                        message_contains({"there are no images to compute a median of"}));
   BOOST_CHECK_EXCEPTION(masked_image_task(session, model, set.slice(0, 0), set), DataError,
                         message_contains({"there are no images to train on"}));
   const ImageSet wide{Tensor::zeros(DType::f32, {1, 2, 6, 10}), {0}, {"a"}};
@@ -305,7 +306,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_named) {
 }
 
 BOOST_AUTO_TEST_CASE(pictures_show_images_holes_and_what_fills_them) {
-  // Pictures are of one channel or three.
+  // SVG images need one or three channels.
   VitConfig config = small();
   config.channels = 1;
   const MaskedImageModel model =
@@ -323,7 +324,8 @@ BOOST_AUTO_TEST_CASE(pictures_show_images_holes_and_what_fills_them) {
   BOOST_TEST(count(">two images<") == 1);
   BOOST_TEST(count(">image 2<") == 1);
   BOOST_TEST(count(">what is seen<") == 2);
-  // A rectangle for each of 48 pixels: all, half, and all again; the page and six panels.
+  // One rectangle per pixel: 48 of the image, 24 visible and 48 reconstructed. One more for the
+  // page, and six for the panels.
   BOOST_TEST(count("<rect") == 2 * (48 + 24 + 48) + 1 + 6);
 }
 

@@ -1,4 +1,4 @@
-// Masking for masked language models, and pairs of sentences: rates and definitions.
+// Masking for masked language models, and sentence pairs: rates and definitions.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
@@ -19,7 +19,7 @@ namespace {
 
 using Ids = std::vector<std::int32_t>;
 
-/// Ids 0 to 6 are special, 6 is the mask; words start at even ids.
+/// Ids 0 to 6 are special, 6 is the mask. Even ids start a word.
 MaskingOptions options(std::int64_t vocab = 1000) {
   MaskingOptions result{.mask_id = 6};
   for (std::int64_t id = 0; id < vocab; ++id) {
@@ -29,7 +29,7 @@ MaskingOptions options(std::int64_t vocab = 1000) {
   return result;
 }
 
-/// [CLS] 200 tokens [SEP]
+/// Returns [CLS], 200 tokens, [SEP].
 Ids sentence(std::int64_t row) {
   Ids ids = {4};
   for (std::int32_t i = 0; i < 200; ++i)
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(fifteen_percent_are_asked_for_and_replaced_as_in_the_paper)
     BOOST_TEST(tokens.labels.back() == -100);
     asked += here;
   }
-  // 6000 draws: three standard deviations of a share of 0.8 are 0.016, of 0.1 are 0.012.
+  // For 6000 samples, three standard deviations of a share are 0.016 for 0.8 and 0.012 for 0.1.
   const auto share = [&](std::int64_t n) { return static_cast<double>(n) / asked; };
   BOOST_TEST(std::abs(share(masked) - 0.8) < 0.016);
   BOOST_TEST(std::abs(share(kept) - 0.1) < 0.012);
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(masking_is_a_function_of_seed_step_and_row) {
 }
 
 BOOST_AUTO_TEST_CASE(whole_words_are_hidden_together) {
-  // Words of one to four tokens.
+  // The row has words of one to four tokens.
   Ids ids = {4};
   std::vector<std::pair<std::size_t, std::size_t>> words;  // begin, size
   for (std::size_t w = 0; w < 40; ++w) {
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(masking_options_out_of_range_are_refused) {
                         "token id 1000 is outside the vocabulary [0, 1000)");
 }
 
-/// Sentence s of document d is {100 d + s}.
+/// Sentence s of document d is {100 d + s}. Document 2 has one sentence, the others have five.
 std::vector<Document> documents() {
   std::vector<Document> result(4);
   for (std::int32_t d = 0; d < 4; ++d) {
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(next_sentences_follow_or_are_of_another_document) {
     }
   }
   BOOST_TEST(std::abs(wrong - 200) < 30);  // three standard deviations
-  BOOST_TEST(firsts.size() == 12u);        // every sentence that another one follows
+  BOOST_TEST(firsts.size() == 12u);        // all sentences that have a successor
 }
 
 BOOST_AUTO_TEST_CASE(sentence_order_swaps_neighbours) {
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(sentence_order_swaps_neighbours) {
   BOOST_TEST(std::abs(swapped - 200) < 30);
 }
 
-/// Document d has 12 sentences of two tokens: 1000 d + 2 s, and the next number.
+/// Document d has 12 sentences of two tokens; sentence s is {1000 d + 2 s, 1000 d + 2 s + 1}.
 std::vector<Document> long_documents() {
   std::vector<Document> result(3);
   for (std::int32_t d = 0; d < 3; ++d) {
@@ -207,15 +207,15 @@ BOOST_AUTO_TEST_CASE(segments_are_whole_sentences_that_fill_what_there_is) {
         BOOST_TEST(pair.first.front() == pair.second.back() + 1);
       if (pair.label == 1 && task == PairTask::next_sentence)
         BOOST_TEST(pair.first.front() / 1000 != pair.second.front() / 1000);
-      // Away from the end of the document there is room for five sentences.
+      // Unless the pair begins near the end of the document, there is room for five sentences.
       if (pair.label == 1 || pair.first.front() % 1000 > 12) continue;
       ++free;
       full += pair.first.size() + pair.second.size() == 10 ? 1 : 0;
     }
-    BOOST_TEST(full * 100 > 85 * free);  // a tenth is shorter
+    BOOST_TEST(full * 100 > 85 * free);  // a tenth of the pairs is deliberately shorter
     BOOST_TEST(full < free);
-    BOOST_TEST(firsts.size() > 3u);  // anything from one to four sentences
-    // A place says where it begins.
+    BOOST_TEST(firsts.size() > 3u);  // the first segment has from one to four sentences
+    // The position determines where the pair begins.
     BOOST_TEST(std::min(pairs.at(13, 1, 0, 0).first.front(), pairs.at(13, 1, 0, 0).second.front()) %
                    1000 ==
                4);
@@ -241,7 +241,8 @@ BOOST_AUTO_TEST_CASE(pairs_are_joined_and_cut_at_the_longer_one) {
              boost::test_tools::per_element());
   BOOST_TEST(join_pair(pair, 4, 5, 7).ids == (Ids{4, 10, 11, 5, 20, 21, 5}),
              boost::test_tools::per_element());
-  check_says<ArgumentError>([&] { join_pair(pair, 4, 5, 4); }, "needs a context of 5, not 4");
+  check_says<ArgumentError>([&] { join_pair(pair, 4, 5, 4); },
+                            "needs a context of at least 5, not 4");
   check_says<ArgumentError>(
       [] {
         SentencePairs({{{1}}, {{2}, {}}}, PairTask::sentence_order, 2);
@@ -251,9 +252,9 @@ BOOST_AUTO_TEST_CASE(pairs_are_joined_and_cut_at_the_longer_one) {
       [] {
         SentencePairs({{{1}, {2}}, {{}}}, PairTask::next_sentence, 2);
       },
-      "need a second document");
+      "need at least two documents");
   check_says<ArgumentError>([] { SentencePairs(documents(), PairTask::sentence_order, 1); },
-                            "a pair needs 2 tokens, not 1");
+                            "a pair needs at least 2 tokens, not 1");
   check_says<ArgumentError>(
       [] { SentencePairs(documents(), PairTask::sentence_order, 2).at(12, 1, 0, 0); },
       "place 12 is outside [0, 12)");
@@ -268,10 +269,12 @@ BOOST_AUTO_TEST_CASE(rows_are_padded_to_few_lengths) {
              boost::test_tools::per_element());
   BOOST_TEST(batch.mask.to_vector<std::int32_t>() == (Ids{1, 1, 1, 1, 0, 0, 1, 1, 1, 0, 0, 0}),
              boost::test_tools::per_element());
-  // Not longer than a model reads.
+  // Never padded beyond the context of the model.
   BOOST_TEST((pad_rows(rows, 0, 16, 11).ids.sizes() == Sizes{2, 11}));
-  check_says<ArgumentError>([] { with_ends(Ids{9}, 4, 5, 1); }, "need a context of 2, not 1");
-  check_says<ArgumentError>([] { pad_rows(std::vector<Ids>{}, 0); }, "a row that is not empty");
+  check_says<ArgumentError>([] { with_ends(Ids{9}, 4, 5, 1); },
+                            "need a context of at least 2, not 1");
+  check_says<ArgumentError>([] { pad_rows(std::vector<Ids>{}, 0); },
+                            "at least one row that is not empty");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Documents as passages: what fits, what is too short, nothing lost.
+// Splitting documents into passages: maximum and minimum lengths, and coverage of all sentences.
 #include <boost/test/unit_test.hpp>
 #include <set>
 
@@ -16,7 +16,7 @@ BOOST_AUTO_TEST_CASE(passages_are_whole_sentences_of_one_document) {
   const Passages passages(Documents{{{1, 2}, {3}, {}, {4, 5, 6}, {7}}, {{8}}, {}, {{9, 9}}}, 4);
   BOOST_TEST(passages.documents() == 3);
   BOOST_TEST(passages.tokens() == 10);
-  // One that begins with {7} or {8} would be a single id.
+  // Passages that begin with {7} or {8} would have only one id.
   BOOST_TEST(passages.count() == 4);
   BOOST_TEST((passages.at(0) == std::vector<TokenIds>{{1, 2}, {3}}));
   BOOST_TEST((passages.at(1) == std::vector<TokenIds>{{3}, {4, 5, 6}}));
@@ -46,13 +46,17 @@ BOOST_AUTO_TEST_CASE(a_cover_has_every_sentence_even_where_the_last_is_too_short
 }
 
 BOOST_AUTO_TEST_CASE(where_no_passage_can_be_made_it_is_said) {
-  check_says<ArgumentError>([] { Passages(Documents{{{1, 2}}}, 1); }, "needs 2 tokens, not 1");
+  check_says<ArgumentError>(
+      [] {
+        Passages(Documents{{{1, 2}}}, 1);
+      },
+      "needs at least 2 tokens, not 1");
   check_says<ArgumentError>(
       [] {
         Passages(Documents{{{1, 2}}, {{3}}}, 8, 2);
       },
-      "no passage of up to 8 tokens has 2 sentences and 2 tokens or more: "
-      "there are 2 documents of 3 tokens together");
+      "no passage of up to 8 tokens has at least 2 sentences and 2 tokens: there are 2 documents "
+      "of 3 tokens in total");
   check_says<ArgumentError>([] { Passages(Documents{}, 8); }, "there are 0 documents");
 }
 

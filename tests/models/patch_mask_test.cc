@@ -1,4 +1,4 @@
-// Which patches are hidden: how many, where, and of what that is a function.
+// Patch masks: number and position of the hidden patches, determinism, options.
 #include "weft/models/data/patch_mask.h"
 
 #include <algorithm>
@@ -15,9 +15,9 @@ namespace {
 using testing::message_contains;
 
 BOOST_AUTO_TEST_CASE(the_share_is_rounded_up_to_whole_units) {
-  BOOST_TEST(hidden_patches({}, 4, 4) == 10);  // 9.6
+  BOOST_TEST(hidden_patches({}, 4, 4) == 10);  // 9.6, rounded up
   BOOST_TEST(hidden_patches({.mask_ratio = 0.5}, 4, 4) == 8);
-  // A little more than 7 in doubles.
+  // In double precision, 0.07 * 100 is slightly more than 7; it must not be rounded up to 8.
   BOOST_TEST(hidden_patches({.mask_ratio = 0.07}, 10, 10) == 7);
   BOOST_TEST(hidden_patches({.mask_ratio = 1e-6}, 2, 2) == 1);
   BOOST_TEST(hidden_patches({.mask_ratio = 0.6, .mask_unit = 2}, 8, 8) == 40);  // 10 of 16 units
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(maskings_are_written_and_read) {
   const PatchMasking masking{.mask_ratio = 0.75, .mask_unit = 2};
   BOOST_TEST((PatchMasking::from_json(masking.to_json()) == masking));
   BOOST_CHECK_EXCEPTION(PatchMasking::from_json(R"({"mask_ratio": 0.5})"), FormatError,
-                        message_contains({"the masking of images lacks 'mask_unit'"}));
+                        message_contains({"the image masking lacks 'mask_unit'"}));
   BOOST_CHECK_EXCEPTION(PatchMasking::from_json(R"({"mask_ratio": 2, "mask_unit": 1})"),
                         ArgumentError, message_contains({"mask_ratio must be in (0, 1), not 2"}));
 }

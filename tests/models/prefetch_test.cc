@@ -21,7 +21,7 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-/// Trains the model (x w)^2, and remembers which batches were made and by which threads.
+/// Trains the model (x w)^2 and records which batches were made, and by which threads.
 struct Small {
   explicit Small(TrainSettings s) : settings(s) {
     const Value x = graph.input("x", DType::f32, {"batch"});
@@ -57,7 +57,7 @@ struct Small {
   }
   std::int64_t steps_done() { return session->value(kStepVariable).item<std::int64_t>(); }
 
-  /// A call of batch() that is under way.
+  /// Counts the calls of batch() that are in progress.
   struct Inside {
     explicit Inside(Small& s) : small(s) {
       if (++small.inside > 1) small.two_at_once = true;
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(every_batch_is_made_once_in_order_ahead_and_none_beyond_the
     Small stopped(settings(4, shards));
     stopped.run(2);
     BOOST_TEST((stopped.made == counted(2 * shards)));
-    stopped.run();  // goes on
+    stopped.run();  // continues the run
     BOOST_TEST((stopped.made == counted(4 * shards)));
   }
 }
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(an_error_in_a_batch_that_is_not_used_is_none) {
   };
   BatchPrefetcher batches(make);
   BOOST_TEST(batches.take(2, 0, true).items == 1);
-  while (calls < 2) std::this_thread::yield();  // until 3 is begun
+  while (calls < 2) std::this_thread::yield();  // until the prefetch of step 3 has begun
   BOOST_TEST(batches.take(5, 0, true).items == 1);
   BOOST_TEST(batches.take(6, 0, false).items == 1);
 }
@@ -188,10 +188,10 @@ BOOST_AUTO_TEST_CASE(some_of_the_shards_are_made_in_the_order_in_which_they_are_
 BOOST_AUTO_TEST_CASE(a_program_of_other_shards_is_refused) {
   Small small(settings(6, 4));
   small.settings.shards = 2;
-  BOOST_CHECK_EXCEPTION(small.run(), ArgumentError,
-                        says_exactly("shards: the program's training step was made with 4, the "
-                                     "settings say 2, and what a step does is fixed when it is "
-                                     "made"));
+  BOOST_CHECK_EXCEPTION(
+      small.run(), ArgumentError,
+      says_exactly("shards: the program's training step was built with 4, but the "
+                   "settings have 2; the number is fixed when the step is built"));
 }
 
 BOOST_AUTO_TEST_CASE(no_batch_is_being_made_when_a_run_has_failed) {

@@ -1,5 +1,5 @@
-// Folders of Hugging Face's library as a start: what is read of them, that the models compute what
-// the library's classes do, and what is said where something is missing.
+// Fine-tuning from Hugging Face folders: the parts that are read, equality of the results with the
+// classes in models/hf, and the errors if a part is missing.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -42,7 +42,7 @@ json vit(const std::string& type, const std::string& architecture) {
           {"encoder_stride", 3}};
 }
 
-/// Writes a folder with new weights, and gives these.
+/// Writes a folder with newly initialised weights and returns them.
 TensorMap write_folder(const std::string& path, const json& config) {
   Graph graph;
   const hf::Model model = hf::build_model(graph, config.dump(), hf::least_inputs(config.dump()));
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(encoders_of_folders_are_fine_tuned) {
              boost::test_tools::per_element());
   BOOST_TEST(std::count(report.unexpected.begin(), report.unexpected.end(), "masked_lm.bias") == 1);
 
-  // A class with a head has a pooler, too.
+  // A class with a classification head also has a pooler.
   write_folder(files.path("classes"), bert("BertForSequenceClassification"));
   files.write("classes/spiece.model", tokenizer().to_bytes());
   BOOST_TEST(load_pretrained(files.path("classes")).weights.contains("pooler.weight"));
@@ -102,7 +102,8 @@ BOOST_AUTO_TEST_CASE(folders_say_which_classes_their_head_knows) {
              boost::test_tools::per_element());
   BOOST_TEST(classes(vit("vit", "ViTForImageClassification"), names) == (Texts{"bad", "good"}),
              boost::test_tools::per_element());
-  // Of other models the names mean nothing; neither do names that are not of all classes.
+  // Names are ignored for models without a classification head, and if they do not name every
+  // class.
   BOOST_TEST(classes(bert("BertForMaskedLM"), names).empty());
   BOOST_TEST(classes(classifier, {{"0", "bad"}, {"2", "good"}}).empty());
   BOOST_TEST(classes(classifier, {{"0", "bad"}, {"1", 7}}).empty());
@@ -217,13 +218,13 @@ BOOST_AUTO_TEST_CASE(positions_are_interpolated_and_pixels_treated_as_before) {
   BOOST_TEST(normalisation("{}").mean.at(0) == 0.5);
   BOOST_TEST(normalisation(R"({"image_mean": 0.25})").mean.at(0) == 0.25);
   BOOST_TEST(normalisation(R"({"do_normalize": false})").deviation.at(0) == 1);
-  // Values in [0, 255] that are not made smaller.
+  // Pixels in [0, 255] that are not rescaled to [0, 1].
   BOOST_TEST(normalisation(R"({"do_rescale": false, "image_std": [51]})").deviation.at(0) == 0.2);
   BOOST_TEST(normalisation(R"({"rescale_factor": 0.00784313725490196})").mean.at(0) == 0.25,
              boost::test_tools::tolerance(1e-12));
   for (const auto& [text, part] :
-       {std::pair{R"({"image_mean": [1, 2]})", "'image_mean' has 2 numbers for images of 1"},
-        {R"({"image_std": ["a"]})", "'image_std' is [\"a\"], not numbers"},
+       {std::pair{R"({"image_mean": [1, 2]})", "'image_mean' has 2 numbers, but images have 1"},
+        {R"({"image_std": ["a"]})", "'image_std' is [\"a\"], but must be numbers"},
         {R"({"rescale_factor": 0})", "'rescale_factor' must be positive"}})
     check_says<FormatError>([&, t = text] { normalisation(t); }, part);
 
@@ -265,10 +266,10 @@ BOOST_AUTO_TEST_CASE(the_program_starts_from_folders) {
                              " --layer-lr-decay 0.9");
   BOOST_TEST(tuned.code == 0, tuned.err);
   BOOST_TEST(contains(tuned.out, "2 new: classifier.weight, classifier.bias"));
-  BOOST_TEST(contains(tuned.out, "of these images"));
+  BOOST_TEST(contains(tuned.out, "of the training images"));
   BOOST_TEST(contains(tuned.out, "2 classes, images 3 x 6 x 6"));
   BOOST_TEST(contains(last_line(tuned.out), "accuracy 1.0000 (20 of 20)"));
-  // A file goes on as a folder does; of the same classes it keeps its head.
+  // A model file can be fine-tuned like a folder. With the same classes it keeps its head.
   const Outcome again =
       weft("train vit --from " + weft.path("m.weft") + data + " --out " + weft.path("n.weft") +
            " --image-height 12 --image-width 12" + " --steps 2 --batch 4");

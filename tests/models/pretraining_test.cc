@@ -1,5 +1,5 @@
-// Pre-training of encoders: losses as the papers define them, the same bits when resumed, learning
-// on small texts, and what is refused.
+// Pre-training of encoders: losses as defined in the papers, bit-exact resumption, learning on
+// small texts, and rejected input.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -30,7 +30,7 @@ constexpr std::array kObjectives = {Objective::mlm, Objective::mlm_nsp, Objectiv
 
 constexpr std::int64_t kVocab = 48;
 
-/// Documents whose sentences say where in the document they stand.
+/// Documents whose sentences state their position in the document.
 std::vector<Texts> documents() {
   std::vector<Texts> result;
   for (int d = 0; d < 40; ++d) {
@@ -63,7 +63,7 @@ PretrainingModel fresh(Objective objective, const TrainSettings& s = settings(),
                                             .replaced_weight = replaced_weight}));
 }
 
-/// Trains on the documents, or their lines, and measures on the same.
+/// Trains on the documents, or their lines, and evaluates on the same data.
 TrainOutcome run(PretrainingModel& model, std::int64_t stop_after = 0, int threads = 1) {
   Session session(*model.graph, model.store, {.seed = model.settings.seed, .threads = threads});
   const auto train = [&](const TrainTask& task) {
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(runs_of_every_objective_go_on_with_the_same_bits) {
       run(second, 0, 3);
       check_same_weights(straight, second);
 
-      // Looking at held-out data draws nothing from the keys of training.
+      // Evaluation on held-out data does not advance the random keys of training.
       TrainSettings rarely = settings();
       rarely.eval_every = 0;
       PretrainingModel unseen = fresh(objective, rarely);
@@ -143,7 +143,8 @@ BOOST_AUTO_TEST_CASE(files_of_the_first_version_hide_single_tokens) {
 }
 
 BOOST_AUTO_TEST_CASE(rows_fit_positions_that_skip_padding) {
-  // RoBERTa's positions begin behind that of padding: a row is shorter than the table.
+  // RoBERTa's positions begin after the padding position, so rows must be shorter than the position
+  // table.
   EncoderConfig config = small();
   config.vocab = kVocab;
   config.positions_skip_padding = true;
@@ -174,14 +175,14 @@ BOOST_AUTO_TEST_CASE(inputs_ask_for_what_was_hidden) {
   }
   check_says<DataError>([&] { PackedTexts(model.tokenizer, Texts{" "}, 16); }, "there is no text");
   check_says<ArgumentError>([&] { PackedTexts(model.tokenizer, lines(), 2); },
-                            "a row needs 3 tokens, not 2");
+                            "a row needs at least 3 tokens, not 2");
 }
 
 BOOST_AUTO_TEST_CASE(pairs_are_padded_to_what_the_model_reads) {
   EncoderConfig config = small();
   config.vocab = kVocab;
   config.token_types = 2;
-  config.context = 21;  // no multiple of what rows are padded to
+  config.context = 21;  // not a multiple of the padding granularity
   const PretrainingModel model = trainable(build_pretraining_model(
       config, document_tokenizer(), settings(), {.objective = Objective::mlm_sop}));
   const NamedTensors inputs = first_batch(model);
@@ -205,7 +206,7 @@ BOOST_AUTO_TEST_CASE(losses_are_the_sums_that_the_papers_define) {
     BOOST_TEST(session.run(model.program("train"), inputs)["loss"].item<float>() == parts,
                boost::test_tools::tolerance(1e-6F));
   }
-  // The same draws with another weight: both parts can be told.
+  // Runs with the same random numbers but different weights reveal the two summands.
   const auto loss = [](double weight) {
     const PretrainingModel model = fresh(Objective::rtd, settings(), weight, 0);
     Session session(*model.graph, model.store, {.seed = 1});
@@ -219,7 +220,7 @@ BOOST_AUTO_TEST_CASE(losses_are_the_sums_that_the_papers_define) {
   Session session(*model.graph, model.store, {.seed = 1});
   const Results found = session.run(model.program("evaluate"), inputs);
   BOOST_TEST(generator == found["loss"].item<float>(), boost::test_tools::tolerance(1e-4F));
-  // Other tokens were drawn, but at the start all are as hard to tell.
+  // Evaluation samples other tokens, but before training all are equally hard to detect.
   BOOST_TEST(replaced == found["replaced_loss"].item<float>(), boost::test_tools::tolerance(0.3F));
 }
 
@@ -234,7 +235,7 @@ BOOST_AUTO_TEST_CASE(the_encoder_sees_what_the_generator_drew) {
     if (labels[i] >= 0) originals[static_cast<std::size_t>(picks[i])] = labels[i];
   }
   BOOST_TEST(originals.size() >= 6u);
-  // Hidden tokens are all [MASK], as in the paper.
+  // All hidden tokens are [MASK], as in the paper.
   for (const auto& [place, label] : originals)
     BOOST_TEST(tokens[place] == model.tokenizer.mask_id());
 
@@ -261,7 +262,7 @@ BOOST_AUTO_TEST_CASE(the_encoder_sees_what_the_generator_drew) {
                boost::test_tools::tolerance(1e-5));
   }
   BOOST_TEST(wrong > 0);
-  BOOST_TEST(right > 0);  // now and then the generator is right: an original token
+  BOOST_TEST(right > 0);  // sometimes the generator samples the original token
 }
 
 BOOST_AUTO_TEST_CASE(samples_follow_their_probabilities) {
@@ -308,7 +309,7 @@ BOOST_AUTO_TEST_CASE(no_gradient_goes_through_the_draws_and_embeddings_are_share
   const Value loss = replaced_token_loss(found.logits, found.replaced, {});
   BOOST_CHECK_EXCEPTION(
       replaced_token_loss(found.logits, found.replaced, tokens, Reduction::sum), ArgumentError,
-      testing::message_contains({"the reduction of a loss that weighs its elements is "
+      testing::message_contains({"the reduction of a loss with weighted elements must be "
                                  "Reduction::mean or Reduction::shard_mean"}));
   std::vector<Variable> generator;
   for (const Variable& v : graph.parameters()) {
@@ -324,7 +325,7 @@ BOOST_AUTO_TEST_CASE(no_gradient_goes_through_the_draws_and_embeddings_are_share
 }
 
 BOOST_AUTO_TEST_CASE(generators_are_as_many_layers_of_a_share_of_the_width) {
-  EncoderConfig base;  // ELECTRA-base: its generator is a third
+  EncoderConfig base;  // ELECTRA-base: the generator has a third of the width
   const EncoderConfig third = generator_config(base, 1.0 / 3);
   BOOST_TEST(third.width == 256);
   BOOST_TEST(third.heads == 4);
@@ -332,7 +333,7 @@ BOOST_AUTO_TEST_CASE(generators_are_as_many_layers_of_a_share_of_the_width) {
   BOOST_TEST(third.layers == 12);
   BOOST_TEST(third.embedding_width == 768);
   BOOST_TEST((third.embedding_projection == EmbeddingProjection::after_norm));
-  EncoderConfig narrow = base;  // ELECTRA-small: embeddings of 128, a generator of a quarter
+  EncoderConfig narrow = base;  // ELECTRA-small: embeddings of 128, a quarter of the width
   narrow.width = 256;
   narrow.heads = 4;
   narrow.inner = 1024;
@@ -376,7 +377,9 @@ BOOST_AUTO_TEST_CASE(every_objective_is_learned_on_a_small_text) {
   config.vocab = kVocab;
   config.token_types = 2;
   config.hidden_dropout = 0;
-  config.heads = 4;  // the generator has one: were it as good, it would leave nothing to find
+  // The generator has only one head. If it were as good as the discriminator, there would be no
+  // replaced tokens left to detect.
+  config.heads = 4;
   config.width = 32;
   for (const Objective objective : kObjectives) {
     BOOST_TEST_CONTEXT(choice_name(objective)) {
@@ -385,7 +388,7 @@ BOOST_AUTO_TEST_CASE(every_objective_is_learned_on_a_small_text) {
       const TrainOutcome outcome = run(model, 0, 2);
       BOOST_TEST(outcome.evaluation.loss < model.history.validation.front().second);
       if (objective != Objective::rtd) BOOST_TEST(metric(outcome, "masked_accuracy") > 0.5);
-      // Whether a document goes on, and in which order, can be read off its words.
+      // The words determine whether and in which order two sentences belong together.
       if (reads_pairs(objective)) BOOST_TEST(metric(outcome, "pair_accuracy") > 0.85);
       if (objective == Objective::rtd) {
         BOOST_TEST(metric(outcome, "replaced_auc") > 0.85);
@@ -409,7 +412,7 @@ BOOST_AUTO_TEST_CASE(a_classifier_starts_from_any_objective) {
         base.config_of<EncoderConfig>(), encoder_tokenizer(base), {"a", "b"}, settings()));
     const LoadReport report =
         load_weights(*classifier.store, *classifier.graph, base.weights, "m.weft");
-    // BERT's and ALBERT's pooler is trained, too.
+    // The objectives of BERT and ALBERT also train the pooler.
     BOOST_TEST(report.missing.size() == (reads_pairs(objective) ? 2u : 4u));
     BOOST_TEST(report.loaded.size() == (reads_pairs(objective) ? 39u : 37u));
   }
@@ -419,7 +422,8 @@ BOOST_AUTO_TEST_CASE(areas_under_the_curve_count_ordered_pairs) {
   const std::vector<std::int32_t> labels = {0, 1, 0, 1, 1};
   BOOST_TEST(roc_auc(std::vector<float>{1, 2, 1.5F, 3, 4}, labels) == 1);
   BOOST_TEST(roc_auc(std::vector<float>{1, 1, 1, 1, 1}, labels) == 0.5);
-  // 6 pairs: (0.1, 0.4), (0.1, 0.35), (0.1, 0.8), (0.4, 0.8) in order, (0.4, 0.4) half.
+  // Of 6 pairs, 4 are in order: (0.1, 0.4), (0.1, 0.35), (0.1, 0.8), (0.4, 0.8). The tie (0.4, 0.4)
+  // counts half.
   BOOST_TEST(roc_auc(std::vector<float>{0.1F, 0.4F, 0.4F, 0.35F, 0.8F}, labels) == 4.5 / 6,
              boost::test_tools::tolerance(1e-12));
   BOOST_TEST(std::isnan(roc_auc(std::vector<float>{1}, std::vector<std::int32_t>{1})));
@@ -438,14 +442,14 @@ BOOST_AUTO_TEST_CASE(what_an_objective_cannot_do_is_said) {
     return trainable(build_pretraining_model(config, document_tokenizer(), settings(), options));
   };
   check_says<ArgumentError>([&] { make({.objective = Objective::mlm_nsp}); },
-                            "mlm+nsp tells two segments apart by their token types: token_types "
+                            "mlm+nsp distinguishes two segments by their token types: token_types "
                             "must be at least 2, not 0");
   check_says<ArgumentError>([&] { make({.generator_share = 2}); },
                             "generator_share must be in (0, 1], not 2");
   check_says<ArgumentError>([&] { make({.replaced_weight = -1}); },
                             "replaced_weight must be in (0, 1000000], not -1");
   check_says<ArgumentError>([&] { parse_choice<PretrainingObjective>("nsp"); },
-                            "unknown objective 'nsp': legal are mlm, mlm+nsp, mlm+sop, rtd");
+                            "unknown objective 'nsp': expected one of mlm, mlm+nsp, mlm+sop, rtd");
   check_says<FormatError>([] { PretrainingOptions::from_json("{}"); },
                           "the pre-training options lacks 'objective'");
 
@@ -455,13 +459,13 @@ BOOST_AUTO_TEST_CASE(what_an_objective_cannot_do_is_said) {
   const SentencePairs pairs = sentence_pairs(nsp, documents());
   const PackedTexts texts(alone.tokenizer, lines(), 16);
   check_says<ArgumentError>([&] { sentence_pairs(alone, documents()); },
-                            "the objective rtd does not learn from pairs of sentences");
+                            "the objective rtd cannot be trained on pairs of sentences");
   check_says<ArgumentError>([&] { pretraining_task(session, alone, pairs, nullptr); },
-                            "the objective rtd does not learn from pairs for next sentences");
+                            "the objective rtd cannot be trained on pairs for next-sentence");
   check_says<ArgumentError>([&] { pretraining_task(session, sop, pairs, nullptr); },
-                            "mlm+sop does not learn from pairs for next sentences");
+                            "mlm+sop cannot be trained on pairs for next-sentence prediction");
   check_says<ArgumentError>([&] { pretraining_task(session, nsp, texts, nullptr); },
-                            "mlm+nsp does not learn from texts without pairs");
+                            "mlm+nsp cannot be trained on texts without pairs");
 }
 
 }  // namespace

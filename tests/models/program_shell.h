@@ -1,4 +1,4 @@
-// Runs the program `weft`, for tests of its commands.
+// Runs the program `weft` in tests of its commands.
 #pragma once
 
 #include <sys/wait.h>
@@ -19,7 +19,7 @@ struct Outcome {
   std::string out, err;
 };
 
-/// Runs the program, or another one. Files are in a folder of its own, which holds text.txt.
+/// Runs `weft` or another program. Files are stored in a temporary folder, which contains text.txt.
 class Shell {
  public:
   explicit Shell(std::string program = WEFT_PROGRAM)
@@ -30,13 +30,13 @@ class Shell {
     write("text.txt", text);
   }
   std::string path(const std::string& name) const { return folder_.path(name); }
-  /// Writes a file and gives its path.
+  /// Writes a file and returns its path.
   std::string write(const std::string& name, std::string_view bytes) const {
     return folder_.write(name, bytes);
   }
 
   Outcome operator()(const std::string& arguments) const { return in(".", arguments); }
-  /// The same with `folder` as the working folder.
+  /// As above, with `folder` as the working directory.
   Outcome in(const std::string& folder, const std::string& arguments) const {
     const std::string command = "cd " + folder + " && " + program_ + " " + arguments + " >" +
                                 path("out") + " 2>" + path("err") + " </dev/null";
@@ -50,7 +50,8 @@ class Shell {
   testing::TemporaryFolder folder_;
 };
 
-/// The program failed with that exit code and one line on stderr that holds `part`.
+/// Checks that the program failed with exit code `code` and a single line on stderr that contains
+/// `part`.
 inline void check_error(const Outcome& outcome, int code, const std::string& part) {
   BOOST_TEST_CONTEXT(outcome.err) {
     BOOST_TEST(outcome.code == code);

@@ -1,4 +1,4 @@
-// The program `weft` as its users see it: exit codes, one line on stderr, files.
+// The user interface of the program `weft`: exit codes, error messages of one line, files.
 #include <signal.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ BOOST_AUTO_TEST_CASE(usage_errors_are_two_and_one_line) {
   const std::string text = " --text " + weft.path("text.txt"),
                     out = " --out " + weft.path("m.weft");
   check_error(weft(""), 2, "weft needs a command: train, classify, ");
-  check_error(weft("trian gpt"), 2, "unknown command 'trian' (did you mean 'train'?); there are ");
+  check_error(weft("trian gpt"), 2, "unknown command 'trian' (did you mean 'train'?); available: ");
   check_error(weft("train"), 2, "weft train needs a command: encoder, gpt, ");
   check_error(weft("train gtp"), 2, "unknown command 'gtp' (did you mean 'gpt'?)");
   check_error(weft("train gpt --heads 2 --heads 4" + text + out), 2,
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(failed_runs_are_one_and_one_line) {
   std::ofstream(weft.path("short.txt")) << "abc";
   check_error(
       weft("train gpt --text " + weft.path("short.txt") + " --out " + weft.path("m.weft") + kTiny),
-      1, "the training part has 2 tokens, but a window of 16 needs 17");
+      1, "the training set has 2 tokens, but a window of 16 needs 17");
 }
 
 BOOST_AUTO_TEST_CASE(help_and_version_succeed) {
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(train_resume_generate_inspect) {
   BOOST_TEST(last_line(trained.out).size() == std::string("validation loss 1.2345").size());
   BOOST_TEST(contains(read_text_file(weft.path("m.svg")), "<svg"));
 
-  // Stopped and resumed in another process: the same end.
+  // A run that is stopped and resumed in another process has the same result.
   const Outcome stopped =
       weft("train gpt --steps 10 --stop-after 4" + text + " --out " + other + kTiny);
   BOOST_TEST(stopped.code == 0);
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(train_resume_generate_inspect) {
   const Outcome scored = weft("score " + model + " --prompt 'all wo' --continuation rk");
   BOOST_TEST(scored.code == 0);
   BOOST_TEST(contains(scored.out, "of 2 ids, perplexity "));
-  // Characters of one byte each: the bits of both, halved.
+  // Both ids are characters of one byte, so the result is half of their total in bits.
   const auto number_after = [&](const std::string& words) {
     return std::strtod(scored.out.c_str() + scored.out.find(words) + words.size(), nullptr);
   };
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(train_resume_generate_inspect) {
              boost::test_tools::tolerance(1e-4));
   check_error(weft("generate " + model + " --prompt 'all Work'"), 1,
               "character 'W' (U+0057) at position 4 is not in the vocabulary");
-  // More steps than were planned.
+  // A finished run can be resumed with more steps than originally planned.
   const Outcome more =
       weft("train gpt --steps 12 --resume " + other + text + " --out " + weft.path("more.weft"));
   BOOST_TEST(more.code == 0);
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(quantize_evaluate_generate) {
       BOOST_TEST(contains(made.out, " as " + weights));
       BOOST_TEST(last_line(made.out).starts_with("perplexity "));
       BOOST_TEST(std::filesystem::file_size(small) < std::filesystem::file_size(model));
-      // Another process finds in the file what the first one measured.
+      // Another process measures the same loss from the file.
       const Outcome after = weft("evaluate " + small + text + " --threads 1");
       const std::string measured = last_line(after.out),
                         loss = measured.substr(0, measured.find(','));
@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(adapters_are_trained_saved_alone_and_merged) {
   BOOST_TEST(loss.starts_with("validation loss "));
   BOOST_TEST(std::filesystem::exists(weft.path("best.lora.safetensors")));
 
-  // Stopped and resumed: the same bits.
+  // A run that is stopped and resumed is bit-exact.
   BOOST_TEST(weft(train + " --lora-rank 2 --lora-only '*attn*' --lora-dropout 0.1 "
                           "--stop-after 4")
                  .code == 0);
@@ -273,9 +273,10 @@ BOOST_AUTO_TEST_CASE(adapters_are_trained_saved_alone_and_merged) {
   BOOST_TEST(merge.code == 0);
   BOOST_TEST(contains(merge.out, "matrices, scale 8: " + merged));
   const std::string evaluate = weft("evaluate " + merged + text).out;
-  BOOST_TEST(contains(evaluate, loss.substr(0, loss.size() - 1)));  // sums in another order
+  BOOST_TEST(
+      contains(evaluate, loss.substr(0, loss.size() - 1)));  // the order of summation differs
 
-  const Outcome whole = weft(train);  // all weights
+  const Outcome whole = weft(train);  // fine-tunes all weights
   BOOST_TEST(whole.code == 0);
   BOOST_TEST(!contains(whole.out, "adapters"));
 
@@ -309,8 +310,8 @@ BOOST_AUTO_TEST_CASE(adapters_are_trained_saved_alone_and_merged) {
   check_error(weft("merge " + base + " --adapters /nowhere --out " + merged), 1, "/nowhere");
 }
 
-// Runs `weft arguments` with its output in `out`, sends SIGINT once "step 2/" was printed, and
-// gives the exit code.
+// Runs `weft arguments` with its output in `out`, sends SIGINT after "step 2/" was printed, and
+// returns the exit code.
 int interrupt(const std::string& arguments, const std::string& out) {
   const std::string command = "exec " + std::string(WEFT_PROGRAM) + " " + arguments + " >" + out;
   const pid_t child = fork();
@@ -320,7 +321,7 @@ int interrupt(const std::string& arguments, const std::string& out) {
   }
   int status = 0;
   bool sent = false;
-  for (int i = 0; i < 6000; ++i) {  // a minute at most
+  for (int i = 0; i < 6000; ++i) {  // wait for at most a minute
     if (waitpid(child, &status, WNOHANG) == child)
       return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     if (!sent && std::filesystem::exists(out) && contains(read_text_file(out), "step 2/")) {
@@ -337,7 +338,7 @@ int interrupt(const std::string& arguments, const std::string& out) {
 BOOST_AUTO_TEST_CASE(an_interrupt_saves_and_says_how_to_go_on) {
   const Shell weft;
   const std::string text = " --text " + weft.path("text.txt"), model = weft.path("m.weft");
-  // 40 steps, so that every second one prints a line; far more than fit before the signal.
+  // With 40 steps, every second step prints a line. The signal arrives long before the last step.
   const int code = interrupt(
       "train gpt --steps 40 --save-every 0 --layers 2 --heads 2 --width 128 "
       "--context 64 --batch 16 --threads 2" +
@@ -363,23 +364,23 @@ BOOST_AUTO_TEST_CASE(models_are_inspected_without_weights) {
        {"parameters         124,439,808 (474.7 MiB in float32)",
         "12 d^2 = 7.08M in each of 12 layers of width d = 768", "forward pass of 4 x 256",
         "training step with AdamW"});
-  // 175 billion parameters: no machine of a developer would hold them.
+  // 175 billion parameters would not fit into the memory of a developer machine.
   says("inspect --model gpt3-175b --seq 2048", {"174,604,259,328"});
-  // 2 * 3 / 4 of 497.8 MB of gradients and parameters.
+  // A reduce-scatter and an all-gather of 497.8 MB on 4 ranks: 2 * 3 / 4 of the size is sent.
   says(
       "inspect --model gpt2 --seq 1024 --ranks 4 --gflops 2000 --bandwidth 10Gbit/s --latency 50us",
       {"training step of 4 shards on 4 ranks", "sent per rank    712.1 MiB", "optimizer 237.4 MiB",
        "with a budget    gradient sums 244.7 MiB, kept only by their owners; 712.1 MiB"});
   check_error(weft("inspect --model gpt2 --ranks 8 --shards 4"), 2,
-              "8 ranks have nothing to do for 4 shards");
-  // 2 * 1 / 2 of the 86.6 million parameters.
+              "8 ranks are too many for 4 shards");
+  // On 2 ranks, 2 * 1 / 2 of the 86.6 million parameters is sent.
   says("inspect --model vit-b16 --ranks 2 --gflops 2000",
        {"training step with AdamW", "sent per rank    330.2 MiB"});
-  // The class that is trained has a head.
+  // The class used for training has a head.
   says("inspect --model bert-base --ranks 2 --gflops 2000",
        {"training step as BertForMaskedLM with AdamW", "training step of 2 shards on 2 ranks"});
   check_error(weft("inspect --model gpt5"), 2,
-              "unknown model 'gpt5' (did you mean 'gpt2'?); there are gpt2");
+              "unknown model 'gpt5' (did you mean 'gpt2'?); available: gpt2");
   check_error(weft("inspect"), 2, "inspect needs a file, or --model");
 }
 
@@ -423,11 +424,11 @@ BOOST_AUTO_TEST_CASE(benchmarks_print_their_figures) {
   BOOST_TEST(nlohmann::json::parse(attention.out)["planned_bytes"].get<double>() > 0);
   check_error(weft("bench attention --seq 0"), 2, "--seq");
   check_error(weft("bench train --model gpt9"), 2,
-              "unknown model 'gpt9' (did you mean 'gpt2'?); there are char-small");
+              "unknown model 'gpt9' (did you mean 'gpt2'?); available: char-small");
   check_error(weft("bench forward --model char-small --seq 65"), 2,
               "char-small has 64 positions, which is fewer than --seq 65");
   check_error(weft("bench forward --model gpt9"), 2,
-              "unknown model 'gpt9' (did you mean 'gpt2'?); there are gpt2, gpt2-");
+              "unknown model 'gpt9' (did you mean 'gpt2'?); available: gpt2, gpt2-");
   check_error(weft("bench forward --model vit-b16 --seq 9"), 2,
               "vit-b16 reads images of 224 x 224: --seq does not apply");
   check_error(weft("inspect --model vit-b16 --seq 9"), 2, "--seq does not apply");

@@ -7,7 +7,7 @@ namespace weft::program {
 BOOST_AUTO_TEST_SUITE(progress_pace)
 namespace {
 
-/// The steps from `first` on that have a line, where each takes `seconds`.
+/// Returns the steps from `first` to `steps` that print a line, if every step takes `seconds`.
 std::vector<std::int64_t> lines(std::int64_t first, std::int64_t steps, double seconds) {
   ProgressPace pace;
   std::vector<std::int64_t> out;
@@ -25,13 +25,13 @@ BOOST_AUTO_TEST_CASE(a_run_has_some_twenty_lines_and_one_a_minute) {
   BOOST_TEST(quick[0] == 1);
   BOOST_TEST(quick[1] == 100);
   BOOST_TEST(quick.back() == 2000);
-  // Ten hours: no two lines are more than a minute apart.
+  // In a run of ten hours, consecutive lines are at most a minute apart.
   const std::vector<std::int64_t> slow = lines(1, 5000, 7.2);
   for (std::size_t i = 1; i < slow.size(); ++i)
     BOOST_TEST(static_cast<double>(slow[i] - slow[i - 1]) * 7.2 < 60 + 7.2);
   BOOST_TEST(slow.size() > 500U);
   BOOST_TEST(slow.size() < 650U);
-  // Steps of two minutes have a line each; a resumed run shows at once that it runs.
+  // Steps of two minutes print a line each. A resumed run prints its first step immediately.
   BOOST_TEST(lines(1, 100, 120).size() == 100U);
   BOOST_TEST((lines(47, 100, 0.01) ==
               std::vector<std::int64_t>{47, 50, 55, 60, 65, 70, 75, 80, 85, 90, 95, 100}));

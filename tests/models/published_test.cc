@@ -1,4 +1,4 @@
-// Published configs have the published numbers of parameters; nothing is allocated.
+// Published configurations have the published parameter counts. No weights are allocated.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/core/error.h"
@@ -33,7 +33,7 @@ BOOST_AUTO_TEST_CASE(the_class_of_each_that_is_trained_has_a_loss) {
 BOOST_AUTO_TEST_CASE(an_unknown_name_lists_those_there_are) {
   BOOST_CHECK_EXCEPTION(hf::find_published_model("gpt5"), ArgumentError, [](const Error& e) {
     return std::string(e.what()).starts_with(
-        "unknown model 'gpt5' (did you mean 'gpt2'?); there are gpt2, gpt2-medium");
+        "unknown model 'gpt5' (did you mean 'gpt2'?); available: gpt2, gpt2-medium");
   });
 }
 

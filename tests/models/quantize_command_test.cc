@@ -1,4 +1,5 @@
-// weft quantize of every kind of model: files that run and cannot be trained, and what they lost.
+// The command `weft quantize` for every kind of model: the files can be run but not trained, and
+// the loss in quality is reported.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <string>
@@ -12,8 +13,8 @@ namespace {
 const std::string kSmall =
     " --layers 1 --heads 2 --width 32 --inner 64 --batch 8 --warmup 2 --lr 0.005 --threads 2";
 
-/// Converts `model` to every format, measured with `data`: the last line begins with `figure`; the
-/// file is smaller and cannot be trained with `train`.
+/// Converts m.weft to every format, evaluated on `data`. Checks that the last line begins with
+/// `figure`, that the file is smaller, and that the command `train` cannot resume training from it.
 void check_formats(const Shell& weft, const std::string& data, const std::string& figure,
                    const std::string& train) {
   const std::string model = weft.path("m.weft");
@@ -68,7 +69,7 @@ BOOST_AUTO_TEST_CASE(encoders_are_quantised) {
   check_error(weft(quantize + " --caches bf16"), 2, "has no caches for keys and values");
   weft.write("others", "a\tone\nb\ttwo\na\tthree\n");
   check_error(weft(quantize + " --data " + weft.path("others")), 1,
-              "the model knows the classes ham, spam, the data have a, b");
+              "the model has the classes ham, spam, but the data have a, b");
 
   const std::string text = " --text " + weft.path("documents");
   for (const std::string task : {"mlm", "mlm+nsp", "rtd"}) {

@@ -1,4 +1,4 @@
-// Adapters beside weights in fewer bits: weft quantize, weft train --from --lora-rank, weft merge.
+// Adapters on quantised weights: `weft quantize`, `weft train --from --lora-rank`, `weft merge`.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstdlib>
@@ -13,7 +13,8 @@ namespace weft {
 BOOST_AUTO_TEST_SUITE(quantized_adapters)
 namespace {
 
-/// A small language model of the shell's text, quantised, and commands over them.
+/// A shell with a small language model, base.weft, and helpers for quantisation, training and
+/// evaluation.
 class QuantizedShell {
  public:
   QuantizedShell() {
@@ -23,7 +24,7 @@ class QuantizedShell {
   }
   std::string path(const std::string& name) const { return shell_.path(name); }
   Outcome operator()(const std::string& arguments) const { return shell_(arguments); }
-  /// What must succeed.
+  /// Runs a command that must succeed and returns its output.
   std::string run(const std::string& arguments) const {
     const Outcome outcome = shell_(arguments);
     BOOST_TEST_CONTEXT(arguments << "\n" << outcome.out << outcome.err) {
@@ -49,8 +50,8 @@ class QuantizedShell {
   Shell shell_;
 };
 
-/// Of a file: no floats stand beside the matrices that are kept in fewer bits, and those are the
-/// base's.
+/// Checks that the quantised matrices in `tuned` equal those in `base`, and that the file contains
+/// no float copies of them.
 void check_kept(const std::string& base, const std::string& tuned) {
   const Checkpoint small = load_checkpoint(base), file = load_checkpoint(tuned);
   const QuantizedWeights weights = quantized_weights(small.graph());
@@ -61,7 +62,7 @@ void check_kept(const std::string& base, const std::string& tuned) {
       BOOST_TEST(bitwise_equal(file.tensors().at(kept), small.tensors().at(kept)), kept);
     if (weight.format != WeightFormat::bf16) BOOST_TEST(!file.tensors().contains(name));
   }
-  // Beside them there are the adapters with two moments each, and counters.
+  // In addition, the file contains only the adapters with two moments each, and counters.
   std::size_t adapters = 0, rest = 0;
   for (const auto& [name, tensor] : file.tensors()) {
     const bool adapter = name.find(".lora_") != std::string::npos;
@@ -127,7 +128,7 @@ BOOST_AUTO_TEST_CASE(a_training_beside_quantised_weights_that_goes_on_ends_with_
   BOOST_TEST(whole->history.train == half->history.train);
   for (const auto& [name, tensor] : whole->store->snapshot())
     BOOST_TEST(bitwise_equal(tensor, half->store->tensor(name)), name);
-  // Caches stay as narrow as they were.
+  // Caches are still bfloat16.
   for (const Variable& v : whole->graph->variables())
     BOOST_TEST((v.info().kind != VariableKind::cache || v.dtype() == DType::bf16), v.name());
 }
@@ -141,7 +142,8 @@ BOOST_AUTO_TEST_CASE(adapters_of_quantised_weights_are_merged_into_the_floats_th
   weft.run("merge " + weft.path("base.weft") + merge + weft.path("floats.weft"));
   BOOST_TEST(std::abs(weft.loss("floats.weft") - tuned) < 0.05);
   BOOST_TEST(load_any_model(weft.path("floats.weft")).model->can_train());
-  // Into the quantised model: its weights become floats again, and it does what it did.
+  // If the adapters are merged into the quantised model, its weights become floats again and the
+  // loss does not change.
   const std::string said =
       weft.run("merge " + weft.path("small.weft") + merge + weft.path("wide.weft"));
   BOOST_TEST(contains(said, "quantised matrices are now f32"));
@@ -166,17 +168,16 @@ BOOST_AUTO_TEST_CASE(adapters_of_quantised_weights_are_merged_into_the_floats_th
 BOOST_AUTO_TEST_CASE(what_cannot_be_trained_says_what_can) {
   const QuantizedShell weft;
   weft.quantize("--weights int8 --only '*mlp*'");
-  check_error(weft(weft.training("small.weft", "x.weft")), 2,
-              "or train adapters beside them (--lora-rank)");
+  check_error(weft(weft.training("small.weft", "x.weft")), 2, "or train adapters (--lora-rank)");
   check_error(weft("train gpt --text " + weft.path("text.txt") + " --resume " +
                    weft.path("small.weft") + " --out " + weft.path("x.weft")),
               2, "(--from with --lora-rank trains adapters on top of them)");
-  // Some matrices in fewer bits, some as floats.
+  // A model in which only some matrices are quantised.
   weft.run(weft.training("small.weft", "mixed.weft", 3) + " --lora-rank 2");
   const LoraAdapters adapters = load_lora(weft.path("mixed.lora.safetensors"));
   BOOST_TEST(!adapters.quantized.empty());
   BOOST_TEST(adapters.quantized.size() < adapters.adapters.size());
-  // A matrix that starts anew is a matrix of floats, which is trained itself.
+  // A reinitialised matrix is stored as floats and trained without an adapter.
   weft.run(weft.training("small.weft", "anew.weft", 3) + " --lora-rank 2 --reinit '*.1.mlp*'");
   const auto anew = load_any_model(weft.path("anew.weft")).model;
   std::size_t floats = 0;

@@ -1,5 +1,5 @@
-// Every task is trained by several ranks: parameters, moments, history, figures and the saved file
-// are those of one rank, byte for byte.
+// Training of every task on several ranks. Parameters, moments, history, metrics and the saved file
+// are byte-identical to those of a single rank.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,24 +23,25 @@ namespace weft {
 BOOST_AUTO_TEST_SUITE(ranks_training)
 namespace {
 
-/// What a training is, besides its task's usual one.
+/// A variant of the default training run of a task.
 struct Kind {
   std::string name, options = {};
-  double budget = 0;  // part of what a shard takes; 0 = as much as it takes
+  double budget = 0;  // memory budget relative to the need of a shard; 0 = unlimited
   bool lora = false;
-  bool together = false;  // all ranks write the file
+  bool together = false;  // all ranks write the checkpoint together
 };
 
-/// On how many ranks, with how many threads each.
+/// Number of ranks and of threads per rank.
 struct Ways {
   int ranks, threads;
 };
 
-/// All of the promise.
+/// All combinations of ranks and threads that must give equal results.
 const std::vector<Ways> kAllWays = {{1, 2}, {2, 1}, {2, 2}, {3, 1}, {3, 2}, {4, 1},
                                     {4, 2}, {5, 1}, {5, 2}, {8, 1}, {8, 2}};
 
-/// The next `count` of them, or all of them with WEFT_RANKS_WAYS=all (./run check ranks).
+/// Returns the next `count` combinations in turn, or all if WEFT_RANKS_WAYS=all (./run check
+/// ranks).
 std::vector<Ways> next_ways(int count) {
   const char* wish = std::getenv("WEFT_RANKS_WAYS");
   if (wish != nullptr && wish == std::string("all")) return kAllWays;
@@ -50,9 +51,9 @@ std::vector<Ways> next_ways(int count) {
   return ways;
 }
 
-/// What a rank is left with.
+/// The results of a training run on one rank.
 struct Trained {
-  std::map<std::string, std::string> variables = {};  // their bytes
+  std::map<std::string, std::string> variables = {};  // contents as bytes, by name
   std::string history = {}, figures = {}, report = {};
   std::int64_t step = 0;
   std::size_t ranks = 0;
@@ -61,7 +62,7 @@ struct Trained {
 constexpr const char* kShards8 = " --shards 8 --warmup 1 --seed 3 --lr 0.01";
 
 std::string batch_of(const Task& task) {
-  // Of tasks whose batches are measured in tokens every shard has a row.
+  // Seq2seq batches are measured in tokens. 512 tokens are enough to give every shard a row.
   return task.info().family == "seq2seq" ? " --batch 512" : " --batch 8";
 }
 
@@ -69,7 +70,7 @@ std::string bytes_of(const Tensor& tensor) {
   return {reinterpret_cast<const char*>(tensor.raw()), tensor.bytes()};
 }
 
-/// That part of the working memory of the largest shard of two steps.
+/// Returns `part` times the working memory of the largest shard in the first two steps.
 std::size_t budget_of(TaskRun& run, double part) {
   TrainedModel& model = run.model();
   Session session(*model.graph, model.store, session_options(model, {.threads = 1}));
@@ -80,7 +81,7 @@ std::size_t budget_of(TaskRun& run, double part) {
     const NamedSizes sizes = sizes_of(task.batch(BatchPart(i / shards, i % shards, shards)).inputs);
     arena = std::max(arena, session.plan(model.program("train"), sizes)->memory().arena);
   }
-  // The step behind the shards has a working memory of its own.
+  // Lower bound: the optimizer step after the shards has its own working memory.
   constexpr std::size_t kStep = 16'384;
   return std::max(kStep, static_cast<std::size_t>(part * static_cast<double>(arena)));
 }
@@ -100,7 +101,7 @@ Trained train(const Task& task, const Kind& kind, const World& world, const std:
   if (kind.budget > 0) session_of.memory_budget = budget_of(*run, kind.budget);
   Session session(*model.graph, model.store, session_of);
   TrainTask work = run->task(session);
-  if (kind.budget > 0) work.evaluate = {};  // of more rows than a shard
+  if (kind.budget > 0) work.evaluate = {};  // evaluation has more rows than a shard
   Trainer trainer(session, work,
                   {.settings = model.settings,
                    .save =
@@ -124,7 +125,7 @@ Trained train(const Task& task, const Kind& kind, const World& world, const std:
   return result;
 }
 
-/// What all ranks of a world are left with.
+/// Trains on all ranks of a world and returns their results.
 std::vector<Trained> train_on(const Ways& ways, const Task& task, const Kind& kind,
                               const std::string& path) {
   std::vector<Trained> all(static_cast<std::size_t>(ways.ranks));
@@ -156,15 +157,15 @@ void check_ranks(const Task& task, const Kind& kind, const std::vector<Ways>& al
       const std::string path = folder.path("ranks.weft");
       for (const Trained& found : train_on(ways, task, kind, path)) {
         check_same(found, alone);
-        // The speed of one alone is in no list.
+        // A single rank does not report per-rank statistics.
         BOOST_TEST(found.ranks == static_cast<std::size_t>(ways.ranks == 1 ? 0 : ways.ranks));
       }
-      BOOST_TEST((read_text_file(path) == file), "another file");
+      BOOST_TEST((read_text_file(path) == file), "the saved file differs");
     }
   }
 }
 
-/// Dropout, as the families call it.
+/// The dropout options of each model family.
 const std::map<std::string, std::string> kDropout = {
     {"gpt", "--embedding-dropout 0.1 --attention-dropout 0.1 --residual-dropout 0.1"},
     {"encoder", "--hidden-dropout 0.1 --attention-dropout 0.1"},
@@ -217,7 +218,7 @@ BOOST_AUTO_TEST_CASE(ranks_that_write_together_leave_the_model_that_one_writes) 
         for (const Trained& found : train_on({ranks, 1}, task, kind, path))
           check_same(found, alone);
         save_model(one, *load_any_model(path).model);
-        BOOST_TEST((read_text_file(one) == file), "another model");
+        BOOST_TEST((read_text_file(one) == file), "the saved model differs");
       }
     }
   }

@@ -1,5 +1,5 @@
-// A training that was stopped, at any step, and goes on writes the files of one that was not, byte
-// for byte: by the program, of every task.
+// A run that is stopped at any step and resumed writes byte-identical files to an uninterrupted
+// run. Tested with the program `weft` for every task.
 #include <fmt/format.h>
 
 #include <boost/test/unit_test.hpp>
@@ -12,14 +12,16 @@ namespace weft {
 BOOST_AUTO_TEST_SUITE(resumed_files)
 namespace {
 
-/// Dropout draws from keys, which are made in the midst of a graph.
+/// Returns dropout options. Dropout adds random keys to the middle of the graph, which must be
+/// restored exactly.
 std::string dropout_of(const std::string& family) {
   if (family == "gpt") return " --residual-dropout 0.1 --embedding-dropout 0.1";
   return family == "encoder" ? " --hidden-dropout 0.1 --attention-dropout 0.1"
                              : " --dropout 0.1 --attention-dropout 0.1";
 }
 
-/// `start` begins a training with more options.
+/// Compares stopped and resumed runs with uninterrupted ones. `start` starts a training run with
+/// the given options.
 void check_stops(const TaskShell& weft, const std::string& more,
                  const std::function<Outcome(const std::string&)>& start) {
   const auto bytes = [&](const std::string& name) { return read_text_file(weft.path(name)); };
@@ -27,16 +29,18 @@ void check_stops(const TaskShell& weft, const std::string& more,
     check_success(start(more + options + " --out " + weft.path(name + ".weft")), options);
   };
   train("whole", "");
-  for (const int stop : {1, 3}) {  // of four, with an evaluation after the second
+  for (const int stop : {1, 3}) {  // of four steps, with an evaluation after the second
     train("stopped", fmt::format(" --stop-after {}", stop));
-    check_success(weft.train("--resume " + weft.path("stopped.weft")), "a training that goes on");
-    BOOST_TEST((bytes("stopped.weft") == bytes("whole.weft")), "stopped after step " << stop);
+    check_success(weft.train("--resume " + weft.path("stopped.weft")), "resumed run");
+    BOOST_TEST((bytes("stopped.weft") == bytes("whole.weft")),
+               "file of the run stopped after step " << stop);
     if (!contains(more, "--ema")) continue;
-    BOOST_TEST((bytes("stopped.ema.weft") == bytes("whole.ema.weft")), "averages");
+    BOOST_TEST((bytes("stopped.ema.weft") == bytes("whole.ema.weft")),
+               "file of the averaged weights");
   }
-  // One that is at its end is only saved once more.
-  check_success(weft.train("--resume " + weft.path("stopped.weft")), "a training at its end");
-  BOOST_TEST((bytes("stopped.weft") == bytes("whole.weft")), "saved twice");
+  // Resuming a finished run only saves the same model again.
+  check_success(weft.train("--resume " + weft.path("stopped.weft")), "resumed finished run");
+  BOOST_TEST((bytes("stopped.weft") == bytes("whole.weft")), "file saved again after the end");
 }
 
 void check_stops(const Task& task, const std::string& more) {
@@ -74,7 +78,7 @@ BOOST_AUTO_TEST_CASE(adapters_that_were_stopped_are_written_as_those_that_were_n
     check_success(weft.train_new("--out " + base), "weights");
     check_success(weft.with_data("quantize " + base + " --out " + small), "int8 weights");
     for (const std::string& from : {base, small}) {
-      BOOST_TEST_CONTEXT("task " << id << ", adapters beside " << from) {
+      BOOST_TEST_CONTEXT("task " << id << ", adapters on " << from) {
         check_stops(weft, " --lora-rank 2 --lora-dropout 0.1 --from " + from,
                     [&](const std::string& options) {
                       return weft.train(weft.short_settings() + options);

@@ -1,4 +1,4 @@
-// Rotary positions whose frequencies are scaled: the formulas, and how folders state them.
+// Rotary positions with scaled frequencies: the formulas, and their keys in Hugging Face folders.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -20,7 +20,7 @@ namespace {
 constexpr std::int64_t kBatch = 2, kHeads = 3, kSeq = 21, kSize = 10, kFeatures = 8;
 constexpr double kBase = 500;
 
-/// The published formulas, one pair at a time.
+/// Returns the frequency of one feature pair by the published formulas.
 double frequency(std::int64_t pair, const RotaryScaling& scaling) {
   const double j = static_cast<double>(pair), n = kFeatures;
   const double context = static_cast<double>(scaling.context);
@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(scaled_rotary_positions_turn_as_the_formulas_say) {
   const std::vector<RotaryScaling> scalings = {
       {},
       {.kind = RotaryScalingKind::linear, .factor = 3},
-      {.kind = RotaryScalingKind::dynamic, .factor = 2, .context = kSeq},  // as none
+      {.kind = RotaryScalingKind::dynamic, .factor = 2, .context = kSeq},  // same as none
       {.kind = RotaryScalingKind::dynamic, .factor = 2.5, .context = kSeq - 9},
       {.kind = RotaryScalingKind::llama3, .factor = 8, .context = 100}};
   for (const RotaryScaling& scaling : scalings) {
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(scalings_that_make_no_sense_are_refused) {
   config.head_dim = -1;
   refuses("head_dim must be 0 (width / heads) or more, not -1");
   BOOST_CHECK_EXCEPTION(parse_choice<RotaryScalingKind>("yarn"), ArgumentError, [](const Error& e) {
-    return std::string(e.what()).find("legal are none, linear, dynamic, llama3") !=
+    return std::string(e.what()).find("expected one of none, linear, dynamic, llama3") !=
            std::string::npos;
   });
 }

@@ -1,4 +1,4 @@
-// weft run, generate and score on models of folders.
+// The commands `weft run`, `weft generate` and `weft score` with Hugging Face folders.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -80,32 +80,34 @@ BOOST_AUTO_TEST_CASE(generate_prints_ids_of_a_folders_model) {
           "generation_config.json: diversity_penalty is 1.5: generation with it is not supported");
   refuses(R"("penalty_alpha": 0.6)", "contrastive search is not supported");
   refuses(R"("do_sample": true, "typical_p": 0.9)",
-          "typical_p is 0.9: drawing with it is not supported");
-  refuses(R"("stop_strings": ["."])", "texts that end a sequence need a tokenizer");
-  refuses(R"("surprise": 1)",
-          "generation_config.json: surprise = 1 is not known, and might change what is generated");
+          "typical_p is 0.9: sampling with it is not supported");
+  refuses(R"("stop_strings": ["."])", "stop texts in this file are not supported");
+  refuses(
+      R"("surprise": 1)",
+      "generation_config.json: surprise = 1 is not known and might change the generated output");
   refuses(R"("early_stopping": "soon")", "'early_stopping' must be true, false or \"never\"");
-  refuses(R"("bad_words_ids": [[]])", "'bad_words_ids' must hold lists of ids, not []");
-  refuses(R"("eos_token_id": ["a"])", "'eos_token_id' must hold ids, not \"a\"");
-  refuses(R"("forced_decoder_ids": [[1]])", "must hold pairs of place and id, not [1]");
+  refuses(R"("bad_words_ids": [[]])", "'bad_words_ids' must contain lists of ids, not []");
+  refuses(R"("eos_token_id": ["a"])", "'eos_token_id' must contain ids, not \"a\"");
+  refuses(R"("forced_decoder_ids": [[1]])", "must contain pairs of position and id, not [1]");
   refuses(R"("forced_eos_token_id": [1, 2])", "forced_eos_token_id has several ids");
   weft.write("penalised/generation_config.json", "{}");
   check_error(generate(copy + " --prompt-ids 1 --ids"), 1, "sets no decoder_start_token_id");
   check_error(
       generate("bert-qa-default --prompt-ids \"1\" --ids"), 1,
-      "bert-qa-default holds a model that answers questions, which does not generate text; use it "
+      "bert-qa-default holds a question answering model, which does not generate text; use it "
       "with weft answer, weft embed");
-  // A decoder goes on from the prompt.
+  // A decoder continues the prompt.
   const std::string gpt = "gpt2-default --ids --prompt-ids ";
   BOOST_TEST(ids(gpt + "\"19 94 70 44 46\" --max-length 17") ==
              "19 94 70 44 46 59 59 59 59 59 59 55 67\n");
   BOOST_TEST(ids(gpt + "\"19 94 70 44 46\" --max-length 17 --beams 4") ==
              "19 94 70 44 46 59 59 59 59 59 59 55 67\n");
-  check_error(generate(gpt + "\"1 2\" --max-length 99"), 1, "beyond the 24 positions");
+  check_error(generate(gpt + "\"1 2\" --max-length 99"), 1, "exceeds the 24 positions");
   const std::string many = ids(gpt + "\"1 2\" --tokens 60 --min-tokens 60 --slide");
   BOOST_TEST(std::count(many.begin(), many.end(), ' ') == 61);
   check_error(generate(gpt + "\"1 2 3\" --max-length 3"), 1, "nothing is left to generate");
-  // Several prompts at once, each as alone: the reference's own, without its padding.
+  // Several prompts in one batch give the same results as single prompts. Prompts and results are
+  // those of the reference, without padding.
   BOOST_TEST(ids(gpt + "\"19 94 70 44 46\" --prompt-ids \"64 31 90 73\" --prompt-ids "
                        "\"91 95 20\" --max-length 17") ==
              "19 94 70 44 46 59 59 59 59 59 59 55 67\n64 31 90 73 14 67\n91 95 20 76 23 67\n");
@@ -126,7 +128,7 @@ BOOST_AUTO_TEST_CASE(generate_follows_every_option_or_refuses_it) {
     BOOST_REQUIRE_EQUAL(found.code, 0);
     return found.out;
   };
-  // Greedy goes on 59 59 59 59 59 59 55 67.
+  // Greedy search continues with 59 59 59 59 59 59 55 67.
   BOOST_TEST(ids(gpt + "--tokens 2") == "19 94 70 44 46 59 59\n");
   BOOST_TEST(ids(gpt + "--tokens 9 --stop-ids \"3 55\"") ==
              "19 94 70 44 46 59 59 59 59 59 59 55\n");
@@ -171,7 +173,7 @@ BOOST_AUTO_TEST_CASE(generate_follows_every_option_or_refuses_it) {
   refuses(gpt + "--early-stopping true", "are only for beam search: add --beams");
   refuses(gpt + "--beams 2 --early-stopping soon",
           "--early-stopping: soon is not one of {true,false,never}");
-  refuses(gpt + "--results 2", "results must be at most beams, 1, not 2");
+  refuses(gpt + "--results 2", "results must be at most beams (1) without sampling, not 2");
   refuses(gpt + "--tokens 4 --max-length 4", "give only one of them");
   refuses(gpt + "--force 4", "--force must be POSITION:ID, not '4'");
   refuses(gpt + "--force \"4:1 2\"", "--force must be POSITION:ID, not '4:1 2'");
@@ -181,7 +183,7 @@ BOOST_AUTO_TEST_CASE(generate_follows_every_option_or_refuses_it) {
   refuses(gpt + "--prompt a", "the model reads and writes ids");
   refuses(gpt + "--repetition-penalty 0", "repetition_penalty must be positive, not 0");
   refuses(gpt + "--beams 2 --stop-sequence 1", "not supported with beams");
-  check_error(outcome(t5 + "--slide"), 1, "slide is for decoders");
+  check_error(outcome(t5 + "--slide"), 1, "slide is supported for decoders only");
   check_error(outcome(gpt + "--forbid-ids 999"), 1, "the id 999 is outside the vocabulary of 101");
 }
 
@@ -190,14 +192,15 @@ BOOST_AUTO_TEST_CASE(score_prints_log_probabilities_of_a_folders_model) {
   const auto score = [&](const std::string& arguments) {
     return weft("score " + kGoldens + arguments);
   };
-  // The reference's beam: the score of 2 ids after 4, times their length 6 without the end.
+  // The beam score of the reference is the total divided by the length, which is 6: one padding id,
+  // the 4 prompt ids, and the continuation without its end id.
   const std::string out =
       score("gpt2-default --prompt-ids \"64 31 90 73\" --continuation-ids \"14 67\"").out;
   BOOST_TEST(out.starts_with("14 "));
   BOOST_TEST(contains(out, "\n67 "));
   BOOST_TEST_REQUIRE(contains(out, "of 2 ids, perplexity "));
   const double total = std::stod(out.substr(out.find("total") + 5));
-  BOOST_TEST(std::abs(total - -0.33726427 * 6) < 1e-4);  // its padding counts as length there
+  BOOST_TEST(std::abs(total - -0.33726427 * 6) < 1e-4);
   const Outcome two =
       score("gpt2-default --continuation-ids \"14 67\" --continuation-ids \"5 6 7\"");
   BOOST_TEST(two.code == 0);
@@ -215,10 +218,9 @@ BOOST_AUTO_TEST_CASE(score_prints_log_probabilities_of_a_folders_model) {
   refuses("gpt2-default --start-ids 1 --prompt-ids 1 --continuation-ids 4",
           "--start-ids is for encoder-decoders");
   refuses("t5-v1.1-default --continuation-ids 4", "an encoder-decoder needs a prompt");
-  check_error(
-      score("bert-qa-default --continuation-ids 4"), 1,
-      "bert-qa-default holds a model that answers questions, which does not score texts; use "
-      "it with weft answer, weft embed");
+  check_error(score("bert-qa-default --continuation-ids 4"), 1,
+              "bert-qa-default holds a question answering model, which does not score texts; use "
+              "it with weft answer, weft embed");
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Drawing ids: filters by hand, and frequencies against exact probabilities.
+// Sampling: filters compared with values computed by hand, and frequencies with exact
+// probabilities.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -13,7 +14,7 @@ namespace weft {
 BOOST_AUTO_TEST_SUITE(sampling)
 namespace {
 
-// Scores whose softmax is 0.1, 0.5, 0.15, 0.25.
+// The softmax of these scores is 0.1, 0.5, 0.15, 0.25.
 const std::vector<double> kScores = {std::log(0.1), std::log(0.5), std::log(0.15), std::log(0.25)};
 
 std::vector<double> softmax(const std::vector<double>& scores) {
@@ -24,7 +25,7 @@ std::vector<double> softmax(const std::vector<double>& scores) {
   return p;
 }
 
-/// Probabilities after the filters.
+/// Returns the probabilities after the filters.
 std::vector<double> filtered(const SamplingOptions& options, std::vector<double> scores = kScores) {
   filter_scores(options, scores);
   return softmax(scores);
@@ -38,7 +39,7 @@ void check_close(const std::vector<double>& actual, const std::vector<double>& e
 
 BOOST_AUTO_TEST_CASE(filters_keep_what_their_definitions_say) {
   check_close(filtered({}), {0.1, 0.5, 0.15, 0.25});
-  // Temperature 1/2 squares: 0.01, 0.25, 0.0225, 0.0625 of 0.345.
+  // Temperature 1/2 squares the probabilities: 0.01, 0.25, 0.0225, 0.0625; their sum is 0.345.
   check_close(filtered({.temperature = 0.5}),
               {0.01 / 0.345, 0.25 / 0.345, 0.0225 / 0.345, 0.0625 / 0.345});
   check_close(filtered({.top_k = 2}), {0, 2.0 / 3, 0, 1.0 / 3});
@@ -47,22 +48,22 @@ BOOST_AUTO_TEST_CASE(filters_keep_what_their_definitions_say) {
   check_close(filtered({.top_p = 0.7}), {0, 2.0 / 3, 0, 1.0 / 3});
   check_close(filtered({.top_p = 0.8}), {0, 0.5 / 0.9, 0.15 / 0.9, 0.25 / 0.9});
   check_close(filtered({.top_p = 1e-9}), {0, 1, 0, 0});
-  // At least 0.4 of 0.5.
+  // Probabilities must be at least 0.4 * 0.5.
   check_close(filtered({.min_p = 0.4}), {0, 2.0 / 3, 0, 1.0 / 3});
   check_close(filtered({.min_p = 1}), {0, 1, 0, 0});
-  // Ids as likely as the k-th stay, as in the library.
+  // Ids as likely as the k-th are kept, as in Hugging Face Transformers.
   check_close(filtered({.top_k = 2}, {1, 3, 1, 1}), softmax({1, 3, 1, 1}));
-  // Probabilities count again after each filter: of the 3 best 0.5/0.9 reaches 0.55.
+  // Probabilities are renormalised after each filter: among the 3 best, 0.5 / 0.9 reaches 0.55.
   check_close(filtered({.top_k = 3, .top_p = 0.55}), {0, 1, 0, 0});
-  // The temperature comes first: 0.345 * 0.7 = 0.2415 < 0.25.
+  // The temperature is applied first: 0.345 * 0.7 = 0.2415 < 0.25.
   check_close(filtered({.temperature = 0.5, .top_p = 0.7}), {0, 1, 0, 0});
-  // min_p compares after the temperature, too: 0.0625 / 0.25 = 0.25.
+  // min_p is also applied after the temperature: 0.0625 / 0.25 = 0.25.
   check_close(filtered({.temperature = 0.5, .min_p = 0.3}), {0, 1, 0, 0});
 }
 
 BOOST_AUTO_TEST_CASE(draws_follow_the_probabilities) {
   constexpr int kDraws = 20000;
-  // Quantiles of chi-square for 1 in 1000, with as many degrees of freedom.
+  // The 0.999 quantiles of chi-square by degrees of freedom.
   const double most[] = {0, 10.83, 13.82, 16.27};
   for (const SamplingOptions& options :
        {SamplingOptions{}, SamplingOptions{.temperature = 0.5}, SamplingOptions{.temperature = 2},
@@ -102,7 +103,7 @@ BOOST_AUTO_TEST_CASE(draws_are_a_function_of_seed_row_and_index) {
   BOOST_TEST((first != other_row));
 }
 
-/// exp of the scores after the rules.
+/// Returns the scores after the rules for the ids generated so far.
 std::vector<double> ruled(const GenerationOptions& options, const TokenIds& ids,
                           std::vector<double> scores, std::int64_t start = 1) {
   apply_rules(options, length_rules(options, start), ids, scores);
@@ -133,7 +134,7 @@ BOOST_AUTO_TEST_CASE(what_may_not_come_again_is_as_defined_after_every_short_tex
       for (std::int64_t id = 0; id < kVocab; ++id) {
         TokenIds after = text;
         after.push_back(id);
-        // The last k ids stood somewhere before, perhaps overlapping themselves.
+        // True if the last k ids also occur earlier, possibly overlapping.
         bool repeats = false;
         for (std::size_t end = k; end < after.size(); ++end) {
           const TokenIds earlier(after.begin() + static_cast<std::ptrdiff_t>(end - k),
@@ -153,10 +154,11 @@ BOOST_AUTO_TEST_CASE(rules_do_what_the_library_s_processors_do) {
   const double no = kForbidden;
   using Scores = std::vector<double>;
   const Scores scores = {2, -2, 4, -4};
-  // Positive scores of ids that occurred are divided, negative ones multiplied, each once.
+  // For ids that occurred, positive scores are divided by the penalty and negative ones multiplied,
+  // once each.
   BOOST_TEST((ruled({.repetition_penalty = 2}, {0, 1, 1, 0}, scores) == Scores{1, -4, 4, -4}));
   BOOST_TEST((ruled({.repetition_penalty = 0.5}, {3}, scores) == Scores{2, -2, 4, -2}));
-  // 1 2 occurred, and 1 3: after 1 neither may come again.
+  // The pairs 1 2 and 1 3 occurred, so neither 2 nor 3 may follow 1 again.
   BOOST_TEST((ruled({.no_repeat_ngram = 2}, {1, 2, 1, 3, 1}, scores) == Scores{2, -2, no, no}));
   BOOST_TEST((ruled({.no_repeat_ngram = 3}, {1, 2, 0, 1, 2}, scores) == Scores{no, -2, 4, -4}));
   BOOST_TEST((ruled({.no_repeat_ngram = 3}, {1, 2}, scores) == scores));
@@ -177,10 +179,10 @@ BOOST_AUTO_TEST_CASE(rules_do_what_the_library_s_processors_do) {
   BOOST_TEST((ruled({.max_new = 2, .forced_eos_id = 3}, {0, 0}, scores) == Scores{no, no, no, 0}));
   BOOST_TEST((ruled({.forced = {{2, 1}}}, {0, 3}, scores) == Scores{no, 0, no, no}));
   BOOST_TEST((ruled({.forbidden_first = {2}}, {0}, scores) == Scores{2, -2, no, -4}));
-  // First after what is forced.
+  // The rule for the first id applies to the first one after the forced ids.
   BOOST_TEST((ruled({.forced = {{1, 1}, {2, 1}}, .forbidden_first = {2}}, {0, 1, 1}, scores) ==
               Scores{2, -2, no, -4}));
-  // The penalty comes before what is forbidden, forcing after it.
+  // The penalty is applied before the forbidden ids, the forced ids after them.
   BOOST_TEST((ruled({.forced = {{2, 2}}, .repetition_penalty = 2, .forbidden = {2}}, {2, 2},
                     scores) == Scores{no, no, 0, no}));
 }

@@ -1,4 +1,4 @@
-// Log-probabilities of continuations: one pass equals decoding over caches.
+// Log-probabilities of continuations: a single forward pass equals decoding with caches.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <string>
@@ -21,7 +21,8 @@ const std::vector<TokenIds> kContinuations = {{8, 9, 7}, {9, 3, 2, 3, 8, 4, 6}, 
 
 using testing::says;
 
-/// The largest difference of the log-probabilities, by the largest of them.
+/// Checks total and perplexity, and returns the largest difference of the log-probabilities
+/// relative to their largest magnitude (at least 1).
 double check_against(const ContinuationScore& score, const std::vector<double>& expected) {
   BOOST_TEST_REQUIRE(score.log_probabilities.size() == expected.size());
   double most = 0, total = 0, scale = 1;
@@ -152,9 +153,9 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_scored_is_named) {
                           says(message));
   };
   refuses({{1}}, {{2}, {3}}, "there are 1 prompts and 2 continuations");
-  refuses({{}}, {{2}}, "prompt 0 is empty: there is nothing to go on from");
+  refuses({{}}, {{2}}, "prompt 0 is empty: there is nothing to continue");
   refuses({{1}, {1}}, {{2}, {}}, "continuation 1 is empty: there is nothing to score");
-  refuses({{1}}, {TokenIds(17, 2)}, "have 17 ids to read, the model 16 positions");
+  refuses({{1}}, {TokenIds(17, 2)}, "need 17 positions, but the model has 16");
   refuses({}, {}, "there are 0 prompts");
 }
 

@@ -1,4 +1,4 @@
-// Greedy and beam search over models that are tables.
+// Greedy and beam search over models defined by tables.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -17,7 +17,8 @@ namespace {
 
 using testing::says;
 
-// Probabilities of ids 0 (end), 1, 2, 3 after each id: 1 is likelier first, 2 leads farther.
+// A model with fixed probabilities of the ids 0 (end), 1, 2, 3 after each id. Id 1 is the likeliest
+// first id, but sequences that start with 2 are likelier overall.
 DecodeStep table() {
   return [](const Tensor& tokens, std::int64_t, const Tensor&) {
     static const float probabilities[4][4] = {{0.1f, 0.5f, 0.4f, 0},
@@ -50,7 +51,7 @@ BOOST_AUTO_TEST_CASE(beams_find_what_greed_misses) {
   BOOST_TEST(best.scores[0] >= best.scores[1]);
 }
 
-/// Scores that depend on the last two ids, and are mostly sure of what follows.
+/// A model whose scores depend on the last two ids and mostly favour one successor clearly.
 DecodeStep mixed(std::uint64_t seed, std::int64_t vocab) {
   auto before = std::make_shared<std::vector<std::int64_t>>();
   return [=](const Tensor& tokens, std::int64_t position, const Tensor& parents) {
@@ -106,7 +107,8 @@ BOOST_AUTO_TEST_CASE(what_all_beams_agree_on_is_told_while_they_run) {
       at_last = steps;
       early += std::count_if(heard_at.begin(), heard_at.end(),
                              [&](std::int64_t at) { return at < at_last; });
-      // Who has heard enough gets what was heard, of the others all.
+      // If the callback stops a row, the result has only the ids reported so far; other rows are
+      // complete.
       Sequences few = {{1, 2}, {3, 4}};
       const SearchResult cut =
           search(mixed(seed, 9), starts, options, [&](std::int64_t row, std::int64_t id) {
@@ -130,7 +132,7 @@ BOOST_AUTO_TEST_CASE(lengths_repetitions_and_ids_can_be_ruled) {
   BOOST_TEST((search(table(), kStart, o).sequences == Sequences{{0, 1, 2, 3}}));
   o.max_length = 5;
   BOOST_CHECK_EXCEPTION(search(table(), kStart, o), DataError,
-                        says("forbid every id of the vocabulary after 4 ids of row 0"));
+                        says("exclude every id of the vocabulary after 4 ids of row 0"));
   o = {.max_length = 4, .eos_id = 0, .forced_eos_id = 0, .forced_bos_id = 3};
   o.min_length = 4;
   BOOST_TEST((search(table(), kStart, o).sequences == Sequences{{0, 3, 1, 0}}));
@@ -148,7 +150,7 @@ BOOST_AUTO_TEST_CASE(sequences_end_at_ids_sequences_and_where_callers_say) {
   o = {.max_length = 9, .stop_sequences = {{3, 0}}};
   BOOST_TEST((search(table(), Tensor::of<std::int64_t>({1, 1}, {2}), o).sequences ==
               Sequences{{2, 3, 0}}));
-  // Only new ids count: the prompt's 3 does not complete the sequence 2 3.
+  // Stop sequences apply to new ids only: 2 3 in the prompt does not end the search.
   o = {.max_length = 4, .stop_sequences = {{2, 3}}};
   BOOST_TEST((
       search(table(), Tensor::of<std::int64_t>({1, 2}, {2, 3}), o).sequences.front().size() == 4U));
@@ -184,7 +186,7 @@ BOOST_AUTO_TEST_CASE(draws_come_several_per_prompt_and_repeat) {
   BOOST_TEST((search(table(), starts, o).sequences == a));
   o.sampling->seed = 6;
   BOOST_TEST((search(table(), starts, o).sequences != a));
-  // The same probabilities as the table: what follows 2 is 3 in 9 of 10 draws.
+  // Samples follow the table: 3 follows 2 in 9 of 10 samples.
   o = {.max_new = 1, .sampling = SamplingOptions{}, .results = 2000};
   int threes = 0;
   for (const TokenIds& ids : search(table(), Tensor::of<std::int64_t>({1, 1}, {2}), o).sequences)
@@ -217,7 +219,7 @@ BOOST_AUTO_TEST_CASE(beams_stop_as_early_as_they_are_told) {
 }
 
 BOOST_AUTO_TEST_CASE(padding_in_front_counts_nowhere) {
-  // Rules and lengths of a padded row are those of the row alone.
+  // Rules and lengths apply to a padded row as to the row alone.
   for (const std::int64_t beams : {1, 3}) {
     for (const double penalty : {1.0, 1.7}) {
       GenerationOptions o{.beams = beams, .max_length = 6, .min_length = 4, .eos_id = 0};
@@ -236,7 +238,7 @@ BOOST_AUTO_TEST_CASE(searches_refuse_what_makes_no_sense) {
     BOOST_CHECK_EXCEPTION(search(table(), kStart, o), ArgumentError, says(message));
   };
   refuses({.beams = 0}, "beams must be in [1, 4096], not 0");
-  refuses({.beams = 2, .results = 3}, "results must be at most beams, 2, not 3");
+  refuses({.beams = 2, .results = 3}, "results must be at most beams (2) without sampling, not 3");
   refuses({.max_length = 0}, "max_length must be in [1, 1099511627776], not 0");
   refuses({.eos_id = 4}, "the id 4 is outside the vocabulary of 4");
   refuses({.beams = 2, .length_penalty = HUGE_VAL}, "length_penalty must be finite");
@@ -244,17 +246,18 @@ BOOST_AUTO_TEST_CASE(searches_refuse_what_makes_no_sense) {
   refuses({.min_new = -1}, "min_new must be at least 0, not -1");
   refuses({.repetition_penalty = 0}, "repetition_penalty must be positive, not 0");
   refuses({.no_repeat_ngram = -1}, "no_repeat_ngram must be at least 0, not -1");
-  refuses({.forbidden_sequences = {{}}}, "forbidden_sequences has an empty sequence");
-  refuses({.stop_sequences = {{1}, {}}}, "stop_sequences has an empty sequence");
+  refuses({.forbidden_sequences = {{}}}, "bad_token_sequences contains an empty sequence");
+  refuses({.stop_sequences = {{1}, {}}}, "stop_sequences contains an empty sequence");
   refuses({.beams = 2, .sampling = SamplingOptions{}}, "sampling with 2 beams is not supported");
-  refuses({.results = 2}, "results must be at most beams, 1, not 2 (sampling gives more)");
+  refuses({.results = 2}, "results must be at most beams (1) without sampling, not 2");
   refuses({.beams = 2, .stop_sequences = {{1}}}, "stop are not supported with beams");
   refuses({.max_length = 1}, "the prompt has 1 tokens, max_length is 1: nothing is left");
   refuses({.max_new = 0}, "the prompt has 1 tokens, max_new is 0: nothing is left");
   refuses({.stop_ids = {7}}, "the id 7 is outside the vocabulary of 4");
   BOOST_CHECK_EXCEPTION(search(table(), kStart, {.beams = 2, .results = 2},
                                [](std::int64_t, std::int64_t) { return true; }),
-                        ArgumentError, says("several results of beams are known at the end only"));
+                        ArgumentError,
+                        says("on_token is not supported with several results of beam search"));
   const DecodeStep broken = [](const Tensor&, std::int64_t, const Tensor&) {
     return Tensor::full(DType::f32, {1, 4}, std::nan(""));
   };
@@ -264,7 +267,7 @@ BOOST_AUTO_TEST_CASE(searches_refuse_what_makes_no_sense) {
   const DecodeStep wrong = [](const Tensor&, std::int64_t, const Tensor&) {
     return Tensor::full(DType::f32, {2, 4}, 0);
   };
-  BOOST_CHECK_EXCEPTION(search(wrong, kStart, {}), ShapeError, says("must give f32[1, vocab]"));
+  BOOST_CHECK_EXCEPTION(search(wrong, kStart, {}), ShapeError, says("must return f32[1, vocab]"));
 }
 
 BOOST_AUTO_TEST_CASE(prompts_and_masks_must_fit) {

@@ -1,4 +1,4 @@
-// Byte-pair tokenizer: what is learned, what texts become, what is refused.
+// The SentencePiece byte-pair tokenizer: training, encoding, decoding, rejected input.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <functional>
@@ -31,8 +31,8 @@ SentencePieceTokenizer small(const Texts& texts, std::int64_t vocab, const Texts
 }
 
 BOOST_AUTO_TEST_CASE(pairs_are_merged_by_how_often_they_occur) {
-  // "_" is the blank. Pairs: lo 6 (low 5, lot 1), ow 5, "_l" 6: equals go by the order of
-  // characters, so lo, then _lo (6), then _low (5).
+  // "_" stands for the blank. Pair counts: lo 6 (low 5, lot 1), ow 5, _l 6. Ties are resolved by
+  // the order of the characters, so the merges are lo, then _lo (6), then _low (5).
   const auto tokenizer = small({"low low low low low lot"}, 7 + 5 + 3);
   BOOST_TEST(tokenizer.piece(7) == "lo");
   BOOST_TEST(tokenizer.piece(8) == "\u2581lo");
@@ -43,8 +43,9 @@ BOOST_AUTO_TEST_CASE(pairs_are_merged_by_how_often_they_occur) {
   BOOST_TEST(tokenizer.vocab_size() == 15);
 }
 
-// What a word becomes by the definition: of all neighbours that are a piece together, those of the
-// best piece are joined, the leftmost first, until none are left. Ids go by how good pieces are.
+// Splits a word by the definition: of all neighbouring parts that form a piece, the pair that forms
+// the best piece is merged, the leftmost first, until no pair forms a piece. Better pieces have
+// smaller ids.
 Texts joined_by_definition(const SentencePieceTokenizer& tokenizer, const std::string& word) {
   Texts parts = {"\u2581"};
   for (const char c : word) parts.emplace_back(1, c);
@@ -116,7 +117,7 @@ BOOST_AUTO_TEST_CASE(texts_come_back_whole_where_whitespace_is_kept) {
     BOOST_TEST(tokenizer.decode(tokenizer.encode(text)) == text);
     BOOST_TEST(tokenizer.encode(text) == again.encode(text), boost::test_tools::per_element());
   }
-  // No piece but a blank's own begins with more than one.
+  // Except for pieces made only of blanks, no piece begins with more than one blank.
   for (std::int32_t id = 7; id < tokenizer.vocab_size(); ++id)
     BOOST_TEST((tokenizer.piece(id).rfind("\u2581") + 1 <= 1));
 }
@@ -172,7 +173,7 @@ BOOST_AUTO_TEST_CASE(symbols_of_the_user_are_one_id_wherever_they_stand) {
   const auto tokenizer = small({"a <en> b <en>x", "<en><sv>"}, 13, {"<en>", "<sv>"});
   BOOST_TEST(tokenizer.piece(7) == "<en>");
   BOOST_TEST(tokenizer.pieces("x<sv>x <en>")[2] == "<sv>");
-  BOOST_TEST(tokenizer.find("<") == -1);  // learned from no other text
+  BOOST_TEST(tokenizer.find("<") == -1);  // user symbols are excluded from training
   BOOST_TEST(!tokenizer.is_special(7));
   BOOST_TEST(tokenizer.is_word_start(7));
 }
@@ -202,7 +203,7 @@ BOOST_AUTO_TEST_CASE(damaged_bytes_are_refused) {
   const auto load = [](const std::string& b) { SentencePieceTokenizer::from_bytes(b); };
   check_error<FormatError>([&] { load(""); }, "no pieces");
   check_error<FormatError>([&] { load("hello"); }, "not a SentencePiece model");
-  // Every cut and every changed byte: an error or a tokenizer, never a crash.
+  // Every truncation and every changed byte yields an error or a tokenizer, never a crash.
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     for (const std::string& hostile :
          {bytes.substr(0, i), bytes.substr(0, i) + '\xFF' + bytes.substr(i + 1)}) {

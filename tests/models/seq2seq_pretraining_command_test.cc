@@ -1,5 +1,5 @@
-// weft train seq2seq: pre-training on plain text, and translators that start from it, as their
-// users see them.
+// The command `weft train seq2seq`: pre-training on plain text, and translators fine-tuned from the
+// result.
 #include <boost/test/unit_test.hpp>
 #include <string>
 
@@ -21,7 +21,7 @@ class Files {
     weft.write("documents", text);
     weft.write("pairs.tsv", pairs);
   }
-  /// The command, with a text and a file to write.
+  /// Runs `weft train seq2seq` with the text and the output file.
   Outcome train(const std::string& arguments) const {
     return weft("train seq2seq --threads 2 --text " + weft.path("documents") + " --out " +
                 weft.path("m.weft") + " " + arguments);
@@ -33,7 +33,7 @@ const std::string kTiny =
     " --encoder-layers 1 --decoder-layers 1 --width 16 --encoder-heads 2 --decoder-heads 2"
     " --encoder-inner 32 --decoder-inner 32 --batch 128 --warmup 2 --steps 6 --eval-every 3";
 const std::string kSmall = " --passage 32 --validation-fraction 0.1" + kTiny;
-/// Sentinels are pieces, too.
+/// The vocabulary with sentinels is larger, because they count as pieces.
 const std::string kSentinels = " --vocab 160" + kSmall, kMask = " --vocab 60" + kSmall;
 
 BOOST_AUTO_TEST_CASE(every_objective_is_trained_resumed_and_translated_from) {
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(every_objective_is_trained_resumed_and_translated_from) {
           contains(first.out, std::string("objective ") + task + ", passages of up to 32 tokens"));
       BOOST_TEST(contains(first.out, "37 documents"));
       BOOST_TEST(contains(first.out, "continue with: weft train seq2seq --text "));
-      // The file knows what it is.
+      // The objective is read from the file.
       const Outcome second =
           weft("train seq2seq --text " + weft.path("documents") + " --resume " + model);
       BOOST_TEST(second.code == 0, second.err);
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(every_objective_is_trained_resumed_and_translated_from) {
       BOOST_TEST(contains(quantised.out, "perplexity"));
     }
   }
-  // A translator is started from as well, and what was frozen is the same.
+  // A translator can be fine-tuned again, including its formerly frozen parameters.
   BOOST_TEST(weft("train seq2seq --pairs " + weft.path("pairs.tsv") + " --from " + adapted +
                   " --out " + weft.path("u.weft") + " --steps 2 --batch 64 --layer-lr-decay 0.5")
                  .code == 0);
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(token_files_are_learned_from_where_sentences_do_not_count) 
     BOOST_TEST(contains(whole, "36 documents"));
     BOOST_TEST(contains(whole, "\ntarget    "));
   }
-  // Cut and resumed it is the same training.
+  // A run that is stopped and resumed has the same result.
   const std::string task = " --task span-corruption";
   succeeds(train + task);
   const std::string evaluated = succeeds("evaluate " + model + " --text " + corpus);

@@ -1,4 +1,4 @@
-// weft train seq2seq and weft translate as their users see them.
+// The commands `weft train seq2seq` and `weft translate`.
 #include <boost/test/unit_test.hpp>
 #include <fstream>
 #include <string>
@@ -13,7 +13,7 @@ const std::string kSmall =
     " --encoder-layers 1 --decoder-layers 1 --width 16 --encoder-heads 2 --decoder-heads 2 "
     "--encoder-inner 32 --decoder-inner 32 --batch 64 --steps 6 --eval-every 3 --threads 2";
 
-/// Numbers in another language.
+/// Writes pairs of English and Swedish numbers and returns the path.
 std::string write_pairs(const Shell& weft) {
   const std::string path = weft.path("pairs.tsv");
   std::ofstream file(path);
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(pairs_train_resume_and_translate) {
   check_error(weft("translate " + model + " a --input b"), 2, "give either texts as arguments or");
   check_error(weft("translate " + model + " a --beams 0"), 2, "--beams");
   check_error(weft("translate " + weft.path("lines.txt") + " a"), 1, "lines.txt");
-  // What it writes is the same whichever command asks.
+  // `weft translate` and `weft generate` write the same text.
   const std::string one = weft("translate " + model + " 'one and two.'").out;
   BOOST_TEST(!one.empty());
   BOOST_TEST(weft("generate " + model + " --greedy --prompt 'one and two.'").out == one);

@@ -1,4 +1,4 @@
-// Settings and histories of training: what they refuse, and that files keep them.
+// Settings and histories of training runs: validation and round trips through files.
 #include "weft/models/train/settings.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ BOOST_AUTO_TEST_CASE(settings_and_history_round_trip) {
   settings.seed = ~std::uint64_t{0};
   settings.precision = Precision::medium;
   BOOST_TEST((TrainSettings::from_json(settings.to_json()) == settings));
-  // The first files did not hold a precision.
+  // Files of the first version have no precision.
   const std::string part = R"("precision":"medium",)";
   std::string older = settings.to_json();
   BOOST_TEST_REQUIRE(older.find(part) != std::string::npos);
@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(settings_and_history_round_trip) {
   settings.warmup = 0;
   BOOST_CHECK_EXCEPTION(settings.check(), ArgumentError, says("warmup must be at least 1"));
   BOOST_CHECK_EXCEPTION(parse_choice<LearningRate>("steps"), ArgumentError,
-                        says("unknown schedule 'steps': legal are cosine, linear"));
+                        says("unknown schedule 'steps': expected one of cosine, linear"));
   settings.warmup = settings.steps;
   BOOST_CHECK_EXCEPTION(settings.check(), ArgumentError, says("warmup must be less than steps"));
   BOOST_CHECK_EXCEPTION(TrainHistory::from_json(R"({"train": [[1, "x"]], "validation": []})"),
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(settings_and_history_round_trip) {
   BOOST_TEST((again.validation == history.validation));
   BOOST_TEST((again.metrics == history.metrics));
   BOOST_TEST((again.validation_batches == std::vector<std::int64_t>{7}));
-  // The first files held no metrics.
+  // Files of the first version have no metrics.
   BOOST_TEST(TrainHistory::from_json(R"({"train": [], "validation": []})").metrics.empty());
   const std::string curve = history.svg("run"), all = "validation, all of it";
   BOOST_TEST(curve.find("validation") != std::string::npos);
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(settings_and_history_round_trip) {
   BOOST_TEST(history.svg("run").find(all) != std::string::npos);
 }
 
-// A field that is added to the struct does not compile here until it is tested, too.
+// If a field is added to the struct, this test does not compile until it covers the field.
 BOOST_AUTO_TEST_CASE(every_field_of_the_settings_travels) {
   const TrainSettings plain;
   const auto travels = [&](const auto& change) {
@@ -101,7 +101,8 @@ BOOST_AUTO_TEST_CASE(every_field_of_the_settings_travels) {
   });
 }
 
-// What an evaluation covers is known, and only evaluations over the same are compared.
+// The history records the number of batches of each evaluation; only evaluations over the same
+// number are compared.
 BOOST_AUTO_TEST_CASE(a_history_knows_its_best_evaluation) {
   TrainHistory history;
   BOOST_TEST(std::isnan(history.best(5).loss));
@@ -125,7 +126,8 @@ BOOST_AUTO_TEST_CASE(a_history_knows_its_best_evaluation) {
   BOOST_TEST(!history.has_evaluation(30, 0));
   BOOST_TEST(TrainHistory::from_json(history.to_json()).best(0).step == 40);
 
-  // The first files do not say what was covered: such evaluations are compared with none.
+  // Files of the first version do not record the number of batches. Their evaluations are not
+  // compared.
   TrainHistory older =
       TrainHistory::from_json(R"({"train": [], "validation": [[1, 2.0], [2, 1.0]]})");
   BOOST_TEST(std::isnan(older.best(5).loss));
@@ -138,7 +140,7 @@ BOOST_AUTO_TEST_CASE(a_history_knows_its_best_evaluation) {
         TrainHistory::from_json(fmt::format(
             R"({{"train": [], "validation": [[1, 2.0]], "validation_batches": {}}})", wrong)),
         FormatError,
-        says("'validation_batches' that are no list of integers, one for each entry of"));
+        says("'validation_batches' must be a list of integers, at most one for each entry of"));
   }
 }
 

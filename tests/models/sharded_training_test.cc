@@ -1,5 +1,5 @@
-// Trainings whose batches are cut into shards: they learn what whole batches teach, with bits that
-// depend on the number of shards alone.
+// Training runs whose batches are split into shards. They match runs with undivided batches up to
+// rounding, and their bits depend only on the number of shards.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace weft {
 BOOST_AUTO_TEST_SUITE(sharded_training)
 namespace {
 
-/// Nothing is drawn while a step runs, and a parameter's step is as smooth as its gradient.
+/// Options without dropout, so that a step is deterministic and depends smoothly on its gradients.
 const std::map<std::string, std::string> kSmooth = {
     {"gpt", "--embedding-dropout 0 --attention-dropout 0 --residual-dropout 0"},
     {"encoder", "--hidden-dropout 0 --attention-dropout 0"},
@@ -24,8 +24,8 @@ const std::map<std::string, std::string> kSmooth = {
     {"vit", "--dropout 0 --attention-dropout 0"},
 };
 
-/// Batches that are the same for 1, 2 and 4 shards: of tasks whose batches are measured in tokens
-/// their number of rows is made to fit.
+/// Returns a batch size that yields the same batches for 1, 2 and 4 shards. Tasks whose batches are
+/// measured in tokens need a special value, so that the number of rows is divisible.
 std::string equal_batch(const TaskInfo& info) {
   if (info.family != "seq2seq") return {};
   return info.id == "translation" ? "100000" : "192";
@@ -57,7 +57,7 @@ void check_equal_to_whole(const Task& task) {
   const TaskInfo& info = task.info();
   const TaskShell weft(task);
   std::string options = kSmooth.at(info.family) + " --optimizer sgd --beta1 0 --stop-after 3";
-  // Which tokens a generator puts in is drawn shard by shard.
+  // The generator samples tokens shard by shard, so the replaced-token loss must not contribute.
   if (info.id == "rtd") options += " --replaced-weight 0.0000001";
   const TaskShell::Changes changes{.lr = "0.05", .batch = equal_batch(info)};
   const auto whole = trained(weft, "whole.weft", options, changes);
@@ -79,7 +79,8 @@ void check_equal_to_whole(const Task& task) {
                                            {.absolute = 2e-5, .relative = 2e-5}));
         }
       }
-      // Tokens that are hidden to measure are drawn anew for every batch.
+      // Evaluation masks tokens batch by batch, so the losses of masked language models are not
+      // comparable across numbers of shards.
       if (info.family == "encoder" && info.id.find("tion") == std::string::npos) continue;
       BOOST_REQUIRE(cut->history.validation.size() == whole->history.validation.size());
       for (std::size_t i = 0; i < cut->history.validation.size(); ++i) {
@@ -90,7 +91,7 @@ void check_equal_to_whole(const Task& task) {
   }
 }
 
-/// All that a training may have beside shards.
+/// Training options that are combined with shards.
 struct Training {
   std::string task, options;
 };
@@ -123,9 +124,9 @@ BOOST_AUTO_TEST_CASE(bits_are_those_of_any_number_of_threads_and_of_a_run_that_w
       check_same_training(*trained(weft, "budget.weft", options + " --memory-budget 200MB", {}),
                           *whole);
       trained(weft, "half.weft", options + " --stop-after 2");
-      check_success(weft.train("--resume " + weft.path("half.weft")), "goes on");
+      check_success(weft.train("--resume " + weft.path("half.weft")), "resumed run");
       check_same_training(*load_any_model(weft.path("half.weft")).model, *whole);
-      // Another number of shards draws other numbers and adds in another order.
+      // Another number of shards uses other random numbers and another order of summation.
       const auto other = trained(weft, "other.weft", training.options + " --shards 2");
       BOOST_TEST((other->history.train != whole->history.train));
     }
@@ -138,8 +139,8 @@ BOOST_AUTO_TEST_CASE(adapters_learn_in_shards_and_go_on_with_the_same_bits) {
   const std::string start = weft.short_settings() + " --shards 4 --lora-rank 2 --lora-dropout 0.1" +
                             " --from " + weft.path("base.weft") + " --out ";
   check_success(weft.train(start + weft.path("whole.weft")), "adapters");
-  check_success(weft.train(start + weft.path("half.weft") + " --stop-after 2"), "a stop");
-  check_success(weft.train("--resume " + weft.path("half.weft")), "goes on");
+  check_success(weft.train(start + weft.path("half.weft") + " --stop-after 2"), "stopped run");
+  check_success(weft.train("--resume " + weft.path("half.weft")), "resumed run");
   const auto whole = load_any_model(weft.path("whole.weft")).model;
   BOOST_TEST(whole->program("train").shards().count == 4);
   check_same_training(*load_any_model(weft.path("half.weft")).model, *whole);
@@ -149,7 +150,7 @@ BOOST_AUTO_TEST_CASE(what_is_printed_says_the_shards_and_what_one_takes) {
   const TaskShell weft(*find_task("next-token"));
   const Outcome found =
       weft.train_new("--shards 4 --stop-after 1 --out " + weft.path("m.weft"), {.batch = "8"});
-  check_success(found, "a training");
+  check_success(found, "training run");
   BOOST_TEST_CONTEXT(found.out) {
     BOOST_TEST(found.out.find("4 steps of 8 x 16 characters in 4 shards, AdamW") !=
                std::string::npos);
@@ -167,8 +168,9 @@ BOOST_AUTO_TEST_CASE(shards_that_cannot_be_are_refused) {
   };
   refused("3", "6", "shards must be a power of two in [1, 1048576], not 3");
   refused("8", "4", "shards must be at most 4, not 8");
-  refused("4", "6",
-          "a batch of 6 rows cannot be cut into 4 equal shards: the rows must be a multiple of 4");
+  refused(
+      "4", "6",
+      "a batch of 6 rows cannot be split into 4 equal shards: the rows must be a multiple of 4");
   trained(weft, "m.weft", "--shards 2 --stop-after 1");
   check_error(weft.train("--shards 4 --resume " + weft.path("m.weft")), 2,
               "--shards cannot be given with --resume: the training step is the one in the file");

@@ -1,4 +1,4 @@
-// A small encoder, labelled texts and settings, for tests of training.
+// A small encoder, labelled texts and settings for tests of fine-tuning.
 #pragma once
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,5 @@
-// Answers that are parts of texts: reading questions, figures by hand, models that learn them.
+// Extractive question answering: reading questions, metrics compared with values computed by hand,
+// training.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cctype>
@@ -23,7 +24,7 @@ namespace {
 
 using nlohmann::json;
 
-/// One paragraph as a file.
+/// Returns a SQuAD file with one paragraph.
 std::string squad(const json& context, const json& questions) {
   const json paragraph = {{"context", context}, {"qas", questions}};
   return json{{"version", "1.1"}, {"data", {{{"paragraphs", {paragraph}}}}}}.dump();
@@ -41,7 +42,8 @@ void ask(SquadData& data, const std::string& question, const std::string& answer
   data.questions.push_back(std::move(asked));
 }
 
-/// A person, a place and a taste in each text, and questions about them; when it was nobody knows.
+/// Each text states the residence and taste of a person. Three questions about it have an answer in
+/// the text; the fourth, about the time, has none.
 SquadData facts(int count, int first = 0) {
   const Texts names = {"anna", "bob", "carl", "dora", "emil", "fred"},
               places = {"york", "new rome", "oslo", "old bonn", "lima", "kiel", "riga"},
@@ -107,7 +109,7 @@ double metric(const Evaluation& found, std::string_view name) {
 BOOST_AUTO_TEST_CASE(answers_are_compared_without_case_punctuation_and_articles) {
   BOOST_TEST(normalised_answer("The  Eiffel-Tower,\tin\u00A0Paris!") == "eiffeltower in paris");
   BOOST_TEST(normalised_answer("a an the THE A.") == "");
-  // Articles are words: not parts of them. Punctuation goes first, so "a-b" is "ab".
+  // Only whole words are articles. Punctuation is removed first, so "a-b" becomes "ab".
   BOOST_TEST(normalised_answer("theory an-a A\u2013a") == "theory ana \u2013");
   BOOST_TEST(normalised_answer("\u00C9cole $5_0") == "\u00E9cole 50");
 }
@@ -119,16 +121,16 @@ BOOST_AUTO_TEST_CASE(exact_match_and_f1_have_known_values) {
   };
   BOOST_TEST(score("the New York.", {"new york"}).exact == 1);
   BOOST_TEST(score("the New York.", {"new york"}).f1 == 1);
-  // 2 of 3 words found are right, 2 of 4 right ones are found.
+  // Precision 2/3 ("old", "red" of 3 words), recall 2/4.
   BOOST_TEST(score("old red house", {"red brick old barn"}).exact == 0);
   BOOST_TEST(score("old red house", {"red brick old barn"}).f1 == 4.0 / 7, close);
-  // A word counts as often as it is there: 1 of 3 and 1 of 2.
+  // Repeated words count as often as they occur in both: precision 1/3, recall 1/2.
   BOOST_TEST(score("go go go", {"go home"}).f1 == 0.4, close);
-  // The best over the answers, for each figure.
+  // Each metric takes the maximum over the answers.
   BOOST_TEST(score("in york", {"york", "rome", "in york"}).exact == 1);
   BOOST_TEST(score("in york", {"york", "rome"}).f1 == 2.0 / 3, close);
   BOOST_TEST(score("bonn", {"york", "rome"}).f1 == 0);
-  // There is no answer: right or wrong as a whole.
+  // Without an answer, both metrics are 0 or 1.
   BOOST_TEST(score("", {}).f1 == 1);
   BOOST_TEST(score("", {}).exact == 1);
   BOOST_TEST(score("york", {}).f1 == 0);
@@ -176,7 +178,8 @@ BOOST_AUTO_TEST_CASE(questions_are_read_and_places_count_code_points) {
 BOOST_AUTO_TEST_CASE(questions_that_are_written_are_read_as_they_were) {
   const TextFiles files("squad_written");
   SquadData data = facts(3);
-  data.contexts[1] = "\u00FCber \u4E2D: " + data.contexts[1];  // code points of several bytes
+  data.contexts[1] =
+      "\u00FCber \u4E2D: " + data.contexts[1];  // code points that take several bytes
   for (SquadQuestion& asked : data.questions) {
     for (SquadAnswer& answer : asked.answers)
       answer.begin = data.context_of(asked).find(answer.text);
@@ -204,7 +207,7 @@ BOOST_AUTO_TEST_CASE(made_up_facts_have_one_answer_each_and_follow_from_the_seed
     BOOST_TEST(asked.question.ends_with("?"));
     BOOST_TEST(asked.question.find(answer.text) == std::string::npos);
     ids.insert(asked.id);
-    // A person has two facts; what is said of people is said once.
+    // A person occurs in two facts, all other answers occur once.
     const bool person = std::isupper(answer.text.front()) && contains(answer.text, " ");
     people += person ? 1 : 0;
     if (!person) BOOST_TEST(context.find(answer.text) == context.rfind(answer.text));
@@ -218,7 +221,7 @@ BOOST_AUTO_TEST_CASE(made_up_facts_have_one_answer_each_and_follow_from_the_seed
   for (const std::string& context : other.contexts)
     BOOST_TEST(std::count(data.contexts.begin(), data.contexts.end(), context) == 0);
   BOOST_TEST(fact_questions(0, 1).contexts.empty());
-  check_says<ArgumentError>([] { fact_questions(-1, 1); }, "-1 texts cannot be made");
+  check_says<ArgumentError>([] { fact_questions(-1, 1); }, "cannot generate -1 texts");
 }
 
 BOOST_AUTO_TEST_CASE(files_of_another_form_are_refused_with_their_place) {
@@ -231,17 +234,17 @@ BOOST_AUTO_TEST_CASE(files_of_another_form_are_refused_with_their_place) {
   };
   const std::string at = "f.json: data[0].paragraphs[0].qas[0]";
   check_says<FormatError>(read("{\"data\": [}"), "f.json");
-  check_says<FormatError>(read("[]"), "f.json is no file as SQuAD's: expected an object with");
+  check_says<FormatError>(read("[]"), "f.json is not in SQuAD's format: expected an object with");
   check_says<FormatError>(read("{\"data\": 3}"), "f.json: data must be a list, not 3");
-  check_says<FormatError>(read("{\"data\": []}"), "f.json has no question");
+  check_says<FormatError>(read("{\"data\": []}"), "f.json has no questions");
   check_says<FormatError>(read("{\"data\": [{}]}"), "f.json: data[0] lacks 'paragraphs'");
   check_says<FormatError>(read("{\"data\": [4]}"), "f.json: data[0] must be an object, not 4");
   check_says<FormatError>(read(squad(5, json::array())),
-                          "f.json: data[0].paragraphs[0].context must be a text, not 5");
+                          "f.json: data[0].paragraphs[0].context must be a string, not 5");
   check_says<FormatError>(read(squad("in York", json::array({{{"id", "x7"}}}))),
                           at + " lacks 'question'");
   check_says<FormatError>(read(squad("in York", json::array({question("x7", json::array())}))),
-                          at + " (id 'x7') has no answers, and is not is_impossible");
+                          at + " (id 'x7') has no answers, but is not is_impossible");
   json both = question("x7", json::array({answer_at("York", 3)}));
   both["is_impossible"] = true;
   check_says<FormatError>(read(squad("in York", json::array({both}))),
@@ -251,16 +254,17 @@ BOOST_AUTO_TEST_CASE(files_of_another_form_are_refused_with_their_place) {
                           at + ".is_impossible must be true or false, not \"no\"");
   check_says<FormatError>(of_answer({{"text", "York"}}), at + ".answers[0] lacks 'answer_start'");
   check_says<FormatError>(of_answer(answer_at("York", -1)),
-                          at + ".answers[0].answer_start must be an integer that is not negative");
-  check_says<FormatError>(of_answer(answer_at("York", 3.0)), ".answer_start must be an integer");
+                          at + ".answers[0].answer_start must be a non-negative integer");
+  check_says<FormatError>(of_answer(answer_at("York", 3.0)),
+                          ".answer_start must be a non-negative integer");
   check_says<FormatError>(of_answer(answer_at("", 3)), at + ".answers[0] (id 'x7') is empty");
   check_says<FormatError>(of_answer(answer_at("York", 2)),
-                          at + ".answers[0] (id 'x7'): the answer 'York' does not stand at "
-                               "character 2 of its context: there stands ' Yor'");
+                          at + ".answers[0] (id 'x7'): the answer 'York' is not at character 2 of "
+                               "its context: the text there is ' Yor'");
   check_says<FormatError>(of_answer(answer_at("York", 8)), "the context has 7 characters");
   const json twice = question("x7", json::array({answer_at("York", 3)}));
   check_says<FormatError>(read(squad("in York", {twice, twice})),
-                          "qas[1]: there is another question with the id 'x7'");
+                          "qas[1]: another question has the id 'x7'");
   check_says<IoError>([] { read_squad(Texts{"/nowhere/f"}); }, "/nowhere/f");
 }
 
@@ -313,12 +317,12 @@ BOOST_AUTO_TEST_CASE(every_window_knows_whether_it_has_the_answer) {
     const std::string covered = data.context_of(asked).substr(from, to - from);
     BOOST_TEST_CONTEXT(covered) {
       BOOST_TEST(contains(covered, "old bonn"));
-      BOOST_TEST(covered.size() <= 9U);  // a token may bring the blank in front along
+      BOOST_TEST(covered.size() <= 9U);  // a token may include the preceding blank
     }
   }
   BOOST_TEST(have > 0);
   BOOST_TEST(have < std::ssize(windows));
-  // Of no answer, and of one that is longer than any window, all are [CLS].
+  // Without an answer, or if it is longer than every window, all targets are [CLS].
   BOOST_TEST(!span_targets(windows, 0, 0).seen);
   BOOST_TEST(!span_targets(windows, 0, data.context_of(asked).size()).seen);
   const SpanRows rows = span_rows(model, data);
@@ -348,7 +352,7 @@ BOOST_AUTO_TEST_CASE(a_small_model_learns_to_answer_and_goes_on_with_the_same_bi
   run(second, data, held_out, 0, 3);
   check_same_weights(straight, second);
 
-  // Answers are those of weft answer.
+  // The evaluation finds the same answers as answer().
   Session session(*second.graph, second.store);
   const SpanAnsweringScores scores = score_spans(session, second, held_out);
   BOOST_TEST(scores.loss == whole.evaluation.loss, boost::test_tools::tolerance(1e-6));
@@ -361,9 +365,10 @@ BOOST_AUTO_TEST_CASE(a_small_model_learns_to_answer_and_goes_on_with_the_same_bi
     BOOST_TEST(found[0].none == scores.found[i].none);
   }
   BOOST_TEST(contains(shown_answers(session, second, held_out, 3), " ?  '"));
-  // A part of the data, spread over it, where a look now and then may cost that much only.
+  // A limit restricts the evaluation to evenly spread questions, to save time in periodic
+  // evaluations.
   BOOST_TEST(score_spans(session, second, held_out, 7).answers.questions() == 7);
-  check_says<DataError>([&] { score_spans(session, second, {}); }, "no questions to measure on");
+  check_says<DataError>([&] { score_spans(session, second, {}); }, "no questions to evaluate on");
 }
 
 BOOST_AUTO_TEST_CASE(weft_trains_and_measures_models_that_answer) {
@@ -378,15 +383,15 @@ BOOST_AUTO_TEST_CASE(weft_trains_and_measures_models_that_answer) {
   BOOST_TEST(made.code == 0, made.err);
   BOOST_TEST(
       contains(made.out,
-               "22 questions about 9 texts to train on (4 without an answer), 2 to validate, "),
+               "22 questions about 9 texts for training (4 without an answer), 2 for validation, "),
       made.out);
   BOOST_TEST(contains(made.out, "\nwindows   22 of at most 32 tokens\n"), made.out);
   BOOST_TEST(contains(made.out, "\ntest      loss "), made.out);
   BOOST_TEST(contains(made.out, "\nwho ?  '"), made.out);
-  BOOST_TEST(contains(made.out, ", right is 'anna'\n"), made.out);
+  BOOST_TEST(contains(made.out, ", expected 'anna'\n"), made.out);
   const Outcome measured = weft("evaluate " + model + " --test " + places);
   BOOST_TEST(measured.code == 0, measured.err);
-  BOOST_TEST(contains(measured.out, " of 24 questions\n"));
+  BOOST_TEST(contains(measured.out, " on 24 questions\n"));
   BOOST_TEST(contains(made.out, measured.out), measured.out);
   BOOST_TEST(contains(weft("evaluate " + model + " --data " + places).out, "held out  loss "));
   const Outcome answered =
@@ -395,12 +400,12 @@ BOOST_AUTO_TEST_CASE(weft_trains_and_measures_models_that_answer) {
   BOOST_TEST(contains(answered.out, "\"question\":\"where ?\""), answered.out);
   BOOST_TEST(weft("embed " + model + " anna --out " + weft.path("v.npy")).code == 0);
 
-  check_error(weft(start), 2, "--data is required: JSON files as SQuAD's");
+  check_error(weft(start), 2, "--data is required: JSON files in SQuAD format");
   check_error(weft("train encoder --task answer --resume " + model + " --test " + places), 2,
               "--data is required");
   check_error(
       weft(start + " --data " + places + " --validation " + places + " --validation-fraction 0.1"),
-      2, "--validation-fraction is held out of --data");
+      2, "--validation-fraction applies only without --validation");
   check_error(weft(start + " --data " + weft.path("text.txt")), 1, "text.txt");
   check_error(weft(start + " --data " + places + " --window 2"), 2, "window");
   check_error(

@@ -1,5 +1,5 @@
-// Language models over pieces of words: from text to text, as those over characters are; and
-// fine-tuned from folders of Hugging Face's library.
+// Language models with subword tokenizers: they accept and write texts like character models, and
+// can be fine-tuned from Hugging Face folders.
 #include <fmt/format.h>
 
 #include <boost/test/unit_test.hpp>
@@ -23,7 +23,7 @@ namespace {
 const std::string kTiny =
     " --layers 1 --heads 2 --width 16 --context 16 --batch 4 --steps 4 --warmup 1 --lr 0.01"
     " --eval-every 2 --threads 1";
-// Of weights that are there, the sizes are known.
+// Options for fine-tuning: the model sizes are those of the given weights.
 const std::string kShort =
     " --batch 4 --steps 4 --warmup 1 --lr 0.01 --eval-every 2 --eval-batches 2 --threads 1";
 
@@ -32,7 +32,7 @@ Outcome succeeds(const Outcome& outcome) {
   return outcome;
 }
 
-/// The number behind `name` in a text.
+/// Returns the number after `name` in a text.
 double number_after(const std::string& text, const std::string& name) {
   const std::size_t at = text.find(name);
   BOOST_TEST_CONTEXT(text) { BOOST_REQUIRE(at != std::string::npos); }
@@ -59,7 +59,8 @@ BOOST_AUTO_TEST_CASE(pieces_are_learned_scored_and_written_as_text) {
       number_after(measured.out, "bits_per_byte ") == number_after(trained.out, "bits      "),
       boost::test_tools::tolerance(1e-3));
 
-  // What follows a prompt is text, with its blanks and line breaks; written id by id or at once.
+  // Generated text keeps its blanks and line breaks. Streaming id by id gives the same text as
+  // decoding all ids.
   const std::string ask =
       "generate " + model + " --prompt 'all work' --tokens 30 --seed 3 --threads 1";
   const Outcome shown = succeeds(weft(ask)), again = succeeds(weft(ask));
@@ -74,7 +75,8 @@ BOOST_AUTO_TEST_CASE(pieces_are_learned_scored_and_written_as_text) {
   BOOST_TEST(unasked.out.starts_with("\n"));
   BOOST_TEST(!contains(succeeds(weft(ask + " --stop o")).out.substr(8), "oo"));
 
-  // A text behind a prompt goes on with it: "jack" and "ja" + "ck" are the same characters.
+  // A continuation directly follows the prompt: "ja" + "ck" has the same characters as "jack",
+  // without a blank.
   const Outcome scored =
       succeeds(weft("score " + model + " --prompt 'makes ja' --continuation 'ck a' --threads 1"));
   BOOST_TEST(contains(scored.out, "total "));
@@ -96,7 +98,7 @@ BOOST_AUTO_TEST_CASE(generation_stops_at_a_text_that_pieces_cross) {
                 " --out " + model));
   const std::string ask = "generate " + model + " --prompt all --tokens 60 --seed 5 --threads 1";
   const std::string all = succeeds(weft(ask)).out;
-  // Ends in the middle of some piece, or of several.
+  // The stop text ends within a piece, or spans several.
   const std::string stop = all.substr(20, 3);
   BOOST_REQUIRE(stop.find('\'') == std::string::npos);
   const std::string cut = succeeds(weft(ask + " --stop '" + stop + "'")).out;
@@ -124,7 +126,7 @@ BOOST_AUTO_TEST_CASE(bits_per_byte_compare_tokenizers_over_the_same_text) {
     BOOST_TEST(data.ids.validation_size() == std::ssize(letters.encode(parts.validation)));
     BOOST_TEST(data.validation_bytes == std::ssize(parts.validation));
     if (data.validation_bytes == 0) continue;
-    // A loss of ln 2 is one bit a character, and there are fewer characters than bytes.
+    // A loss of ln 2 is one bit per character. There are fewer characters than bytes.
     BOOST_TEST(
         data.bits_per_byte(std::numbers::ln2) == static_cast<double>(data.ids.validation_size()) /
                                                      static_cast<double>(data.validation_bytes),
@@ -150,7 +152,7 @@ BOOST_AUTO_TEST_CASE(a_text_that_gives_fewer_pieces_is_taken_and_said_so) {
   check_error(weft(start + "--tokenizer bpe --vocab 16"), 2, "vocab 16 is too small: the text has");
 }
 
-/// Writes a GPT-2 with new weights as Hugging Face's library does.
+/// Writes a newly initialised GPT-2 as a Hugging Face folder.
 void write_folder(const std::string& path, std::int64_t vocab) {
   const nlohmann::json config = {{"model_type", "gpt2"}, {"architectures", {"GPT2LMHeadModel"}},
                                  {"n_embd", 16},         {"n_layer", 2},
@@ -166,7 +168,7 @@ void write_folder(const std::string& path, std::int64_t vocab) {
 BOOST_AUTO_TEST_CASE(folders_with_a_tokenizer_are_fine_tuned) {
   const Shell weft;
   const std::string folder = weft.path("gpt2"), model = weft.path("m.weft");
-  // More ids than pieces, as published vocabularies have that were rounded up.
+  // More ids than pieces, as in published vocabularies with a size that is rounded up.
   write_folder(folder, 128);
   const auto tokenizer = SentencePieceTokenizer::train(
       std::vector<std::string>{read_text_file(weft.path("text.txt"))}, {.vocab = 60});
@@ -177,9 +179,9 @@ BOOST_AUTO_TEST_CASE(folders_with_a_tokenizer_are_fine_tuned) {
   const LanguageModel loaded = load_model<LanguageModel>(model);
   BOOST_TEST(loaded.config.vocab == 128);
   BOOST_TEST(loaded.tokenizer.bytes() == tokenizer.to_bytes());
-  // And five special ids: padding, unknown, [CLS], [SEP], [MASK].
+  // In addition, five special ids have no text: padding, unknown, [CLS], [SEP], [MASK].
   BOOST_TEST(ids_without_text(loaded).size() == 128U - 60 + 5);
-  // None of those that stand for no text is written.
+  // Ids without text are never generated.
   succeeds(weft("generate " + model + " --prompt work --tokens 200 --temperature 50"));
   succeeds(weft("evaluate " + model + " --text " + weft.path("text.txt")));
 
@@ -224,7 +226,7 @@ BOOST_AUTO_TEST_CASE(folders_whose_tokenizer_is_not_read_say_which_and_what_help
   const Outcome refused = weft(start);
   check_error(refused, 1, folder + ": vocab.json has no pieces");
   BOOST_TEST(contains(refused.err, "--tokenizer bpe, which learns pieces from the text"));
-  // The remedy: all that is not of the vocabulary is taken over.
+  // The suggested remedy works: all parameters that do not depend on the vocabulary are loaded.
   const Outcome trained = succeeds(weft(start + " --tokenizer bpe --vocab 65"));
   BOOST_TEST(contains(trained.out, "; 1 new: transformer.wte.weight"));
   BOOST_TEST(load_model<LanguageModel>(model).config.vocab == 65);

@@ -28,16 +28,16 @@ BOOST_AUTO_TEST_CASE(a_confusion_matrix_has_its_cells_labels_and_scale) {
   const std::string svg = svg_heat_maps({map}, {.title = "held out"});
   BOOST_TEST(svg.starts_with("<svg xmlns="));
   BOOST_TEST(svg.ends_with("</svg>\n"));
-  // Background, frame, 6 cells, 32 steps of the scale.
+  // The background, the frame, 6 cells and 32 steps of the scale.
   BOOST_TEST(count(svg, "<rect") == 40);
   BOOST_TEST(count(svg, "cat &amp; dog") == 1);
   BOOST_TEST(count(svg, ">predicted</text>") == 1);
   BOOST_TEST(count(svg, "held out") == 1);
-  // The lowest value has the lightest colour, the highest the darkest and white ink.
+  // The lowest value has the lightest colour, the highest the darkest with white text.
   BOOST_TEST(count(svg, "fill=\"#f8fafc\"") == 1);
   BOOST_TEST(count(svg, "fill=\"#172554\"") == 1);
   BOOST_TEST(count(svg, "fill=\"#ffffff\">10</text>") == 1);
-  BOOST_TEST(count(svg, ">10</text>") == 2);  // the cell and the scale's end
+  BOOST_TEST(count(svg, ">10</text>") == 2);  // in the cell and at the end of the scale
 }
 
 BOOST_AUTO_TEST_CASE(panels_stand_in_rows_and_cells_that_are_not_finite_stay_empty) {
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(panels_stand_in_rows_and_cells_that_are_not_finite_stay_emp
   BOOST_TEST(count(one, "#808080") == 1);
   BOOST_TEST(count(one, "nan") == 0);
   BOOST_TEST(count(one, "viewBox=\"0 0 64 64\"") == 1);
-  // Two beside each other, the third below.
+  // Two panels in the first row, the third in the second row.
   const std::string three = svg_heat_maps({image, image, image}, {.panels_per_row = 2});
   BOOST_TEST(count(three, "viewBox=\"0 0 94 94\"") == 1);
   BOOST_TEST(svg_heat_maps({}).ends_with("</svg>\n"));

@@ -26,7 +26,7 @@ BOOST_AUTO_TEST_CASE(plot_has_lines_ticks_and_escaped_text) {
       {train, validation}, {.title = "a < b & c", .x_label = "step", .y_label = "loss"});
   BOOST_TEST(svg.starts_with("<svg xmlns="));
   BOOST_TEST(svg.ends_with("</svg>\n"));
-  BOOST_TEST(count(svg, "<polyline") == 3);  // noisy, smoothed, validation
+  BOOST_TEST(count(svg, "<polyline") == 3);  // original points, smoothed curve, validation
   BOOST_TEST(count(svg, "<circle") == 3);
   BOOST_TEST(count(svg, "a &lt; b &amp; c") == 1);
   BOOST_TEST(count(svg, ">200</text>") == 1);
@@ -51,17 +51,19 @@ BOOST_AUTO_TEST_CASE(
   BOOST_TEST(count(svg, "<circle") == 2);
   for (const char* tick : {">0.0001<", ">0.01<", ">1000<", ">1<", ">10<"})
     BOOST_TEST(count(svg, tick) >= 1);
-  BOOST_TEST(count(svg, ">20<") == 1);  // three powers of ten have ticks between them
+  // An axis of three decades also has ticks between the powers of ten.
+  BOOST_TEST(count(svg, ">20<") == 1);
   BOOST_TEST(count(svg, ">0.002<") == 0);
   BOOST_TEST(count(svg, "nan") == 0);
-  // The ends are ticks: the first point is at the lower left corner, the last at the upper right.
+  // Axes end at ticks, so the first point is in the lower left corner and the last in the upper
+  // right one.
   BOOST_TEST(count(svg, R"(points="68.0,424.0 836.0,52.0 ")") == 1);
 }
 
 BOOST_AUTO_TEST_CASE(axes_that_are_given_cut_what_is_beyond) {
   const PlotSeries high{.name = "high", .points = {{0, 1}, {1, 1e6}, {2, 3}}};
   const std::string svg = svg_line_plot({high}, {.y_low = 0, .y_high = 5});
-  BOOST_TEST(count(svg, "<svg") == 2);  // an inner one cuts
+  BOOST_TEST(count(svg, "<svg") == 2);  // the inner element clips the lines
   BOOST_TEST(count(svg, "</svg>") == 2);
   BOOST_TEST(count(svg, ">5</text>") == 1);
   BOOST_TEST(count(svg, "1000000") == 0);
@@ -74,9 +76,9 @@ BOOST_AUTO_TEST_CASE(lines_may_be_dashed_marks_alone_and_of_the_colour_of_anothe
                      {.name = "theory", .points = points, .dashed = true, .colour = 0}},
                     {.legend = PlotLegend::top_left});
   BOOST_TEST(count(svg, "<polyline") == 1);
-  BOOST_TEST(count(svg, "<circle") == 3);           // two points, and the legend's
-  BOOST_TEST(count(svg, "stroke-dasharray") == 2);  // the line, and the legend's
-  BOOST_TEST(count(svg, "#ea580c") == 0);           // the second colour
+  BOOST_TEST(count(svg, "<circle") == 3);           // two points and the legend entry
+  BOOST_TEST(count(svg, "stroke-dasharray") == 2);  // the line and the legend entry
+  BOOST_TEST(count(svg, "#ea580c") == 0);           // the second default colour
 }
 
 BOOST_AUTO_TEST_CASE(lines_without_a_name_are_not_in_the_legend) {

@@ -1,5 +1,5 @@
-// Every task does everything that training offers: each row of the table is a task, trained as
-// small as can be; a task without a row is an error.
+// Every task supports all training features. kTinyRuns has a minimal configuration for each task; a
+// task without one is an error.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace weft {
 BOOST_AUTO_TEST_SUITE(task_features)
 namespace {
 
-/// What the library's config.json says of a tiny model of a family.
+/// Returns a Hugging Face config.json for a tiny model of the family.
 nlohmann::json tiny_folder(const std::string& family, std::int64_t vocab) {
   if (family == "gpt") {
     return {{"model_type", "gpt2"}, {"architectures", {"GPT2LMHeadModel"}},
@@ -51,7 +51,7 @@ nlohmann::json tiny_folder(const std::string& family, std::int64_t vocab) {
           {"num_channels", 1},        {"encoder_stride", 2}};
 }
 
-/// Writes a folder as the library does, with a tokenizer that has what any task asks for.
+/// Writes a Hugging Face folder whose tokenizer has the symbols that any task needs.
 std::string write_folder(const Task& task, const TaskShell& weft) {
   std::vector<std::string> symbols = denoising_symbols({.objective = DenoisingObjective::ul2});
   for (const std::string& symbol :
@@ -78,24 +78,24 @@ void check_everything(const Task& task) {
                            weft.path("log.jsonl");
   const std::string averaged = weft.path("averaged.weft");
   check_success(weft.train_new(more + " --stop-after 3 --out " + averaged),
-                "averages, a batch in two shards");
+                "run with averaging and two shards");
   check_success(weft.train("--resume " + averaged + " --log " + weft.path("log.jsonl")),
-                "that goes on");
+                "resumed run with averaging");
   check_success(weft.with_data("evaluate " + weft.path("averaged.ema.weft")),
-                "averages are measured");
+                "evaluation of the averages");
   check_success(weft.train(weft.short_settings() + " --from " + weft.path("averaged.ema.weft") +
                            " --out " + weft.path("d.weft")),
-                "a training from averages");
+                "training from the averages");
   check_error(
       weft.train("--resume " + weft.path("averaged.ema.weft") + " --out " + weft.path("d.weft")), 2,
       "its weights were averaged");
   check_success(weft.run("inspect " + weft.path("averaged.2.weft")), "an earlier checkpoint");
   check_success(
       weft.train_new("--out " + whole + " --best " + weft.path("best.weft") + " --patience 9"),
-      "a training");
-  // A run that was stopped and goes on ends with the same bits.
-  check_success(weft.train_new("--stop-after 2 --out " + half), "a training that is stopped");
-  check_success(weft.train("--resume " + half), "a training that goes on");
+      "training run");
+  // A run that is stopped and resumed is bit-exact.
+  check_success(weft.train_new("--stop-after 2 --out " + half), "stopped run");
+  check_success(weft.train("--resume " + half), "resumed run");
   BOOST_TEST(load_any_model(whole).model->history.train ==
              load_any_model(half).model->history.train);
   BOOST_TEST(load_any_model(whole).model->task == task.info().id);
@@ -103,9 +103,9 @@ void check_everything(const Task& task) {
   const std::string start =
       weft.short_settings() + " --from " + whole + " --out " + weft.path("b.weft");
   check_success(weft.train(start + " --freeze '*.0.*' --layer-lr-decay 0.9 --memory-budget 1GiB"),
-                "a training from weights");
+                "training from weights");
   check_success(weft.train(start + " --reinit '*.0.*' --precision medium"),
-                "a training from some of the weights");
+                "training from some of the weights");
   check_success(weft.train(weft.short_settings() + " --from " + write_folder(task, weft) +
                            " --out " + weft.path("f.weft")),
                 "a training from a folder");
@@ -113,38 +113,40 @@ void check_everything(const Task& task) {
   check_success(weft.train(weft.short_settings() + " --from " + whole +
                            " --lora-rank 2 --stop-after 2 --out " + lora),
                 "adapters");
-  check_success(weft.train("--resume " + lora), "adapters that go on");
+  check_success(weft.train("--resume " + lora), "resumed adapter run");
   check_success(weft.run("merge " + whole + " --adapters " + weft.path("lora.lora.safetensors") +
                          " --out " + weft.path("merged.weft")),
                 "merged adapters");
-  check_success(weft.with_data("evaluate " + weft.path("merged.weft")), "an evaluation");
+  check_success(weft.with_data("evaluate " + weft.path("merged.weft")),
+                "evaluation of merged adapters");
   const Outcome small = weft.with_data("quantize " + whole + " --out " + weft.path("small.weft"));
-  check_success(small, "a quantisation");
+  check_success(small, "quantisation");
   BOOST_TEST(contains(small.out, "->"));
   check_success(weft.with_data("evaluate " + weft.path("small.weft")),
-                "an evaluation of int8 weights");
+                "evaluation of int8 weights");
   check_error(weft.train("--resume " + weft.path("small.weft") + " --out " + weft.path("c.weft")),
               2, "its weights were quantised");
-  // Adapters beside the quantised weights.
+  // Adapters on the quantised weights.
   const std::string beside = weft.short_settings() + " --from " + weft.path("small.weft") +
                              " --lora-rank 2 --lora-dropout 0.1 --out ";
   const std::string tuned = weft.path("tuned.weft"), cut = weft.path("cut.weft");
-  check_success(weft.train(beside + tuned), "adapters beside int8 weights");
-  check_success(weft.train(beside + cut + " --stop-after 2"), "those that are stopped");
-  check_success(weft.train("--resume " + cut), "those that go on");
+  check_success(weft.train(beside + tuned), "adapters on int8 weights");
+  check_success(weft.train(beside + cut + " --stop-after 2"),
+                "stopped run with adapters on int8 weights");
+  check_success(weft.train("--resume " + cut), "resumed run with adapters on int8 weights");
   BOOST_TEST(load_any_model(tuned).model->history.train ==
              load_any_model(cut).model->history.train);
-  check_success(weft.with_data("evaluate " + tuned), "an evaluation of them");
+  check_success(weft.with_data("evaluate " + tuned), "evaluation of adapters on int8 weights");
   for (const std::string& base : {whole, weft.path("small.weft")}) {
     const std::string merged = weft.path(base == whole ? "of_floats.weft" : "of_int8.weft");
     check_success(weft.run("merge " + base + " --adapters " + weft.path("tuned.lora.safetensors") +
                            " --out " + merged),
                   "adapters merged into " + base);
-    check_success(weft.with_data("evaluate " + merged), "an evaluation of that");
+    check_success(weft.with_data("evaluate " + merged), "evaluation of the merged model");
   }
 }
 
-/// What an input holds of every row.
+/// The elements of an input, row by row.
 using Rows = std::vector<std::vector<double>>;
 
 std::set<std::string> input_names(const NamedTensors& inputs) {
@@ -166,7 +168,7 @@ const Tensor& input(const NamedTensors& inputs, std::string_view name) {
       ->second;
 }
 
-/// Of a batch with hidden tokens: row, column and label of each, from row `first` on.
+/// Row, column and label of each hidden token in a batch. Rows are numbered from `first`.
 using Hidden = std::vector<std::array<std::int64_t, 3>>;
 void add_hidden(const NamedTensors& inputs, std::int64_t first, Hidden& hidden) {
   const auto picks = input(inputs, "picks").span<std::int32_t>();
@@ -177,7 +179,7 @@ void add_hidden(const NamedTensors& inputs, std::int64_t first, Hidden& hidden) 
   }
 }
 
-/// The shards of a batch one below the other are the batch; each is padded to its own length.
+/// Checks that the concatenated shards equal the batch. Each shard is padded to its own length.
 void check_shards(const TrainTask& task, std::int64_t step, std::int64_t shards) {
   const TrainBatch whole = task.batch(step);
   const bool picks = input_names(whole.inputs).contains("picks");
@@ -219,14 +221,14 @@ void check_shards(const TrainTask& task, std::int64_t step, std::int64_t shards)
 
 void check_shards(const Task& task) {
   const TaskShell weft(task);
-  check_success(weft.train_new("--stop-after 1 --out " + weft.path("m.weft")), "a training");
+  check_success(weft.train_new("--stop-after 1 --out " + weft.path("m.weft")), "training run");
   const auto run = weft.open("m.weft");
   Session session(*run->model().graph, run->model().store);
   const TrainTask feed = run->task(session);
   int cut = 0;
   for (const std::int64_t step : {0, 3, 50}) {
     const std::int64_t rows = feed.batch(step).inputs.front().second.size(0);
-    const bool by_tokens = task.info().id == "translation";  // any number of pairs
+    const bool by_tokens = task.info().id == "translation";  // batches have any number of pairs
     for (std::int64_t shards = 1; shards <= rows; ++shards) {
       if (by_tokens || rows % shards == 0) {
         check_shards(feed, step, shards);
@@ -257,7 +259,8 @@ BOOST_AUTO_TEST_CASE(the_batches_of_every_task_can_be_cut_into_shards) {
   }
 }
 
-// A head that no weights are there for is trained as it is, beside the adapters of the rest.
+// A head without pre-trained weights is trained directly, together with the adapters of the other
+// matrices.
 BOOST_AUTO_TEST_CASE(a_new_head_beside_adapters_is_trained) {
   const TaskShell weft(*find_task("text-classification"));
   const std::string base = std::string(WEFT_FIXTURES) + "/weft_files/encoder-mlm.weft";
@@ -295,7 +298,8 @@ BOOST_AUTO_TEST_CASE(every_option_of_every_task_has_help) {
   }
 }
 
-/// The options and commands that the first test of this file runs for every task.
+/// The options and commands that the first test of this file runs for every task, as listed in
+/// docs/training.md.
 constexpr std::array kFeatures = {"`--from` a file or a folder",
                                   "`--reinit`",
                                   "`--freeze`",

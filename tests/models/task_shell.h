@@ -1,4 +1,4 @@
-// Tiny trainings of every task, by the program.
+// Tiny training runs of every task with the program `weft`.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,10 +14,11 @@
 
 namespace weft {
 
-/// How a tiny model of a task is trained.
+/// Command line options that train a tiny model of a task.
 struct TinyTraining {
   std::string data, model, batch;
-  std::string options = {};  // of the task, also where the model starts from a file
+  /// Options of the task, which are also needed if training starts from a file.
+  std::string options = {};
 };
 
 inline const std::string kTinyText = "{data}/text.txt", kTinyDocs = "{data}/docs.txt";
@@ -54,22 +55,22 @@ inline const std::map<std::string, TinyTraining> kTinyTrainings = {
     {"masked-image", {"--data {data}", kTinyVit, "8"}},
 };
 
-/// Runs commands of one task over the data of the fixtures.
+/// Runs commands for one task with the data of the test fixtures.
 class TaskShell {
  public:
   explicit TaskShell(const Task& task) : info_(task.info()), tiny_(kTinyTrainings.at(info_.id)) {}
 
   std::string path(const std::string& name) const { return shell_.path(name); }
   void write(const std::string& name, std::string_view bytes) const { shell_.write(name, bytes); }
-  /// `weft train` with the data, without a model's sizes.
+  /// Runs `weft train` with the data, but without the model's sizes.
   Outcome train(const std::string& arguments, int threads = 1) const {
     return run(fmt::format("train {} {} {} --threads {} {}", info_.family,
                            tasks_of(info_.family).size() > 1 ? "--task " + info_.name : "",
                            tiny_.data, threads, arguments));
   }
-  /// What a new training may have otherwise.
+  /// Settings that differ from those of the default run.
   struct Changes {
-    std::string lr = "0.01", batch = "";  // empty: the table's
+    std::string lr = "0.01", batch = "";  // empty: as in kTinyRuns
     int threads = 1;
   };
   Outcome train_new(const std::string& arguments) const { return train_new(arguments, {}); }
@@ -84,7 +85,7 @@ class TaskShell {
     return run(arguments + " " + tiny_.data);
   }
   Outcome run(const std::string& arguments) const { return shell_(with_folder(arguments)); }
-  /// The model of a file over the data.
+  /// Opens the model file `name` for the task, with the data.
   std::unique_ptr<TaskRun> open(const std::string& name) const {
     OptionValues values;
     const std::size_t blank = tiny_.data.find(' ');
@@ -92,7 +93,7 @@ class TaskShell {
     return find_task(info_.id)->open(load_any_model(path(name)).model, values);
   }
 
-  /// Of a training that starts from weights, whose sizes are the file's.
+  /// Returns options for a training run that starts from weights; the sizes are those in the file.
   std::string short_settings() const {
     return tiny_.options + (info_.id == "text-classification" ? "" : kFraction) + kShort +
            (info_.family == "seq2seq" ? " --batch 128" : " --batch 4");

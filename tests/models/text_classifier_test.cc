@@ -1,5 +1,5 @@
-// Fine-tuning of encoders: the same bits when resumed, what is taken over, frozen and slowed down,
-// and what a trained classifier knows.
+// Fine-tuning of encoders as text classifiers: bit-exact resumption; loading, freezing and
+// layer-wise learning rates; classification with the trained model.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(classifiers_go_on_with_the_same_bits_and_learn) {
   BOOST_TEST(found[1].label == 0);
   BOOST_TEST(found[0].probabilities[0] + found[0].probabilities[1] == 1,
              boost::test_tools::tolerance(1e-5));
-  // Neither padding nor company changes what is said of a text.
+  // The result for a text depends neither on padding nor on the other texts in the batch.
   const Texts alone = {texts[1]};
   BOOST_TEST(classify(loaded, alone, 1)[0].probabilities[1] == found[1].probabilities[1],
              boost::test_tools::tolerance(1e-4));
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(a_head_says_how_texts_are_read_and_stays_in_the_file) {
     BOOST_TEST(found[2].label == 0);
     BOOST_TEST(found[0].log_probabilities == found[1].log_probabilities,
                boost::test_tools::per_element());
-    // Neither padding nor company changes what is said of a text.
+    // The result for a text depends neither on padding nor on the other texts in the batch.
     const Texts alone = {texts[0]};
     BOOST_TEST(classify(loaded, alone, 1)[0].probabilities[1] == found[0].probabilities[1],
                boost::test_tools::tolerance(1e-4));
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(words_are_hidden_in_training_alone_others_in_every_step) {
   BOOST_TEST(std::abs(share - 0.5) < 0.1);
 }
 
-/// The part of `tensor` that has these sizes, smaller along one axis: that of the member.
+/// Returns the part of `tensor` that belongs to `member`. Its `sizes` are smaller along one axis.
 Tensor part_of_member(const Tensor& tensor, const Sizes& sizes, std::int64_t member) {
   if (tensor.sizes() == sizes) return tensor;
   std::vector<float> values;
@@ -161,8 +161,8 @@ BOOST_AUTO_TEST_CASE(members_are_models_in_one_and_the_mean_of_them_speaks) {
   one_settings.clip = 0;
   one_settings.lr = 0.5;
   TrainSettings all_settings = one_settings;
-  all_settings.lr *= 3;  // the loss is the mean of the members'
-  // The bias is everybody's, so it must not learn here.
+  all_settings.lr *= 3;  // the loss is the mean over the members
+  // The bias is shared by all members, so it must be frozen for this comparison.
   const FineTuneOptions options{.freeze = {"classifier.bias"}};
   const std::vector<std::string> classes = {"ham", "spam"};
   TextClassifier all =
@@ -216,12 +216,12 @@ BOOST_AUTO_TEST_CASE(members_are_models_in_one_and_the_mean_of_them_speaks) {
 
   BOOST_TEST(ClassifierHead::from_json(
                  R"({"summary": "max", "lower_case": true, "word_dropout": 0, "by_length": true})")
-                 .members == 1);  // files of earlier versions
+                 .members == 1);  // as in files of earlier versions
   check_says<ArgumentError>(
       [&] {
         trainable(build_text_classifier(config, tokenizer(), classes, settings(), {.members = 3}));
       },
-      "members must divide the width of 16, which 3 does not");
+      "members must be a divisor of the width 16, not 3");
   check_says<ArgumentError>(
       [&] {
         trainable(build_text_classifier(config, tokenizer(), classes, settings(), {.members = 0}));
@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(texts_of_like_length_share_a_batch_and_none_is_left_out) {
                                                          settings(), {.by_length = true}));
   Session session(*model.graph, model.store, {.seed = 1});
   const TrainTask task = text_classifier_task(session, model, texts, &texts);
-  const auto tokens = [&](std::int64_t first) {  // of each of 16 batches
+  const auto tokens = [&](std::int64_t first) {  // statistics of 16 batches
     std::vector<double> all, spread;
     for (std::int64_t step = first; step < first + 16; ++step) {
       const Tensor mask = task.batch(step).inputs[1].second;
@@ -260,7 +260,7 @@ BOOST_AUTO_TEST_CASE(texts_of_like_length_share_a_batch_and_none_is_left_out) {
   BOOST_TEST(tokens(16).first == by_length, boost::test_tools::per_element());
   model.head.by_length = false;
   const auto [drawn, wide] = tokens(0);
-  BOOST_TEST(drawn == by_length, boost::test_tools::per_element());  // the same texts
+  BOOST_TEST(drawn == by_length, boost::test_tools::per_element());  // the same set of texts
   BOOST_TEST(spread < wide);
 }
 
@@ -272,21 +272,21 @@ BOOST_AUTO_TEST_CASE(steps_follow_from_the_texts_unless_a_preset_fixes_them) {
     BOOST_TEST(found.eval_every == found.steps / 10);
     return found.steps;
   };
-  BOOST_TEST(steps(10, 32) == 400);            // a few texts, often
+  BOOST_TEST(steps(10, 32) == 400);            // few texts, many passes
   BOOST_TEST(steps(2400, 32) == 1050);         // 14 passes
-  BOOST_TEST(steps(2400, 16) == 2100);         // of smaller batches
+  BOOST_TEST(steps(2400, 16) == 2100);         // 14 passes with smaller batches
   BOOST_TEST(steps(100'000, 32) == 12'800);    // 4 passes
   BOOST_TEST(steps(1'000'000, 32) == 93'750);  // 3 passes
   BOOST_TEST(find_preset(presets, "bert-mini").training_for(10, 32).steps == 220);
   BOOST_TEST(usual_encoder_preset(false) == presets.front().name);
   BOOST_TEST((find_preset(presets, "bert-mini").head == ClassifierHead()));
-  // Members are models of their own: none sees the features of another.
+  // Members are independent models: no member reads the features of another.
   BOOST_TEST(presets.front().head.members == presets.front().model.conv_groups);
 }
 
 BOOST_AUTO_TEST_CASE(long_texts_are_cut_to_any_context_and_looks_cost_what_they_may) {
   EncoderConfig config = small();
-  config.context = 19;  // no multiple of what rows are padded to
+  config.context = 19;  // not a multiple of the padding granularity
   TextClassifier model =
       trainable(build_text_classifier(config, tokenizer(), {"ham", "spam"}, settings()));
   const LabelledText texts = data();
@@ -295,7 +295,8 @@ BOOST_AUTO_TEST_CASE(long_texts_are_cut_to_any_context_and_looks_cost_what_they_
   const Texts shown = {"win a free prize now call see you at home then win a free prize now call"};
   BOOST_TEST(classify(session, model, shown, cut_unheard()).size() == 1u);
   BOOST_CHECK_THROW(classify(session, model, shown), TextError);
-  // A periodic look at two batches is not one at everything; one at more than there is, is.
+  // A periodic evaluation of two batches differs from a full evaluation. If more batches are
+  // requested than exist, it is the full evaluation.
   model.settings.eval_batches = 2;
   const TrainTask task = text_classifier_task(session, model, texts, &texts);
   const double whole = task.evaluate(true).loss;
@@ -330,7 +331,7 @@ BOOST_AUTO_TEST_CASE(a_classifier_starts_from_a_pretrained_encoder) {
   BOOST_TEST(bitwise_equal(session.value("layers.1.attention.query.weight"),
                            base.store->tensor("layers.1.attention.query.weight")));
 
-  // Parameters that shall be new although they are there.
+  // Parameters that are reinitialised although the file has them.
   TextClassifier anew =
       trainable(build_text_classifier(small(), tokenizer(), {"a", "b"}, settings()));
   const LoadReport partly =
@@ -387,7 +388,7 @@ BOOST_AUTO_TEST_CASE(frozen_parameters_stay_and_lower_layers_learn_slower) {
   check_says<ArgumentError>([&] { learning_rate_groups(graph, 0); },
                             "layer_lr_decay must be in (0, 1]");
   check_says<ArgumentError>([&] { freeze(graph, {"decoder.*"}); },
-                            "no parameter matches 'decoder.*': there are embeddings.tokens.weight");
+                            "no parameter matches 'decoder.*'; parameters are embeddings.tokens");
 }
 
 BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
@@ -396,10 +397,10 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
   config.vocab = 59;
   check_says<ArgumentError>(
       [&] { trainable(build_pretraining_model(config, tokenizer(), settings())); },
-      "the model has a vocabulary of 59 with padding 0, the tokenizer one of");
+      "the model has a vocabulary of 59 with padding id 0, but the tokenizer has one");
   check_says<ArgumentError>(
       [&] { trainable(build_text_classifier(small(), tokenizer(), {"one"}, settings())); },
-      "a classifier needs two classes, not 1");
+      "a classifier needs at least two classes, not 1");
   const PretrainingModel model =
       trainable(build_pretraining_model(small(), tokenizer(), settings(3)));
   Session(*model.graph, model.store, {.seed = 1}).initialise();

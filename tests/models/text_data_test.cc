@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(random_windows_are_a_function_of_seed_step_and_row) {
   BOOST_TEST(bitwise_equal(a.inputs, data.random_windows(4, 16, 7, 3).inputs));
   BOOST_TEST(!bitwise_equal(a.inputs, data.random_windows(4, 16, 7, 4).inputs));
   BOOST_TEST(!bitwise_equal(a.inputs, data.random_windows(4, 16, 8, 3).inputs));
-  // More rows leave the first ones as they are.
+  // Additional rows do not change the first ones.
   const TokenBatch more = data.random_windows(9, 16, 7, 3);
   for (std::int64_t i = 0; i < 64; ++i) {
     BOOST_TEST(more.inputs.at(i) == a.inputs.at(i));

@@ -1,4 +1,4 @@
-// What tests of training on texts share: a folder that goes away, errors whose message is read.
+// Utilities for tests of training on texts: a temporary folder, and a check for error messages.
 #pragma once
 
 #include <unistd.h>
@@ -23,7 +23,7 @@ class TextFiles {
   TextFiles& operator=(const TextFiles&) = delete;
 
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
-  /// Writes a file and gives its path.
+  /// Writes a file and returns its path.
   std::string write(const std::string& name, const std::string& text) const {
     std::filesystem::create_directories(std::filesystem::path(path(name)).parent_path());
     std::ofstream(path(name), std::ios::binary) << text;

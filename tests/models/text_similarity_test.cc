@@ -1,4 +1,5 @@
-// Scores of pairs of texts: reading them, figures by hand, models that learn them.
+// Similarity scores of text pairs: reading files, correlations compared with known values,
+// training.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstdlib>
@@ -19,7 +20,7 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-/// How alike two temperatures are: 4 where they are the same, 0 from one end to the other.
+/// Pairs of texts about the weather. The score is 4 for equal temperatures and 0 for the extremes.
 ScoredPairs weather() {
   const Texts words = {"icy", "cold", "mild", "warm", "hot"};
   ScoredPairs all;
@@ -31,7 +32,7 @@ ScoredPairs weather() {
   return all;
 }
 
-/// How warm a day is: texts that stand alone.
+/// Single texts about the weather. The score is the temperature.
 ScoredPairs single_texts() {
   ScoredPairs all = weather();
   all.pairs = false;
@@ -108,13 +109,14 @@ BOOST_AUTO_TEST_CASE(files_that_are_not_scored_are_refused) {
     return [&files, text] { read_scored_pairs(Texts{files.write("f", text)}); };
   };
   check_says<FormatError>(read("1\ta\tb\n2\n"),
-                          "f:2: expected a score and two texts with tabs between, as in the lines "
-                          "before, here is a line of 1 columns");
-  check_says<FormatError>(read("1\ta\n\n2\tb\tc\n"),
-                          "f:3: expected a score and a text with a tab between, as in the lines");
-  check_says<FormatError>(read("1\ta\tb\tc\n"),
-                          "f:1: expected a score and one text or two with tabs between, here is a "
-                          "line of 4 columns");
+                          "f:2: expected a score and two texts separated by tabs, as in the "
+                          "previous lines, not a line of 1 columns");
+  check_says<FormatError>(
+      read("1\ta\n\n2\tb\tc\n"),
+      "f:3: expected a score and a text separated by a tab, as in the previous lines");
+  check_says<FormatError>(
+      read("1\ta\tb\tc\n"),
+      "f:1: expected a score and one or two texts separated by tabs, not a line of 4 columns");
   check_says<FormatError>(read("score\ta\tb\n"), "f:1: the score must be a finite number");
   check_says<FormatError>(read("nan\ta\tb\n"), "f:1: the score must be a finite number");
   check_says<FormatError>(read("1e31\ta\tb\n"), "f:1: the score must be a finite number");
@@ -131,7 +133,7 @@ BOOST_AUTO_TEST_CASE(lines_are_held_out_by_chance_and_a_seed) {
   const ScoredSplit split = hold_out(all, 0.25, 3);
   BOOST_TEST(split.held_out.size() == 25);
   BOOST_TEST(split.train.size() == 75);
-  // Every line is in one part, in its place.
+  // Every line is in exactly one part, in the original order.
   std::size_t train = 0, held_out = 0;
   for (const ScoredPair& line : all.lines) {
     if (train < 75 && split.train.lines[train] == line) {
@@ -160,7 +162,7 @@ BOOST_AUTO_TEST_CASE(correlations_have_known_values) {
                 b = {8.04, 6.95, 7.58, 8.81, 8.33, 9.96, 7.24, 4.26, 10.84, 4.82, 5.68};
   BOOST_TEST(pearson(a, b) == 0.81642051634484, close);
   BOOST_TEST(spearman(a, b) == 0.8181818181818182, close);
-  // Only the order counts to Spearman's.
+  // Spearman's correlation depends only on the order.
   const Numbers cubes = {1, 8, 27};
   BOOST_TEST(pearson(Numbers{1, 2, 3}, cubes) == 26 / std::sqrt(724.0), close);
   BOOST_TEST(spearman(Numbers{1, 2, 3}, cubes) == 1, close);
@@ -187,14 +189,14 @@ BOOST_AUTO_TEST_CASE(correlations_of_any_size_and_of_nothing) {
       [] {
         pearson(Numbers{1, 2}, Numbers{1});
       },
-      "2 numbers cannot follow 1 others");
+      "cannot correlate 2 numbers with 1");
   check_says<ArgumentError>(
       [] {
         spearman(Numbers{1, NAN}, Numbers{1, 2});
       },
       "number 1 is nan, which is not finite");
 
-  // A model that says one thing of all lines follows nothing; data of one score have no order.
+  // The correlation of constant predictions is 0. Data with a single score have no correlation.
   const std::vector<Metric> flat = correlations(Numbers{1, 1}, Numbers{1, 2});
   BOOST_TEST(flat.size() == 2U);
   BOOST_TEST(flat[0].value == 0);
@@ -218,14 +220,14 @@ BOOST_AUTO_TEST_CASE(a_small_model_learns_similarity_and_goes_on_with_the_same_b
   run(second, data, 0, 3);
   check_same_weights(straight, second);
 
-  // Scores are in the data's scale, and the loss in that of the model.
+  // Scores use the scale of the data, the loss uses the scale of the model, [0, 1].
   Session session(*second.graph, second.store);
   const Numbers scores = score_pairs(session, second, data.lines);
   double squares = 0;
   for (std::size_t i = 0; i < scores.size(); ++i)
     squares += std::pow((scores[i] - data.lines[i].score) / 4, 2);
   BOOST_TEST(squares / 100 == whole.evaluation.loss, boost::test_tools::tolerance(1e-3));
-  // Neither padding nor company changes what is said of a pair.
+  // The score of a pair depends neither on padding nor on the other pairs in the batch.
   const std::vector<ScoredPair> alone = {data.lines[7]};
   BOOST_TEST(score_pairs(session, second, alone)[0] == scores[7],
              boost::test_tools::tolerance(1e-3));
@@ -257,7 +259,7 @@ BOOST_AUTO_TEST_CASE(the_mean_of_tokens_single_texts_and_encoders_without_token_
   }
   SimilarityModel single = new_model(texts, {.low = -10, .high = 30}, 60);
   BOOST_TEST(metric(run(single, texts).evaluation, "pearson") > 0.95);
-  // A part of the data, spread over it, where a look now and then may cost that much only.
+  // With eval_batches, periodic evaluations use only a part of the data, evenly spread.
   single.settings.eval_batches = 1;
   Session session(*single.graph, single.store);
   const TrainTask task = similarity_task(session, single, texts, &texts);
@@ -285,7 +287,7 @@ BOOST_AUTO_TEST_CASE(models_that_compare_by_cosine_give_the_vectors_whose_cosine
       const auto loaded = load_model<SimilarityModel>(files.path("m.weft"));
       BOOST_TEST((loaded.head == model.head));
 
-      // The same figure by way of the vectors, as texts are embedded without a word of pooling.
+      // The cosines of the embeddings equal the scores. Embedding needs no pooling option.
       const std::unique_ptr<TextEncoder> encoder = similarity_text_encoder(loaded);
       Session session(*loaded.graph, loaded.store), vectors(*encoder->graph, encoder->store);
       const Tensor a = embed(vectors, *encoder, first), b = embed(vectors, *encoder, second);
@@ -305,7 +307,8 @@ BOOST_AUTO_TEST_CASE(models_that_compare_by_cosine_give_the_vectors_whose_cosine
       const std::vector<Metric> found = correlations(cosines, data.scores());
       BOOST_TEST(std::abs(found[0].value - metric(whole.evaluation, "pearson")) < 1e-6);
       BOOST_TEST(std::abs(found[1].value - metric(whole.evaluation, "spearman")) < 1e-3);
-      // Neither order nor company changes what is said of two texts.
+      // The score depends neither on the order of the two texts nor on the other pairs in the
+      // batch.
       const std::vector<ScoredPair> turned = {{second[7], first[7], 0}};
       BOOST_TEST(std::abs(score_pairs(session, loaded, turned)[0] - scores[7]) < 1e-5);
     }
@@ -315,15 +318,16 @@ BOOST_AUTO_TEST_CASE(models_that_compare_by_cosine_give_the_vectors_whose_cosine
 BOOST_AUTO_TEST_CASE(a_head_needs_scores_that_differ) {
   SimilarityHead head{.low = 2, .high = 2};
   check_says<ArgumentError>([&] { head.check(); },
-                            "the greatest score must be above the least one in float32: they are 2 "
-                            "and 2");
+                            "the highest score must be greater than the lowest in float32: they "
+                            "are 2 and 2");
   head = {.pooling = Pooling::mean, .pairs = false, .low = -0.1, .high = 1e30};
   BOOST_TEST((SimilarityHead::from_json(head.to_json()) == head));
-  check_says<ArgumentError>([] { parse_choice<Pooling>("max"); }, "legal are cls, mean");
-  check_says<ArgumentError>([] { parse_choice<Comparison>("dot"); }, "legal are joint, cosine");
+  check_says<ArgumentError>([] { parse_choice<Pooling>("max"); }, "expected one of cls, mean");
+  check_says<ArgumentError>([] { parse_choice<Comparison>("dot"); },
+                            "expected one of joint, cosine");
   head.comparison = Comparison::cosine;
-  check_says<ArgumentError>([&] { head.check(); }, "comparison cosine is of two texts: texts that");
-  // Files of the first versions have models that see both texts at once.
+  check_says<ArgumentError>([&] { head.check(); }, "comparison cosine needs pairs of texts");
+  // In files of the first versions, models read both texts jointly.
   BOOST_TEST(
       (SimilarityHead::from_json(R"({"pooling": "mean", "pairs": true, "low": 0, "high": 1})")
            .comparison == Comparison::joint));
@@ -348,25 +352,25 @@ BOOST_AUTO_TEST_CASE(weft_trains_and_measures_similarity_models) {
       model;
   const Outcome made = weft(start + data + validation + test);
   BOOST_TEST(made.code == 0, made.err);
-  BOOST_TEST(contains(made.out, "100 pairs to train on, "));
+  BOOST_TEST(contains(made.out, "100 pairs for training, "));
   BOOST_TEST(contains(made.out, "scores from 0 to 4\nhead      comparison cosine, pooling mean\n"));
   BOOST_TEST(contains(made.out, "\ntest      loss "));
   BOOST_TEST(contains(made.out, "\nbaseline  pearson "));
-  BOOST_TEST(contains(made.out, " pairs: the model as it was before training\n"));
+  BOOST_TEST(contains(made.out, " pairs: the model before training\n"));
   BOOST_TEST(contains(made.out, " pairs: cosine of TF-IDF vectors\n"));
-  // The test part alone says what a model is worth.
+  // Evaluation on the test set prints the same result as training.
   const Outcome measured = weft("evaluate " + model + test);
   BOOST_TEST(measured.code == 0, measured.err);
   BOOST_TEST(contains(made.out, measured.out));
   BOOST_TEST(contains(weft("evaluate " + model + validation).out, "validation loss "));
-  // Weights to start from bring how they compare, and can be told to do it in another way.
+  // Fine-tuning keeps the comparison of the given model, unless options select another one.
   const std::string tuned =
       "train encoder --task similarity --steps 2 --batch 4 --warmup 1 --threads 1 --from " + model +
       data + " --out " + weft.path("tuned.weft");
   BOOST_TEST(contains(weft(tuned).out, "\nhead      comparison cosine, pooling mean\n"));
   BOOST_TEST(contains(weft(tuned + " --comparison joint --pooling cls").out,
                       "\nhead      comparison joint, pooling cls\n"));
-  // What a run that goes on began with is not known.
+  // A resumed run cannot report the model before training.
   const std::string half = weft.path("half.weft"), rest = data + validation + test;
   const std::string fresh = start.substr(0, start.rfind("--out"));
   BOOST_TEST(weft(fresh + rest + " --stop-after 2 --out " + half).code == 0);
@@ -374,24 +378,24 @@ BOOST_AUTO_TEST_CASE(weft_trains_and_measures_similarity_models) {
   BOOST_TEST(more.code == 0, more.err);
   BOOST_TEST(contains(more.out, "\nbaseline  pearson "));
   BOOST_TEST(!contains(more.out, "before training"));
-  // With --validation all of --data was learned from.
+  // With --validation, all of --data was used for training.
   check_error(weft("evaluate " + model + data), 1, "no line of the data was held out in training");
 
   check_error(weft(start), 2, "--data is required");
   check_error(weft(start + data + validation + " --validation-fraction 0.2"), 2,
-              "--validation-fraction is the share of --data that validates");
+              "--validation-fraction applies only without --validation");
   check_error(weft(start + data + " --test " + single), 1,
-              "--test has lines with one text, where lines with two texts are wanted");
+              "--test has lines with one text, but lines with two texts are expected");
   check_error(weft("evaluate " + model + " --data " + single), 1, "--data has lines with one text");
-  check_error(weft(start + " --data " + equal), 1, "lines to train on have the score 1");
+  check_error(weft(start + " --data " + equal), 1, "training lines have the score 1");
   check_error(weft(start + data + " --pooling max"), 2, "--pooling");
   const std::string alone = weft.write("alone", "1\ta\n2\tb\n3\tc\n4\td\n");
   check_error(weft(start + " --data " + alone + " --comparison cosine"), 2,
-              "comparison cosine is of two texts");
+              "comparison cosine needs pairs of texts");
   check_error(weft("train encoder --task similarity --resume " + model + data + " --pooling cls"),
               2, "--pooling cannot be given with --resume");
   check_error(weft("train encoder --task similarity --resume " + model + test), 2,
-              "--data is required: lines to learn from");
+              "--data is required: lines to train on");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,4 +1,4 @@
-// Tiny trainings of every task, in this process: what the command line says, without the program.
+// Tiny training runs of every task within the test process, from command line options.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace weft {
 
-/// Takes options as `weft train` has them, "--layers 1 --lr 0.1": of the task, its models' config
-/// and TrainSettings.
+/// Parses options of `weft train`, like "--layers 1 --lr 0.1": options of the task, of its model
+/// configuration and of TrainSettings. Throws std::logic_error if an option is unknown.
 inline TaskArguments task_arguments(const Task& task, const std::string& options) {
   TaskArguments args;
   const TaskOptions own = task.options();
@@ -50,7 +50,8 @@ inline TaskArguments task_arguments(const Task& task, const std::string& options
   return args;
 }
 
-/// A new model over the fixtures' data, as small as kTinyTrainings has it, ready to be trained.
+/// Returns a new, trainable model of the size in kTinyRuns, with the data of the fixtures. Adds
+/// adapters if `lora` is not null.
 inline std::unique_ptr<TaskRun> tiny_run(const Task& task, const std::string& options,
                                          const LoraOptions* lora = nullptr) {
   const TinyTraining& tiny = kTinyTrainings.at(task.info().id);

@@ -1,5 +1,5 @@
-// Tags of words: files, spans and what they are worth, and taggers that learn, go on, start from
-// other models and are measured in fewer bits.
+// Token classification: tagged files, spans and their scores, and taggers that are trained,
+// resumed, fine-tuned from other models and quantised.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -82,13 +82,13 @@ BOOST_AUTO_TEST_CASE(mistakes_in_tagged_files_are_named_with_file_and_line) {
     const Texts paths = {files.write("t", text)};
     check_says<FormatError>([&] { read_tagged_text(paths); }, files.path("t") + part);
   };
-  fails("a O\n\nrome\n", ":3: 'rome' has no tag: expected a word and a tag with a tab between");
+  fails("a O\n\nrome\n", ":3: 'rome' has no tag: expected a word and a tag separated by a tab");
   fails("a\tO\nrome\t\n", ":2: the tag of 'rome' is empty");
-  fails("\tO\n", ":1: there is no word in front of the tag");
-  fails("\f O\n", ":1: there is no word in front of the tag");
+  fails("\tO\n", ":1: there is no word before the tag");
+  fails("\f O\n", ":1: there is no word before the tag");
   for (const std::string tag : {"B", "B-", "B_town", "E-town", "S-town", "o", "town", "-town"})
-    fails("a O\nrome " + tag, ":2: the tag '" + tag + "' is none of O, B-TYPE and I-TYPE");
-  fails("\n \n-DOCSTART- O\n", " has no sentence");
+    fails("a O\nrome " + tag, ":2: the tag '" + tag + "' is not O, B-TYPE or I-TYPE");
+  fails("\n \n-DOCSTART- O\n", " has no sentences");
   fails("a\xFF O\n", ", line 1: ");
   check_says<IoError>([&] { read_tagged_text(Texts{files.path("none")}); }, files.path("none"));
 }
@@ -123,16 +123,16 @@ BOOST_AUTO_TEST_CASE(spans_begin_and_end_where_seqeval_says) {
   const auto spans = [](const Texts& tags) { return tag_spans(tags); };
   using Spans = std::vector<TagSpan>;
   BOOST_TEST((spans({"B-a", "I-a", "O", "B-b"}) == Spans{{"a", 0, 2}, {"b", 3, 4}}));
-  // Without a beginning, after O and at the front.
+  // Spans without a B tag, after O and at the beginning.
   BOOST_TEST((spans({"I-a", "I-a", "O", "I-b"}) == Spans{{"a", 0, 2}, {"b", 3, 4}}));
-  // Side by side.
+  // Adjacent spans.
   BOOST_TEST((spans({"B-a", "B-a", "I-a", "B-a"}) == Spans{{"a", 0, 1}, {"a", 1, 3}, {"a", 3, 4}}));
-  // Another type goes on: a span of its own.
+  // An I tag of another type begins a new span.
   BOOST_TEST((spans({"B-a", "I-b", "I-b", "I-a"}) == Spans{{"a", 0, 1}, {"b", 1, 3}, {"a", 3, 4}}));
   BOOST_TEST((spans({"B-a-b", "I-a-b", "I-a"}) == Spans{{"a-b", 0, 2}, {"a", 2, 3}}));
   BOOST_TEST(spans({"O", "O"}).empty());
   BOOST_TEST(spans({}).empty());
-  check_says<ArgumentError>([&] { spans({"O", "B"}); }, "the tag 'B' of word 1 is none of O");
+  check_says<ArgumentError>([&] { spans({"O", "B"}); }, "the tag 'B' of word 1 is not O, B-TYPE");
 }
 
 BOOST_AUTO_TEST_CASE(a_span_is_right_where_type_and_both_ends_are) {
@@ -145,7 +145,8 @@ BOOST_AUTO_TEST_CASE(a_span_is_right_where_type_and_both_ends_are) {
   BOOST_TEST(scores.types().at("misc").f1() == 0);
   BOOST_TEST(scores.types().at("per").f1() == 1);
 
-  // Right, a wrong type, cut in two, one too many, one not found; a type that is never true.
+  // A correct span, a span of a wrong type (which has no true spans), a span split in two, a
+  // surplus span and a missed one.
   SpanScores more;
   more.add(Texts{"I-a", "I-a", "O", "B-a", "B-b", "I-b", "I-b", "O", "B-b"},
            Texts{"B-a", "I-a", "B-c", "B-b", "B-b", "I-b", "B-b", "O", "O"});
@@ -166,7 +167,7 @@ BOOST_AUTO_TEST_CASE(a_span_is_right_where_type_and_both_ends_are) {
   none.add(Texts{"O"}, Texts{"O"});
   BOOST_TEST(none.all().f1() == 0);
   check_says<ArgumentError>([&] { none.add(Texts{"O"}, Texts{}); },
-                            "0 tags were found for a sentence of 1 words");
+                            "0 tags were predicted for a sentence of 1 words");
 }
 
 BOOST_AUTO_TEST_CASE(a_word_has_its_tag_at_its_first_piece_and_long_sentences_are_cut) {
@@ -192,7 +193,7 @@ BOOST_AUTO_TEST_CASE(a_word_has_its_tag_at_its_first_piece_and_long_sentences_ar
   BOOST_TEST(rows.rows[1].ids.size() == 8U);
   BOOST_TEST(rows.rows[1].firsts[3] == -1);
   BOOST_TEST(rows.rows[1].words_seen() == 2);
-  // Words that are not seen are O, and so is what is no word at all.
+  // Words beyond the truncation are tagged O, and so is a word of white space only.
   Session session(*model.graph, model.store, {.seed = 1});
   session.initialise();
   const std::vector<Texts> sentences = {rows.sentences[1].words, {}, {"\f"}};
@@ -212,7 +213,7 @@ BOOST_AUTO_TEST_CASE(a_word_has_its_tag_at_its_first_piece_and_long_sentences_ar
       [&] {
         tagged_rows(model, {{{"x"}, {"B-lake"}}});
       },
-      "the tag B-lake of 'x' is none of those that the model knows: O, B-person");
+      "the tag B-lake of 'x' is unknown: the model has the tags O, B-person");
 }
 
 BOOST_AUTO_TEST_CASE(words_known_by_heart_have_the_tag_that_they_had_most_often) {
@@ -222,13 +223,13 @@ BOOST_AUTO_TEST_CASE(words_known_by_heart_have_the_tag_that_they_had_most_often)
       {{"New", "anna"}, {"O", "B-town"}}};
   const MemorisedWords written(train, false), folded(train, true);
   const Texts sentence = {"Anna", "anna", "ANNA", "New", "new", "York", "oslo"};
-  // Of New's tags, equally frequent, the first in order of letters.
+  // The tags of "New" are equally frequent, so the first in alphabetical order is used.
   BOOST_TEST(written(sentence) == (Texts{"B-person", "B-town", "O", "B-town", "O", "I-town", "O"}),
              boost::test_tools::per_element());
   BOOST_TEST(folded(sentence) == (Texts{"B-town", "B-town", "B-town", "O", "O", "I-town", "O"}),
              boost::test_tools::per_element());
 
-  // The form is chosen on the validation sentences, and measured on the others.
+  // Case folding is chosen on the validation sentences and evaluated on the test sentences.
   const std::vector<TaggedSentence> shouted = {{{"ANNA"}, {"B-town"}}},
                                     polite = {{{"Anna"}, {"B-person"}}};
   const TaggingBaseline of_shouted = memorised_words_baseline(train, shouted, polite),
@@ -261,7 +262,7 @@ BOOST_AUTO_TEST_CASE(taggers_learn_and_go_on_with_the_same_bits) {
   BOOST_TEST(loaded.task == "token-classification");
   BOOST_TEST(loaded.tags == kTags, boost::test_tools::per_element());
   Session session(*loaded.graph, loaded.store);
-  // Neither padding nor company changes what is said of a sentence.
+  // The tags of a sentence depend neither on padding nor on the other sentences in the batch.
   const std::vector<Texts> texts = {{"dora", "lives", "in", "new", "york", "now"},
                                     {"nobody", "came", "today"}};
   const auto tags = tag_words(session, loaded, texts);
@@ -270,7 +271,7 @@ BOOST_AUTO_TEST_CASE(taggers_learn_and_go_on_with_the_same_bits) {
   BOOST_TEST(tags[1] == (Texts{"O", "O", "O"}), boost::test_tools::per_element());
   BOOST_TEST((tag_words(session, loaded, {texts.data() + 1, 1})[0] == tags[1]));
 
-  // The same in int8, and a look at some of the sentences.
+  // The same model in int8, and an evaluation of some of the sentences.
   const QuantizedModel made =
       quantize({loaded.program("evaluate"), loaded.program("tag")}, *loaded.store, {});
   TokenClassifier narrow = loaded;
@@ -339,16 +340,18 @@ BOOST_AUTO_TEST_CASE(taggers_are_trained_measured_and_told_apart_by_the_program)
   const Outcome made = weft(train + small + out + " --validation-fraction 0.2 --eval-every 3");
   BOOST_TEST(made.code == 0, made.err);
   BOOST_TEST(contains(made.out, "data      38 sentences of "));
-  BOOST_TEST(contains(made.out, " words to train on, 10 to validate, 0 to test; tags O, B-person"));
-  BOOST_TEST(!contains(made.out, "cut  "));
+  BOOST_TEST(contains(made.out,
+                      " words for training, 10 for validation, 0 for testing; tags O, B-person"));
+  BOOST_TEST(!contains(made.out, "truncated "));
   BOOST_TEST(contains(made.out, "  type    precision  recall      F1     spans\n"));
   const Outcome held_out = weft("evaluate " + model + " --train " + kTowns);
   BOOST_TEST(last_line(held_out.out).starts_with("held out  loss "));
   BOOST_TEST(contains(last_line(held_out.out), " spans in 10 sentences"));
-  // The same in training, and behind it what takes no learning.
+  // Training prints the same line, followed by the baseline.
   BOOST_TEST(contains(made.out, "\n" + last_line(held_out.out) + "\nbaseline  span F1 "));
-  BOOST_TEST(contains(last_line(made.out), "every word its most frequent tag in training, with"));
-  // Files of their own need no training part to be measured on.
+  BOOST_TEST(contains(last_line(made.out),
+                      "every word gets its most frequent tag in the training set, with"));
+  // Separate test files can be evaluated without the training data.
   const Outcome test = weft("evaluate " + model + " --test " + kTowns);
   BOOST_TEST(test.code == 0, test.err);
   BOOST_TEST(last_line(test.out).starts_with("test      loss "));
@@ -359,7 +362,7 @@ BOOST_AUTO_TEST_CASE(taggers_are_trained_measured_and_told_apart_by_the_program)
   const Outcome same = weft(train + next);
   BOOST_TEST(same.code == 0, same.err);
   BOOST_TEST(!contains(same.out, " new: "));
-  BOOST_TEST(contains(same.out, "48 to validate, 48 to test"));
+  BOOST_TEST(contains(same.out, "48 for validation, 48 for testing"));
   BOOST_TEST(contains(same.out, "\ntest      loss "));
   const std::string lakes =
       weft.write("lakes", "nobody O\n\ncomo B-lake\n\nshe O\ncame O\ntoday O\n");
@@ -368,7 +371,7 @@ BOOST_AUTO_TEST_CASE(taggers_are_trained_measured_and_told_apart_by_the_program)
                              " --reinit embeddings.positions.weight --out " + weft.path("n.weft"));
   BOOST_TEST(other.code == 0, other.err);
   BOOST_TEST(contains(other.out, "3 new: embeddings.positions.weight, classifier.weight"));
-  BOOST_TEST(contains(other.out, "cut       at 4 tokens: 1 sentences, whose last "));
+  BOOST_TEST(contains(other.out, "truncated to 4 tokens: 1 sentences, which lose "));
 
   const auto fails = [&](const std::string& arguments, int code, const std::string& part) {
     BOOST_TEST_CONTEXT(arguments) { check_error(weft(arguments), code, part); }
@@ -378,9 +381,9 @@ BOOST_AUTO_TEST_CASE(taggers_are_trained_measured_and_told_apart_by_the_program)
   fails("train encoder --task tag --resume " + model + " --test " + kTowns, 2,
         "--train is required");
   fails(train + small + out + " --validation-fraction 0.2 --validation " + kTowns, 2,
-        "--validation-fraction is held out of the training sentences");
-  fails("evaluate " + model + " --text " + kTowns, 2, "contains a tagger of words: evaluate it");
-  fails("evaluate " + model + " --test " + lakes, 1, "the tag B-lake of 'como' is none of those");
+        "--validation-fraction applies only without --validation");
+  fails("evaluate " + model + " --text " + kTowns, 2, "contains a word tagger: evaluate it");
+  fails("evaluate " + model + " --test " + lakes, 1, "the tag B-lake of 'como' is unknown");
   fails(train + " --data " + kTowns + out, 2, "--data is for ");
   fails("train encoder --task tag --train " + weft.write("o", "a O\nb O\n") + out, 1,
         "every word has the tag O");
@@ -393,7 +396,7 @@ BOOST_AUTO_TEST_CASE(taggers_are_trained_measured_and_told_apart_by_the_program)
   BOOST_TEST(read[0].words == (Texts{"anna", "is", "in", "new", "york"}),
              boost::test_tools::per_element());
   fails("tag " + model + " 'a\xFF'", 1, "UTF-8");
-  fails("classify " + model + " anna", 1, "tagger of words, which does not classify");
+  fails("classify " + model + " anna", 1, "word tagger, which does not classify");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

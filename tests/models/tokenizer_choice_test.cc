@@ -1,4 +1,4 @@
-// --tokenizer: every task of texts takes every tokenizer, learned or from a file.
+// The option --tokenizer: every text task accepts every tokenizer, newly trained or from a file.
 #include "weft/models/tasks/common/tokenizer_choice.h"
 
 #include <boost/test/unit_test.hpp>
@@ -19,7 +19,8 @@ Outcome succeeds(const Shell& weft, const std::string& arguments) {
   return outcome;
 }
 
-/// Each with a vocabulary that a small text gives, "byte-bpe:270", and the path of a file.
+/// Returns all kinds of tokenizers with vocabularies that fit a small text, like "byte-bpe:270",
+/// and the path of a tokenizer file.
 std::vector<std::string> all_forms(const std::string& file) {
   return {"bpe:60", "byte-bpe:270", "wordpiece:60", "unigram:60", file};
 }
@@ -62,7 +63,7 @@ BOOST_AUTO_TEST_CASE(language_models_say_bits_per_byte_whatever_their_tokenizer)
     const Outcome measured = succeeds(weft, "evaluate " + model + " --text " + text);
     BOOST_TEST(contains(measured.out, "bits_per_byte "));
     succeeds(weft, "generate " + model + " --prompt all --tokens 5 --threads 1");
-    // A model's file is a tokenizer, too.
+    // A model file can also be used as a tokenizer.
     succeeds(weft, "tokenizer encode " + model + " 'all work'");
   }
   BOOST_TEST(load_model<LanguageModel>(model).tokenizer.vocab_size() == 280);

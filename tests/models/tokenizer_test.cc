@@ -1,5 +1,5 @@
-// The tokenizer that all models of text know, whatever its kind: ids, files, folders, and ids that
-// come one by one.
+// The common tokenizer interface of all text models: ids, files, folders, and streaming of single
+// ids.
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <vector>
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(characters_get_ids_for_padding_and_end_in_front) {
 BOOST_AUTO_TEST_CASE(a_text_begins_with_a_line_break_where_it_can) {
   BOOST_TEST(characters().decode(characters().start_ids()) == "\n");
   BOOST_TEST(pieces().decode(pieces().start_ids()) == "\n");
-  // Without line breaks: what stands in front of texts, or the first that is text.
+  // Without line breaks: the id for the beginning of a text, or else the first id that is text.
   BOOST_TEST(pieces(false).start_ids() == Ids{pieces(false).bos_id()},
              boost::test_tools::per_element());
   const Tokenizer letters = CharacterTokenizer::from_text("éz");
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(a_text_begins_with_a_line_break_where_it_can) {
   BOOST_CHECK_THROW(Tokenizer().start_ids(), ArgumentError);
 }
 
-/// What a stream gives out, id by id.
+/// Returns the texts that a stream returns for each id and at its end.
 std::vector<std::string> streamed(TextStream stream, const std::vector<std::int64_t>& ids) {
   std::vector<std::string> parts;
   for (const std::int64_t id : ids) parts.push_back(stream.add(id));
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(ids_one_by_one_are_the_text_of_all) {
     const std::vector<std::int64_t> wide(ids.begin(), ids.end());
     const std::string all = tokenizer.decode(ids);
     BOOST_TEST(joined(streamed(TextStream(tokenizer), wide)) == all);
-    // Behind every prompt, too: the blank in front of a word is not lost.
+    // This also holds after every prompt: the blank before a word is not lost.
     for (std::size_t cut = 1; cut < wide.size(); ++cut) {
       const auto middle = wide.begin() + static_cast<std::ptrdiff_t>(cut);
       const std::vector<std::int64_t> prompt(wide.begin(), middle), rest(middle, wide.end());
@@ -126,7 +126,8 @@ BOOST_AUTO_TEST_CASE(ids_one_by_one_are_the_text_of_all) {
   }
 }
 
-/// Ids are bytes: those that make no character are shown as U+FFFD, or as they are.
+/// Decodes ids that are bytes. An incomplete character at the end becomes U+FFFD if `replaced`, and
+/// is returned as it is otherwise.
 std::string decode_bytes(std::span<const std::int32_t> ids, bool replaced) {
   std::string text;
   for (const std::int32_t id : ids) text += static_cast<char>(id);
@@ -147,7 +148,7 @@ BOOST_AUTO_TEST_CASE(no_part_of_a_character_is_given_out) {
                    (std::vector<std::string>{"a", "", "é", "", "", "日", "", "", "", "𝄞", "b", "",
                                              "", "", "𝄞", ""}),
                boost::test_tools::per_element());
-    // What never becomes a character is given out at the end.
+    // An incomplete character is returned at the end of the stream.
     BOOST_TEST(joined(streamed(TextStream(decode), {'a', 0xE6, 0x97})) ==
                (replaced ? "a\uFFFD" : "a\xE6\x97"));
   }

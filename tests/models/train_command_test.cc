@@ -1,4 +1,5 @@
-// What all commands `weft train <family>` share: the best model, patience, starting from a file.
+// Features that all commands `weft train <family>` share: best model, patience, fine-tuning from a
+// file.
 #include <fmt/format.h>
 
 #include <boost/test/unit_test.hpp>
@@ -16,7 +17,8 @@ const std::string kTiny =
     " --layers 1 --heads 2 --width 16 --context 16 --batch 4 --warmup 2 --lr 0.02 --steps 40"
     " --eval-every 5 --eval-batches 3 --threads 2";
 
-/// What is learned from this text is not what its last tenth asks for: the loss there soon grows.
+/// Writes a text in which the last tenth, the validation set, differs from the rest: the validation
+/// loss soon rises.
 std::string write_text(const Shell& weft) {
   std::string text;
   for (int i = 0; i < 200; ++i)
@@ -49,8 +51,8 @@ BOOST_AUTO_TEST_CASE(the_best_model_is_written_and_named) {
         ++count;
       return count;
     };
-    BOOST_TEST(lines_with("step 40  validation loss ") == 2);  // over some batches and over all
-    BOOST_TEST(lines_with("  | ") == 8);                       // a sample for each step
+    BOOST_TEST(lines_with("step 40  validation loss ") == 2);  // a partial and a full evaluation
+    BOOST_TEST(lines_with("  | ") == 8);                       // a sample for each evaluated step
     BOOST_TEST(contains(line_with(trained.out, "best      "), "over up to 3 held-out batches"));
     BOOST_TEST(contains(line_with(trained.out, "best      "), ": " + best + " ("));
     BOOST_TEST(last_line(trained.out).starts_with("validation loss "));
@@ -61,14 +63,15 @@ BOOST_AUTO_TEST_CASE(the_best_model_is_written_and_named) {
                                            history.validation.back().first,
                                            history.validation.back().second)));
   BOOST_TEST(history.validation.back().first < 20);
-  // The best one is better than the last, over the whole split, too.
+  // The best model also beats the last one on the complete validation set.
   const auto loss = [&](const std::string& file) {
     const std::string out = last_line(weft("evaluate " + file + text).out);
     return std::stod(out.substr(std::string("validation loss ").size()));
   };
   BOOST_TEST(loss(best) < loss(model) - 0.5);
 
-  // Stopped and resumed in another process: the same best, which is not written again.
+  // A run that is stopped and resumed in another process has the same best model and does not write
+  // it again.
   const std::string names = " --out " + other + " --best " + kept;
   const Outcome stopped = weft(start + names + " --stop-after 22");
   BOOST_TEST(contains(last_line(stopped.out), "--resume " + other + names));
@@ -82,7 +85,7 @@ BOOST_AUTO_TEST_CASE(the_best_model_is_written_and_named) {
   BOOST_TEST(last_line(resumed.out) == last_line(trained.out));
   BOOST_TEST(loss(kept) == loss(best));
 
-  // A run that kept none has a best that is not there.
+  // If the first part of a run did not use --best, its best model is not available.
   const std::string late = weft.path("late.weft");
   BOOST_TEST(weft(start + " --out " + other + " --stop-after 22").code == 0);
   const Outcome missed = weft("train gpt --resume " + other + text + " --best " + late);
@@ -90,7 +93,7 @@ BOOST_AUTO_TEST_CASE(the_best_model_is_written_and_named) {
       contains(missed.out, "not saved in " + late + ", which is written at the next lower loss"));
   BOOST_TEST(contains(missed.out, "before the run was resumed: that model is not in " + late));
   BOOST_TEST(!std::filesystem::exists(late));
-  // It was stopped before there was any.
+  // A run that was stopped before the first evaluation has no best model.
   BOOST_TEST(contains(weft(start + " --out " + other + " --best " + late + " --stop-after 2").out,
                       late + " was not written: there was no evaluation yet"));
 }
@@ -132,7 +135,7 @@ BOOST_AUTO_TEST_CASE(patience_ends_a_run_that_gets_worse) {
     BOOST_TEST(!contains(ended.out, "step 40/40"));
     BOOST_TEST(last_line(ended.out).starts_with("validation loss "));
   }
-  // As much patience ends at once, more goes on.
+  // Resumed with the same patience, the run ends immediately; without a limit it continues.
   const std::string resume = "train gpt --resume " + model + text;
   const Outcome again = weft(resume);
   BOOST_TEST(again.code == 0);

@@ -1,4 +1,4 @@
-// Trainers of several ranks: they begin alike, and end together.
+// Trainers on several ranks: consistency checks at the start, and failures that end all ranks.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace weft {
 BOOST_AUTO_TEST_SUITE(trainer_ranks)
 namespace {
 
-// What a rank begins with, and what happens to it on its way.
+// The initial state of a rank, and callbacks that inject errors.
 struct Rank {
   TrainSettings settings{.steps = 6,
                          .batch = 8,
@@ -30,9 +30,10 @@ struct Rank {
                          .save_every = 3};
   std::uint64_t seed = 1;
   std::string data = "file 9ae3f102";
-  double more = 0;        // to the parameter
-  std::int64_t step = 0;  // of the file it goes on from
-  std::function<void(std::int64_t)> batch, evaluate, save = [](std::int64_t) {};  // by step
+  double more = 0;        // added to the parameter
+  std::int64_t step = 0;  // of the resumed file
+  /// Called with the step.
+  std::function<void(std::int64_t)> batch, evaluate, save = [](std::int64_t) {};
 };
 
 void train(const World& world, const Rank& rank) {
@@ -67,7 +68,8 @@ void train(const World& world, const Rank& rank) {
       .run();
 }
 
-// The lines that the ranks end with, by rank; empty for a good end. `change` is told which one.
+// Returns the error message of each rank, empty on success. `change` modifies the rank with the
+// given number.
 std::vector<std::string> lines_of(ThreadWorld& world,
                                   const std::function<void(int rank, Rank&)>& change) {
   std::vector<std::string> lines(static_cast<std::size_t>(world.size()));
@@ -83,7 +85,7 @@ std::vector<std::string> lines_of(ThreadWorld& world,
   return lines;
 }
 
-// What all of two ranks end with, where the second one is another.
+// Returns the common error message of two ranks if `change` modifies the second one.
 std::string line_where(const std::function<void(Rank&)>& change) {
   ThreadWorld world(2, {.seed = 2});
   const std::vector<std::string> lines = lines_of(world, [&](int rank, Rank& r) {
@@ -117,7 +119,7 @@ BOOST_AUTO_TEST_CASE(ranks_that_begin_with_something_else_are_named_before_the_f
   BOOST_TEST(parameters.starts_with("ranks differ in the parameters (a checksum): rank 0 (host "
                                     "thread-0) has "),
              parameters);
-  // Several facts follow from one another: all are said.
+  // One difference can cause others. All are reported.
   const std::string seed = line_where([](Rank& r) { r.seed = 2; });
   found(seed, differ("the seed", "1", "2") + "; in the parameters (a checksum): ");
   const std::string rate = line_where([](Rank& r) { r.settings.lr = 0.2; });
@@ -129,7 +131,7 @@ BOOST_AUTO_TEST_CASE(ranks_that_begin_with_something_else_are_named_before_the_f
   }
 }
 
-// What one rank throws while the others go on to the next step.
+// An error is thrown on one rank while the others continue to the next step.
 BOOST_AUTO_TEST_CASE(an_error_of_one_rank_in_an_evaluation_or_a_save_ends_all) {
   const auto check = [](int bad, const std::function<void(Rank&)>& change, const std::string& own) {
     ThreadWorld world(3, {.seed = 3});
@@ -145,7 +147,7 @@ BOOST_AUTO_TEST_CASE(an_error_of_one_rank_in_an_evaluation_or_a_save_ends_all) {
   const auto at_step_3 = [](std::int64_t step) {
     if (step >= 3) throw IoError("net.weft: No space left on device");
   };
-  // The first rank saves.
+  // Rank 0 saves the model.
   check(
       0, [&](Rank& r) { r.save = at_step_3; }, "net.weft: No space left on device");
   check(

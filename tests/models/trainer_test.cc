@@ -53,7 +53,7 @@ TrainSettings settings(std::int64_t shards = 1) {
   return s;
 }
 
-/// Trains `model` until the end or `stop_after`, saving to `path`.
+/// Trains `model` to the end or to step `stop_after`, and saves it to `path`.
 TrainOutcome run(LanguageModel& model, const std::string& path, std::int64_t stop_after = 0,
                  int threads = 1, const World& world = {}) {
   const TextData data(model.tokenizer.encode(text()), model.settings.validation_fraction);
@@ -120,7 +120,8 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_has_the_bits_of_one_that_never_stopped) {
   BOOST_TEST(whole.step == 12);
   BOOST_TEST(std::isfinite(whole.evaluation.loss));
 
-  // Stopped twice, the second time on a step that is no checkpoint; other numbers of threads.
+  // Stop twice, the second time at a step without a periodic save, and with other numbers of
+  // threads.
   LanguageModel first = fresh();
   const TrainOutcome stopped = run(first, files.path("stopped.weft"), 4, 2);
   BOOST_TEST(stopped.stopped);
@@ -150,7 +151,7 @@ BOOST_AUTO_TEST_CASE(training_learns) {
   LanguageModel model = trainable(build_language_model(config, tokenizer, s));
   const TrainOutcome outcome = run(model, files.path("m.weft"), 0, 2);
   BOOST_TEST(model.history.train.size() == 60U);
-  // At the start every character is about as likely as any other.
+  // Before training, all characters are about equally likely.
   BOOST_TEST(std::abs(model.history.train.front().second -
                       std::log(static_cast<double>(config.vocab))) < 0.2);
   BOOST_TEST(outcome.evaluation.loss < 2.4);
@@ -174,7 +175,7 @@ BOOST_AUTO_TEST_CASE(a_diverged_run_says_so) {
   BOOST_TEST(!std::filesystem::exists(files.path("m.weft")));
 }
 
-// Follows one parameter w whose gradient is always 1.
+// Trains a single parameter and records learning rates, evaluations and metrics.
 BOOST_AUTO_TEST_CASE(schedules_metrics_and_looks_now_and_then) {
   const auto rates = [](LearningRate schedule) {
     Graph g;

@@ -1,5 +1,5 @@
-// Translators: pieces and characters as ids, training that resumes, files, translation, the map of
-// cross-attention.
+// Translators: characters and pieces as ids, resumed training runs, files, translation,
+// cross-attention maps.
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(other_files_are_refused) {
                         says("none.weft"));
 }
 
-// With WEFT_DATA pointing to a folder that has translation/eng-swe.tsv.
+// Runs if WEFT_DATA is set to a folder that contains translation/eng-swe.tsv.
 BOOST_AUTO_TEST_CASE(real_pairs_are_split_and_learnt_from) {
   const char* folder = std::getenv("WEFT_DATA");
   if (folder == nullptr) {

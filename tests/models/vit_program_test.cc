@@ -1,4 +1,4 @@
-// weft train vit, classify and evaluate as their users see them.
+// The commands `weft train vit`, `weft classify` and `weft evaluate` with images.
 #include <boost/test/unit_test.hpp>
 #include <string>
 
@@ -9,8 +9,8 @@ namespace weft {
 BOOST_AUTO_TEST_SUITE(vit_program)
 namespace {
 
-/// Writes a small data set: digits.tra, digits.tes of two classes, light above or below; and a
-/// picture.
+/// Writes a small data set, digits.tra and digits.tes, with two classes: bright upper or lower
+/// half. Also writes the image picture.png.
 void write_digits(const Shell& weft) {
   std::string train, test;
   for (int i = 0; i < 60; ++i) {
@@ -23,7 +23,7 @@ void write_digits(const Shell& weft) {
   }
   weft.write("data/digits.tra", train);
   weft.write("data/digits.tes", test);
-  // 4 x 4: two rows of 40, two of 220.
+  // 4 x 4 pixels: two rows of 40, two rows of 220.
   weft.write("picture.png",
              testing::unhex(
                  "89504e470d0a1a0a0000000d49484452000000040000000408000000008c9ac1a200000016494441"
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(vit_train_resume_evaluate_classify) {
   for (const char* name : {"m.svg", "m.confusion.svg", "m.attention.svg"})
     BOOST_TEST(contains(read_text_file(weft.path(name)), "<svg"));
 
-  // Stopped and resumed in another process: the same end.
+  // A run that is stopped and resumed in another process has the same result.
   const Outcome stopped =
       weft("train vit --steps 40 --stop-after 15" + data + " --out " + other + kTiny);
   BOOST_TEST(stopped.code == 0);
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(vit_train_resume_evaluate_classify) {
   const Outcome measured = weft("evaluate " + model + data);
   BOOST_TEST(measured.code == 0);
   BOOST_TEST(contains(last_line(measured.out), "accuracy 1.0000 (20 of 20: digits.tes)"));
-  // The picture is light below.
+  // The lower half of the image is bright: class 1.
   const std::string picture = weft.path("picture.png");
   const Outcome found = weft("classify " + model + " " + picture + " " + picture + " --top 1");
   BOOST_TEST(found.code == 0);
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(vit_mistakes_are_one_line) {
   check_error(weft("train vit" + out), 2, "--data is required");
   check_error(weft("train vit" + data), 2, "--out is required");
   check_error(weft("train vit --preset cats" + data + out), 2,
-              "unknown preset 'cats': there are digits, mnist, images");
+              "unknown preset 'cats': expected one of digits, mnist, images");
   check_error(weft("train vit --rotation 200" + data + out), 2,
               "rotation must be from 0 to 180 degrees, not 200");
   check_error(weft("train vit --width 30" + data + out), 2,
@@ -99,11 +99,11 @@ BOOST_AUTO_TEST_CASE(vit_mistakes_are_one_line) {
   check_error(weft("evaluate " + weft.path("m.weft") + " --text a" + data), 2,
               "contains an image classifier: evaluate it with --data, not with --text");
   check_error(weft("classify " + weft.path("m.weft") + " " + weft.path("data/digits.tra")), 1,
-              "digits.tra: no PNG, JPEG or BMP file at byte 0");
+              "digits.tra: not a PNG, JPEG or BMP file at byte 0");
   weft.write("more/a.tra", "0,16,0,16,2\n");
   weft.write("more/a.tes", "0,16,0,16,2\n");
   check_error(weft("train vit --resume " + weft.path("m.weft") + " --data " + weft.path("more")), 1,
-              "knows the classes (0, 1), not those of");
+              "the model has the classes (0, 1), but ");
 }
 
 }  // namespace

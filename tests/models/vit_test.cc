@@ -49,7 +49,8 @@ BOOST_AUTO_TEST_CASE(vit_configs_round_trip_and_refuse_what_makes_no_sense) {
     change(wrong);
     BOOST_CHECK_EXCEPTION(wrong.check(), ArgumentError, says(message));
   };
-  refuses([](auto& c) { c.patch_height = 9; }, "an image of 8 x 12 holds no patch of 9 x 3");
+  refuses([](auto& c) { c.patch_height = 9; },
+          "an image of 8 x 12 is smaller than a patch of 9 x 3");
   refuses([](auto& c) { c.heads = 3; }, "width 8 is not a multiple of heads 3");
   refuses([](auto& c) { c.layers = 0; }, "layers must be at least 1, not 0");
   refuses([](auto& c) { c.dropout = -1; }, "dropout must be in [0, 1), not -1");
@@ -68,7 +69,7 @@ BOOST_AUTO_TEST_CASE(vit_b_16_has_as_many_parameters_as_published) {
   const Vit vit(Scope(g), VitConfig{});
   std::int64_t count = 0;
   for (const Variable& v : g.parameters()) count += v.shape().numel().constant();
-  BOOST_TEST(count + 768 * 1000 + 1000 == 86567656);  // with ImageNet's classifier
+  BOOST_TEST(count + 768 * 1000 + 1000 == 86567656);  // with the classifier of ImageNet
 }
 
 BOOST_AUTO_TEST_CASE(without_positions_the_mean_does_not_see_the_order_of_patches) {
@@ -85,7 +86,8 @@ BOOST_AUTO_TEST_CASE(without_positions_the_mean_does_not_see_the_order_of_patche
     if (!positions)
       session.set_value("positions", Tensor::full(DType::f32, {1, c.tokens(), c.width}, 0));
     const Tensor images = random_images(c, 1);
-    Tensor swapped = images.clone();  // upper and lower half, that is rows of patches
+    Tensor swapped =
+        images.clone();  // the upper and the lower half, which are the two rows of patches
     for (std::int64_t i = 0; i < images.numel(); ++i) {
       const std::int64_t y = i / 12 % 8;
       swapped.mutable_data<float>()[i + (y < 4 ? 48 : -48)] = images.data<float>()[i];
@@ -109,7 +111,8 @@ BOOST_AUTO_TEST_CASE(two_dimensional_sinusoids_tell_rows_and_columns_apart) {
   session.initialise();
   session.set_value("class_token", Tensor::full(DType::f32, {1, 1, 8}, 0));
   const Tensor h = session.run(p, {{"images", Tensor::full(DType::f32, {1, 2, 8, 12}, 0)}})["h"];
-  // Patch (row 1, column 2) is token 1 + 6; frequencies of 4 features are 1 and 1/100.
+  // The patch at row 1, column 2 is token 1 + 6. Rows and columns have 4 features each, with the
+  // frequencies 1 and 1/100.
   const double expected[] = {std::sin(1), std::sin(0.01), std::cos(1), std::cos(0.01),
                              std::sin(2), std::sin(0.02), std::cos(2), std::cos(0.02)};
   for (std::int64_t f = 0; f < 8; ++f) {
@@ -132,7 +135,7 @@ BOOST_AUTO_TEST_CASE(positions_are_interpolated) {
   const Tensor larger = interpolate_positions(table, from, to);
   BOOST_TEST((larger.sizes() == Sizes{1, 33, 1}));
   BOOST_TEST(larger.at(0) == 7);
-  // The cubic kernel's values between 0, 1, 2, 3, whose ends go on as they are.
+  // Cubic interpolation of 0, 1, 2, 3; the values at both ends are replicated.
   const double expected[] = {-0.10546875, 0.19140625, 0.66796875, 1.296875,
                              1.703125,    2.33203125, 2.80859375, 3.10546875};
   for (std::int64_t i = 0; i < 32; ++i)
@@ -149,7 +152,7 @@ BOOST_AUTO_TEST_CASE(images_and_masks_must_fit) {
   BOOST_CHECK_EXCEPTION(vit(g.input("wide", DType::f32, {"batch", 2, 8, 13})), ShapeError,
                         says("images must be [batch, 2, 8, 12]"));
   BOOST_CHECK_EXCEPTION(vit(images, g.input("mask", DType::boolean, {"batch", 8})), ArgumentError,
-                        says("only in a model built with masked_patches"));
+                        says("needs a model that was built with masked_patches"));
 }
 
 BOOST_AUTO_TEST_CASE(masked_patches_are_not_seen) {

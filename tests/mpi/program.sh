@@ -94,7 +94,7 @@ grep -q '"shards":4,"ranks":2,' "$work/out" || fail "does not print the numbers 
 
 # Errors before training are printed by one rank.
 ranks 2 bench train --model char-small --batch 4 --seq 8 --runs 1
-said "2 ranks have nothing to do for 1 shards"
+said "2 ranks are too many for 1 shards"
 ranks 3 train gpt "${tiny[@]}" --batch 8 --shards 2 --out "$work/x.weft"
 said "3 ranks cannot divide 2 shards among them: set --shards to 4"
 ranks 3 train gpt "${tiny[@]}" --batch 2 --out "$work/x.weft"

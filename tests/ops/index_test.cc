@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(functions) {
   // the padding would silently have no effect, so it is an error.
   for (const std::int64_t none : {-1, 9}) {
     BOOST_CHECK_EXCEPTION(embedding(tokens, w, none), ArgumentError,
-                          says("padding_idx " + std::to_string(none) + " is no row of weight"));
+                          says("padding_idx " + std::to_string(none) + " is not a row of weight"));
   }
   BOOST_CHECK_EXCEPTION(embedding(tokens, tokens), ShapeError,
                         says("weight must be [vocabulary, width], but is [3]"));

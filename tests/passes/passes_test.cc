@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(calls_are_inlined) {
           [](Graph& body, const std::vector<Value>& in) {
             return std::vector<Value>{broadcast_to(in[0], Shape{body.dim("z"), body.dim("n")})};
           }),
-      ShapeError, says("function 'odd': no input has the symbol 'z' alone as a size"));
+      ShapeError, says("function 'odd': no input axis has exactly the symbol 'z' as its size"));
   BOOST_CHECK_EXCEPTION(
       define_function(g, "none", {},
                       [](Graph&, const std::vector<Value>&) { return std::vector<Value>(); }),
@@ -282,7 +282,7 @@ BOOST_AUTO_TEST_CASE(custom_gradients_are_functions) {
   BOOST_CHECK_EXCEPTION(
       custom_gradient(g, "f", {x}, forward,
                       [](Graph&, const std::vector<Value>&) { return std::vector<Value>(); }),
-      GradientError, says("the gradient gives 0 values, but there are 1 arguments"));
+      GradientError, says("the gradient returns 0 values, but there are 1 arguments"));
   BOOST_CHECK_EXCEPTION(custom_gradient(g, "h", {x}, forward,
                                         [](Graph&, const std::vector<Value>& in) {
                                           return std::vector<Value>{cast(in[0], DType::f64)};

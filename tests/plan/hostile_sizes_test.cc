@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(the_error_names_op_sizes_and_line) {
   };
   BOOST_CHECK_EXCEPTION(
       session.plan(p, {{"x", Sizes{std::int64_t{1} << 31}}}), ShapeError,
-      contains({"add", "f32[2147483648, 2147483648] has more bytes than memory can address",
+      contains({"add", "f32[2147483648, 2147483648]: size overflows the address space",
                 "hostile_sizes_test.cc:"}));
   BOOST_CHECK_EXCEPTION(session.plan(p, {{"x", Sizes{-3}}}), ShapeError,
                         contains({"input 'x' of program 'p'", "negative"}));

@@ -192,8 +192,9 @@ BOOST_AUTO_TEST_CASE(a_reader_that_draws_is_told_of_the_key_and_of_keys_of_its_o
 
 BOOST_AUTO_TEST_CASE(item_of_another_type_says_how_to_read_it) {
   const Tensor loss = Tensor::scalar(DType::f32, 2.5);
-  check_message<DTypeError>([&] { loss.item<double>(); },
-                            {"item() of f32[] was asked for f64", ".at(0)", ".to(DType::f64)"});
+  check_message<DTypeError>(
+      [&] { loss.item<double>(); },
+      {"item() of f32[] was called with type f64", ".at(0)", ".to(DType::f64)"});
   check_message<DTypeError>([&] { loss.item<bool>(); }, {".to(DType::boolean)"});
   BOOST_TEST(loss.at(0) == 2.5);
 }

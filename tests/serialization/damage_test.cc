@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(a_file_that_is_cut_while_it_is_read_is_named) {
   });
   BOOST_TEST(code == 1);
   const std::string said = read_file(errors);
-  BOOST_TEST(said.starts_with("test: \"" + path + "\" went away while it was read (at byte "));
+  BOOST_TEST(said.starts_with("test: \"" + path + "\" became unreadable while in use (at byte "));
   BOOST_TEST(std::count(said.begin(), said.end(), '\n') == 1);
 }
 

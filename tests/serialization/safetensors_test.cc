@@ -93,9 +93,9 @@ BOOST_AUTO_TEST_CASE(every_rule_is_enforced) {
   bad(file_of("{" + tensor("x", "[1]", "[4,0]") + "}", 4), "are not a range");
   bad(file_of("{" + tensor("x", "[1]", "[0,4,8]") + "}", 4), "are not a range");
   bad(file_of("{" + tensor("x", "[4611686018427387904,4]", "[0,4]") + "}", 4),
-      "f32[4611686018427387904, 4] has more bytes than memory can address");
+      "f32[4611686018427387904, 4]: size overflows the address space");
   bad(file_of("{" + tensor("x", "[0,4611686018427387904,4]", "[0,0]") + "}", 0),
-      "has more bytes beside its axes of size 0");
+      "size overflows the address space (axes of size 0 ignored)");
   bad(file_of("{" + tensor("x", "[18446744073709551615]", "[0,4]") + "}", 4),
       "has an axis of size");
   bad(file_of("{" + tensor("x", "[-1]", "[0,4]") + "}", 4),

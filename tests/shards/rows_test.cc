@@ -306,7 +306,7 @@ BOOST_AUTO_TEST_CASE(parts_say_what_ranks_exchange) {
   check_error<ArgumentError>([&] { parts_text(words.train(true, 1)); },
                              {"program 'train' has no shards"});
   check_error<ArgumentError>([&] { parts_text(program, {.ranks = 16}); },
-                             {"16 ranks have nothing to do for 8 shards"});
+                             {"16 ranks are too many for 8 shards"});
   check_error<ArgumentError>([&] { parts_text(program, {.ranks = 2, .rank = 2}); },
                              {"rank is 2, but ranks are 0 to 1"});
 }

@@ -311,7 +311,7 @@ BOOST_AUTO_TEST_CASE(programs_that_ranks_cannot_share_are_named) {
         Network network;
         Session session(network.g, {.seed = 1, .threads = 1, .world = rank});
         session.run(network.train(2), Network::batch(0));
-      }) == "3 ranks have nothing to do for 2 shards: start as many ranks as shards at most");
+      }) == "3 ranks are too many for 2 shards: start at most as many ranks as there are shards");
 }
 
 BOOST_AUTO_TEST_CASE(programs_that_only_read_run_on_every_rank) {

@@ -341,42 +341,44 @@ BOOST_AUTO_TEST_CASE(errors_have_line_and_column) {
   BOOST_CHECK_EXCEPTION(parse_text("hello"), FormatError,
                         says("<text>:1:1: expected \"weft text\", found \"hello\""));
   BOOST_CHECK_EXCEPTION(parse_text("weft text 2"), FormatError,
-                        says("1:11: version 2 of the text"));
+                        says("1:11: text version 2 is not supported"));
   BOOST_CHECK_EXCEPTION(parse_text("weft text 1", {.file = "a.txt"}).program.output("x", Value()),
                         GraphError, says("undefined"));
   bad("%0 = summ(%x)",
-      "<text>:4:6: unknown op 'summ'; did you mean 'sum'? (ops of your own: ParseOptions::ops)");
+      "<text>:4:6: unknown op 'summ'; did you mean 'sum'? (pass custom ops in ParseOptions::ops)");
   bad("%0 = sum(%y)", "4:10: %y is not defined");
   bad("%0 = sum(@w)", "4:10: @w is not defined");
-  bad("%0 = mul(%x, two)", "4:14: expected a number of f32, as the other operands, found \"two\"");
+  bad("%0 = mul(%x, two)",
+      "4:14: expected a number of dtype f32 like the other operands, found \"two\"");
   bad("%0 = mul(%x, 1e99)",
-      "4:14: expected a number of f32, as the other operands, found \"1e99\"");
+      "4:14: expected a number of dtype f32 like the other operands, found \"1e99\"");
   bad("%0 = mul(1, 2)",
-      "4:10: 1 takes the dtype of another operand, and there is none to take it "
-      "from; write it with its type, f32[] {1}");
+      "4:10: 1 takes the dtype of another operand, but there is none; write the "
+      "number with its type: f32[] {1}");
   bad("%0 = mul(%x, )",
       "4:14: expected a value (%...), a variable (@...) or a number, found \")\"");
   bad("%0 = mul(%x, i64[] {2})", "4:6: mul: ");
   bad("%0 = mul(%x, f32[2] {2})", "4:14: f32[2] has 2 elements, but 1 are given");
   bad("%x = exp(%x)", "4:1: %x is defined twice");
-  bad("%0, %1 = f32[] {1}", "4:10: a constant gives 1 values, but 2 are named");
+  bad("%0, %1 = f32[] {1}", "4:10: a constant has 1 outputs, but 2 are named");
   bad("%0 = sum(%x) {axis = 1}", "4:15: op sum has no attribute axis; it has: axes");
   bad("%0 = sum(%x) {axes = [0], axes = [0]}", "4:27: attribute axes is given twice");
   bad("%0 = sum(%x) {axes = [7], keepdims = false} : f32[]", "4:6: sum: ");
   bad("%0 = sum(%x) {axes = [0], keepdims = false} : f32[5]",
-      "4:47: sum gives f32[4], but the text says f32[5]");
+      "4:47: sum returns f32[4], but the text declares f32[5]");
   bad("%0 = sum(%x) {axes = [zero]}", "4:23: expected a whole number");
   bad("%0, %1 = sum(%x) {axes = [0], keepdims = false} : f32[4]",
-      "4:10: sum gives 1 values, but 2 are named");
-  bad("%0 = sum!9(%x)", "4:6: unknown op sum version 9 (ops of your own: ParseOptions::ops)");
-  bad("%0 = variable()", "4:6: variable is no op to apply");
+      "4:10: sum has 1 outputs, but 2 are named");
+  bad("%0 = sum!9(%x)", "4:6: unknown op sum version 9 (pass custom ops in ParseOptions::ops)");
+  bad("%0 = variable()", "4:6: variable cannot be applied like an op");
   bad("%0 = call(%x) {body = \"f\"} : f32[4]", "4:6: function @f is not defined");
   bad("%0 = constant() {value = f32[3] {1, 2}} : f32[3]",
       "4:26: f32[3] has 3 elements, but 2 are given");
-  bad("%0 = constant() {value = f32[1] {one}} : f32[1]", "4:34: \"one\" is no value of f32");
-  bad("%0 = constant() {value = i8[1] {128}} : i8[1]", "\"128\" is no value of i8");
+  bad("%0 = constant() {value = f32[1] {one}} : f32[1]",
+      "4:34: \"one\" is not a value of dtype f32");
+  bad("%0 = constant() {value = i8[1] {128}} : i8[1]", "\"128\" is not a value of dtype i8");
   bad("%0 = constant() {value = f32[100] constant big} : f32[100]",
-      "4:44: constant big is not among those given");
+      "4:44: constant big is not in ParseOptions::constants");
   bad("%0 = constant() {value = f32[4611686018427387904, 4] {}} : f32[0]", "4:26: ");
   bad("input %x: f32[2]", "4:1: input 'x': an input of this name exists already");
   bad("input %y: f31[2]", "4:11: ");
@@ -390,13 +392,13 @@ BOOST_AUTO_TEST_CASE(errors_have_line_and_column) {
   bad("func @f(%a) { input %b: f32[n] return %b }", "4:29: dim \"n\" is not declared");
   bad("func @f(%a) { input %b: f32[2] return %b }", "4:10: the function does not declare input %a");
   bad("func @f(%b) { input %b: f32[2] }", "4:32: expected a statement or \"return\", found \"}\"");
-  bad("program p { output y = %x output y = %x }", "4:27: program 'p' has an output 'y' already");
+  bad("program p { output y = %x output y = %x }", "4:27: program 'p' already has an output 'y'");
   bad("program p { precision low }", "4:23: unknown precision 'low'");
   bad("program p { result y = %x }", "4:13: expected precision, shards, output, update or \"}\"");
   bad("program p { shards 3 along n }", "4:13: shards must be a power of two in [1, 1048576]");
   bad("program p { shards 4 n }", "4:22: expected \"along\" and the symbol of an axis");
   bad("program p { shards 0 along n }", "4:20: expected a whole number, at least 1");
-  bad("program p { output \"y = %x }", "4:20: the string does not end");
+  bad("program p { output \"y = %x }", "4:20: the string is not terminated");
   bad("program p { } more", "4:15: expected the end of the text, found \"more\"");
 }
 

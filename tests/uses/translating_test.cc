@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(tasks_have_settings_of_their_own) {
                              "it is not supported"));
   BOOST_CHECK_EXCEPTION(said.task("translation_en_to_fr"), ArgumentError,
                         says("unknown task 'translation_en_to_fr' (did you mean "
-                             "'translation_en_to_de'?); there are drawing, summarization"));
+                             "'translation_en_to_de'?); available: drawing, summarization"));
   BOOST_TEST(GenerationSettings::from_json(said.to_json()).to_json() == said.to_json());
 
   // What is written for a task is what its prefix, beams and lengths give.

@@ -55,8 +55,7 @@ BOOST_AUTO_TEST_CASE(damaged_changes_are_refused_and_stay_inside) {
   const Bytes changes = changes_between(early, later);
   const auto refused = [&](Bytes damaged, std::size_t bytes) {
     Bytes into(bytes);
-    BOOST_CHECK_EXCEPTION(apply_changes(damaged, into), DataError,
-                          testing::says("what changes in"));
+    BOOST_CHECK_EXCEPTION(apply_changes(damaged, into), DataError, testing::says("the delta for"));
   };
   for (std::size_t size = 1; size < changes.size(); size += 7)
     refused(Bytes(changes.begin(), changes.begin() + static_cast<std::ptrdiff_t>(size)), 640);

@@ -57,22 +57,22 @@ BOOST_AUTO_TEST_CASE(greetings_are_messages) {
   BOOST_TEST(*greeting.find("the seed") == "1");
   BOOST_TEST(greeting.find("the seeds") == nullptr);
   BOOST_CHECK_EXCEPTION(greeting.add("the seed", "2"), ArgumentError,
-                        says("a greeting cannot have another fact called 'the seed'"));
-  BOOST_CHECK_EXCEPTION(greeting.add("", "2"), ArgumentError, says("another fact called ''"));
+                        says("cannot add the fact 'the seed' to a greeting"));
+  BOOST_CHECK_EXCEPTION(greeting.add("", "2"), ArgumentError, says("the fact ''"));
 }
 
 BOOST_AUTO_TEST_CASE(what_is_no_greeting_is_refused) {
   const std::string head = "weft greeting 1";
   BOOST_CHECK_EXCEPTION(Greeting::parse(""), FormatError,
-                        says("what was sent does not begin with 'weft greeting 1'"));
+                        says("the message does not begin with 'weft greeting 1'"));
   BOOST_CHECK_EXCEPTION(Greeting::parse(list_of({"weft greeting 2", "a", "b"})), FormatError,
-                        says("it is no greeting, or one of another version"));
+                        says("it is not a greeting, or it has another version"));
   BOOST_CHECK_EXCEPTION(Greeting::parse(list_of({head, "a"})), FormatError,
-                        says("a greeting ends behind the name of a fact"));
+                        says("a greeting ends after the name of a fact"));
   BOOST_CHECK_EXCEPTION(Greeting::parse(list_of({head, "a", "b", "a", "c"})), FormatError,
-                        says("a greeting has another fact called 'a'"));
+                        says("a greeting has an empty or repeated fact name: 'a'"));
   BOOST_CHECK_EXCEPTION(Greeting::parse(list_of({head, "", "b"})), FormatError,
-                        says("another fact called ''"));
+                        says("repeated fact name: ''"));
   BOOST_CHECK_EXCEPTION(Greeting::parse("weft greeting 1"), FormatError,
                         says("a list of texts ends"));
 }
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(a_rank_that_says_something_else_is_named) {
     }
   }),
                         ArgumentError,
-                        says("rank 1 (host thread-1) does not greet as the others do; start the "
+                        says("rank 1 (host thread-1) sent an invalid greeting; start the "
                              "same program on all ranks: a list of texts ends at byte 5"));
 }
 

@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(misuse_is_refused) {
                         says("shards must be a power of two in [1, 1048576], not 6"));
   BOOST_CHECK_EXCEPTION(check_shards(0, 1), ArgumentError, says("not 0"));
   BOOST_CHECK_EXCEPTION(check_shards(4, 5), ArgumentError,
-                        says("5 ranks have nothing to do for 4 shards"));
+                        says("5 ranks are too many for 4 shards"));
   TreeFold fold;
   fold.push({0, 1});
   BOOST_CHECK_EXCEPTION(fold.push({2, 1}), ArgumentError,

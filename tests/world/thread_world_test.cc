@@ -154,9 +154,10 @@ BOOST_AUTO_TEST_CASE(a_rank_that_leaves_ends_those_who_wait) {
   const std::string line = said(world, [&](End end) {
     if (end->rank() == 0) wait_for_rank_1(end);
   });
-  BOOST_TEST(line.starts_with("rank 1 (host thread-1) has left, and others wait for it; it was "
-                              "last in the start"),
-             line);
+  BOOST_TEST(
+      line.starts_with("rank 1 (host thread-1) has left while other ranks wait for it; it was "
+                       "last in the start"),
+      line);
 }
 
 BOOST_AUTO_TEST_CASE(what_a_rank_throws_ends_all) {
@@ -191,13 +192,14 @@ BOOST_AUTO_TEST_CASE(sizes_must_agree) {
 }
 
 BOOST_AUTO_TEST_CASE(misuse_is_refused) {
-  BOOST_CHECK_EXCEPTION(ThreadWorld(0), ArgumentError, says("a world has 1 rank or more, not 0"));
+  BOOST_CHECK_EXCEPTION(ThreadWorld(0), ArgumentError,
+                        says("a world needs at least 1 rank, not 0"));
   ThreadWorld world(2);
   const auto end = world.connect(0);
-  BOOST_CHECK_EXCEPTION(world.connect(0), StateError, says("rank 0 is connected already"));
+  BOOST_CHECK_EXCEPTION(world.connect(0), StateError, says("rank 0 is already connected"));
   BOOST_CHECK_EXCEPTION(world.connect(2), ArgumentError, says("rank 2 is not in [0, 2)"));
   BOOST_CHECK_EXCEPTION(end->send(0, 1, {}), ArgumentError,
-                        says("rank 0 of 2 has no messages with rank 0"));
+                        says("rank 0 of 2 cannot exchange messages with rank 0"));
   BOOST_CHECK_EXCEPTION(end->send(1, 1 << 15, {}), ArgumentError,
                         says("channel 32768 is not in [0, 32768)"));
   end->wait(Transfer());

@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(texts_that_are_too_long_name_the_rank) {
   for (const std::uint64_t bytes : {World::kMostTextBytes + 1, ~std::uint64_t{0}}) {
     ThreadWorld threads(2);
     const std::string line = fmt::format(
-        "rank 1 (host thread-1) sends a text of {} bytes; the most are 1073741824", bytes);
+        "rank 1 (host thread-1) sends a text of {} bytes; the limit is 1073741824", bytes);
     BOOST_CHECK_EXCEPTION(threads.run([&](const std::shared_ptr<Transport>& end) {
       if (end->rank() == 0) return World(end).barrier();
       const auto head = std::as_bytes(std::span<const std::uint64_t>(&bytes, 1));

@@ -1,4 +1,4 @@
-// The zoo's program that teaches a small GPT to answer, and the same by commands.
+// The zoo program that fine-tunes a small GPT on instructions, and the equivalent `weft` commands.
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <vector>
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(commands_do_the_same_with_the_data_that_it_writes) {
       "--out reader.weft");
   const std::vector<std::string> all = {data + "/known.jsonl", data + "/asked.jsonl"};
   BOOST_TEST(read_conversations(all).size() == 2U * 480U);
-  // An untrained model writes long answers: it is asked little.
+  // An untrained model generates long answers, so only a few questions are evaluated.
   weft.write("data/few.jsonl", instruction_lines(TeachingData(true).asked));
   const std::string few = " --data learned.jsonl --held-out few.jsonl --steps 2 --eval-every 0";
   BOOST_TEST(contains(done("train gpt --task instructions --preset instruct-cpu --from reader.weft "

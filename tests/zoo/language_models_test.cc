@@ -1,4 +1,4 @@
-// The zoo's comparison of language models and its tagger, as short tries.
+// Short runs of the zoo programs that compare language models and train an HMM tagger.
 #include <sys/wait.h>
 
 #include <boost/test/unit_test.hpp>
@@ -20,7 +20,7 @@ int status_of(const std::string& command) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// Sentences that a model of letters learns fast.
+// Writes sentences that a character model learns quickly.
 void write_text(const std::string& path) {
   std::ofstream out(path);
   const char* names[] = {"anna", "bo", "carl"};
@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(figures_of_a_row_by_hand) {
   BOOST_TEST(text.words == 4);
   BOOST_TEST(zoo::bits_per_character(2 * std::log(2.0)) == 2.0,
              boost::test_tools::tolerance(1e-15));
-  // Twelve characters are predicted, 2 bits each; four words.
+  // Twelve characters are predicted with 2 bits each, for four words.
   BOOST_TEST(zoo::bits_per_word(2 * std::log(2.0), text) == 6.0,
              boost::test_tools::tolerance(1e-15));
 }
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(every_language_model_is_in_the_table_and_learns) {
       const std::string name = row["model"];
       BOOST_TEST_CONTEXT(name) {
         BOOST_TEST(said.find("| " + name + " | ") != std::string::npos);
-        // 19 letters that are equally frequent would take 4.2 bits.
+        // 19 equally frequent characters would take 4.2 bits.
         BOOST_TEST(row["bits_per_character_windows"].get<double>() < 4.0);
         BOOST_TEST(row["bits_per_character_whole"].is_null() == (name == "transformer"));
         BOOST_TEST(row["train_characters_per_second"].get<double>() > 0);
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(a_tagger_finds_classes_that_words_are_in_by_their_order) {
                std::string::npos);
     BOOST_TEST(said.find("iteration  40  log likelihood per word -") != std::string::npos);
     BOOST_TEST(said.find("class  4") != std::string::npos);
-    // Those who see are in one class.
+    // All names are in one class.
     const std::size_t anna = said.find(" anna"), begin = said.rfind('\n', anna) + 1;
     BOOST_REQUIRE(anna != std::string::npos);
     const std::string line = said.substr(begin, said.find('\n', anna) - begin);

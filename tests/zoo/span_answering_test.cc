@@ -1,4 +1,4 @@
-// The zoo's span answering, as a short try: what it writes, and what it says.
+// A short run of the zoo program for span answering: its files and its output.
 #include <fmt/format.h>
 #include <sys/wait.h>
 
@@ -34,7 +34,7 @@ BOOST_AUTO_TEST_CASE(span_answering_writes_its_data_and_a_model_and_measures_bef
     BOOST_TEST(said.find(" of 80 held-out questions") != std::string::npos);
     BOOST_TEST(said.find("Who lives in Porto? ") != std::string::npos);
   }
-  // The figure of the file is that of the test part as it was written.
+  // The printed scores are those of the saved model on the saved test set.
   const std::vector<std::string> files = {folder.path("facts.test.json")};
   const SquadData test = read_squad(files);
   BOOST_TEST(test.size() == 80);
