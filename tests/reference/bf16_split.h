@@ -34,7 +34,7 @@ struct Bf16SplitModel {
   Tensor magnitude;  // f64: the sum of their absolute values
 };
 
-/// Terms t and u are multiplied if t + u < terms. In blocks of K for which carried_by_terms()
+/// Terms t and u are multiplied if t + u < terms. In blocks of K for which representable_by_terms()
 /// rejects the row or the column of an element, the original values are multiplied instead.
 inline Bf16SplitModel model_bf16_split(const Tensor& a, const Tensor& b, int products,
                                        std::int64_t depth_block) {
@@ -72,8 +72,8 @@ inline Bf16SplitModel model_bf16_split(const Tensor& a, const Tensor& b, int pro
         for (std::int64_t j = 0; j < n; ++j) {
           const Range& column = columns[static_cast<std::size_t>(j)];
           double value = 0, magnitude = 0;
-          if (kernels::carried_by_terms(row.largest, row.smallest, column.largest, column.smallest,
-                                        end - p0)) {
+          if (kernels::representable_by_terms(row.largest, row.smallest, column.largest,
+                                              column.smallest, end - p0)) {
             const auto& r = b_terms[static_cast<std::size_t>((p - p0) * n + j)];
             for (std::size_t t = 0; t < static_cast<std::size_t>(terms); ++t) {
               for (std::size_t u = 0; t + u < static_cast<std::size_t>(terms); ++u) {
@@ -104,8 +104,8 @@ inline Bf16SplitModel model_bf16_split(const Tensor& a, const Tensor& b, int pro
 ///
 ///   16 + 1 + products * slices + blocks
 ///
-/// The multiply-add chains of VDPBF16PS and of the elements that carried_by_terms() rejects have
-/// depth_block links.
+/// The multiply-add chains of VDPBF16PS and of the elements that representable_by_terms() rejects
+/// have depth_block links.
 inline double split_sum_bound(int products, std::int64_t k, std::int64_t depth_block, bool chain) {
   const std::int64_t depth = std::min(k, depth_block);
   const std::int64_t in_block = chain ? depth : 17 + products * kernels::bf16_slices(depth);
