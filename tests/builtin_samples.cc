@@ -1,4 +1,4 @@
-// In a program that has this file, built-in ops have their samples.
+// Programs that link this file have samples for the built-in ops.
 #include "weft/ops/samples.h"
 
 namespace weft {

@@ -1,4 +1,4 @@
-// Gradients through calls of functions, and gradients that users define.
+// Gradients through calls of functions, and custom gradients.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -53,7 +53,8 @@ BOOST_AUTO_TEST_CASE(a_call_of_a_call_with_one_operand_twice) {
              boost::test_tools::per_element());
 }
 
-// Names of functions are those of their graph: a body's may be any of the caller's.
+// Each graph has its own function names, so a function in a body may have the name of any function
+// of the caller.
 BOOST_AUTO_TEST_CASE(a_function_inside_another_may_have_any_name) {
   for (const char* inside : {"f", "g", "inner"}) {
     Graph g;
@@ -79,8 +80,8 @@ BOOST_AUTO_TEST_CASE(a_function_inside_another_may_have_any_name) {
 BOOST_AUTO_TEST_CASE(a_gradient_of_ones_own_is_used) {
   Graph g;
   const Value x = g.input("x", DType::f64, {3});
-  // Straight-through rounding: the gradient passes as if nothing had been rounded, times 10 to be
-  // seen.
+  // Straight-through rounding: the gradient passes as if the values were not rounded. It is
+  // multiplied by 10 to make the custom gradient visible.
   const auto forward = [](Graph&, const std::vector<Value>& in) {
     return std::vector<Value>{round(in[0])};
   };

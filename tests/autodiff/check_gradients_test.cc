@@ -1,4 +1,4 @@
-// What check_gradients finds without a tolerance, and what it leaves alone.
+// Errors that check_gradients finds without a tolerance, and cases that it accepts.
 #include "weft/autodiff/check_gradients.h"
 
 #include <boost/test/unit_test.hpp>
@@ -12,7 +12,7 @@ namespace {
 
 using testing::normal_tensor;
 
-// x^3 with a gradient that is `factor` times what it should be in one element.
+// x^3 with a gradient that is wrong by `factor` in one element.
 Value cube(Graph& g, Value x, double factor) {
   return custom_gradient(
       g, "cube", {x},
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(a_direction_finds_it_and_names_the_operand) {
   BOOST_TEST(found.message.find("along y alone") == std::string::npos, found);
 }
 
-// Gradients that are small beside those of another operand are looked at as closely.
+// Small gradients are checked as precisely as the large gradients of another operand.
 BOOST_AUTO_TEST_CASE(small_gradients_are_not_lost_beside_large_ones) {
   Graph g;
   const Value x = g.input("x", DType::f64, {5});
@@ -71,9 +71,9 @@ BOOST_AUTO_TEST_CASE(kinks_are_seen_as_what_they_are) {
   Graph g;
   const Value x = g.input("x", DType::f64, {4});
   const Tensor at = Tensor::of<double>({4}, {0, 1e-5, -1e-5, 2});
-  // At 0 any slope between both sides is right; beside it smaller steps are.
+  // At 0, any slope between those of both sides is correct. Next to 0, smaller steps must be used.
   BOOST_TEST(check_gradients(relu(x), {x}, {.feeds = {{"x", at}}}));
-  // A jump at the very point has no slope.
+  // A jump at the point itself has no slope.
   const Value jump = x + cast(less(x, 0.0), DType::f64);
   const GradientReport found = check_gradients(jump, {x}, {.feeds = {{"x", at}}});
   BOOST_TEST(!found);

@@ -1,4 +1,4 @@
-// Products with Jacobians, Jacobians and Hessians.
+// Jacobian-vector and vector-Jacobian products, Jacobians and Hessians.
 #include "weft/autodiff/derivatives.h"
 
 #include <boost/test/unit_test.hpp>
@@ -26,7 +26,7 @@ const double kX[] = {0.5, -1, 2};
 
 BOOST_AUTO_TEST_SUITE(derivatives)
 
-// y_i = x_i^2 x_(i+1): J = diag(2 x_i x_(i+1)) + x_i^2 at (i, i + 1), cyclic.
+// y_i = x_i^2 x_(i+1), so J = diag(2 x_i x_(i+1)) + x_i^2 at (i, i + 1), cyclic.
 BOOST_AUTO_TEST_CASE(of_a_function_whose_jacobian_is_known) {
   for (const bool symbolic : {false, true}) {
     Graph g;
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(of_a_function_whose_jacobian_is_known) {
     check_near(evaluate(g, jacobian(y, x), feeds), j);
     check_near(evaluate(g, jvp(y, {x}, {v}), feeds), forward);
     check_near(evaluate(g, vjp(y, {x}, v)[0], feeds), back);
-    // Of a matrix by a vector, and of a scalar.
+    // The Jacobian of a matrix with respect to a vector, and of a scalar.
     const Value outer = unsqueeze(x, 1) * unsqueeze(x, 0);
     const Value by_outer = jacobian(outer, x);
     BOOST_TEST(by_outer.rank() == 3);
@@ -79,9 +79,9 @@ BOOST_AUTO_TEST_CASE(second_derivatives) {
   const NamedTensors feeds = {{"x", kPoint}, {"v", Tensor::of<double>({3}, {1, -2, 3})}};
   check_near(evaluate(g, hessian(f, x), feeds), {3, 1, 0, 1, -6, 0, 0, 0, 12});
   check_near(evaluate(g, hessian_vector_product(f, {x}, {v})[0], feeds), {1, 13, 36});
-  // Forward over reverse is the same product.
+  // Forward over reverse gives the same product.
   check_near(evaluate(g, jvp(gradient(f, x), {x}, {v}), feeds), {1, 13, 36});
-  // Of a linear function.
+  // The second derivatives of a linear function are 0.
   check_near(evaluate(g, hessian_vector_product(sum(x * 2), {x}, {v})[0], feeds), {0, 0, 0});
   const Value n = g.input("n", DType::f64, {"n"});
   for (const Value& linear : {sum(n * 2), sum(relu(n)), sum(abs(n) * 3) + sum(v)}) {
@@ -93,16 +93,16 @@ BOOST_AUTO_TEST_CASE(second_derivatives) {
 BOOST_AUTO_TEST_CASE(a_jacobian_by_what_is_neither_input_nor_all) {
   Graph g;
   const Value x = g.input("x", DType::f64, {3}), a = g.input("a", DType::f64, {3});
-  const Value h = exp(x), y = h * a + x;  // by h alone
+  const Value h = exp(x), y = h * a + x;  // a function of h
   check_near(evaluate(g, jacobian(y, h), {{"x", kPoint}, {"a", kPoint}}),
              {0.5, 0, 0, 0, -1, 0, 0, 0, 2});
-  // Of a jacobian.
+  // The Jacobian of a Jacobian.
   const Value twice = jacobian(jacobian(square(x) * x, x), x);
   const std::vector<double> third = evaluate(g, twice, {{"x", kPoint}});
   for (std::size_t i = 0; i < 3; ++i) BOOST_TEST(std::abs(third[i * 13] - 6 * kX[i]) < 1e-12);
 }
 
-// Every row is a derivative of the same output: of one draw.
+// All rows are derivatives of the same output, computed from the same random draw.
 BOOST_AUTO_TEST_CASE(a_jacobian_of_draws_is_that_of_the_draw) {
   Graph g;
   const Value x = g.input("x", DType::f64, {"n"}), key = g.key("drops");
@@ -126,7 +126,8 @@ BOOST_AUTO_TEST_CASE(a_jacobian_of_draws_is_that_of_the_draw) {
   }
 }
 
-// What the loop needs beside its result goes with one element, not with the square of their number.
+// Apart from the result, the memory of the loop is proportional to one gradient, not to the square
+// of the number of elements.
 BOOST_AUTO_TEST_CASE(a_jacobian_takes_the_memory_of_one_gradient) {
   constexpr std::int64_t kElements = 4096;
   Graph g;
@@ -140,14 +141,15 @@ BOOST_AUTO_TEST_CASE(a_jacobian_takes_the_memory_of_one_gradient) {
   BOOST_TEST(memory.arena + memory.constants < 64 * kElements * sizeof(float));
 }
 
-// The gradient is a direction, too: H times it, and not the derivative of half its square twice.
+// If the direction is the gradient g, the product is H g. The dependence of g on x must not be
+// differentiated as well.
 BOOST_AUTO_TEST_CASE(a_direction_made_of_the_values_counts_as_fixed) {
   Graph g;
   const Value x = g.input("x", DType::f64, {3}), y = g.input("y", DType::f64, {3});
   const Value f = sum(x * x * x * y);
   const std::vector<Value> slopes = gradients(f, {x, y});
   const NamedTensors feeds = {{"x", kPoint}, {"y", kPoint}};
-  // H = [[6 x y, 3 x^2], [3 x^2, 0]], by element.
+  // H = [[6 x y, 3 x^2], [3 x^2, 0]], elementwise.
   std::vector<double> by_x, by_y;
   for (const double v : kX) {
     const double dx = 3 * v * v * v, dy = v * v * v;
@@ -157,7 +159,7 @@ BOOST_AUTO_TEST_CASE(a_direction_made_of_the_values_counts_as_fixed) {
   const std::vector<Value> product = hessian_vector_product(f, {x, y}, slopes);
   check_near(evaluate(g, product[0], feeds), by_x);
   check_near(evaluate(g, product[1], feeds), by_y);
-  // It can be differentiated by the direction all the same.
+  // The product can still be differentiated with respect to the direction.
   const Value d = g.input("d", DType::f64, {3});
   const Value along = hessian_vector_product(f, {x}, {d})[0];
   check_near(evaluate(g, gradient(sum(along), d), {{"x", kPoint}, {"y", kPoint}, {"d", kPoint}}),
@@ -174,7 +176,7 @@ BOOST_AUTO_TEST_CASE(errors_say_what_does_not_fit) {
                           {"jvp: tangent 0 is f64[4], but the value is f64[3]"});
   check_error<ShapeError>([&] { hessian_vector_product(sum(square(x)), {x}, {y}); },
                           {"hessian_vector_product: direction 0 is f64[4]"});
-  // The advice is what users of these functions can follow.
+  // The advice must be applicable for users of these functions.
   const std::string unreachable =
       "does not depend on input 'y' (f64[4]) through differentiable ops; leave it out: the "
       "derivative with respect to it is 0";

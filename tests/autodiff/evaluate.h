@@ -1,4 +1,4 @@
-// A value of a graph, for tests of its gradients.
+// Evaluates a value of a graph in tests of gradients.
 #pragma once
 
 #include <vector>
@@ -7,13 +7,13 @@
 
 namespace weft::testing {
 
-/// Elements of `v` (f64) for these inputs.
+/// The elements of `v` (f64) for these feeds.
 inline std::vector<double> evaluate(Graph& graph, Value v, const NamedTensors& feeds) {
   Session session(graph, {.threads = 1});
   return session.run(Program("evaluate").output("v", v), feeds)["v"].to_vector<double>();
 }
 
-/// Where functions of three numbers are looked at.
+/// The point at which functions of three numbers are evaluated.
 inline const Tensor kPoint = Tensor::of<double>({3}, {0.5, -1, 2});
 
 }  // namespace weft::testing

@@ -26,14 +26,14 @@ BOOST_AUTO_TEST_CASE(a_value_used_twice_gets_the_sum) {
   BOOST_TEST(d == (std::vector<double>{4, 1, 7}), boost::test_tools::per_element());
 }
 
-// x^0 is flat, and 0^-1 in its formula must not be seen.
+// x^0 is constant, and 0^-1 in the formula of its derivative must have no effect.
 BOOST_AUTO_TEST_CASE(powers_of_zero_have_derivatives_of_all_orders) {
   Graph g;
   const Value x = g.input("x", DType::f64, {5});
   const Value b = g.constant(Tensor::of<double>({5}, {0, 1, 2, 3, 4}));
   const NamedTensors feeds = {{"x", Tensor::zeros(DType::f64, {5})}};
   Value d = pow(x, b);
-  // The n-th derivative of x^b at 0 is b! where n = b, else 0.
+  // The n-th derivative of x^b at 0 is b! if n = b, and 0 otherwise.
   double factorial = 1;
   for (std::size_t n = 1; n < 5; ++n) {
     d = gradient(sum(d), x);
@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(powers_of_zero_have_derivatives_of_all_orders) {
   }
 }
 
-// Products in their formulas overflow, and 0 * inf is NaN.
+// The products in their formulas overflow, and 0 * inf is NaN.
 BOOST_AUTO_TEST_CASE(gated_functions_have_derivatives_everywhere) {
   const std::vector<float> points = {1e10f,  1e13f,  1e20f,  3.4e38f,  INFINITY,
                                      -1e10f, -1e13f, -1e20f, -3.4e38f, -INFINITY};
@@ -69,7 +69,8 @@ BOOST_AUTO_TEST_CASE(a_narrow_value_used_often_gets_the_sum_rounded_once) {
     Graph g;
     const Value x = g.input("x", DType::f32, {1, 1});
     const Value w = g.input("w", dtype, {1, 1});
-    // The gradients of the three products are 1, tiny and tiny: each alone would be lost beside 1.
+    // The gradients of the three products are 1, tiny and tiny; each tiny one alone would be lost
+    // in a sum with 1.
     const double tiny = dtype == DType::bf16 ? 0x1p-9 : 0x1p-12;
     const Value loss = sum(matmul(x, w) + matmul(x * tiny, w) + matmul(x * (tiny * 1.5), w));
     const Value d = gradient(loss, w);
@@ -83,8 +84,8 @@ BOOST_AUTO_TEST_CASE(a_narrow_value_used_often_gets_the_sum_rounded_once) {
   }
 }
 
-// In bf16, where 258 follows 256, a sum of ones stops at 256; and 301, 1 and 309 give 608 if each
-// is rounded, not 612.
+// In bf16, where 258 follows 256, a sum of ones stops at 256; and the sum of 301, 1 and 309 is 608
+// instead of 612 if each addition is rounded.
 BOOST_AUTO_TEST_CASE(a_row_taken_often_from_a_16_bit_table_gets_the_sum_of_all) {
   for (const DType dtype : {DType::bf16, DType::f16}) {
     Graph g;
@@ -205,7 +206,7 @@ BOOST_AUTO_TEST_CASE(an_op_without_a_rule_is_named_with_its_line) {
   rules.add("home_made",
             [](const GradientContext& c) { return std::vector<Value>{-c.cotangent()}; });
   BOOST_TEST(gradient(sum(y), x, {.rules = &rules}).type().str() == "f32[3]");
-  // A rule that gives the wrong shape is found out.
+  // A rule that returns a wrong shape is detected.
   rules.add("home_made",
             [](const GradientContext& c) { return std::vector<Value>{sum(c.cotangent())}; });
   OpRecord structural = twice;
@@ -239,7 +240,7 @@ BOOST_AUTO_TEST_CASE(a_deep_chain_is_differentiated_without_recursion) {
   BOOST_TEST(gradient(y, x).defined());
 }
 
-// Operands that tie share the gradient equally, as the functions' documentation says.
+// Operands that tie share the gradient equally, as documented.
 BOOST_AUTO_TEST_CASE(ties_share_the_gradient) {
   Graph g;
   const Value x = g.input("x", DType::f64, {3}), y = g.input("y", DType::f64, {3});
@@ -255,7 +256,7 @@ BOOST_AUTO_TEST_CASE(ties_share_the_gradient) {
   BOOST_TEST(d == (std::vector<double>{0.5, 0.5, 0}), boost::test_tools::per_element());
 }
 
-// The axis goes behind the others and back: with four axes that is no exchange of two.
+// The axis is moved to the end and back; with four axes, this is more than swapping two axes.
 BOOST_AUTO_TEST_CASE(products_over_any_axis_have_the_gradient_of_their_differences) {
   for (int axis = 0; axis < 4; ++axis) {
     Graph g;

@@ -1,4 +1,4 @@
-// Moving averages of weights; optimizers that go on from a file.
+// Moving averages of weights, and resuming optimizers from a file.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
@@ -18,7 +18,7 @@ using testing::message_contains;
 using testing::Problem;
 using testing::ScalarParameter;
 
-// A training with averages.
+// A training step with averages.
 struct Averaged : Problem {
   explicit Averaged(DType type, const EmaOptions& options = {}, bool skip = false)
       : Problem(type),
@@ -87,7 +87,8 @@ BOOST_AUTO_TEST_CASE(averages_do_not_change_the_training) {
 BOOST_AUTO_TEST_CASE(a_skipped_step_leaves_the_averages_as_they_are) {
   Averaged problem(DType::f32, {}, true);
   Session session(problem.g, problem.store, {.threads = 1});
-  // Skipped from the start: there is nothing to average, the weights stand for themselves.
+  // If the first steps are skipped, there is nothing to average, and the weights themselves are
+  // returned.
   session.run(problem.train, problem.feeds(0, kInfinity));
   BOOST_TEST(session.value("ema.steps").item<std::int64_t>() == 0);
   BOOST_TEST(
@@ -135,12 +136,12 @@ BOOST_AUTO_TEST_CASE(a_store_with_averages_is_evaluated_and_saved) {
   Session averaged(problem.g, store, {.threads = 1});
   const Results results = averaged.run(evaluate, problem.feeds(3));
   BOOST_TEST(bitwise_equal(results["k"], session.value("ema.k.average")));
-  // The training goes on with its own.
+  // Training continues with its own weights.
   BOOST_TEST(bitwise_equal(problem.store->tensor("k"), last));
   save_checkpoint(folder / "averaged.weft", *store, {evaluate});
   const Checkpoint file = load_checkpoint(folder / "averaged.weft");
   BOOST_TEST(bitwise_equal(file.tensors().at("k"), session.value("ema.k.average")));
-  // What the store does not hold is no part of it.
+  // A file cannot contain variables that the store does not hold.
   BOOST_CHECK_THROW(save_checkpoint(folder / "train.weft", *store, {problem.train}), StateError);
 }
 
@@ -195,7 +196,7 @@ BOOST_AUTO_TEST_CASE(mistakes_with_averages_are_named) {
   Problem other(DType::f32);
   BOOST_CHECK_THROW(Ema({p[0], other.parameters[1]}), GraphError);
   BOOST_TEST(g.variables().size() == variables);
-  // Taken in the middle: what was added before is taken back.
+  // The name is taken after some averages have been added; these are removed again.
   g.variable("ema.k.average", DType::f32, {1});
   BOOST_CHECK_EXCEPTION(Ema{p}, GraphError,
                         message_contains({"Ema: variable 'ema.k.average' already exists",
@@ -208,7 +209,7 @@ BOOST_AUTO_TEST_CASE(mistakes_with_averages_are_named) {
                                           "no variable 'ema.steps'", "with Ema"}));
   BOOST_TEST(!has_averages(*problem.store));
   BOOST_TEST(!has_averages(*problem.store, "slow"));
-  // Two averages of one training, each under its scope.
+  // Two averages of one training run, in different scopes.
   const TrainingStep step = sgd(problem.loss, p);
   const Ema fast(p, {.decay = 0, .scope = "fast"});
   Program train("train");

@@ -1,4 +1,4 @@
-// A problem for optimizers, and scalar models of what they do with it.
+// A test problem for optimizers, and scalar models of their updates.
 #pragma once
 
 #include <functional>
@@ -22,21 +22,21 @@ struct ScalarParameter {
   double weight_decay = 0;
 
   bool is_matrix() const { return sizes.size() >= 2; }
-  /// State that starts at zero.
+  /// Returns the state `which`, initially zeros.
   std::vector<double>& zeros(const std::string& which, std::size_t size) {
     return state.try_emplace(which, size, 0.0).first->second;
   }
 };
 
-/// Parameters with 0, 1, 2 and 3 axes; tests/fixtures/optimizers/README.md has the formulas.
+/// Parameters with 0, 1, 2 and 3 axes. tests/fixtures/optimizers/README.md has the formulas.
 std::vector<ScalarParameter> start_of_problem();
-/// t of one parameter (by its place in start_of_problem()) at a step.
+/// The targets t of one parameter (by its index in start_of_problem()) at a step.
 std::vector<double> targets(std::size_t parameter, int step);
-/// c (p - t).
+/// The gradient c (p - t).
 std::vector<double> gradient_of(const std::vector<ScalarParameter>& all, std::size_t parameter,
                                 int step);
 
-/// The same as a graph.
+/// The problem as a graph.
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 struct Problem {
@@ -45,15 +45,16 @@ struct Problem {
   DType dtype;
   Graph g;
   std::vector<Variable> parameters;
-  Value loss;  // times the input "scale", which ends a step that should be skipped with infinity
-  /// Has the start values.
+  /// Multiplied by the input "scale", which is set to infinity in a step that should be skipped.
+  Value loss;
+  /// Holds the initial values.
   std::shared_ptr<VariableStore> store = std::make_shared<VariableStore>();
 
   NamedTensors feeds(int step, double scale = 1) const;
 };
 
-/// What an optimizer does to one parameter in step t (from 1) with learning rate `rate`, which has
-/// the parameter's scale in it.
+/// The update of one parameter in step t (from 1) with learning rate `rate`, which includes the
+/// scale of the parameter's group.
 using ScalarRule = std::function<void(ScalarParameter& parameter, const std::vector<double>& g,
                                       double rate, double t)>;
 ScalarRule scalar_sgd(const SgdOptions& options);

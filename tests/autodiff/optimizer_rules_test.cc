@@ -1,4 +1,4 @@
-// Every optimizer against a scalar model in double, and against the libraries that people know.
+// Compares every optimizer with a scalar model in double, and with well-known libraries.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <fstream>
@@ -25,18 +25,19 @@ namespace tt = boost::test_tools;
 
 constexpr int kSteps = 40;
 
-// How a training goes, whatever the optimizer.
+// A scenario of a training run, independent of the optimizer.
 struct Course {
   const char* name;
   std::vector<double> scales = {1, 1, 1, 1};  // of the learning rate
-  std::vector<double> decays = {};            // empty: matrices, as in the options
+  // If empty, only matrices are decayed, according to the options.
+  std::vector<double> decays = {};
   double clip_norm = 0;
   std::vector<int> skipped = {};
 };
 
 const std::vector<Course>& courses() {
   static const std::vector<Course> all = {
-      {.name = "as it is"},
+      {.name = "default"},
       {.name = "groups", .scales = {1, 0.5, 3, 0.1}, .decays = {0.2, 0, 0.3, 0.7}},
       {.name = "clipped", .clip_norm = 0.8},
       {.name = "skipped", .clip_norm = 2, .skipped = {0, 7, 8, 39}},
@@ -82,7 +83,7 @@ std::vector<Optimizer> all_optimizers() {
       falling_rate);
   add("adafactor", adafactor, testing::scalar_adafactor, AdafactorOptions{},
       [](double t) { return std::min(1e-2, 1 / std::sqrt(t)); });
-  add("adafactor that warms up", adafactor, testing::scalar_adafactor,
+  add("adafactor with warm-up", adafactor, testing::scalar_adafactor,
       AdafactorOptions{.lr = relative_step_size({.warmup_init = true})},
       [](double t) { return std::min(1e-6 * t, 1 / std::sqrt(t)); });
   add("adafactor with a schedule", adafactor, testing::scalar_adafactor,
@@ -148,7 +149,7 @@ void check_course(const Optimizer& optimizer, const Course& course, DType dtype)
       for (std::size_t i = 0; i < e.p.size(); ++i) {
         BOOST_TEST(std::abs(actual.at(static_cast<std::int64_t>(i)) - e.p[i]) < tolerance,
                    e.name << "[" << i << "] is " << actual.at(static_cast<std::int64_t>(i))
-                          << ", not " << e.p[i]);
+                          << " instead of " << e.p[i]);
       }
     }
   }
@@ -164,7 +165,7 @@ BOOST_AUTO_TEST_CASE(every_optimizer_does_what_its_scalar_model_does) {
   }
 }
 
-// Options of reference.json for one of our structs.
+// Reads the options of reference.json into one of our structs.
 template <class Options>
 Options read_options(const json& options, Options result) {
   const auto set = [&](const char* name, auto& value) {
@@ -252,7 +253,7 @@ BOOST_AUTO_TEST_CASE(the_state_of_every_optimizer_has_the_names_of_saved_files) 
   BOOST_TEST(names(adamw, AdamWOptions{}) == moments, tt::per_element());
   BOOST_TEST(names(lion, LionOptions{}) == (Names{step, w + "m" + wide, b + "m" + narrow}),
              tt::per_element());
-  // A row and a column per matrix.
+  // One row and one column per matrix.
   BOOST_TEST(names(adafactor, AdafactorOptions{}) ==
                  (Names{step, w + "row f32[2, 3, 1]", w + "column f32[2, 1, 4]", b + "v" + narrow}),
              tt::per_element());

@@ -14,7 +14,7 @@ namespace {
 using testing::message_contains;
 namespace tt = boost::test_tools;
 
-// loss = sum((w - target)^2) + b * 3 over a 2x2 matrix w and a vector b of one element.
+// loss = sum((w - target)^2) + b * 3 for a 2x2 matrix w and a vector b of one element.
 struct TwoVariables {
   Graph g;
   Variable w = g.variable("w", DType::f64, {2, 2}, {.initializer = Initializer::constant(0.5)});
@@ -22,7 +22,7 @@ struct TwoVariables {
   Value target = g.constant(Tensor::of<double>({2, 2}, {1, -2, 3, 0.25}));
   Value loss = sum(square(w - target)) + sum(b * 3.0);
 
-  // Gradients at values w, b.
+  // Gradients at the values w, b.
   static std::vector<double> gradient(const std::vector<double>& p) {
     const double t[] = {1, -2, 3, 0.25};
     std::vector<double> g;
@@ -126,8 +126,8 @@ BOOST_AUTO_TEST_CASE(clipping_scales_by_the_global_norm) {
   BOOST_TEST(session.value("b").item<double>() == 2 - scale * 3, tt::tolerance(1e-13));
 }
 
-// Squares of 1e20 are no float32: the norm is infinite, and min(1, clip / norm) is 0. Nothing
-// becomes NaN by that, and whoever skips what is not finite skips it.
+// Squares of 1e20 overflow float32: the norm is infinite, and min(1, clip / norm) is 0. This must
+// not produce NaN, and skip_nonfinite must skip the step.
 BOOST_AUTO_TEST_CASE(finite_gradients_with_an_infinite_norm_move_nothing) {
   for (const bool skip : {false, true}) {
     Graph g;
@@ -241,7 +241,7 @@ BOOST_AUTO_TEST_CASE(an_optimizer_that_fails_leaves_the_graph_as_it_was) {
   TwoVariables problem;
   Graph& g = problem.g;
   const auto all = g.parameters();
-  // Taken in the middle: the moments of w are there by then.
+  // The name is taken after the moments of w have been created.
   g.variable("optimizer.b.v", DType::f64, {1});
   const Schedule broken([](Value) -> Value { throw ArgumentError("no such rate"); });
   const Value rounded = sum(round(problem.w)), part = sum(problem.w);
@@ -261,11 +261,11 @@ BOOST_AUTO_TEST_CASE(an_optimizer_that_fails_leaves_the_graph_as_it_was) {
   unchanged();
   BOOST_CHECK_THROW(adamw(part, all), GradientError);
   unchanged();
-  // A key that is made now has its own next value.
+  // A key that is created now must have its own next value.
   const Variable key = g.key("dropout");
   BOOST_REQUIRE(g.advanced_key(key).defined());
   BOOST_TEST(g.advanced_key(key).node().op().name == "key_advance");
-  // What failed under one scope works under another, and the graph is whole.
+  // After the failure, another scope works, and the graph is intact.
   Program train("train");
   train.update(adam(problem.loss, all, {.step = {.scope = "second"}}));
   run_steps(problem, train, 1);

@@ -1,4 +1,4 @@
-// The precision of products: gradients inherit it, and it reaches the kernels.
+// The precision of products is inherited by gradients and passed to the kernels.
 #include <algorithm>
 #include <array>
 #include <boost/test/unit_test.hpp>
@@ -18,7 +18,7 @@ namespace {
 using kernels::Bf16Unit;
 using kernels::ForcedBf16Unit;
 
-// C = X W^T and what the gradient of sum(C G) needs besides: all three products of a linear layer.
+// C = X W^T and the products for the gradient of sum(C G): all three products of a linear layer.
 struct Layer {
   Graph graph;
   Tensor x = sample_uniform({2, 40, 50}, 1), w = sample_uniform({60, 50}, 2),
@@ -34,7 +34,7 @@ struct Layer {
     program.output("c", c).output("dx", grads[0]).output("dw", grads[1]);
   }
 
-  // Largest relative errors of c, dx and dw against double.
+  // The largest relative errors of c, dx and dw compared with double.
   std::array<double, 3> errors(SessionOptions options) {
     Session session(graph, options);
     const Results results = session.run(program, {{"x", x}, {"w", w}, {"g", g}});
@@ -56,7 +56,7 @@ struct Layer {
   }
 };
 
-// What each precision's largest error lies between, relative to the largest element.
+// Checks the range of the largest error at each precision, relative to the largest element.
 void check_errors(const std::array<double, 3>& errors, Precision precision) {
   for (const double e : errors) {
     switch (precision) {
@@ -81,14 +81,14 @@ BOOST_AUTO_TEST_CASE(gradients_inherit_the_precision_of_the_product) {
       BOOST_TEST(node->attributes().text("precision") == precision_name(precision));
     }
     BOOST_TEST(products == 3);
-    // It overrides those of the program and of the session.
+    // The precision of the product overrides those of the program and of the session.
     const ForcedBf16Unit forced(Bf16Unit::emulated_amx);
     layer.program.precision(Precision::highest);
     check_errors(layer.errors({.threads = 1, .precision = Precision::medium}), precision);
   }
 }
 
-// Whatever op has a precision, whatever its other attributes, and the gradients' gradients too.
+// For every op with a precision, with any other attributes, including gradients of gradients.
 BOOST_AUTO_TEST_CASE(gradients_of_every_op_state_its_precision_to_second_order) {
   int nodes = 0;
   const auto takes_one = [](const OpRecord& op) {
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(gradients_of_every_op_state_its_precision_to_second_order) 
   for (const OpRecord* op : builtin_ops()->all()) {
     if (!takes_one(*op) || op->samples == nullptr || op->gradient == Gradient::none) continue;
     std::vector<OpSample> samples = op->samples();
-    // Square matrices fit whatever is transposed.
+    // Square matrices are valid for all transposes.
     if (op->name == "matmul") {
       const Tensor a = sample_uniform({2, 3, 3}, 1), b = sample_uniform({3, 3}, 2);
       for (const bool ta : {false, true}) {

@@ -1,6 +1,6 @@
-// For every sample of every differentiable op: gradients against finite differences in double,
-// first and second order, and of several outputs together; and the definition in primitives against
-// the kernel.
+// Checks for every sample of every differentiable op: gradients against finite differences in
+// double, for first and second order and for several outputs together; and definitions in terms of
+// primitive ops against the kernels.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <functional>
@@ -17,10 +17,11 @@
 namespace weft {
 namespace {
 
-// A sample as a graph whose floats are of another dtype: in double, literals keep all their digits.
+// Builds a sample as a graph with floating-point inputs of another dtype. In double, literals keep
+// all their digits.
 struct Built {
   Graph graph;
-  std::vector<Value> inputs;  // undefined where the sample has none
+  std::vector<Value> inputs;  // undefined if absent in the sample
   std::vector<Value> wrt;
   NamedTensors feeds;
   Node* node = nullptr;
@@ -49,7 +50,8 @@ struct Built {
   }
 };
 
-/// Gives every sample of every op that has a gradient and something to differentiate for.
+/// Calls `use` for every sample of every op that has a gradient and inputs to differentiate with
+/// respect to.
 void for_each_sample(
     const std::function<void(const OpRecord& op, std::size_t sample, Built& built)>& use) {
   for (const OpRecord* op : builtin_ops()->all()) {
@@ -85,7 +87,8 @@ BOOST_AUTO_TEST_CASE(first_and_second_order_match_finite_differences) {
   BOOST_TEST(checked > 100);
 }
 
-// What an op takes in 16 bits has a gradient there, too. Sums are made in f32 and rounded once.
+// Ops that support 16-bit operands have gradients for them. Sums are computed in f32 and rounded
+// once.
 BOOST_AUTO_TEST_CASE(what_takes_16_bit_operands_has_gradients_for_them) {
   std::set<std::string> checked;
   for (const DType narrow : {DType::bf16, DType::f16}) {
@@ -99,9 +102,9 @@ BOOST_AUTO_TEST_CASE(what_takes_16_bit_operands_has_gradients_for_them) {
           try {
             b = std::make_unique<Built>(*op, samples[s], narrow);
           } catch (const DTypeError&) {
-            break;  // computes with f32 and f64 only
+            break;  // supports f32 and f64 only
           }
-          OpSample rounded = samples[s];  // the same numbers in f32
+          OpSample rounded = samples[s];  // the same values in f32
           for (Tensor& t : rounded.inputs) {
             if (t.defined() && t.dtype() == DType::f32) t = t.to(narrow).to(DType::f32);
           }
@@ -159,7 +162,7 @@ BOOST_AUTO_TEST_CASE(what_flows_back_from_several_outputs_adds_up) {
       losses.push_back(sum(out * b.graph.constant(weights)));
     }
     if (losses.size() < 2) return;
-    // The gradient of every output alone, and of every set of them at once.
+    // The gradient of every output alone, and of every set of outputs.
     const unsigned sets = 1U << losses.size();
     Program program("sets");
     for (unsigned set = 1; set < sets; ++set) {

@@ -1,5 +1,5 @@
-// Several optimizers, losses and groups in one graph; options of the gradients; an optimizer and a
-// schedule of one's own.
+// Several optimizers, losses and groups in one graph; options for gradients; a custom optimizer and
+// a custom schedule.
 #include <boost/test/unit_test.hpp>
 #include <memory>
 #include <string>
@@ -20,7 +20,7 @@
 namespace weft::testing {
 namespace {
 
-// An optimizer of one's own, as step_builder.h has it.
+// A custom optimizer as described in step_builder.h.
 struct MyLionOptions {
   Schedule lr = 1e-4;
   double beta1 = 0.9, beta2 = 0.99;
@@ -41,14 +41,14 @@ TrainingStep my_lion(const Loss& loss, const ParameterGroups& groups, const MyLi
   return b.finish();
 }
 
-// A matrix and a bias per layer.
+// A layer with a matrix and a bias.
 Value layer(const Scope& at, Value x, int in, int out) {
   const Variable w =
       at.variable("weight", DType::f32, {in, out}, {.initializer = Initializer::normal(0.5)});
   return matmul(x, w) + at.variable("bias", DType::f32, {out});
 }
 
-// A generator that is to give points as the data are.
+// A GAN: the generator learns to produce points with the distribution of the data.
 struct Gan {
   Graph g;
   Scope generator = Scope(g, "generator"), discriminator = Scope(g, "discriminator");
@@ -111,11 +111,11 @@ BOOST_AUTO_TEST_CASE(one_graph_trains_as_two_graphs_do) {
     Gan& other = together ? a : b;
     Program train_d("d"), train_g("g");
     train_d.update(adamw(a.d_loss, a.discriminator.parameters(), {.lr = 0.01}));
-    // Both graphs' variables are in one store: names of their own there, too.
+    // The variables of both graphs are in one store, so they need distinct names.
     train_g.update(lion(other.g_loss, other.generator.parameters(),
                         {.lr = 0.02, .step = {.scope = "optimizer.2"}}));
     const auto store = std::make_shared<VariableStore>();
-    // One Session at a time updates a store.
+    // Only one Session at a time may update a store.
     for (int step = 0; step < 6; ++step) {
       Session(a.g, store, {.seed = 5}).run(train_d, Gan::feeds(step));
       Session(other.g, store, {.seed = 5}).run(train_g, Gan::feeds(100 + step));

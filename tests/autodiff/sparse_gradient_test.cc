@@ -1,4 +1,4 @@
-// Steps that move the rows which a loss reads, and no others.
+// Sparse training steps, which only update the rows that the loss reads.
 #include "weft/autodiff/optimizers/sparse_gradient.h"
 
 #include <boost/test/unit_test.hpp>
@@ -25,7 +25,7 @@ namespace {
 namespace tt = boost::test_tools;
 using Names = std::vector<std::string>;
 
-// Which tokens are near which: a matrix that is looked up, and a layer on what is read.
+// A small embedding model: rows of a table, followed by a layer.
 struct TokenProblem {
   explicit TokenProblem(std::int64_t count, DType dtype = DType::f32, std::int64_t width = 6)
       : table(g.variable("net.table", dtype, {count, width},
@@ -57,7 +57,7 @@ TrainingStep build_step(Kind kind, const Loss& loss, const std::vector<Variable>
   return adamw(loss, parameters, {.lr = 0.1, .weight_decay = weight_decay, .step = step});
 }
 
-// Tokens of step `step` that are below `bound`, some of them more than once.
+// Token ids below `bound` for step `step`; some occur more than once.
 Tensor tokens_of(int step, std::int64_t bound, std::int64_t batch = 3) {
   return sample_indices({batch, 4}, static_cast<std::uint64_t>(step) + 1, bound).to(DType::i32);
 }
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_SUITE(sparse_gradients)
 
 BOOST_AUTO_TEST_CASE(what_belongs_to_one_row_is_summed_in_the_order_of_the_rows) {
   Graph g;
-  // In another order the sums of row 7 would be 0 and 1.
+  // In another order, the sums of row 7 would be 0 and 1.
   const Value rows = g.constant(Tensor::of<std::int32_t>({6}, {7, 2, 7, 0, 7, 2}));
   const Value values = g.constant(Tensor::of<float>({6, 1}, {1e8f, 1, -1e8f, 5, 1, 10}));
   const SparseGradient found = sparse_gradient(rows, values);
@@ -151,13 +151,13 @@ BOOST_AUTO_TEST_CASE(the_whole_matrix_of_it_is_the_gradient_to_the_bit) {
 BOOST_AUTO_TEST_CASE(sgd_and_adagrad_take_the_steps_that_they_take_anyway_to_the_bit) {
   for (const Kind kind : {Kind::sgd, Kind::adagrad}) {
     check_same_bits(train(kind, kTable, DType::f32, 30, 12), train(kind, {}, DType::f32, 30, 12));
-    // The norm sums in another order.
+    // The norm is summed in another order.
     const StepOptions clipped{.clip_norm = 0.05};
     const Trained sparse = train(kind, kTable, DType::f64, 30, 12, clipped);
     const Trained dense = train(kind, {}, DType::f64, 30, 12, clipped);
     check_close(sparse, dense, 1e-14);
     BOOST_TEST(sparse.norm == dense.norm, tt::tolerance(1e-14));
-    BOOST_TEST(sparse.norm > 0.1);  // clipped indeed
+    BOOST_TEST(sparse.norm > 0.1);  // the norm was clipped
   }
 }
 
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(adam_of_rows_that_are_all_read_is_adam) {
                      {.clip_norm = 0.3, .sparse = p == &a ? kTable : Names{}}, 0.1);
       Session session(p->g, {.seed = 1});
       for (int s = 0; s < 8; ++s) {
-        // Every token, the last ones twice.
+        // Every token, and the last ones twice.
         std::vector<std::int32_t> all = {0, 1, 2, 3, 4, 4, 3, s % 5};
         session.run(Program("train").update(step),
                     {{"tokens", Tensor::of<std::int32_t>({2, 4}, all)}});
@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(adam_of_rows_that_are_all_read_is_adam) {
   }
 }
 
-// Its rule by hand: rows that are not read keep their moments, and t counts all steps.
+// The rule computed by hand: rows that are not read keep their moments, and t counts all steps.
 BOOST_AUTO_TEST_CASE(lazy_adam_leaves_moments_of_other_rows_as_they_are) {
   Graph g;
   const Variable table =
@@ -267,7 +267,7 @@ BOOST_AUTO_TEST_CASE(several_look_ups_of_one_matrix_are_one_gradient) {
         g.variable("table", DType::f64, {20, 3}, {.initializer = Initializer::normal(1)});
     const Value left = g.input("left", DType::i32, {"n"}),
                 right = g.input("right", DType::i64, {7});
-    // Padding has no gradient, and is no row of the step's norm.
+    // Padding has no gradient and does not contribute to the norm of the step.
     const Value loss = sum(tanh(embedding(left, table, 4))) * mean(square(take(table, right)));
     const TrainingStep step =
         adagrad(loss, {table}, {.step = {.sparse = sparse ? Names{"table"} : Names{}}});
@@ -307,7 +307,7 @@ BOOST_AUTO_TEST_CASE(a_step_that_is_not_finite_leaves_every_row_and_its_state) {
   }
 }
 
-// What a step takes besides the variables does not grow with them.
+// Memory other than that of the variables does not grow with the table.
 BOOST_AUTO_TEST_CASE(the_plan_of_a_million_rows_is_that_of_a_thousand) {
   for (const Kind kind : kKinds) {
     std::vector<MemoryReport> reports;
@@ -322,7 +322,7 @@ BOOST_AUTO_TEST_CASE(the_plan_of_a_million_rows_is_that_of_a_thousand) {
               .plan(Program("train").update(step).output("loss", p.loss), {{"tokens", Sizes{8, 4}}})
               ->memory());
     }
-    // 32 rows of 24 bytes, some times over: beside 24 MB of table.
+    // A few buffers of 32 rows with 24 bytes each, compared with a table of 24 MB.
     BOOST_TEST(reports[1].arena <= 16U << 10);
     BOOST_TEST(reports[1].arena <= reports[0].arena + 1024);
     BOOST_TEST(reports[1].packed == 0U);

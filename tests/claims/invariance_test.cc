@@ -1,4 +1,4 @@
-// What softmax, norms, rotary positions and residual streams leave as it was.
+// Invariances of softmax, norms, rotary positions and residual streams.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -25,7 +25,8 @@ Results run(Graph& g, const Program& program) {
   return session.run(program);
 }
 
-// Multiples of 1/64 below 8 plus whole numbers below 2^16 are exact in f32: so is the invariance.
+// Multiples of 1/64 below 8 plus integers below 2^16 are exact in f32, so the invariance is exact
+// too.
 BOOST_AUTO_TEST_CASE(softmax_does_not_see_what_is_added_to_all_its_inputs) {
   Graph g;
   Tensor x = random_tensor({5, 33}, 1, DType::f32), shift = Tensor::empty(DType::f32, {5, 1});
@@ -43,7 +44,7 @@ BOOST_AUTO_TEST_CASE(softmax_does_not_see_what_is_added_to_all_its_inputs) {
   BOOST_TEST(max_difference(found["log p"], found["log p moved"]) < 1e-6);
 }
 
-// The same claim to first order: a gradient through softmax has no part along (1, ..., 1).
+// The same property to first order: gradients through softmax are orthogonal to (1, ..., 1).
 BOOST_AUTO_TEST_CASE(gradients_through_softmax_add_up_to_zero) {
   Graph g;
   const Value x = g.constant(random_tensor({4, 9}, 1)), r = g.constant(random_tensor({4, 9}, 2));
@@ -60,7 +61,7 @@ BOOST_AUTO_TEST_CASE(attention_does_not_see_what_is_added_to_all_scores_of_a_que
   };
   const Value q = heads(1), k = heads(2), v = heads(3);
   const Value bias = g.constant(random_tensor({2, 3, 6, 1}, 4)) * 20.0;
-  // The same: keys that are all moved by one vector move all scores of a query.
+  // Equivalently, adding one vector to all keys adds a constant to all scores of a query.
   const Value moved = k + g.constant(random_tensor({2, 3, 1, 4}, 5));
   const Results found = run(g, Program("p")
                                    .output("plain", attention(q, k, v))
@@ -121,11 +122,12 @@ BOOST_AUTO_TEST_CASE(scores_of_rotary_positions_see_distances_only) {
   BOOST_TEST(max_difference(found["from 0"], found["unturned"]) > 1e-2);
 }
 
-// A block adds to the residual stream; where it writes nothing, the stream is what it was, bit for
-// bit, and so are gradients.
+// A block adds its results to the residual stream. If it adds zeros, the stream and its gradients
+// stay unchanged, bit for bit.
 BOOST_AUTO_TEST_CASE(blocks_that_write_zeros_are_the_identity) {
   for (const Variant& variant : variants()) {
-    if (variant.config.residual == GptResidual::post_norm) continue;  // its norms are in the stream
+    // Its norms are part of the stream.
+    if (variant.config.residual == GptResidual::post_norm) continue;
     BOOST_TEST_CONTEXT(variant.name) {
       GptConfig config = variant.config;
       config.layers = 4;

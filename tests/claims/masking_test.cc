@@ -1,5 +1,5 @@
-// What is masked has no influence: other numbers there change no bit, and gradients there are
-// exactly 0.
+// Masked positions have no influence: other numbers there do not change any bit, and their
+// gradients are exactly 0.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -26,7 +26,8 @@ bool same_bits(const Tensor& a, const Tensor& b) {
   return a.sizes() == b.sizes() && std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
 }
 
-/// A kind of mask, and which keys it hides from a query of a row of the batch.
+/// A kind of mask, and a function that tells which keys it hides from a query in a row of the
+/// batch.
 struct Mask {
   std::string name;
   std::function<AttentionOptions(Graph&)> options;
@@ -58,8 +59,8 @@ std::vector<Mask> masks() {
        }}};
 }
 
-/// t with other numbers, large ones, wherever `hidden` holds of the query: t is [batch, heads,
-/// keys, size].
+/// Replaces the elements of t [batch, heads, keys, size] that are hidden from the query by other,
+/// large numbers.
 Tensor changed_where_hidden(const Tensor& t, const Mask& mask, std::int64_t query) {
   Tensor out = t.clone();
   const Tensor other = random_tensor(t.sizes(), 99, DType::f64);
@@ -112,7 +113,7 @@ BOOST_AUTO_TEST_CASE(masked_keys_and_values_change_no_bit_and_get_gradient_zero)
             }
           }
           BOOST_TEST(wrong == 0);
-          BOOST_TEST(seen + hidden == keys.numel());  // what is seen has a gradient
+          BOOST_TEST(seen + hidden == keys.numel());  // all visible values have a gradient
         }
       }
     }

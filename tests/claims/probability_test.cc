@@ -19,7 +19,7 @@ using Ids = std::vector<std::int64_t>;
 
 constexpr std::int64_t kVocab = 3, kLength = 4, kStart = 0;
 
-/// Every text of `length` tokens behind the start: kVocab^length rows of length + 1 ids.
+/// All texts of `length` tokens after the start token: kVocab^length rows of length + 1 ids.
 Tensor every_text(std::int64_t length) {
   std::int64_t count = 1;
   for (std::int64_t i = 0; i < length; ++i) count *= kVocab;
@@ -33,7 +33,7 @@ Tensor every_text(std::int64_t length) {
   return ids;
 }
 
-/// A decoder, and what it says of texts.
+/// A decoder and the probabilities that it assigns to texts.
 class Model {
  public:
   explicit Model(GptConfig config) : config_(small(config)), gpt_(Scope(g_), config_) {
@@ -43,7 +43,7 @@ class Model {
         .output("loss", next_token_loss(logits, ids));
     session_.initialise();
   }
-  /// ln P(token | all before it) of every place: [texts][place of the token - 1].
+  /// log P(token | all previous tokens) at every position: [texts][position of the token - 1].
   std::vector<std::vector<double>> conditionals(const Tensor& ids) {
     const Tensor p = session_.run(read_, {{"ids", ids}})["p"];
     std::vector<std::vector<double>> out;
@@ -57,7 +57,7 @@ class Model {
     }
     return out;
   }
-  /// P of the tokens behind the start, by the chain rule.
+  /// P of the tokens after the start token, by the chain rule.
   std::vector<double> probabilities(const Tensor& ids) {
     std::vector<double> out;
     for (const std::vector<double>& of_text : conditionals(ids)) {
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(probabilities_of_all_texts_of_a_length_add_up_to_one) {
         largest = std::max(largest, p);
       }
       BOOST_TEST(std::abs(total - 1) < 1e-5);
-      BOOST_TEST(largest > 2.0 / 81);  // texts differ in probability
+      BOOST_TEST(largest > 2.0 / 81);  // the probabilities of texts differ
     }
   }
 }
@@ -114,7 +114,8 @@ BOOST_AUTO_TEST_CASE(a_beginning_is_as_likely_as_all_that_it_may_become) {
   }
 }
 
-// One pass over a text gives every conditional: each is what the text up to there gives by itself.
+// A single pass over a text returns all conditional probabilities; each of them equals the one for
+// the text up to that position.
 BOOST_AUTO_TEST_CASE(one_pass_gives_the_conditional_of_every_beginning) {
   for (const Variant& variant : variants()) {
     BOOST_TEST_CONTEXT(variant.name) {
@@ -130,7 +131,7 @@ BOOST_AUTO_TEST_CASE(one_pass_gives_the_conditional_of_every_beginning) {
         BOOST_TEST(std::abs(alone.back() - whole[length - 2]) < 1e-5);
         sum += alone.back();
       }
-      // The loss that decoders learn by is -ln P of the text, per token.
+      // The training loss of decoders is -ln P of the text, per token.
       const double loss = model.loss(Tensor::of({1, static_cast<std::int64_t>(text.size())}, text));
       BOOST_TEST(std::abs(loss + sum / static_cast<double>(text.size() - 1)) < 1e-5);
     }

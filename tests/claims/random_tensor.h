@@ -1,4 +1,4 @@
-// Numbers to state claims about.
+// Random tensors for the tests in this folder.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace weft {
 
-/// Standard normal numbers, f32 or f64: a function of the seed.
+/// Standard normal numbers, f32 or f64, which depend only on the seed.
 inline Tensor random_tensor(const Sizes& sizes, std::uint64_t seed, DType dtype = DType::f64) {
   Tensor t = Tensor::empty(DType::f64, sizes);
   const RandomStream stream{seed, 0, 0};

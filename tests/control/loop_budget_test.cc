@@ -1,4 +1,4 @@
-// Loops under a memory budget: what only their derivatives read is made again, in segments.
+// Loops under a memory budget: values that only their derivatives read are recomputed in segments.
 #include <fmt/format.h>
 
 #include <boost/test/unit_test.hpp>
@@ -19,7 +19,7 @@ using testing::RandomStep;
 using testing::check_same;
 using testing::with_gradients;
 
-/// The least bytes that an error says a program needs.
+/// The smallest budget for a program, according to the error message.
 std::size_t least_bytes(Graph& g, SessionOptions options, const Program& program,
                         const NamedTensors& feeds) {
   options.memory_budget = 1;
@@ -29,7 +29,7 @@ std::size_t least_bytes(Graph& g, SessionOptions options, const Program& program
     const std::string text = e.what(), before = "at least ";
     return std::stoull(text.substr(text.find(before) + before.size()));
   }
-  return 0;  // it needs no arena
+  return 0;  // needs no arena
 }
 
 Tensor waves(const Sizes& sizes, double step) {
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(a_long_loop_fits_a_part_of_its_memory) {
   const NamedTensors feeds = {
       {"x", waves({length, 4, 16}, 0.7)}, {"w", waves({16, 16}, 1.9)}, {"h", waves({4, 16}, 1.1)}};
   Session whole(g, {.seed = 5, .threads = 1});
-  // Half of what is stacked is read behind the loop, by the product that is the gradient of w.
+  // Half of the stacked values are read after the loop, by the product for the gradient of w.
   const std::size_t arena = whole.plan(program, sizes_of(feeds))->arena_bytes;
   const std::size_t budget = arena * 9 / 16;
   const Results results = whole.run(program, feeds);
@@ -107,8 +107,8 @@ BOOST_AUTO_TEST_CASE(a_long_loop_fits_a_part_of_its_memory) {
   check_same(results, tight.run(program, feeds), "in segments");
 }
 
-// The last carry of the second loop goes into the variable that the first one reads, and reads it
-// again where it is replayed.
+// The last carry of the second loop is written to the variable that the first loop reads, and the
+// first loop reads it again when it is replayed.
 BOOST_AUTO_TEST_CASE(no_loop_writes_over_what_it_replays_another_with) {
   Graph g;
   const std::int64_t length = 64;

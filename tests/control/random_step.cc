@@ -97,7 +97,7 @@ ScanStep RandomStep::body(Graph& graph, const ScanElements& in) const {
     rows.push_back(inner.carries[0] + sum(inner.outputs[0], {0}));
   }
   ScanStep step;
-  // The last values become carries, sometimes swapped, sometimes kept.
+  // The last values become carries. Some carries are swapped or passed through unchanged.
   for (int i = 0; i < carries_; ++i) {
     const int kind = draw(random, 0, 9);
     if (kind == 0) {

@@ -1,4 +1,4 @@
-// Random bodies of loops, the same in a scan and written out step by step.
+// Random loop bodies for comparing a scan with the same loop unrolled.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,21 @@
 
 namespace weft::testing {
 
-/// Carries, sequences and operands of a loop whose body is drawn from a seed: smooth operations
-/// over f64 rows [rows, width], products with weights, a counter in i64, now and then steps without
-/// any carry or sequence, branches and inner loops.
+/// The carries, sequences, operands and the random body of a loop, drawn from a seed: smooth
+/// operations over f64 rows [rows, width], products with weights, an i64 counter, sometimes no
+/// carries or no sequences, branches and inner loops.
 class RandomStep {
  public:
   explicit RandomStep(std::uint64_t seed);
 
-  /// Declares inputs of `graph` for `steps` steps: sequences have this many.
+  /// Declares inputs of `graph`. Sequences have `steps` elements.
   void declare(Graph& graph, const Dim& steps);
   ScanStep body(Graph& graph, const ScanElements& in) const;
-  /// The loop as a scan, and written out.
+  /// The loop as a scan, and unrolled.
   ScanResult as_scan(Graph& graph, ScanOptions options) const;
   ScanResult unrolled(Graph& graph, std::int64_t steps, bool reverse) const;
   NamedTensors feeds(std::int64_t steps) const;
-  /// What can be differentiated by: floating carries, sequences and operands.
+  /// Values to differentiate with respect to: floating-point carries, sequences and operands.
   std::vector<Value> variables() const;
 
   bool reverse = false;
@@ -38,12 +38,14 @@ class RandomStep {
   bool counts_, branches_, nests_;
 };
 
-/// Sum of all results with weights of their own, so that every element counts differently.
+/// The weighted sum of all results, with different weights so that every element contributes
+/// differently.
 Value weighted_sum(const ScanResult& result, bool outputs = true);
-/// The loop's results, gradients by its variables, and gradients of a function of these.
+/// The results of the loop, their gradients with respect to its variables, and gradients of a
+/// function of these gradients.
 Program with_gradients(const std::string& name, const RandomStep& step, const ScanResult& result);
 
-/// All results have the same bits.
+/// Checks that all results have the same bits.
 void check_same(const Results& a, const Results& b, const std::string& what);
 
 }  // namespace weft::testing

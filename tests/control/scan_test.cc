@@ -1,4 +1,4 @@
-// Loops: equal to what they stand for when it is written out, whatever the Session's options.
+// A scan must equal the unrolled loop, for any options of the Session.
 #include "weft/graph/control/scan.h"
 
 #include <fmt/format.h>
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(equal_the_loop_written_out_in_values_first_and_second_gradi
             check_same(tight.run(loop, feeds, run), results, what + ", within a budget");
             ++within_budget;
           } catch (const ArgumentError&) {
-            // No plan needs so little.
+            // No plan is this small.
           }
         }
         ++cases;
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(rows_end_where_their_lengths_say) {
     Session session(g, {.threads = 1});
     const Results results = session.run(
         program, {{"x", xs}, {"h", hs}, {"w", ws}, {"lengths", Tensor::of<int>({3}, steps)}});
-    // Each row by itself, with as many steps as it has.
+    // Each row on its own, with its own number of steps.
     for (int row = 0; row < 3; ++row) {
       Graph one;
       const std::int64_t n = steps[static_cast<std::size_t>(row)];
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(draws_differ_from_step_to_step_and_are_the_same_in_gradient
     BOOST_TEST(std::abs(first["dx"].at(i) - sum) < 1e-5);
   }
   BOOST_TEST(different > 40);
-  // The next run draws afresh.
+  // The next run draws new numbers.
   const Results second = session.run(program, {{"x", ones}});
   BOOST_TEST(testing::max_difference(first["kept"], second["kept"]) > 0);
 }
@@ -244,7 +244,8 @@ BOOST_AUTO_TEST_CASE(a_hundred_thousand_steps_are_few_steps_of_a_plan_and_train_
   BOOST_TEST(arenas[1] * 10 < arenas[0]);
 }
 
-// A loop that only adds up is no loop after the passes: one sum and one product over all steps.
+// A loop that only computes sums does not remain a loop after the passes: it becomes one sum and
+// one product over all steps.
 BOOST_AUTO_TEST_CASE(sums_of_all_steps_leave_the_loop_with_their_starts) {
   Graph g;
   const Value x = g.input("x", DType::f64, {"time", 2, 3}),
@@ -317,7 +318,7 @@ BOOST_AUTO_TEST_CASE(errors_say_what_is_wrong) {
       {"the body returns 0 carries, but there are 1"});
   check_error<ArgumentError>([&] { scan(g, {h}, {x}, {}, same, {.segment = -1}); },
                              {"segment must not be negative, but is -1"});
-  // Nothing is left behind.
+  // The failed calls leave no functions in the graph.
   BOOST_TEST(g.functions().empty());
 }
 
@@ -349,8 +350,8 @@ BOOST_AUTO_TEST_CASE(data_are_checked_before_any_variable_is_written) {
   BOOST_TEST(plain.value("w").at(0) == 1);
 }
 
-// What does not depend on carries leaves the loop, but not what might refuse data in a loop that
-// has no steps.
+// Values that do not depend on carries are hoisted out of the loop, except for ops that may reject
+// their data if the loop has no steps.
 BOOST_AUTO_TEST_CASE(a_loop_without_steps_refuses_no_data) {
   for (const bool passes : {false, true}) {
     Graph g;
@@ -377,7 +378,8 @@ BOOST_AUTO_TEST_CASE(a_loop_without_steps_refuses_no_data) {
   }
 }
 
-// Inside of the body, n + m is one symbol: not the one that the caller calls alike.
+// Inside the body, n + m is a single symbol, which must differ from symbols of the caller with the
+// same name.
 BOOST_AUTO_TEST_CASE(sizes_of_several_symbols_get_names_that_nobody_has) {
   Graph g;
   const Value a = g.input("a", DType::f32, {"n"}), b = g.input("b", DType::f32, {"m"});

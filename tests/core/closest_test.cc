@@ -1,4 +1,4 @@
-// Names in messages.
+// Similar names and lists of names in messages.
 #include "weft/core/closest.h"
 
 #include <boost/test/unit_test.hpp>
@@ -15,7 +15,7 @@ BOOST_AUTO_TEST_CASE(edit_distance_counts_bytes) {
   BOOST_TEST(edit_distance("sitting", "kitten") == 3u);
   BOOST_TEST(edit_distance("gtp", "gpt") == 1u);
   BOOST_TEST(edit_distance("wegith", "weight") == 2u);
-  BOOST_TEST(edit_distance("ca", "abc") == 3u);  // no edit touches what was swapped
+  BOOST_TEST(edit_distance("ca", "abc") == 3u);  // swapped characters are not edited again
 }
 
 BOOST_AUTO_TEST_CASE(the_closest_name_differs_in_at_most_half_of_it) {

@@ -15,7 +15,8 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-// The value of a 16-bit float by its definition, in double, which holds all of them.
+// The value of a 16-bit float according to its format, in double, which represents all of them
+// exactly.
 double decode(std::uint16_t bits, int mantissa_bits, int bias) {
   const int sign = bits >> 15;
   const int exponent = (bits & 0x7fff) >> mantissa_bits;
@@ -44,8 +45,9 @@ struct F16Format {
   static float widen(std::uint16_t b) { return to_float(Float16{b}); }
 };
 
-// For every pattern: widening gives its value, narrowing gives it back, and the values at, just
-// below and just above the middle to the next pattern go where ties-to-even says.
+// For every bit pattern: widening must return its value, and narrowing must return the pattern.
+// Values at, just below and just above the midpoint to the next pattern must be rounded to nearest,
+// ties to even.
 template <class Format>
 void check_all_patterns() {
   const int infinity = (2 * Format::kBias + 1) << Format::kMantissa;
@@ -71,7 +73,7 @@ void check_all_patterns() {
     expect(Format::narrow(wide), p);
     expect(Format::narrow(value), p);
     if (magnitude == infinity) continue;
-    // Beyond the largest finite value the next pattern, infinity, stands for the next power of 2.
+    // After the largest finite value, infinity takes the place of the next power of 2.
     const auto next_bits = static_cast<std::uint16_t>(p + 1);
     double next = decode(next_bits, Format::kMantissa, Format::kBias);
     if (std::isinf(next)) next = std::copysign(std::ldexp(1.0, Format::kBias + 1), value);
@@ -147,14 +149,15 @@ BOOST_AUTO_TEST_CASE(overflow_underflow_and_rounding_once) {
   BOOST_TEST(to_bfloat16(std::numeric_limits<float>::max()).bits == 0x7f80);
   BOOST_TEST(to_float16(-1e-300).bits == 0x8000);
   BOOST_TEST(to_bfloat16(std::numeric_limits<double>::denorm_min()).bits == 0);
-  // Just above a tie, by less than a float shows: rounding through float would go down to even.
+  // Just above a tie, by less than a float can represent: rounding through float would round down
+  // to even.
   const double x = 1.0 + 0x1p-8 + 0x1p-40;
   BOOST_TEST(to_bfloat16(x).bits == 0x3f81);
   BOOST_TEST(to_bfloat16(static_cast<float>(x)).bits == 0x3f80);
   const double y = 1.0 + 0x1p-11 + 0x1p-40;
   BOOST_TEST(to_float16(y).bits == 0x3c01);
   BOOST_TEST(to_float16(static_cast<float>(y)).bits == 0x3c00);
-  // A NaN whose payload is only in the low bits must not turn into infinity.
+  // A NaN with a payload only in the low bits must not become infinity.
   BOOST_TEST(to_bfloat16(std::bit_cast<float>(0x7f800001u)).bits == 0x7fc0);
   BOOST_TEST(to_float16(std::bit_cast<float>(0xff800001u)).bits == 0xfe00);
   BOOST_TEST(to_float16(std::bit_cast<double>(0x7ff0000000000001u)).bits == 0x7e00);

@@ -35,8 +35,8 @@ concept Checked = requires(V v, I i) {
   v.at(i);
 };
 
-// What does not compile: numbers of different things do not mix, and plain numbers become Ids only
-// where somebody says so.
+// Code that must not compile: different kinds of indices cannot be mixed, and plain numbers are
+// only converted to Ids explicitly.
 static_assert(Comparable<StepId, StepId> && Ordered<StepId, StepId>);
 static_assert(!Comparable<StepId, ValueId> && !Ordered<StepId, ValueId>);
 static_assert(!Comparable<StepId, int> && !Ordered<StepId, int>);

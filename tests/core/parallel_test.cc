@@ -24,7 +24,8 @@ struct ManyThreads : testing::MoreThreads {
   ManyThreads() : MoreThreads(16) {}
 };
 
-// Runs chunks until `wanted` threads are inside one at the same time, or a long time has passed.
+// Runs chunks that wait until `wanted` threads are inside a chunk at the same time, or until a
+// timeout.
 int meet(Workers& workers, int wanted) {
   std::atomic<int> inside{0};
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -110,7 +111,7 @@ BOOST_AUTO_TEST_CASE(writes_of_one_call_are_seen_by_the_next) {
   BOOST_TEST(data == wanted, boost::test_tools::per_element());
 }
 
-// As two Sessions do that run in two threads: each with Workers of its own, phases short and long.
+// Like two Sessions in two threads: each thread has its own Workers, with short and long phases.
 BOOST_AUTO_TEST_CASE(several_workers_run_side_by_side) {
   constexpr int kCallers = 4, kPhases = 300;
   std::vector<std::int64_t> sums(kCallers, 0);
@@ -136,7 +137,7 @@ BOOST_AUTO_TEST_CASE(several_workers_run_side_by_side) {
 BOOST_AUTO_TEST_CASE(workers_come_and_go) {
   std::atomic<int> ran{0};
   for (int round = 0; round < 200; ++round) {
-    Workers workers({.threads = 5});  // gone before all its helpers have come
+    Workers workers({.threads = 5});  // destroyed before all its helper threads have started
     workers.for_chunks(8, [&](std::int64_t, int) { ran.fetch_add(1); });
   }
   BOOST_TEST(ran.load() == 1600);
@@ -157,11 +158,11 @@ BOOST_AUTO_TEST_CASE(the_lowest_failing_chunk_is_reported) {
                                }
                              }),
           DataError, [](const DataError& e) { return e.what() == std::string("chunk 3"); });
-      BOOST_TEST(ran.load() < 1000);  // the rest is not begun
+      BOOST_TEST(ran.load() < 1000);  // the remaining chunks are not started
     }
     std::atomic<int> ran{0};
     workers.for_chunks(10, [&](std::int64_t, int) { ran.fetch_add(1); });
-    BOOST_TEST(ran.load() == 10);  // and the workers are still good
+    BOOST_TEST(ran.load() == 10);  // and the workers can be used again
   }
 }
 
@@ -194,7 +195,8 @@ BOOST_AUTO_TEST_CASE(use_by_two_threads_or_nested_is_an_error) {
   std::atomic<int> ran{0};
   std::mutex mutex;
   workers.for_chunks(8, [&](std::int64_t, int) {
-    std::lock_guard lock(mutex);  // other Workers may be used inside, by one thread at a time
+    // Other Workers may be used inside a body, by one thread at a time.
+    std::lock_guard lock(mutex);
     inner.for_chunks(8, [&](std::int64_t, int) { ran.fetch_add(1); });
   });
   BOOST_TEST(ran.load() == 64);
@@ -241,7 +243,8 @@ BOOST_AUTO_TEST_CASE(shuffling_changes_the_order_and_loses_nothing) {
 
 #if defined(__x86_64__)
 BOOST_AUTO_TEST_CASE(floating_point_environment_is_the_default) {
-  const unsigned odd = 0x1f80u | 0x8040u | 0x6000u;  // flush to zero, denormals zero, truncate
+  // Flush to zero, denormals are zero, truncate.
+  const unsigned odd = 0x1f80u | 0x8040u | 0x6000u;
   const unsigned saved = _mm_getcsr();
   for (std::int64_t chunks : {1, 64}) {
     Workers workers({.threads = 5});

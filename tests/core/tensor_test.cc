@@ -21,7 +21,7 @@ namespace {
 
 using weft::testing::says_exactly;
 
-// A file that goes away with the test.
+// A temporary file that is removed at the end of the test.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& content) {
@@ -72,11 +72,12 @@ BOOST_AUTO_TEST_CASE(tensors_together_share_a_block_that_lives_with_the_last_of_
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     Tensor& t = tensors[i];
     BOOST_TEST(t.buffer()->bytes() == t.bytes());
-    BOOST_TEST(t.buffer().use_count() == 1);  // may be written in place
+    BOOST_TEST(t.buffer().use_count() == 1);  // so it may be written in place
     BOOST_TEST(reinterpret_cast<std::uintptr_t>(t.raw()) % kTensorAlignment == 0u);
     std::memset(t.mutable_raw(), static_cast<int>(i) + 1, t.bytes());
   }
-  // The small ones lie one behind the other, on pages of their own where they have several.
+  // Small tensors follow each other in one block; a tensor that fills several pages begins on its
+  // own page.
   BOOST_TEST((tensors[4].raw() - tensors[0].raw()) == 4096 * 586);
   BOOST_TEST((tensors[1].raw() - tensors[0].raw()) == 2400000);
   BOOST_TEST((tensors[0].raw()[2399999] == std::byte{1}));
@@ -108,7 +109,7 @@ BOOST_AUTO_TEST_CASE(bytes_of_a_tensor_are_bounded_and_never_wrap) {
         says_exactly("f32" + to_string(sizes) + ": size overflows the address space"));
     BOOST_CHECK_THROW(Tensor::empty(DType::f32, sizes), ShapeError);
   }
-  // Also beside an axis of size 0, in any order.
+  // Axes of size 0, in any position, do not hide an overflow of the other sizes.
   for (const Sizes& sizes : {Sizes{0, k31, k31}, Sizes{k31, k31, 0}, Sizes{k31, 0, k31}}) {
     BOOST_CHECK_EXCEPTION(
         Tensor::empty(DType::f32, sizes), ShapeError,
@@ -154,7 +155,7 @@ BOOST_AUTO_TEST_CASE(borrowed_buffers_release_their_owner) {
   BOOST_TEST(watch.expired());
   BOOST_CHECK_EXCEPTION(Buffer::borrow(nullptr, 3, nullptr, true), ArgumentError,
                         says_exactly("cannot borrow 3 bytes at a null pointer"));
-  // Nothing is somewhere: kernels add to addresses.
+  // Tensors without elements have a non-null address, because kernels do pointer arithmetic on it.
   const Tensor nothing = Tensor::borrow(DType::f32, {0}, nullptr);
   BOOST_TEST(nothing.numel() == 0);
   BOOST_TEST(nothing.raw() != nullptr);
@@ -282,7 +283,8 @@ BOOST_AUTO_TEST_CASE(integers_wrap_around_and_round_once) {
   BOOST_TEST(
       (t.to(DType::i32).to_vector<std::int32_t>() == std::vector<std::int32_t>{300, -300, -1, 0}));
   BOOST_TEST(Tensor::of<std::int8_t>({1}, {-5}).to(DType::u8).at(0) == 251.0);
-  // 2^62 + 2^54 is the middle of two bf16; one more must round up, although a double drops it.
+  // 2^62 + 2^54 is midway between two bf16 values. One more must round up, although a double cannot
+  // represent the difference.
   const std::int64_t middle = (std::int64_t{1} << 62) + (std::int64_t{1} << 54);
   const Tensor ties = Tensor::of<std::int64_t>({3}, {middle, middle + 1, -middle - 1});
   const Tensor rounded = ties.to(DType::bf16);
@@ -322,7 +324,7 @@ BOOST_AUTO_TEST_CASE(mapped_files) {
     auto buffer = Buffer::borrow(data, mapped->bytes(), mapped, false);
     t = Tensor::view(DType::u8, {4}, buffer, 5);
   }
-  BOOST_TEST(t.at(0) == static_cast<double>('d'));  // the tensor keeps the mapping
+  BOOST_TEST(t.at(0) == static_cast<double>('d'));  // the tensor keeps the mapping alive
 
   const TemporaryFile empty("");
   auto mapped = MappedFile::open(empty.path());
@@ -355,7 +357,7 @@ BOOST_AUTO_TEST_CASE(tensors_over_memory_of_the_caller_share_it) {
           "variable): clone() the tensor to get a writable copy"));
   BOOST_TEST(shown.clone().mutable_data<float>()[0] == 10.0f);
 
-  // Part of a range, of any dtype, with a fixed extent, without elements.
+  // Part of a range, any dtype, a fixed extent, and no elements.
   BOOST_TEST(Tensor::over(std::span(values).subspan(1, 2), {2}).at(1) == 3.0);
   std::int32_t ids[] = {7, 8};
   BOOST_TEST(Tensor::over(std::span(ids), {1, 2}).type_str() == "i32[1, 2]");
@@ -388,10 +390,10 @@ BOOST_AUTO_TEST_CASE(tensors_over_memory_refuse_what_does_not_fit) {
       says_exactly("Tensor::over: strides [3] of [2, 3] are not row-major, which would be "
                    "[3, 1]: copy the elements in row-major order (Tensor::of)"));
   BOOST_TEST(Tensor::over(std::span(values), {2, 3}, {3, 1}).numel() == 6);
-  // An axis of size 1 is never walked along.
+  // The stride of an axis of size 1 is never used.
   BOOST_TEST(Tensor::over(std::span(values), {2, 1, 3}, {3, 99, 1}).numel() == 6);
 
-  // A pointer that no array of floats has, as of a field in a packed message.
+  // A misaligned pointer, such as that of a field in a packed message.
   alignas(8) std::byte bytes[32] = {};
   const auto* odd = reinterpret_cast<const float*>(bytes + 2);
   BOOST_CHECK_EXCEPTION(

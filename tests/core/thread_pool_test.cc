@@ -19,7 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A pool whose workers are threads of the test; its destructor joins them.
+// A pool with threads of this test as workers. The destructor joins them.
 struct PoolWithThreads {
   explicit PoolWithThreads(int slots) : slots(slots), pool(slots) {}
   ~PoolWithThreads() {
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(short_phases_follow_each_other) {
   std::vector<std::atomic<int>> inside(kSlots);
   std::atomic<int> collisions{0};
   for (int phase = 0; phase < kPhases; ++phase) {
-    // What a phase writes the next one reads, on any thread.
+    // A phase reads the results of the previous one, on any thread.
     threaded.run(static_cast<std::int64_t>(sums.size()), [&](std::int64_t chunk, int slot) {
       if (inside[static_cast<std::size_t>(slot)].fetch_add(1) != 0) collisions.fetch_add(1);
       sums[static_cast<std::size_t>((chunk + phase) % 7)] += chunk + phase;
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(every_thread_has_neighbouring_chunks) {
     if (!first[static_cast<std::size_t>(slot)].compare_exchange_strong(none,
                                                                        static_cast<int>(chunk)))
       return;
-    inside.fetch_add(1);  // nobody goes on, or steals, before all have come
+    inside.fetch_add(1);  // no thread continues or steals before all have arrived
     while (inside.load() < kSlots && Clock::now() < deadline) std::this_thread::yield();
   });
   for (int slot = 0; slot < kSlots; ++slot) {

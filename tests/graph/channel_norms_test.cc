@@ -1,4 +1,4 @@
-// Normalisations of channels: running statistics as Variables, gradients, and mistakes.
+// Channel normalisations: running statistics as Variables, gradients and error messages.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -30,7 +30,7 @@ BOOST_AUTO_TEST_CASE(running_statistics_are_variables_that_a_training_program_up
   const Tensor data = Tensor::of<float>({2, 2}, {1, 10, 3, 30});
   const auto once = session.run(train, {{"x", data}})["out"].to_vector<float>();
   BOOST_CHECK((once == std::vector<float>{-1, -1, 1, 1}));
-  // Means 2 and 20, unbiased variances 2 and 200; half of 0 and 1.
+  // The batch has means 2 and 20 and unbiased variances 2 and 200; they are averaged with 0 and 1.
   BOOST_CHECK((session.store()->tensor("mean").to_vector<float>() == std::vector<float>{1, 10}));
   BOOST_CHECK(
       (session.store()->tensor("variance").to_vector<float>() == std::vector<float>{1.5, 100.5}));

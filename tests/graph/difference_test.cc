@@ -1,4 +1,4 @@
-// What tells functions of one name apart when graphs are put together.
+// How functions with the same name are distinguished when graphs are combined.
 #include "weft/graph/ir/difference.h"
 
 #include <boost/test/unit_test.hpp>
@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-constexpr std::int64_t kMany = 100;  // more than a text would print
+constexpr std::int64_t kMany = 100;  // more elements than the text format prints
 
 Tensor ramp(float first) {
   Tensor t = Tensor::empty(DType::f32, {kMany});
@@ -20,7 +20,7 @@ Tensor ramp(float first) {
   return t;
 }
 
-/// Adds function `name` to `g`; it calls a function "inner" of its own, which adds `table`.
+/// Adds function `name` to `g`. It defines and calls a nested function "inner", which adds `table`.
 void define_nested(Graph& g, const std::string& name, const Tensor& table) {
   define_function(g, name, {{"x", DType::f32, {kMany}}},
                   [&](Graph& body, const std::vector<Value>& in) {

@@ -1,4 +1,4 @@
-// Draws from distributions that are made of others.
+// Random distributions that are composed of primitive distributions.
 #include "weft/graph/functions/distributions.h"
 
 #include <fmt/format.h>
@@ -29,8 +29,8 @@ std::vector<double> values_of(Graph& g, const Value& v) {
   return elements_of(session.run(Program("draw").output("v", v))["v"]);
 }
 
-/// Kolmogorov's distance of the draws from a distribution function: above 1.95 / sqrt(n) for one
-/// sample in a thousand, and these are always the same.
+/// The Kolmogorov-Smirnov distance of the draws from a distribution function. It exceeds 1.95 /
+/// sqrt(n) for one sample in a thousand; the draws of this test are always the same.
 double distance(std::vector<double> draws, const std::function<double(double)>& below) {
   std::sort(draws.begin(), draws.end());
   double worst = 0;
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(draws_have_their_distributions) {
                  }) < 1.95);
       BOOST_TEST(*std::min_element(cut.begin(), cut.end()) >= -1);
       BOOST_TEST(*std::max_element(cut.begin(), cut.end()) <= 7);
-      // Hardly truncated: all are finite.
+      // The bounds hardly truncate the distribution, and all draws must be finite.
       for (const double x : values_of(g, truncated_normal(key, n, 0, 1, -30, 30, dtype))) {
         BOOST_REQUIRE(std::abs(x) < 7);
       }
@@ -71,8 +71,8 @@ BOOST_AUTO_TEST_CASE(draws_have_their_distributions) {
   }
 }
 
-// Where numbers are so large that few lie between the bounds, rounding must not reach the upper
-// one.
+// For large bounds with few representable numbers between them, rounding must not reach the upper
+// bound.
 BOOST_AUTO_TEST_CASE(uniform_draws_are_below_the_upper_bound) {
   for (const auto& [low, high] : std::vector<std::pair<double, double>>{
            {1, 2}, {100, 101}, {-3, -1}, {-1, 1}, {0, 3}, {1e6, 1e6 + 1}, {-1e6, -1e6 + 0.125}}) {
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(uniform_draws_are_below_the_upper_bound) {
 }
 
 BOOST_AUTO_TEST_CASE(far_tails_of_normals_have_their_means) {
-  // Of what lies in [low, low + 1]: (phi(low) - phi(low + 1)) / (Phi(low + 1) - Phi(low)).
+  // The mean within [low, low + 1] is (phi(low) - phi(low + 1)) / (Phi(low + 1) - Phi(low)).
   for (const double low : {3.0, 4.0, 5.0, 6.0}) {
     const auto density = [](double x) {
       return std::exp(-x * x / 2) / std::sqrt(2 * std::acos(-1));
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(far_tails_of_normals_have_their_means) {
       BOOST_TEST(std::abs(found - side * mean) < 0.01);
     }
   }
-  // Where double has no digits left, the nearer end.
+  // So far in the tail that double precision cannot resolve it, all draws are the nearer bound.
   Graph g;
   for (const double x : values_of(g, truncated_normal(g.key("noise"), Shape{9}, 0, 1, 9, 10)))
     BOOST_TEST(x == 9);
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(whole_numbers) {
   for (std::size_t i = 0; i < order.size(); ++i) BOOST_TEST(order[i] == static_cast<double>(i));
   BOOST_TEST(values_of(g, random_permutation(key, 0)).empty());
 
-  // log(1), log(2), log(5) and never the last one.
+  // log(1), log(2), log(5), and a category that is never drawn.
   const Value logits =
       g.constant(Tensor::of<float>({4}, {0, std::log(2.0F), std::log(5.0F), -INFINITY}));
   const std::vector<double> ids =
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(the_inverse_of_the_error_function) {
                   {{"x", Tensor::of<double>({n}, points)}, {"y", Tensor::of<float>({n}, narrow)}});
   for (std::int64_t i = 0; i < n; ++i) {
     const double z = wanted[static_cast<std::size_t>(i)];
-    // What rounding its argument does to the result, and 4 units in the last place.
+    // The effect of rounding the argument, plus 4 units in the last place.
     const double slope = std::sqrt(std::acos(-1.0)) / 2 * std::exp(z * z);
     BOOST_TEST(std::abs(r["d"].at(i) - z) <= 4 * 0x1p-53 * (std::abs(z) + slope));
     BOOST_TEST(std::abs(r["f"].at(i) - z) <= 4 * 0x1p-24 * (std::abs(z) + slope));

@@ -22,7 +22,8 @@ Tensor run(const std::string& equation, const std::vector<Tensor>& operands) {
   return evaluate_graph({einsum(equation, values)}, feed)[0];
 }
 
-// The definition: a sum over all values of all labels. Letters only, explicit output.
+// The definition of einsum as a sum over all values of all labels. Supports letters and explicit
+// outputs only.
 std::vector<double> reference(const std::string& equation, const std::vector<Tensor>& operands) {
   const std::size_t arrow = equation.find("->");
   std::vector<std::string> terms(1);
@@ -138,7 +139,7 @@ BOOST_AUTO_TEST_CASE(ellipsis_stands_for_any_axes_and_broadcasts) {
   const Tensor wide = run("...ij,...jk->...ik", {a, b});
   BOOST_CHECK(wide.sizes() == (Sizes{2, 5, 3, 3}));
   BOOST_CHECK(bitwise_equal(wide, run("aij,bjk->abik", {a.reshape({2, 3, 4}), b})));
-  // An axis of "..." that is not in the output is summed.
+  // A "..." axis that does not occur in the output is summed.
   const Tensor x = sample_uniform({2, 3}, 3);
   BOOST_CHECK(bitwise_equal(run("...i->i", {x}), run("bi->i", {x})));
 }

@@ -1,5 +1,5 @@
-// Functions and operators of elementwise ops: values, types, literals, and messages with the user's
-// line.
+// Functions and operators of elementwise ops: values, types, literals, and error messages with the
+// line of the caller.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -11,14 +11,14 @@
 namespace weft::testing {
 namespace {
 
-/// One number through a function.
+/// Applies a function to a single number.
 double value_of(const std::function<Value(Value)>& function, double x) {
   Graph g;
   const Value in = g.input("x", DType::f64, {});
   return evaluate_graph({function(in)}, {{in, Tensor::scalar(DType::f64, x)}})[0].item<double>();
 }
 
-/// Checks that the message has every one of `parts`.
+/// This file and the line of the caller, as they appear in error messages.
 std::string here(int line = __builtin_LINE()) {
   return "elementwise_functions_test.cc:" + std::to_string(line);
 }
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(types_and_broadcasting) {
   BOOST_TEST(cast(a, DType::bf16).type().str() == "bf16[batch, 1, 4]");
   BOOST_TEST((cast(a, DType::f32) == a));
   BOOST_TEST(where(a > 0, 1, b).type().str() == "f32[batch, 3, 4]");
-  // Handles compare as handles; equal nodes are one.
+  // Handles compare by identity, and equal nodes are shared.
   BOOST_TEST((a + b == a + b));
   BOOST_TEST((stop_gradient(a) != a));
 }
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(errors_name_op_types_and_line) {
                         message_contains({here()}));
   Value sum = a;
   BOOST_CHECK_EXCEPTION(sum += b, ShapeError, message_contains({"add", here()}));
-  // Inside a composite the line of the caller is named too.
+  // For an error inside a composite function, the message names the line of the caller too.
   BOOST_CHECK_EXCEPTION(elu(ids), DTypeError, message_contains({"elu", here()}));
 }
 

@@ -1,5 +1,5 @@
-// Bags of ids: both ways to say where they end, gradients, empty bags and mistakes. Values are
-// compared with PyTorch's in test_golden.
+// Embedding bags given by lengths and by offsets: values, gradients, empty bags and error messages.
+// test_golden compares the values with those of PyTorch.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(there_may_be_no_bags_and_no_ids) {
   BOOST_TEST(none["largest"].type_str() == "f32[0, 3]");
 }
 
-// Values and gradients as PyTorch's kernel has them, in a plain loop: the first of the largest.
+// Values and gradients of PyTorch's max kernel in a plain loop: the first of equal maxima wins.
 struct LargestRows {
   LargestRows(const Tensor& table, const Tensor& ids, const Tensor& offsets)
       : values(Tensor::zeros(table.dtype(), {offsets.numel(), table.size(1)})),
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(the_largest_by_offsets_is_what_a_loop_finds) {
       n += below(4) == 0 ? 0 : below(20);
     }
     Tensor table = Tensor::empty(DType::f32, {vocabulary, width});
-    // Few values, so that rows tie.
+    // Few distinct values, so that rows tie.
     for (std::int64_t i = 0; i < table.numel(); ++i) {
       table.mutable_data<float>()[i] = static_cast<float>(below(3) - 1);
     }
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(the_largest_by_offsets_is_what_a_loop_finds) {
   }
 }
 
-// Which of the rows that tie gets the gradient is the same for both ways to say where bags end.
+// If rows tie, the same row receives the gradient for lengths and for offsets.
 BOOST_AUTO_TEST_CASE(the_first_of_equal_rows_gets_the_gradient) {
   Graph g;
   const Value w = g.input("w", DType::f32, {4, 1});
@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(the_first_of_equal_rows_gets_the_gradient) {
   BOOST_TEST(std::isnan(y.at(1)));
 }
 
-// The mean of a bag of two ids whose length says ten is that of two.
+// A row of two ids with a length of ten has the mean of its two ids.
 BOOST_AUTO_TEST_CASE(lengths_beyond_the_row_mean_all_of_it) {
   Graph g;
   const Value w = g.input("w", DType::f32, {3, 1}), ids = g.input("ids", DType::i64, {2, "n"});
@@ -264,8 +264,8 @@ BOOST_AUTO_TEST_CASE(mistakes_are_named) {
       DataError, message_contains({"6"}));
 }
 
-// Sums by offsets know them by how many begin up to an id: without a look at them, those of 3, 0
-// would be 0, 3, in silence.
+// The sum reduction finds the bag of an id by counting the offsets up to it. Without validation,
+// offsets {3, 0} would silently have the result of {0, 3}.
 BOOST_AUTO_TEST_CASE(offsets_that_no_bags_have_are_refused_for_every_reduction) {
   for (const BagReduction reduction : {BagReduction::sum, BagReduction::mean, BagReduction::max}) {
     Graph g;
@@ -296,7 +296,8 @@ BOOST_AUTO_TEST_CASE(offsets_that_no_bags_have_are_refused_for_every_reduction) 
     refused({0, kMost}, "offset 2147483647 at position 1 is out of range");
     refused({}, "there are no offsets, but 8 elements: the first part begins at offset 0");
     run({0, 0, 8, 8});
-    BOOST_TEST(session.value("steps").item<std::int64_t>() == 1);  // refused runs write nothing
+    // Rejected runs do not update variables.
+    BOOST_TEST(session.value("steps").item<std::int64_t>() == 1);
   }
 }
 

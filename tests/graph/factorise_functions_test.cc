@@ -1,4 +1,4 @@
-// Factorisations through Sessions: functions, gradients, and errors that data make.
+// Factorisations executed by Sessions: functions, gradients and errors that depend on the data.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -13,7 +13,7 @@
 namespace weft::testing {
 namespace {
 
-// x x^T + I
+// The positive definite matrix x x^T + I.
 Value definite(const Value& x) {
   const Value product = matmul(x, x, {.transpose_b = true});
   const Shape square{x.shape()[x.rank() - 2], x.shape()[x.rank() - 2]};
@@ -77,7 +77,8 @@ BOOST_AUTO_TEST_CASE(a_wide_matrix_has_a_qr_too) {
   BOOST_TEST(worst(matmul(square(q), r), {x}, {{"x", data}}) < 1e-6);
 }
 
-// Both approximations are unique, though the vectors that belong to equal values are not.
+// The best rank-1 approximation is unique although the singular vectors of equal singular values
+// are not.
 BOOST_AUTO_TEST_CASE(a_low_rank_approximation_has_a_gradient_where_other_values_are_equal) {
   Graph g;
   const Value x = g.input("x", DType::f64, {4, 3});
@@ -132,7 +133,7 @@ BOOST_AUTO_TEST_CASE(a_matrix_that_is_not_positive_definite_is_named_and_nothing
         session.run(train, {{"x", bad}}), DataError,
         message_contains({message, "in cholesky called at", "factorise_functions_test.cc"}));
     for (int i = 0; i < 4; ++i) BOOST_TEST(session.store()->tensor("w").at(i) == 1);
-    session.run(train, {{"x", good}});  // the state is whole
+    session.run(train, {{"x", good}});  // the failed run did not damage the state
     BOOST_TEST(session.store()->tensor("w").at(0) != 1);
     BOOST_CHECK_EXCEPTION(session.run(gradient_alone, {{"x", bad}}), DataError, says(message));
   }

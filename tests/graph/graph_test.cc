@@ -113,7 +113,8 @@ BOOST_AUTO_TEST_CASE(frames_show_the_callers) {
   BOOST_TEST(g.scope_of(*node) == "net.block");
 }
 
-// Passes build from graphs that they drop, and plug-ins may go.
+// Passes build graphs from graphs that they discard, and plug-ins can be unloaded, so a graph must
+// own its file names.
 BOOST_AUTO_TEST_CASE(a_graph_keeps_the_names_of_files) {
   Graph g;
   const Value x = g.input("x", DType::f32, {3});
@@ -137,7 +138,7 @@ BOOST_AUTO_TEST_CASE(required_dims_are_equal) {
   BOOST_TEST(g.facts().equal(a, b * 2));
   BOOST_TEST(g.facts().equal(a * c, c * b * 2));
   BOOST_TEST(!g.facts().equal(a, b));
-  g.require(c * c == b * a);  // not linear in any symbol but kept as stated
+  g.require(c * c == b * a);  // not linear in any symbol, but kept as stated
   BOOST_TEST(g.facts().equal(c * c, b * b * 2));
   BOOST_CHECK_EXCEPTION(g.require(a == a + 1), ShapeError, contains("can never hold"));
 }

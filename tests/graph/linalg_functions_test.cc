@@ -1,4 +1,4 @@
-// matmul with vectors, linear, and the functions of convolutions, pools and random draws.
+// matmul with vectors, linear, and functions for convolutions, pools and random draws.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/graph/functions/conv.h"

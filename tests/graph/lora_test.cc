@@ -15,7 +15,8 @@
 namespace weft {
 namespace {
 
-// One matrix in each layout, both square or not, and one that is also taken rows of.
+// A square and a non-square weight matrix, one in each layout, and a table that is used by both a
+// product and a row lookup.
 struct AdaptedNet {
   Graph graph;
   std::shared_ptr<VariableStore> store = std::make_shared<VariableStore>();
@@ -42,7 +43,7 @@ Tensor run(Graph& graph, const std::shared_ptr<VariableStore>& store, const Prog
   return session.run(program, {{"ids", sample_indices({4}, 4, 11).to(DType::i32)}})[output];
 }
 
-/// Gives every adapter values that are not zero.
+/// Sets all adapters to non-zero values.
 void fill(AdaptedModel& model) {
   Session session(*model.graph, model.store, {.seed = 5});
   session.initialise();
@@ -91,7 +92,7 @@ BOOST_AUTO_TEST_CASE(inputs_of_adapters_are_dropped_in_training_only) {
                output);
   };
   BOOST_TEST(bitwise_equal(value(1, "y"), value(1, "y")));
-  BOOST_TEST(!bitwise_equal(value(0, "loss"), value(0, "loss")));  // the key has moved on
+  BOOST_TEST(!bitwise_equal(value(0, "loss"), value(0, "loss")));  // the random key has advanced
 }
 
 BOOST_AUTO_TEST_CASE(only_what_is_asked_for) {
@@ -117,7 +118,7 @@ BOOST_AUTO_TEST_CASE(weights_in_fewer_bits_get_adapters_and_stay_as_they_are) {
                              run(*base.graph, base.store, base.programs[1], "y")));
     for (const Variable& v : model.graph->parameters())
       BOOST_TEST(v.name().find(".lora_") != std::string::npos, v.name());
-    // Nothing was copied, and there are no floats beside the bits.
+    // No weights were copied, and no float copies of the quantised weights exist.
     for (const std::string& name : base.store->names()) {
       if (base.store->kind(name) != VariableKind::parameter) continue;
       BOOST_TEST(model.store->tensor(name).raw() == base.store->tensor(name).raw());
@@ -126,14 +127,14 @@ BOOST_AUTO_TEST_CASE(weights_in_fewer_bits_get_adapters_and_stay_as_they_are) {
   }
 }
 
-/// Gradients of the loss in all adapters.
+/// Gradients of the loss with respect to all adapters.
 std::vector<Tensor> adapter_gradients(const AdaptedModel& model, std::int64_t rows, bool passes) {
   Program program("gradients");
   const std::vector<Variable> adapters = model.graph->parameters();
   const std::vector<Value> found = gradients(model.programs[0].outputs().front().second, adapters);
   for (std::size_t i = 0; i < found.size(); ++i) program.output(adapters[i].name(), found[i]);
   if (passes) {
-    // No matrix of floats is made, in products or in their gradients.
+    // Neither products nor their gradients create a float copy of a matrix.
     const Module module = run_passes(clone_program(program));
     for (const Node* node : module.program.nodes()) BOOST_TEST(node->op().name != "dequantize");
   }

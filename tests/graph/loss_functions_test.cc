@@ -1,4 +1,4 @@
-// Losses at the ends of their ranges.
+// Losses for extreme logits, rows and scalars.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <string>

@@ -1,5 +1,5 @@
-// Softmax, norms, cross-entropy and attention: the definitions in primitives against the kernels,
-// in double, on every sample; and the functions that users call.
+// Compares the definitions of softmax, norms, cross-entropy and attention in terms of primitive ops
+// with the kernels, in double precision on every sample; and tests the functions that users call.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(attention_of_queries_that_see_nothing) {
   check_definition(builtin_ops()->at("attention_grad"), grad, attributes);
 }
 
-// Products of no features are 0, whatever the scale.
+// Scores over zero features are 0, whatever the scale.
 BOOST_AUTO_TEST_CASE(attention_without_features_is_the_mean_of_the_values) {
   Graph g;
   const Value q = g.input("q", DType::f64, {1, 1, 2, 0});

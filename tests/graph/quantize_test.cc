@@ -13,7 +13,8 @@
 namespace weft {
 namespace {
 
-// An embedding tied to the head, two layers between them, one matrix in each layout.
+// An embedding that is tied to the output head, with two layers in between that have one matrix in
+// each layout.
 struct TiedNet {
   Graph graph;
   std::shared_ptr<VariableStore> store = std::make_shared<VariableStore>();
@@ -113,7 +114,7 @@ BOOST_AUTO_TEST_CASE(rows_of_bf16_are_taken_before_they_are_widened) {
   }
 }
 
-// A cache of keys and values that grows by what is fed, and moves its rows.
+// A key-value cache: `step` writes new rows into it, `move` reorders its rows.
 struct Caching {
   Graph graph;
   std::shared_ptr<VariableStore> store = std::make_shared<VariableStore>();
@@ -168,7 +169,7 @@ BOOST_AUTO_TEST_CASE(caches_are_kept_narrow_and_read_as_they_are) {
   for (const char* name : {"keys", "values"})
     BOOST_TEST((model.graph->find_variable(name).dtype() == DType::bf16));
   BOOST_TEST(quantize({net.step}, *net.store).narrow_caches == 0U);
-  // After passes nothing widens a cache.
+  // After passes, no node widens a cache.
   for (const Program& program : model.programs) {
     const Module module = run_passes(clone_program(program));
     for (const Node* node : module.program.nodes()) {
@@ -225,7 +226,7 @@ BOOST_AUTO_TEST_CASE(names_kinds_and_aliases) {
   BOOST_TEST((g.find_variable("head.scale") == g.find_variable("table.scale")));
   BOOST_TEST(!g.find_variable("table.q").info().trainable);
   BOOST_TEST((g.find_variable("up.weight").dtype() == DType::f32));
-  // What stays shares its memory; what was converted says its sizes.
+  // Variables that stay as they are share their memory; converted ones report their sizes.
   BOOST_TEST(model.store->tensor("up.bias").raw() == net.store->tensor("up.bias").raw());
   BOOST_REQUIRE(model.weights.size() == 1U);
   BOOST_TEST(model.weights[0].name == "table");
@@ -296,7 +297,7 @@ BOOST_AUTO_TEST_CASE(programs_without_values_read_matrices_in_fewer_bits) {
   TiedNet net;
   const QuantizedModel model = quantize({net.predict}, *net.store, {.weights = WeightFormat::int4});
   const RewrittenPrograms made = with_quantized({net.predict}, quantized_weights(*model.graph));
-  // The values of one model are those of the other.
+  // The programs read the stored values of the quantised model.
   BOOST_TEST(bitwise_equal(logits(*made.graph, model.store, made.programs[0], 4),
                            logits(*model.graph, model.store, model.programs[0], 4)));
   check_message<ArgumentError>(

@@ -1,5 +1,5 @@
-// Numbers on their way into integer tensors: what the dtype does not hold is an error at the line
-// that asks for it, not a rounded or saturated element.
+// Conversion of numbers to integer dtypes: a value that the dtype cannot represent is an error at
+// the line that requests it. It is never rounded or saturated.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstdint>
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(numbers_that_an_integer_dtype_does_not_hold_are_refused) {
       g.variable("steps", DType::i32, {}, {.initializer = Initializer::constant(1e10)}), DTypeError,
       message_contains({"variable 'steps', initial value: the number 10000000000", here()}));
   BOOST_TEST(!g.has_variable("steps"));
-  // What a dtype holds, to its ends; floats take every number.
+  // The full range of an integer dtype is accepted, and floats accept every number.
   const auto only = [&](Value v) { return evaluate_graph({v}, {})[0]; };
   BOOST_TEST(only(g.scalar(DType::i64, -0x1p63)).item<std::int64_t>() == INT64_MIN);
   BOOST_TEST(only(g.scalar(DType::i8, -128)).item<std::int8_t>() == -128);
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(whole_bounds_of_clamp_follow_from_any_bounds) {
     return evaluate_graph({clamp(in, lo, hi)}, {{in, Tensor::of<std::int8_t>({}, {x})}})[0]
         .item<std::int8_t>();
   };
-  BOOST_TEST(clamped(-5, -1.5, 300) == -1);  // a bound that no element passes never acts
+  BOOST_TEST(clamped(-5, -1.5, 300) == -1);  // a bound beyond the range of the dtype has no effect
   BOOST_TEST(clamped(100, -1e300, 99.5) == 99);
   BOOST_TEST(clamped(100, std::nullopt, std::nullopt) == 100);
   Graph g;

@@ -1,4 +1,5 @@
-// Padding `same`, transposed convolutions and pools, beside loops that say what they are.
+// Compares `same` padding, transposed convolutions and pools with loops that implement their
+// definitions.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -15,7 +16,7 @@
 namespace weft::testing {
 namespace {
 
-// TensorFlow's rule for one axis: elements that each window sees, -1 for padding.
+// TensorFlow's rule for one axis: the elements that each window covers, -1 for padding.
 std::vector<std::vector<int>> same_windows(int size, int kernel, int stride, int dilation) {
   const int count = (size + stride - 1) / stride, span = dilation * (kernel - 1) + 1;
   const int before = std::max((count - 1) * stride + span - size, 0) / 2;
@@ -53,7 +54,7 @@ BOOST_AUTO_TEST_CASE(same_padding_is_tensorflows_for_symbolic_sizes) {
           const Pool1dOptions pool{.kernel = kernel, .stride = stride, .padding = same_padding};
           program.output("max", max_pool1d(x, pool)).output("avg", avg_pool1d(x, pool));
         }
-        // The number of windows can be read off the type.
+        // The shape of the result states the number of windows.
         const Dim count = floor_div(g.dim("n") + Dim(stride - 1), Dim(stride));
         BOOST_TEST((conv.shape() == Shape{Dim(1), Dim(1), count}), conv.type().str());
         Session session(g, {.threads = 1});
@@ -95,7 +96,7 @@ BOOST_AUTO_TEST_CASE(same_padding_that_the_op_can_do_takes_no_copy) {
   BOOST_TEST(y.type().str() == "f32[n, 3, h, w]");
   BOOST_TEST(y.node().op().name == "conv2d");
   BOOST_TEST((y.node().input(0) == x));
-  // Even kernels and strides need more on one side.
+  // Even kernels and strides need more padding on one side.
   const Value image = g.input("image", DType::f32, {1, 2, 8, 9});
   const Value even = conv2d(image, w, {}, {.stride = {2, 2}, .padding = same_padding});
   BOOST_TEST(even.type().str() == "f32[1, 3, 4, 5]");
@@ -179,7 +180,7 @@ BOOST_AUTO_TEST_CASE(batches_without_images_have_results_without_images) {
   BOOST_TEST(r["dw"].at(0) == 0);
 }
 
-// A window sees its own elements and no others, whatever those are.
+// A window covers exactly its own elements, so a NaN elsewhere does not affect it.
 BOOST_AUTO_TEST_CASE(adaptive_windows_see_their_elements_alone) {
   const double kNan = std::numeric_limits<double>::quiet_NaN();
   for (int size = 1; size <= 9; ++size) {
@@ -297,7 +298,7 @@ BOOST_AUTO_TEST_CASE(mistakes_are_named) {
         adaptive_avg_pool2d(g.input("s", DType::f32, {1, 1, "h", 3}), {2, 1});
       },
       "height must be constant and at least 1 to be divided into 2 windows, but is h");
-  // A kernel that never fits is refused by the op as before.
+  // If the kernel does not match the input at all, the error is still that of the op.
   refuses(
       [&] {
         conv2d(x, g.input("u", DType::f32, {4, 3, 3, 3}), {}, {.padding = same_padding});

@@ -1,4 +1,4 @@
-// Updates that come with values, and passes over a model in two modes.
+// Updates that are attached to values, and building a model in training and in evaluation mode.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/autodiff/gradients.h"
@@ -16,7 +16,7 @@ namespace {
 
 VariableOptions buffer() { return {.kind = VariableKind::buffer, .trainable = false}; }
 
-// x, while `count` counts the runs that compute it.
+// Each run that computes `y` increments the variable `count`.
 struct Counted {
   Graph g;
   Value x = g.input("x", DType::f32, {"n"});
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(gradients_that_do_not_need_the_value_update_too) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"n"});
   const Variable count = g.variable("count", DType::f32, {}, buffer());
-  // The gradient is a constant: nothing of the forward pass is left.
+  // The gradient is a constant, so no node of the forward pass is left.
   const Value dx = gradient(sum(with_update(x * 2.0, count, count + 1.0)), x);
   BOOST_TEST(Program("p").output("dx", dx).updates().size() == 1u);
 }
@@ -71,7 +71,8 @@ BOOST_AUTO_TEST_CASE(it_goes_through_text_and_files) {
   program.output("z", exp(c.y));
   c.g.set_name("y", c.y);
   const Module parsed = parse_text(to_text(c.g));
-  // Programs that are made later, over a graph without the code that built it, do not forget.
+  // Programs that are built later, over a graph that was parsed from text, still include the
+  // update.
   Program later("later");
   later.output("y", parsed.graph->find_named("y"));
   BOOST_TEST(later.updates().size() == 1u);
@@ -113,7 +114,7 @@ BOOST_AUTO_TEST_CASE(two_values_for_one_variable_are_named) {
                         "once: ", "again: ", "with_update_test.cc"}));
   BOOST_CHECK_EXCEPTION(Session(c.g).run(both, feed()), GraphError,
                         message_contains({"two new values for 'count'"}));
-  // The same value twice is one, and what is given counts.
+  // Two equal new values count as one, and an explicit update takes precedence.
   Program same("same"), given("given");
   BOOST_TEST(same.output("z", c.y + with_update(c.x, c.count, c.count + 1.0)).updates().size() ==
              1u);
@@ -169,7 +170,7 @@ BOOST_AUTO_TEST_CASE(mistakes_of_passes_are_named) {
       message_contains({"dropout in scope 'net.drop' behaves differently in training and "
                         "evaluation, but the scope has no mode",
                         "net.training()", "with_update_test.cc"}));
-  // Outside of passes a name is declared once.
+  // Outside of such modes, a name can only be declared once.
   BOOST_CHECK_THROW(net.variable("w", DType::f32, {2}), GraphError);
 }
 

@@ -1,5 +1,5 @@
-// Wrong programs of many kinds: each must be refused with what was wrong, the operands' types and
-// the user's own line.
+// Invalid programs of many kinds. Each must be rejected with the reason, the types of the operands
+// and the line of the caller.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <thread>
@@ -16,7 +16,8 @@ namespace {
 
 using testing::message_contains;
 
-// Checks type and parts of the error of `expression`, and that it names the line that it stands on.
+// Checks the type of the error of `expression`, that the message contains all parts, and that it
+// names this line.
 #define WRONG(ErrorType, expression, ...) \
   BOOST_CHECK_EXCEPTION(                  \
       expression, ErrorType,              \
@@ -37,12 +38,12 @@ struct Fixture {
 
 BOOST_FIXTURE_TEST_SUITE(wrong_programs, Fixture)
 
-// One statement per line: the line is part of what is checked.
-// clang-format off
+// One statement per line, because the tests check the line numbers.
 BOOST_AUTO_TEST_CASE(shapes) {
   WRONG(ShapeError, x + y, "add: ", "f32[batch, seq, 64]", "f32[batch, seq, 65]", "64 and 65");
   WRONG(ShapeError, matmul(x, w), "matmul: ", "64", "65", "f32[65, 10]");
-  WRONG(ShapeError, x * g.input("other", DType::f32, {"length", 64}), "mul: ", "seq and length", "cannot be proven equal", "Graph::require");
+  WRONG(ShapeError, x * g.input("other", DType::f32, {"length", 64}), "mul: ", "seq and length",
+        "cannot be proven equal", "Graph::require");
   WRONG(ShapeError, reshape(x, {"batch", 63, -1}), "reshape", "f32[batch, seq, 64]");
   WRONG(ShapeError, reshape(p, {5, 2}), "reshape", "[5, 2]", "f32[3, 4]");
   WRONG(ShapeError, sum(x, 3), "sum", "axis 3", "f32[batch, seq, 64]");
@@ -54,8 +55,10 @@ BOOST_AUTO_TEST_CASE(shapes) {
   WRONG(ShapeError, split_equal(x, 3, 1), "split_equal", "seq");
   WRONG(ShapeError, squeeze(p, 0), "squeeze", "f32[3, 4]");
   WRONG(ShapeError, select(p, 0, 7), "slice: axis 0", "reads from 7", "f32[3, 4]");
-  WRONG(ShapeError, conv2d(img, g.constant(Tensor::zeros(DType::f32, {4, 2, 3, 3}))), "conv2d", "f32[2, 3, 8, 8]", "f32[4, 2, 3, 3]");
-  WRONG(ShapeError, layer_norm(x, g.constant(Tensor::zeros(DType::f32, {65})), {}), "layer_norm", "f32[batch, seq, 64]", "f32[65]");
+  WRONG(ShapeError, conv2d(img, g.constant(Tensor::zeros(DType::f32, {4, 2, 3, 3}))), "conv2d",
+        "f32[2, 3, 8, 8]", "f32[4, 2, 3, 3]");
+  WRONG(ShapeError, layer_norm(x, g.constant(Tensor::zeros(DType::f32, {65})), {}), "layer_norm",
+        "f32[batch, seq, 64]", "f32[65]");
   WRONG(ShapeError, attention(q, q, x), "attention", "f32[2, 4, seq, 16]");
   WRONG(ShapeError, topk(p, 5), "topk", "5", "f32[3, 4]");
   WRONG(ShapeError, tril(d), "tril", "f64[64]");
@@ -80,10 +83,13 @@ BOOST_AUTO_TEST_CASE(arguments) {
   WRONG(ArgumentError, einsum("ij", {p, w}), "einsum", "2");
   WRONG(ShapeError, einsum("ij,jk", {p, w}), "einsum", "j", "4", "65");
   WRONG(ArgumentError, dropout(x, 1.5, g.key("dropout")), "dropout", "1.5", "f32[batch, seq, 64]");
-  WRONG(ArgumentError, g.apply("add", {x}), "add: ", "operand 'b' is missing", "f32[batch, seq, 64]");
+  WRONG(ArgumentError, g.apply("add", {x}), "add: ", "operand 'b' is missing",
+        "f32[batch, seq, 64]");
   WRONG(ArgumentError, g.apply("sum", {x}), "sum: ", "needs attribute 'axes'");
-  WRONG(ArgumentError, g.apply("exp", {x}, {{"speed", std::int64_t{3}}}), "exp: ", "has no attribute 'speed'");
-  WRONG(ArgumentError, g.apply("softmax", {x}, {{"axis", 1.0}}), "softmax: ", "must be a int, but is a float");
+  WRONG(ArgumentError, g.apply("exp", {x}, {{"speed", std::int64_t{3}}}),
+        "exp: ", "has no attribute 'speed'");
+  WRONG(ArgumentError, g.apply("softmax", {x}, {{"axis", 1.0}}),
+        "softmax: ", "must be a int, but is a float");
   WRONG(ArgumentError, g.apply("gelu", {x}), "gelu: ", "unknown op", "did you mean");
 }
 
@@ -94,25 +100,29 @@ BOOST_AUTO_TEST_CASE(graphs) {
   WRONG(GraphError, exp(Value()), "exp", "undefined");
   WRONG(GraphError, g.input("x", DType::f32, {1}), "input 'x'", "exists already");
   WRONG(GraphError, g.variable("p", DType::f32, {1}), "variable 'p'", "exists already");
-  WRONG(GraphError, g.set_name("a", x); g.set_name("a", y), "the name 'a' already belongs to another value", "f32[batch, seq, 64]");
+  WRONG(GraphError, g.set_name("a", x);
+        g.set_name("a", y), "the name 'a' already belongs to another value", "f32[batch, seq, 64]");
   WRONG(GraphError, Program("t").output("o", x).output("o", y), "already has an output 'o'");
   WRONG(GraphError, Program("t").output("o", x).output("f", foreign), "another graph", "f32[64]");
-  WRONG(ShapeError, Program("t").update(p, cast(d, DType::f32)), "update of 'p'", "f32[3, 4]", "f32[64]");
+  WRONG(ShapeError, Program("t").update(p, cast(d, DType::f32)), "update of 'p'", "f32[3, 4]",
+        "f32[64]");
   WRONG(DTypeError, Program("t").update(p, d), "update of 'p'", "f64[64]");
   WRONG(GraphError, Program("t").update(p, p + 1).update(p, p + 2), "already updates this variable");
   WRONG(GraphError, g.alias("q2", foreign.graph().variable("z", DType::f32, {1})), "another graph");
-  WRONG(ShapeError, g.variable("s", DType::f32, {"seq"}), "variable 's'", "only variables of kind cache");
+  WRONG(ShapeError, g.variable("s", DType::f32, {"seq"}), "variable 's'",
+        "only variables of kind cache");
 }
 
 BOOST_AUTO_TEST_CASE(derivatives) {
   WRONG(GradientError, gradient(x, x), "f32[batch, seq, 64]", "is not a scalar");
   WRONG(GradientError, gradient(sum(x), y), "does not depend on input 'y'", "f32[batch, seq, 65]");
-  WRONG(GradientError, gradient(sum(x), ids), "input 'ids' (i64[batch, seq]) is not floating point");
+  WRONG(GradientError, gradient(sum(x), ids),
+        "input 'ids' (i64[batch, seq]) is not floating point");
   WRONG(GradientError, adamw(sum(x), g.parameters()), "does not depend on variable 'p'");
 }
 // clang-format on
 
-// A run reports the line that built what fails, and changes nothing.
+// A failing run reports the line that built the failing node and changes no variables.
 BOOST_AUTO_TEST_CASE(data) {
   const Value rows = g.input("rows", DType::i64, {"n"});
   const int line = __LINE__ + 1;

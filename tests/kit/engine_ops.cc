@@ -137,7 +137,7 @@ OpRecord record(std::string name, std::vector<InputSpec> inputs,
   r.infer = infer;
   r.kernel = kernel;
   r.gradient = Gradient::none;
-  r.no_gradient_reason = "it is for tests of running only";
+  r.no_gradient_reason = "it is only used in tests of execution";
   return r;
 }
 

@@ -1,4 +1,4 @@
-// Predicates for BOOST_CHECK_EXCEPTION that read messages.
+// Predicates for BOOST_CHECK_EXCEPTION that check messages.
 #pragma once
 
 #include <boost/test/unit_test.hpp>
@@ -10,16 +10,16 @@
 
 namespace weft::testing {
 
-/// True for an exception whose message contains every part; prints the message where it does not.
+/// True if the message of an exception contains every part; otherwise prints the message.
 std::function<bool(const std::exception&)> message_contains(std::vector<std::string> parts);
 
-/// The same for one part.
+/// As above, for a single part.
 std::function<bool(const std::exception&)> says(std::string part);
 
-/// True for an exception with this message; prints the one it has otherwise.
+/// True if an exception has exactly this message; otherwise prints its message.
 std::function<bool(const std::exception&)> says_exactly(std::string message);
 
-/// `build` throws an E whose message contains every part.
+/// Checks that `build` throws an E with a message that contains every part.
 template <class E, class F>
 void check_error(F build, std::vector<std::string> parts) {
   BOOST_CHECK_EXCEPTION(build(), E, message_contains(std::move(parts)));

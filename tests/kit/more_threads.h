@@ -1,13 +1,13 @@
-// Tests of thread counts on machines with few CPUs.
+// Allows tests of thread counts on machines with few CPUs.
 #pragma once
 
 #include <memory>
 
 namespace weft::testing {
 
-/// While it lives, as many Workers run as are asked for, up to `threads`: else TBB runs no more
-/// than there are CPUs, and an arena of five on two of them would test two. Nothing to do in builds
-/// without TBB (WEFT_STD_THREADS).
+/// During its lifetime, Workers can use up to `threads` threads. Otherwise TBB runs no more threads
+/// than there are CPUs, and a test of five threads on two CPUs would only test two. Has no effect
+/// in builds without TBB (WEFT_STD_THREADS).
 class MoreThreads {
  public:
   explicit MoreThreads(int threads = 6);

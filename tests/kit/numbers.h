@@ -1,4 +1,4 @@
-// Elements of tensors of any dtype as doubles.
+// Compares tensors of any dtype as doubles.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ inline std::vector<double> elements_of(const Tensor& t) {
   return out;
 }
 
-/// The largest distance of two elements that stand at one place; both have the same sizes.
+/// The largest absolute difference of corresponding elements. Both tensors have the same sizes.
 inline double max_difference(const Tensor& a, const Tensor& b) {
   BOOST_REQUIRE(a.sizes() == b.sizes());
   double worst = 0;

@@ -1,4 +1,4 @@
-// A floating-point environment that a host program may have.
+// An unusual floating-point environment that a host program may use.
 #pragma once
 
 #include <cfenv>
@@ -8,8 +8,8 @@
 
 namespace weft::testing {
 
-/// Rounds down and, where the CPU can, flushes denormals to zero, for as long as it lives, on this
-/// thread.
+/// During its lifetime, this thread rounds down and, if the CPU supports it, flushes denormals to
+/// zero.
 class OddFloatingPoint {
  public:
   OddFloatingPoint() {

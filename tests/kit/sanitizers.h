@@ -1,10 +1,10 @@
-// Whether a sanitizer watches this program: AddressSanitizer or ThreadSanitizer.
+// Detects builds with AddressSanitizer or ThreadSanitizer.
 #pragma once
 
 namespace weft::testing {
 
-/// They need the whole address space, have an allocator of their own, end a program that touches
-/// memory that is not its own, and make it slow.
+/// Sanitizers need the whole address space, have their own allocator, abort on invalid memory
+/// accesses, and make programs slow.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)  // g++
 inline constexpr bool kSanitized = true;
 #elif defined(__has_feature)  // clang++

@@ -29,7 +29,7 @@ foreach(ranks 1 2 3 4)
 endforeach()
 
 run(3 lines)
-if(NOT result EQUAL 0 OR NOT output STREQUAL "all lines have come\n")
+if(NOT result EQUAL 0 OR NOT output STREQUAL "all messages arrived\n")
   message(FATAL_ERROR "many large messages: ${result}\n${output}${errors}")
 endif()
 
@@ -49,7 +49,7 @@ endfunction()
 fails(differ "ranks differ in the seed: rank 0 .*has 1, rank 1 .*has 2")
 fails(uncut "ranks differ in the number of shards: rank 0 .*has 8, rank 1 .*has 1")
 fails(leave "rank 1 .* has left while other ranks wait for it; it was last in the end of the step")
-fails(throw "shard 4 of 8: row 7 is no number")
+fails(throw "shard 4 of 8: row 7 is not a number")
 fails(short "rank 0 sent 8388611 bytes on channel 3, rank 1 expected 16777216")
 fails(long "rank 0 sent more bytes on channel 3, rank 1 expected 999")
 # The launcher may detect it first and then ends the other ranks.

@@ -31,7 +31,7 @@ done
 if [ $open_mpi = yes ]; then
   weft=${weft%/*}/weft_train_on_ranks ranks 2 lines
   succeeds
-  grep -q "^all lines have come" "$work/out" || fail "large messages were lost"
+  grep -q "^all messages arrived" "$work/out" || fail "large messages were lost"
 fi
 # sent: prints the bytes that machine 2 has sent.
 sent() { ip netns exec $tag-2 cat /sys/class/net/eth0/statistics/tx_bytes; }

@@ -1,4 +1,4 @@
-// Trains a network on all ranks that a launcher of MPI started, and prints what came out;
+// Trains a network on all ranks started by an MPI launcher and prints the results, which
 // check.cmake compares. Usage: train_on_ranks
 // train|late|differ|uncut|throw|kill|leave|lines|short|long
 #include <fmt/format.h>
@@ -49,7 +49,7 @@ void train(const World& world, const std::string& how) {
   for (int i = 0; i < kSteps; ++i) {
     if (i == 2 && odd && how == "leave") return;
     const auto feeds = [&](int shard) -> NamedTensors {
-      if (i == 2 && odd && how == "throw") throw DataError("row 7 is no number");
+      if (i == 2 && odd && how == "throw") throw DataError("row 7 is not a number");
       if (i == 2 && odd && how == "kill") std::raise(SIGKILL);
       const auto seed = static_cast<std::uint64_t>(kShards * i + shard);
       return {{"x", testing::normal_tensor({4, 32}, seed)},
@@ -63,18 +63,19 @@ void train(const World& world, const std::string& how) {
     const Tensor value = session.value(v.name());
     crc = crc32c(value.raw(), value.bytes(), crc);
   }
-  // Every rank has the same.
-  world.check_same("what they have learned", fmt::format("{:08x}", crc));
-  // The others have left by then, and are not silent.
+  // All ranks must have the same parameters.
+  world.check_same("the trained parameters", fmt::format("{:08x}", crc));
+  // The other ranks have left by then, which must not count as silence.
   if (odd && how == "late") std::this_thread::sleep_for(std::chrono::seconds(4));
   if (world.first()) fmt::print("learned {:08x}, losses{}\n", crc, losses);
 }
 
-// How MPI's messages within a host are cut.
+// The size of the pieces in which MPI messages within a host are sent.
 constexpr std::size_t kPiece = std::size_t{8} << 20;
 
-// Every rank sends every other one more than is begun at a time on one channel, and a message on
-// another that is received first; some have no bytes, or those of one piece.
+// Every rank sends every other rank more messages than are started at a time on one channel, and
+// one message on another channel that is received first. Some messages are empty or have exactly
+// one piece.
 void exchange_lines(Transport& transport) {
   constexpr int kLong = 1, kShort = 2;
   constexpr std::size_t kMessages = 6, kBytes = kPiece + 5;
@@ -99,7 +100,7 @@ void exchange_lines(Transport& transport) {
     transport.wait(transport.receive(from, channel, std::span(got).first(bytes)));
     const std::vector<std::byte> wanted = content(from, message);
     if (!std::equal(got.begin(), got.begin() + static_cast<std::ptrdiff_t>(bytes), wanted.begin()))
-      throw WorldError(fmt::format("message {} of rank {} has other bytes", message, from));
+      throw WorldError(fmt::format("message {} of rank {} has different bytes", message, from));
   };
   for (int from = 0; from < transport.size(); ++from) {
     if (from != transport.rank()) receive(from, kShort, 0, kBytes);
@@ -109,11 +110,11 @@ void exchange_lines(Transport& transport) {
     for (std::size_t m = 0; m < kMessages; ++m) receive(from, kLong, m, bytes_of(m));
   }
   for (const Transfer& t : sent) transport.wait(t);
-  if (transport.rank() == 0) fmt::print("all lines have come\n");
+  if (transport.rank() == 0) fmt::print("all messages arrived\n");
 }
 
-// Rank 1 expects another number of bytes than rank 0 sends: more pieces, or a shorter one (not of
-// many bytes: Open MPI 4.1 has a segmentation fault then).
+// Rank 1 expects another number of bytes than rank 0 sends: more pieces, or fewer bytes (not many
+// fewer, because Open MPI 4.1 has a segmentation fault then).
 void exchange_unlike(Transport& transport, bool shorter) {
   const bool sends = transport.rank() == 0;
   std::vector<std::byte> bytes(shorter ? (sends ? kPiece + 3 : 2 * kPiece) : (sends ? 1000 : 999));
@@ -131,7 +132,8 @@ int main(int argc, char** argv) {
     const std::string how = argc > 1 ? argv[1] : "train";
     const std::chrono::seconds silence(how == "late" ? 2 : 5);
     const World world(connect_mpi({.silence = silence}));
-    if (!started_by_mpi() && world.size() != 1) throw WorldError("more ranks than were started");
+    if (!started_by_mpi() && world.size() != 1)
+      throw WorldError("the world has more ranks than were started");
     if (how == "lines") {
       exchange_lines(*world.transport());
     } else if (how == "short" || how == "long") {

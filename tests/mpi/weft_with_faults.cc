@@ -1,8 +1,8 @@
-// The program `weft`, to one of whose ranks something happens at a place of its work:
-// WEFT_RANK_FAULT="RANK|PHASE|CALLS|COMMAND" lets that rank run a command of the shell (whose
-// parent, $PPID, is the rank) once it has sent, received and waited so often in that phase. The
-// others have been told of the phase by then. The command "calls" is none: ranks print how often
-// they did so in each of their phases, "RANK|CALLS|PHASE". RANK -1: all.
+// The program `weft` with a fault in one rank. WEFT_RANK_FAULT="RANK|PHASE|CALLS|COMMAND" makes
+// that rank run a shell command after CALLS transport calls (send, receive, wait) in that phase;
+// $PPID is the process of the rank. By then the other ranks have been informed of the phase. The
+// command "calls" is special: ranks print the number of calls in each of their phases as
+// "RANK|CALLS|PHASE". RANK -1 means all ranks.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -38,7 +38,8 @@ struct Fault {
     const auto next = [&] {
       const std::size_t end = rest.find('|');
       if (end == std::string_view::npos)
-        throw ArgumentError(fmt::format("WEFT_RANK_FAULT: '{}' is no RANK|PHASE|CALLS|WHAT", text));
+        throw ArgumentError(
+            fmt::format("WEFT_RANK_FAULT: '{}' is not RANK|PHASE|CALLS|COMMAND", text));
       const std::string_view part = rest.substr(0, end);
       rest.remove_prefix(end + 1);
       return part;
@@ -56,7 +57,7 @@ struct Fault {
   }
 };
 
-// Another transport, with a fault.
+// Wraps another transport and triggers the fault.
 class FaultyTransport final : public ForwardingTransport {
  public:
   FaultyTransport(std::shared_ptr<Transport> other, Fault fault)

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Plants faults in a copy of the tree, one by one, and says which tests catch them.
+"""Plants faults in a copy of the tree, one at a time, and reports which tests catch them.
 
 usage: ./run check mutations [NAME...]        (or tests/mutations/plant.py [OPTIONS] [NAME...])
 
-Every *.toml file beside this one lists faults. NAME is that of a fault, or of such a file without
-its ending; faults are planted in the order of the names. Without names all are planted.
+Every *.toml file next to this script is a list of faults. NAME is the name of a fault, or of such a
+list without its extension. Faults are planted in the order of the names; without names, all faults
+are planted.
 """
 import argparse
 import dataclasses
@@ -23,7 +24,7 @@ import tomllib
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-# A fault may ask for any amount of memory; that must not end the machine.
+# A fault may make a program allocate any amount of memory; the limit protects the machine.
 MOST_MEMORY = 64 << 30
 TESTS = re.compile(r"BOOST_(?:AUTO|FIXTURE)_TEST_(CASE|SUITE|SUITE_END)\(\s*(\w*)")
 
@@ -31,17 +32,17 @@ TESTS = re.compile(r"BOOST_(?:AUTO|FIXTURE)_TEST_(CASE|SUITE|SUITE_END)\(\s*(\w*
 @dataclasses.dataclass
 class Mutation:
     name: str
-    about: str  # what is wrong then
+    about: str  # description of the wrong behaviour
     file: str
-    old: str  # stands exactly once in the file
+    old: str  # occurs exactly once in the file
     new: str
-    suites: list[str]  # "ops -t attention*": tests/ops with these arguments; most likely first
+    suites: list[str]  # "ops -t attention*" runs tests/ops with -t attention*; likeliest first
     group: str
-    after: bool = False  # chosen when the tests were there
+    after: bool = False  # true if the fault was chosen after the tests had been written
 
 
 class Broken(Exception):
-    """The list of faults and the tree do not fit each other."""
+    """A fault cannot be planted or tested: the list of faults is invalid or out of date."""
 
 
 def read_mutations() -> list[Mutation]:
@@ -51,11 +52,11 @@ def read_mutations() -> list[Mutation]:
             for entry in tomllib.loads(path.read_text())["mutation"]:
                 mutations.append(Mutation(**entry, group=path.stem))
         except (tomllib.TOMLDecodeError, KeyError, TypeError) as e:
-            raise Broken(f"{path.name} is no list of faults: {e}") from e
+            raise Broken(f"{path.name} is not a valid list of faults: {e}") from e
     names = [m.name for m in mutations]
     twice = {n for n in names if names.count(n) > 1}
     if twice:
-        raise Broken(f"names that stand twice: {', '.join(sorted(twice))}")
+        raise Broken(f"duplicate fault names: {', '.join(sorted(twice))}")
     return mutations
 
 
@@ -63,29 +64,29 @@ def choose(mutations: list[Mutation], names: list[str]) -> list[Mutation]:
     known = {m.name for m in mutations} | {m.group for m in mutations}
     unknown = [n for n in names if n not in known]
     if unknown:
-        raise Broken(f"unknown: {', '.join(unknown)}; there are {', '.join(sorted(known))}")
+        raise Broken(f"unknown names: {', '.join(unknown)}; known: {', '.join(sorted(known))}")
     if not names:
         return mutations
     return list({m.name: m for n in names for m in mutations if n in (m.name, m.group)}.values())
 
 
 def mutated(root: pathlib.Path, m: Mutation) -> str:
-    """The text of the file with the fault in it."""
-    advice = f"look at what became of it and mend {m.group}.toml"
+    """Returns the text of the file with the fault planted."""
+    advice = f"find out how the code changed and update {m.group}.toml"
     if not (root / m.file).is_file():
-        raise Broken(f"{m.name}: there is no file {m.file}; {advice}")
+        raise Broken(f"{m.name}: file {m.file} does not exist; {advice}")
     text = (root / m.file).read_text()
     count = text.count(m.old)
     if count != 1:
-        raise Broken(f"{m.name}: the text to replace stands {count} times in {m.file}, not once; "
+        raise Broken(f"{m.name}: the text to replace occurs {count} times in {m.file}, not once; "
                      f"{advice}")
     return text.replace(m.old, m.new)
 
 
 @functools.cache
 def test_paths(folder: str) -> frozenset[tuple[str, ...]]:
-    """The test cases of a program, as ("suite", "case") or ("case",); none where there is no
-    such program."""
+    """Returns the test cases of a program as ("suite", "case") or ("case",). The result is empty if
+    the program does not exist."""
     paths = set()
     if not list((ROOT / "tests" / folder).glob("*_test.cc")):
         return frozenset()
@@ -102,12 +103,12 @@ def test_paths(folder: str) -> frozenset[tuple[str, ...]]:
 
 
 def check_suite(suite: str) -> None:
-    """Throws where a suite names a program or tests that are not there. Boost.Test itself passes
-    over a pattern without tests beside one that has some."""
+    """Raises Broken if a suite names a program or tests that do not exist. Boost.Test itself
+    ignores a pattern without matches if another pattern has some."""
     folder, *arguments = suite.split()
     paths = test_paths(folder)
     if not paths:
-        raise Broken(f"'{suite}': there is no test program of tests/{folder}")
+        raise Broken(f"'{suite}': tests/{folder} has no test program")
     if not arguments:
         return
     if len(arguments) != 2 or arguments[0] != "-t":
@@ -119,12 +120,12 @@ def check_suite(suite: str) -> None:
         for pattern in patterns.split(","):
             matching = {p for p in inside if fnmatch.fnmatchcase(p[depth], pattern)}
             if not matching:
-                raise Broken(f"'{suite}': nothing in tests/{folder} is named {pattern} there")
+                raise Broken(f"'{suite}': no test in tests/{folder} matches '{pattern}'")
             chosen |= matching
 
 
 def findings(mutations: list[Mutation]) -> list[str]:
-    """Why faults can no longer be planted, or looked for."""
+    """Returns the reasons why faults can no longer be planted or tested."""
     found = []
     for m in mutations:
         try:
@@ -140,7 +141,7 @@ def findings(mutations: list[Mutation]) -> list[str]:
 
 
 def synchronise(source: pathlib.Path, target: pathlib.Path) -> None:
-    """Makes `target` hold what `source` holds; touches no file that is the same already."""
+    """Makes `target` a copy of `source`. Files with equal contents are not rewritten."""
     kept = set()
     for folder, folders, files in os.walk(source):
         at = pathlib.Path(folder).relative_to(source)
@@ -168,7 +169,7 @@ def synchronise(source: pathlib.Path, target: pathlib.Path) -> None:
 
 
 class Tree:
-    """The copy, with a build folder of its own."""
+    """A copy of the source tree with its own build folder."""
 
     def __init__(self, path: pathlib.Path, jobs: int, limit: float):
         self.path, self.jobs, self.limit = path, jobs, limit
@@ -191,7 +192,7 @@ class Tree:
                    "test_" + suite.split()[0]])
 
     def run(self, suite: str) -> list[str]:
-        """What failed: test cases, or how the program ended."""
+        """Runs a suite and returns the failed test cases, or how the program ended."""
         folder, *arguments = suite.split()
         limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
         process = subprocess.Popen(
@@ -203,18 +204,18 @@ class Tree:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-            return [f"no end within {self.limit:.0f} s"]
+            return [f"timeout after {self.limit:.0f} s"]
         if process.returncode == 0:
             return []
         if "no test cases matching filter" in output or "Test setup error" in output:
-            raise Broken(f"'{suite}' names no tests:\n{output[-2000:]}")
+            raise Broken(f"'{suite}' selects no tests:\n{output[-2000:]}")
         failed = list(dict.fromkeys(re.findall(r'rror: in "([^"]+)"', output)))
         if process.returncode < 0:
             failed.append(signal.Signals(-process.returncode).name)
         return failed or [f"exit code {process.returncode}"]
 
     def fails_anyway(self, suite: str) -> list[str]:
-        """What fails where nothing was planted: that catches nothing."""
+        """Returns the tests that fail without any fault. These do not count as catching one."""
         if suite not in self.known:
             self.build(suite)
             self.known[suite] = self.run(suite)
@@ -222,7 +223,7 @@ class Tree:
 
 
 def try_suite(tree: Tree, m: Mutation, suite: str) -> list[str]:
-    """What fails in the suite with the fault in place."""
+    """Returns the failures of the suite while the fault is planted."""
     file = tree.path / m.file
     original = file.read_text()
     try:
@@ -234,7 +235,7 @@ def try_suite(tree: Tree, m: Mutation, suite: str) -> list[str]:
 
 
 def plant(tree: Tree, m: Mutation) -> str:
-    """What caught it, in words; empty where nothing did."""
+    """Plants a fault. Returns a description of the tests that caught it, or an empty string."""
     for suite in m.suites:
         failed = try_suite(tree, m, suite)
         if not failed:
@@ -251,19 +252,19 @@ def main() -> int:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--list", action="store_true",
-                        help="only look whether every fault can be planted, and list them")
+                        help="only check that every fault can be planted, and list the faults")
     parser.add_argument("--tree", type=pathlib.Path, default=ROOT / "build-mutations",
-                        help="the copy (made, or brought up to date; default: build-mutations)")
+                        help="folder of the copy, created or updated (default: build-mutations)")
     parser.add_argument("--in-place", action="store_true",
-                        help="the tree that this script stands in is the copy")
+                        help="plant the faults in the tree of this script instead of a copy")
     parser.add_argument("--limit", type=float, default=300,
-                        help="seconds for one test program; no end counts as caught (default: 300)")
+                        help="seconds for a test program; a timeout counts as caught (default: 300)")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count() or 1)
     args = parser.parse_args()
 
     chosen = choose(read_mutations(), args.names)
     if stale := findings(chosen):
-        raise Broken("\n".join(["the lists no longer fit the tree:", *stale]))
+        raise Broken("\n".join(["the lists of faults are out of date:", *stale]))
     if args.list:
         for m in chosen:
             print(f"{m.group:14} {m.name:34} {m.about}{' (after)' if m.after else ''}")
@@ -288,14 +289,14 @@ def main() -> int:
         print(f"{m.name}: {m.about}\n  {verdict} ({time.monotonic() - begin:.0f} s)", flush=True)
     for suite, failed in tree.known.items():
         if failed:
-            print(f"{suite} fails without any fault: {', '.join(failed)}")
+            print(f"{suite} fails even without a fault: {', '.join(failed)}")
 
     def caught(some: list[Mutation]) -> str:
         return f"{sum(m.name not in missed + broken for m in some)} of {len(some)} caught"
 
     print(f"mutations: {caught(chosen)}")
     if after := [m for m in chosen if m.after]:
-        print(f"of those chosen after the tests: {caught(after)}")
+        print(f"of the faults chosen after the tests were written: {caught(after)}")
     if missed:
         print(f"missed: {', '.join(missed)}")
     if broken:

@@ -50,7 +50,8 @@ BOOST_AUTO_TEST_CASE(samples_agree_with_the_reference_on_every_target) {
 }
 
 BOOST_AUTO_TEST_CASE(several_blocks_of_queries_and_keys) {
-  // More than one block of 64 queries and 128 keys, ragged ends, grouped heads, everything at once.
+  // More than one block of 64 queries and 128 keys with ragged ends, grouped heads and combined
+  // options.
   std::vector<Tensor> in = operands(2, 4, 2, 131, 261, 9, 17);
   check_attention(in, {{"scale", 0.3}}, 1e-5);
   check_attention(in, {{"scale", 0.3}, {"causal", true}}, 1e-5);

@@ -1,5 +1,5 @@
-// Attention beside its scalar model: random masks, windows, lengths, starts, groups and biases,
-// forward and backward.
+// Compares attention with its scalar model, forward and backward, for random masks, windows,
+// lengths, query starts, head groups and biases.
 #include <boost/test/unit_test.hpp>
 #include <limits>
 
@@ -25,8 +25,8 @@ Tensor integers(Choices& c, const std::vector<std::int64_t>& values, bool may_be
   return may_be_narrow && c.chance(0.3) ? t.to(DType::i32) : t;
 }
 
-/// Positions of query 0, one per batch row: legal ones, and without causal also such as see nothing
-/// (with a window) or everything.
+/// Positions of query 0, one per batch row. All are legal; without `causal`, some of them are so
+/// far beyond the keys that the queries see no keys (with a window) or all keys (without one).
 Tensor starts(Choices& c, std::int64_t batch, std::int64_t lq, std::int64_t lk, bool causal,
               bool extreme) {
   std::vector<std::int64_t> values;
@@ -51,7 +51,7 @@ Sizes broadcast_part(Choices& c, const Sizes& full) {
   return sizes;
 }
 
-/// A random legal use; `large`: more than one block of queries or keys.
+/// A random legal call of attention. If `large`, it has more than one block of queries or keys.
 AttentionUse random_use(Choices& c, bool large) {
   const std::int64_t b = c.one_of({0, 1, 1, 1, 2, 3}), hkv = c.one_of({1, 1, 2}),
                      h = hkv * c.one_of({1, 1, 2, 3});
@@ -119,7 +119,7 @@ void check_use(const AttentionUse& use) {
   }
 }
 
-/// The outputs of an op's definition in primitives, in double.
+/// The outputs of the op's definition in terms of primitive ops, computed in double.
 std::vector<Tensor> defined_outputs(std::string_view name, const std::vector<Tensor>& in,
                                     const Attributes& attributes) {
   Graph graph;
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(random_uses_on_an_emulated_matrix_unit_agree_with_the_scala
   });
 }
 
-// The definition in primitives, which gradients of gradients go through.
+// Second-order gradients use the definition in terms of primitive ops, so it is checked separately.
 BOOST_AUTO_TEST_CASE(random_definitions_agree_with_the_scalar_model) {
   for_random_seeds(60, 3500, [](Choices& c) {
     const AttentionUse use = random_use(c, false);
@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(queries_beyond_all_keys_see_those_that_their_window_reaches
       }
     }
   }
-  // Far more queries than keys, without a start.
+  // Many more queries than keys, without a start position.
   AttentionUse use = plain(118, 3);
   use.attributes.set("window", std::int64_t{4});
   check_use(use);

@@ -1,5 +1,5 @@
-// The error of each precision against float64. docs/precision.md shows what this test
-// measures (run it with --log_level=message) and says what it asserts.
+// The error of each precision relative to float64. docs/precision.md shows the measured
+// errors (run this test with --log_level=message to print them) and lists the bounds it asserts.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <random>
@@ -17,7 +17,7 @@ using kernels::Bf16Unit;
 
 constexpr std::int64_t kSide = 32;
 
-// Standard normal entries times a power of two drawn from `orders` + 1 of them.
+// Standard normal entries times a power of two with one of `orders` + 1 exponents.
 Tensor entries(Sizes sizes, std::uint64_t seed, int orders) {
   Tensor t = Tensor::empty(DType::f32, std::move(sizes));
   std::mt19937_64 random(seed);
@@ -30,9 +30,9 @@ Tensor entries(Sizes sizes, std::uint64_t seed, int orders) {
   return t;
 }
 
-// Relative errors of one product: root mean square over that of the result, and the largest
-// relative to the sum of the absolute values of the products (which bounds what any order of float
-// sums does).
+// Relative errors of one product: `rms` is the root mean square of the error over that of the
+// result; `largest` is relative to the sum of the absolute values of the products, which bounds the
+// error of a float sum in any order.
 struct Errors {
   double rms = 0, largest = 0;
 };
@@ -66,7 +66,7 @@ struct Exact {
   }
 };
 
-// A chain of fused multiply-adds over all of K: what float32 accuracy is measured against.
+// A chain of fused multiply-adds over all of K: the baseline for float32 accuracy.
 Tensor sequential(const Tensor& a, const Tensor& b) {
   Tensor c = Tensor::zeros(DType::f32, {kSide, kSide});
   const std::int64_t k = a.size(1);
@@ -125,8 +125,8 @@ BOOST_AUTO_TEST_CASE(errors_against_float64_stay_within_each_precision) {
       const Errors highest = errors(Bf16Unit::emulated_amx, 6), fma = exact.of(sequential(a, b));
       BOOST_TEST_MESSAGE(row(d.name, k, {medium, dot, high, highest, fma}));
       BOOST_TEST_CONTEXT(d.name << ", k = " << k) {
-        // What terms leave out of a product, at most (panel.h), plus the rounding of the
-        // sums.
+        // The maximum error of the products of terms that are left out (panel.h), plus the rounding
+        // error of the sums.
         const auto bound = [&](int products, double left_out) {
           const std::int64_t block =
               kernels::bf16_split_engine(Bf16Unit::emulated_amx, products).depth_block;
@@ -136,11 +136,12 @@ BOOST_AUTO_TEST_CASE(errors_against_float64_stay_within_each_precision) {
         BOOST_TEST(dot.largest < bound(1, 0x1p-7));
         BOOST_TEST(high.largest < bound(3, 0x3p-16));
         BOOST_TEST(highest.largest < 5e-7);
-        // Measured, with some room: errors of terms are random, so they average out over a sum.
+        // Measured values with some margin: the errors of terms are random and average out over a
+        // sum.
         BOOST_TEST(medium.rms < 3e-3);
         BOOST_TEST(dot.rms < 3e-3);
         BOOST_TEST(high.rms < 6e-6);
-        // float32 accuracy: no worse than the chain.
+        // float32 accuracy: no worse than the chain of fused multiply-adds.
         BOOST_TEST(highest.rms <= fma.rms);
       }
     }

@@ -1,4 +1,5 @@
-// matmul at every precision on every unit, through the phases that all products go through.
+// matmul at every precision on every matrix unit, executed through the phases that all products
+// share.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>
@@ -26,7 +27,7 @@ Tensor matmul(const Product& p, const Tensor& a, const Tensor& b, Precision prec
                               {{"transpose_a", p.ta}, {"transpose_b", p.tb}})[0];
 }
 
-// Largest error relative to |a b| that a precision may have (panel.h), sums of floats aside.
+// Largest error relative to |a b| at each precision (panel.h), not counting the rounding of sums.
 double left_out(Precision precision) {
   switch (precision) {
     case Precision::medium: return 0x1p-7;
@@ -65,8 +66,8 @@ BOOST_AUTO_TEST_CASE(batches_and_transposes_at_every_precision) {
                               {{3, 20, 35}, {35, 40}},
                               {{2, 70}, {70, 50}},
                               {{40, 70}, {70, 3}},
-                              {{250, 300}, {300, 530}},   // tiles, both operands shared
-                              {{70, 2100}, {2100, 40}},   // a depth that is cut into parts
+                              {{250, 300}, {300, 530}},   // tiles, both panels shared
+                              {{70, 2100}, {2100, 40}},   // a depth that is split into ranges
                               {{1300, 130}, {130, 100}},  // strips
                               {{0, 4, 5}, {5, 6}},
                               {{4, 0}, {0, 6}}};
@@ -85,7 +86,7 @@ BOOST_AUTO_TEST_CASE(batches_and_transposes_at_every_precision) {
   });
 }
 
-// Cutting C into tiles and packing in parts changes no bit (cutting the depth into parts would).
+// Splitting C into tiles and packing in pieces does not change any bit (splitting the depth would).
 BOOST_AUTO_TEST_CASE(the_driver_gives_the_bits_of_the_engine) {
   for_each_unit_and_precision([&](Precision precision) {
     const kernels::GemmEngine& engine = *kernels::choose_bf16_split_engine(precision, 64, 64, 64);
@@ -100,8 +101,8 @@ BOOST_AUTO_TEST_CASE(the_driver_gives_the_bits_of_the_engine) {
   });
 }
 
-// Attention and convolutions pack both operands anew for every tile: six products do not pay there,
-// but can be forced.
+// Attention and convolutions pack both operands again for every tile. Six products are therefore
+// too slow to be chosen automatically, but a test can force them.
 BOOST_AUTO_TEST_CASE(tiles_of_attention_and_convolutions_follow_the_precision) {
   const auto in_double = [](const std::vector<Tensor>& tensors) {
     std::vector<Tensor> result;
@@ -118,7 +119,7 @@ BOOST_AUTO_TEST_CASE(tiles_of_attention_and_convolutions_follow_the_precision) {
         worst = std::max(worst, std::abs(actual[o].at(i) - expected[o].at(i)));
         largest = std::max(largest, std::abs(expected[o].at(i)));
       }
-      if (largest == 0) continue;  // the gradient of an operand that is absent
+      if (largest == 0) continue;  // the gradient of an absent operand
       const double error = worst / largest;
       BOOST_TEST_CONTEXT(op << " output " << o << ", error " << error) {
         switch (precision) {
@@ -142,8 +143,8 @@ BOOST_AUTO_TEST_CASE(tiles_of_attention_and_convolutions_follow_the_precision) {
   });
 }
 
-// Probabilities reach down to denormals, which must not send whole rows to multiply-adds, nor
-// change the result: with scores 70 apart the smaller probability is 2^-101.
+// Probabilities can be as small as denormals. Such values must neither make whole rows fall back to
+// multiply-adds nor change the result: with scores 70 apart the smaller probability is 2^-101.
 BOOST_AUTO_TEST_CASE(attention_with_vanishing_probabilities) {
   Tensor q = Tensor::full(DType::f32, {1, 1, 64, 32}, 0), k = sample_uniform({1, 1, 64, 32}, 1),
          v = sample_uniform({1, 1, 64, 32}, 2);

@@ -1,4 +1,4 @@
-// Engines of bfloat16 products against the scalar model of their precision.
+// Compares the engines for bfloat16 products with the scalar model of their precision.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>
@@ -27,7 +27,7 @@ struct Way {
   bool chain() const { return unit == Bf16Unit::dot || unit == Bf16Unit::emulated_dot; }
 };
 
-// Every engine that this machine can run: the emulated ones always, the others where they exist.
+// All engines that this machine can run: the emulated ones always, the hardware ones if available.
 std::vector<Way> ways() {
   std::vector<Way> result;
   for (const Bf16Unit unit : {Bf16Unit::emulated_amx, Bf16Unit::amx}) {
@@ -40,8 +40,8 @@ std::vector<Way> ways() {
   return result;
 }
 
-// The bound holds for sums that do not fall below 2^-126, where the units flush: below 2^-100 in
-// all.
+// The bound holds for sums of at least 2^-126, below which the units flush to zero; the total
+// flushed amount is below 2^-100.
 void check_against_model(const Way& way, const Tensor& c, const Tensor& a, const Tensor& b,
                          bool fallback = false) {
   const GemmEngine& engine = way.engine();
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(engines_agree_with_the_model_for_every_size_and_stride) {
               const Tensor a = spread({m, k}, 1, 8), b = spread({k, n}, 2, 8);
               const Tensor c = engine_gemm(engine, a, b);
               check_against_model(way, c, a, b);
-              // However the operands lie, the bits are the same.
+              // The memory layout of the operands does not change the bits.
               const Tensor at = transposed(a), bt = transposed(b);
               const Tensor other = engine_gemm(engine, {at.raw(), DType::f32, 1, m},
                                                {bt.raw(), DType::f32, 1, k}, m, n, k);
@@ -114,7 +114,8 @@ BOOST_AUTO_TEST_CASE(blocks_of_k_are_summed_and_c_is_added_to) {
       const Tensor a = spread({35, k}, 3, 8), b = spread({k, 40}, 4, 8);
       const Tensor c = engine_gemm(engine, a, b);
       check_against_model(way, c, a, b);
-      // A denormal in C survives a product of zeros, though the units would flush it.
+      // A denormal in C is preserved when a product of zeros is added, although the units would
+      // flush it.
       Tensor tiny = Tensor::full(DType::f32, {35, 40}, 1e-40);
       const Tensor zeros = Tensor::zeros(DType::f32, {35, 40});
       const MatrixSource zero{zeros.raw(), DType::f32, 40, 1};
@@ -128,8 +129,8 @@ BOOST_AUTO_TEST_CASE(bits_depend_on_the_row_and_the_column_only) {
     const GemmEngine& engine = way.engine();
     BOOST_TEST_CONTEXT(engine.name) {
       Tensor a = spread({50, 90}, 5, 8), b = spread({90, 50}, 6, 8);
-      a.mutable_data<float>()[3 * 90 + 5] = 1e-39f;  // row 3 is refused
-      b.mutable_data<float>()[4 * 50 + 41] = 3e38f;  // and column 41
+      a.mutable_data<float>()[3 * 90 + 5] = 1e-39f;  // row 3 falls back to multiply-adds
+      b.mutable_data<float>()[4 * 50 + 41] = 3e38f;  // and so does column 41
       for (int i = 0; i < 50; ++i) a.mutable_data<float>()[i * 90 + 4] *= 0x1p-12f;
       const Tensor whole = engine_gemm(engine, a, b);
       const MatrixSource from_a{a.raw(), DType::f32, 90, 1}, from_b{b.raw(), DType::f32, 50, 1};
@@ -147,14 +148,14 @@ BOOST_AUTO_TEST_CASE(bits_depend_on_the_row_and_the_column_only) {
   }
 }
 
-// Infinities, NaN, denormals, huge values and sums that overflow: as fused multiply-adds give them,
-// and without touching other rows and columns.
+// Infinities, NaN, denormals, huge values and overflowing sums give the results of fused
+// multiply-adds and do not affect other rows and columns.
 BOOST_AUTO_TEST_CASE(values_out_of_range_come_out_as_multiply_adds_give_them) {
   constexpr float inf = INFINITY;
   struct Case {
     const char* name;
     float a, b;              // at A(2, 7) and B(7, 5)
-    float scale_a, scale_b;  // of all others
+    float scale_a, scale_b;  // of all other elements
   };
   const Case cases[] = {{"infinity", inf, 2, 1, 1},
                         {"minus infinity", 1, -inf, 1, 1},
@@ -273,7 +274,7 @@ BOOST_AUTO_TEST_CASE(a_test_can_force_a_unit) {
                &kernels::bf16_split_engine(Bf16Unit::emulated_dot, 1));
   }
   {
-    // One product is all of what bfloat16 matrices hold, at every precision.
+    // A single product represents bfloat16 matrices exactly, so it is used at every precision.
     const kernels::ForcedBf16Unit forced(Bf16Unit::emulated_amx);
     const auto chosen = [](DType a, DType b) {
       return &kernels::choose_engine(DType::f32, a, b, Precision::highest, 64, 64, 64);

@@ -13,7 +13,7 @@ namespace {
 using kernels::MatrixSource;
 using kernels::OperandSide;
 
-// The entry (i, k) of term t in a panel, by the layout that panel.h describes.
+// The entry (i, k) of term t in a panel, in the layout that panel.h describes.
 float entry(const std::byte* panel, OperandSide side, int terms, int t, std::int64_t i,
             std::int64_t k) {
   const std::int64_t slice = k / 32, half = i / 16, q = k % 32 / 2;
@@ -30,7 +30,8 @@ std::uint32_t magnitude(float x) {
   return bits & 0x7FFFFFFFu;
 }
 
-// Packs `across` x depth entries of `source`, whose (i, k) is values(i, k), and reads all back.
+// Packs `across` x depth entries of `source`, whose element (i, k) must be values(i, k), and checks
+// all packed entries.
 template <class Values>
 void check_panels(OperandSide side, int terms, const MatrixSource& source, std::int64_t across,
                   std::int64_t depth, const Values& values) {
@@ -65,14 +66,16 @@ void check_panels(OperandSide side, int terms, const MatrixSource& source, std::
   }
 }
 
-// Values over many binary orders, some of them zero or halfway between two bfloat16.
+// Values over many binary orders of magnitude, including zeros and ties between two bfloat16
+// values.
 Tensor varied(std::int64_t count) {
   Tensor t = sample_uniform({count}, 31);
   float* x = t.mutable_data<float>();
   for (std::int64_t i = 0; i < count; ++i) {
     x[i] = std::ldexp(x[i], static_cast<int>(i * 7 % 61) - 30);
     if (i % 11 == 0) x[i] = 0;
-    if (i % 13 == 0) x[i] = i % 2 == 0 ? 0x1.01p3f : -0x1.03p-2f;  // ties, to even both ways
+    // Ties that round to even in both directions.
+    if (i % 13 == 0) x[i] = i % 2 == 0 ? 0x1.01p3f : -0x1.03p-2f;
   }
   return t;
 }
@@ -90,7 +93,7 @@ BOOST_AUTO_TEST_CASE(panels_hold_the_terms_of_every_layout_and_size) {
         for (int terms = 1; terms <= 3; ++terms) {
           for (const std::int64_t across : {1, 15, 16, 17, 32, 33, 70}) {
             for (const std::int64_t depth : {1, 2, 31, 32, 33, 64, 100}) {
-              // Along K, across it, and neither.
+              // Strides with K contiguous, with K strided, and with neither axis contiguous.
               for (const auto& [along, over] : {std::pair<std::int64_t, std::int64_t>{1, depth + 1},
                                                 {across + 2, 1},
                                                 {2, 2 * depth + 1}}) {
@@ -149,16 +152,17 @@ BOOST_AUTO_TEST_CASE(what_terms_carry) {
   BOOST_TEST(representable(1, 1e-10f, 1, 1e-10f));
   BOOST_TEST(!representable(INFINITY, 1, 1, 1));
   BOOST_TEST(!representable(1, 1, NAN, 1));
-  BOOST_TEST(!representable(3e38f, 1, 1e-5f, 1e-5f));  // rounds past the largest bfloat16
+  // Rounds beyond the largest bfloat16.
+  BOOST_TEST(!representable(3e38f, 1, 1e-5f, 1e-5f));
   BOOST_TEST(representable(0x1p126f, 1, 0x1p-20f, 0x1p-20f));
   BOOST_TEST(!representable(1, 1e-40f, 1, 1));     // denormal
-  BOOST_TEST(!representable(1, 0x1p-101f, 1, 1));  // its last term would be one
+  BOOST_TEST(!representable(1, 0x1p-101f, 1, 1));  // its last term would be denormal
   BOOST_TEST(representable(1, 0x1p-100f, 1, 1));
-  BOOST_TEST(!representable(1, 0x1p-60f, 1, 0x1p-60f));  // a product's terms would be
+  BOOST_TEST(!representable(1, 0x1p-60f, 1, 0x1p-60f));  // the product's terms would be denormal
   BOOST_TEST(!representable(0x1p60f, 1, 0x1p64f, 1));    // the sum may overflow
   BOOST_TEST(!representable(0x1p60f, 1, 0x1p60f, 1, 1 << 10));
   BOOST_TEST(representable(0x1p60f, 1, 0x1p54f, 1, 1 << 10));
-  // Zeros alone are carried, but not against an infinity.
+  // A matrix of zeros is representable, but not if the other matrix contains an infinity.
   BOOST_TEST(kernels::representable_by_terms(0, ~0u, magnitude(1), magnitude(1), 32));
   BOOST_TEST(!kernels::representable_by_terms(0, ~0u, magnitude(INFINITY), magnitude(1), 32));
 }

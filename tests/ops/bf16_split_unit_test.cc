@@ -1,4 +1,5 @@
-// The instructions and their emulations, against the arithmetic that the manual gives them.
+// Compares the matrix instructions and their emulations with the arithmetic that Intel's manual
+// specifies.
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 
@@ -13,7 +14,7 @@ namespace {
 
 using kernels::Bf16Unit;
 
-// Tiles of two panels: finite bfloat16 whose exponents reach `orders` up and down.
+// Tiles of two panels: finite bfloat16 values with exponents in [-orders, orders].
 struct Operands {
   std::shared_ptr<Buffer> a, b;
   int terms;
@@ -54,7 +55,7 @@ std::vector<float> product(Bf16Unit unit, const Operands& o, int row_tiles = 2,
   return std::vector<float>(c, c + 32 * 32);
 }
 
-// What the kernel does to the tile (i, j) of C, instruction by instruction.
+// The tile (i, j) of C after all instructions of the kernel, computed by the reference instruction.
 std::vector<float> expected_tile(const Operands& o, int i, int j) {
   constexpr int kPaths[3][6][2] = {
       {{0, 0}}, {{1, 0}, {0, 0}, {0, 1}}, {{2, 0}, {1, 0}, {0, 0}, {0, 2}, {0, 1}, {1, 1}}};
@@ -132,7 +133,8 @@ BOOST_AUTO_TEST_CASE(the_dot_kernel_on_emulated_vectors_gives_the_bits_of_the_ma
   });
 }
 
-// Products below 2^-126, denormal operands and sums: where the instructions flush.
+// Products below 2^-126, denormal operands and denormal sums: the cases that the instructions
+// flush.
 BOOST_AUTO_TEST_CASE(emulations_flush_denormals_where_multiply_adds_are_fused) {
   const auto targets = testing::simd_targets();
   const std::string best = targets.empty() ? "" : targets.front();
@@ -153,7 +155,7 @@ BOOST_AUTO_TEST_CASE(products_are_added_to_c) {
 
 BOOST_AUTO_TEST_CASE(vdpbf16ps_does_what_its_emulation_does) {
   if (!kernels::bf16_unit_available(Bf16Unit::dot)) {
-    BOOST_TEST_MESSAGE("no AVX512_BF16 here");
+    BOOST_TEST_MESSAGE("AVX512_BF16 is not available");
     return;
   }
   for (const int orders : {4, 30, 127}) {
@@ -163,11 +165,11 @@ BOOST_AUTO_TEST_CASE(vdpbf16ps_does_what_its_emulation_does) {
   }
 }
 
-// The manual's order of sums is not a promise of the architecture: bits are reported, the bound of
-// any order is required.
+// The manual's summation order is not guaranteed by the architecture. The test reports whether the
+// bits agree, but only requires the error bound that holds for any order.
 BOOST_AUTO_TEST_CASE(tdpbf16ps_does_what_its_emulation_does) {
   if (!kernels::bf16_unit_available(Bf16Unit::amx)) {
-    BOOST_TEST_MESSAGE("no AMX here");
+    BOOST_TEST_MESSAGE("AMX is not available");
     return;
   }
   for (int terms = 1; terms <= 3; ++terms) {

@@ -17,7 +17,7 @@ Tensor apply(const char* op, const std::vector<Tensor>& inputs) {
   return evaluate_op(builtin_ops()->at(op), inputs)[0];
 }
 
-/// Small whole numbers (never 0 where `nonzero`), exact in every dtype and op.
+/// Small integers (never 0 if `nonzero`), exactly representable in every dtype and op.
 Tensor numbers(DType dtype, const Sizes& sizes, int seed, bool nonzero = false) {
   Tensor t = Tensor::empty(DType::f64, sizes);
   for (std::int64_t i = 0; i < t.numel(); ++i) {
@@ -70,7 +70,7 @@ void check(const char* op, DType dtype) {
                                     b.at(broadcast_position(i, sb, out.sizes())));
       const double rounded = dtype == DType::f32 ? static_cast<float>(want) : want;
       BOOST_REQUIRE_MESSAGE(out.at(i) == rounded, op << " " << out.type_str() << " at " << i << ": "
-                                                     << out.at(i) << " not " << rounded);
+                                                     << out.at(i) << " instead of " << rounded);
     }
   }
 }
@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(plan_merges_axes) {
   BOOST_TEST(scalar.numel() == 1);
   const BroadcastPlan empty({0, 3}, {{0, 3}, {3}});
   BOOST_TEST(empty.numel() == 0);
-  empty.for_rows(0, 0, [](auto...) { BOOST_ERROR("no rows in an empty plan"); });
+  empty.for_rows(0, 0, [](auto...) { BOOST_ERROR("an empty plan must not have rows"); });
 
   std::vector<std::int64_t> counts;
   bias.for_rows(4, 15, [&](std::int64_t, const std::int64_t* from, std::int64_t count) {
@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(errors) {
   check_error<DataError>("div", {ints, ints}, "integer division by zero: b[1, 1] is 0");
   check_error<DataError>("pow", {ints, Tensor::of<std::int32_t>({2}, {1, -1})},
                          "negative power of an integer: b[1] must be 0 or more");
-  // Nothing is divided where the result has no elements.
+  // No division takes place if the result has no elements, so a zero divisor is not an error.
   BOOST_TEST(
       apply("div", {Tensor::zeros(DType::i32, {0}), Tensor::zeros(DType::i32, {1})}).numel() == 0);
   check_error<ShapeError>("add",

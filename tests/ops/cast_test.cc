@@ -1,4 +1,4 @@
-// cast: all pairs of dtypes against core's scalar conversions.
+// cast: all pairs of dtypes compared with core's scalar conversions.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>
@@ -112,12 +112,13 @@ BOOST_AUTO_TEST_CASE(floats_narrow_as_core_does) {
       }
     }
   });
-  // One rounding from double: through float this tie would go the other way.
+  // The conversion from double rounds only once; rounding through float would resolve this tie
+  // downwards.
   const double above_tie = 1.00390625 + 0x1p-40;
   BOOST_TEST(cast(Tensor::scalar(DType::f64, above_tie), DType::bf16).at(0) == 1.0078125);
 }
 
-// Every conversion is one thing, whether a graph makes it or a caller.
+// Conversions in a graph and conversions by callers are the same function.
 BOOST_AUTO_TEST_CASE(all_pairs_give_the_bits_of_tensor_to) {
   constexpr auto kMax = std::numeric_limits<std::int64_t>::max();
   std::vector<std::int64_t> integers = {0, 1, -1, kMax, -kMax - 1};

@@ -1,4 +1,4 @@
-// Attention and all its gradients against the scalar model.
+// Compares attention and all its gradients with the scalar model.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace weft::testing {
 
-/// `tolerance` is relative to the largest element, at least 1.
+/// `tolerance` is relative to the largest magnitude in `expected`, or absolute if that is below 1.
 inline void check_close(const Tensor& actual, const std::vector<double>& expected, double tolerance,
                         const char* what) {
   BOOST_REQUIRE_EQUAL(static_cast<std::size_t>(actual.numel()), expected.size());
@@ -28,7 +28,7 @@ inline void check_close(const Tensor& actual, const std::vector<double>& expecte
   }
 }
 
-/// attention, its gradient and lse of the 13 operands `in` against the scalar model.
+/// Compares attention, its gradients and lse with the scalar model. `in` holds up to 13 operands.
 inline void check_attention(std::vector<Tensor> in, const Attributes& attributes,
                             double tolerance) {
   in.resize(13);

@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(agrees_with_the_reference_on_every_target_axis_and_size) {
   });
 }
 
-// A loss that is no number any more must not look like one that does not count.
+// A NaN cotangent of a position must give NaN gradients, not zeros like an ignored position.
 BOOST_AUTO_TEST_CASE(a_cotangent_that_is_nan_makes_nan_along_any_axis) {
   testing::for_each_simd_target([](const char* target) {
     BOOST_TEST_CONTEXT(target) {

@@ -8,7 +8,8 @@
 
 namespace weft::testing {
 
-/// C = A B, or C += A B for a given C, packed whole and multiplied block of K by block of K.
+/// Returns C = A B, or C += A B if `add_to` is given. Both matrices are packed completely and
+/// multiplied one block of K at a time.
 inline Tensor engine_gemm(const kernels::GemmEngine& engine, const kernels::MatrixSource& a,
                           const kernels::MatrixSource& b, std::int64_t m, std::int64_t n,
                           std::int64_t k, const Tensor* add_to = nullptr) {
@@ -19,7 +20,7 @@ inline Tensor engine_gemm(const kernels::GemmEngine& engine, const kernels::Matr
   const auto pa = Buffer::allocate(panels(m, engine.row_panel) * engine.a_panel_bytes(depth));
   const auto pb = Buffer::allocate(panels(n, engine.column_panel) * engine.b_panel_bytes(depth));
   const auto scratch = Buffer::allocate(engine.multiply_scratch);
-  // Neither packing nor multiplying counts on zeros.
+  // Buffers are filled with a pattern because packing and multiplication must not rely on zeros.
   for (const auto& buffer : {pa, pb, scratch}) {
     std::fill_n(buffer->data(), buffer->bytes(), std::byte{0xA5});
   }
@@ -34,7 +35,7 @@ inline Tensor engine_gemm(const kernels::GemmEngine& engine, const kernels::Matr
   return c;
 }
 
-/// The same for row-major f32 tensors.
+/// As above, for row-major f32 tensors.
 inline Tensor engine_gemm(const kernels::GemmEngine& engine, const Tensor& a, const Tensor& b) {
   return engine_gemm(engine, {a.raw(), a.dtype(), a.size(1), 1}, {b.raw(), b.dtype(), b.size(1), 1},
                      a.size(0), b.size(1), a.size(1));

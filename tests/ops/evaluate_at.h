@@ -1,4 +1,4 @@
-// One op at a precision.
+// Evaluates one op at a given precision.
 #pragma once
 
 #include <cstring>
@@ -9,8 +9,9 @@
 
 namespace weft::testing {
 
-/// As evaluate_op(), with the kernel made for `precision`, the last chunks first and over dirty
-/// scratch. Input `kept` (if any) is a weight, of which the kernel may ask for a packed copy.
+/// Like evaluate_op(), but with a kernel made for `precision`, chunks in reverse order and scratch
+/// memory filled with a pattern. Input `constant` (if not negative) is marked as a constant weight,
+/// for which the kernel may request a packed copy.
 inline std::vector<Tensor> evaluate_at(Precision precision, std::string_view name,
                                        const std::vector<Tensor>& inputs,
                                        const Attributes& attributes, int constant = -1) {

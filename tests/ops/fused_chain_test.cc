@@ -1,4 +1,5 @@
-// Fused programs whose steps stay in registers, against the same ops one by one: equal bits.
+// Compares fused programs that keep intermediate results in registers with the same ops evaluated
+// one by one: the bits must be equal.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -25,7 +26,7 @@ class Draws {
   std::uint64_t next_ = 0;
 };
 
-/// Values in [-2, 2), with NaN, infinities and both zeros among them.
+/// Values in [-2, 2) that include NaN, infinities and both zeros.
 Tensor values(DType dtype, Sizes sizes, std::uint64_t seed) {
   const RandomStream stream{seed, 1, 0};
   std::vector<float> v(static_cast<std::size_t>(num_elements(sizes)));
@@ -38,8 +39,8 @@ Tensor values(DType dtype, Sizes sizes, std::uint64_t seed) {
   return Tensor::of<float>(std::move(sizes), v).to(dtype);
 }
 
-/// A program of `steps` ops on 5 inputs (dense, row, scalar, column, dense): mostly ones that
-/// chains can do, and values that stay in use for long. `pure` has no others.
+/// A program of `steps` ops on 5 inputs (dense, row, scalar, column, dense). Most ops are ones that
+/// chains support (all of them if `pure`), and some values stay live for many steps.
 std::string random_program(Draws& draws, int steps, bool pure) {
   static const std::vector<std::string> kUnary = {"neg",   "abs",        "sign", "square", "sqrt",
                                                   "rsqrt", "reciprocal", "relu", "clamp"};
@@ -51,7 +52,7 @@ std::string random_program(Draws& draws, int steps, bool pure) {
     if (draws.below(2) == 0 && value > kInputs) return value - 1;
     return draws.below(value);
   };
-  const auto whole = [&](int value) {  // an operand of the shape that all steps have
+  const auto whole = [&](int value) {  // an operand with the common shape of all steps
     const int v = operand(value);
     return v >= 1 && v <= 3 ? 4 : v;
   };
@@ -91,7 +92,7 @@ std::vector<Tensor> one_by_one(const TileProgram& program, std::vector<Tensor> a
   return results;
 }
 
-/// NaNs are equal whatever their sign and payload.
+/// Treats all NaNs as equal, regardless of sign and payload.
 template <class T>
 std::int64_t first_difference(const Tensor& a, const Tensor& b) {
   if (a.sizes() != b.sizes()) return 0;
@@ -122,7 +123,7 @@ BOOST_AUTO_TEST_SUITE(fused_chain)
 BOOST_AUTO_TEST_CASE(random_programs_have_the_bits_of_their_steps) {
   Draws draws(5);
   for (int trial = 0; trial < 60; ++trial) {
-    // Rows of a tile and more, with remainders; and rows shorter than a block.
+    // Rows of one tile or more with remainders, and rows shorter than a block.
     const std::int64_t columns = trial % 3 == 0 ? 37 : trial % 3 == 1 ? 1024 + 128 : 2 * 1024 + 77;
     const Sizes sizes{3, columns};
     const DType dtype = trial % 4 == 3 ? DType::f64 : DType::f32;
@@ -137,7 +138,7 @@ BOOST_AUTO_TEST_CASE(random_programs_have_the_bits_of_their_steps) {
 }
 
 BOOST_AUTO_TEST_CASE(results_past_the_caches) {
-  // 32 MiB and more: %3 is read back, %5 is not; rows begin at addresses of all kinds.
+  // 32 MiB and more: %3 is read again, %5 is not. Rows begin at addresses of all alignments.
   const Sizes sizes{2113, 4001};
   const std::vector<Tensor> inputs = {values(DType::f32, sizes, 1), values(DType::f32, {4001}, 2)};
   check("%2 = mul(%0, %1); %3 = add(%2, %1); %4 = square(%3); %5 = sub(%4, %3); return %5", inputs,

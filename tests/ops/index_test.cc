@@ -134,7 +134,8 @@ BOOST_AUTO_TEST_CASE(functions) {
   BOOST_TEST(elements_of(evaluate_graph({one_hot(tokens, 4)}, feed)[0]) ==
              (Doubles{0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1}));
   BOOST_TEST((take(w, 2).shape() == Shape{2}));
-  // PyTorch's -1 is the last row: here an id that no token has would be padding, in silence.
+  // In PyTorch, padding_idx -1 means the last row. Here it would be an id that no token has, and
+  // the padding would silently have no effect, so it is an error.
   for (const std::int64_t none : {-1, 9}) {
     BOOST_CHECK_EXCEPTION(embedding(tokens, w, none), ArgumentError,
                           says("padding_idx " + std::to_string(none) + " is not a row of weight"));

@@ -1,5 +1,5 @@
-// Index ops and sorting beside their scalar models: random shapes, axes and indices, forward and
-// backward; duplicates, nothing, and integers that are out of range.
+// Compares index ops and sorting with their scalar models, forward and backward, for random shapes,
+// axes and indices, including duplicate, empty and out-of-range indices.
 #include <boost/test/unit_test.hpp>
 #include <limits>
 
@@ -17,7 +17,7 @@ const std::vector<DType> kIndexedTypes = {DType::f32, DType::f64, DType::bf16,
                                           DType::f16, DType::i64, DType::i32,
                                           DType::i8,  DType::u8,  DType::boolean};
 
-/// Small whole numbers, which every dtype holds: sums of them are exact.
+/// Small integers, which every dtype represents exactly, so that their sums are exact too.
 Tensor numbers(Choices& c, Sizes sizes, DType dtype) {
   return c.indices(std::move(sizes), 7).to(dtype);
 }
@@ -28,7 +28,7 @@ struct Places {
   std::int64_t length() const { return x[static_cast<std::size_t>(axis)]; }
 };
 
-/// A shape and one of its axes; sizes of 0, 1, and about a block of columns.
+/// A random shape and one of its axes. Sizes include 0, 1 and values around a block of columns.
 Places random_places(Choices& c) {
   for (;;) {
     Places p;
@@ -39,7 +39,7 @@ Places random_places(Choices& c) {
   }
 }
 
-/// Sizes of what is taken from `p` by indices of `index`.
+/// The sizes of the result of taking indices with sizes `index` from `p`.
 Sizes taken(const Places& p, const Sizes& index) {
   Sizes sizes(p.x.begin(), p.x.begin() + p.axis);
   sizes.insert(sizes.end(), index.begin(), index.end());
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(random_takes_and_adds_along_an_axis_agree_with_their_scalar
   });
 }
 
-// Enough indices for the work to be cut into ranges of rows and blocks of columns.
+// Enough indices to split the work into ranges of rows and blocks of columns.
 BOOST_AUTO_TEST_CASE(many_indices_agree_with_the_scalar_models) {
   Choices c(7900);
   for (const auto& [x, count] : std::vector<std::pair<Sizes, std::int64_t>>{
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(random_sorts_agree_with_their_scalar_models) {
   });
 }
 
-// The functions take axes from the right too; gradients are those of the scalar models.
+// The functions also accept negative axes. Gradients must equal those of the scalar models.
 BOOST_AUTO_TEST_CASE(random_gradients_agree_with_the_adds_of_the_scalar_models) {
   for_random_seeds(60, 9000, [](Choices& c) {
     const Places p = random_places(c);
@@ -170,7 +170,8 @@ BOOST_AUTO_TEST_CASE(random_gradients_agree_with_the_adds_of_the_scalar_models) 
   });
 }
 
-// What is added goes to x and src alike; what is overwritten goes to the update alone.
+// The gradient of an addition reaches both x and the added values; the gradient of topk() reaches
+// only the selected elements.
 BOOST_AUTO_TEST_CASE(random_gradients_of_adds_blocks_and_sorts_agree_with_the_scalar_models) {
   for_random_seeds(60, 9100, [](Choices& c) {
     const Places p = random_places(c);

@@ -1,5 +1,5 @@
-// Factorisations by what defines them, and beside their scalar models: matrices of all shapes, of
-// lower rank, tiny and huge.
+// Checks factorisations by their defining properties and against their scalar models, on matrices
+// of all shapes, rank-deficient matrices, and matrices with tiny or huge elements.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
@@ -24,7 +24,7 @@ double largest(const Tensor& t) {
   double result = 0;
   for (std::int64_t i = 0; i < t.numel(); ++i) {
     const double size = std::fabs(t.at(i));
-    result = size <= result ? result : size;  // a NaN stays
+    result = size <= result ? result : size;  // keeps a NaN
   }
   return result;
 }
@@ -53,7 +53,7 @@ Tensor scaled(const Tensor& t, double factor) {
   return result;
 }
 
-// A positive definite matrix: x x^T + I.
+// A positive definite matrix x x^T + I.
 Tensor definite(Choices& c, const Sizes& sizes, DType dtype) {
   const Tensor x = c.uniform(sizes, DType::f64);
   Tensor a = product(x, x, false, true);
@@ -71,7 +71,7 @@ Sizes with_list(Choices& c, Sizes sizes) {
 DType dtype_of(Choices& c) { return c.chance(0.5) ? DType::f32 : DType::f64; }
 double unit(DType dtype) { return dtype == DType::f32 ? 0x1p-23 : 0x1p-52; }
 
-// x of rank `rank` at most.
+// A random m x n matrix of rank at most `rank`.
 Tensor of_rank(Choices& c, std::int64_t m, std::int64_t n, std::int64_t rank) {
   return product(c.uniform({m, rank}, DType::f64), c.uniform({rank, n}, DType::f64));
 }
@@ -104,7 +104,7 @@ void check_svd(const Tensor& x, double tolerance) {
     if (u.dtype() == DType::f32) us.mutable_data<float>()[i] = static_cast<float>(value);
     if (u.dtype() == DType::f64) us.mutable_data<double>()[i] = value;
   }
-  // Products of the least numbers are rounded to multiples of the least.
+  // Products of denormals are rounded to multiples of the smallest denormal.
   BOOST_TEST(distance(product(us, vt), x) <=
              tolerance * largest(x) + 4 * std::numeric_limits<double>::denorm_min());
   for (std::int64_t i = 0; i < s.numel(); ++i) {
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(a_large_cholesky_factor_is_that_of_the_matrix) {
   BOOST_TEST(distance(product(f[0], f[0], false, true), a) <= 1e-12 * largest(a));
 }
 
-// Only the sum of x and its transpose counts.
+// Only the symmetric part of x matters.
 BOOST_AUTO_TEST_CASE(cholesky_takes_the_symmetric_part) {
   const Tensor x = Tensor::of<float>({2, 2}, {4, 1, 3, 5}),
                y = Tensor::of<float>({2, 2}, {4, 2, 2, 5});
@@ -231,7 +231,7 @@ BOOST_AUTO_TEST_CASE(qr_of_columns_of_tiny_numbers_has_an_orthonormal_basis_all_
   }
 }
 
-// Squares of such numbers have few digits, or none.
+// Squares of such small numbers lose most or all of their digits.
 BOOST_AUTO_TEST_CASE(singular_vectors_are_orthonormal_beside_tiny_numbers) {
   for (int exponent = -40; exponent >= -320; exponent -= 5) {
     const double tiny = std::pow(10.0, exponent);
@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(the_largest_element_of_each_left_vector_is_positive) {
   }
 }
 
-// Known values: the Hilbert matrix of size 6, whose condition is 1.5e7.
+// Known singular values: the Hilbert matrix of size 6, which has a condition number of 1.5e7.
 BOOST_AUTO_TEST_CASE(small_singular_values_are_right_to_many_digits) {
   Tensor x = Tensor::empty(DType::f64, {6, 6});
   for (std::int64_t i = 0; i < 36; ++i) {

@@ -1,5 +1,5 @@
-// linear_cross_entropy against the product and the loss that it joins, at sizes that take several
-// chunks.
+// Compares linear_cross_entropy with the product and the loss that it fuses, at sizes that need
+// several chunks.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -29,7 +29,7 @@ struct HeadCase {
   DType dtype;
 };
 
-// The unfused ops in double are the reference.
+// Compares the fused ops with the unfused ones, which are computed in double precision.
 void check(const HeadCase& c, double tolerance) {
   const double e = 0.1;
   const std::int64_t ignore = 3;

@@ -1,6 +1,6 @@
-// The worst error of the elementary functions over float32. Every run takes each 1009th float;
-// WEFT_EXHAUSTIVE=1 takes all 2^32 (about a minute of a core per function) and prints what
-// ops/kernels/ELEMENTARY.md tells.
+// The largest error of the elementary functions over float32. By default every 1009th float is
+// tested. WEFT_EXHAUSTIVE=1 tests all 2^32 floats (about one core minute per function) and prints
+// the numbers in ops/kernels/ELEMENTARY.md.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -16,7 +16,7 @@ namespace weft::testing {
 namespace {
 
 constexpr std::uint64_t kAllBits = std::uint64_t{1} << 32;
-constexpr std::uint64_t kStride = 1009;  // a prime: all exponents, all low bits
+constexpr std::uint64_t kStride = 1009;  // a prime, to cover all exponents and low bits
 constexpr std::int64_t kRow = 1 << 14;
 
 struct Worst {
@@ -24,7 +24,8 @@ struct Worst {
   float at = 0;
 };
 
-/// Distance of `got` from the exact `want` in units of the last place of the float next to it.
+/// Distance of `got` from the exact value `want`, in units in the last place of the float nearest
+/// to `want`.
 double error(float got, double want) {
   const auto nearest = static_cast<float>(want);
   if (std::isnan(want)) return std::isnan(got) ? 0 : HUGE_VAL;
@@ -33,7 +34,7 @@ double error(float got, double want) {
   return std::fabs(static_cast<double>(got) - want) / std::ldexp(1.0, exponent - 23);
 }
 
-/// Walks floats begin, begin + stride ... of the 2^32 bit patterns.
+/// Tests the floats begin, begin + stride, ... of the 2^32 bit patterns.
 Worst walk(const OpRecord& op, double (*oracle)(double), std::uint64_t begin, std::uint64_t end,
            std::uint64_t stride) {
   const Attributes attributes = op.complete({});

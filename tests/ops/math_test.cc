@@ -1,4 +1,4 @@
-// Accuracy of the transcendental kernels, on every SIMD target.
+// Accuracy of the transcendental kernels on every SIMD target.
 #include <fmt/format.h>
 
 #include <bit>
@@ -44,7 +44,7 @@ const std::vector<T>& points() {
                         T(-1e6),
                         T(1e22),
                         T(3.14159265358979)};
-    // Every exponent, both signs.
+    // Every exponent and both signs.
     for (std::uint64_t i = 0; i < 60000; ++i) {
       if constexpr (sizeof(T) == 4) {
         p.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(i * 71579)));
@@ -52,7 +52,7 @@ const std::vector<T>& points() {
         p.push_back(std::bit_cast<double>(i * 307445734561825ull));
       }
     }
-    // And densely where the functions bend.
+    // Dense samples in the ranges where the functions curve.
     const RandomStream stream{7, 0, 0};
     std::uint64_t draw = 0;
     for (const double scale : {0.01, 1.0, 2.0, 10.0, 100.0, 1000.0, 40000.0}) {
@@ -117,8 +117,8 @@ BOOST_AUTO_TEST_CASE(hyperbolic_and_error_function) {
 BOOST_AUTO_TEST_CASE(activations) {
   check_both("sigmoid", 2, 2);
   check_both("softplus", 4, 4);
-  // A rounding of the argument of an exponential is a relative error that grows with it: the tails
-  // are checked against the magnitude of x.
+  // Rounding the argument of an exponential causes a relative error that grows with the argument,
+  // so the tails are checked relative to the magnitude of x.
   check<float>("silu", 4, 1e-8);
   check<double>("silu", 4, 1e-17);
   check<float>("gelu_erf", 4, 1.2e-7);

@@ -1,5 +1,5 @@
-// A product with its steps against the product and the steps one after the other: equal bits, on
-// every SIMD target and at every precision.
+// Compares a product with fused steps with the product followed by the separate steps: the bits
+// must be equal on every SIMD target and at every precision.
 #include <fmt/format.h>
 
 #include <boost/test/unit_test.hpp>

@@ -98,7 +98,8 @@ BOOST_AUTO_TEST_CASE(batch_axes_broadcast) {
   check({3, 0, 5}, {5, 6}, false, false);
 }
 
-// As long as both run on the same engine: small products of a CPU with a matrix unit do not.
+// This holds if both products run on the same engine. On a CPU with a matrix unit, small products
+// use another engine, so the test disables matrix units.
 BOOST_AUTO_TEST_CASE(an_element_has_the_same_bits_in_a_larger_product) {
   const kernels::ForcedBf16Unit forced(std::nullopt);
   const Tensor a = sample_uniform({300, 300}, 3), b = sample_uniform({300, 600}, 4);
@@ -114,7 +115,7 @@ BOOST_AUTO_TEST_CASE(infinities_and_nan_pass_through) {
                           Tensor::of<float>({2, 1}, {2, 3}), false, false);
   BOOST_CHECK_EQUAL(y.at(0), inf);
   BOOST_CHECK(std::isnan(y.at(1)));
-  // The zeros that fill up a panel must not meet the infinity beside them.
+  // The zeros that pad a panel must not be multiplied by the infinities next to them.
   const Tensor z = matmul(Tensor::full(DType::f32, {5, 3}, inf),
                           Tensor::full(DType::f32, {3, 5}, 1), false, false);
   for (int i = 0; i < 25; ++i) BOOST_CHECK_EQUAL(z.at(i), inf);
@@ -124,7 +125,7 @@ BOOST_AUTO_TEST_CASE(gemm_accumulates_into_any_strides) {
   testing::for_each_simd_target([](const char*) {
     for (const std::int64_t m : {2, 7, 19}) {
       const std::int64_t n = 11, k = 6, stride = 20;
-      // Both operands every second element of something larger, C inside wider rows.
+      // Both operands use every second element of a larger tensor, and C is part of wider rows.
       const Tensor a = sample_uniform({m, k, 2}, 5), b = sample_uniform({k, n, 2}, 6);
       Tensor c = sample_uniform({m, stride}, 7);
       const Tensor before = c.clone();

@@ -1,5 +1,5 @@
-// Matrix products beside their scalar models: every layout, dtype, precision and unit, random batch
-// axes, steps on the result, weights packed before.
+// Compares matrix products with their scalar models, for every layout, dtype, precision and unit,
+// with random batch axes, fused steps and prepacked weights.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -18,10 +18,11 @@ const std::vector<Precision> kPrecisions = {Precision::highest, Precision::high,
 struct ProductUse {
   std::vector<Tensor> in;
   Attributes attributes;
-  Sizes out;  // of the product
+  Sizes out;  // sizes of the product
 };
 
-/// Batch axes of both operands and of the result: each axis is there, 1, or absent.
+/// Random batch axes of both operands and of the result. In an operand, each axis is full, 1 or
+/// absent.
 void random_batch(Choices& c, Sizes& a, Sizes& b, Sizes& out) {
   for (std::int64_t rank = c.one_of({0, 0, 0, 1, 2}); rank > 0; --rank) {
     const std::int64_t size = c.one_of({0, 1, 2, 2, 3});
@@ -36,7 +37,7 @@ std::int64_t extent(Choices& c) {
   return c.one_of({0, 1, 1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 33, 48, 65});
 }
 
-/// Some entries that products must carry through as they are.
+/// Sets a few elements to special values that products must propagate correctly.
 void sprinkle(Choices& c, Tensor& t) {
   const std::vector<double> odd = {NAN, INFINITY, -INFINITY, 1e-44, 3e38, -0.0, 1e-30};
   for (std::int64_t k = c.within(1, 3); k > 0 && t.numel() > 0; --k) {
@@ -64,7 +65,7 @@ ProductUse random_product(Choices& c, bool may_be_double) {
   return use;
 }
 
-/// An operand of steps on a result of `out`: as it is, one element per column, or one for all.
+/// An operand for steps on a result of sizes `out`: full size, one element per column, or a scalar.
 Tensor step_operand(Choices& c, const Sizes& out, DType dtype) {
   switch (c.within(0, 3)) {
     case 0: return c.uniform(out, dtype);
@@ -74,7 +75,7 @@ Tensor step_operand(Choices& c, const Sizes& out, DType dtype) {
   }
 }
 
-/// Gives a product steps.
+/// Adds fused steps to a product.
 void add_steps(Choices& c, ProductUse& use) {
   const bool is_double = use.in[0].dtype() == DType::f64 || use.in[1].dtype() == DType::f64;
   const DType dtype = is_double ? DType::f64 : DType::f32;
@@ -102,7 +103,7 @@ void add_steps(Choices& c, ProductUse& use) {
   use.attributes.set("program", std::string(program));
 }
 
-/// The same bits from a copy of b that was packed before.
+/// Checks that a prepacked copy of b gives the same bits.
 void check_packed(std::string_view name, const ProductUse& use, Precision precision) {
   BOOST_TEST_CONTEXT("packed: " << use_text(name, use.in, use.attributes)) {
     const auto want = evaluate_at(precision, name, use.in, use.attributes);
@@ -123,7 +124,8 @@ BOOST_AUTO_TEST_CASE(random_products_agree_with_the_scalar_model) {
   });
 }
 
-// Term by term: what a term of the product gives to an element, its cotangent gives back.
+// Computes the gradients term by term: each product a * b of an output element adds cotangent * b
+// to the gradient of a and cotangent * a to the gradient of b.
 BOOST_AUTO_TEST_CASE(random_gradients_agree_with_sums_over_terms) {
   for_random_seeds(60, 16000, [](Choices& c) {
     Sizes a, b, batch;

@@ -15,7 +15,7 @@ std::vector<double> row(const Tensor& t, std::int64_t r, std::int64_t n) {
   return values;
 }
 
-/// Forward and backward of both norms against the reference.
+/// Compares both norms, forward and backward, with the reference.
 void check(std::int64_t rows, std::int64_t n, DType dtype, bool centered, double tolerance) {
   const Tensor x = sample_uniform({rows, n}, 1, -1, 3).to(dtype);
   const Tensor gain = sample_uniform({n}, 2).to(dtype), bias = sample_uniform({n}, 3).to(dtype);

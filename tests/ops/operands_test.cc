@@ -1,4 +1,4 @@
-// Which operands a use of an op must have, alone and in a graph.
+// Checks required operands when an op is evaluated alone and in a graph.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/graph/ir/graph.h"

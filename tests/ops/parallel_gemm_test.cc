@@ -21,7 +21,7 @@ namespace {
 
 using testing::max_difference;
 
-// Runs the phases of a kernel whose inputs are a and b and whose output is c.
+// Runs the phases of a kernel with inputs a and b and output c.
 void run_phases(const Kernel& kernel, const Tensor& a, const Tensor& b, Tensor& c,
                 Workers& workers) {
   const void* in[] = {a.raw(), b.raw()};
@@ -29,7 +29,8 @@ void run_phases(const Kernel& kernel, const Tensor& a, const Tensor& b, Tensor& 
   const auto shared = Buffer::allocate(kernel.shared_scratch);
   std::vector<std::shared_ptr<Buffer>> slots;
   for (int i = 0; i < workers.slots(); ++i) slots.push_back(Buffer::allocate(kernel.slot_scratch));
-  // Dirty scratch: nothing may be read that was not written.
+  // Scratch memory is filled with a pattern: the kernel must not read anything that it did not
+  // write.
   std::memset(shared->data(), 0xFF, kernel.shared_scratch);
   for (const auto& slot : slots) std::memset(slot->data(), 0xFF, kernel.slot_scratch);
   for (const Phase& phase : kernel.phases) {
@@ -50,7 +51,7 @@ GemmBatch row_major(std::int64_t m, std::int64_t n, std::int64_t k) {
   return batch;
 }
 
-// What gemm() makes of it on one thread: blocks of the depth summed in order.
+// The result of gemm() on one thread, which sums blocks of the depth in order.
 Tensor by_gemm(const Tensor& a, const Tensor& b) {
   kernels::GemmProblem<float> g;
   g.m = a.size(0), g.n = b.size(1), g.k = a.size(1);
@@ -77,10 +78,10 @@ BOOST_AUTO_TEST_CASE(every_cut_gives_the_bits_of_one_thread) {
   const testing::MoreThreads more;
   Workers one({.threads = 1}), many({.threads = 5, .shuffle_seed = 3});
   const Sizes sizes[] = {
-      {250, 530, 900},   // tiles of a grid, packed for all
+      {250, 530, 900},   // a grid of tiles, packed for all threads
       {100, 1800, 400},  // strips of columns
       {1800, 60, 800},   // strips of rows
-      {700, 900, 3000},  // the depth in several ranges
+      {700, 900, 3000},  // the depth split into ranges
       {24, 2000, 7900},
   };
   for (const Sizes& s : sizes) {
@@ -95,7 +96,7 @@ BOOST_AUTO_TEST_CASE(every_cut_gives_the_bits_of_one_thread) {
     }
   }
   BOOST_WARN_MESSAGE(many.statistics().distinct_slots > 1,
-                     "a busy machine gave time to one thread alone");
+                     "only one thread ran: the machine may be busy");
   BOOST_TEST(many.statistics().parallel_chunks > 100);
 }
 
@@ -252,7 +253,7 @@ BOOST_AUTO_TEST_CASE(tilings_keep_shared_scratch_small_and_cut_enough_tiles) {
         const double work = static_cast<double>(m) * static_cast<double>(n) *
                             static_cast<double>(k) / static_cast<double>(tiling.row_ranges()) /
                             static_cast<double>(tiling.column_ranges());
-        // At least eight tiles, or none of them worth sharing.
+        // Either at least eight tiles, or tiles so small that distributing them does not pay.
         BOOST_TEST((tiles >= 8 || work / tiles < 6e6), m << " x " << n << " x " << k);
       }
     }

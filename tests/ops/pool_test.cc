@@ -25,7 +25,7 @@ Attributes attributes(const PoolCase& c) {
   return {{"kernel", c.kernel}, {"stride", c.stride}, {"padding", c.padding}};
 }
 
-// Calls fn(out index, plane, y, x) for every place of every window, the padding included.
+// Calls fn(out index, plane, y, x) for every position of every window, including the padding.
 template <class Fn>
 void for_places(const PoolCase& c, const Sizes& out, Fn fn) {
   for (std::int64_t i = 0; i < num_elements(out); ++i) {

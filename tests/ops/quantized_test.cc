@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(int4_is_within_a_step_of_every_weight_and_better_than_the_p
 }
 
 BOOST_AUTO_TEST_CASE(weights_that_are_steps_come_back_exactly) {
-  // Every channel and group has its extreme: -8 steps of 0.25, or 127 steps of 0.5.
+  // Every channel and group contains its extreme: -8 steps of 0.25, or 127 steps of 0.5.
   const auto matrix = [](const std::function<double(std::int64_t row)>& value) {
     Tensor w = Tensor::empty(DType::f32, {64, 20});
     for (std::int64_t i = 0; i < w.numel(); ++i)
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(the_layout_is_as_documented) {
   const QuantizedMatrix four = quantize_matrix(w, kInt4, false);
   BOOST_TEST((four.q.sizes() == Sizes{2, 8, 16, 4}));
   BOOST_TEST((four.scale.sizes() == Sizes{2, 2, 16}));
-  // Input 33 is the high half of byte 0 of block 4.
+  // Input 33 is stored in the high half of byte 0 of block 4.
   const std::int64_t at = ((1 * 8 + 4) * 16 + 1) * 4;
   for (std::int64_t i = 0; i < four.q.numel(); ++i)
     BOOST_REQUIRE_EQUAL(four.q.data<std::uint8_t>()[i], i == at ? 0x80 : 0);
@@ -191,7 +191,8 @@ BOOST_AUTO_TEST_CASE(every_way_of_multiplying_agrees) {
   });
 }
 
-// Values that bytes cannot carry are multiplied as floats: what belongs to them comes out.
+// Rows with values that cannot be quantised to bytes are multiplied as floats and give correct
+// results.
 BOOST_AUTO_TEST_CASE(rows_of_extreme_values) {
   for (const auto format : {kInt8, kInt4}) {
     const QuantizedMatrix m = quantize_matrix(sample_uniform({40, 5}, 11, 0.5, 1.5), format, false);
@@ -217,7 +218,7 @@ BOOST_AUTO_TEST_CASE(rows_of_extreme_values) {
   }
 }
 
-// Small weights of large numbers: no sum on the way is larger than the result.
+// Small weights times large numbers: no partial sum may be larger than the result.
 BOOST_AUTO_TEST_CASE(rows_of_large_values_do_not_overflow_on_the_way) {
   testing::for_each_simd_target([](const char* target) {
     for (const auto format : {kInt8, kInt4}) {
@@ -236,7 +237,8 @@ BOOST_AUTO_TEST_CASE(rows_of_large_values_do_not_overflow_on_the_way) {
 }
 
 BOOST_AUTO_TEST_CASE(error_of_a_product_is_that_of_its_weights) {
-  // Uniform weights: a step is 3 / 254 and about 3 / 16, its error uniform within half a step.
+  // Uniform weights: a step is 3 / 254 or about 3 / 16, and the error is uniform within half a
+  // step.
   const Tensor w = sample_uniform({768, 64}, 6), x = sample_uniform({4, 768}, 7);
   const Tensor exact = testing::reference_matmul(x, w, false, false);
   const double eight = rms_difference(multiply(x, quantize_matrix(w, kInt8, false), 64), exact);
@@ -254,7 +256,7 @@ BOOST_AUTO_TEST_CASE(zeros_tiny_weights_and_empty_matrices) {
       BOOST_TEST((dequantize(m, sizes[0], sizes[1]).sizes() == sizes));
     }
   }
-  // Below f16's smallest step int4 knows no scale: the weights become 0.
+  // int4 cannot represent a scale below the smallest f16, so the weights become 0.
   const Tensor tiny = Tensor::full(DType::f32, {32, 1}, 1e-9);
   BOOST_TEST(rms(dequantize(quantize_matrix(tiny, kInt4, false), 32, 1)) == 0);
 }

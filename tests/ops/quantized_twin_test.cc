@@ -1,5 +1,5 @@
-// Products with quantised weights beside their scalar models: every byte a weight may be, random
-// sizes, rows and steps.
+// Compares products with quantised weights with their scalar models, for all byte values of weights
+// and random sizes, rows and fused steps.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/ops/quantized.h"
@@ -14,7 +14,7 @@ struct Weights {
   QuantizedFormat format = QuantizedFormat::int8;
 };
 
-/// Of a matrix that was quantised, or of any bytes and scales at all.
+/// The weights of a quantised random matrix, or random bytes and scales.
 Weights random_weights(Choices& c) {
   Weights w;
   w.inputs = c.one_of({0, 1, 3, 4, 5, 31, 32, 33, 64, 70, 130});
@@ -49,7 +49,7 @@ Tensor random_rows(Choices& c, const Weights& w) {
   }
   sizes.push_back(w.inputs);
   Tensor x = c.uniform(sizes, c.chance(0.15) ? DType::f64 : DType::f32);
-  // Rows of very different sizes.
+  // Scales the first row so that the magnitudes of the rows differ strongly.
   if (x.dtype() == DType::f32 && c.chance(0.3)) {
     const std::vector<double> factors = {0, 1e-40, 1e-20, 1e15};
     const auto factor = static_cast<float>(c.one_of(factors));

@@ -15,7 +15,7 @@ constexpr std::int64_t kSeed = -0x123456789ABCDEF, kRuns = 0x100000007;
 constexpr std::int64_t kStream = 9;
 
 Tensor key() { return Tensor::of<std::int64_t>({2}, {kSeed, kRuns}); }
-// The step is the lower half of the number of runs.
+// The step is the lower half of the run counter.
 RandomStream stream() { return {static_cast<std::uint64_t>(kSeed), kStream, 7}; }
 
 Tensor draw(const char* op, std::int64_t n, const char* name, Attribute value) {
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(probabilities_at_the_ends) {
     BOOST_REQUIRE_EQUAL(never.at(i), 0);
     BOOST_REQUIRE_EQUAL(always.at(i), 1);
   }
-  // So close to 1 that no word of 32 bits is kept.
+  // The rate is so close to 1 that no 32-bit random word keeps an element.
   const Tensor gone = evaluate_op(builtin_ops()->at("dropout"), {sample_uniform({4000}, 1), key()},
                                   {{"rate", 1 - 0x1p-40}, {"stream", kStream}})[0];
   for (std::int64_t i = 0; i < 4000; ++i) BOOST_REQUIRE_EQUAL(gone.at(i), 0);

@@ -1,4 +1,4 @@
-// Promises that every op record must keep: generated from the records themselves.
+// Tests of the guarantees that every op record must keep, generated from the records themselves.
 #include <boost/test/unit_test.hpp>
 #include <functional>
 #include <vector>
@@ -57,8 +57,8 @@ BOOST_AUTO_TEST_CASE(no_rule_or_decomposition_is_for_an_unknown_op) {
   }
 }
 
-// Results of float kernels against those of double ones, for all samples that have both.
-// `for_each_way` runs what it is given once per way of computing, with the way's name.
+// Compares the results of float kernels with those of double kernels, for all samples that have
+// both. `for_each_way` calls its argument once per way of computing, with the name of that way.
 void check_float_against_double(
     const std::function<void(const std::function<void(const char*)>&)>& for_each_way) {
   for (const OpRecord* op : builtin_ops()->all()) {
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(float_kernels_agree_with_double_ones_on_every_target) {
   check_float_against_double(testing::for_each_simd_target);
 }
 
-// Products of all shapes forced onto matrix units.
+// Forces products of all shapes onto matrix units.
 BOOST_AUTO_TEST_CASE(float_kernels_agree_with_double_ones_on_matrix_units) {
   using kernels::Bf16Unit;
   check_float_against_double([](const std::function<void(const char*)>& body) {
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(float_kernels_agree_with_double_ones_on_matrix_units) {
   });
 }
 
-// The same bits when an output is written over an input, as the record allows.
+// Writing an output over an input that the record allows must give the same bits.
 BOOST_AUTO_TEST_CASE(in_place_gives_the_same_bits) {
   for (const OpRecord* op : builtin_ops()->all()) {
     if (op->samples == nullptr || op->inplace.empty()) continue;
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(in_place_gives_the_same_bits) {
       const auto expected = evaluate_op(*op, sample.inputs, sample.attributes);
       for (const auto& [output, input] : op->inplace) {
         const auto in = static_cast<std::size_t>(input), out = static_cast<std::size_t>(output);
-        if (out >= expected.size()) continue;  // a record may list more than a sample has
+        if (out >= expected.size()) continue;  // a record may list more outputs than a sample has
         if (in >= sample.inputs.size() || !sample.inputs[in].defined()) continue;
         const Tensor& source = sample.inputs[in];
         if (source.sizes() != expected[out].sizes() ||
@@ -133,13 +133,13 @@ BOOST_AUTO_TEST_CASE(reversed_chunks_give_the_same_bits) {
   }
 }
 
-// An output that nobody reads has no memory, and the others keep their bits.
+// An output without readers has no memory, and the other outputs keep their bits.
 BOOST_AUTO_TEST_CASE(dead_outputs_change_nothing) {
   for (const OpRecord* op : builtin_ops()->all()) {
     if (op->samples == nullptr || !has_kernel(*op) || op->outputs.size() < 2) continue;
     for (const OpSample& sample : op->samples()) {
       const auto expected = evaluate_op(*op, sample.inputs, sample.attributes);
-      // Each output alone, and each missing alone.
+      // First each output is the only one wanted, then each is the only unwanted one.
       for (std::size_t which = 0; which < 2 * expected.size(); ++which) {
         const auto wanted = [&](std::size_t o) {
           return which < expected.size() ? o == which : o != which - expected.size();

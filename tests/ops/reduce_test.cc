@@ -33,8 +33,9 @@ void check_against_reference(std::string_view op, const Tensor& x, const List& a
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const double got = out.at(static_cast<std::int64_t>(i));
     const double scale = std::max(1.0, std::abs(wanted[i]));
-    BOOST_TEST(std::abs(got - wanted[i]) <= tolerance * scale,
-               op << " of " << x.type_str() << " at " << i << ": " << got << ", not " << wanted[i]);
+    BOOST_TEST(std::abs(got - wanted[i]) <= tolerance * scale, op << " of " << x.type_str()
+                                                                  << " at " << i << ": " << got
+                                                                  << " instead of " << wanted[i]);
   }
 }
 
@@ -127,7 +128,8 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity) {
             const std::int64_t axis = sizes[0] == 1 ? 1 : 0;
             x.mutable_data<float>()[at * (axis == 1 ? 1 : sizes[1])] = static_cast<float>(kNaN);
             for (const std::string_view op : {"max", "min", "sum", "logsumexp"}) {
-              BOOST_TEST(std::isnan(reduce(op, x, {axis}).at(0)), op << " loses the NaN");
+              BOOST_TEST(std::isnan(reduce(op, x, {axis}).at(0)),
+                         op << " does not propagate the NaN");
             }
           }
         }
@@ -202,7 +204,8 @@ BOOST_AUTO_TEST_CASE(product_gradients_at_zeros) {
   Graph g;
   const Value x = g.input("x", DType::f64, {4});
   const Value first = gradient(prod(x), x);
-  const Value second = gradient(sum(slice(first, 0, {0, 1})), x);  // of the first element's
+  // The gradient of the first element of the gradient.
+  const Value second = gradient(sum(slice(first, 0, {0, 1})), x);
   for (const bool two_zeros : {false, true}) {
     const double b = two_zeros ? 0 : 3;
     const Feed feed{{x, Tensor::of<double>({4}, {0, b, 5, 7})}};

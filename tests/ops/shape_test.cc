@@ -17,14 +17,14 @@ namespace {
 using Doubles = std::vector<double>;
 using Move = std::function<std::optional<Sizes>(const Sizes&)>;
 
-/// Applies a function to a graph input of x's type.
+/// Applies a function to a graph input with the type of x.
 Tensor applied(const std::function<Value(Value)>& function, const Tensor& x) {
   Graph g;
   const Value in = g.input("x", {x.dtype(), Shape(x.sizes())});
   return evaluate_graph({function(in)}, {{in, x}})[0];
 }
 
-/// Checks function(x) against the scalar model, for every element size.
+/// Compares function(x) with the scalar model, for every element size.
 void check_move(const std::function<Value(Value)>& function, const Sizes& from, const Sizes& to,
                 const Move& move, double otherwise = 0) {
   const Tensor x = sample_indices(from, 3, 100);
@@ -41,7 +41,7 @@ Tensor counting(std::int64_t n) {
   return Tensor::of<double>({n}, v);
 }
 
-/// The message names the line of this file, too.
+/// Checks that the message contains `part` and the name of this file.
 auto says_here(std::string part) { return message_contains({std::move(part), "shape_test.cc"}); }
 
 }  // namespace
@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(slices_follow_python) {
   BOOST_TEST(cut({kMost, {}, kMost}).empty());
 }
 
-// Steps and starts that nothing is read by may be any integers.
+// Steps and starts that are not used to read any element may be arbitrary integers.
 BOOST_AUTO_TEST_CASE(parts_of_one_element_or_none_have_any_step) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   const auto apply = [](std::string_view op, const std::vector<Tensor>& inputs,
@@ -256,7 +256,7 @@ BOOST_AUTO_TEST_CASE(symbolic_sizes) {
   BOOST_TEST(split_equal(x, 3, -1).size() == 3u);
   BOOST_TEST((zeros(g, DType::f32, {batch, 2}).shape() == Shape{batch, 2}));
   BOOST_TEST((roll(x, 1, 1).shape() == x.shape()));
-  // The position table is too short: told as soon as the sizes are known.
+  // The position table is too short, which is an error as soon as the sizes are known.
   const Value rows = slice(table, 0, {0, seq});
   const Value probe = g.input("probe", DType::f32, {"seq"});
   BOOST_CHECK_EXCEPTION(evaluate_graph({rows}, {{table, Tensor::zeros(DType::f32, {32, 6})},

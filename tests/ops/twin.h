@@ -1,4 +1,5 @@
-// Random uses of an op beside its scalar model: what the *_twin_test.cc files share.
+// Random calls of an op that are compared with its scalar model: shared by the *_twin_test.cc
+// files.
 #pragma once
 
 #include <fmt/format.h>
@@ -20,12 +21,12 @@
 
 namespace weft::testing {
 
-/// A seeded source of sizes, choices and tensors.
+/// A seeded source of random sizes, choices and tensors.
 class Choices {
  public:
   explicit Choices(std::uint64_t seed) : engine_(seed) {}
 
-  /// In [low, high].
+  /// A random integer in [low, high].
   std::int64_t within(std::int64_t low, std::int64_t high) {
     const auto count = static_cast<std::uint64_t>(high - low) + 1;
     return low + static_cast<std::int64_t>(engine_() % count);
@@ -41,7 +42,8 @@ class Choices {
   Tensor uniform(Sizes sizes, DType dtype = DType::f32) {
     return sample_uniform(std::move(sizes), engine_()).to(dtype);
   }
-  /// In [0, bound), i32 or i64. A bound of 0 is for tensors without elements.
+  /// Random i32 or i64 values in [0, bound). A bound of 0 is only valid for tensors without
+  /// elements.
   Tensor indices(Sizes sizes, std::int64_t bound) {
     const Tensor t = sample_indices(std::move(sizes), engine_(), std::max<std::int64_t>(bound, 1));
     return chance(0.5) ? t.to(DType::i32) : t;
@@ -70,7 +72,7 @@ inline std::string attribute_text(const Attribute& value) {
       value);
 }
 
-/// "attention(f32[2, 3], -, i64[4]) {axis=1}".
+/// A description such as "attention(f32[2, 3], -, i64[4]) {axis=1}".
 inline std::string use_text(std::string_view op, const std::vector<Tensor>& inputs,
                             const Attributes& attributes) {
   std::vector<std::string> operands, settings;
@@ -81,8 +83,8 @@ inline std::string use_text(std::string_view op, const std::vector<Tensor>& inpu
   return fmt::format("{}({}) {{{}}}", op, fmt::join(operands, ", "), fmt::join(settings, ", "));
 }
 
-/// Checks one use of an op against its scalar model: alone, and with its chunks in reverse over
-/// dirty scratch.
+/// Compares one call of an op with its scalar model: evaluated directly, and with its chunks in
+/// reverse order over scratch memory that is filled with a pattern.
 inline void check_twin(std::string_view name, const std::vector<Tensor>& inputs,
                        const Attributes& attributes, Precision precision = Precision::highest) {
   BOOST_TEST_CONTEXT(use_text(name, inputs, attributes)) {
@@ -97,13 +99,14 @@ inline void check_twin(std::string_view name, const std::vector<Tensor>& inputs,
     if (precision != Precision::highest) return;
     const auto alone = evaluate_op(op, inputs, attributes);
     for (std::size_t o = 0; o < got.size(); ++o) {
-      BOOST_TEST(bitwise_equal(alone[o], got[o]), "output " << o << " depends on the order");
+      BOOST_TEST(bitwise_equal(alone[o], got[o]),
+                 "output " << o << " depends on the order of chunks");
     }
   }
 }
 
-/// Calls `body(choices)` `cases` times, each time with other choices, as many times over as the
-/// environment's WEFT_TWIN_ROUNDS says (1); a failure says the seed.
+/// Calls `body(choices)` `cases` times with different seeds. The environment variable
+/// WEFT_TWIN_ROUNDS (default 1) multiplies the number of calls. A failure message names the seed.
 template <class Body>
 void for_random_seeds(int cases, std::uint64_t first, Body body) {
   const char* const text = std::getenv("WEFT_TWIN_ROUNDS");
@@ -119,7 +122,7 @@ void for_random_seeds(int cases, std::uint64_t first, Body body) {
   }
 }
 
-/// The same on every SIMD target, which have seeds of their own.
+/// As above, on every SIMD target, each with different seeds.
 template <class Body>
 void for_random_cases(int cases, std::uint64_t first, Body body) {
   for_each_simd_target([&](const char* target) {

@@ -21,7 +21,7 @@ Tensor apply(const char* op, const Tensor& x, const Attributes& attributes = {})
 
 bool contains(const Error& error, const std::string& text) {
   if (std::string(error.what()).find(text) != std::string::npos) return true;
-  BOOST_TEST_MESSAGE("message is: " << error.what());
+  BOOST_TEST_MESSAGE("the message is: " << error.what());
   return false;
 }
 
@@ -49,7 +49,7 @@ void check_exact(const char* op) {
     const Tensor out = apply(op, Tensor::of<T>({n}, x));
     for (std::int64_t i = 0; i < n; ++i) {
       const T v = x[static_cast<std::size_t>(i)], got = out.data<T>()[i];
-      BOOST_TEST(ulp_distance(got, oracle(v)) <= 1.5, op << " of " << v << " gives " << got);
+      BOOST_TEST(ulp_distance(got, oracle(v)) <= 1.5, op << " of " << v << " is " << got);
     }
   }
 }

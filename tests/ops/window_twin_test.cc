@@ -1,5 +1,5 @@
-// Convolutions and pools beside their scalar models: random kernels, strides, paddings, dilations
-// and groups, forward and backward.
+// Compares convolutions and pools with their scalar models, forward and backward, for random
+// kernels, strides, paddings, dilations and groups.
 #include <boost/test/unit_test.hpp>
 #include <limits>
 
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(random_pools_agree_with_their_scalar_models) {
       Tensor image = c.uniform(x, dtype);
       check_twin("avg_pool2d", {image}, a);
       if (x[2] > 0 && x[3] > 0) {
-        // Ties, so that the first of equals matters.
+        // Integer values cause ties, so that the first of equal maxima matters.
         if (c.chance(0.5)) image = sample_indices(x, 6, 3).to(dtype);
         check_twin("max_pool2d", {image}, a);
       }
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(random_pools_agree_with_their_scalar_models) {
   });
 }
 
-// Each window's cotangent goes to its maximum.
+// The cotangent of each window is added at the position of its maximum.
 BOOST_AUTO_TEST_CASE(random_gradients_of_maxima_agree_with_a_loop) {
   for_random_seeds(40, 6900, [](Choices& c) {
     for (;;) {
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(random_gradients_of_maxima_agree_with_a_loop) {
   });
 }
 
-// Strides, paddings and dilations as large as they may be: nothing overflows.
+// The largest allowed strides, paddings and dilations must not overflow.
 BOOST_AUTO_TEST_CASE(huge_windows_have_their_one_place_or_are_refused) {
   constexpr std::int64_t kMax = (std::int64_t{1} << 31) - 1;
   Choices c(7);
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(huge_windows_have_their_one_place_or_are_refused) {
                         ArgumentError);
     }
   }
-  // Room for some 2^29 positions of nothing.
+  // An empty batch of images with about 2^29 positions each.
   const Tensor none = Tensor::zeros(DType::f32, {0, 1, 3, 2});
   BOOST_TEST(evaluate_op(builtin_ops()->at("conv2d"), {none, w}, {{"padding", Ints{1 << 28, 0}}})[0]
                  .numel() == 0);

@@ -1,4 +1,4 @@
-// Activations that only products at medium read are kept as bfloat16.
+// Activations that are only read by products at medium precision are stored as bfloat16.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// Two layers and their gradients: m is read by two products and by nothing else.
+// Two layers and their gradients: m is only read by two products.
 struct Net {
   Graph graph;
   Variable up, down;
@@ -47,17 +47,18 @@ BOOST_AUTO_TEST_CASE(at_medium_only_and_where_nothing_else_reads) {
   Net net;
   BOOST_TEST(narrow_operands(net.train, {}) == 0);
   BOOST_TEST(narrow_operands(net.train, {.precision = Precision::high}) == 0);
-  // m in down's product and in its gradient. The gradient of y, too: it is read by two products.
+  // m is an operand of the product with `down` and of its gradient. The gradient of y also has two
+  // products as its readers.
   BOOST_TEST(narrow_operands(net.train, {.precision = Precision::medium}) == 4);
   BOOST_TEST(narrow_operands(net.train, {.disabled = {"bf16_activations"},
                                          .precision = Precision::medium}) == 0);
   net.train.precision(Precision::medium);
   BOOST_TEST(narrow_operands(net.train, {}) == 4);
-  // What a product says of itself is what counts.
+  // The precision of a product itself takes precedence.
   Net exact(Precision::highest);
   exact.train.precision(Precision::medium);
   BOOST_TEST(narrow_operands(exact.train, {}) == 0);
-  // An output is wanted as it is.
+  // An output must keep its values.
   Net seen;
   const Value m = square(matmul(seen.graph.find_input("x"), seen.up));
   seen.train.output("m", m);

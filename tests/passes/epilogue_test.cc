@@ -1,4 +1,4 @@
-// What follows a product moves into it, and what cannot follow it stays.
+// Elementwise steps after a product move into it if possible.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/autodiff/gradients.h"
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(products_with_quantised_weights_take_steps_too) {
       if (!n->inputs().empty()) ops.push_back(n->op().name);
     }
     BOOST_TEST(ops == std::vector<std::string>{"quantized_matmul_fused"}, tt::per_element());
-    // The bits of the steps one by one, for few rows and for many.
+    // Equal bits to separate steps, for few rows and for many.
     Session with(*model.graph, model.store);
     const Module plain = run_passes(clone_program(model.programs[0]), {.disabled = {"epilogue"}});
     Session without(*plain.graph, model.store, {.passes = false});

@@ -1,7 +1,7 @@
-// Passes change no bit: every elementwise op on every elementwise op, reductions, movements, casts
-// and products, in every dtype that takes them, on the values at which rewrites go wrong (ends of
-// ranges, both zeros, infinities, NaN, denormals). What passes may do to them is not listed: a new
-// rewrite is tested from its first day.
+// Passes must not change any bit: every elementwise op applied to every elementwise op, reductions,
+// movements, casts and products, in every supported dtype, on values for which rewrites are likely
+// to be wrong (ends of ranges, both zeros, infinities, NaN, denormals). The tests do not depend on
+// a list of rewrites, so new rewrites are tested automatically.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -28,7 +28,7 @@ Tensor integers() {
                           1, 2, 5, static_cast<T>(Limits::max() - 1), Limits::max()});
 }
 
-// What goes wrong first.
+// Values for which rewrites are likely to be wrong.
 Tensor extremes(DType dtype) {
   switch (dtype) {
     case DType::i64: return integers<std::int64_t>();
@@ -52,7 +52,8 @@ Tensor extremes(DType dtype) {
       .to(dtype);
 }
 
-// The tensor once for every value of the other (repeated as a whole, or each element).
+// Repeats a tensor `times` times, as a whole or element by element, to form pairs with the values
+// of another tensor.
 Tensor spread(const Tensor& t, std::int64_t times, bool each) {
   const std::size_t size = dtype_size(t.dtype());
   Tensor out = Tensor::empty(t.dtype(), {t.numel() * times});
@@ -65,7 +66,7 @@ Tensor spread(const Tensor& t, std::int64_t times, bool each) {
   return out;
 }
 
-// Equal in every bit, or but for the order of sums.
+// True if elements are equal in every bit, or up to `tolerance` for sums in another order.
 bool same(const Tensor& a, const Tensor& b, std::int64_t i, double tolerance) {
   const std::size_t size = dtype_size(a.dtype());
   const auto at = [&](const Tensor& t) { return t.raw() + static_cast<std::size_t>(i) * size; };
@@ -76,14 +77,14 @@ bool same(const Tensor& a, const Tensor& b, std::int64_t i, double tolerance) {
          std::abs(a.at(i) - b.at(i)) <= tolerance * std::max(1.0, std::abs(b.at(i)));
 }
 
-// Values of one program, and what they are.
+// Values of one program, with their descriptions.
 struct Cases {
   Graph g;
   NamedTensors feeds;
   Program program{"p"};
   std::vector<std::string> texts;
   DType dtype;
-  Value x, y, flag;  // every pair of extremes, and a condition
+  Value x, y, flag;  // all pairs of extremes, and a condition
 
   explicit Cases(DType d) : dtype(d) {
     const Tensor values = extremes(d);
@@ -103,7 +104,7 @@ struct Cases {
     program.output("v" + std::to_string(texts.size()), v);
     texts.push_back(std::move(text));
   }
-  // The value, unless the op does not take the operands.
+  // Returns the result, or an undefined value if the op does not accept the operands.
   Value apply(const OpRecord& op, std::vector<Value> operands, const Attributes& attributes) {
     try {
       return g.apply(op, std::move(operands), attributes).output(0);
@@ -134,7 +135,7 @@ struct Step {
   std::string text;
 };
 
-// Every elementwise op with every set of attributes of its samples; casts to every dtype.
+// Every elementwise op with the attributes of its samples, and casts to every dtype.
 std::vector<Step> elementwise_steps() {
   std::vector<Step> steps;
   for (const OpRecord* op : builtin_ops()->all()) {
@@ -157,12 +158,13 @@ std::vector<Step> elementwise_steps() {
   return steps;
 }
 
-// Whether a run may end in an error: integers are divided by zero, or get negative exponents.
+// True if a run may fail because integers are divided by zero or have negative exponents.
 bool may_fail(const Step& step, const Value& v) {
   return (step.op->name == "div" || step.op->name == "pow") && !is_floating(v.dtype());
 }
 
-// The step with `v` in each of its places, the others filled with x, y or the condition.
+// Applies the step with `v` at each operand position. The other operands are x, y, v or the
+// condition.
 std::vector<std::pair<Value, std::string>> uses(Cases& c, const Step& step, const Value& v,
                                                 const std::string& text) {
   std::vector<std::pair<Value, std::string>> result;

@@ -1,4 +1,4 @@
-// Fusing the last layer with its loss, and sums with what is put into zeros.
+// Fuses the last layer with its loss, and sums with values that are inserted into zeros.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -32,7 +32,7 @@ struct Head {
   Module passed(const Program& program) {
     return run_passes(clone_program(program), {.verify = true});
   }
-  // With and without passes, to rounding.
+  // Compares results with and without passes, up to rounding.
   void check_values(const Program& program) {
     Session fused(g, {.seed = 3, .threads = 1, .verify = true, .poison = true});
     Session plain(g, {.seed = 3, .threads = 1, .passes = false});
@@ -89,10 +89,10 @@ BOOST_FIXTURE_TEST_CASE(evaluation_joins_the_loss_alone, Head) {
   BOOST_TEST(count(passed(p).program, "linear_cross_entropy") == 1);
   BOOST_TEST(count(passed(p).program, "matmul") == 0);
   check_values(p);
-  // Logits that somebody wants are there, and only once.
+  // If the logits are requested, they are computed exactly once.
   const Program wanted = Program("wanted").output("loss", loss).output("logits", logits);
   BOOST_TEST(count(passed(wanted).program, "cross_entropy") == 1);
-  BOOST_TEST(count(passed(wanted).program, "matmul_fused") == 1);  // with its bias
+  BOOST_TEST(count(passed(wanted).program, "matmul_fused") == 1);  // includes the bias
   check_values(wanted);
 }
 
@@ -104,7 +104,7 @@ BOOST_FIXTURE_TEST_CASE(other_readers_keep_the_parts_apart, Head) {
   BOOST_TEST(count(passed(p).program, "cross_entropy") == 1);
   BOOST_TEST(count(passed(p).program, "linear_cross_entropy_with_grad") == 0);
   check_values(p);
-  // A weight in fewer bits.
+  // A bf16 weight is not fused.
   const Variable small =
       g.variable("small", DType::bf16, {11, 8}, {.initializer = Initializer::normal(0.5)});
   const Value short_loss = cross_entropy(matmul(x, small, {.transpose_b = true}), targets);
@@ -128,7 +128,7 @@ BOOST_FIXTURE_TEST_CASE(two_heads, Head) {
   check_values(p);
 }
 
-// Only what is put into zeros may go into the other operand instead.
+// Only values inserted into zeros may be added to the other operand instead.
 BOOST_FIXTURE_TEST_CASE(sums_with_what_is_put_into_other_numbers_stay_sums, Head) {
   const Value ids = g.input("ids", DType::i64, {"batch"});
   feeds.emplace_back("ids", sample_indices({2}, 5, 2));
@@ -152,7 +152,7 @@ BOOST_FIXTURE_TEST_CASE(a_tied_embedding_adds_to_the_gradient_of_the_head, Head)
     BOOST_TEST(n->input(0).node().op().name == "linear_cross_entropy_with_grad");
   }
   check_values(p);
-  // One buffer of the table's size.
+  // No buffer of the table's size in the arena.
   Session session(g, {.threads = 1});
   const auto plan = session.plan(p, {{"x", {2, 3, 8}}, {"targets", {2, 3}}, {"ids", {2, 3}}});
   for (const PlanBuffer& b : plan->buffers) {

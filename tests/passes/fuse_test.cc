@@ -1,4 +1,4 @@
-// Fusing never changes a bit, never closes a cycle, and gathers what it should.
+// Fusion must not change any bit, must not create cycles, and must form the expected groups.
 #include <boost/test/unit_test.hpp>
 #include <map>
 
@@ -33,8 +33,8 @@ void check_equal(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
   }
 }
 
-// A random graph over values of several shapes: elementwise ops, sums that feed back, a matrix
-// product, dropout, variables that are updated in place.
+// A random graph over values of several shapes: elementwise ops, sums that are used again, a matrix
+// product, dropout, and variables with in-place updates.
 struct RandomGraph {
   Graph g;
   Program program{"random"};
@@ -109,9 +109,10 @@ BOOST_AUTO_TEST_SUITE(fuse_pass)
 BOOST_AUTO_TEST_CASE(random_graphs_keep_their_bits) {
   std::size_t groups = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
-    // Short rows are spread out, long ones are tiles of their own.
+    // Several short rows share a tile, and long rows have their own tiles.
     const std::int64_t rows = seed % 3 == 0 ? 3 : 37, columns = seed % 3 == 0 ? 1500 : 5 + seed % 2;
-    if (seed % 3 == 0 && seed > 18) continue;  // their matrix products take a while
+    // Matrix products of long rows are slow, so only a few seeds use them.
+    if (seed % 3 == 0 && seed > 18) continue;
     RandomGraph graph(seed, rows, columns);
     BOOST_TEST_CONTEXT("seed " << seed) {
       const auto plain = graph.run({.threads = 1, .passes = false});
@@ -151,7 +152,7 @@ BOOST_FIXTURE_TEST_CASE(what_others_want_is_a_result, Leaves) {
 }
 
 BOOST_FIXTURE_TEST_CASE(no_group_closes_a_cycle, Leaves) {
-  // a and b would make a group with c, but c needs a sum of a.
+  // a and b could form a group with c, but c depends on a sum of a.
   const Value a = x * y;
   const Value b = a - sum(a, {1}, true);
   const Value c = exp(b) * a;
@@ -162,7 +163,7 @@ BOOST_FIXTURE_TEST_CASE(no_group_closes_a_cycle, Leaves) {
 }
 
 BOOST_FIXTURE_TEST_CASE(shapes_are_not_mixed, Leaves) {
-  // row + 1 is small: it is made once and broadcast.
+  // row + 1 is small: it is computed once and broadcast.
   const Module m = fused(Program("p").output("z", relu(x * tanh(row + 1.0))));
   const auto programs = programs_of(m.program);
   BOOST_REQUIRE_EQUAL(programs.size(), 2u);
@@ -191,7 +192,7 @@ BOOST_FIXTURE_TEST_CASE(places_and_reports_survive, Leaves) {
   }
 }
 
-// A chain that only a sum over last axes reads is never stored.
+// A chain that is only read by a sum over the last axes is never stored.
 BOOST_FIXTURE_TEST_CASE(reductions_end_chains, Leaves) {
   const auto ops_of = [](const Program& p) {
     std::vector<std::string> names;
@@ -206,7 +207,7 @@ BOOST_FIXTURE_TEST_CASE(reductions_end_chains, Leaves) {
              boost::test_tools::per_element());
   BOOST_TEST(ops_of(Program("p").output("s", mean(abs(x * row - y), {1}, true))) == one,
              boost::test_tools::per_element());
-  // Over a leading axis, or where somebody else reads the chain too, the sum stays.
+  // The sum stays if it is over a leading axis, or if the chain has other readers.
   const std::vector<std::string> two = {"square", "sum"};
   BOOST_TEST(ops_of(Program("p").output("s", sum(square(x), {0}))) == two,
              boost::test_tools::per_element());
@@ -216,13 +217,13 @@ BOOST_FIXTURE_TEST_CASE(reductions_end_chains, Leaves) {
 }
 
 BOOST_AUTO_TEST_CASE(reductions_keep_their_bits) {
-  // Rows shorter and longer than a block, whole tensors that are split, special values.
+  // Rows shorter and longer than a block, whole tensors that are split, and special values.
   for (const auto& [rows, columns] : std::vector<std::pair<std::int64_t, std::int64_t>>{
            {1, 1}, {7, 3}, {5, 1000}, {3, 1024}, {3, 1025}, {2, 5000}, {300, 700}, {1, 400000}}) {
     Graph g;
     const Value x = g.input("x", DType::f32, {"rows", "columns"});
     const Value a = g.input("a", DType::f32, {"columns"});
-    const auto chain = [&](double c) { return (x - c) * a; };  // nothing in common
+    const auto chain = [&](double c) { return (x - c) * a; };  // no common subexpressions
     Program p("p");
     p.output("sum", sum(tanh(chain(0.1)))).output("mean", mean(square(chain(0.2)), {1}));
     p.output("max", max(sin(chain(0.3)), {1}, true)).output("min", min(chain(0.4) / 3.0));
@@ -249,7 +250,7 @@ BOOST_AUTO_TEST_CASE(reductions_keep_their_bits) {
   }
 }
 
-// Clipping by the norm of all gradients reads every gradient once.
+// Clipping by the global norm reads every gradient once.
 BOOST_AUTO_TEST_CASE(a_global_norm_stores_no_squares) {
   Graph g;
   std::vector<Value> gradients;
@@ -265,7 +266,7 @@ BOOST_AUTO_TEST_CASE(a_global_norm_stores_no_squares) {
   BOOST_TEST(reductions == 30);
 }
 
-// Equal nodes are one, also those that rules of gradients make.
+// Equal nodes are merged, including those created by gradient rules.
 BOOST_AUTO_TEST_CASE(common_subexpressions_are_one_after_differentiation) {
   Graph g;
   const Value x = g.input("x", DType::f32, {5, 4});
@@ -282,7 +283,7 @@ BOOST_AUTO_TEST_CASE(common_subexpressions_are_one_after_differentiation) {
   BOOST_TEST(count["matmul"] == 2);
 }
 
-// AdamW: parameter and both moments are written in place by one node per parameter.
+// AdamW: one node per parameter updates the parameter and both moments in place.
 BOOST_AUTO_TEST_CASE(optimizers_update_in_place) {
   Graph g;
   const Value x = g.input("x", DType::f32, {8, 100});

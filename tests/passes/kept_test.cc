@@ -1,5 +1,5 @@
-// What every pass hands on: a pass builds a new graph, and what it does not carry over is gone for
-// those after it.
+// Information that every pass must preserve: a pass builds a new graph, and whatever it does not
+// copy is lost for later passes.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 
@@ -14,8 +14,8 @@
 namespace weft {
 namespace {
 
-// A program in which every pass finds something to do. Its sums are legal only because "rows" is
-// required to be "lines".
+// A program that gives every pass something to do. Its sums are only valid because of the
+// requirement that "rows" equals "lines".
 struct Everything {
   Graph g;
   Program p{"everything"};
@@ -47,7 +47,7 @@ struct Everything {
     const Value loss = cross_entropy(linear(state, classes), ids);
     const Value added = index_add(zeros(g, DType::f32, {50, 8}), ids, fused) +
                         g.constant(sample_uniform({50, 8}, 3));
-    // Two loops over the same operands, with a product that needs no carry.
+    // Two loops over the same operands, with a product that does not depend on the carry.
     const auto loop = [&](double factor) {
       return scan(g, {zeros(g, DType::f32, {1, 8})}, {unsqueeze(x, 1)}, {weight},
                   [&](Graph&, const ScanElements& in) {
@@ -72,7 +72,7 @@ std::vector<std::string> requirements(const Graph& g) {
   return result;
 }
 
-// All that a program shows of itself, a line each.
+// All properties of a program, one per line.
 std::vector<std::string> shown(const Program& p) {
   std::vector<std::string> lines = {p.name(), std::to_string(static_cast<int>(*p.precision()))};
   for (const Value& v : p.inputs()) {
@@ -105,13 +105,13 @@ BOOST_AUTO_TEST_CASE(every_pass_keeps_requirements_variables_inputs_outputs_and_
       Module start = clone_program(e.p);
       const std::string text = to_text(start.program);
       const Module done = run_passes(std::move(start), {pass}, {.verify = true});
-      BOOST_TEST(to_text(done.program) != text, "it finds nothing to do");
+      BOOST_TEST(to_text(done.program) != text, "the pass finds nothing to do");
       BOOST_TEST(shown(done.program) == before, boost::test_tools::per_element());
       const auto kept = requirements(*done.graph);
       for (const std::string& one : requirements(e.g)) {
         BOOST_TEST(std::count(kept.begin(), kept.end(), one) > 0, one);
       }
-      // Whoever comes next asks the shape rules again.
+      // Later passes evaluate the shape rules again.
       verify_program(clone_program(done.program).program);
     }
   }

@@ -1,4 +1,4 @@
-// What passes look for: nodes of an op, and who consumes a value.
+// Helpers to match nodes by op and to find the consumers of a value.
 #include "weft/graph/passes/match.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ BOOST_AUTO_TEST_CASE(uses_are_operands_in_the_order_of_their_nodes) {
   Graph g;
   const Value x = g.input("x", DType::f32, {4});
   const Value square = x * x, sum = x + square;
-  const Value unseen = exp(x);  // of no program
+  const Value unseen = exp(x);  // not part of a program
   const Variable w = g.variable("w", DType::f32, {4});
   const Program p = Program("p").output("sum", sum).output("again", sum).update(w, square);
   const Consumers consumers(p);
@@ -40,13 +40,13 @@ BOOST_AUTO_TEST_CASE(uses_are_operands_in_the_order_of_their_nodes) {
 
   BOOST_TEST(!consumers.is_root(x));
   BOOST_TEST(consumers.is_root(sum));
-  BOOST_TEST(consumers.is_root(square));  // an update takes it
+  BOOST_TEST(consumers.is_root(square));  // used by an update
   BOOST_TEST(consumers.count(x) == 3u);
   BOOST_TEST(consumers.count(square) == 2u);
-  BOOST_TEST(consumers.count(sum) == 2u);  // of two outputs
+  BOOST_TEST(consumers.count(sum) == 2u);  // two outputs
   BOOST_TEST(consumers.nodes().size() == 3u);
 
-  // Nodes that the program does not need, and those that came later.
+  // Nodes that the program does not use, and nodes that were added later.
   for (const Value& v : {unseen, unseen * 2.0}) {
     BOOST_TEST(consumers.count(v) == 0u);
     BOOST_TEST(!consumers.is_root(v.node()));

@@ -15,12 +15,13 @@
 namespace weft {
 namespace {
 
-// Fusing would hide the expressions that these tests look at; it has tests of its own.
+// Fusion is disabled because it would hide the expressions that these tests check; it has its own
+// tests.
 const PassOptions kVerified = {.disabled = {"fuse"}, .verify = true};
 
 using testing::says;
 
-// The graph after the passes as "add(%x, %y)": for outputs that are one small expression.
+// The graph after the passes as "add(%x, %y)", for outputs that are one small expression.
 std::string expression(Value v) {
   if (!v.defined()) return "_";
   const Node& n = v.node();
@@ -72,7 +73,7 @@ BOOST_FIXTURE_TEST_CASE(zeros_and_ones_go_where_no_bit_changes, Leaves) {
   BOOST_TEST(after_passes(i * 0) == "mul(i, {0})");
   BOOST_TEST(after_passes(x * broadcast_to(f(1), x.shape())) == "x");
   BOOST_TEST(after_passes(f(1) * broadcast_to(row, x.shape())) == "broadcast_to(row)");
-  // A wider one decides the shape: it stays.
+  // A wider zero determines the shape of the result, so it stays.
   BOOST_TEST(after_passes(row + broadcast_to(f(-0.0), x.shape())) != "row");
 }
 
@@ -165,7 +166,8 @@ BOOST_FIXTURE_TEST_CASE(matmul_reads_narrow_operands, Leaves) {
   const auto wide = [](Value v) { return cast(v, DType::f32); };
   BOOST_TEST(after_passes(matmul(a, transpose(wide(w)))) == "matmul(a, w)");
   BOOST_TEST(after_passes(matmul(wide(w), wide(h))) == "matmul(w, h)");
-  // A cast that loses something stays, and so does one that decides the dtype of the result.
+  // A cast that loses information stays, and so does a cast that determines the dtype of the
+  // result.
   BOOST_TEST(after_passes(matmul(a, wide(d))) == "matmul(a, cast(d))");
   BOOST_TEST(after_passes(matmul(cast(w, DType::f64), cast(h, DType::f64))) ==
              "matmul(w, cast(h))");
@@ -187,13 +189,13 @@ BOOST_FIXTURE_TEST_CASE(constants_fold, Leaves) {
              "{7}");
   BOOST_TEST(after_passes(apply("dim_value", {}, {{"dim", g.dim("n")}, {"dtype", DType::i64}})) ==
              "dim_value()");
-  // Large results are made at run time.
+  // Large results are computed at run time.
   BOOST_TEST(after_passes(broadcast_to(f(2), {1000})) == "broadcast_to({2})");
   BOOST_TEST(after_passes(apply(
                  "iota", {},
                  {{"shape", Shape{1000}}, {"axis", std::int64_t{0}}, {"dtype", DType::i64}})) ==
              "iota()");
-  // A wrong division is reported when it runs.
+  // An invalid division is reported when it is executed.
   BOOST_TEST(after_passes(g.scalar(DType::i32, 1) / g.scalar(DType::i32, 0)) == "div({1}, {0})");
   BOOST_TEST(after_passes(f(2) + f(3), {.disabled = {"fold", "fuse"}, .verify = true}) ==
              "add({2}, {3})");
@@ -215,7 +217,7 @@ BOOST_AUTO_TEST_CASE(calls_are_inlined) {
   BOOST_TEST(once.type().str() == "f32[4*batch]");
   BOOST_TEST(after_passes(once) == "reshape(add(x, x))");
   BOOST_TEST(after_passes(once, {.disabled = {"inline", "fuse"}, .verify = true}) == "call(x)");
-  // A call that is a recomputed clone stays apart from the first.
+  // A call that is a recomputed clone is not merged with the first call.
   Node& again = g.apply(g.ops().at("call"), {x}, {{"body", std::string("twice")}},
                         SourceLocation::current(), g.next_instance());
   const Module m = run_passes(
@@ -268,7 +270,7 @@ BOOST_AUTO_TEST_CASE(custom_gradients_are_functions) {
   BOOST_TEST(y.type().str() == x.type().str());
   BOOST_TEST(after_passes(y) == "mul(x, x)");
   BOOST_TEST(g.function("square").gradient == "square.gradient");
-  // The same again shares the functions; another one needs another name.
+  // Equal custom gradients share their functions; a different one needs another name.
   custom_gradient(g, "square", {y}, forward, gradient);
   BOOST_TEST(g.functions().size() == 2u);
   BOOST_CHECK_EXCEPTION(
@@ -370,7 +372,7 @@ BOOST_AUTO_TEST_CASE(long_chains_do_not_recurse) {
   Value v = g.input("x", DType::f32, {"n"});
   for (int i = 0; i < 100000; ++i) v = v + 1;
   const Module m = run_passes(clone_program(Program("p").output("y", v)));
-  BOOST_TEST(m.program.nodes().size() == 2 + (100000 + 63) / 64);  // fused by 64
+  BOOST_TEST(m.program.nodes().size() == 2 + (100000 + 63) / 64);  // fused in groups of 64
 }
 
 BOOST_AUTO_TEST_SUITE_END()

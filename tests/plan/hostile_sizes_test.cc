@@ -1,5 +1,5 @@
-// Sizes that nobody can allocate: every record is planned with them, and the plan's bytes are right
-// or there is an error. Nothing runs.
+// Sizes that exceed all memory: every record is planned with them, and either the bytes in the plan
+// are correct or there is an error. Nothing is executed.
 #include <sys/resource.h>
 
 #include <boost/test/unit_test.hpp>
@@ -32,9 +32,11 @@ constexpr std::int64_t kHostile[] = {0,
                                      std::int64_t{1} << 62,
                                      kMax};
 
-constexpr bool kCanLimit = !testing::kSanitized;  // its shadow memory counts as address space
+// The shadow memory of sanitizers counts as address space.
+constexpr bool kCanLimit = !testing::kSanitized;
 
-// While it lives, the process may take so many bytes more: a plan must not grow with its sizes.
+// Limits the additional address space of the process during its lifetime: the memory for planning
+// must not grow with the planned sizes.
 class AddressLimit {
  public:
   explicit AddressLimit(std::size_t more) {
@@ -54,8 +56,8 @@ class AddressLimit {
   rlimit old_{};
 };
 
-// A sample with the sizes in `free` replaced by symbols "n<size>"; nothing if the record wants
-// these sizes as they are.
+// Builds a graph from a sample in which the sizes in `free` are replaced by symbols "n<size>".
+// Returns null if the record requires constant sizes there.
 std::unique_ptr<Graph> symbolic(const OpRecord& op, const OpSample& sample,
                                 const std::set<std::int64_t>& free, Program& program) {
   auto g = std::make_unique<Graph>();
@@ -115,7 +117,7 @@ BOOST_AUTO_TEST_CASE(every_record_is_planned_right_or_refused) {
       for (const Tensor& t : sample.inputs) {
         if (t.defined()) sizes.insert(t.sizes().begin(), t.sizes().end());
       }
-      sizes.erase(1);  // broadcasts, which a symbol never does
+      sizes.erase(1);  // broadcasts, unlike a symbol
       std::vector<std::set<std::int64_t>> choices = {sizes};
       if (sizes.size() > 1) {
         for (const std::int64_t size : sizes) choices.push_back({size});

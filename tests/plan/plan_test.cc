@@ -1,4 +1,4 @@
-// Plans: what is where, what they report, and that the verifier finds broken ones.
+// Plans: placement of values, reports, and detection of broken plans by the verifier.
 #include "weft/graph/plan/plan.h"
 
 #include <algorithm>
@@ -37,7 +37,8 @@ StepId step_of(const Plan& plan, const std::string& op, int which = 0) {
   return {};
 }
 
-// A training step in small: two sums of activations that live long, one update in place, a check.
+// A small training step: two sums of long-lived activations, one in-place update and one data
+// check.
 struct Example {
   Graph g{engine_ops()};
   Value x = g.input("x", DType::f32, {256});
@@ -58,7 +59,7 @@ void check_broken(const std::function<void(Plan&)>& damage, const std::string& m
   damage(plan);
   BOOST_CHECK_EXCEPTION(verify(plan), StateError, [&](const StateError& error) {
     const bool found = std::string(error.what()).find(message) != std::string::npos;
-    BOOST_CHECK_MESSAGE(found, "'" << message << "' is not in: " << error.what());
+    BOOST_CHECK_MESSAGE(found, "'" << message << "' is missing in: " << error.what());
     return found;
   });
 }
@@ -77,11 +78,11 @@ BOOST_AUTO_TEST_CASE(update_is_in_place_after_other_readers) {
       BOOST_TEST(plan.first_write == step.wave);
     }
   }
-  // Everything else in one buffer of 1 KiB for h, another for k, and scratch of the sum.
+  // Everything else needs one buffer of 1 KiB for h, another one for k, and scratch for the sum.
   BOOST_TEST(plan.arena_bytes <= 2 * 1024 + 64u);
 }
 
-// The way from either variable to the value could be written in place, but only one at a time.
+// The chain from either variable to the value could be computed in place, but not both.
 BOOST_AUTO_TEST_CASE(two_variables_that_take_one_value_share_no_memory) {
   Graph g;
   const Variable a = g.variable("a", DType::f32, {64}), b = g.variable("b", DType::f32, {64});
@@ -97,7 +98,7 @@ BOOST_AUTO_TEST_CASE(in_place_only_where_the_operand_dies) {
   Graph g(engine_ops());
   const Value x = g.input("x", DType::f32, {64});
   const Value h = scale(x, 2);  // never over the feed
-  const Value a = scale(h, 3);  // not over h, which b reads too, unless it comes last
+  const Value a = scale(h, 3);  // not over h, which b reads too, unless this step is last
   const Value b = add(h, a);
   const Plan plan = plan_of(Program("p").output("y", sum(b)));
   int written_over = 0;
@@ -127,7 +128,7 @@ BOOST_AUTO_TEST_CASE(reports_memory_and_cost) {
   BOOST_TEST(memory.outputs == 8u);
   BOOST_TEST(memory.text().find("variables 1.0 KiB") != std::string::npos);
   const CostReport cost = plan.cost();
-  // add 256, scale 256 twice, sum and pick one each.
+  // add has 256 FLOPs, the two scales have 256 each, and sum and pick have one each.
   BOOST_TEST(cost.flops == 3 * 256 + 2.);
   BOOST_TEST(cost.entries.size() == plan.steps.size());
   BOOST_TEST(cost.bytes == (3 + 2 + 2 + 1) * 1024. + 4 + (1024 + 8 + 4));
@@ -135,7 +136,7 @@ BOOST_AUTO_TEST_CASE(reports_memory_and_cost) {
   const std::string text = plan.text();
   for (const char* part : {"plan of 'example' with no symbols: 5 steps", "check t_pick", "in place",
                            "feed 'x'", "variable 'w'", "output 's'"}) {
-    BOOST_TEST(text.find(part) != std::string::npos, part << " is not in\n" << text);
+    BOOST_TEST(text.find(part) != std::string::npos, part << " is missing in\n" << text);
   }
 }
 

@@ -1,4 +1,5 @@
-// What is computed again to fit a budget, and that plans with second runs are right.
+// Selection of values to recompute within a memory budget, and correctness of plans with
+// recomputation.
 #include "weft/graph/plan/recompute.h"
 
 #include <algorithm>
@@ -18,8 +19,9 @@ namespace {
 using testing::engine_ops;
 using Index = std::size_t;
 
-// Steps 0..n-1 make activations of 1024 bytes, each from the one before; steps n..2n-1 go back,
-// each from the last gradient and one activation. Step i < n costs `cost(i)`.
+// A forward and a backward pass: steps 0..n-1 compute activations of 1024 bytes, each from the
+// previous one; steps n..2n-1 each read the last gradient and one activation. Step i < n costs
+// `cost(i)`.
 template <class Cost>
 RecomputeProblem there_and_back(int n, Cost cost) {
   RecomputeProblem p;
@@ -56,7 +58,7 @@ int second_runs(const Recomputed& recomputed) {
       std::count_if(recomputed.begin(), recomputed.end(), [](StepId c) { return c.defined(); }));
 }
 
-// Every operand of every run is there when it runs.
+// Checks that every operand of every execution exists when it is read.
 void check_order(const RecomputeProblem& p, const Recomputed& recomputed) {
   IdVector<ValueId, StepId> producer(p.bytes.size());
   for (const StepId s : p.steps.ids()) {
@@ -81,7 +83,8 @@ void check_order(const RecomputeProblem& p, const Recomputed& recomputed) {
   }
 }
 
-// A net in small: layers of t_scale and t_add, a way back that reads all of them, updates in place.
+// A small network: layers of t_scale and t_add, a backward pass that reads all of them, and
+// in-place updates.
 struct Net {
   Graph g{engine_ops()};
   Program program{"net"};
@@ -116,7 +119,7 @@ std::size_t needed(const Program& program, std::size_t guard = 0) {
 // The number after `words` in the message.
 std::size_t number_after(const std::string& message, const std::string& words) {
   const std::size_t at = message.find(words);
-  BOOST_REQUIRE_MESSAGE(at != std::string::npos, "'" << words << "' is not in: " << message);
+  BOOST_REQUIRE_MESSAGE(at != std::string::npos, "'" << words << "' is missing in: " << message);
   return std::stoull(message.substr(at + words.size()));
 }
 
@@ -126,7 +129,7 @@ std::size_t smallest_budget(const Program& program) {
   } catch (const ArgumentError& e) {
     return number_after(e.what(), "and at least ");
   }
-  BOOST_FAIL("a budget of 64 bytes was met");
+  BOOST_FAIL("a plan within 64 bytes was found");
   return 0;
 }
 
@@ -171,7 +174,8 @@ BOOST_AUTO_TEST_CASE(cheap_steps_come_first) {
 BOOST_AUTO_TEST_CASE(steps_whose_operands_change_are_left_alone) {
   RecomputeProblem p = there_and_back(12, [](int) { return 100.0; });
   for (int s = 0; s < 12; ++s) p.steps[StepId(s)].rematerialise_before = StepId(14);
-  // Runs again only for the first steps of the way back, where that saves next to nothing.
+  // The steps can only run again for the first steps of the backward pass, which saves next to
+  // nothing.
   BOOST_TEST(!choose_recomputed(p, 6 * 1024).has_value());
   for (int s = 0; s < 12; ++s) p.steps[StepId(s)].rematerialise_before = StepId(24);
   BOOST_TEST(choose_recomputed(p, 9 * 1024).has_value());
@@ -183,7 +187,7 @@ BOOST_AUTO_TEST_CASE(plans_fit_and_hold) {
   BOOST_TEST(least < whole * 6 / 10);
   for (const std::size_t budget : {whole, whole - 64, (whole + least) / 2, least}) {
     for (const std::size_t guard : {0u, 64u}) {
-      if (guard > 0 && budget == least) continue;  // guards take room too
+      if (guard > 0 && budget == least) continue;  // guards need memory too
       BOOST_TEST_CONTEXT("budget " << budget << " of " << whole << ", guard " << guard) {
         const auto plan = specialise(compile(net.program, {}), {},
                                      {.guard = guard, .memory_budget = budget + 32 * guard});
@@ -192,7 +196,7 @@ BOOST_AUTO_TEST_CASE(plans_fit_and_hold) {
         BOOST_TEST(plan->arena_bytes <= budget + 32 * guard);
         BOOST_TEST(memory.budget == budget + 32 * guard);
         if (guard == 0) BOOST_TEST((memory.recomputed_bytes > 0) == (budget < whole));
-        // A repeated update in place would be wrong.
+        // Repeating an in-place update would be wrong.
         for (const PlanUpdate& u : plan->updates) BOOST_TEST(u.direct);
       }
     }
@@ -267,7 +271,7 @@ BOOST_AUTO_TEST_CASE(the_verifier_finds_wrong_second_runs) {
     damage(plan);
     BOOST_CHECK_EXCEPTION(verify(plan), StateError, [&](const StateError& e) {
       const bool found = std::string(e.what()).find(message) != std::string::npos;
-      BOOST_TEST(found, "'" << message << "' is not in: " << e.what());
+      BOOST_TEST(found, "'" << message << "' is missing in: " << e.what());
       return found;
     });
   };

@@ -1,4 +1,4 @@
-// Order of steps and offsets in the arena.
+// The order of steps and the offsets in the arena.
 #include "weft/graph/plan/schedule.h"
 
 #include <boost/test/unit_test.hpp>
@@ -10,7 +10,8 @@
 namespace weft {
 namespace {
 
-// Steps 0..n-1 make values of 1000 bytes, n..2n-1 reduce one each to 10 bytes, 2n joins all.
+// Steps 0..n-1 compute values of 1000 bytes, steps n..2n-1 reduce one of them each to 10 bytes, and
+// step 2n reads all results.
 ScheduleProblem wide(int n) {
   ScheduleProblem p;
   const ValueId small(n);
@@ -80,8 +81,9 @@ BOOST_AUTO_TEST_CASE(keeps_the_given_order_where_nothing_is_gained) {
   BOOST_TEST(schedule(p) == given_order(p), boost::test_tools::per_element());
 }
 
-// A backward pass: each step's gradient becomes the next one's, and that of a weight, which passes
-// by. It takes no memory behind its step, so nothing is gained by waiting.
+// A backward pass: the gradient of each step is read by the next one and by a step for the gradient
+// of a weight, which is streamed. A streamed value needs no memory after its step, so delaying the
+// step has no benefit.
 BOOST_AUTO_TEST_CASE(what_passes_by_is_made_as_soon_as_it_can_be) {
   constexpr int kLayers = 4;
   ScheduleProblem p;
@@ -105,7 +107,7 @@ BOOST_AUTO_TEST_CASE(offsets_never_overlap) {
   for (std::uint32_t seed = 0; seed < 20; ++seed) {
     const RandomStream random{seed, 0, 0};
     std::vector<MemoryBlock> blocks;
-    // The last seeds have more blocks than the quadratic method takes.
+    // The last seeds have more blocks than the quadratic method accepts.
     const std::uint64_t count = seed < 18 ? 200 : 9000;
     for (std::uint64_t i = 0; i < count; ++i) {
       const int begin = static_cast<int>(random.word(3 * i) % 100);

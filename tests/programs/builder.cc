@@ -28,7 +28,7 @@ bool Builder::tame(const Tensor& t) const {
   if (!is_floating(t.dtype()) || temper_.wild) return true;
   const double limit = is_narrow(t.dtype()) ? 1e3 : 1e4;
   for (std::int64_t i = 0; i < t.numel(); ++i) {
-    // -inf is what a query that sees nothing has as lse.
+    // -inf is the lse of a fully masked query.
     if (!(std::fabs(t.at(i)) < limit) && !(t.at(i) == -INFINITY && !temper_.smooth)) return false;
   }
   return true;
@@ -48,7 +48,7 @@ bool Builder::evaluate(Node& node) {
         inputs.push_back(v.defined() ? (*find(v))[run] : Tensor());
         if (v.defined() && inputs.back().defined()) work += inputs.back().numel();
       }
-      bool unknown = false;  // an operand's run was refused, or this one is
+      bool unknown = false;  // true if this run or the run of an operand failed
       for (int o = 0; o < node.output_count(); ++o) {
         const Sizes sizes = node.type(o).shape.evaluate(bindings_[run]);
         const bool negative = std::any_of(sizes.begin(), sizes.end(), [](auto n) { return n < 0; });
@@ -110,7 +110,8 @@ bool Builder::evaluate_new(bool into_pool) {
     Node& node = graph_.node(evaluated_);
     if (known_.contains(node.output(0)) || refused_.contains(&node)) continue;
     if (node.op().has(Trait::leaf) && node.op().name != "constant") continue;
-    if (!evaluate(node)) {  // nor can what reads it be
+    if (!evaluate(node)) {
+      // Nodes that read it cannot be evaluated either.
       refused_.insert(&node);
       all = false;
       continue;
@@ -220,7 +221,8 @@ Value Builder::key() {
   }
   if (!declares || (own_key.defined() && (keys_ > 1 || random_.chance(0.9)))) return own_key;
   const std::string name = "noise" + std::to_string(keys_++);
-  own_key = graph_.key(name).value();  // from now on, what came before keeps its own
+  // Used from now on; earlier nodes keep their key.
+  own_key = graph_.key(name).value();
   const Tensor start =
       Tensor::of<std::int64_t>({2}, {static_cast<std::int64_t>(random_.word()) << 20, 3});
   variables.emplace_back(name, start);
@@ -241,7 +243,7 @@ Value Builder::obtain(DType dtype, const Shape& shape, const Tensor& like) {
   if (number && !same.empty() && random_.chance(0.7)) return random_.pick(same);
   Value v = leaf(dtype, shape, like);
   if (!v.defined() || !number || is_narrow(dtype) || random_.chance(0.4)) return v;
-  // Mixed with something that the graph has, so that the op stands at the end of a chain.
+  // Combine it with a value of the graph, so that the op is at the end of a chain.
   Value scalar = scalars.empty() ? Value() : random_.pick(scalars);
   if (!scalar.defined() || random_.chance(0.5)) {
     const Entry& e = random_.pick(pool_);

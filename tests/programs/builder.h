@@ -1,4 +1,4 @@
-// A graph that grows by random ops, with the values of everything in it.
+// Builds a graph of random ops and keeps the value of every node.
 #pragma once
 
 #include <map>
@@ -14,24 +14,31 @@
 
 namespace weft::testing {
 
-/// What the values of a program are like.
+/// Options for the values and ops of a random program.
 struct Temper {
-  bool grid = false;    // multiples of 1/2: ties, exact comparisons
-  bool wild = false;    // infinities, NaN, zeros of both signs, extreme integers
-  bool smooth = false;  // for gradients: nothing narrow, no ties
-  bool bold = false;    // runs after the first may have data or sizes that are refused
-  std::vector<const OpRecord*> records;  // that ops are drawn from: few, so that they meet often
-  std::vector<DType> dtypes;             // of leaves and casts; all where empty
-  std::int64_t most = 3000;              // elements of a value
+  /// Values are multiples of 1/2, which causes ties and exact comparisons.
+  bool grid = false;
+  /// Values include infinities, NaN, zeros of both signs and extreme integers.
+  bool wild = false;
+  /// For gradients: no narrow dtypes and no ties.
+  bool smooth = false;
+  /// Runs after the first may have data or sizes that cause errors.
+  bool bold = false;
+  /// Records that ops are drawn from, a small set so that their combinations are frequent.
+  std::vector<const OpRecord*> records;
+  /// The dtypes of leaves and casts; all dtypes if empty.
+  std::vector<DType> dtypes;
+  /// The maximum number of elements of a value.
+  std::int64_t most = 3000;
 };
 
-/// What can stand in a graph: everything but inputs, variables and calls.
+/// The records that can be drawn: all except inputs, variables and calls.
 const std::vector<const OpRecord*>& drawable_records();
-/// Grows one graph: the program's, or the body of a function. All values are known for every one of
-/// `runs` feeds.
+/// Builds one graph: that of the program, or the body of a function. All values are known for each
+/// of the `runs` feeds.
 class Builder {
  public:
-  /// A value with what it is in every run.
+  /// A value with its tensor in every run.
   struct Entry {
     Value value;
     std::vector<Tensor> tensors;
@@ -45,7 +52,7 @@ class Builder {
   RandomSource& random() { return random_; }
   std::vector<Entry>& pool() { return pool_; }
   std::size_t runs() const { return bindings_.size(); }
-  /// Known values that ops may use from now on.
+  /// Adds a value with known tensors that later ops may use.
   void add(Value value, std::vector<Tensor> tensors);
   void bind(const SymbolPtr& symbol, std::size_t run, std::int64_t size) {
     bindings_[run].bind(symbol, size);
@@ -53,37 +60,41 @@ class Builder {
   const std::vector<Bindings>& bindings() const { return bindings_; }
   const std::vector<Tensor>* find(Value value) const;
 
-  /// One more op (or a few, where operands had to be made); false if none was found.
+  /// Adds one op (or a few, if operands have to be created). Returns false if none was found.
   bool grow();
-  /// An op on given operands, evaluated: its node, or null where shape rule or data refuse.
+  /// Applies an op to the given operands and evaluates it. Returns its node, or null if the shape
+  /// rule rejects the operands or the data is invalid.
   Node* apply(const OpRecord& op, const std::vector<Value>& inputs, const Attributes& attributes);
   Node* apply(std::string_view op, const std::vector<Value>& inputs,
               const Attributes& attributes = {});
-  /// Evaluates all nodes that were added to the graph behind the builder's back; false where one
-  /// cannot be.
+  /// Evaluates all nodes that were added to the graph directly, without the builder. Returns false
+  /// if a node cannot be evaluated.
   bool evaluate_new(bool into_pool);
-  /// A value of this type: one that is there, or a new leaf, perhaps mixed with one that is there.
-  /// `like` gives the range of integers.
+  /// Returns a value of this type: an existing one, or a new leaf, perhaps combined with an
+  /// existing value. `like` determines the range of integers.
   Value obtain(DType dtype, const Shape& shape, const Tensor& like);
-  /// A leaf of random data: a constant, and for the program's graph also an input or a variable.
+  /// Creates a leaf with random data: a constant or, in the program's graph, also an input or a
+  /// variable.
   Value leaf(DType dtype, const Shape& shape, const Tensor& like = {});
-  /// A new variable with random data; the graph must declare.
+  /// Creates a variable with random data. `declares` must be true.
   Value state(VariableKind kind, DType dtype, const Shape& shape);
-  /// Wishes that the program update a variable; a second wish counts for nothing.
+  /// Requests an update of a variable by the program. Later requests for the same variable are
+  /// ignored.
   void update(Value variable, Value value) { updates.emplace_back(variable, value); }
   std::vector<std::pair<Value, Value>> updates;
-  /// Random data for `sizes`.
+  /// Random data of the given sizes.
   Tensor data(DType dtype, const Sizes& sizes, const Tensor& like = {});
   DType any_dtype();
-  /// A random key: own_key, or a new one where the graph may declare it, or one made of it; else
-  /// undefined.
+  /// Returns a random key: own_key, a new key if the graph may declare one, or a key folded from
+  /// own_key. The result is undefined if no key exists.
   Value key();
   Value own_key;
 
-  /// What the program's graph declared.
+  /// The variables and feeds that the program's graph declared.
   NamedTensors variables;
   std::vector<NamedTensors> feeds;
-  bool declares = false;  // inputs and variables may be made
+  /// True if inputs and variables may be created.
+  bool declares = false;
 
  private:
   Value declare(VariableKind kind, const std::string& name, const Tensor& start);

@@ -15,7 +15,7 @@ constexpr char kDim[] = "dim ";
 std::string tensors_text(const std::string& name, const NamedTensors& tensors) {
   Graph graph;
   Program program(name);
-  // Constants may be equal, names are not.
+  // Constants may be equal, but names are unique.
   for (const auto& [key, tensor] : tensors) program.output(key, graph.constant(tensor));
   if (tensors.empty()) program.output("none", graph.scalar(DType::f32, 0));
   return to_text(program, {.inline_elements = std::int64_t{1} << 40});
@@ -89,7 +89,8 @@ Case parse_case(const std::string& text, const std::string& file) {
     parts.push_back(text.substr(begin, end - begin));
     begin = end + sizeof(kSeparator) - 1;
   }
-  if (parts.size() < 2) throw FormatError(file + ": a case has a program, variables and runs");
+  if (parts.size() < 2)
+    throw FormatError(file + ": a case must have a program, variables and runs");
   Case c{parse_text(parts[0], {.file = file}), parse_tensors(parts[1], file), {}};
   for (std::size_t i = 2; i < parts.size(); ++i) {
     CaseRun run;

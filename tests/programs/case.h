@@ -1,4 +1,5 @@
-// A program with all that it takes to run it: what the fuzzer makes, examines, shrinks and keeps.
+// A program with everything that is needed to run it. The fuzzer generates, examines, shrinks and
+// stores such cases.
 #pragma once
 
 #include <string>
@@ -9,38 +10,39 @@
 
 namespace weft::testing {
 
-/// What one run of a program is given.
+/// The inputs of one run of a program.
 struct CaseRun {
   NamedTensors feeds;
-  DimValues dims;  // of symbols that no feed shows, or of all
+  /// Sizes of symbols that no feed determines, or of all symbols.
+  DimValues dims;
 };
 
-/// A program, the values with which its variables start, and the runs that follow one another. An
-/// output called "grad LOSS WRT" claims to be the gradient of the sum of output LOSS with respect
-/// to input or variable WRT.
+/// A program, the initial values of its variables, and a sequence of runs. An output named "grad
+/// LOSS WRT" is expected to be the gradient of the sum of output LOSS with respect to input or
+/// variable WRT.
 struct Case {
   Module module;
   NamedTensors variables;
   std::vector<CaseRun> runs;
 
   Case clone() const;
-  /// Drops feeds of inputs, values of variables and dims of symbols that the program has not.
+  /// Removes feeds, variables and dims that the program does not use.
   void tidy();
 };
 
-/// Name of a program that somebody differentiated: besides the draws of output "loss" it has those
-/// that gradients draw again.
+/// Name of a program that contains gradients. Gradients repeat random draws of the forward pass, so
+/// only the draws of output "loss" must have distinct streams.
 inline constexpr char kDifferentiated[] = "differentiated";
 
-/// Names and parts of an output "grad LOSS WRT".
+/// The name and the parts of an output "grad LOSS WRT".
 struct GradientClaim {
   std::string output, loss, wrt;
 };
 std::vector<GradientClaim> gradient_claims(const Program& program);
 
-/// Everything as text, which parse_case reads back: the program, then a program of constants for
-/// the variables and for every run, with lines of "====" between them. `comment` goes in front, as
-/// lines of comment.
+/// Writes a case as text that parse_case() reads: the program, then one program of constants for
+/// the variables and one for every run, separated by lines of "====". `comment` is written first,
+/// as comment lines.
 std::string case_text(const Case& c, const std::string& comment = {});
 Case parse_case(const std::string& text, const std::string& file);
 

@@ -1,4 +1,4 @@
-// The checks of one program: see examine.h for what they are. A file for each kind of check.
+// The checks of one program, described in examine.h. Each kind of check has its own file.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +23,11 @@ class Examination {
   std::optional<Failure> run();
 
  private:
-  // examine.cc: what a program is.
+  // examine.cc: checks of the program itself.
   bool wanted(const std::string& check) const {
     return !failure_ && (only_.empty() || only_.starts_with(check));
   }
-  /// Whether a costlier check is done this time.
+  /// True with probability p, and always if all checks are requested. For expensive checks.
   bool sometimes(double p) { return all_ || random_.chance(p); }
   void fail(std::string check, std::string message);
   void guarded(const std::string& check, const std::function<void()>& body);
@@ -35,7 +35,7 @@ class Examination {
   void check_draws();
   bool has_cache() const;
 
-  // examine_nodes.cc: every node against its scalar model, before and after the passes.
+  // examine_nodes.cc: compares every node with its scalar model, before and after the passes.
   Trace run_nodes(const Program& program, const std::string& check, int& counter);
   void check_nodes(const Program& program, const Results& results, const Bindings& bindings,
                    const std::string& check, int& counter);
@@ -44,8 +44,8 @@ class Examination {
   void run_base();
   void check_passes();
 
-  // examine_ways.cc: the ways of running give the same.
-  /// `got` are the runs of `base_` from `first` on.
+  // examine_executions.cc: all ways of running the program must give the same results.
+  /// `got` are `count` runs of `base_`, beginning with run `first`.
   void compare(const std::string& check, const Trace& got, bool may_be_reordered = true,
                std::size_t first = 0, std::size_t count = SIZE_MAX);
   void variant(const std::string& check, const Program& program, const SessionOptions& options,
@@ -57,7 +57,7 @@ class Examination {
   void check_file();
   void check_static();
 
-  // examine_gradients.cc: claimed gradients against differences.
+  // examine_gradients.cc: compares claimed gradients with finite differences.
   bool has_differences() const;
   void check_gradients();
   bool compare_difference(const GradientClaim& claim, std::int64_t i, double analytic, double here,
@@ -71,9 +71,12 @@ class Examination {
   std::optional<Failure> failure_;
   std::unique_ptr<Module> parsed_, inlined_, optimised_;
   Trace base_;
-  bool all_finite_ = true;                // what nodes read and gave
-  bool reordered_ = false;                // by a pass: bits may differ from base_
-  std::optional<RoundingSpread> spread_;  // made when it is first needed
+  /// True if all operands and results of nodes were finite.
+  bool all_finite_ = true;
+  /// True if a pass changed the order of a sum, so that bits may differ from `base_`.
+  bool reordered_ = false;
+  /// Created on first use.
+  std::optional<RoundingSpread> spread_;
 };
 
 }  // namespace weft::testing

@@ -16,7 +16,8 @@ std::optional<Failure> Examination::run() {
   if (wanted("verify")) guarded("verify", [&] { verify_program(c_.module.program); });
   if (wanted("text") || wanted("from text")) guarded("text", [&] { check_text(); });
   guarded("base", [&] { run_base(); });
-  // Needed by all comparisons of bits: it finds out whether a pass adds in another order.
+  // All bitwise comparisons need this check, because it detects passes that change the order of a
+  // sum.
   if (!only_.starts_with("node")) guarded("optimised", [&] { check_passes(); });
   if (!failure_) run_variants();
   if (wanted("file")) guarded("file", [&] { check_file(); });
@@ -43,7 +44,7 @@ void Examination::check_text() {
   const std::string text = to_text(c_.module.program, {.inline_elements = std::int64_t{1} << 40});
   parsed_ = std::make_unique<Module>(parse_text(text));
   const std::string again = to_text(parsed_->program, {.inline_elements = std::int64_t{1} << 40});
-  if (text != again) fail("text", "the text of what was parsed is another");
+  if (text != again) fail("text", "the text of the parsed program differs");
 }
 
 bool Examination::has_cache() const {
@@ -53,8 +54,8 @@ bool Examination::has_cache() const {
   });
 }
 
-/// Every draw has a stream of its own. Gradients draw again what was drawn: of a program that was
-/// differentiated only what makes the first loss is looked at.
+/// Every draw must have its own stream. Gradients repeat the draws of the forward pass, so for a
+/// program with gradients only the nodes of the first loss are checked.
 void Examination::check_draws() {
   std::vector<Value> roots = inlined_->program.roots();
   if (c_.module.program.name() == kDifferentiated) {

@@ -1,4 +1,4 @@
-// Everything that must hold of a program, whatever it computes.
+// All properties that must hold for any program.
 #pragma once
 
 #include <cstdint>
@@ -10,33 +10,44 @@
 
 namespace weft::testing {
 
-/// What does not hold. Two failures are of one kind if `check` is the same.
+/// A property that does not hold. Two failures are of the same kind if `check` is the same.
 struct Failure {
   std::string check;    // "node add", "passes on", "text", "gradient", ...
-  std::string message;  // which output of which run, and what is wrong with it
+  std::string message;  // the output and the run, and how it is wrong
 };
 
-/// What was looked at, in numbers.
+/// Statistics of the checks.
 struct Examined {
-  int nodes = 0;            // checked against their scalar models, in every run
-  int optimised_nodes = 0;  // the same after the passes
-  int gradients = 0;        // elements compared with differences
-  int refused = 0;          // programs whose data are refused, by every way of running alike
-  int budgets = 0;          // runs that recomputed something
-  std::map<std::string, int> passes;  // how many programs a pass changed
-  /// How many nodes passes made of a record that the program as written had not.
+  /// Nodes that were compared with their scalar models, counted per run.
+  int nodes = 0;
+  /// The same, after the passes.
+  int optimised_nodes = 0;
+  /// Elements of gradients that were compared with finite differences.
+  int gradients = 0;
+  /// Programs whose runs end with an error, which every way of running must report.
+  int refused = 0;
+  /// Runs that recomputed values to meet a memory budget.
+  int budgets = 0;
+  /// The number of programs that each pass changed.
+  std::map<std::string, int> passes;
+  /// The number of nodes that passes created, for records that the original program does not
+  /// contain.
   std::map<std::string, int> introduced;
-  std::map<std::string, int> records;  // how often a record was checked
+  /// The number of checks of each record.
+  std::map<std::string, int> records;
 };
 
-/// Runs the case in every way there is:
-///   each node's result against its scalar model, given the operands that the Session itself made;
-///   with passes and without, static and symbolic, by several numbers of threads, poisoned,
-///   shuffled, under a memory budget, prepacked, into tensors of the caller's, looking for what is
-///   not finite, from its own text and from a file: the same bits;
-///   claimed gradients against differences, in double.
-/// `seed` chooses how far the costlier ways are gone; 0 goes all of them. With `only`, the name of
-/// a failed check, nothing else is looked at.
+/// Runs the case in all supported ways:
+/// - compares the results of each node with its scalar model, on the operands that the Session
+///   computed;
+/// - requires equal bits with and without passes, static and symbolic, with several numbers of
+///   threads, poisoned, shuffled, under a memory budget, prepacked, with outputs in caller-provided
+///   tensors, with checks for non-finite values, and after a round trip through text and through a
+///   file;
+/// - compares claimed gradients with finite differences in double.
+///
+/// `seed` selects the expensive checks at random; 0 runs all of them. If `only` is the name of a
+/// failed check, only that check runs.
 std::optional<Failure> examine(const Case& c, std::uint64_t seed, Examined& examined,
                                const std::string& only = {});
 

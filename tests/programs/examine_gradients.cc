@@ -9,8 +9,8 @@
 
 namespace weft::testing {
 
-/// Differences say nothing of values that are rounded to few bits, nor of smooth functions that
-/// are not differentiated: what passes make, and where gradients are to stop.
+/// Finite differences are meaningless for values that are rounded to few bits, and for smooth
+/// functions without a gradient: ops that only passes create, and ops that stop gradients.
 bool Examination::has_differences() const {
   for (const Node* node : inlined_->program.nodes()) {
     bool floating = false;
@@ -80,8 +80,8 @@ void Examination::check_gradients() {
   }
 }
 
-/// One derivative from both sides and with two steps: where these disagree, the function has a
-/// kink or a step there, or is too rough, and differences say nothing.
+/// Computes one derivative from both sides and with two step sizes. If they disagree, the function
+/// has a kink or a discontinuity there or is too rough, and the comparison is skipped.
 bool Examination::compare_difference(const GradientClaim& claim, std::int64_t i, double analytic,
                                      double here, const std::function<double(double)>& moved) {
   const double h = 1e-5;

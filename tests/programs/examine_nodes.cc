@@ -14,7 +14,7 @@
 namespace weft::testing {
 namespace {
 
-/// The program with every value of its graph as an output "value ID OUTPUT".
+/// Adds every value of the graph to the program as an output "value ID OUTPUT".
 Program with_all_values(const Program& program) {
   Program all = program;
   for (Node* node : program.nodes()) {
@@ -31,8 +31,8 @@ bool is_finite(const Tensor& t) {
   return true;
 }
 
-/// What matrix products there are: simplify moves transposes and casts into them, for which other
-/// kernels may run.
+/// The kinds of matrix products in the program. `simplify` moves transposes and casts into
+/// products, which may then use other kernels.
 std::set<std::string> product_kinds(const Program& program) {
   std::set<std::string> kinds;
   for (Node* node : program.nodes()) {
@@ -46,7 +46,7 @@ std::set<std::string> product_kinds(const Program& program) {
 
 }  // namespace
 
-/// Runs a program of inlined calls as it is, and checks every node of every run.
+/// Runs a program with inlined calls without passes, and checks every node in every run.
 Trace Examination::run_nodes(const Program& program, const std::string& check, int& counter) {
   const Program all = with_all_values(program);
   Session session(*program.graph(), {.threads = 1, .passes = false});
@@ -97,7 +97,8 @@ void Examination::check_nodes(const Program& program, const Results& results,
     try {
       want = interpret_node(*node, inputs, bindings, precision);
     } catch (const Error& e) {
-      fail(check + " " + op, fmt::format("{} ran, but by its scalar model: {}", op, e.what()));
+      fail(check + " " + op,
+           fmt::format("{} succeeded, but its scalar model fails: {}", op, e.what()));
       return;
     }
     ++counter;
@@ -116,7 +117,7 @@ void Examination::check_nodes(const Program& program, const Results& results,
   }
 }
 
-/// Reads show the value before the run, updates the one after it.
+/// A read must return the value before the run, and an update must set the value after it.
 void Examination::check_variables(const Program& program, const Results& results,
                                   const NamedTensors& before, const NamedTensors& after,
                                   const std::string& check) {
@@ -134,7 +135,7 @@ void Examination::check_variables(const Program& program, const Results& results
     const std::string read = fmt::format("value {} {}", v.value().node().id(), v.value().output());
     if (results.contains(read) && !same(results[read], old))
       fail(check + " read",
-           fmt::format("variable {} was not read as it was before the run", v.name()));
+           fmt::format("reading variable {} did not return its value before the run", v.name()));
   }
 }
 

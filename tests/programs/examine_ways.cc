@@ -22,7 +22,7 @@ void Examination::compare(const std::string& check, const Trace& got, bool may_b
     return;
   }
   if (got.steps.size() != std::min(count, base_.steps.size() - first)) {
-    fail(check, "another number of runs");
+    fail(check, "the number of runs differs");
     return;
   }
   const auto equal = [&](std::size_t step, const std::string& name, const Tensor& a,
@@ -79,8 +79,8 @@ void Examination::run_variants() {
   }
   if (sometimes(0.3) && p.graph()->functions().empty()) {
     std::vector<std::string> names;
-    // Those of the program: what else there is may draw, which would advance the key (so may
-    // another output of a call).
+    // Only the nodes of the program: fetching any other node (or another output of a call) may draw
+    // random numbers, which would advance the key.
     const auto nodes = p.nodes();
     for (const auto& [name, value] : p.graph()->names()) {
       if (std::find(nodes.begin(), nodes.end(), value.node_pointer()) != nodes.end())
@@ -94,7 +94,7 @@ void Examination::run_variants() {
   if (wanted("memory budget") && sometimes(0.5)) guarded("memory budget", [&] { check_budget(); });
 }
 
-// Outputs go into tensors that hold something else, all of one run's at once.
+// All outputs of a run are written into caller-provided tensors with other contents.
 void Examination::check_into() {
   const Program& p = c_.module.program;
   Session session(*p.graph(), {.threads = 1, .verify = true});
@@ -114,7 +114,8 @@ void Examination::check_into() {
   compare("into", trace);
 }
 
-// Looking for what is not finite changes nothing; it finds nothing where all is finite.
+// Checking for non-finite values must not change results, and must not report anything if all
+// values are finite.
 void Examination::check_finite() {
   const Program& p = c_.module.program;
   Session session(*p.graph(), {.threads = 1, .check_finite = true, .verify = true});
@@ -135,7 +136,7 @@ void Examination::check_budget() {
   const Program& p = c_.module.program;
   SessionOptions options{
       .threads = 2, .memory_budget = 1, .verify = true, .poison = sometimes(0.5)};
-  std::size_t whole = 0, least = 0;  // what the largest run needs
+  std::size_t whole = 0, least = 0;  // of the largest run
   {
     Session session(*p.graph(), options);
     for (const CaseRun& run : c_.runs) {
@@ -152,7 +153,7 @@ void Examination::check_budget() {
         whole = std::max<std::size_t>(whole, number("its arena needs "));
         least = std::max<std::size_t>(least, number("and at least "));
       } catch (const Error&) {
-        return;  // refused, as the others say
+        return;  // the error of all other ways of running
       }
     }
   }
@@ -167,7 +168,7 @@ void Examination::check_budget() {
 }
 
 void Examination::check_file() {
-  // Caches are not kept.
+  // Files do not contain caches.
   if (!sometimes(0.3) || !base_.error.empty() || has_cache()) return;
   const TemporaryFolder folder;
   const std::string path = folder / "case.weft";
@@ -184,7 +185,7 @@ void Examination::check_file() {
   const Program& p = loaded.programs().at(0);
   const std::string text = to_text(c_.module.program, {.inline_elements = std::int64_t{1} << 40});
   if (to_text(p, {.inline_elements = std::int64_t{1} << 40}) != text)
-    fail("file", "the text of the loaded program is another");
+    fail("file", "the text of the loaded program differs");
   Session session(loaded.graph(), loaded.store(), {.threads = 2});
   run_into(trace, session, p, c_, 1);
   compare("file", trace);

@@ -30,7 +30,8 @@ class Generator {
     }
   }
 
-  /// Programs of few kinds of ops have more of what passes look for: one kind after another.
+  /// Restricts the program to a few records, which produces more of the sequences that passes
+  /// search for.
   void few_records() {
     std::vector<const OpRecord*> from = drawable_records();
     if (random_.chance(0.5)) {
@@ -69,7 +70,8 @@ class Generator {
     Program& p = c.module.program;
     if (differentiated) {
       differentiate(b, p, "loss");
-      if (random_.chance(0.3)) differentiate(b, p, "loss2");  // perhaps of a gradient
+      // The second loss may depend on gradients of the first.
+      if (random_.chance(0.3)) differentiate(b, p, "loss2");
     }
     choose_updates(b, p);
     choose_outputs(b, p);
@@ -89,7 +91,7 @@ class Generator {
       if (random_.chance(0.4)) continue;
       g.dim(name);
       for (std::size_t run = 0; run < runs_; ++run) {
-        // The third run has the sizes of the first: its plan is there.
+        // The third run has the sizes of the first one, so its plan is already cached.
         const std::int64_t size = run == 2   ? c.runs[0].dims.back().second
                                   : run == 0 ? random_.pick({2, 3, 4, 5, 7, 8, 16, 17})
                                              : random_.pick({0, 0, 1, 1, 2, 3, 6, 9, 33});
@@ -102,7 +104,7 @@ class Generator {
     }
   }
 
-  /// Sometimes m is 2 n, in every run.
+  /// Sometimes requires m = 2 n in every run.
   void relate_symbols(Graph& g, Case& c) {
     if (g.symbols().size() < 2 || !random_.chance(0.2)) return;
     g.require(g.dim("m") == g.dim("n") * 2);
@@ -124,11 +126,12 @@ class Generator {
       if (elements > temper_.most) shape = Shape{3, 4};
       b.leaf(dtype, shape);
     }
-    // All of them may have become too large with the sizes of their symbols.
+    // All leaves may have become too large because of the sizes of their symbols.
     if (b.pool().empty()) b.leaf(DType::f32, {3, 4});
   }
 
-  /// Gradients of the sum of a value, with the claim that they are that; some become updates.
+  /// Adds gradients of the sum of a value as outputs that claim to be these gradients. Some of them
+  /// become updates.
   void differentiate(Builder& b, Program& p, const std::string& loss_name) {
     std::vector<Value> losses, wrt;
     for (const Builder::Entry& e : b.pool()) {
@@ -178,7 +181,7 @@ class Generator {
     for (const auto& [read, value] : b.updates) {
       try {
         p.update(Variable(read), value);
-      } catch (const GraphError&) {  // updated by its gradient
+      } catch (const GraphError&) {  // the gradient already updates it
       }
     }
     std::vector<Value> reads;
@@ -202,7 +205,7 @@ class Generator {
       if (fitting.empty()) continue;
       try {
         p.update(Variable(read), random_.pick(fitting));
-      } catch (const GraphError&) {  // updated by its gradient
+      } catch (const GraphError&) {  // the gradient already updates it
       }
     }
   }
@@ -227,7 +230,7 @@ class Generator {
     if (random_.chance(0.1)) p.output("again", values[0]);
   }
 
-  /// Some names, to fetch by.
+  /// Names some values so that they can be fetched.
   void name_values(Builder& b, Graph& g) {
     int number = 0;
     for (const Builder::Entry& e : b.pool()) {

@@ -1,4 +1,5 @@
-// Random programs: graphs of ops drawn from the records, with everything a run needs.
+// Random programs: graphs of ops drawn from the records, with everything that is needed to run
+// them.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +10,16 @@
 
 namespace weft::testing {
 
-/// How often each record was used, and kOwnGradients.
+/// Counts the uses of each record, and of kCustomGradients.
 using Coverage = std::map<std::string, int>;
-/// Functions with a gradient of their own.
+/// Counts functions with a custom gradient.
 inline constexpr char kOwnGradients[] = "own gradients";
 
-/// The program of a seed. Ops come from builtin_ops(): operands and attributes are tried until the
-/// record's shape rule takes them, or a sample of the record is grown into the graph. Every op is
-/// evaluated by its scalar model while the graph is made, so that data stay legal and tame.
-/// `coverage` is added to. A program is a function of its seed.
+/// Generates the program of a seed; the program depends on nothing else. Ops come from
+/// builtin_ops(): operands and attributes are tried until the shape rule of the record accepts
+/// them, or a sample of the record is added to the graph. Every op is evaluated by its scalar model
+/// while the graph is built, so that data stays valid and values stay small. Uses of records are
+/// added to `coverage`.
 Case generate_case(std::uint64_t seed, Coverage& coverage);
 
 }  // namespace weft::testing

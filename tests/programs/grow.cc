@@ -1,4 +1,4 @@
-// How a Builder finds the next op: freely, or from one of the record's samples.
+// How a Builder finds the next op: with random operands, or from a sample of the record.
 #include <algorithm>
 #include <set>
 
@@ -10,12 +10,12 @@ namespace {
 
 constexpr int kAttempts = 40;
 
-/// Ops that can stand in a graph: everything but inputs, variables and calls.
+/// True for ops that may be drawn: all except inputs, variables and calls.
 bool can_be_drawn(const OpRecord& op) {
   return !op.has_bodies() && (!op.has(Trait::leaf) || op.kernel != nullptr);
 }
 
-/// Every size that a list of types has, but for 0 and 1.
+/// Collects all sizes other than 0 and 1.
 void collect_sizes(const Sizes& sizes, std::set<std::int64_t>& all) {
   for (const std::int64_t s : sizes) {
     if (s > 1) all.insert(s);
@@ -70,11 +70,11 @@ bool Builder::grow() {
   return false;
 }
 
-// -- Freely ---------------------------------------------------------------------------------------
+// -- Random operands ------------------------------------------------------------------------------
 
 Value Builder::pick_operand(const std::vector<Value>& before, const InputSpec& spec) {
   if (spec.name == "key" && random_.chance(0.9)) return key();
-  // What was made last is used more: chains get deep.
+  // Recent values are used more often, so that chains become deep.
   const auto any = [&]() -> const Entry& {
     const auto n = static_cast<std::int64_t>(pool_.size());
     const std::int64_t back =
@@ -106,7 +106,7 @@ Shape Builder::random_shape(const std::vector<Value>& inputs) {
   std::vector<Dim> dims(own.begin(), own.end());
   switch (random_.below(8)) {
     case 0: return random_.pick(pool_).value.shape();
-    case 1: {  // joined axes
+    case 1: {  // merged axes
       if (dims.size() < 2) break;
       const auto i =
           static_cast<std::size_t>(random_.below(static_cast<std::int64_t>(dims.size()) - 1));
@@ -117,15 +117,15 @@ Shape Builder::random_shape(const std::vector<Value>& inputs) {
     case 2:
       dims.insert(dims.begin() + random_.below(static_cast<std::int64_t>(dims.size()) + 1), Dim(1));
       return Shape(dims);
-    case 3: {  // in another order
+    case 3: {  // permuted axes
       random_.shuffle(dims);
       return Shape(dims);
     }
-    case 4: {  // small numbers, for starts and paddings
+    case 4: {  // small numbers for starts and paddings
       for (Dim& d : dims) d = Dim(random_.below(3));
       return Shape(dims);
     }
-    case 5: {  // one axis shorter, or a number
+    case 5: {  // some axes shorter or random
       for (Dim& d : dims) {
         if (random_.chance(0.5))
           d = random_.chance(0.5) ? d - Dim(random_.below(3)) : Dim(random_.from(0, 4));
@@ -203,11 +203,11 @@ Node* Builder::try_free(const OpRecord& op) {
   return nullptr;
 }
 
-// -- From a sample --------------------------------------------------------------------------------
+// -- Samples --------------------------------------------------------------------------------------
 
 namespace {
 
-/// The samples of a record; made once, since some take long.
+/// The samples of a record, created once because some of them are expensive.
 const std::vector<OpSample>& samples_of(const OpRecord& op) {
   static std::map<std::string, std::vector<OpSample>> made;
   auto it = made.find(op.name);
@@ -218,8 +218,8 @@ const std::vector<OpSample>& samples_of(const OpRecord& op) {
   return it->second;
 }
 
-/// Says what the sizes of a sample's operand must become for it to be `shape`; false if that cannot
-/// be, since equal sizes become equal ones.
+/// Determines how the sizes of a sample's operand must be renamed so that its shape becomes
+/// `shape`. Returns false if that is impossible, because equal sizes must stay equal.
 bool unify(const Sizes& sizes, const Shape& shape, Renaming& to) {
   if (static_cast<int>(sizes.size()) != shape.rank()) return false;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -250,8 +250,8 @@ Node* Builder::try_sample(const OpRecord& op) {
   return nullptr;
 }
 
-// One operand may be a value that is there, whose sizes the sample then takes on; other sizes
-// become numbers or symbols, the same for all that are equal.
+// One operand may be an existing value that determines the sizes of the sample. All other sizes
+// become numbers or symbols, and equal sizes stay equal.
 Node* Builder::try_sample(const OpRecord& op, const OpSample& sample, bool same_sizes) {
   Renaming to;
   std::set<std::int64_t> sizes;
@@ -289,7 +289,7 @@ Node* Builder::try_sample(const OpRecord& op, const OpSample& sample, bool same_
     if (const DType* d = std::get_if<DType>(&value)) attributes.set(name, widened(*d));
     if (name == "stream") attributes.set(name, graph_.next_stream());
   }
-  // Does the shape rule take it? Asked before anything is made for it.
+  // Check the shape rule before any operands are created.
   std::vector<ValueType> types(inputs.size());
   std::vector<const ValueType*> pointers(types.size(), nullptr);
   for (std::size_t i = 0; i < types.size(); ++i) {

@@ -47,7 +47,8 @@ bool grow_idiom(Builder& b) {
   try {
     if (b.declares && b.random().chance(0.25)) return b.random().pick(stateful)(b);
     return b.random().pick(inside)(b);
-  } catch (const Error&) {  // a shape does not fit, or an op has no gradient: what came to be stays
+  } catch (const Error&) {
+    // A shape does not match or an op has no gradient. The nodes created so far stay.
     b.evaluate_new(true);
     return false;
   }

@@ -1,29 +1,29 @@
-// Small pieces of programs that random ops hardly ever come to: what passes, planner and state are
-// made for.
+// Small patterns that random ops rarely produce, and that passes, planner and state handling are
+// designed for.
 #pragma once
 
 #include "weft/tests/programs/builder.h"
 
 namespace weft::testing {
 
-/// Adds one idiom to the graph, on what is there and on new leaves; false if it did not come to be.
-/// All but decoding and optimizers stand in functions, too.
+/// Adds one idiom to the graph, on existing values and new leaves. Returns false if that failed.
+/// All idioms except those with state are also used in functions.
 bool grow_idiom(Builder& builder);
 
-/// Idioms by what they are for, each on its own: false if there is nothing to build it of.
+/// An idiom. Returns false if it cannot be built from the available values.
 using Idiom = bool (*)(Builder& builder);
 /// Products, convolutions, attention, losses and their gradients: idioms_network.cc.
 std::vector<Idiom> network_idioms();
-/// Parts of tensors put into others, views, narrow and quantised data: idioms_memory.cc.
+/// Writes of parts into other tensors, views, narrow and quantised data: idioms_memory.cc.
 std::vector<Idiom> memory_idioms();
-/// Caches, optimizers, variables that change places: idioms_state.cc.
+/// Caches, optimizers, swapped variables: idioms_state.cc.
 std::vector<Idiom> state_idioms();
 
-/// A floating value of the pool (mostly f32) of at least this rank, or a new leaf.
+/// Returns a floating-point value of the pool (mostly f32) with at least this rank, or a new leaf.
 Value any_float(Builder& builder, int rank);
-/// A number of things: small, or about as many as a vector has lanes.
+/// Returns a random size: small, or near the number of lanes of a vector.
 std::int64_t any_size(RandomSource& random);
-/// Gradients of the sum of `loss`, which shall be a number, as more nodes.
+/// Adds the gradients of the sum of `loss` with respect to `wrt` as nodes.
 bool add_gradients(Builder& builder, Value loss, const std::vector<Value>& wrt);
 
 }  // namespace weft::testing

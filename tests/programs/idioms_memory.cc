@@ -1,4 +1,4 @@
-// Parts put into others, views of views, narrow and quantised data.
+// Writes of parts into other tensors, views of views, narrow and quantised data.
 #include "weft/core/error.h"
 #include "weft/graph/functions/add_into.h"
 #include "weft/graph/functions/arithmetic.h"
@@ -13,7 +13,7 @@
 namespace weft::testing {
 namespace {
 
-/// Slices of one value, each used in another way; gradients meet in one buffer.
+/// Several slices of one value with different uses; their gradients are accumulated in one buffer.
 bool slices(Builder& b) {
   RandomSource& random = b.random();
   const Value x = any_float(b, 1);
@@ -33,7 +33,7 @@ bool slices(Builder& b) {
   return add_gradients(b, total, {x});
 }
 
-/// y + what is put into zeros, as users write it.
+/// y + (a part written into zeros), as users write it.
 bool put_into_zeros(Builder& b) {
   RandomSource& random = b.random();
   const bool integers = random.chance(0.2);
@@ -82,7 +82,7 @@ bool put_into_zeros(Builder& b) {
   return b.evaluate_new(true);
 }
 
-/// Reshapes and permutations of each other around elementwise steps.
+/// A sequence of reshapes, permutations and elementwise steps.
 bool views(Builder& b) {
   RandomSource& random = b.random();
   const Value x = any_float(b, 2);
@@ -102,7 +102,7 @@ bool views(Builder& b) {
   return b.evaluate_new(true);
 }
 
-/// A quantised matrix that is multiplied with, or looked up.
+/// A quantised matrix that is used in a product or a lookup.
 bool quantised(Builder& b) {
   RandomSource& random = b.random();
   static const std::vector<OpSample> samples = b.graph().ops().at("dequantize").samples();
@@ -128,7 +128,7 @@ bool quantised(Builder& b) {
   return b.evaluate_new(true);
 }
 
-/// Data kept in 16 bits and read as floats.
+/// Data that are stored in 16 bits and read as floats.
 bool widened(Builder& b) {
   RandomSource& random = b.random();
   const DType narrow = random.pick({DType::bf16, DType::bf16, DType::f16});

@@ -1,5 +1,5 @@
-// What programs keep from run to run: caches of decoders, optimizers' moments, counters, variables
-// that change places.
+// State that programs keep between runs: decoder caches, optimizer moments, counters, and variables
+// that exchange values.
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/attention.h"
 #include "weft/graph/functions/index.h"
@@ -11,14 +11,14 @@
 namespace weft::testing {
 namespace {
 
-/// Keys and values of some new positions are written into a cache, at a place that is fed, and
-/// attended to.
+/// Writes the keys and values of some new positions into a cache, at a fed position, and attends to
+/// them.
 bool decoding(Builder& b) {
   RandomSource& random = b.random();
   const auto& symbols = b.graph().symbols();
   const Dim fresh =
       !symbols.empty() && random.chance(0.7) ? Dim(random.pick(symbols)) : Dim(random.below(3));
-  std::int64_t most = 0;  // positions of a run
+  std::int64_t most = 0;  // new positions of a run, at most
   for (const Bindings& run : b.bindings()) most = std::max(most, Shape{fresh}.evaluate(run)[0]);
   const std::int64_t batch = random.from(1, 2), heads = random.from(1, 2),
                      depth = random.pick({1, 2, 4}), room = random.from(0, 5),
@@ -48,7 +48,7 @@ bool decoding(Builder& b) {
   return true;
 }
 
-/// Momentum, a decaying mean of squares, a step, a counter.
+/// An optimizer with momentum, sometimes a decaying mean of squares, a step and a counter.
 bool optimizer(Builder& b) {
   RandomSource& random = b.random();
   const Shape shape{any_size(random), any_size(random)};
@@ -74,7 +74,7 @@ bool optimizer(Builder& b) {
   return b.evaluate_new(true);
 }
 
-/// Two or three variables that take each other's values, or a part of them.
+/// Two or three variables that exchange their values or parts of them.
 bool changing_places(Builder& b) {
   RandomSource& random = b.random();
   const DType dtype = b.any_dtype();
@@ -98,8 +98,8 @@ bool changing_places(Builder& b) {
   return true;
 }
 
-/// Chains of steps from variables to new values of variables, each of which could be done in place
-/// if nobody else read what it writes over; some are read, by each other too.
+/// Chains of steps from variables to their new values. Each step could be done in place if no other
+/// node read the value that it overwrites. Some values are read again, also by other chains.
 bool chains(Builder& b) {
   RandomSource& random = b.random();
   const DType dtype = random.chance(0.8) ? DType::f32 : b.any_dtype();

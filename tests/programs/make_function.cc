@@ -13,7 +13,7 @@
 namespace weft::testing {
 namespace {
 
-/// A function of some values' types, and one call or two of it.
+/// Makes a function with the types of existing values, and one or more calls of it.
 class FunctionMaker {
  public:
   FunctionMaker(Builder& builder, const Temper& temper, Coverage& coverage, int number,
@@ -48,7 +48,7 @@ class FunctionMaker {
     if (!fill(function, arguments)) return;
     if (random.chance(0.3)) give_gradient(function);
     b_.graph().add_function(std::move(function));
-    // Again and again, each time with one of the arguments replaced: often by a result.
+    // Calls it repeatedly, each time with one argument replaced, often by a result.
     for (int calls = 0; calls == 0 || (calls < 4 && random.chance(0.6)); ++calls) {
       const std::vector<Value> results = call_it(arguments);
       if (results.empty()) return;
@@ -88,7 +88,7 @@ class FunctionMaker {
     }
     const std::size_t formals = inside.pool().size();
     if (key_ >= 0) inside.own_key = function.inputs[static_cast<std::size_t>(key_)];
-    if (key_ >= 0) {  // something is drawn
+    if (key_ >= 0) {  // the function draws random numbers
       Node* draw = inside.apply("random_uniform", {function.inputs[static_cast<std::size_t>(key_)]},
                                 {{"shape", Shape{random.from(1, 5)}},
                                  {"dtype", DType::f32},
@@ -115,7 +115,7 @@ class FunctionMaker {
     return !function.outputs.empty();
   }
 
-  /// A gradient of the function's own: what the derived one is, computed from the arguments.
+  /// Gives the function a custom gradient that equals the derived one, computed from the arguments.
   void give_gradient(Function& function) {
     Function gradient;
     gradient.name = function.name + ".gradient";
@@ -148,7 +148,7 @@ class FunctionMaker {
       function.gradient = gradient.name;
       ++coverage_[kOwnGradients];
       b_.graph().add_function(std::move(gradient));
-    } catch (const Error&) {  // an op of it has none
+    } catch (const Error&) {  // an op has no gradient
       function.gradient.clear();
     }
   }

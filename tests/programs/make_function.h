@@ -1,12 +1,13 @@
-// A random function, and calls of it.
+// Random functions and calls of them.
 #pragma once
 
 #include "weft/tests/programs/builder.h"
 
 namespace weft::testing {
 
-/// Defines a function "fNUMBER" of the types of some values that are there, sometimes with a
-/// gradient of its own, and calls it a few times. Functions may have functions, up to a `depth`.
+/// Defines a function "fNUMBER" with the types of some existing values, sometimes with a custom
+/// gradient, and calls it a few times. Functions may define nested functions, up to a limit of
+/// `depth`.
 void make_function(Builder& builder, const Temper& temper, Coverage& coverage, int number,
                    int depth = 0);
 

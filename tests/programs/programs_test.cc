@@ -1,7 +1,7 @@
-// Random programs, and the ones that failed once.
-//   WEFT_PROGRAMS=N        how many random programs (./run check programs takes 10,000)
-//   WEFT_PROGRAMS_SEED=S   the seed of the first
-//   WEFT_PROGRAMS_SHRINK=T seconds to make a failing program small
+// Random programs, and programs that failed before.
+//   WEFT_PROGRAMS=N        number of random programs (./run check programs uses 10,000)
+//   WEFT_PROGRAMS_SEED=S   seed of the first program
+//   WEFT_PROGRAMS_SHRINK=T seconds to spend on shrinking a failing program
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,9 +27,10 @@ std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
   return text == nullptr || *text == '\0' ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-constexpr std::size_t kMaxPrinted = 4000;  // characters of a program; the file has all
+// Printed characters of a program; the file contains the complete program.
+constexpr std::size_t kMaxPrinted = 4000;
 
-/// Prints a failing program, as small as it gets, and keeps it as a file.
+/// Prints a failing program after shrinking it, and stores it in a file.
 void report(const Case& c, const Failure& failure, std::uint64_t seed) {
   const Case small = testing::shrink(c, failure.check,
                                      static_cast<double>(number_from("WEFT_PROGRAMS_SHRINK", 30)));
@@ -40,8 +41,9 @@ void report(const Case& c, const Failure& failure, std::uint64_t seed) {
       testing::case_text(small, fmt::format("seed {}\n{}: {}", seed, failure.check, message));
   const std::string path = fmt::format("failed-program-{}.txt", seed);
   testing::write_file(path, text);
-  BOOST_ERROR("program of seed " << seed << ": " << failure.check << ": " << message << "\nkept as "
-                                 << std::filesystem::absolute(path).string() << ":\n"
+  BOOST_ERROR("program of seed " << seed << ": " << failure.check << ": " << message
+                                 << "\nwritten to " << std::filesystem::absolute(path).string()
+                                 << ":\n"
                                  << text.substr(0, kMaxPrinted));
 }
 
@@ -76,7 +78,7 @@ BOOST_AUTO_TEST_CASE(random_programs_do_what_their_scalar_models_say_in_every_wa
   const testing::MoreThreads more;
   testing::Coverage coverage;
   Examined examined;
-  const std::uint64_t most = number_from("WEFT_PROGRAMS_FAILURES", 10);  // then it ends
+  const std::uint64_t most = number_from("WEFT_PROGRAMS_FAILURES", 10);  // stop after this number
   std::uint64_t failures = 0;
   for (std::uint64_t seed = first; seed < first + count && failures < most; ++seed) {
     Case c = testing::generate_case(seed, coverage);
@@ -104,15 +106,15 @@ BOOST_AUTO_TEST_CASE(random_programs_do_what_their_scalar_models_say_in_every_wa
   for (const auto& [op, count] : examined.introduced)
     introduced += fmt::format(" {} {}", op, count);
   BOOST_TEST_MESSAGE("changed by passes:" << passes
-                                          << "; nodes that only passes made:" << introduced);
+                                          << "; nodes created by passes only:" << introduced);
   BOOST_TEST_MESSAGE(fmt::format(
-      "{} programs: {} nodes and {} after the passes checked, {} gradients, {} with data refused, "
-      "{} under a memory budget, {} functions with gradients of their own; {} of {} records, "
+      "{} programs: {} nodes and {} after the passes checked, {} gradients, {} with rejected data, "
+      "{} under a memory budget, {} functions with custom gradients; {} of {} records, "
       "without:{}",
       count, examined.nodes, examined.optimised_nodes, examined.gradients, examined.refused,
       examined.budgets, coverage[testing::kOwnGradients], drawn, records, missing));
   if (count < 200) return;
-  BOOST_TEST(drawn + 3 >= records, "records that no program had:" << missing);
+  BOOST_TEST(drawn + 3 >= records, "records without a use in any program:" << missing);
   BOOST_TEST(examined.gradients > static_cast<int>(count) / 10);
 }
 

@@ -16,7 +16,7 @@ Tensor first_of(const Tensor& t, const Sizes& sizes, std::int64_t integers_below
   for (std::int64_t i = 0; i < num_elements(sizes); ++i) {
     std::int64_t from = 0, rest = i;
     for (std::size_t a = sizes.size(); a-- > 0; rest /= sizes[a]) {
-      if (sizes[a] > t.sizes()[a]) throw ShapeError("rebuilt: a size grows");
+      if (sizes[a] > t.sizes()[a]) throw ShapeError("rebuilt: a size would grow");
       from += rest % sizes[a] * strides[a];
     }
     Number n = element(t, from);
@@ -45,7 +45,8 @@ class Rebuilder {
   Case run() {
     const Program& program = c_.module.program;
     const Graph& source = *program.graph();
-    if (!source.functions().empty()) throw GraphError("rebuilt: a program with functions");
+    if (!source.functions().empty())
+      throw GraphError("rebuilt: programs with functions are not supported");
     Case result{{std::make_unique<Graph>(source.shared_ops()), Program(program.name())}, {}, {}};
     Graph& target = *result.module.graph;
     target.share_symbols(source);
@@ -57,7 +58,7 @@ class Rebuilder {
     for (const auto& [name, value] : program.outputs())
       result.module.program.output(name, map_.at(value));
     for (const auto& [variable, value] : program.given_updates()) {
-      // A variable that nothing reads is none of the program's nodes.
+      // A variable that is not read is not among the nodes of the program.
       if (!map_.contains(variable.value())) copy(variable.value().node(), result);
       result.module.program.update(Variable(map_.at(variable.value())), map_.at(value));
     }

@@ -1,4 +1,4 @@
-// A case with other sizes and attributes.
+// Rebuilds a case with other sizes and attributes.
 #pragma once
 
 #include <functional>
@@ -7,22 +7,24 @@
 
 namespace weft::testing {
 
-/// What becomes of a case.
+/// How rebuilt() changes a case.
 struct Rebuilding {
-  /// What a size becomes, in types of leaves and in attributes; not larger than it was.
+  /// Maps a size in types of leaves and in attributes; the result must not be larger.
   std::function<std::int64_t(std::int64_t)> size = [](std::int64_t s) { return s; };
-  /// Attributes of a node, whose sizes have become what they shall be.
+  /// Maps the attributes of a node. Sizes in them have already been mapped.
   std::function<Attributes(const Node& node, Attributes attributes)> attributes =
       [](const Node&, Attributes a) { return a; };
-  /// Integers of leaves become smaller than this, if it is not 0: they may be indices.
+  /// If not 0, integers in leaves are reduced to values below this number, because they may be
+  /// indices.
   std::int64_t integers_below = 0;
 };
 
-/// The case built anew: data of leaves are the first of what they were, symbols have what the runs
-/// of `c` say. For programs without functions; throws what the shape rules throw.
+/// Rebuilds the case. Leaves keep the first elements of their data, and symbols keep the sizes of
+/// the runs of `c`. Programs with functions are not supported. Throws the errors of the shape
+/// rules.
 Case rebuilt(const Case& c, const Rebuilding& what);
 
-/// A copy with other sizes of symbols in a run: data of inputs are the first of what they were.
+/// Returns a copy with other symbol sizes in one run. Inputs keep the first elements of their data.
 Case with_dims(const Case& c, std::size_t run, const DimValues& dims);
 
 }  // namespace weft::testing

@@ -9,19 +9,22 @@
 namespace weft::testing {
 namespace {
 
-constexpr Real kAmplitude = 8;  // of what a value may be off
-constexpr int kPairs = 4;       // of draws
-constexpr Real kFar = 1e15L;    // as within_reach() has it
-// Beside a pole (one over a difference that is nearly zero) no number of draws finds the largest
-// that a number may be. It shows itself: the number moves by more than kSteep of itself, and by
-// more to one side than the opposite moves take it to the other, by kUneven of both together.
-// What is small because terms cancel moves evenly.
+// Moves are this multiple of the tolerance of a value.
+constexpr Real kAmplitude = 8;
+constexpr int kPairs = 4;     // pairs of perturbed runs
+constexpr Real kFar = 1e15L;  // as in within_reach()
+// Close to a pole (such as one over a difference that is nearly zero), no number of runs finds the
+// largest possible value. Poles are detected by uneven moves: the number moves by more than kSteep
+// of its magnitude, and the moves of a pair differ by more than kUneven of their distance. Numbers
+// that are small because of cancellation move evenly.
 constexpr double kSteep = 0.25, kUneven = 0.1;
 
-/// Moves a number by what it may be off; what may be anything is something else in every draw.
+/// Moves a number within its error. A number without an error bound gets a different value in every
+/// pair of runs.
 Number moved(Number n, DType dtype, int draw, RandomSource& random) {
   const bool up = random.chance(0.5) == (draw % 2 == 0);
-  // Another order may overflow on the way where numbers are large: q x, then a scale of zero.
+  // For large numbers, another order can overflow in an intermediate result, for example in q x
+  // followed by a scale of zero.
   const bool far = is_floating(dtype) && std::isfinite(n.value) && std::fabs(n.value) > kFar;
   if (n.error == kAnyValue || std::isnan(n.error) || far) {
     const int which = draw / 2 % 3;
@@ -53,7 +56,7 @@ Tensor moved(const Tensor& t, int draw, RandomSource& random) {
 
 RoundingSpread::RoundingSpread(const Program& program, const Case& c, const Trace& base) {
   for (int draw = 0; draw < 2 * kPairs && !unknown_; ++draw) {
-    // Two draws of a pair differ in sign only.
+    // The two runs of a pair differ only in the sign of the moves.
     unknown_ = !run_moved(program, c, base, static_cast<std::uint64_t>(draw / 2), draw);
   }
 }
@@ -123,7 +126,7 @@ void RoundingSpread::widen(int draw, std::size_t step, const std::string& name, 
     moves[i] = x - y;
     room.distance = std::max(room.distance, std::fabs(x - y));
   }
-  // The second draw of a pair has the first one's moves, in the other direction.
+  // The second run of a pair has the moves of the first in the opposite direction.
   if (draw % 2 == 0) {
     room.moves = std::move(moves);
     return;

@@ -1,5 +1,5 @@
-// The scalar models of tests/reference against the kernels, on every sample of every record: what
-// the fuzzer of programs judges by must itself be right.
+// Compares the scalar models of tests/reference with the kernels, on every sample of every record.
+// The program fuzzer relies on these models, so they must be correct.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/core/error.h"
@@ -23,7 +23,7 @@ void check_sample(const OpRecord& op, const std::vector<Tensor>& inputs,
 
 BOOST_AUTO_TEST_SUITE(scalar_models)
 
-// Calls are replaced by the bodies of their functions before anything runs.
+// Calls need no model, because they are replaced by the bodies of their functions.
 BOOST_AUTO_TEST_CASE(every_record_has_a_scalar_model) {
   for (const OpRecord* op : builtin_ops()->all()) {
     if (!needs_model(*op) || op->has_bodies()) continue;
@@ -31,7 +31,8 @@ BOOST_AUTO_TEST_CASE(every_record_has_a_scalar_model) {
                "op " << op->name << " has no scalar model in tests/reference");
   }
   for (const auto& [name, model] : testing::scalar_models()) {
-    BOOST_TEST((builtin_ops()->find(name) != nullptr), "a scalar model of an unknown op " << name);
+    BOOST_TEST((builtin_ops()->find(name) != nullptr),
+               "there is a scalar model for the unknown op " << name);
   }
 }
 
@@ -42,7 +43,7 @@ BOOST_AUTO_TEST_CASE(kernels_of_all_samples_give_what_the_scalar_models_give) {
     for (std::size_t s = 0; s < samples.size(); ++s) {
       BOOST_TEST_CONTEXT("op " << op->name << " sample " << s) {
         check_sample(*op, samples[s].inputs, samples[s].attributes);
-        // The same in double, where the record has it.
+        // Repeat in double, if the record supports it.
         std::vector<Tensor> wide = samples[s].inputs;
         for (Tensor& t : wide) {
           if (t.defined() && t.dtype() == DType::f32) t = t.to(DType::f64);
@@ -55,7 +56,8 @@ BOOST_AUTO_TEST_CASE(kernels_of_all_samples_give_what_the_scalar_models_give) {
         try {
           check_sample(*op, wide, attributes);
         } catch (const DTypeError&) {
-        } catch (const ArgumentError&) {  // a step of a program that is for f32 alone
+        } catch (const ArgumentError&) {
+          // The tile program has a step that supports f32 only.
         }
       }
     }

@@ -17,7 +17,7 @@ namespace {
 
 using Rewritten = std::vector<Value>;
 
-/// Keys advance by themselves wherever something is drawn.
+/// Keys are advanced automatically whenever random numbers are drawn.
 bool is_key(const Variable& v) {
   return v.value().graph().variable_info(v.value().node()).kind == VariableKind::key;
 }
@@ -49,7 +49,7 @@ class Shrinker {
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// Where gradients are wrong, the function is made smaller and differentiated anew.
+  /// If a gradient is wrong, the function is reduced and then differentiated again.
   void forget_gradients() {
     Program p(best_.module.program.name());
     p.precision(best_.module.program.precision());
@@ -88,7 +88,7 @@ class Shrinker {
     return c;
   }
 
-  /// Takes the candidate if it fails in the same way.
+  /// Accepts the candidate if it fails in the same way.
   bool take(Case candidate) {
     if (Clock::now() > end_) return false;
     try {
@@ -117,7 +117,7 @@ class Shrinker {
     return any;
   }
 
-  /// The program with only those outputs and updates for which `keep` holds, by number.
+  /// Keeps only the outputs and updates for which `keep` returns true, by number.
   static Case with_roots(const Case& c, const std::function<bool(std::size_t)>& keep) {
     Program p(c.module.program.name());
     p.precision(c.module.program.precision());
@@ -176,7 +176,8 @@ class Shrinker {
     }
   }
 
-  /// What every value is in every run, as a Session without passes has it; empty if it cannot run.
+  /// All values in every run, computed by a Session without passes; empty if the program cannot
+  /// run.
   std::vector<Results> all_values() {
     Program all = best_.module.program;
     for (Node* node : best_.module.program.nodes()) {
@@ -202,7 +203,7 @@ class Shrinker {
       if (back >= nodes.size() || Clock::now() > end_) return any;
       const Node* node = nodes[nodes.size() - 1 - back];
       if (node->op().has(Trait::leaf) && node->op().kernel == nullptr) continue;
-      if (node->op().name == "key_advance") continue;  // comes back with every draw
+      if (node->op().name == "key_advance") continue;  // added again with every draw
       if (bypass(*node) || feed(*node)) {
         any = true;
         if (back > 0) --back;
@@ -210,7 +211,7 @@ class Shrinker {
     }
   }
 
-  /// The node's result is one of its operands.
+  /// Replaces the result of the node by one of its operands.
   bool bypass(const Node& node) {
     if (node.output_count() != 1) return false;
     for (const Value& v : node.inputs()) {
@@ -232,7 +233,7 @@ class Shrinker {
     return false;
   }
 
-  /// The node's results are inputs, fed with what they are.
+  /// Replaces the results of the node by inputs, which are fed with the computed values.
   bool feed(const Node& node) {
     const std::vector<Results> values = all_values();
     if (values.empty()) return false;
@@ -268,7 +269,7 @@ class Shrinker {
     }
   }
 
-  /// Sizes of leaves and attributes that are equal become smaller together.
+  /// Reduces all equal sizes of leaves and attributes together.
   bool smaller_sizes() {
     bool any = smaller_symbols();
     std::set<std::int64_t> sizes;
@@ -319,7 +320,7 @@ class Shrinker {
     return any;
   }
 
-  /// Attributes become their defaults, one by one, or small numbers.
+  /// Sets attributes to their default values, one at a time.
   bool simpler_attributes() {
     bool any = false;
     for (std::size_t i = 0; i < best_.module.program.nodes().size() && Clock::now() < end_; ++i) {
@@ -347,8 +348,8 @@ class Shrinker {
   std::string check_;
   Clock::time_point end_;
   int fed_ = 0;
-  std::string loss_;              // of a wrong gradient
-  std::vector<std::string> wrt_;  // with respect to these
+  std::string loss_;              // the loss with a wrong gradient
+  std::vector<std::string> wrt_;  // the variables and inputs of its gradients
 };
 
 }  // namespace

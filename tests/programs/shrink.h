@@ -1,4 +1,4 @@
-// Makes a failing program small.
+// Reduces a failing program to a small one.
 #pragma once
 
 #include <functional>
@@ -9,9 +9,9 @@
 
 namespace weft::testing {
 
-/// A smaller case that fails `check` as `c` does: fewer runs, outputs, updates and nodes, results
-/// of nodes fed instead of computed, fixed and smaller sizes, attributes as they are by default.
-/// Ends when nothing can go, or after `seconds`.
+/// Returns a smaller case that fails `check` like `c` does: with fewer runs, outputs, updates and
+/// nodes, results of nodes replaced by inputs, constant and smaller sizes, and default attributes.
+/// Stops when nothing can be reduced further, or after `seconds`.
 Case shrink(const Case& c, const std::string& check, double seconds = 60);
 
 }  // namespace weft::testing

@@ -1,4 +1,4 @@
-// Programs that fail on purpose become small.
+// Programs that fail on purpose must be shrunk.
 #include "weft/tests/programs/shrink.h"
 
 #include <boost/test/unit_test.hpp>
@@ -11,7 +11,7 @@ namespace {
 using testing::Case;
 using testing::Examined;
 
-/// Two draws of one stream, between much that has nothing to do with it.
+/// A program with two draws from one stream, among unrelated nodes.
 Case faulty() {
   Case c{{std::make_unique<Graph>(), Program("fuzz")}, {}, {}};
   Graph& g = *c.module.graph;

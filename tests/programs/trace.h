@@ -1,4 +1,4 @@
-// What runs of a case gave, and the pieces that make one.
+// Results of the runs of a case, and helpers to record them.
 #pragma once
 
 #include <string>
@@ -10,36 +10,40 @@
 
 namespace weft::testing {
 
-/// What a sequence of runs gave: outputs and variables after each, or the error that ended it.
+/// Results of a sequence of runs: outputs and variables after each run, and the error that ended
+/// it.
 struct Trace {
   struct Step {
     NamedTensors outputs, variables;
-    Bindings bindings = {};  // of the program's symbols, where somebody asked
+    /// Bindings of the program's symbols, if requested.
+    Bindings bindings = {};
   };
   std::vector<Step> steps;
-  std::string error;        // kind and message
-  NamedTensors start = {};  // the variables before the first run, where somebody asked
+  std::string error;  // kind and message
+  /// The variables before the first run, if requested.
+  NamedTensors start = {};
 };
 
 /// The kind of an error and its message: "DataError: ...".
 std::string describe(const Error& e);
 
-/// The same bits, where one NaN is as good as another.
+/// True if the bits are equal, except that all NaNs count as equal.
 bool same(const Tensor& a, const Tensor& b);
-/// "element 3 of 12 is 1 instead of 2".
+/// Describes the first difference, such as "element 3 of 12 is 1 instead of 2".
 std::string first_difference(const Tensor& got, const Tensor& expected);
 
-/// The tensor of that name; undefined if there is none.
+/// Returns the tensor with this name, or an undefined tensor.
 Tensor find_tensor(const NamedTensors& list, const std::string& name);
 
-/// Sizes of the symbols that a graph has.
+/// Sizes of those symbols of the run that the graph uses.
 DimValues dims_of(const CaseRun& run, const Graph& graph);
-/// Without those of inputs that a graph has no more: passes drop what nobody needs.
+/// Feeds of those inputs that the graph still has: passes remove unused inputs.
 NamedTensors feeds_of(const CaseRun& run, const Graph& graph);
 void set_variables(Session& session, const NamedTensors& variables);
 NamedTensors variables_of(Session& session, const Program& program);
 
-/// Runs from `first` on in a Session; ends at the first error.
+/// Executes the runs beginning with `first` in a Session and appends them to `trace`. Stops at the
+/// first error.
 void run_into(Trace& trace, Session& session, const Program& program, const Case& c,
               std::size_t first = 0, const std::vector<std::string>& fetch = {});
 

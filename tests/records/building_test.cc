@@ -1,6 +1,7 @@
-// Whatever a graph is built from (operands that are missing, foreign or of any type and size,
-// attributes of any value), a record gives nodes or a weft::Error; and what is built gives the same
-// with passes and without, on one thread and on several, or fails in all these ways.
+// Builds graphs from arbitrary operands (missing, from another graph, of any type and size) and
+// arbitrary attribute values. Every record must create nodes or throw a weft::Error. The resulting
+// graphs must give the same results with and without passes and on one or several threads, or fail
+// in all these cases.
 #include <fmt/format.h>
 
 #include <array>
@@ -23,7 +24,7 @@ namespace {
 constexpr std::array kTypes = {DType::f32, DType::f64, DType::f16, DType::bf16,   DType::i8,
                                DType::u8,  DType::i32, DType::i64, DType::boolean};
 
-/// All ops that a graph can apply, and their samples.
+/// All ops that can be applied in a graph, and their samples.
 struct Ops {
   std::vector<const OpRecord*> all;
   std::map<const OpRecord*, std::vector<OpSample>> samples;
@@ -36,7 +37,7 @@ struct Ops {
   }
 };
 
-/// A graph of nodes that may make no sense, and what it was made of.
+/// A graph of nodes that may be meaningless, with its generator.
 class Wild {
  public:
   Wild(const Ops& ops, std::uint64_t seed) : ops_(ops), draw_(seed) {
@@ -49,7 +50,7 @@ class Wild {
     differentiate();
   }
 
-  /// "" or what is wrong.
+  /// Returns a description of the failure, or "".
   std::string check() {
     if (program_.outputs().empty()) return "";
     DimValues sizes = {{"n", draw_.below(4)}, {"m", draw_.below(4)}};
@@ -133,7 +134,7 @@ class Wild {
   }
 
   Attribute attribute(const Attribute& like) {
-    if (draw_.one_in(30)) return integer();  // of whatever type it should be
+    if (draw_.one_in(30)) return integer();  // regardless of the expected type
     struct Visitor {
       Wild& w;
       Attribute operator()(bool) const { return w.draw_.one_in(2); }
@@ -165,7 +166,7 @@ class Wild {
     return pool_.back();
   }
 
-  /// An operand like one of a sample, or anything.
+  /// An operand like that of a sample, or an arbitrary one.
   Value operand(const Tensor& like) {
     if (!like.defined()) return {};
     for (int tries = 0; tries < 4; ++tries) {
@@ -265,7 +266,7 @@ BOOST_AUTO_TEST_CASE(anything_gives_nodes_or_an_error) {
       try {
         wrong = Wild(ops, first + i).check();
       } catch (const std::exception& e) {
-        wrong = fmt::format("an exception where none belongs: {}", e.what());
+        wrong = fmt::format("unexpected exception: {}", e.what());
       }
     });
     if (crash) wrong = *crash;

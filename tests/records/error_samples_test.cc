@@ -1,5 +1,5 @@
-// Error samples through a Session: where symbols hide the mistake while the graph is built, it
-// comes to light when sizes are known, as the same error.
+// Error samples through a Session: if symbols hide an error while the graph is built, the same
+// error must be thrown as soon as the sizes are known.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/tests/kit/cases/crash_guard.h"
@@ -9,7 +9,7 @@
 namespace weft::testing {
 namespace {
 
-// The sample's types with numbers: symbols of its own become 4.
+// Replaces the symbols in the sample's types by the number 4.
 OpSample with_numbers(const OpErrorSample& sample) {
   const auto number = [](const SymbolPtr&) -> std::optional<Dim> { return Dim(4); };
   OpSample result;
@@ -23,11 +23,11 @@ OpSample with_numbers(const OpErrorSample& sample) {
 std::string check(const OpRecord& op, const OpSample& sample, Equalities equalities, bool some) {
   const RunOutcome expected =
       outcome_of([&] { return evaluate_op(op, sample.inputs, sample.attributes); });
-  if (!expected.failed()) return "";  // wrong only with symbols
+  if (!expected.failed()) return "";  // an error only with symbols
   Draw draw(7);
   const auto symbolic =
       symbolise(op, sample, equalities, [&](std::int64_t) { return some && draw.one_in(2); });
-  if (!symbolic) return "";  // wrong with symbols as well
+  if (!symbolic) return "";  // an error with symbols as well
   const RunOutcome actual = outcome_of([&] {
     const SessionCase built(op, sample, {.symbolic = &*symbolic});
     const RunOutcome outcome = built.run({.threads = 1, .verify = true}, Guard::behind);
@@ -37,7 +37,7 @@ std::string check(const OpRecord& op, const OpSample& sample, Equalities equalit
   if (symbolic->contradicted) {
     return actual.error_kind == expected.error_kind
                ? ""
-               : "gives " + actual.str() + "\n  instead of " + expected.str();
+               : "returns " + actual.str() + "\n  instead of " + expected.str();
   }
   return difference(actual, expected, Bits::same);
 }
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(error_samples_give_the_same_error_in_a_session) {
   }
 }
 
-// What symbols do not hide is found while the graph is built, with the same words.
+// Errors that symbols do not hide are found while the graph is built, with the same message.
 BOOST_AUTO_TEST_CASE(error_samples_give_the_same_error_alone_and_in_a_graph) {
   for (const OpRecord* op : builtin_ops()->all()) {
     if (op->error_samples == nullptr) continue;

@@ -30,7 +30,7 @@ struct Environment {
   double seconds = fuzz_seconds();
 };
 
-// One case; returns what is wrong.
+// Runs one case and returns a description of the failure.
 std::string run_case(const OpRecord& op, const std::vector<OpSample>& samples, std::uint64_t seed,
                      const std::string& name, const FuzzOptions& options, const CaseBody& body) {
   std::string wrong, detail;
@@ -41,12 +41,12 @@ std::string run_case(const OpRecord& op, const std::vector<OpSample>& samples, s
       try {
         sample = vary_sample(op, samples, draw, options.vary(draw));
       } catch (const Error&) {
-        return;  // the rules refuse it, or no memory can address its operands
+        return;  // rejected by the rules, or its operands exceed the address space
       }
       detail = describe(sample);
       wrong = body(op, sample, draw);
     } catch (const std::exception& e) {
-      wrong = fmt::format("an exception where none belongs: {}", e.what());
+      wrong = fmt::format("unexpected exception: {}", e.what());
     }
   });
   if (crash) wrong = *crash;
@@ -94,7 +94,7 @@ void fuzz_records(const FuzzOptions& options, const CaseBody& body) {
       BOOST_ERROR(wrong);
     }
   }
-  BOOST_TEST(run > 0, "no record takes part");
+  BOOST_TEST(run > 0, "no record was selected");
   BOOST_TEST_MESSAGE(run << " cases of " << samples.size() << " ops");
 }
 

@@ -1,5 +1,5 @@
-// Gradients of one op: against differences in double, and in every way in which a Session may run
-// them.
+// Gradients of single ops: compared with finite differences in double, and run by a Session in all
+// ways.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/tests/kit/cases/record_cases.h"

@@ -1,5 +1,5 @@
-// Plans for sizes that no memory holds: every op plans them with the right number of bytes or says
-// what is too large. Nothing runs.
+// Plans for sizes that exceed all memory: every op must plan the right number of bytes or report
+// which size is too large. Nothing is executed.
 #include <fmt/format.h>
 
 #include <boost/test/unit_test.hpp>
@@ -30,14 +30,15 @@ std::int64_t hostile_size(Draw& draw) {
   return draw.pick(kSizes);
 }
 
-// Bytes of a plan that are not what the sizes say.
+// Checks that the bytes in a plan match the sizes.
 std::string wrong_bytes(const Plan& plan) {
   for (const PlanValue& v : plan.values) {
     Wide bytes = dtype_size(v.dtype);
     for (const std::int64_t size : v.sizes) {
-      if (size < 0) return fmt::format("a value of sizes {}", to_string(v.sizes));
+      if (size < 0) return fmt::format("a value has sizes {}", to_string(v.sizes));
       const Wide factor = static_cast<Wide>(size);
-      if (factor != 0 && bytes > ~Wide{0} / factor) return "bytes beyond 128 bits are planned";
+      if (factor != 0 && bytes > ~Wide{0} / factor)
+        return "the number of planned bytes exceeds 128 bits";
       bytes *= factor;
     }
     if (bytes != Wide{v.bytes} || v.bytes > std::size_t{1} << 63) {
@@ -54,15 +55,15 @@ std::string wrong_bytes(const Plan& plan) {
   for (const PlanStep& step : plan.steps) {
     for (const double x : {step.flops, step.bytes, step.cost_ns}) {
       if (!(x >= 0) || !std::isfinite(x)) {
-        return fmt::format("a step of {} FLOPs, {} bytes and {} ns", step.flops, step.bytes,
-                           step.cost_ns);
+        return fmt::format("a step has a cost of {} FLOPs, {} bytes and {} ns", step.flops,
+                           step.bytes, step.cost_ns);
       }
     }
     for (const Phase& phase : step.kernel.phases) {
       if (phase.chunks < 0) return fmt::format("{} chunks", phase.chunks);
     }
     if (step.scratch.defined() && plan.buffers[step.scratch].bytes < step.kernel.shared_scratch) {
-      return "scratch is smaller than the kernel wants";
+      return "scratch is smaller than the kernel requires";
     }
   }
   return "";
@@ -95,13 +96,13 @@ std::string check_plan(const OpRecord& op, const OpSample& sample, Draw& draw) {
         if (!wrong.empty()) return wrong + text;
         plan->memory().text();
         plan->cost().text();
-      } catch (const Error&) {  // says what is wrong
+      } catch (const Error&) {  // a proper error message
       } catch (const std::exception& e) {
-        return fmt::format("an exception of another kind: {}{}", e.what(), text);
+        return fmt::format("an exception that is not a weft::Error: {}{}", e.what(), text);
       }
     }
   } catch (const Error&) {
-    return "";  // an illegal case
+    return "";  // invalid case
   }
   return "";
 }

@@ -1,5 +1,5 @@
-// Kernels alone: they touch nothing but their operands and scratch, count on no order of chunks and
-// on no alignment, and give the same bits whatever they are given to work in.
+// Kernels alone: they must access only their operands and scratch, must not depend on the order of
+// chunks or on alignment, and must give the same bits in any memory.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/testing/simd_targets.h"
@@ -24,7 +24,7 @@ BOOST_AUTO_TEST_CASE(kernels_stay_inside_their_memory_and_keep_their_bits) {
                check_kernel);
 }
 
-// Dispatch is fixed to one target after the other for all cases, since that is slow to change.
+// Dispatch is fixed to one target at a time for all cases, because changing it is slow.
 BOOST_AUTO_TEST_CASE(kernels_of_every_simd_target_stay_inside_their_memory) {
   for_each_simd_target([&](const char* target) {
     BOOST_TEST_CONTEXT("target " << target) {

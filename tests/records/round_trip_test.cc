@@ -1,4 +1,4 @@
-// Every use of every record, in text and in a file: what comes back is the same program.
+// Round trips of calls of every record through text and files: the result must be the same program.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/testing/temporary_folder.h"

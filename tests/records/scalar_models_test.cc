@@ -1,4 +1,4 @@
-// Kernels against the scalar models of tests/reference, on variations of all samples.
+// Compares kernels with the scalar models of tests/reference, on variations of all samples.
 #include <fmt/format.h>
 
 #include <array>
@@ -33,8 +33,8 @@ bool all_finite(const OpSample& sample) {
   return true;
 }
 
-// What becomes of infinities in the middle of an op (0 * inf of a padding, say) is not for a model
-// to say: neither where operands are not finite, nor where both results are not.
+// Intermediate infinities (such as 0 * inf in padding) have no defined result. Elements are not
+// compared if neither result is finite, or if only one of them is finite and some operands are not.
 void keep_known(const Tensor& got, NumberTensor& want, bool all) {
   for (std::int64_t i = 0; i < got.numel(); ++i) {
     Number& n = want.elements[static_cast<std::size_t>(i)];
@@ -60,7 +60,8 @@ std::string check_against_model(const OpRecord& op, const OpSample& sample, Draw
     return std::vector<Tensor>();
   });
   if (actual.failed() != model.failed()) {
-    return "gives\n    " + actual.str() + "\n  and the scalar model\n    " + model.str();
+    return "the kernel returns\n    " + actual.str() + "\n  but the scalar model returns\n    " +
+           model.str();
   }
   if (actual.failed()) return "";
   const bool all = all_finite(sample);

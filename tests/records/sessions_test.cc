@@ -1,5 +1,5 @@
-// One op through a Session: whatever its operands are and however it runs, it gives what the op
-// alone gives, bit for bit, or the same error.
+// Single ops through a Session: for any operands and execution options, the result must equal that
+// of the op alone, bit for bit, or the error must be the same.
 #include <fmt/format.h>
 
 #include <array>
@@ -18,7 +18,7 @@ RunOutcome alone(const OpRecord& op, const OpSample& sample) {
   return outcome_of([&] { return evaluate_op(op, sample.inputs, sample.attributes); });
 }
 
-// Builds and runs; an error of building counts as one of running.
+// Builds and runs a graph. Errors while building count as errors of the run.
 RunOutcome in_session(const OpRecord& op, const OpSample& sample, const Surroundings& surroundings,
                       const SessionOptions& options, Guard guard) {
   return outcome_of([&] {
@@ -69,11 +69,11 @@ std::string check_symbolic(const OpRecord& op, const OpSample& sample, Draw& dra
                                .shuffle_seed = draw.bits() | 1};
   const RunOutcome actual = in_session(op, sample, surroundings, options, guard);
   if (symbolic->contradicted) {
-    return legal || actual.failed() ? "" : "with symbols for its sizes there is no error";
+    return legal || actual.failed() ? "" : "with symbolic sizes there is no error";
   }
   const std::string wrong =
       difference(actual, expected, options.passes ? Bits::same_but_nans : Bits::same);
-  return wrong.empty() ? "" : "with symbols for its sizes: " + wrong;
+  return wrong.empty() ? "" : "with symbolic sizes: " + wrong;
 }
 
 // Cases that are large enough for several chunks.
@@ -91,7 +91,7 @@ std::string check_threads(const OpRecord& op, const OpSample& sample, Draw& draw
     const SessionCase built(op, sample, surroundings);
     return built.empty() ? "" : compare_threads(built, draw);
   } catch (const Error&) {
-    return "";  // an illegal case
+    return "";  // invalid case
   }
 }
 

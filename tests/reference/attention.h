@@ -1,4 +1,5 @@
-// Scalar model in double of attention and its gradient: the record's formulas, pair by pair.
+// Scalar model of attention and its gradient in double precision: the formulas of the op record,
+// evaluated pair by pair.
 #pragma once
 
 #include <cmath>
@@ -10,20 +11,20 @@
 
 namespace weft::testing {
 
-/// An element of an i32 or i64 tensor, without rounding.
+/// An element of an i32 or i64 tensor, without conversion to floating point.
 inline std::int64_t integer_at(const Tensor& t, std::int64_t i) {
   return t.dtype() == DType::i32 ? t.data<std::int32_t>()[i] : t.data<std::int64_t>()[i];
 }
 
 struct ReferenceAttention {
   std::vector<double> out, lse;
-  // Gradients for a cotangent g of out and g_lse of lse; empty without g.
+  // Gradients for the cotangents g of out and g_lse of lse. Empty if g is undefined.
   std::vector<double> dq, dk, dv, dbias, doffset_bias, drow_bias, dcol_bias;
 };
 
-/// `in` are the 13 operands of the op, `g` [B,H,Lq,Dv] and `g_lse` [B,H,Lq] may be undefined. The
-/// gradient reads the outputs of the forward op that are given, `out` and `lse`, or else computes
-/// them.
+/// `in` are the 13 operands of the op. `g` [B,H,Lq,Dv] and `g_lse` [B,H,Lq] may be undefined. The
+/// gradient uses the outputs `out` and `lse` of the forward op if they are given, and computes them
+/// otherwise.
 inline ReferenceAttention reference_attention(const std::vector<Tensor>& in,
                                               const Attributes& attributes, const Tensor& g = {},
                                               const Tensor& g_lse = {}, const Tensor& out = {},
@@ -58,7 +59,7 @@ inline ReferenceAttention reference_attention(const std::vector<Tensor>& in,
               static_cast<std::uint32_t>(attributes.integer("stream")),
               static_cast<std::uint32_t>(key[1])};
   }
-  // Index into an operand [B|1, H|1, Lq|1, Lk|1].
+  // Position in an operand of shape [B|1, H|1, Lq|1, Lk|1].
   const auto broadcast = [](const Tensor& t, std::int64_t b, std::int64_t h, std::int64_t i,
                             std::int64_t j) {
     const std::int64_t at[] = {b, h, i, j};
@@ -74,7 +75,8 @@ inline ReferenceAttention reference_attention(const std::vector<Tensor>& in,
       for (std::int64_t i = 0; i < Lq; ++i) {
         const std::int64_t row = (b * H + h) * Lq + i;
         const std::int64_t start = given(11) ? integer_at(in[11], b) : Lk - Lq;
-        // start and window may be the largest integers: their sums are exact here.
+        // start and window can be as large as the largest integer; their sum is exact in long
+        // double.
         const long double p = static_cast<long double>(start) + static_cast<long double>(i);
         const auto sees = [&](std::int64_t j) {
           const auto distance = p - static_cast<long double>(j);

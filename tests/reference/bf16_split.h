@@ -15,7 +15,8 @@
 
 namespace weft::testing {
 
-/// x as bfloat16 terms: rounded to nearest, then what is missing, and so on.
+/// Splits x into bfloat16 terms: each term is the remainder of the previous ones, rounded to
+/// nearest.
 inline std::array<float, 3> bf16_terms(float x, int terms) {
   std::array<float, 3> result = {};
   for (int t = 0; t < terms; ++t) {
@@ -27,14 +28,14 @@ inline std::array<float, 3> bf16_terms(float x, int terms) {
 
 inline int split_terms_of(int products) { return products == 1 ? 1 : products == 3 ? 2 : 3; }
 
-/// What a product of split matrices should be: A is m x k, B is k x n, both f32 and row-major.
+/// Expected product of split matrices. A is m x k, B is k x n, both f32 and row-major.
 struct Bf16SplitModel {
   Tensor value;      // f64: the sum of the kept products of terms, rounded in double only
   Tensor magnitude;  // f64: the sum of their absolute values
 };
 
-/// Terms t and u are multiplied where t + u < terms. In blocks of K where representable_by_terms()
-/// refuses an element's row or column, the entries themselves are multiplied.
+/// Terms t and u are multiplied if t + u < terms. In blocks of K for which representable_by_terms()
+/// rejects the row or the column of an element, the original values are multiplied instead.
 inline Bf16SplitModel model_bf16_split(const Tensor& a, const Tensor& b, int products,
                                        std::int64_t depth_block) {
   const int terms = split_terms_of(products);
@@ -94,16 +95,17 @@ inline Bf16SplitModel model_bf16_split(const Tensor& a, const Tensor& b, int pro
   return model;
 }
 
-/// The most that float sums in the order of the kernels may differ from the model, relative to its
-/// magnitude. A product of terms in a slice of 32 is a chain of 16 multiply-adds from zero (one for
-/// the even, one for the odd k) and one addition; it is then added to the sum of its block, which
-/// has `products` additions per slice; the blocks are added. An addition rounds by 2^-24 at most,
-/// and no product of terms goes through more of them than there are in all:
+/// The maximum difference between the model and float sums in the order of the kernels, relative to
+/// the magnitude of the model. In a slice of 32, products of terms are summed by a chain of 16
+/// multiply-adds that starts at zero (one chain for even k, one for odd k) and one addition. The
+/// result is added to the sum of its block, with `products` additions per slice, and then the sums
+/// of the blocks are added. Each addition has a relative rounding error of at most 2^-24, and the
+/// number of additions that affect a product of terms is at most the total number of additions:
 ///
 ///   16 + 1 + products * slices + blocks
 ///
-/// The chain of VDPBF16PS, and that of the multiply-adds of refused elements, has depth_block
-/// links.
+/// The multiply-add chains of VDPBF16PS and of the elements that representable_by_terms() rejects
+/// have depth_block links.
 inline double split_sum_bound(int products, std::int64_t k, std::int64_t depth_block, bool chain) {
   const std::int64_t depth = std::min(k, depth_block);
   const std::int64_t in_block = chain ? depth : 17 + products * kernels::bf16_slices(depth);
@@ -111,12 +113,13 @@ inline double split_sum_bound(int products, std::int64_t k, std::int64_t depth_b
   return static_cast<double>(in_block + blocks) * 0x1p-24;
 }
 
-/// Denormals become zeros of their sign.
+/// Replaces denormals by zeros of the same sign.
 inline float flush_denormal(float x) {
   return std::abs(x) < 0x1p-126f ? std::copysign(0.0f, x) : x;
 }
 
-/// A fused multiply-add that takes and gives zero for denormals.
+/// A fused multiply-add that treats denormal operands as zero and flushes a denormal result to
+/// zero.
 inline float flushed_fma(float a, float b, float c) {
   return flush_denormal(std::fma(flush_denormal(a), flush_denormal(b), flush_denormal(c)));
 }
@@ -128,8 +131,8 @@ inline float upper_bf16(std::uint32_t pair) {
   return to_float(BFloat16{static_cast<std::uint16_t>(pair >> 16)});
 }
 
-/// TDPBF16PS as Intel's manual has it: c[16 x 16] += A B for a tile of A (16 rows of 16 pairs) and
-/// one of B (16 rows of a pair of each of 16 columns).
+/// TDPBF16PS as defined in Intel's manual: c[16 x 16] += A B for a tile of A (16 rows of 16 pairs)
+/// and a tile of B (16 rows that hold one pair for each of 16 columns).
 inline void reference_tdpbf16ps(float* c, const std::uint32_t* a, const std::uint32_t* b) {
   for (int i = 0; i < 16; ++i) {
     for (int j = 0; j < 16; ++j) {

@@ -1,4 +1,4 @@
-// Convolution and its adjoints, term by term, in double.
+// Convolution and its adjoints in double precision, term by term.
 #pragma once
 
 #include <functional>

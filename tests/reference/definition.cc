@@ -14,13 +14,13 @@
 namespace weft::testing {
 namespace {
 
-// Definitions may use ops of the user's own, too.
+// A definition may use other ops defined by the user, which have no scalar model.
 std::vector<Tensor> model_or_kernel(const NodeUse& use) {
   return has_scalar_model(use.node.op()) ? scalar_rule(use)
                                          : evaluate_op(use.node.op(), use.inputs, use.attributes);
 }
 
-// One tensor per output; undefined where the definition gives none.
+// Returns one tensor per output, undefined for outputs without a definition.
 std::vector<Tensor> defined(const std::shared_ptr<const OpSet>& ops, const OpRecord& op,
                             const std::vector<Tensor>& inputs, const Attributes& attributes) {
   Graph graph(ops);
@@ -85,7 +85,7 @@ std::optional<std::string> difference_from_definition(const std::shared_ptr<cons
   try {
     exact = defined(ops, op, in_double(inputs), in_double(attributes));
   } catch (const Error&) {
-    // It is not defined in double.
+    // The definition does not support double precision.
   }
   for (std::size_t o = 0; o < results.size() && o < own.size(); ++o) {
     if (!own[o].defined()) continue;

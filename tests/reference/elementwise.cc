@@ -14,7 +14,7 @@ Real sigmoid(Real x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 +
 
 Real softplus(Real x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
 
-/// x * gate(x) with the limit at -infinity.
+/// x * gate(x), with the limit at -infinity.
 template <class Gate>
 Oracle gated(Gate gate) {
   return [gate](Real x) { return std::isinf(x) && x < 0 ? -0.0L : x * gate(x); };
@@ -59,7 +59,7 @@ Oracle unary_oracle(const std::string& op) { return table().at(op); }
 
 std::int64_t broadcast_position(std::int64_t i, const Sizes& from, const Sizes& to) {
   std::int64_t position = 0, stride = 1;
-  for (std::size_t k = 0; k < to.size(); ++k) {  // from the last axis
+  for (std::size_t k = 0; k < to.size(); ++k) {  // starting at the last axis
     const std::int64_t index = i % to[to.size() - 1 - k];
     i /= to[to.size() - 1 - k];
     if (k >= from.size()) continue;

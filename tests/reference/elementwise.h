@@ -1,4 +1,4 @@
-// Scalar oracles of the elementwise ops, in long double, and distances between floats.
+// Scalar oracles of the elementwise ops in long double, and distances between floats.
 #pragma once
 
 #include <cmath>
@@ -12,8 +12,8 @@
 
 namespace weft::testing {
 
-/// Distance of `got` from `want` in units in the last place of `want` rounded to T. Infinite where
-/// one is a NaN or an infinity and the other is not, or where zeros differ in sign.
+/// Distance of `got` from `want` in units in the last place of `want` rounded to T. Infinite if
+/// only one of them is NaN or infinite, or if zeros differ in sign.
 template <class T>
 double ulp_distance(T got, long double want) {
   constexpr double kFar = std::numeric_limits<double>::infinity();
@@ -31,11 +31,11 @@ double ulp_distance(T got, long double want) {
 
 using Oracle = std::function<long double(long double)>;
 
-/// The exact function of a unary op on f32 and f64 (not clamp). Fails with std::out_of_range for
-/// others.
+/// The exact function of a unary op on f32 and f64 (except clamp). Throws std::out_of_range for
+/// other ops.
 Oracle unary_oracle(const std::string& op);
 
-/// Flattened position in an operand of sizes `from` that broadcasts to position `i` of `to`.
+/// Position in a flattened operand of sizes `from` that is broadcast to position `i` of `to`.
 std::int64_t broadcast_position(std::int64_t i, const Sizes& from, const Sizes& to);
 
 }  // namespace weft::testing

@@ -5,14 +5,14 @@
 namespace weft::testing {
 namespace {
 
-/// Binds the symbols that stand alone in the shapes of fed values.
+/// Binds symbols that are a whole axis size of a fed value.
 Bindings bind(const Feed& feed) {
   Bindings bindings;
   for (const auto& [value, tensor] : feed) {
     for (int axis = 0; axis < value.rank(); ++axis) {
       const SymbolPtr symbol = value.shape()[axis].as_symbol();
       if (symbol && !bindings.bind(symbol, tensor.size(axis))) {
-        throw ShapeError("evaluate_graph: two sizes for the symbol " + symbol->name);
+        throw ShapeError("evaluate_graph: conflicting sizes for the symbol " + symbol->name);
       }
     }
   }
@@ -44,7 +44,7 @@ std::vector<Tensor> evaluate_graph(const std::vector<Value>& values, const Feed&
       continue;
     }
     if (node.op().name == "input" || node.op().name == "variable") {
-      throw GraphError("evaluate_graph: no tensor given for " + graph.where(node));
+      throw GraphError("evaluate_graph: no tensor was fed for " + graph.where(node));
     }
     std::vector<Tensor> inputs;
     for (const Value& input : node.inputs()) {

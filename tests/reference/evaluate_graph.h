@@ -1,5 +1,5 @@
-// The simplest way to run a graph: one op after the other. An oracle for planner and executor, and
-// a way to test functions and gradient rules without them.
+// The simplest way to run a graph: one op after the other. Serves as an oracle for the planner and
+// the executor, and for testing functions and gradient rules without them.
 #pragma once
 
 #include <unordered_map>
@@ -10,11 +10,11 @@
 
 namespace weft::testing {
 
-/// What input and variable nodes (and any other values that need not be computed) stand for.
+/// Tensors of inputs, variables and any other values that need not be computed.
 using Feed = std::unordered_map<Value, Tensor, ValueHash>;
 
-/// The values' tensors. Sizes must be constant or follow from the feed; throws GraphError for an
-/// input or variable that is not fed.
+/// Returns the tensors of `values`. Sizes must be constant or determined by the feed. Throws
+/// GraphError if an input or variable is not in the feed.
 std::vector<Tensor> evaluate_graph(const std::vector<Value>& values, const Feed& feed);
 
 }  // namespace weft::testing

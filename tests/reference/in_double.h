@@ -1,4 +1,4 @@
-// The operands and attributes of an op in double.
+// Converts the operands and attributes of an op to double precision.
 #pragma once
 
 #include <variant>

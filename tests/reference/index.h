@@ -1,4 +1,4 @@
-// Scalar models of take and index_add around the axis of [outer, length, inner].
+// Scalar models of take and index_add along the axis of a tensor viewed as [outer, length, inner].
 #pragma once
 
 #include <vector>

@@ -34,7 +34,7 @@ class Interpreter {
     for (Node* node : reachable_nodes(values)) {
       if (known.contains(node->output(0))) continue;
       if (node->op().name == "input" || node->op().name == "variable") {
-        throw GraphError("interpret: no tensor given for " + node->graph().where(*node));
+        throw GraphError("interpret: no tensor was fed for " + node->graph().where(*node));
       }
       std::vector<Tensor> inputs;
       for (const Value& v : node->inputs()) inputs.push_back(v.defined() ? known.at(v) : Tensor());
@@ -97,7 +97,7 @@ class Interpreter {
     return results;
   }
 
-  // A loop as its definition says it, element by element.
+  // Executes a loop by its definition, element by element.
   std::vector<Tensor> scan(const Node& node, const std::vector<Tensor>& inputs,
                            const Attributes& attributes) {
     const ScanNode parts = scan_node(node);
@@ -132,7 +132,8 @@ class Interpreter {
     if (!parts.empty()) {
       sizes = parts[0].sizes();
     } else {
-      // Nothing shows the other sizes but the declared type, where that has none of them symbolic.
+      // Without steps, only the declared type provides the other sizes, which must not be symbolic
+      // then.
       for (int axis = 1; axis < type.shape.rank(); ++axis) {
         sizes.push_back(type.shape[axis].constant());
       }

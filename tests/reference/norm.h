@@ -1,5 +1,4 @@
-// Scalar models in double of normalisations and cross-entropy: written from the formulas, row by
-// row.
+// Scalar models of normalisation and cross-entropy in double precision: the formulas, row by row.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +8,7 @@
 
 namespace weft::testing {
 
-/// exp(x - max) / sum, or with `log` its logarithm.
+/// exp(x - max) / sum, or its logarithm if `log`.
 inline std::vector<double> reference_softmax(const std::vector<double>& x, bool log) {
   double max = -INFINITY, sum = 0;
   for (const double v : x) max = std::max(max, v);
@@ -23,7 +22,7 @@ struct ReferenceNorm {
   double mean = 0, rstd = 0;
   std::vector<double> xhat;
 };
-/// xhat = (x - mean) * rstd; mean is 0 where not centered.
+/// xhat = (x - mean) * rstd; mean is 0 if not `centered`.
 inline ReferenceNorm reference_norm(const std::vector<double>& x, double eps, bool centered) {
   ReferenceNorm r;
   const double n = static_cast<double>(x.size());
@@ -37,7 +36,7 @@ inline ReferenceNorm reference_norm(const std::vector<double>& x, double eps, bo
   return r;
 }
 
-/// dx for a cotangent h of xhat.
+/// The gradient of x for a cotangent h of xhat.
 inline std::vector<double> reference_norm_grad(const ReferenceNorm& f, const std::vector<double>& h,
                                                bool centered) {
   double mean_h = 0, mean_hx = 0;

@@ -1,4 +1,4 @@
-// Random draws one element at a time.
+// Random draws, one element at a time.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ inline double reference_uniform_f64(const RandomStream& s, std::uint64_t i) {
 inline double reference_normal(const RandomStream& s, std::uint64_t i) {
   return normal_pair(s.word(i / 2 * 2), s.word(i / 2 * 2 + 1))[i % 2];
 }
-/// True with probability p; dropout at this rate drops the element.
+/// True with probability p. For dropout with rate p, true means that the element is dropped.
 inline bool reference_bernoulli(const RandomStream& s, std::uint64_t i, double p) {
   return static_cast<double>(s.word(i)) < p * 0x1p32;
 }

@@ -1,4 +1,4 @@
-// Scalar models of the reductions, in double.
+// Scalar models of the reductions in double precision.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace weft::testing {
 
-/// One reduction of a list, as the op of that name defines it.
+/// Reduces a list as the op named `op` does.
 inline double reduce_list(std::string_view op, const std::vector<double>& v) {
   if (op == "logsumexp") {
     double top = -std::numeric_limits<double>::infinity(), total = 0;

@@ -30,7 +30,8 @@ class Moved {
     std::vector<Tensor> inputs = use.inputs;
     const Precision precision = precision_for(use.attributes, precision_);
     if (accuracy.narrows && precision != Precision::highest) {
-      // As terms of 16 bits, of which medium keeps one and high two: rounded by half of this.
+      // The operands are rounded to 16-bit terms (medium keeps one term, high keeps two), which has
+      // half of this error.
       const double unit = precision == Precision::medium ? 0x1p-8 : 0x1p-16;
       for (Tensor& t : inputs) {
         if (t.defined() && t.dtype() == DType::f32) t = moved(t, unit);

@@ -1,4 +1,4 @@
-// What roundings may make of a program: the same nodes, rounded elsewhere.
+// Estimates the effect of rounding on a program by running the same nodes with perturbed values.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,22 @@
 
 namespace weft::testing {
 
-/// How exact a node is where it computes: found while nodes are compared with their models.
+/// Rounding behaviour of a node, determined while comparing the node with its scalar model.
 struct Accuracy {
-  bool rounds = false;   // results depend on the order of sums, or on how functions are computed
-  bool narrows = false;  // it takes notice of the precision of products
+  /// Results depend on the order of sums or on the implementation of functions.
+  bool rounds = false;
+  /// Results depend on the precision of products.
+  bool narrows = false;
 };
 using Accuracies = std::unordered_map<const Node*, Accuracy>;
 
-/// Nodes by their kernels at the precision of a program that states `precision`.
+/// Evaluates nodes with their kernels, at the precision of a program that specifies `precision`.
 NodeRule kernel_rule(Precision precision);
 
-/// The same with every result moved at random as far as its rounding may move it, and operands of
-/// products as far as the precision does. Programs run so several times show what their outputs owe
-/// to chance: where gradients cancel out, an optimizer's step may go either way.
+/// As above, but perturbs every result at random within its rounding error, and the operands of
+/// products within the error that the precision allows. Running a program several times this way
+/// shows how much its outputs depend on rounding: if gradients cancel out, for example, an
+/// optimizer step can go in either direction.
 NodeRule moved_rule(Precision precision, const Accuracies& accuracies, std::uint64_t seed);
 
 }  // namespace weft::testing

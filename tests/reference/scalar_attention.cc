@@ -1,5 +1,5 @@
-// Scalar models of attention and its gradient: tests/reference/attention.h, with the checks of the
-// data and with how far a kernel may be off.
+// Scalar models of attention and its gradient: tests/reference/attention.h with checks of the data
+// and error bounds for kernels.
 #include <algorithm>
 #include <cmath>
 
@@ -44,7 +44,7 @@ void check_data(const std::vector<Tensor>& in, const Attributes& attributes) {
   }
 }
 
-/// Relative error of a probability: that of the score under the exponential, and of the sum.
+/// Relative error of a probability: the error of the score in the exponential and that of the sum.
 Real probability_error(const std::vector<Tensor>& in, const Attributes& attributes, DType dtype,
                        Precision precision) {
   const Real depth = static_cast<Real>(in[0].size(3)), keys = static_cast<Real>(in[1].size(2));
@@ -61,7 +61,7 @@ Real probability_error(const std::vector<Tensor>& in, const Attributes& attribut
 void fill(NumberTensor& out, const std::vector<double>& values, Real error) {
   for (std::size_t i = 0; i < out.elements.size() && i < values.size(); ++i) {
     out.elements[i] = number_of(values[i]);
-    // A query that sees nothing has lse -inf; of numbers out of reach nothing is known.
+    // A query without visible keys has lse -inf. Numbers out of range may have any value.
     const bool known = std::isfinite(error) && error < 1e15L && !std::isnan(values[i]);
     out.elements[i].error = !known ? kAnyValue : std::isfinite(values[i]) ? error : 0;
   }
@@ -87,7 +87,8 @@ void backward(const ScalarCall& call, std::vector<NumberTensor>& out) {
   const Tensor g_lse = call.has(16) ? call.in[16] : Tensor();
   const ReferenceAttention r =
       reference_attention(in, call.attributes, call.in[0], g_lse, call.in[1], call.in[2]);
-  // Probabilities made with an lse that is not of these scores may be anything.
+  // If the given lse does not belong to these scores, the resulting probabilities can have any
+  // magnitude.
   Real share = 1;
   const ReferenceAttention f = reference_attention(in, call.attributes);
   for (std::size_t i = 0; i < f.lse.size(); ++i) {
@@ -95,7 +96,7 @@ void backward(const ScalarCall& call, std::vector<NumberTensor>& out) {
     if (std::isfinite(f.lse[i]) && std::isfinite(given))
       share = std::max(share, std::exp(static_cast<Real>(f.lse[i]) - given));
   }
-  // Such ones may be past what the kernel's numbers hold, and infinity times zero is NaN.
+  // Such probabilities can overflow in the kernel, and infinity times zero is NaN.
   if (share > 1e15L) share = INFINITY;
   const Real relative = probability_error(in, call.attributes, out[0].dtype, call.precision) +
                         epsilon(out[0].dtype) * largest_of(call.in[2]);

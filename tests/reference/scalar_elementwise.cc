@@ -1,4 +1,4 @@
-// Scalar models of elementwise ops, and of tile programs, which are chains of them.
+// Scalar models of elementwise ops and of tile programs, which are sequences of them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ Number integer_unary(const std::string& op, std::int64_t x, const Attributes& a,
   if (op == "abs") return integer_in(x < 0 ? 0 - u : u, dtype);
   if (op == "square") return integer_in(u * u, dtype);
   if (op == "sign") return number_of_integer(x > 0 ? 1 : x < 0 ? -1 : 0);
-  // clamp: the nearest integer of the dtype inside [lo, hi]
+  // clamp: the nearest integer of the dtype within [lo, hi].
   const Real lo = std::ceil(static_cast<Real>(a.real("lo")));
   const Real hi = std::floor(static_cast<Real>(a.real("hi")));
   Real y = std::fmax(static_cast<Real>(x), lo);
@@ -52,8 +52,8 @@ Number integer_unary(const std::string& op, std::int64_t x, const Attributes& a,
   return number_of_integer(static_cast<std::int64_t>(y));
 }
 
-/// Arithmetic of one rounding: exact in double for f32 (53 >= 2 * 24 + 2 digits), and that of the
-/// machine for f64.
+/// Arithmetic with a single rounding: exact in double for f32 (53 >= 2 * 24 + 2 digits); for f64,
+/// the arithmetic of the machine.
 Number rounded_once(double value, DType dtype) { return rounded(number_of(value), dtype); }
 
 Number float_unary(const std::string& op, double x, const Attributes& a, DType dtype) {
@@ -72,8 +72,8 @@ Number float_unary(const std::string& op, double x, const Attributes& a, DType d
     if (op == exact) return number_of(y);
   }
   if (!std::isfinite(y)) return number_of(y);
-  // Elementary functions promise some units in the last place. In the tails of gates the rounding
-  // of an argument grows: they are measured against x.
+  // Elementary functions guarantee a few units in the last place. In the tails of gates the
+  // rounding error of an argument is amplified, so their error is relative to x.
   Number n = approximate(y, 4, y, dtype);
   if (op.starts_with("gelu")) n.error += 1.2L * epsilon(dtype) * std::fabs(x);
   if (op == "silu") n.error += 0.1L * epsilon(dtype) * std::fabs(x);
@@ -146,8 +146,8 @@ bool is_comparison(const std::string& op) {
   return op == "equal" || op == "not_equal" || op.starts_with("less") || op.starts_with("greater");
 }
 
-/// What a change of the operands by their errors does to the result of a step: the step's own
-/// error, and how far the result moves where one operand after the other does, or all at once.
+/// Propagates the errors of the operands through a step: adds to the error of the step how far the
+/// result moves if each operand, or all operands together, change by their errors.
 Number with_carried_error(const std::vector<Number>& operands, const std::vector<DType>& types,
                           const Number& at, DType result,
                           const std::function<Number(const std::vector<Number>&)>& f) {
@@ -162,7 +162,7 @@ Number with_carried_error(const std::vector<Number>& operands, const std::vector
         return out;
       }
       if (error == kAnyValue) {
-        moved[k].integer ^= 1;  // may be either
+        moved[k].integer ^= 1;  // either value is possible
         moved[k].value = static_cast<Real>(moved[k].integer);
       } else {
         moved[k].value += sign * error;
@@ -179,7 +179,7 @@ Number with_carried_error(const std::vector<Number>& operands, const std::vector
       out.error += std::isfinite(distance) ? distance : kAnyValue;
     }
   }
-  // Errors multiply too: of x * x where x is hardly more than its error.
+  // Joint changes matter too, for example in x * x if x is hardly larger than its error.
   for (std::size_t corner = 0; corner < std::size_t{1} << operands.size(); ++corner) {
     if (out.error == 0 || !is_floating(result) || operands.size() < 2) break;
     std::vector<Number> moved = operands;
@@ -230,7 +230,7 @@ void fused(const ScalarCall& call, std::vector<NumberTensor>& out) {
   for (std::size_t r = 0; r < out.size(); ++r) out[r].elements = std::move(results[r]);
 }
 
-/// The shape of a program's steps: that to which its operands broadcast.
+/// The shape of a program's steps: the shape to which its operands broadcast.
 Sizes steps_shape(const std::vector<TileOperand>& operands) {
   Sizes sizes;
   for (const TileOperand& o : operands) {

@@ -1,6 +1,6 @@
-// Scalar models of Cholesky factors, triangular systems, QR and singular values: the textbook's
-// loops in long double, and how far a computation in double may be from them, by the condition of
-// the matrix.
+// Scalar models of Cholesky factors, triangular solves, QR and singular values: textbook loops in
+// long double, with error bounds for computations in double that depend on the condition of the
+// matrix.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -11,12 +11,12 @@
 namespace weft::testing {
 namespace {
 
-// Kernels of both dtypes compute in double.
+// Kernels for both dtypes compute in double.
 const Real kUnit = epsilon(DType::f64);
-// A bound on a relative error beyond which a result says nothing.
+// If the bound on the relative error is larger, the result is not checked.
 constexpr Real kHopeless = 1e-3L;
 
-/// A matrix of a list.
+/// One matrix of a batch.
 struct Matrix {
   std::int64_t rows = 0, columns = 0;
   std::vector<Real> x;
@@ -50,7 +50,7 @@ Matrix matrix_of(const Tensor& t, const List& list, std::int64_t which) {
   return m;
 }
 
-/// Fills matrix `which` of an output; every element may be off by `error`.
+/// Sets matrix `which` of an output; every element has the error bound `error`.
 void put(NumberTensor& out, std::int64_t which, const Matrix& m, Real error) {
   for (std::size_t i = 0; i < m.x.size(); ++i) {
     Number n = number_of(m.x[i]);
@@ -89,7 +89,7 @@ void cholesky(const ScalarCall& call, std::vector<NumberTensor>& out) {
           l.at(i, j) = sum / l.at(j, j);
           continue;
         }
-        // What rounding may make of the pivot.
+        // A bound on the rounding error of the pivot.
         Matrix leading(i, i);
         for (std::int64_t r = 0; r < i; ++r) {
           for (std::int64_t c = 0; c <= r; ++c) leading.at(r, c) = l.at(r, c);
@@ -155,7 +155,7 @@ void triangular_solve(const ScalarCall& call, std::vector<NumberTensor>& out) {
   }
 }
 
-// Gram and Schmidt, every sum taken away twice.
+// Gram-Schmidt with reorthogonalisation: all projections are subtracted twice.
 void qr(const ScalarCall& call, std::vector<NumberTensor>& out) {
   const List list(call.in[0].sizes());
   const std::int64_t m = list.rows, n = list.columns;
@@ -190,7 +190,8 @@ void qr(const ScalarCall& call, std::vector<NumberTensor>& out) {
   }
 }
 
-/// Columns a of length m rotated until they are orthogonal, and those of v with them.
+/// One-sided Jacobi method: rotates pairs of columns of `a`, and those of `v` with them, until the
+/// columns of `a` are orthogonal.
 void rotate_columns(Matrix& a, Matrix& v) {
   bool rotated = true;
   for (int sweep = 0; rotated && sweep < 100; ++sweep) {
@@ -227,13 +228,13 @@ Matrix transposed(const Matrix& m) {
   return t;
 }
 
-// The vectors of one singular value: which sign they have, and how sure that is.
+// The sign of the vectors of one singular value, and whether rounding errors could change it.
 struct Sign {
   Real sign = 1;
   bool sure = true;
 };
 Sign sign_of(const Matrix& u, std::int64_t column, Real error) {
-  Real largest = 0, other = 0;  // of either sign
+  Real largest = 0, other = 0;  // the largest element and the largest negated one
   for (std::int64_t i = 0; i < u.rows; ++i) {
     largest = std::max(largest, u.at(i, column));
     other = std::max(other, -u.at(i, column));
@@ -267,8 +268,9 @@ void svd(const ScalarCall& call, std::vector<NumberTensor>& out) {
       Number number = number_of(value(from));
       number.error = off;
       out[1].elements[static_cast<std::size_t>(which * k + c)] = number;
-      // Vectors turn by the error over the distance to the next value; 0 is one where there are
-      // further vectors, and where they were divided by it.
+      // The angle error of a vector is the error over the distance to the next singular value. The
+      // value itself bounds that distance, because 0 may be the singular value of further vectors
+      // and because the left vector is divided by the value.
       Real gap = value(from);
       for (std::int64_t o = 0; o < k; ++o) {
         if (o != from) gap = std::min(gap, std::fabs(value(from) - value(o)));

@@ -1,4 +1,4 @@
-// Scalar models of ops that move elements: shapes, slices, rows by index, blocks; and of iota.
+// Scalar models of ops that move elements (shapes, slices, indexed rows, blocks) and of iota.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -31,7 +31,7 @@ bool inside(const Sizes& index, const Sizes& sizes) {
   return true;
 }
 
-/// out[i] = in[0][from(i)], or `otherwise` where from gives nothing.
+/// out[i] = in[0][from(i)], or `otherwise` if from(i) is nullopt.
 void move(const ScalarCall& call, NumberTensor& out,
           const std::function<std::optional<Sizes>(const Sizes&)>& from, Number otherwise = {}) {
   for (std::int64_t flat = 0; flat < out.numel(); ++flat) {
@@ -51,7 +51,8 @@ void same(const ScalarCall& call, std::vector<NumberTensor>& out) {
   }
 }
 
-// Where nobody sends to the only rank, or there is no operand: zeros.
+// A collective on a single rank returns its operand, or zeros if there is no operand or no rank
+// sends to this one.
 void of_one_rank(const ScalarCall& call, std::vector<NumberTensor>& out) {
   if (call.attributes.integer("ranks") != 1) throw StateError("there is one rank here");
   const Attribute* to = call.attributes.find("to");
@@ -177,7 +178,7 @@ std::int64_t checked_index(const Tensor& index, std::int64_t at, std::int64_t bo
   return i;
 }
 
-/// Calls fn(position in x, position in what is taken) for every element that take() reads.
+/// Calls fn(position in x, position in the result) for every element that take() reads.
 void for_taken(const ScalarCall& call, const std::function<void(std::int64_t, std::int64_t)>& fn) {
   const Lines lines(call.in[0].sizes(), call.attributes.integer("axis"));
   const Tensor& index = call.in[1];
@@ -191,7 +192,7 @@ void for_taken(const ScalarCall& call, const std::function<void(std::int64_t, st
     }
   }
 }
-/// The same for take_along_axis().
+/// As above, for take_along_axis().
 void for_taken_along(const ScalarCall& call,
                      const std::function<void(std::int64_t, std::int64_t)>& fn) {
   const std::int64_t axis = call.attributes.integer("axis");

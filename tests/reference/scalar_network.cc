@@ -1,5 +1,5 @@
-// Scalar models of softmax, normalisation, cross-entropy (also with its linear layer) and rotary
-// positions.
+// Scalar models of softmax, normalisation, cross-entropy (also fused with its linear layer) and
+// rotary positions.
 #include <algorithm>
 #include <cmath>
 
@@ -9,11 +9,12 @@
 namespace weft::testing {
 namespace {
 
-constexpr Real kUnits = 16;  // of elements computed through a few functions
+// Error bound, in units in the last place, of elements that are computed with a few functions.
+constexpr Real kUnits = 16;
 
 Real root_of(std::int64_t n) { return std::sqrt(static_cast<Real>(n)); }
 
-/// ln(sum(exp(x))) of a line.
+/// log(sum(exp(x))) of a line.
 Real log_sum(const std::vector<Real>& x) {
   Real top = -INFINITY, sum = 0;
   for (const Real v : x) {
@@ -63,7 +64,7 @@ struct Row {
   Real mean = 0, rstd = 0, extreme = 0;
   Real n() const { return static_cast<Real>(x.size()); }
   Real hat(std::size_t i) const { return (x[i] - mean) * rstd; }
-  /// How far an element of xhat may be off: the subtraction of the mean, and rstd.
+  /// Error bound of an element of xhat: the errors of subtracting the mean and of rstd.
   Real hat_error(DType dtype) const {
     const Real reach = extreme * rstd;
     return epsilon(dtype) * (kUnits + std::sqrt(n())) * (reach + 1) *
@@ -105,14 +106,14 @@ void norm(const ScalarCall& call, std::vector<NumberTensor>& out) {
     const auto at = static_cast<std::size_t>(r);
     const Real units = kUnits + root_of(n);
     if (n == 0) {
-      rstds.elements[at].error = kAnyValue;  // statistics of no element
+      rstds.elements[at].error = kAnyValue;  // statistics of an empty row
       if (centered) out[1].elements[at].error = kAnyValue;
       continue;
     }
     if (centered) out[1].elements[at] = approximate(row.mean, units, row.extreme, dtype);
     const Real reach = row.extreme * row.rstd;
     rstds.elements[at] = approximate(row.rstd, units, row.rstd * (1 + reach), dtype);
-    // Where the spread is but rounding, anything may come out.
+    // If the variance consists of rounding errors only, any value is possible.
     const bool lost = reach * epsilon(dtype) * units > 0.01L;
     if (lost || !std::isfinite(row.rstd)) rstds.elements[at].error = kAnyValue;
     for (std::int64_t i = 0; i < n; ++i) {
@@ -176,10 +177,10 @@ void norm_grad(const ScalarCall& call, std::vector<NumberTensor>& out) {
 
 // -- Cross-entropy --------------------------------------------------------------------------------
 
-/// Logits of one position with how far each may be off, its target, and what comes of them.
+/// The logits of one position with their error bound, and its target.
 struct Position {
   std::vector<Real> x;
-  Real error = 0;  // of every logit, relative to what they are made of
+  Real error = 0;  // of every logit, relative to the terms of its sum
   std::int64_t target = 0;
   bool counts = true;
 };
@@ -187,7 +188,7 @@ struct Position {
 Position position_of(std::vector<Real> x, std::int64_t target, const Attributes& a) {
   Position p{std::move(x), 0, target, target != a.integer("ignore_index")};
   if (p.counts && (target < 0 || target >= static_cast<std::int64_t>(p.x.size()))) {
-    throw DataError("scalar model: a target is no class");
+    throw DataError("scalar model: a target is not a class");
   }
   return p;
 }
@@ -212,10 +213,11 @@ Number lse_number(const Position& p, Real lse, DType dtype) {
 Number dlogit(const Position& p, std::size_t c, Real g, Real lse, Real smoothing, DType dtype) {
   if (!p.counts || g == 0) return {};
   const Real share = std::exp(p.x[c] - lse);
-  // Large logits are so far off that the share may be another altogether.
+  // The error of large logits can be so large that the probability may be anything.
   const Real off = 2 * p.error + kUnits * epsilon(dtype) * (largest_of(p.x) + std::fabs(lse));
   const Real most = std::exp(p.x[c] - lse + off);
-  if (!(most < 1e15L)) return {.error = kAnyValue};  // or an lse that is not of these logits
+  // This is also the case if `lse` does not belong to these logits.
+  if (!(most < 1e15L)) return {.error = kAnyValue};
   const Real own = static_cast<std::int64_t>(c) == p.target ? 1 - smoothing : 0;
   const Real y = g * (share - smoothing / static_cast<Real>(p.x.size()) - own);
   Number n = approximate(
@@ -267,7 +269,7 @@ void cross_entropy_grad(const ScalarCall& call, std::vector<NumberTensor>& out) 
 void linear_cross_entropy(const ScalarCall& call, std::vector<NumberTensor>& out) {
   const bool backward = call.op.name != "linear_cross_entropy";
   const bool forward = call.op.name != "linear_cross_entropy_grad";
-  const std::size_t base = backward ? 1 : 0;  // g comes first
+  const std::size_t base = backward ? 1 : 0;  // the first operand is g
   const Tensor &x = call.in[base], &weight = call.in[base + 1];
   const bool transposed = call.attributes.flag("transpose_weight");
   const std::int64_t depth = weight.size(transposed ? 1 : 0);
@@ -281,7 +283,7 @@ void linear_cross_entropy(const ScalarCall& call, std::vector<NumberTensor>& out
   const auto weight_at = [&](std::int64_t c, std::int64_t d) {
     return transposed ? c * depth + d : d * classes + c;
   };
-  const std::size_t first = forward ? 2 : 0;  // of the gradients
+  const std::size_t first = forward ? 2 : 0;  // index of the first gradient
   std::vector<std::vector<Number>> dweight(static_cast<std::size_t>(weight.numel()));
   std::vector<std::vector<Number>> dbias(static_cast<std::size_t>(classes));
   const auto product = [&](const Number& a, Real b) {
@@ -360,7 +362,7 @@ void rope(const ScalarCall& call, std::vector<NumberTensor>& out) {
       const Real angle = place * frequency * (call.attributes.flag("inverse") ? -1 : 1);
       const Real u = element(x, row * width + i).value, v = element(x, row * width + k).value;
       const Real size = std::fabs(u) + std::fabs(v);
-      // The angle is a double: so many of its units turn by so much.
+      // The angle is a double, and its rounding error rotates the pair by this amount.
       const Real turned = size * std::fabs(angle) * 4 * epsilon(DType::f64);
       Number first = approximate(u * std::cos(angle) - v * std::sin(angle), 4, size, x.dtype());
       Number second = approximate(u * std::sin(angle) + v * std::cos(angle), 4, size, x.dtype());

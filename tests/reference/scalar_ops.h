@@ -1,6 +1,6 @@
-// Scalar models of all records: what each op says it computes, in plain loops over single elements
-// (long double for floats, 64-bit integers that wrap as the dtype does). Written from the records'
-// documentation; nothing of ops/kernels is used. A test fails while a record has no model.
+// Scalar models of all op records: plain loops over single elements (long double for floats, 64-bit
+// integers that wrap like the dtype). They follow the documentation of the records and use no code
+// from ops/kernels. A test fails if a record has no model.
 #pragma once
 
 #include <cstdint>
@@ -18,33 +18,34 @@ namespace weft::testing {
 
 using Real = long double;
 
-/// One element: as a number, as an integer (of integer dtypes and bool), and how far from the
-/// number a kernel's result may be. No error: the number rounded once to the dtype, every bit.
+/// One element: its value as a real number, as an integer (for integer dtypes and bool), and the
+/// error bound of a kernel's result. An error of 0 means that the result must equal the number,
+/// rounded once to the dtype, in every bit.
 struct Number {
   Real value = 0;
   std::int64_t integer = 0;
   Real error = 0;
 };
-/// An error that says that any value will do: what a step makes of an operand that lies on it.
+/// An error bound that accepts any value, for example of a step function at its discontinuity.
 inline constexpr Real kAnyValue = __builtin_inf();
 
 Number number_of(Real value);
 Number number_of_integer(std::int64_t value);
-/// An element of any tensor.
+/// An element of a tensor of any dtype.
 Number element(const Tensor& tensor, std::int64_t index);
-/// `value` in `dtype`: rounded to nearest even, or wrapped around. Keeps the error.
+/// Converts `number` to `dtype`: rounds to nearest even, or wraps around. Keeps the error.
 Number rounded(const Number& number, DType dtype);
-/// The integer that is left of `value` in an integer dtype.
+/// Wraps `value` to an integer dtype.
 std::int64_t wrapped(std::int64_t value, DType dtype);
-/// Distance from 1 to the next number.
+/// The distance from 1 to the next larger number.
 Real epsilon(DType dtype);
-/// The same number after one more rounding to a floating dtype.
+/// Adds the error of one more rounding to a floating dtype.
 Number with_rounding(Number n, DType dtype);
-/// `value`, computed with `units` roundings of numbers as large as `magnitude`.
+/// `value`, computed with `units` rounding errors of numbers as large as `magnitude`.
 Number approximate(Real value, Real units, Real magnitude, DType dtype);
 
-/// What one term of a sum of products may be off because of the precision asked for
-/// (docs/precision.md), relative to its magnitude.
+/// The maximum error of one term in a sum of products at a precision
+/// (docs/precision.md), relative to the magnitude of the term.
 Real precision_error(Precision precision, DType dtype);
 
 /// A tensor of Numbers.
@@ -56,56 +57,58 @@ struct NumberTensor {
 };
 /// The elements of a tensor.
 NumberTensor numbers_of(const Tensor& tensor);
-/// Every element rounded to the dtype.
+/// Rounds every element to the dtype.
 Tensor to_tensor(const NumberTensor& numbers);
-/// Where `got` is none of what `want` allows: "element 3 is 1.5 instead of 1.25 (+-1e-07)"; nullopt
-/// where it is nowhere. All NaNs are one, and zeros have no sign.
+/// Returns a description of the first element of `got` that `want` does not allow, such as "element
+/// 3 is 1.5 instead of 1.25 (+-1e-07)", or nullopt. All NaNs are equal, and so are zeros of
+/// different sign.
 std::optional<std::string> difference(const Tensor& got, const NumberTensor& want);
 
-/// One use of an op, with everything concrete.
+/// One call of an op with concrete operands and attributes.
 struct ScalarCall {
   const OpRecord& op;
-  const std::vector<Tensor>& in;  // absent operands are undefined
+  const std::vector<Tensor>& in;  // undefined if absent
   Attributes attributes;          // complete, Dims evaluated
   Precision precision = Precision::highest;
 
   bool has(std::size_t i) const { return i < in.size() && in[i].defined(); }
 };
-/// Fills the outputs, whose dtypes and sizes are set and whose elements are 0. Throws DataError for
-/// data that the record does not allow.
+/// Computes the outputs. Their dtypes and sizes are set, and their elements are initially 0. Throws
+/// DataError for data that the record does not allow.
 using ScalarModel = std::function<void(const ScalarCall& call, std::vector<NumberTensor>& out)>;
 using ScalarModels = std::map<std::string, ScalarModel, std::less<>>;
 
-/// By name of the record.
+/// The models by the name of the record.
 const ScalarModels& scalar_models();
-/// Whether there is one of this very record, and not of another one that has its name.
+/// True if there is a model for this record, not just for another record with the same name.
 bool has_scalar_model(const OpRecord& op);
 
-/// The outputs of an op by its scalar model. `attributes` need not be complete; Dims must be
-/// numbers. Throws what the record's shape rule throws, DataError for data that it does not allow,
-/// GraphError if there is no model.
+/// Computes the outputs of an op with its scalar model. `attributes` may be incomplete, but Dims
+/// must be numbers. Throws the errors of the record's shape rule, DataError for data that the
+/// record does not allow, and GraphError if there is no model.
 std::vector<NumberTensor> scalar_outputs(const OpRecord& op, const std::vector<Tensor>& inputs,
                                          const Attributes& attributes,
                                          Precision precision = Precision::highest);
 
-/// One element of an elementwise op. `operands` have `types`; `key` is that of a draw, and
-/// `position` where the element is in the result.
+/// One element of an elementwise op. `types` are the dtypes of `operands`, `key` is the key of a
+/// random op, and `position` is the position of the element in the result.
 Number scalar_elementwise(const OpRecord& op, const Attributes& attributes,
                           const std::vector<Number>& operands, const std::vector<DType>& types,
                           DType result, const Tensor& key, std::int64_t position);
 
-/// Where a tile program begins: operands by position in the result, and which of them are keys.
+/// An input of a tile program: an operand with one element per position of the result, or a random
+/// key.
 struct TileOperand {
   NumberTensor numbers;
   Tensor whole;  // a key
 };
-/// Runs a tile program over a result of `sizes`; one list of elements for each of its results.
-/// Errors of the operands and of every step are carried along.
+/// Runs a tile program over a result of `sizes` and returns the elements of each of its results.
+/// The errors of the operands and of every step are propagated.
 std::vector<std::vector<Number>> scalar_tile_program(const std::string& text,
                                                      const std::vector<TileOperand>& operands,
                                                      const Sizes& sizes);
 
-/// One reduction of a list of elements: sum, mean, max, min, prod, logsumexp, any or all.
+/// Reduces a list of elements: sum, mean, max, min, prod, logsumexp, any or all.
 Number scalar_reduction(std::string_view op, const std::vector<Number>& list, DType dtype);
 
 void add_elementwise_models(ScalarModels& models);
@@ -120,11 +123,12 @@ void add_network_models(ScalarModels& models);
 void add_attention_models(ScalarModels& models);
 void add_factorisation_models(ScalarModels& models);
 
-/// A model that says nothing where an operand is infinite, NaN or so large that its square is: what
-/// comes of such numbers depends on the order in which they meet.
+/// A model that accepts any result if an operand is infinite, NaN or so large that its square
+/// overflows, because the results for such numbers depend on the order of evaluation.
 ScalarModel within_reach(ScalarModel model);
 
-/// Flattened positions in a tensor of `sizes` seen as [outer, length, inner] around an axis.
+/// Positions in a flattened tensor of `sizes` that is viewed as [outer, length, inner] around an
+/// axis.
 struct Lines {
   std::int64_t outer = 1, length = 1, inner = 1;
   Lines(const Sizes& sizes, std::int64_t axis);

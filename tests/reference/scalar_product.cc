@@ -1,4 +1,5 @@
-// Scalar models of matrix products: plain, fused with elementwise steps, and of quantised weights.
+// Scalar models of matrix products: plain, fused with elementwise steps, and with quantised
+// weights.
 #include <cmath>
 
 #include "weft/core/error.h"
@@ -9,7 +10,7 @@
 namespace weft::testing {
 namespace {
 
-/// Whether a sum of terms of this magnitude may overflow on the way.
+/// True if partial sums of terms with this total magnitude can overflow.
 bool overflows(Real magnitude, DType dtype) { return dtype == DType::f32 && !(magnitude < 1e38L); }
 
 Tensor magnitudes(const Tensor& t) {
@@ -18,7 +19,7 @@ Tensor magnitudes(const Tensor& t) {
   return m;
 }
 
-/// a b with what roundings of a sum of k terms may amount to.
+/// The product a b with the error bound of a sum of k terms.
 void multiply(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose_b,
               Precision precision, NumberTensor& out) {
   const Tensor product = reference_matmul(a, b, transpose_a, transpose_b);
@@ -38,7 +39,7 @@ void matmul(const ScalarCall& call, std::vector<NumberTensor>& out) {
            call.attributes.flag("transpose_b"), call.precision, out[0]);
 }
 
-/// The steps of an epilogue on out[0], with the operands from `first` on.
+/// Applies the steps of an epilogue to out[0], with the operands from index `first` on.
 void run_epilogue(const ScalarCall& call, std::size_t first, std::vector<NumberTensor>& out) {
   const std::string& text = call.attributes.text("program");
   std::vector<TileOperand> operands = {{out[0], {}}};
@@ -48,7 +49,7 @@ void run_epilogue(const ScalarCall& call, std::size_t first, std::vector<NumberT
   }
   for (std::size_t i = first; i < call.in.size(); ++i) {
     if (!call.has(i)) continue;
-    // A key is an i64 operand of the steps, whatever they are.
+    // A key is an i64 operand with sizes [2], independent of the steps.
     const bool key = call.in[i].dtype() == DType::i64 && call.in[i].sizes() == Sizes{2};
     NumberTensor numbers{call.in[i].dtype(), key ? Sizes{} : call.in[i].sizes(), {}};
     for (std::int64_t k = 0; k < call.in[i].numel(); ++k) {
@@ -65,7 +66,7 @@ void matmul_fused(const ScalarCall& call, std::vector<NumberTensor>& out) {
   run_epilogue(call, 2, out);
 }
 
-/// W[i][j] of the layout that ops/quantized.h defines.
+/// The weight W[i][j] in the layout that ops/quantized.h defines.
 Real weight(const Tensor& q, const Tensor& scale, std::int64_t inputs, std::int64_t i,
             std::int64_t j) {
   const std::int64_t panel = j / kQuantizedPanel, lane = j % kQuantizedPanel;
@@ -112,7 +113,7 @@ void quantized_take(const ScalarCall& call, std::vector<NumberTensor>& out) {
 void quantized_matmul(const ScalarCall& call, std::vector<NumberTensor>& out) {
   const Tensor& x = call.in[0];
   const bool transpose = call.attributes.flag("transpose");
-  // Sizes of the product; those of the matrix where it is not transposed.
+  // The sizes of the product; for transposed weights, those of the stored matrix are swapped.
   const std::int64_t inputs = x.size(-1), outputs = call.attributes.integer("outputs");
   const std::int64_t rows = outputs == 0 ? 0 : out[0].numel() / outputs;
   for (std::int64_t r = 0; r < rows; ++r) {
@@ -125,12 +126,13 @@ void quantized_matmul(const ScalarCall& call, std::vector<NumberTensor>& out) {
         const Real w = transpose ? weight(call.in[1], call.in[2], outputs, j, i)
                                  : weight(call.in[1], call.in[2], inputs, i, j);
         sum += x.at(r * inputs + i) * w;
-        // Few rows are split into bytes under one scale of their own (quantized_dot.h).
+        // If there are few rows, each row is quantised to bytes with a single scale
+        // (quantized_dot.h), so its largest element determines the error.
         magnitude += extreme * std::fabs(w);
       }
       Number& n = out[0].elements[static_cast<std::size_t>(r * outputs + j)];
       n = approximate(sum, 4 + 2 * std::sqrt(static_cast<Real>(inputs)), magnitude, out[0].dtype);
-      // Sums of steps, before their scale, may overflow on the way.
+      // Sums of quantised steps can overflow before they are multiplied by their scale.
       const Real steps = 128 * extreme * static_cast<Real>(inputs);
       if (std::isfinite(extreme) && overflows(steps, out[0].dtype)) n.error = kAnyValue;
     }

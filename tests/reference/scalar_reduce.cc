@@ -1,4 +1,4 @@
-// Scalar models of reductions, positions of extremes, running sums, sorting.
+// Scalar models of reductions, positions of extremes, running sums and sorting.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,8 +10,8 @@
 namespace weft::testing {
 namespace {
 
-/// Sums of n terms in any order, at most so many units of the sum of magnitudes off: the square
-/// root for what roundings that do not conspire add up to.
+/// Error bound of a sum of n terms in any order, in units of the sum of magnitudes. Independent
+/// rounding errors add up to about the square root of n.
 Real sum_units(std::size_t n) { return 4 + 2 * std::sqrt(static_cast<Real>(n)); }
 
 Number sum_of(const std::vector<Number>& list, DType dtype) {
@@ -20,24 +20,25 @@ Number sum_of(const std::vector<Number>& list, DType dtype) {
     for (const Number& n : list) sum += static_cast<std::uint64_t>(n.integer);
     return number_of_integer(wrapped(static_cast<std::int64_t>(sum), dtype));
   }
-  Real sum = 0, carried = 0, above = 0, below = 0;  // the finite ones of each sign
+  Real sum = 0, carried = 0, above = 0, below = 0;  // magnitudes of the finite terms by sign
   for (const Number& n : list) {
     sum += n.value;
     carried += n.error;
     if (std::isfinite(n.value)) (n.value > 0 ? above : below) += std::fabs(n.value);
   }
   const Real magnitude = above + below;
-  // Narrow numbers are added up in float.
+  // Sums of narrow dtypes are accumulated in float.
   const Real limit = dtype == DType::f64 ? Real{std::numeric_limits<double>::max()} / 2 : 3e38L;
   if (!std::isfinite(sum)) {
     Number result = number_of(sum);
-    // The partial sum that meets the infinity may be the other one: NaN then.
+    // The finite partial sum that is added to the infinity may have overflowed to the opposite
+    // infinity, which gives NaN.
     if (std::isinf(sum) && (sum > 0 ? below : above) > limit) result.error = kAnyValue;
     return result;
   }
   Number result = approximate(sum, sum_units(list.size()), magnitude, dtype);
   result.error += carried;
-  // A partial sum may overflow though the whole does not, and the sum where the mean does not.
+  // A partial sum can overflow even if the sum does not, and the sum even if the mean does not.
   if (magnitude > limit) result.error = kAnyValue;
   return result;
 }
@@ -49,7 +50,8 @@ Number product_of(const std::vector<Number>& list, DType dtype) {
     return number_of_integer(wrapped(static_cast<std::int64_t>(product), dtype));
   }
   Real product = 1;
-  bool reaches_far = false;  // a partial product may have left the range of the dtype
+  // True if a partial product may have left the range of the dtype.
+  bool reaches_far = false;
   for (const Number& n : list) {
     product *= n.value;
     const Real m = std::fabs(product);
@@ -85,7 +87,7 @@ Number logsumexp_of(const std::vector<Number>& list, DType dtype) {
   }
   if (std::isinf(top)) return number_of(top);
   for (const Number& n : list) sum += std::exp(n.value - top);
-  // exp(x - top) is off by the rounding of x - top, log by that of the sum.
+  // exp(x - top) has the rounding error of x - top, and log the rounding error of the sum.
   Real reach = 1;
   for (const Number& n : list) reach += std::exp(n.value - top) / sum * (top - n.value);
   return approximate(top + std::log(sum), sum_units(list.size()), std::fabs(top) + reach, dtype);
@@ -121,14 +123,14 @@ void reduction(const ScalarCall& call, std::vector<NumberTensor>& out) {
   }
 }
 
-/// Elements of one line along an axis.
+/// The elements of one line along an axis.
 std::vector<Number> line_of(const Tensor& x, const Lines& lines, std::int64_t o, std::int64_t i) {
   std::vector<Number> line;
   for (std::int64_t j = 0; j < lines.length; ++j) line.push_back(element(x, lines.at(o, j, i)));
   return line;
 }
 
-/// NaN counts as larger than everything.
+/// NaN counts as larger than all numbers.
 bool less_in_order(const Number& a, const Number& b, DType dtype) {
   if (!is_floating(dtype)) return a.integer < b.integer;
   if (std::isnan(a.value)) return false;
@@ -143,7 +145,7 @@ void position_of_extreme(const ScalarCall& call, std::vector<NumberTensor>& out)
   for (std::int64_t o = 0; o < lines.outer; ++o) {
     for (std::int64_t i = 0; i < lines.inner; ++i) {
       const auto line = line_of(x, lines, o, i);
-      std::size_t best = 0;  // the first of equals; the first NaN, if any
+      std::size_t best = 0;  // the first of equal elements, or the first NaN
       for (std::size_t j = 1; j < line.size(); ++j) {
         if (is_floating(x.dtype()) && std::isnan(line[best].value)) break;
         const bool nan = is_floating(x.dtype()) && std::isnan(line[j].value);
@@ -183,7 +185,8 @@ void recurrence(const ScalarCall& call, std::vector<NumberTensor>& out) {
   for (std::int64_t o = 0; o < lines.outer; ++o) {
     for (std::int64_t i = 0; i < lines.inner; ++i) {
       Real state = 0, magnitude = 0;
-      bool far = false;  // the kernels' state, a double, may have left its range
+      // True if the state of the kernels, a double, may have overflowed.
+      bool far = false;
       for (std::int64_t step = 0; step < lines.length; ++step) {
         const std::int64_t at = lines.at(o, reverse ? lines.length - 1 - step : step, i);
         const Real factor = element(a, at).value, added = element(b, at).value;
@@ -225,7 +228,7 @@ void sorted(const ScalarCall& call, std::vector<NumberTensor>& out) {
   }
 }
 
-// Sums of 65,536 elements each, in double.
+// Sums of blocks of 65,536 elements, computed in double.
 void block_sums(const ScalarCall& call, std::vector<NumberTensor>& out) {
   const Tensor& x = call.in[0];
   const bool squares = call.attributes.flag("squares");

@@ -16,7 +16,7 @@ ConvOptions options_of(const Attributes& a) {
           a.integer("groups")};
 }
 
-/// Sums of products, collected in any order.
+/// Sums of products that may be added in any order.
 class Sums {
  public:
   explicit Sums(NumberTensor& out, Precision precision = Precision::highest)
@@ -29,7 +29,7 @@ class Sums {
   void finish() {
     for (std::size_t i = 0; i < terms_.size(); ++i) {
       out_.elements[i] = scalar_reduction("sum", terms_[i], out_.dtype);
-      // The products round too.
+      // The products have rounding errors as well.
       Real magnitude = 0;
       for (const Number& n : terms_[i]) magnitude += std::fabs(n.value);
       out_.elements[i].error += error_ * magnitude;
@@ -39,7 +39,7 @@ class Sums {
  private:
   NumberTensor& out_;
   std::vector<std::vector<Number>> terms_;
-  Real error_;  // of a product
+  Real error_;  // relative error of a product
 };
 
 void conv2d(const ScalarCall& call, std::vector<NumberTensor>& out) {
@@ -103,7 +103,7 @@ void max_pool(const ScalarCall& call, std::vector<NumberTensor>& out) {
     out[1].elements[at] = number_of_integer(from % pixels);
   });
   for (const char s : seen) {
-    if (!s) throw ShapeError("scalar model: a window without a pixel has no maximum");
+    if (!s) throw ShapeError("scalar model: a window without pixels has no maximum");
   }
 }
 

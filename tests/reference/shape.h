@@ -9,8 +9,8 @@
 
 namespace weft::testing {
 
-/// The tensor whose element at `index` is x at from(index), or `otherwise` where that is nullopt;
-/// as doubles.
+/// Returns, as doubles, the elements of a tensor of sizes `sizes`: its element at `index` is x at
+/// from(index), or `otherwise` if from(index) is nullopt.
 inline std::vector<double> moved(const Tensor& x, const Sizes& sizes,
                                  const std::function<std::optional<Sizes>(const Sizes&)>& from,
                                  double otherwise = 0) {

@@ -1,4 +1,4 @@
-// SessionOptions::check_finite: who made the first NaN or infinity.
+// SessionOptions::check_finite: finds the node that produced the first NaN or infinity.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
@@ -33,7 +33,7 @@ BOOST_AUTO_TEST_CASE(the_first_node_is_named_with_line_scope_and_ranges) {
   Value y;
   {
     const Graph::Frame frame(g, "layer()", SourceLocation::current(), block.path());
-    y = sqrt(log(x * 2.0) + 1.0) * 3.0;  // would be one fused node
+    y = sqrt(log(x * 2.0) + 1.0) * 3.0;  // would be fused into one node
   }
   const Program p = Program("p").output("y", sum(y));
   const Tensor good = Tensor::full(DType::f32, {2, 3}, 1), bad = good.clone();

@@ -1,4 +1,4 @@
-// Graphs of the engine's test ops, and sessions that look closely.
+// Helpers for graphs of the engine's test ops, and strict Session options.
 #pragma once
 
 #include "weft/graph/run/session.h"
@@ -6,7 +6,8 @@
 
 namespace weft::testing {
 
-// Nodes are the caller's: profiles and errors name his line.
+// Nodes get the source location of the caller, so that profiles and errors name the line of the
+// test.
 
 inline Value engine_add(Value a, Value b, SourceLocation loc = SourceLocation::current()) {
   return a.graph().apply("t_add", {a, b}, {}, loc).output(0);

@@ -1,5 +1,5 @@
-// How plans run: same bits for any number of workers, poison and shuffle modes, profiles, deep
-// graphs.
+// Execution of plans: equal bits for any number of workers, poison and shuffle modes, profiles,
+// deep graphs.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <chrono>
@@ -24,8 +24,8 @@ using testing::engine_ops;
 using testing::engine_scale;
 using testing::engine_sum;
 
-// A random graph of adds, scales and sums with several variables, some updated by each other's
-// values.
+// A random graph of adds, scales and sums with several variables, some of which are updated with
+// each other's values.
 struct RandomGraph {
   Graph g{engine_ops()};
   Program program{"random"};
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(same_bits_for_any_number_of_workers) {
       check_equal(one, graph.run({.threads = threads, .verify = true, .poison = true}));
     }
   }
-  BOOST_WARN_MESSAGE(max_slots > 2, "a busy machine gave time to one thread alone");
+  BOOST_WARN_MESSAGE(max_slots > 2, "only a few threads ran: the machine may be busy");
   BOOST_TEST(chunks > 1000);
 }
 
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(outputs_are_told_of_once_and_when_they_are_complete) {
         const auto is_it = [&](const auto& entry) { return entry.first == name; };
         const Tensor& now = std::find_if(into.begin(), into.end(), is_it)->second;
         BOOST_TEST(value.raw() == now.raw());
-        BOOST_TEST(told.emplace(name, now.clone()).second, name << " was told of twice");
+        BOOST_TEST(told.emplace(name, now.clone()).second, name << " was reported twice");
       };
       const Results results = session.run(graph.program,
                                           {{"xn", Tensor::full(DType::f32, {1000}, 0.1)},
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(outputs_that_pass_by_are_told_and_not_kept) {
     Session plain(graph.g, {.threads = 1, .passes = false});
     for (const auto& [name, tensor] : plain.run(graph.program, feeds))
       expected.emplace(name, tensor);
-    // All of them, and a part: the others are results as ever.
+    // All outputs or some of them are streamed; the others remain ordinary results.
     for (const std::uint64_t every : {1u, 2u, 3u}) {
       BOOST_TEST_CONTEXT("seed " << seed << ", every " << every) {
         RunOptions options;
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(outputs_that_pass_by_are_told_and_not_kept) {
         }
         std::map<std::string, Tensor> told;
         options.on_output = [&](const std::string& name, const Tensor& value) {
-          BOOST_TEST(told.emplace(name, value.clone()).second, name << " was told of twice");
+          BOOST_TEST(told.emplace(name, value.clone()).second, name << " was reported twice");
         };
         Session session(graph.g, {.threads = 1 + static_cast<int>(seed % 3),
                                   .verify = true,
@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(outputs_that_pass_by_need_memory_while_they_are_made) {
   BOOST_TEST(kept->memory().arena == 0u);
   BOOST_TEST(kept->memory().outputs == 8u * 4 * kSize);
   BOOST_TEST(streamed->memory().outputs == 0u);
-  // One is made of the other: there are two at a time, at most.
+  // Each output is computed from the previous one, so at most two exist at a time.
   BOOST_TEST(streamed->memory().arena <= 2u * 4 * kSize);
   BOOST_TEST(streamed->text().find("streamed: output 'y7' = %") != std::string::npos);
   float sum = 0;
@@ -308,11 +308,11 @@ BOOST_AUTO_TEST_CASE(deep_chains_run) {
   Session s(g, {.threads = 1, .passes = false, .verify = true});
   BOOST_TEST(s.run(p, {{"x", Tensor::full(DType::f32, {4}, 3)}})["y"].at(0) == 3);
   const auto plan = s.plan(p, {{"x", {4}}});
-  BOOST_TEST(plan->arena_bytes == 0u);  // all in place, in the output's memory
+  BOOST_TEST(plan->arena_bytes == 0u);  // every step is in place, in the memory of the output
 }
 
 BOOST_AUTO_TEST_CASE(planning_is_fast) {
-  // As many nodes as a training step of GPT-2.
+  // About the number of nodes of a GPT-2 training step.
   Graph g(engine_ops());
   std::vector<Value> held;
   Value y = g.input("x", DType::f32, {64});
@@ -330,10 +330,10 @@ BOOST_AUTO_TEST_CASE(planning_is_fast) {
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   BOOST_TEST_MESSAGE("planned " << plan->steps.size() << " steps in " << ms << " ms");
   BOOST_TEST(plan->steps.size() > 5000u);
-  BOOST_TEST(ms < 2000);  // tens of ms on an idle machine; sanitizers and load are slower
+  BOOST_TEST(ms < 2000);  // tens of ms on an idle machine; more with sanitizers or load
 }
 
-// Kernels may add to the addresses of what has no elements: there is nothing to add to a null.
+// Kernels may do pointer arithmetic on zero-sized operands, which requires a non-null address.
 BOOST_AUTO_TEST_CASE(operands_without_elements_are_somewhere) {
   Graph g(engine_ops());
   const auto places = [](Value x) { return x.graph().apply("t_places", {x}).output(0); };

@@ -1,4 +1,4 @@
-// A host program may flush denormals or round otherwise: results do not depend on it.
+// A host program may flush denormals or use another rounding mode. Results must not depend on that.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/graph/run/session.h"
@@ -16,7 +16,7 @@ BOOST_AUTO_TEST_CASE(the_callers_environment_changes_no_bit) {
   const Value x = g.input("x", DType::f32, {2});
   const Value constant = g.constant(Tensor::of<float>({2}, {tiny, 1}));
   const Value weights = g.constant(Tensor::of<float>({2}, {0.5f, third}));
-  // The first is folded, the second is not.
+  // The first output is constant-folded, the second is not.
   const Program program = Program("p")
                               .output("folded", g.apply("mul", {constant, weights}).output(0))
                               .output("run", g.apply("mul", {x, weights}).output(0));

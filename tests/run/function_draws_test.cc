@@ -1,5 +1,5 @@
-// Random draws inside functions: every call has numbers of its own, and everything that is made of
-// one call draws the same.
+// Random draws inside functions: every call draws its own numbers, and everything that is derived
+// from one call repeats its draws.
 #include <boost/test/unit_test.hpp>
 #include <set>
 
@@ -23,7 +23,7 @@ std::vector<FormalInput> x_and_key() {
   return {{"x", DType::f32, {"n"}}, {"key", DType::i64, {2}}};
 }
 
-// drop(x, key): one dropout; twice(x, key): two calls of drop and a dropout between them.
+// drop(x, key): one dropout. nested(x, key): two calls of drop and a dropout between them.
 struct Functions {
   Graph g;
   Value x = g.input("x", DType::f32, {kElements});
@@ -41,7 +41,7 @@ struct Functions {
   }
   std::vector<Value> call_of(std::string_view name) { return call(g, name, {x, key}); }
 
-  /// What a first run gives, by output.
+  /// The outputs of a first run.
   static std::vector<Mask> run(Graph& g, const Program& p, SessionOptions options = {}) {
     options.threads = 1, options.seed = 3;
     Session session(g, options);
@@ -152,7 +152,7 @@ BOOST_FIXTURE_TEST_CASE(a_gradient_of_ones_own_can_drop_what_the_call_dropped, F
 }
 
 BOOST_AUTO_TEST_CASE(a_call_without_a_number_draws_as_its_body_says) {
-  // So did every call of earlier files.
+  // Calls in earlier files have no stream number and behave like this.
   const Module m = parse_text(R"(weft text 1
 input %x: f32[256]
 variable @dropout: key i64[2] = key()
@@ -171,7 +171,7 @@ program p {
 )");
   const auto masks = Functions::run(*m.graph, m.program);
   BOOST_TEST((masks[0] == masks[1]));
-  // What is built on it takes numbers that nobody has.
+  // New calls must get unused stream numbers.
   Graph& g = *m.graph;
   BOOST_TEST(g.next_stream() > 7);
   BOOST_CHECK_THROW(g.apply("call", {g.find_input("x"), g.find_variable("dropout").value()},

@@ -1,4 +1,4 @@
-// Finding what is not finite in tensors and stores.
+// Finding NaN and infinity in tensors and stores.
 #include "weft/graph/run/nonfinite.h"
 
 #include <boost/test/unit_test.hpp>
@@ -34,7 +34,7 @@ BOOST_AUTO_TEST_CASE(an_element_that_is_not_finite_is_found_wherever_it_lies) {
     }
     BOOST_TEST(!first_nonfinite(Tensor::empty(dtype, {3, 0})));
   }
-  // The ends of what is finite, and denormals.
+  // The limits of the finite range, and denormals.
   using Float = std::numeric_limits<float>;
   using Double = std::numeric_limits<double>;
   BOOST_TEST(!first_nonfinite(

@@ -1,4 +1,4 @@
-// Graphs over some families of ops.
+// Graphs that use only some op families.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/graph/functions.h"

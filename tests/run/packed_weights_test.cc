@@ -1,4 +1,5 @@
-// Copies of weights by variable, version and layout, against a model of what is kept.
+// Compares the cache of packed weights, by variable, version and layout, with a model of its
+// contents.
 #include "weft/graph/run/packed_weights.h"
 
 #include <boost/test/unit_test.hpp>
@@ -19,14 +20,16 @@ BOOST_AUTO_TEST_CASE(whoever_asks_gets_the_version_and_layout_that_he_asked_for)
   };
   const std::string names[] = {"up", "down"}, layouts[] = {"rows", "columns", "panels"};
   PackedWeights packed;
-  std::map<std::string, Kept> kept;  // what must be there
+  // The expected contents.
+  std::map<std::string, Kept> kept;
   std::mt19937 random(5);
   const auto below = [&](std::size_t n) { return random() % n; };
   std::map<std::string, std::uint64_t> newest = {{"up", 3}, {"down", 3}};
   for (int i = 0; i < 4000; ++i) {
     const std::string& name = names[below(2)];
     if (below(8) == 0) {
-      // A new value. Its copies are forgotten, but a reader of the old one may still be packing.
+      // A new value discards the copies of the variable, but a reader of the old value may still be
+      // packing one.
       ++newest[name];
       packed.drop(name);
       kept.erase(name);

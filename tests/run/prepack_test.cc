@@ -1,4 +1,5 @@
-// Copies of weights in the order of kernels: the same bits, made once, counted, and never stale.
+// Prepacked weights: equal bits, one copy per layout, included in memory statistics, and never
+// stale.
 #include <boost/test/unit_test.hpp>
 #include <optional>
 #include <set>
@@ -13,7 +14,8 @@
 namespace weft {
 namespace {
 
-// Two linear layers, one matrix in each layout, the second also seen transposed by a third.
+// Two linear layers with one matrix in each layout. A third product uses the second matrix
+// transposed.
 struct FeedForward {
   Graph graph;
   std::shared_ptr<VariableStore> store = std::make_shared<VariableStore>();
@@ -66,8 +68,8 @@ BOOST_AUTO_TEST_CASE(bits_stay_on_every_target_for_any_shape_and_precision) {
 }
 
 BOOST_AUTO_TEST_CASE(a_copy_is_made_once_for_all_shapes_sessions_and_counted) {
-  // One engine for all shapes: where there is a matrix unit the table gives it only the larger
-  // ones, and each engine has a copy of its own.
+  // Use one engine for all shapes. On a CPU with a matrix unit, only larger shapes would use the
+  // unit, and each engine has its own copy.
   const kernels::ForcedBf16Unit forced(std::nullopt);
   FeedForward net;
   BOOST_TEST(net.store->bytes() == 4u * (2 * 70 * 300 + 300));
@@ -77,13 +79,13 @@ BOOST_AUTO_TEST_CASE(a_copy_is_made_once_for_all_shapes_sessions_and_counted) {
   std::size_t copies = 0;
   for (const auto& entry : net.store->memory()) copies += entry.packed_bytes;
   BOOST_TEST(after == 4u * (2 * 70 * 300 + 300) + copies);
-  // Two layouts of `down`, one of `up`; panels may be wider than the matrix.
+  // Two layouts of `down` and one of `up`. Panels may be wider than the matrix.
   BOOST_TEST(copies >= 4u * 3 * 70 * 300);
   BOOST_TEST(copies < 4u * 3 * 80 * 400);
   const auto memory = packed.plan(net.predict, {{"x", Sizes{2, 20, 70}}})->memory();
   BOOST_TEST(memory.packed == copies);
   BOOST_TEST(memory.text().find("packed copies of weights") != std::string::npos);
-  // Other shapes, another Session: nothing more. One row: nothing is packed for it.
+  // Other shapes and other Sessions need no further copies. With a single row, nothing is packed.
   packed.run(net.predict, feeds(3, 50));
   Session other(net.graph, net.store, {.prepack = true});
   other.run(net.predict, feeds(1, 33));
@@ -95,7 +97,7 @@ BOOST_AUTO_TEST_CASE(a_copy_is_made_once_for_all_shapes_sessions_and_counted) {
 }
 
 BOOST_AUTO_TEST_CASE(a_weight_that_products_read_in_several_types_has_a_copy_for_each) {
-  // With one engine for all, and with what this machine has.
+  // With a single engine, and with the engines of this machine.
   for (const auto& [dtype, one_engine] : {std::pair<DType, bool>{DType::bf16, true},
                                           {DType::f16, true},
                                           {DType::bf16, false},
@@ -132,7 +134,7 @@ BOOST_AUTO_TEST_CASE(new_values_are_packed_anew) {
   const NamedTensors x = feeds(2, 20);
   const Results before = packed.run(net.predict, x);
   const std::size_t bytes = net.store->bytes();
-  // What a program updates it does not read packed.
+  // Programs do not use packed copies of variables that they update.
   packed.run(net.learn, x);
   const Results updated = packed.run(net.predict, x);
   BOOST_TEST(!bitwise_equal(updated["y"], before["y"]));

@@ -1,4 +1,4 @@
-// Sessions: values, feeds, updates, stores, misuse.
+// Sessions: values, feeds, updates, stores and misuse.
 #include "weft/graph/run/session.h"
 
 #include <boost/test/unit_test.hpp>
@@ -40,7 +40,7 @@ void check_message(const std::function<void()>& f, const std::vector<std::string
   } catch (const Error& e) {
     for (const std::string& part : parts) {
       BOOST_CHECK_MESSAGE(std::string(e.what()).find(part) != std::string::npos,
-                          "'" << part << "' is not in: " << e.what());
+                          "'" << part << "' is missing in: " << e.what());
     }
     return;
   }
@@ -122,7 +122,8 @@ BOOST_AUTO_TEST_CASE(variables_swap) {
   BOOST_TEST(s.value("a").at(0) == 1);
 }
 
-// Variables of other sizes can only take turns by views, which have no memory of their own.
+// Variables of different sizes can only exchange values through views, which have no memory of
+// their own.
 BOOST_AUTO_TEST_CASE(variables_take_views_of_each_other) {
   const Shape shapes[] = {{12}, {3, 4}, {2, 1, 6}, {12}};
   for (const bool passes : {false, true}) {
@@ -262,7 +263,7 @@ BOOST_AUTO_TEST_CASE(a_plan_by_the_sizes_of_feeds_is_that_of_their_run) {
   s.plan(p, sizes_of(feeds));
   s.run(p, feeds);
   BOOST_TEST(s.specialise_count() == 1);
-  // Undefined ones have none.
+  // Undefined feeds have no sizes.
   const NamedSizes sizes = sizes_of({{"none", Tensor()}, {"x", ramp(3)}});
   BOOST_TEST_REQUIRE(sizes.size() == 1U);
   BOOST_TEST(sizes[0].first == "x");
@@ -506,7 +507,7 @@ BOOST_AUTO_TEST_CASE(feeds_may_lie_in_memory_of_the_caller_at_any_address) {
   const std::vector<float> weights = {1, 2, 3, 4, 5, 5, 4, 3, 2, 1, 0, 1, 0, -1, 0};
   for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<float>(i % 7) / 7;
   const NamedTensors::value_type w_feed = {"w", Tensor::over(weights, {3, 5})};
-  // Each is aligned for floats, and few for vectors of them.
+  // All of these addresses are aligned for floats, but only few of them for vectors.
   for (std::size_t first = 0; first < 8; ++first) {
     const Tensor there = Tensor::over(std::span(memory).subspan(first, 64 * 3), {64, 3});
     const Results r = session.run(program, {{"x", there}, w_feed});

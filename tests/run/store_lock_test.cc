@@ -1,5 +1,5 @@
-// What a run keeps others from doing to the store while it computes: looked at from inside the run,
-// so that nobody waits and no thread has to come at the right moment.
+// Locks on the store during a run. They are tested from inside the run, so that no test waits and
+// none depends on thread timing.
 #include <boost/test/unit_test.hpp>
 #include <functional>
 #include <shared_mutex>
@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-// A store, and programs over it that call `inside` while they run.
+// A store and programs that call `inside` while they run.
 struct Watched {
   Graph graph{testing::engine_ops()};
   Value visitor = graph.input("visitor", DType::i64, {});
@@ -26,7 +26,7 @@ struct Watched {
     const auto address = reinterpret_cast<std::int64_t>(&inside);
     return session.run(program, {{"visitor", Tensor::of<std::int64_t>({}, {address})}}, options);
   }
-  // What another thread may do with the store just now.
+  // The operations on the store that another thread may perform at this moment.
   bool may_read() {
     return elsewhere([&] {
       const std::shared_lock lock(mutex, std::try_to_lock);
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(nobody_reads_a_store_between_the_updates_of_a_run) {
           .kind = kind, .initializer = key ? Initializer{Initializer::Kind::key} : Initializer{}};
       const Variable first = w.graph.variable("first", type, options);
       const Variable second = w.graph.variable("second", type, options);
-      // Looks in before anything is written, and between the two updates.
+      // `inside` is called before the first update is written and between the two updates.
       const Value before = w.visit(second.value());
       const Value after = w.visit(first.value() + before);
       const Program update = Program("update").update(first, after).update(second, after + 1);
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(nobody_reads_a_store_between_the_updates_of_a_run) {
       BOOST_TEST(visits == 2);
       BOOST_TEST(asked > 0);
       BOOST_TEST(w.may_write());
-      // A run that fails gives it back as well.
+      // A failing run also releases the lock.
       w.inside = [] { throw DataError("enough"); };
       BOOST_CHECK_THROW(w.run(session, update), DataError);
       BOOST_TEST(w.may_write());
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(a_store_can_be_written_while_a_run_reads_it) {
       w.graph.variable("a", DType::f32, {64}, {.initializer = Initializer::constant(1)});
   const Variable cache = w.graph.variable("cache", DType::f32, {64}, {.kind = VariableKind::cache});
   const Value seen = w.visit(cache.value() + a.value());
-  // Both only read what is shared: caches are the Session's own.
+  // Both programs only read shared variables: caches belong to the Session.
   for (const Program& program :
        {Program("read").output("sum", seen + a.value()),
         Program("decode").output("sum", seen + a.value()).update(cache, seen)}) {
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(a_store_can_be_written_while_a_run_reads_it) {
         BOOST_REQUIRE(w.may_write());
         std::thread([&] { w.store->set("a", Tensor::full(DType::f32, {64}, 5)); }).join();
       };
-      // The run goes on with what it began with.
+      // The run continues with the values from its start.
       BOOST_TEST(w.run(session, program)["sum"].at(63) == 2);
       BOOST_TEST(visited);
       BOOST_TEST(w.store->tensor("a").at(63) == 5);

@@ -1,4 +1,4 @@
-// Stores: whose memory a variable is, what starts and what is missing.
+// Stores: ownership of the memory of variables, initial values and missing variables.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/core/error.h"
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(a_tensor_that_is_moved_in_is_not_copied) {
   const std::byte* data = weight.raw();
   store.insert("w", VariableKind::parameter, std::move(weight));
   BOOST_TEST(store.tensor("w").raw() == data);
-  // Nor is what another store gives out, which nobody can write.
+  // A tensor from another store is not copied either, because it cannot be written.
   VariableStore other;
   other.insert("w", VariableKind::parameter, store.tensor("w"));
   BOOST_TEST(other.tensor("w").raw() == data);
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(a_parameter_that_a_loaded_store_lacks_is_an_error_with_the_
                                "SessionOptions::start_missing"});
   }
   check_message<StateError>([&] { session.value("net.weight"); }, {"'net.weights'"});
-  // What is asked for starts.
+  // With start_missing, missing parameters are initialised.
   Session all(net.graph, store, {.seed = 4, .start_missing = true});
   all.run(net.predict, feeds());
   Session fresh(net.graph, {.seed = 4});
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(single_names_may_start_in_a_loaded_store) {
   store->start_anew({"net.weight"});
   Session session(net.graph, store);
   session.run(net.predict, feeds());
-  // Moments and keys of a file that has none start without being asked.
+  // Moments and keys that the file does not contain are always initialised.
   session.run(net.train);
   BOOST_TEST(store->contains("net.weight.moment"));
 }
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(caches_of_a_run_that_fails_keep_no_sizes) {
   BOOST_CHECK_THROW(session.run(step, feed(3, 0), {.cancel = [] { return true; }}), CancelledError);
   session.run(step, feed(2, 0));
   BOOST_TEST(session.value("kv").sizes() == (Sizes{2, 4}), boost::test_tools::per_element());
-  // One that was there stays as it was.
+  // An existing cache is unchanged by a failing run.
   BOOST_CHECK_THROW(session.run(step, feed(2, 7)), DataError);
   BOOST_TEST(session.value("kv").at(0) == 1);
 }

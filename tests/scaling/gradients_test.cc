@@ -1,4 +1,4 @@
-// Gradients: nodes, steps, memory and traffic grow with the program.
+// Gradients: nodes, steps, memory and memory traffic must grow linearly with the program.
 #include <boost/test/unit_test.hpp>
 
 #include "count.h"
@@ -10,7 +10,7 @@
 namespace weft::scaling {
 namespace {
 
-// Counts of the gradient of `loss` by what `wrt` says, and of a program that has both.
+// Counts for computing the gradient of `loss` with respect to `wrt`, and for a program with both.
 Counts gradient_counts(Graph& g, const Value& loss, const std::vector<Value>& wrt,
                        const NamedSizes& feeds) {
   std::int64_t steps = 0;

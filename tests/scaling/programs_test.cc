@@ -1,4 +1,4 @@
-// Building, passes, text and files: work and sizes grow with the program.
+// Building, passes, text and files: work and sizes must grow linearly with the program.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <filesystem>
@@ -13,7 +13,7 @@
 namespace weft::scaling {
 namespace {
 
-// A graph of `size` steps with names, scopes, slices, branches that meet far away and small
+// A graph of `size` steps with names, scopes, slices, branches that join far away, and small
 // constants.
 struct Long {
   Graph g;
@@ -27,7 +27,7 @@ struct Long {
       g.set_name("h" + std::to_string(t), h);
       kept.push_back(h);
     }
-    // Every step is read again in the other direction, as in a backward pass.
+    // Every step is used again in reverse order, as in a backward pass.
     Value back = h;
     for (std::size_t t = kept.size(); t-- > 0;)
       back = back * kept[t] + matmul(back, g.constant(Tensor::full(DType::f32, {8, 8}, 0.1)));
@@ -114,7 +114,8 @@ BOOST_AUTO_TEST_CASE(calls_of_one_function_state_its_requirements_once) {
 }
 
 BOOST_AUTO_TEST_CASE(in_the_text_of_dims) {
-  // The sum of distinct quotients has as many terms as its text; the sum of like ones has one.
+  // The sum of distinct quotients keeps one term for each term of its text; the sum of multiples of
+  // n is a single term.
   for (const std::string term : {"floor_div(n, ", "(n*"}) {
     check_linear(
         [&](int size) {

@@ -1,4 +1,4 @@
-// Ops that ranks compute together: what they give, what they cost, and what becomes of mistakes.
+// Collective ops: their results, their costs and the handling of errors.
 #include "weft/graph/functions/collectives.h"
 
 #include <boost/test/unit_test.hpp>
@@ -31,9 +31,10 @@ using Build = std::function<Value(Graph& g, Value x, int ranks)>;
 struct Case {
   std::string name;
   Build build;
-  /// Element `i` of what rank `rank` gets, of x of all ranks with `rows` rows of 3.
+  /// Expected element `i` of the result of rank `rank`; x holds the inputs of all ranks, with
+  /// `rows` rows of 3 elements.
   std::function<double(const std::vector<Tensor>& x, int rank, std::int64_t i)> expected;
-  bool cut = false;  // the rows of x are cut
+  bool cut = false;  // the rows of x are divided among the ranks
 };
 
 double sum_of(const std::vector<Tensor>& x, std::int64_t i) {
@@ -48,7 +49,7 @@ std::vector<SendRecv> ring(int ranks) {
   return pairs;
 }
 
-// Of x [rows, 3] of each rank.
+// Cases for an input x [rows, 3] on each rank.
 std::vector<Case> cases() {
   const auto ranks_of = [](const std::vector<Tensor>& x) { return std::ssize(x); };
   return {
@@ -89,7 +90,7 @@ NamedTensors copies(const Results& results) {
   return all;
 }
 
-// The line that all ranks end with.
+// The error message with which all ranks end.
 std::string line_of(int ranks, const std::function<void(World)>& body) {
   try {
     on_ranks(ranks, [&](const World& world) {
@@ -136,7 +137,7 @@ BOOST_AUTO_TEST_CASE(each_rank_gets_its_part) {
   }
 }
 
-// The sums over all ranks of <y, A x> and <A^T y, x>.
+// Compares the sums over all ranks of <y, A x> and <A^T y, x>.
 BOOST_AUTO_TEST_CASE(gradients_are_the_transposed) {
   for (const Case& c : cases()) {
     for (const int ranks : {1, 2, 3, 4}) {
@@ -166,7 +167,7 @@ BOOST_AUTO_TEST_CASE(gradients_are_the_transposed) {
 }
 
 BOOST_AUTO_TEST_CASE(sums_are_along_the_tree) {
-  // From left to right, 2^24 + 1 would lose the ones.
+  // Added from left to right, 2^24 + 1 would lose the ones.
   const std::vector<float> x = {16777216.0f, 1, -16777216.0f, 2};
   const auto found = on_ranks(4, [&](const World& world) {
     Graph g;
@@ -180,16 +181,17 @@ BOOST_AUTO_TEST_CASE(sums_are_along_the_tree) {
     BOOST_TEST(rank[0].second.item<float>() == (x[0] + x[1]) + (x[2] + x[3]));
 }
 
-// A layer of two products: every rank has some of the hidden units.
+// A feed-forward layer of two products that is split by hidden units: every rank has some of them.
 struct Halves {
   explicit Halves(const World& world)
       : ranks(world.size()),
         columns(g.variable("columns", DType::f32, {6, 8 / world.size()})),
         rows(g.variable("rows", DType::f32, {8 / world.size(), 3})) {}
   Program train() {
-    // Both directions of Megatron's f and g: forward a sum behind the layer, backward one before.
+    // The operators f and g of Megatron: one sums after the layer in the forward pass, the other
+    // sums before the layer in the backward pass.
     const Value y = all_reduce(matmul(tanh(matmul(x, columns)), rows), ranks);
-    // All ranks have the loss; each differentiates its share.
+    // The loss is the same on all ranks, and each rank differentiates its share of it.
     const Value loss = mean(square(y - 1));
     const TrainingStep step = sgd(loss / ranks, {columns, rows}, {.lr = 0.5});
     return Program("train").output("loss", loss).update(step);
@@ -362,7 +364,7 @@ BOOST_AUTO_TEST_CASE(the_text_says_what_ranks_exchange) {
   BOOST_TEST(text.find("send_recv(%x) {from = [1], ranks = 2, to = [0]}") != std::string::npos,
              text);
   BOOST_TEST(to_text(parse_text(text).program) == text);
-  // What goes over the network counts.
+  // Costs include the bytes that are sent over the network.
   Session session(g);
   BOOST_TEST(
       session.plan(Program("q").output("y", all_gather(x, 3)), {{"x", {4, 2}}})->cost().bytes ==

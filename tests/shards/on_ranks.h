@@ -1,4 +1,4 @@
-// What each of several ranks, threads of this process, gives.
+// Runs a function on several ranks, which are threads of this process, and returns its results.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 
 namespace weft::testing {
 
-/// `per_host` ranks on each host are a group.
+/// `per_host` consecutive ranks share a host and form a group.
 inline std::vector<NamedTensors> on_ranks(int ranks,
                                           const std::function<NamedTensors(const World&)>& body,
                                           int per_host = 1) {

@@ -1,4 +1,4 @@
-// What ranks exchange while they compute.
+// Communication between ranks that overlaps with computation.
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
@@ -30,12 +30,13 @@ namespace weft::testing::overlap {
 namespace {
 
 constexpr int kShards = 4;
-constexpr std::size_t kSmall = 1000;  // bytes: parameters and sums take more, words less
+// In bytes: parameters and sums are larger, control messages are smaller.
+constexpr std::size_t kSmall = 1000;
 
-// Boost.Test is for one thread at a time; ranks of a ThreadWorld are threads.
+// Boost.Test checks are not thread-safe, and the ranks of a ThreadWorld are threads.
 std::mutex one_at_a_time;
 
-// Two matrices and their biases.
+// Two matrices with biases.
 struct Network {
   Graph g;
   Value x = g.input("x", DType::f32, {"batch", 64});
@@ -58,7 +59,7 @@ struct Network {
   }
 };
 
-// Parameters after some steps on one rank.
+// The parameters after some steps on a single rank.
 std::map<std::string, Tensor, std::less<>> alone(int steps) {
   Network network;
   Session session(network.g, {.seed = 3, .threads = 1});
@@ -75,7 +76,7 @@ void check_parameters(Network& network, Session& session, int steps) {
   }
 }
 
-// Holds back what passes it until it is opened.
+// Blocks callers of pass() until it is opened.
 class Gate {
  public:
   void open() {
@@ -85,7 +86,7 @@ class Gate {
     }
     changed_.notify_all();
   }
-  // Nobody waits for ever for one who is waited for.
+  // Limited waiting time, so that a failing test does not hang.
   void pass() {
     std::unique_lock lock(mutex_);
     if (!changed_.wait_for(lock, std::chrono::seconds(30), [&] { return open_; }))
@@ -102,8 +103,8 @@ class Gate {
   bool open_ = false;
 };
 
-// Two ranks: rank 1's parameters of the first step are held back by the gate; body(network,
-// session) runs on rank 0.
+// Runs two ranks. The gate holds back the parameters of rank 1 after the first step. Rank 0 runs
+// body(network, session), rank 1 runs other(network, session).
 void with_late_parameters(Gate& gate,
                           const std::function<void(Network& network, Session& session)>& body,
                           const std::function<void(Network& network, Session& session)>& other) {
@@ -142,7 +143,7 @@ BOOST_AUTO_TEST_CASE(sums_are_sent_while_the_last_shard_is_computed) {
                                 .bucket_bytes = 1 << 14});
     session.run(network.train, Network::batch(0));
   });
-  // 0.7 MB in pieces of 16 KiB, some of which are complete before the shard's run ends.
+  // 0.7 MB in buckets of 16 KiB, some of which are complete before the run of the shard ends.
   BOOST_TEST(in_last >= 20);
   BOOST_TEST(before == 0);
 }
@@ -165,14 +166,14 @@ BOOST_AUTO_TEST_CASE(owned_sums_are_sent_while_every_shard_is_computed) {
     session.run(network.train, Network::batch(0));
     check_parameters(network, session, 1);
   });
-  // Of each shard's 676 KB one rank owns 412, since matrices are cut at multiples of 256 KiB.
+  // One rank owns 412 KB of each shard's 676 KB, since matrices are split at multiples of 256 KiB.
   for (int shard = 0; shard < kShards; ++shard)
     BOOST_TEST(sent_in["shard " + std::to_string(shard) + " of 4"] > 263'000u);
 }
 
-// 676 KB of gradients in two shards of a rank: all of them and what an owner receives; or the 412
-// KB that a rank owns, and 8 buckets of 16 KiB on their way, one that is filled and as many that
-// come.
+// 676 KB of gradients, with two shards per rank. With whole sums, a rank holds all gradients and
+// the sums that owners receive. With owned sums, it holds the 412 KB that it owns, 8 open buckets
+// of 16 KiB and the one being filled, and the same number of buckets being received.
 BOOST_AUTO_TEST_CASE(owned_sums_take_a_share_of_the_memory) {
   const auto most = [](GradientSums gradients) {
     std::size_t bytes = 0;
@@ -223,7 +224,7 @@ BOOST_AUTO_TEST_CASE(the_next_step_begins_before_parameters_have_come) {
   const auto body = [&](Network& network, Session& session) {
     session.run(network.train, Network::batch(0));
     session.run_shards(network.train, [&](int shard) {
-      gate.open();  // only now
+      gate.open();  // only after the second step has begun
       return slice_feeds(network.train, Network::batch(1), shard);
     });
     check_parameters(network, session, 2);
@@ -240,14 +241,13 @@ BOOST_AUTO_TEST_CASE(readers_of_the_store_wait_for_parameters_that_are_coming) {
   const auto body = [&](Network& network, Session& session) {
     const auto expected = alone(1);
     session.run(network.train, Network::batch(0));
-    const std::string name = "net.out.weight";  // rank 1 has its end
+    const std::string name = "net.out.weight";  // rank 1 owns the end of it
     bool waited = false;
     Tensor read, served, evaluated;
     std::map<std::string, Tensor, std::less<>> saved;
-    // In threads: one that looks at a parameter, one that saves, one that serves,
-    // one that evaluates in shards.
+    // Threads that read a parameter, save a snapshot, serve, and evaluate in shards.
     std::thread looks([&] {
-      read = session.store()->tensor(name).clone();  // as it is now
+      read = session.store()->tensor(name).clone();  // the value at this time
       waited = gate.is_open();
     });
     std::thread saves([&] {
@@ -264,7 +264,7 @@ BOOST_AUTO_TEST_CASE(readers_of_the_store_wait_for_parameters_that_are_coming) {
       Session reader(in_shards.g, session.store(), {.threads = 1});
       evaluated = reader.run(in_shards.evaluate, {Network::batch(0)[0]})["logits"].clone();
     });
-    // Long enough for one who does not wait.
+    // Long enough for a thread that does not wait to finish.
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     gate.open();
     for (std::thread* thread : {&looks, &saves, &serves, &evaluates}) thread->join();
@@ -285,8 +285,8 @@ BOOST_AUTO_TEST_CASE(readers_of_the_store_wait_for_parameters_that_are_coming) {
   with_late_parameters(gate, body, step_of_other);
 }
 
-// Ranks 0 and 1 are on one host, 2 and 3 on another. What rank 0 is to pass on to rank 1 comes
-// there while rank 0 does something else.
+// Ranks 0 and 1 are on one host, ranks 2 and 3 on another. The data that rank 0 must forward to
+// rank 1 arrive while rank 0 is busy.
 BOOST_AUTO_TEST_CASE(parameters_are_passed_on_by_a_rank_that_is_busy) {
   Gate gate;
   ThreadWorld world(4, {.seed = 5, .per_host = 2});
@@ -367,7 +367,7 @@ BOOST_AUTO_TEST_CASE(who_is_in_the_exchange_of_parameters_when_a_rank_is_lost_ha
                                     {"cannot be read: an earlier run failed while it wrote them"});
             throw;
           }
-          // Who had not begun has what it had.
+          // A rank that had not begun the exchange keeps its old values.
           for (const auto& [name, value] : before)
             BOOST_TEST(expect_same_bits(session.store()->tensor(name), value));
           throw;
@@ -379,7 +379,7 @@ BOOST_AUTO_TEST_CASE(who_is_in_the_exchange_of_parameters_when_a_rank_is_lost_ha
   }
 }
 
-// 8.5 MB of parameters: more than one section.
+// 8.5 MB of parameters, which is more than one section.
 BOOST_AUTO_TEST_CASE(every_rank_owns_a_run_of_each_section_and_a_fair_share_of_all) {
   constexpr std::int64_t kWidth = 13000, kBlock = 65536;
   for (const int ranks : {2, 3}) {

@@ -1,4 +1,5 @@
-// Ranks update a part of the parameters each: the bits are those of one rank that updates all.
+// Sharded optimizer state: each rank updates a part of the parameters, with the same bits as one
+// rank that updates all of them.
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
@@ -30,10 +31,11 @@ namespace {
 
 constexpr int kShards = 8;
 
-// Boost.Test is for one thread at a time; ranks of a ThreadWorld are threads.
+// Boost.Test checks are not thread-safe, and the ranks of a ThreadWorld are threads.
 std::mutex one_at_a_time;
 
-// A table of three and a half blocks of sums, a matrix of one and a half, and small parameters.
+// A table of three and a half blocks of sums, a matrix of one and a half blocks, and small
+// parameters.
 struct Network {
   using Optimizer = std::function<TrainingStep(Value loss, const std::vector<Variable>&)>;
 
@@ -65,12 +67,12 @@ TrainingStep adamw_step(Value loss, const std::vector<Variable>& parameters) {
   return adamw(loss, parameters, {.lr = 0.01, .step = clipped()});
 }
 
-// All that a rank has after some steps, and after all state was gathered.
+// The results and all state of a rank after some steps, with all state gathered.
 NamedTensors after_steps(const World& world, const Network::Optimizer& optimizer, bool averages,
                          int threads, GradientSums gradients = GradientSums::whole) {
   Network network;
   const Program train = network.train(optimizer, averages);
-  // So small that sums are sent in many pieces.
+  // Buckets so small that many of them are sent.
   Session session(network.g, {.seed = 3,
                               .threads = threads,
                               .world = world,
@@ -81,7 +83,7 @@ NamedTensors after_steps(const World& world, const Network::Optimizer& optimizer
     const Results results = session.run(train, Network::batch(step));
     result.emplace_back("loss", results["loss"].clone());
     result.emplace_back("norm", results["norm"].clone());
-    // In between: what was gathered is cut again, and copies go.
+    // Gathering in between: gathered state is partitioned again, and copies are discarded.
     if (step == 0) session.gather_state(Gather::first);
     if (step == 1) session.gather_state();
   }
@@ -94,7 +96,7 @@ NamedTensors after_steps(const World& world, const Network::Optimizer& optimizer
 void check_all_worlds(const Network::Optimizer& optimizer, bool averages = false) {
   const NamedTensors expected = after_steps({}, optimizer, averages, 1);
   using enum GradientSums;
-  // No structured binding: lambdas cannot capture one in clang++ 14.
+  // Not a structured binding, because lambdas cannot capture structured bindings in clang++ 14.
   struct Ways {
     int ranks;
     GradientSums gradients;
@@ -143,7 +145,7 @@ BOOST_AUTO_TEST_CASE(adam_is_cut_at_blocks_of_sums_and_evenly) {
   for (const int ranks : {2, 3, 4}) {
     const OwnedStep step = owned(adamw_step, 0, ranks);
     BOOST_REQUIRE(step.units.size() == 5u);
-    // Those that are not cut have a few hundred elements.
+    // Units that are not split have a few hundred elements.
     constexpr std::int64_t kTable = 1001 * 229, kMatrix = 229 * 430;
     for (const std::vector<OwnedPiece>& of_rank : step.pieces) {
       std::int64_t elements = 0;
@@ -155,7 +157,7 @@ BOOST_AUTO_TEST_CASE(adam_is_cut_at_blocks_of_sums_and_evenly) {
       BOOST_TEST(elements <= (kTable + kMatrix) / ranks + 65536);
       BOOST_TEST(elements >= (kTable + kMatrix) / ranks - 65536);
     }
-    // Every element has one owner.
+    // Every element has exactly one owner.
     for (std::size_t u = 0; u < step.units.size(); ++u) {
       std::int64_t covered = 0;
       for (const auto& of_rank : step.pieces) {
@@ -198,7 +200,7 @@ BOOST_AUTO_TEST_CASE(each_rank_has_its_part_of_the_state_alone) {
       most = std::max(most, session.own_bytes());
     });
     BOOST_TEST(all == whole);
-    // Blocks are 64 Ki elements, with two moments each.
+    // Each block has 64 Ki elements and two moments per element.
     BOOST_TEST(most <= whole / static_cast<std::size_t>(ranks) + 2 * 65536 * sizeof(float));
   }
 }
@@ -214,9 +216,9 @@ BOOST_AUTO_TEST_CASE(
     Network network;
     const Program train = network.train(adamw_step);
     Session session(network.g, {.seed = 3, .threads = 1, .world = World(end)});
-    // Before the first step nothing is cut, and all starts.
+    // Before the first step nothing is partitioned, and all state is initialised.
     if (!weft::owned_state(session).partitions().empty() || !session.store()->contains(name))
-      throw StateError("state is cut too early");
+      throw StateError("state is partitioned too early");
     session.run(train, Network::batch(0));
     const OwnedState& owned = weft::owned_state(session);
     const auto rank = static_cast<std::size_t>(end->rank());
@@ -246,9 +248,9 @@ BOOST_AUTO_TEST_CASE(a_piece_that_is_not_finite_is_named_as_the_variable_that_it
     const Program train = network.train(adamw_step);
     Session session(network.g, {.seed = 3, .threads = 1, .world = World(end)});
     session.initialise();
-    weft::owned_state(session);  // all starts, whole
+    weft::owned_state(session);  // initialises all state, not yet partitioned
     Tensor moment = session.value("optimizer.net.table.weight.v").clone();
-    // Of the last row: the second rank has it.
+    // An element of the last row, which the second rank owns.
     moment.mutable_data<float>()[moment.numel() - 2] = std::numeric_limits<float>::infinity();
     session.set_value("optimizer.net.table.weight.v", moment);
     session.run(train, Network::batch(0));
@@ -314,7 +316,7 @@ BOOST_AUTO_TEST_CASE(a_training_goes_on_with_another_number_of_ranks) {
   });
 }
 
-// The update of one parameter reads the gradient of another.
+// The update of one parameter reads the gradient of another one.
 TrainingStep mixed_step(Value loss, const std::vector<Variable>& parameters) {
   TrainingStep step = sgd(loss, parameters, {.lr = 0.1, .momentum = 0.9});
   Updates updates;
@@ -372,7 +374,7 @@ BOOST_AUTO_TEST_CASE(parameters_that_no_shard_reads_are_updated) {
     Graph g;
     const Value x = g.input("x", DType::f32, {"batch", 512});
     const Variable w = g.variable("w", DType::f32, {512, 256});
-    // Whose gradient is that of x alone.
+    // The gradient of w depends on x only.
     Program train("train");
     train.shards({.count = 2})
         .update(sgd(shard_mean(mean(matmul(x, w))), {w}, {.lr = 0.1, .momentum = 0.9}));

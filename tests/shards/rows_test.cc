@@ -1,5 +1,5 @@
-// Rows of all shards, joined: outputs of the whole batch, and steps that move the rows which shards
-// read.
+// Concatenated rows of all shards: outputs for the whole batch, and sparse updates of the rows that
+// shards read.
 #include <boost/test/unit_test.hpp>
 
 #include <cmath>
@@ -30,15 +30,15 @@ namespace {
 
 constexpr std::int64_t kBatch = 16, kWords = 50, kSeen = 20, kColumns = 4;
 
-// What all ranks give alike.
+// Returns the results of a rank after checking that all ranks have the same ones.
 NamedTensors same_on_ranks(int ranks, const std::function<NamedTensors(const World&)>& body) {
   const std::vector<NamedTensors> found = on_ranks(ranks, body);
   for (const NamedTensors& of_rank : found) check_same(of_rank, found[0]);
   return found[0];
 }
 
-// Words are looked up, some more than once and in several shards; so are their places, of which
-// there are as many in every shard.
+// Words are looked up in a table, some of them repeatedly and in several shards. A second table has
+// one row per position; every shard reads the same number of its rows.
 struct Words {
   explicit Words(DType dtype = DType::f32) : dtype_(dtype) {}
 
@@ -102,7 +102,7 @@ Tensor find(const NamedTensors& all, const std::string& name) {
   return {};
 }
 
-// Rows as inputs, of another number in each shard.
+// Rows as inputs, with a different number in each shard.
 struct Uneven {
   Graph g;
   Value x = g.input("x", DType::f32, {"rows", 2});
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(without_shards_the_rows_are_those_of_the_batch) {
   const Results results = session.run(program, fed);
   BOOST_TEST(expect_same_bits(results["ids"], fed[1].second));
   BOOST_TEST(results["x"].sizes() == (Sizes{4, 2}));
-  // So they are in the text, and in what is read from it.
+  // The same holds for the program after a round trip through text.
   const Module read = parse_text(to_text(program));
   Session again(*read.graph);
   const Results same = again.run(read.program, fed);
@@ -275,7 +275,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_joined_is_named) {
   check_error<GradientError>(
       [&] { gradient(sum(shard_concat(y * w.value())), w); },
       {"a gradient does not go through shard_concat", "shard_mean", "rows_test.cc"});
-  // A constant is none of what shards have.
+  // A constant does not depend on the shard.
   const Value of_batch = g.apply("shard_concat", {y}, {{"rows", g.dim("batch")}}, {}).output(0);
   check_error<GraphError>(
       [&] {
@@ -299,7 +299,7 @@ BOOST_AUTO_TEST_CASE(parts_say_what_ranks_exchange) {
         "# all_gather shards.rows.1: i64[3*batch]\n", "\n# then the step\n",
         "# all_gather net.head\n", "# rank 2 owns "})
     BOOST_TEST(text.find(part) != std::string::npos, part << " is missing in\n" << text);
-  // Each part reads back.
+  // Each part can be parsed again.
   std::string part = text.substr(text.find("weft text"));
   part = part.substr(0, part.find("\n# "));
   BOOST_TEST(parse_text(part).program.outputs().size() > 2u);

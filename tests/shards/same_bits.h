@@ -1,4 +1,4 @@
-// Two lists of tensors are the same, bit for bit.
+// Checks that two lists of tensors are equal, bit for bit.
 #pragma once
 
 #include <boost/test/unit_test.hpp>

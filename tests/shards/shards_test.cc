@@ -1,5 +1,5 @@
-// Programs whose batch is cut into shards: they compute what the whole batch gives, with bits that
-// depend on the number of shards alone.
+// Programs with a batch that is divided into shards: they give the results of the whole batch, with
+// bits that depend only on the number of shards.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/autodiff/optimizer.h"
@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::int64_t kRows = 16, kWidth = 5, kClasses = 3;
 
-// A classifier in f64 whose rows may be left out of the loss (label -100).
+// A classifier in f64. Labels of -100 exclude rows from the loss.
 struct Classifier {
   Graph g;
   Value x = g.input("x", DType::f64, {"batch", kWidth});
@@ -50,7 +50,7 @@ struct Classifier {
   }
 };
 
-// The loss of every step and all variables behind them.
+// The loss of every step, and all variables after the last one.
 NamedTensors after_steps(Graph& g, const Program& program, const NamedTensors& feeds,
                          SessionOptions options = {}, int steps = 3) {
   options.seed = 7;
@@ -110,11 +110,11 @@ BOOST_AUTO_TEST_CASE(losses_of_shards_are_those_of_the_batch) {
         program.output("loss" + std::to_string(i), losses[i])
             .output("slope" + std::to_string(i), gradient(losses[i], w));
       }
-      // Two losses with counts of their own.
+      // Two losses, each with its own count.
       program.output("both", gradient(losses[0] + losses[1], w));
       const Tensor given = integer_tensor({8}, 3, 0, 4, DType::i32);
       std::vector<std::int32_t> some = given.to_vector<std::int32_t>();
-      some[0] = some[1] = some[6] = -100;  // of the first shard of 4 none counts
+      some[0] = some[1] = some[6] = -100;  // the first of 4 shards has no counted rows
       Session session(g, {.seed = 2});
       const Results results =
           session.run(program, {{"x", normal_tensor({8, 4}, 5, DType::f64)},
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(a_mean_is_scaled_behind_the_shards) {
                 : cross_entropy(c.logits, c.labels, {.reduction = Reduction::shard_mean});
     return split_shards(c.train(loss, 4)).stages.size();
   };
-  // No shard waits for the number that the mean divides by.
+  // No shard waits for the number that divides the mean.
   BOOST_TEST(sums_of(false) == 1u);
   BOOST_TEST(sums_of(true) == 1u);
 }
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(bits_depend_on_the_number_of_shards_alone) {
   const NamedTensors expected = after_steps(one.g, program, one.feeds(), {.threads = 1});
   check_same(after_steps(one.g, program, one.feeds(), {.threads = 3, .shuffle_seed = 5}), expected);
   check_same(after_steps(one.g, program, one.feeds(), {.threads = 2, .poison = true}), expected);
-  // Every shard on its own, as a loader gives them.
+  // Every shard fed separately, as by a data loader.
   Session session(one.g, {.seed = 7, .threads = 2});
   const auto feeds = [&](int shard) {
     NamedTensors result;
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(shards_are_added_along_the_tree) {
   const Value x = g.input("x", DType::f32, {"batch"});
   const Program program = Program("p").output("sum", shard_sum(sum(x))).shards({.count = 4});
   Session session(g);
-  // Only (a + b) + (c + d) gives 1: from left to right, 2^24 + 1 would lose the ones.
+  // Only (a + b) + (c + d) gives 1: added from left to right, 2^24 + 1 would lose the ones.
   const float big = 16777216.0f;
   const Tensor values = Tensor::of<float>({4}, {big, 1, -big, 2});
   const float expected = (big + 1.0f) + (-big + 2.0f);
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(shards_are_added_along_the_tree) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_there_once_may_be_read_by_shards_again) {
-  // The mean over the batch is subtracted inside of the loss: two stages.
+  // The mean over the batch is subtracted inside the loss, which requires two stages.
   const auto build = [](Graph& g, bool cut) {
     const Value x = g.input("x", DType::f64, {"batch", 3});
     const Variable w = g.variable("w", DType::f64, {3});
@@ -223,7 +223,7 @@ BOOST_AUTO_TEST_CASE(no_shard_runs_forward_twice_for_a_loss_over_two_counts) {
   }
 }
 
-// A matrix of more than a block of 65,536 elements, by which the norm of all gradients goes.
+// A matrix of more than a block of 65,536 elements. Its gradient is part of the global norm.
 struct LargeLayer {
   Graph g;
   Value x = g.input("x", DType::f64, {"batch", 512});
@@ -248,8 +248,8 @@ BOOST_AUTO_TEST_CASE(clipped_steps_of_large_matrices_are_those_of_the_whole_batc
               1e-11);
 }
 
-// The sums of gradients are memory enough: what they are divided by is multiplied in where they are
-// read, by the norm and by the updates.
+// The sums of gradients are not copied: the norm and the updates multiply by the divisor when they
+// read the sums.
 BOOST_AUTO_TEST_CASE(a_step_takes_no_memory_for_the_means_of_gradients) {
   LargeLayer net;
   const ShardedProgram parts = split_shards(net.train(2));
@@ -276,13 +276,13 @@ BOOST_AUTO_TEST_CASE(draws_differ_by_shard_and_are_the_same_in_every_session) {
   const NamedTensors feeds = {{"x", Tensor::full(DType::f32, {2, 64}, 1)}};
   Session session(g, {.seed = 3}), other(g, {.seed = 3, .threads = 1});
   const Tensor first = session.run(program, feeds)["sum"].clone();
-  // An element that one shard drops and the other keeps: 2. Were the draws the same: 0 or 4.
+  // An element that one shard drops and the other keeps is 2. With equal draws it would be 0 or 4.
   std::int64_t ones = 0;
   for (std::int64_t i = 0; i < 64; ++i) ones += first.at(i) == 2 ? 1 : 0;
   BOOST_TEST(ones > 16);
   BOOST_TEST(ones < 48);
   BOOST_TEST(expect_same_bits(other.run(program, feeds)["sum"], first));
-  // The key moves on once per step.
+  // The key advances once per step.
   BOOST_TEST(!expect_same_bits(session.run(program, feeds)["sum"], first));
   BOOST_TEST(session.value("drop").at(1) == 2);
 }
@@ -316,7 +316,8 @@ BOOST_AUTO_TEST_CASE(gradients_by_what_shards_have_are_their_own) {
   const Variable w = g.variable("w", DType::f64, {2});
   const Value loss = shard_mean(mean(square(x * w)));
   const std::vector<Value> found = gradients(loss, {x, w.value()});
-  // By x: 2 x w^2 / (rows of a shard * 2) / shards; by w: the sum over all rows.
+  // With respect to x: 2 x w^2 / (rows of a shard * 2) / shards; with respect to w: the sum over
+  // all rows.
   const Program program = Program("p")
                               .output("squares", shard_sum(sum(square(found[0]))))
                               .output("dw", found[1])
@@ -352,7 +353,7 @@ BOOST_AUTO_TEST_CASE(scalars_that_are_fed_are_there_for_shards_and_for_the_step)
   Graph g;
   const Value x = g.input("x", DType::f64, {"batch"});
   const Value rate = g.input("rate", DType::f64, {}), scale = g.input("scale", DType::f64, {});
-  g.input("labels", DType::i32, {"batch"});  // that this program does not need
+  g.input("labels", DType::i32, {"batch"});  // not needed by this program
   const Variable w = g.variable("w", DType::f64, {}, {.initializer = Initializer::ones()});
   const Value y = shard_sum(sum(x * scale));
   const Program program =
@@ -371,7 +372,7 @@ BOOST_AUTO_TEST_CASE(scalars_that_are_fed_are_there_for_shards_and_for_the_step)
       {"shard 1 of 2: input 'rate' is f64[] {1}, but was f64[] {0} in earlier shards; the step "
        "reads it once"});
   BOOST_TEST(session.value("w").at(0) == -19);
-  // Of no shard alone.
+  // Not used by any shard.
   const Program once = Program("once").output("y", rate * 2.0).shards({.count = 2});
   BOOST_TEST(session.run(once, {{"rate", Tensor::scalar(DType::f64, 3)}})["y"].at(0) == 6);
   BOOST_TEST(session.plan(once, {{"rate", {}}})->steps.size() > 0u);
@@ -395,7 +396,7 @@ BOOST_AUTO_TEST_CASE(what_updates_of_states_draw_is_drawn_by_every_shard) {
   Session session(g, {.seed = 3});
   const NamedTensors feeds = {{"x", Tensor::zeros(DType::f64, {2})}};
   session.run(program, feeds);
-  BOOST_TEST(session.value("noise").at(1) == 1);  // it advances once per step
+  BOOST_TEST(session.value("noise").at(1) == 1);  // the key advances once per step
   const double first = session.value("state").at(0);
   session.run(program, feeds);
   BOOST_TEST(session.value("noise").at(1) == 2);
@@ -414,7 +415,7 @@ BOOST_AUTO_TEST_CASE(a_plan_is_that_of_a_shard) {
     return session.plan(program, {{"x", {rows, kWidth}}, {"labels", {rows}}})->memory().arena;
   };
   BOOST_TEST(bytes(400) > 50 * bytes(4));
-  // Two stages, of which the last one reads the sums of the first.
+  // Two stages; the second one reads the sums of the first.
   Graph g;
   const Value x = g.input("x", DType::f32, {"batch", 3});
   const Value center = shard_mean(mean(x, {0}));
@@ -539,7 +540,7 @@ BOOST_AUTO_TEST_CASE(programs_without_anything_and_axes_of_other_names_are_named
       [&] { session.run(Program(program).shards({.count = 2, .axis = "bach"}), feeds); },
       {"program 'p' splits its batch along 'bach', but no fed input has this first axis "
        "(did you mean 'batch'?): 'x' f32[batch]; set Shards::axis to the right symbol"});
-  // Each shard by itself needs no axis.
+  // Shards that are fed separately need no axis.
   const Results results = session.run_shards(Program(program).shards({.count = 2, .axis = "bach"}),
                                              [&](int) { return feeds; });
   BOOST_TEST(results["y"].at(0) == 8);

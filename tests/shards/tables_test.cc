@@ -1,4 +1,5 @@
-// Gradients of tables that a product reads, too: most of them is sent long before it is complete.
+// Gradients of tables that are also used in a product: most of the sum is sent before it is
+// complete.
 #include <boost/test/unit_test.hpp>
 
 #include <cstddef>
@@ -24,8 +25,8 @@ namespace {
 constexpr int kShards = 8;
 constexpr std::size_t kBucket = std::size_t{1} << 14;
 
-// Words in, words out, by two tables: one that the output layer reads, too, and one that it does
-// not.
+// Predicts a word from words with two tables: one is also used by the output layer, the other one
+// is not.
 struct Network {
   Graph g;
   Value words = g.input("words", DType::i32, {"batch", 3});
@@ -80,7 +81,7 @@ BOOST_AUTO_TEST_CASE(every_number_of_ranks_gives_the_bits_of_one) {
   for (const auto& [ranks, per_host] : {std::pair(2, 1), {3, 1}, {5, 1}, {8, 1}, {4, 2}, {7, 3}}) {
     BOOST_TEST_CONTEXT(ranks << " ranks, " << per_host << " on a host") {
       const auto on_rank = [](const World& world) {
-        // Rank 1 sends nothing early.
+        // Rank 1 sends no early sums.
         return after_steps(
             {.threads = 1 + world.rank() % 2, .world = world, .overlap = world.rank() != 1});
       };
@@ -98,7 +99,8 @@ BOOST_AUTO_TEST_CASE(every_number_of_ranks_gives_the_bits_of_one) {
 
 BOOST_AUTO_TEST_CASE(a_table_is_sent_before_its_rows_are_added) {
   struct Counts {
-    std::size_t before = 0, behind = 0, changes = 0;  // bytes, and messages
+    // Bytes sent before and after the first delta, and the number of deltas.
+    std::size_t before = 0, behind = 0, changes = 0;
   };
   ThreadWorld world(2);
   Counts counts[2];
@@ -108,7 +110,7 @@ BOOST_AUTO_TEST_CASE(a_table_is_sent_before_its_rows_are_added) {
     Counts& own = counts[rank];
     const auto count = [&](const WatchedTransport::Sent& sent) {
       if (sent.phase != last) return;
-      // How much has changed in a bucket.
+      // The size of the delta of a bucket.
       if (sent.bytes == sizeof(std::uint64_t)) {
         ++own.changes;
       } else {
@@ -122,9 +124,9 @@ BOOST_AUTO_TEST_CASE(a_table_is_sent_before_its_rows_are_added) {
                                 .bucket_bytes = kBucket});
     session.run(network.train, Network::batch(0));
   });
-  // One rank owns the table, of 1.28 MB; the other one sends it nearly all before the rest, and how
-  // it has changed. The gradient of the second table is nothing but rows: nothing of it is known
-  // early.
+  // One rank owns the table of 1.28 MB. The other rank sends nearly all of it early, followed by
+  // the deltas. The gradient of the second table consists of rows only, so no early version of it
+  // exists.
   constexpr std::size_t kTable = 1'280'000;
   const Counts& sends = counts[counts[0].changes > 0 ? 0 : 1];
   BOOST_TEST(sends.changes > 0.9 * kTable / kBucket);

@@ -1,4 +1,4 @@
-// A rank's end of a world that says what is sent.
+// A transport that calls an observer before every message is sent.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace weft::testing {
 
 class WatchedTransport : public ForwardingTransport {
  public:
-  /// A message before it is sent. What is thrown comes from send().
+  /// A message that is about to be sent. Exceptions thrown by the observer are thrown by send().
   struct Sent {
     const std::string& phase;
     std::size_t bytes;

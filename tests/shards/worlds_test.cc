@@ -1,4 +1,4 @@
-// Shards computed by several ranks: the bits are those of one.
+// Shards computed by several ranks give the bits of a single rank.
 #include <boost/test/unit_test.hpp>
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ namespace {
 
 constexpr int kShards = 8;
 
-// A network with dropout and batch norm; rows may be left out of the loss.
+// A network with dropout and batch normalisation. Rows can be excluded from the loss.
 struct Network {
   Graph g;
   Value x = g.input("x", DType::f32, {"batch", 6});
@@ -56,7 +56,7 @@ struct Network {
   }
 };
 
-// What a rank has after three steps.
+// The results and the state of a rank after three steps.
 NamedTensors after_steps(const World& world, SessionOptions options) {
   Network network;
   const Program train = network.train();
@@ -76,7 +76,8 @@ NamedTensors after_steps(const World& world, SessionOptions options) {
   return result;
 }
 
-// The line that all ranks end with: the first error of the lowest rank that has one of its own.
+// The error message with which all ranks end: the first error of the lowest rank that failed by
+// itself.
 std::string line_of(ThreadWorld& world, const std::function<void(const World&)>& body) {
   try {
     world.run([&](const std::shared_ptr<Transport>& end) { body(World(end)); });
@@ -217,7 +218,8 @@ BOOST_AUTO_TEST_CASE(ranks_that_differ_are_named_before_the_first_step) {
   BOOST_TEST(line([&](const World& w) { run(w, 8, 1, w.rank()); })
                  .starts_with("ranks differ in the program (its name, and a hash of its text): "
                               "rank 0 (host thread-0) has 'train' "));
-  // One of them would run the program by itself, or has fewer shards than there are ranks.
+  // The rank with a single shard could run the program on its own, or fail because there are fewer
+  // shards than ranks. The difference must be reported instead.
   for (const int shards : {1, 8}) {
     BOOST_TEST(line([&](const World& w) { run(w, w.first() ? shards : 9 - shards, 1, 0); }) ==
                fmt::format("ranks differ in the number of shards: rank 0 (host thread-0) has {}, "
@@ -230,7 +232,7 @@ BOOST_AUTO_TEST_CASE(ranks_that_differ_are_named_before_the_first_step) {
              "has 1");
 }
 
-// As those of another machine would be.
+// Ranks on other machines could differ like this.
 BOOST_AUTO_TEST_CASE(other_builds_and_cpus_are_named) {
   Network network;
   const Program train = network.train();

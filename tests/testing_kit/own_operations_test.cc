@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE(mistakes_in_records_are_found) {
       return std::vector<Value>{in[0] / max(in[0])};
     };
   });
-  BOOST_TEST(has(found, "the definition: output 0 of the kernel is not what the definition gives"),
+  BOOST_TEST(has(found, "the definition: output 0 of the kernel differs from the definition"),
              found);
 
   // Elements behind the last one are read, written, or left out.

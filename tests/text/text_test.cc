@@ -34,9 +34,9 @@ std::size_t line_begin(const std::string& text, int line) {
   return at;
 }
 
-// Everything that text has to carry: symbols, requirements, variables of all kinds, aliases, odd
-// names, functions, constants of every dtype, optional operands, several outputs, instances,
-// updates.
+// A program with everything that the text format supports: symbols, requirements, variables of all
+// kinds, aliases, unusual names, functions, constants of every dtype, optional operands, several
+// outputs, instances and updates.
 Program sample(Graph& g) {
   const Value x = g.input("x", DType::f32, {"batch", "seq", 4});
   const Value odd = g.input("odd name \"1\"\n", DType::f32, {2, 3});
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(round_trip_is_exact) {
   BOOST_TEST(to_text(back.program) == first);
   BOOST_TEST(to_text(*back.graph).find("name hidden.0 = ") != std::string::npos);
 
-  // Not only the same text, which may leave something out both times.
+  // Compares more than the text, which could omit something both times.
   BOOST_TEST(difference(p, back.program) == "");
   BOOST_TEST(back.program.nodes().size() == p.nodes().size());
   std::vector<std::string> ops, ops_back;
@@ -221,7 +221,8 @@ BOOST_AUTO_TEST_CASE(the_manual_shows_what_can_be_read) {
              "}\n");
 }
 
-// Text, back and text again, each time the same; and the same program.
+// Prints the program, parses the text and prints the result; the texts and the programs must be
+// equal.
 std::string printed(const Program& p) {
   const std::string text = to_text(p);
   const Module back = parse_text(text);
@@ -263,8 +264,8 @@ BOOST_AUTO_TEST_CASE(scalar_constants_stand_where_they_are_used) {
   }
 }
 
-// A number of another dtype than the other operands, a shared constant that is no scalar, one that
-// is long, and constants of functions.
+// A number with another dtype than the other operands, a shared constant that is not a scalar, a
+// long constant, and constants in functions.
 BOOST_AUTO_TEST_CASE(constants_that_need_more_than_a_number_round_trip) {
   Graph g;
   const Value x = g.input("x", DType::f32, {3});
@@ -492,7 +493,7 @@ BOOST_AUTO_TEST_CASE(dims_with_any_legal_name_return) {
 }
 
 BOOST_AUTO_TEST_CASE(places_in_a_long_text_are_found_at_once) {
-  // Counted from the beginning for each of so many nodes, the lines would take minutes.
+  // If the lines were counted from the beginning for each node, this would take minutes.
   constexpr int kNodes = 60'000;
   std::string text = "weft text 1\ninput %x: f32[3]\n%0 = neg(%x)\n";
   for (int i = 1; i < kNodes; ++i)

@@ -1,4 +1,4 @@
-// Time in which a process could not act does not count.
+// A clock that does not count time in which the process was suspended.
 #include "weft/core/world/awake_clock.h"
 
 #include <boost/test/unit_test.hpp>
@@ -26,7 +26,7 @@ BOOST_AUTO_TEST_CASE(a_process_that_was_stopped_has_missed_little) {
   clock.tick(start + milliseconds(60'000));
   BOOST_TEST((clock.now() - start == milliseconds(150)));
   clock.tick(start + milliseconds(60'050));
-  BOOST_TEST((clock.now() - start == milliseconds(200)), "time goes on as before");
+  BOOST_TEST((clock.now() - start == milliseconds(200)), "time advances normally again");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

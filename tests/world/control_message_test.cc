@@ -1,4 +1,5 @@
-// Words between the ends of a transport: what arrives is one that this version knows, or nothing.
+// Control messages between the ends of a transport: a received message is either valid in this
+// version or ignored.
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
@@ -23,7 +24,7 @@ ControlMessageBytes leave_message() {
                                  .text = "step 3: saving"});
 }
 
-// The word with another value at byte `at`.
+// Decodes the message with another value at byte `at`.
 template <class T>
 std::optional<ControlMessage> read_with(std::size_t at, T value) {
   ControlMessageBytes bytes = leave_message();
@@ -54,7 +55,7 @@ BOOST_AUTO_TEST_CASE(long_texts_are_truncated) {
 }
 
 BOOST_AUTO_TEST_CASE(malformed_messages_are_rejected) {
-  BOOST_TEST(read_with<std::uint32_t>(0, 0x74666557).has_value());  // as it was
+  BOOST_TEST(read_with<std::uint32_t>(0, 0x74666557).has_value());  // unmodified
   BOOST_TEST(!read_with<std::uint32_t>(0, 0x57656674).has_value());
   BOOST_TEST(!read_with<std::uint32_t>(4, kWorldProtocol + 1).has_value());
   for (const std::uint32_t kind : {0U, 5U, 0xffffffffU})
@@ -73,7 +74,7 @@ BOOST_AUTO_TEST_CASE(malformed_messages_are_rejected) {
   BOOST_TEST(!decode_control_message({}, 3).has_value());
 }
 
-// All hear of the end of the world in few turns, although one of them is lost.
+// All other ranks learn of an abort in a few rounds, even if one of them is lost.
 BOOST_AUTO_TEST_CASE(an_abort_reaches_all_ranks_if_one_is_lost) {
   for (const int ranks : {1, 2, 3, 5, 8, 13, 64}) {
     for (int lost = 1; lost < ranks; ++lost) {
@@ -93,7 +94,7 @@ BOOST_AUTO_TEST_CASE(an_abort_reaches_all_ranks_if_one_is_lost) {
   }
   BOOST_TEST(broadcast_targets(0, 1).empty());
   BOOST_TEST((broadcast_targets(1, 64) == std::vector<int>{0, 2, 3, 5, 9, 17, 33, 49, 57, 61, 63}),
-             "a rank tells few others");
+             "a rank sends to few others");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

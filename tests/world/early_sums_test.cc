@@ -1,4 +1,4 @@
-// What changes in sums that were sent before they were complete.
+// Deltas for sums that were sent before they were complete.
 #include "weft/core/world/early_sums.h"
 
 #include <boost/test/unit_test.hpp>
@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(changes_make_the_later_version_of_the_early_one) {
       BOOST_TEST(changes.size() <= 2 * count + 16);
     }
     if (count == 0) continue;
-    // The last byte alone.
+    // Only the last byte differs.
     Bytes later = early;
     later.back() ^= std::byte{255};
     const Bytes changes = compute_delta(early, later);
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(damaged_changes_are_refused_and_stay_inside) {
   for (std::size_t size = 1; size < changes.size(); size += 7)
     refused(Bytes(changes.begin(), changes.begin() + static_cast<std::ptrdiff_t>(size)), 640);
   refused(changes, 639);
-  for (std::size_t at = 0; at < 16; ++at) {  // where, and how much
+  for (std::size_t at = 0; at < 16; ++at) {  // position and length of the first delta
     Bytes damaged = changes;
     damaged[at] = std::byte{255};
     refused(damaged, 640);

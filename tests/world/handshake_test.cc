@@ -1,4 +1,4 @@
-// Ranks compare what they are.
+// Ranks compare their configurations before they start.
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
@@ -25,7 +25,8 @@ std::string list_of(const std::vector<std::string>& texts) {
   return list;
 }
 
-// What `ranks` ranks throw, each with the greeting that it is given; the same on all.
+// Returns the error that `ranks` ranks throw for their greetings, and checks that it is the same on
+// all of them.
 std::string line_of(int ranks, const std::function<Greeting(int rank)>& greeting) {
   ThreadWorld threads(ranks, {.seed = 4});
   std::mutex mutex;
@@ -111,7 +112,7 @@ BOOST_AUTO_TEST_CASE(a_rank_that_says_something_else_is_named) {
                              "same program on all ranks: a list of texts ends at byte 5"));
 }
 
-// Weft's own programs are linked with one.
+// Weft's own programs are linked with a build id.
 BOOST_AUTO_TEST_CASE(programs_know_which_build_they_are) {
   const std::string& id = build_id();
   BOOST_TEST(id.size() >= 16u);

@@ -1,5 +1,5 @@
-// Ranks of one host exchange with those of others together: what comes is the same, and goes from
-// host to host once.
+// Ranks on one host exchange data with other hosts as a group: the results are the same, and data
+// is sent between hosts only once.
 #include "weft/core/world/levels.h"
 
 #include <boost/test/unit_test.hpp>
@@ -26,7 +26,7 @@
 namespace weft {
 namespace {
 
-// With hosts of these names, and what goes from one to another counted.
+// A transport with these host names that counts the bytes sent between hosts.
 class Hosts final : public ForwardingTransport {
  public:
   Hosts(std::shared_ptr<Transport> inner, std::vector<std::string> names,
@@ -61,11 +61,11 @@ std::vector<Names> worlds() {
           {"a", "b", "b", "b", "c"},
           {"a", "a", "a", "b", "b", "b"},
           {"a", "a", "b", "c", "c", "c", "c"},
-          // Those of one host who are no neighbours.
+          // Ranks of one host with non-adjacent numbers.
           {"a", "b", "a", "a", "b", "b", "a", "a"}};
 }
 
-// Calls body(world) on every rank; gives the bytes that went from host to host.
+// Calls body(world) on every rank and returns the number of bytes sent between hosts.
 std::size_t run(const Names& names, int most_direct, FunctionRef<void(const World&)> body) {
   std::atomic<std::size_t> bytes{0};
   ThreadWorld world(static_cast<int>(names.size()), {.seed = 7 + names.size()});
@@ -88,11 +88,11 @@ BOOST_AUTO_TEST_CASE(neighbours_on_one_host_are_a_group) {
   BOOST_TEST((levels.neighbours(5) == RankRun{3, 6}));
   BOOST_TEST((levels.neighbours(6) == RankRun{6, 7}));
   BOOST_TEST(levels.peer_in_group(4, levels.group_of(4)) == 4);
-  // The ranks of a group spread over those of another.
+  // The ranks of one group are distributed over the ranks of another group as peers.
   for (const auto& [rank, other] : {std::pair(3, 0), {4, 1}, {5, 0}, {0, 0}, {1, 1}})
     BOOST_TEST(levels.peer_in_group(rank, 0) == other);
   BOOST_TEST(levels.peer_in_group(4, 1) == 2);
-  // As many ranks as may exchange with all.
+  // With up to 7 direct connections, every rank is its own group.
   const Levels direct(end, 7);
   BOOST_TEST(direct.groups() == 7);
   for (int r = 0; r < 7; ++r) BOOST_TEST((direct.neighbours(r) == RankRun{r, r + 1}));
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(what_ranks_gather_goes_to_every_host_once) {
     for (const int most_direct : {1, 100}) {
       std::size_t groups = 0;
       for (std::size_t r = 0; r < names.size(); ++r) groups += r == 0 || names[r] != names[r - 1];
-      // Several at once, of other sizes, one of them nothing.
+      // Several consecutive gathers of different sizes, one of which is empty.
       constexpr std::size_t kTimes = 3;
       const auto size_of = [](std::size_t rank, std::size_t time) { return 5 * rank * time; };
       const std::size_t moved = run(names, most_direct, [&](const World& world) {
@@ -137,14 +137,15 @@ BOOST_AUTO_TEST_CASE(what_ranks_gather_goes_to_every_host_once) {
       for (std::size_t time = 0; time < kTimes; ++time) {
         for (std::size_t r = 0; r < names.size(); ++r) wanted += size_of(r, time) * (groups - 1);
       }
-      // A host whose ranks are no neighbours may be two groups, between which nothing leaves it.
+      // A host with ranks of non-adjacent numbers may consist of two groups; data between them does
+      // not leave the host.
       BOOST_TEST(moved <= wanted);
       if (names.size() < 8) BOOST_TEST(moved == wanted);
     }
   }
 }
 
-// Sums of a shard: `count` numbers that no order of adding makes alike.
+// Sums of a shard: `count` numbers for which the order of addition matters.
 std::vector<float> shard(int number, std::size_t count) {
   std::mt19937 random(static_cast<std::uint32_t>(number));
   std::normal_distribution<float> normal(0, 1);
@@ -159,7 +160,7 @@ void add_floats(std::span<std::byte> into, std::span<const std::byte> x) {
   for (std::size_t i = 0; i < into.size() / sizeof(float); ++i) to[i] += from[i];
 }
 
-// What a rank has of its shards, as a step leaves it.
+// The sums of the shards of one rank, as they are after a step.
 struct OwnSums {
   OwnSums(const World& world, int shards, std::size_t count) {
     const ShardRun run = contiguous_shards(world.rank(), world.size(), shards);
@@ -176,7 +177,7 @@ struct OwnSums {
     for (std::size_t i = 0; i < values.size(); ++i)
       subtrees.push_back({fold.stack()[i], std::as_writable_bytes(std::span(values[i]))});
   }
-  // In a bucket.
+  // The parts of a bucket.
   std::vector<std::span<std::byte>> in(const TreeReduceScatter& sums, std::size_t bucket) const {
     std::vector<std::span<std::byte>> parts;
     for (const SubtreeSums& s : subtrees)
@@ -187,7 +188,7 @@ struct OwnSums {
   std::vector<SubtreeSums> subtrees;
 };
 
-// What this rank owns of the sums.
+// Checks the part of the sums that this rank owns.
 void check_owned(const World& world, const Owners& owners, const std::vector<float>& found,
                  const std::vector<float>& expected) {
   for (std::size_t i = 0; i < owners.size(); ++i) {
@@ -196,7 +197,7 @@ void check_owned(const World& world, const Owners& owners, const std::vector<flo
                       end = i + 1 < owners.size() ? owners[i + 1].begin / sizeof(float)
                                                   : expected.size();
     if (std::memcmp(&found[begin], &expected[begin], (end - begin) * sizeof(float)) != 0)
-      throw DataError("other sums of an owner");
+      throw DataError("the sums of an owner differ");
   }
 }
 
@@ -215,9 +216,9 @@ BOOST_AUTO_TEST_CASE(sums_have_the_bits_of_one_rank) {
       run(names, most_direct, [&](const World& world) {
         OwnSums own(world, kShards, kCount);
         sum_over_ranks(world, kShards, own.subtrees, add, memory_of);
-        if (own.values[0] != expected) throw DataError("other sums");
+        if (own.values[0] != expected) throw DataError("the sums differ");
 
-        // Those that owners get, two of whose buckets are given late.
+        // Sums that are sent to their owners; two buckets are submitted late.
         OwnSums more(world, kShards, kCount);
         const Owners owners = even_owners(world.size(), kCount * sizeof(float));
         TreeReduceScatter sums(world, kShards, owners, kCount * sizeof(float),
@@ -232,7 +233,7 @@ BOOST_AUTO_TEST_CASE(sums_have_the_bits_of_one_rank) {
   }
 }
 
-// The memory of all buckets would be some ten times as much.
+// The memory for all buckets would be about ten times as large.
 BOOST_AUTO_TEST_CASE(few_buckets_are_open_at_a_time) {
   constexpr std::size_t kCount = 4000, kBytes = kCount * sizeof(float), kBucket = 256, kOpen = 2;
   const auto add = [](std::size_t, std::span<std::byte> into, std::span<const std::byte> x) {
@@ -256,7 +257,7 @@ BOOST_AUTO_TEST_CASE(few_buckets_are_open_at_a_time) {
           return buffer;
         };
         OwnSums own(world, ranks, kCount);
-        // Many changes of the owner, so that all ranks have something to do all the time.
+        // Many changes of the owner, so that all ranks are busy all the time.
         Owners owners;
         for (std::size_t begin = 0, r = 0; begin < kBytes; begin += 1024)
           owners.push_back({begin, static_cast<int>(r++ % names.size())});
@@ -268,12 +269,12 @@ BOOST_AUTO_TEST_CASE(few_buckets_are_open_at_a_time) {
           sums.submit(b, own.in(sums, b));
           ++open;
           sums.close(add, kOpen, [&](std::size_t) { --open; });
-          if (open > kOpen) throw DataError("more buckets are open");
+          if (open > kOpen) throw DataError("too many buckets are open");
         }
         sums.finish(add);
         check_owned(world, owners, own.values[0], one.values[0]);
         if (most > (kOpen + 1) * kBucket * (names.size() - 1))
-          throw DataError(fmt::format("{} bytes were taken at a time", most));
+          throw DataError(fmt::format("{} bytes were allocated at the same time", most));
       });
     }
   }
@@ -292,16 +293,17 @@ BOOST_AUTO_TEST_CASE(early_sums_and_what_changes_in_them_have_the_bits_of_one_ra
     for (const int most_direct : {1, 100}) {
       run(names, most_direct, [&](const World& world) {
         OwnSums own(world, kShards, kCount);
-        // Before the last shard adds to every 50th.
+        // The sums before the last shard has changed every 50th element.
         std::vector<float> before = own.values.back();
         for (std::size_t i = 0; i < kCount; i += 50) before[i] -= 3;
         const Owners owners = even_owners(world.size(), kBytes);
-        // Those of the first tenth have no early version, nor has a bucket that is partly there.
+        // The first tenth has no early version, and neither has a bucket that is only partly in the
+        // early range.
         const SumBuckets buckets{
             .bytes = 128, .first_channel = kFirstBucketChannel, .early = {{kBytes / 10, kBytes}}};
         TreeReduceScatter sums(world, kShards, owners, kBytes, buckets, memory_of);
         for (std::size_t b = 0; b < sums.buckets(); ++b) {
-          // One rank gives none, others not all.
+          // One rank submits no early versions, and the others do not submit all.
           if (!sums.accepts_early(b) || world.rank() == 1 || b % 5 == 0) continue;
           const std::vector<std::span<std::byte>> complete = own.in(sums, b);
           std::vector<std::span<const std::byte>> early(complete.begin(), complete.end());
@@ -309,7 +311,7 @@ BOOST_AUTO_TEST_CASE(early_sums_and_what_changes_in_them_have_the_bits_of_one_ra
               std::as_bytes(std::span(before)).subspan(sums.begin_of(b), sums.bytes_of(b));
           sums.submit_early(b, early);
           ++given_early;
-          if (sums.accepts_early(b)) throw DataError("an early version is taken twice");
+          if (sums.accepts_early(b)) throw DataError("an early version is accepted twice");
           sums.progress(add);
         }
         for (std::size_t b = 0; b < sums.buckets(); ++b)
@@ -337,7 +339,8 @@ BOOST_AUTO_TEST_CASE(sums_go_from_host_to_host_once) {
       });
     });
   };
-  // Of what the two ranks of a host own the other host sends one sum, or each of its ranks one.
+  // For the part that the two ranks of a host own, the other host sends one sum as a group, or one
+  // sum per rank.
   BOOST_TEST(moved(1) == kCount * sizeof(float));
   BOOST_TEST(moved(4) == 2 * kCount * sizeof(float));
 }

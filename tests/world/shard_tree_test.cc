@@ -1,4 +1,4 @@
-// Sums along the tree over shards: one order, whoever makes them.
+// Sums along the tree over shards have one order, independent of the ranks that compute them.
 #include <boost/test/unit_test.hpp>
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ namespace {
 
 using testing::says;
 
-// A sum as text, so that its order can be seen.
+// Represents a sum as text that shows its order.
 std::string tree(int first, int count) {
   if (count == 1) return std::to_string(first);
   return fmt::format("({} {})", tree(first, count / 2), tree(first + count / 2, count / 2));

@@ -28,8 +28,8 @@ std::span<std::byte> bytes_of(std::vector<int>& v) {
 
 BOOST_AUTO_TEST_SUITE(thread_world_test)
 
-// Every rank sends every other one messages of many sizes on two channels, and receives those of
-// the second channel first.
+// Every rank sends messages of many sizes to every other rank on two channels, and the receivers
+// begin with the second channel.
 BOOST_AUTO_TEST_CASE(messages_of_a_channel_arrive_in_order) {
   for (const std::uint64_t seed : {0, 1, 2, 3}) {
     ThreadWorld world(4, {.seed = seed});
@@ -73,7 +73,8 @@ BOOST_AUTO_TEST_CASE(messages_of_a_channel_arrive_in_order) {
   }
 }
 
-// From rank 0 to 1 and on to 2, among what rank 1 sends itself: in the order in which it said so.
+// Messages from rank 0 to rank 1, which forwards them to rank 2 between its own messages, must
+// arrive in the order of the calls.
 BOOST_AUTO_TEST_CASE(what_is_passed_on_needs_nobody_who_waits) {
   for (const std::uint64_t seed : {0, 1, 2, 3}) {
     ThreadWorld world(3, {.seed = seed});
@@ -90,7 +91,7 @@ BOOST_AUTO_TEST_CASE(what_is_passed_on_needs_nobody_who_waits) {
           transfers.push_back(end->forward(coming, 2, 5, bytes_of(std::as_const(m))));
           transfers.push_back(end->send(2, 5, bytes_of(std::as_const(own))));
         }
-        // Rank 2 has all before this one looks.
+        // Rank 2 has received everything before rank 1 waits for any of it.
         end->wait(end->receive(2, 9, bytes_of(ready)));
       } else if (end->rank() == 0) {
         for (const std::vector<int>& m : messages)

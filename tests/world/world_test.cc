@@ -1,4 +1,4 @@
-// What all ranks of a world tell one another.
+// Communication between all ranks of a world.
 #include <boost/test/unit_test.hpp>
 
 #include <fmt/format.h>
@@ -80,11 +80,11 @@ BOOST_AUTO_TEST_CASE(a_difference_names_both_sides_on_every_rank) {
           "ranks differ in the seed: rank 0 (host thread-0) has 1, rank 2 (host thread-2) has 5")
         return;
     }
-    throw DataError("the difference was not said");
+    throw DataError("the difference was not reported");
   });
 }
 
-// A length that was damaged, or is no length at all.
+// A damaged length, or a value that is not a length.
 BOOST_AUTO_TEST_CASE(texts_that_are_too_long_name_the_rank) {
   for (const std::uint64_t bytes : {World::kMaxTextBytes + 1, ~std::uint64_t{0}}) {
     ThreadWorld threads(2);
@@ -118,15 +118,15 @@ BOOST_AUTO_TEST_CASE(what_a_rank_throws_ends_all_others) {
     try {
       world.poison_on_error(
           [&] {
-            if (world.rank() == 1) throw DataError("row 7 is no number");
+            if (world.rank() == 1) throw DataError("row 7 is not a number");
             world.barrier();
           },
           "step 3");
     } catch (const WorldError& e) {
-      const std::string line = "rank 1 (host thread-1): step 3: row 7 is no number";
+      const std::string line = "rank 1 (host thread-1): step 3: row 7 is not a number";
       if (world.rank() != 1 && e.what() == line && world.transport()->poisoned() == line) return;
     } catch (const DataError& e) {
-      if (world.rank() == 1 && std::string(e.what()) == "row 7 is no number") return;
+      if (world.rank() == 1 && std::string(e.what()) == "row 7 is not a number") return;
     }
     throw StateError("another error");
   });

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::array kSignals = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 
-// What the signal handler knows: it can be given nothing.
+// The state of the signal handler, which cannot be passed any arguments.
 struct Watched {
   sigjmp_buf jump;
   pthread_t thread;
@@ -46,7 +46,7 @@ void on_crash(int signal, siginfo_t* info, void*) {
   siglongjmp(watched->jump, 1);
 }
 
-void on_time_out(int) { give_up("\nfar too much time is spent in: "); }
+void on_time_out(int) { give_up("\nthe CPU time limit was exceeded in: "); }
 
 const char* name_of(int signal) {
   switch (signal) {
@@ -64,7 +64,7 @@ void set_timer(double seconds) {
   setitimer(ITIMER_PROF, &timer, nullptr);
 }
 
-// Handlers, their stack and the timer for as long as this lives.
+// Installs signal handlers, their stack and the timer during its lifetime.
 class Handlers {
  public:
   explicit Handlers(double cpu_seconds) {

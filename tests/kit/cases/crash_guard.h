@@ -1,4 +1,4 @@
-// Tests that go on after a crash, and say what crashed.
+// Lets a test continue after a crash and reports what crashed.
 #pragma once
 
 #include <functional>
@@ -7,12 +7,14 @@
 
 namespace weft::testing {
 
-/// Runs `body`. If it ends in SIGSEGV, SIGBUS, SIGFPE or SIGILL on this thread, returns the
-/// signal's name and address ("SIGSEGV at 0x7f..."); what `body` held is then lost (no destructor
-/// runs), so that everything it uses should be its own. Exceptions pass through.
+/// Runs `body`. If it ends in SIGSEGV, SIGBUS, SIGFPE or SIGILL on this thread, returns the name of
+/// the signal and the address ("SIGSEGV at 0x7f..."). No destructors run in that case, so objects
+/// created by `body` are leaked, and `body` should not modify shared objects. Exceptions are passed
+/// on.
 ///
-/// Where going on is not possible (a crash on another thread, or more than `cpu_seconds` of CPU
-/// time), the program ends after `description` went to stderr. Not for several threads at once.
+/// If the test cannot continue (after a crash on another thread, or more than `cpu_seconds` of CPU
+/// time), the program prints `description` to stderr and ends. Only one thread may use this at a
+/// time.
 std::optional<std::string> crash_of(const std::string& description, double cpu_seconds,
                                     const std::function<void()>& body);
 

@@ -1,4 +1,4 @@
-// Programs that keep every value: to find the first node that differs between two runs.
+// Programs that output every value, to find the first node that differs between two runs.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace weft::testing {
 
-/// `program` with all that its nodes compute as outputs besides its own.
+/// `program` with the results of all nodes as additional outputs.
 struct EveryValue {
   explicit EveryValue(const Program& program);
 
-  /// "matmul, model.cc:31", of value `i`.
+  /// The op and the source line of value `i`, such as "matmul, model.cc:31".
   std::string place(std::size_t i) const;
-  /// Where value `i` stands among the outputs of a run.
+  /// The index of value `i` among the outputs of a run.
   std::size_t output(std::size_t i) const { return own_ + i; }
 
   Program program;

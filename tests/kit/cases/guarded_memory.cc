@@ -33,7 +33,7 @@ GuardedMemory::GuardedMemory(std::size_t bytes, Guard guard, std::size_t alignme
   room_ = (bytes + alignment - 1 + page - 1) / page * page;
   void* const mapped = mmap(nullptr, room_ + 2 * page, PROT_NONE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (mapped == MAP_FAILED) throw StateError("out of memory: no guarded buffer can be had");
+  if (mapped == MAP_FAILED) throw StateError("out of memory: cannot map a guarded buffer");
   base_ = static_cast<std::byte*>(mapped) + page;
   if (room_ > 0 && mprotect(base_, room_, PROT_READ | PROT_WRITE) != 0) {
     throw StateError("cannot make a guarded buffer writable");

@@ -1,5 +1,5 @@
-// Memory next to a page that nobody may touch: a kernel that reads or writes one byte beyond what
-// it was given crashes at that instruction, instead of reading a neighbour by luck.
+// Memory next to an inaccessible page: a kernel that reads or writes one byte beyond its memory
+// crashes at that instruction instead of silently accessing adjacent data.
 #pragma once
 
 #include <cstddef>
@@ -8,19 +8,19 @@
 
 namespace weft::testing {
 
-/// On which side of the memory the page lies.
+/// Which end of the memory touches the inaccessible page.
 enum class Guard {
-  behind,  // right behind the last byte
-  before,  // right in front of the first byte
+  behind,  // directly after the last byte
+  before,  // directly before the first byte
 };
 
-/// A block of bytes with an inaccessible page on both sides; `guard` says which of them touches the
-/// block. What lies between the block and the other page is filled with a pattern.
+/// A block of bytes between two inaccessible pages. `guard` selects the page that touches the
+/// block. The space between the block and the other page is filled with a pattern.
 class GuardedMemory {
  public:
-  /// The address is a multiple of `alignment` (a power of two up to 4096). Guard::behind rounds the
-  /// address down to it, so that up to alignment - 1 bytes of pattern lie between the end and the
-  /// page.
+  /// The address is a multiple of `alignment` (a power of two up to 4096). Guard::after rounds the
+  /// address down to it, so there may be up to alignment - 1 bytes of pattern between the end and
+  /// the page.
   GuardedMemory(std::size_t bytes, Guard guard, std::size_t alignment = 1);
   ~GuardedMemory();
   GuardedMemory(const GuardedMemory&) = delete;
@@ -28,22 +28,22 @@ class GuardedMemory {
 
   std::byte* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
-  /// From here on a write crashes too.
+  /// After this call, writes crash as well.
   void make_read_only();
-  /// False if somebody wrote between the block and the pages.
+  /// False if anything was written between the block and the pages.
   bool pattern_intact() const;
 
  private:
-  std::byte* base_ = nullptr;  // of the accessible pages
+  std::byte* base_ = nullptr;  // start of the accessible pages
   std::size_t room_ = 0;       // bytes of the accessible pages
   std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
 };
 
-/// A copy of `tensor` in guarded memory of its own, aligned to its element only, as a caller's
-/// tensor may be, and read-only. Undefined stays undefined.
+/// A read-only copy of `tensor` in its own guarded memory, aligned only to its element size, like
+/// tensors of callers may be. An undefined tensor stays undefined.
 Tensor guarded_copy(const Tensor& tensor, Guard guard);
-/// The same for a tensor to write into; every byte is 0xA5.
+/// As above, for a tensor to write into. Every byte is initially 0xA5.
 Tensor guarded_empty(DType dtype, const Sizes& sizes, Guard guard);
 
 }  // namespace weft::testing

@@ -1,5 +1,5 @@
-// One run of one kernel with everything in the test's hands: memory, order of chunks, which outputs
-// are wanted, what lies in place.
+// Executes a single kernel with full control over its memory, the order of chunks, the wanted
+// outputs and in-place operands.
 #pragma once
 
 #include <cstdint>
@@ -14,35 +14,37 @@
 
 namespace weft::testing {
 
-/// Has a kernel of its own: neither a leaf, nor an alias, nor a call.
+/// True if the op has its own kernel: it is not a leaf, an alias or a call.
 bool has_kernel(const OpRecord& op);
 
 struct OpExecutionOptions {
-  /// Outputs that somebody reads; the others have no memory. Empty: all.
+  /// Selects the outputs that have a reader; the others have no memory. If empty, all outputs are
+  /// wanted.
   std::function<bool(std::size_t)> wanted = {};
-  /// Inputs, outputs and scratch are in guarded memory, inputs and outputs aligned to their element
-  /// only.
+  /// If set, inputs, outputs and scratch are in guarded memory, and inputs and outputs are aligned
+  /// only to their element size.
   std::optional<Guard> guard = {};
-  /// {output, input} that share memory, as OpRecord::inplace allows.
+  /// An {output, input} pair that shares memory, as allowed by OpRecord::inplace.
   std::optional<std::pair<int, int>> inplace = {};
-  /// When not 0, chunks run in an order drawn from it; else last first.
+  /// If not 0, the seed of a random order of chunks; otherwise the last chunk runs first.
   std::uint64_t shuffle_seed = 0;
   Precision precision = Precision::highest;
 };
 
 class OpExecution {
  public:
-  /// `like` gives dtypes and sizes of the outputs.
+  /// `like` provides the dtypes and sizes of the outputs.
   OpExecution(const OpRecord& op, const OpSample& sample, const std::vector<Tensor>& like,
               OpExecutionOptions options = {});
 
-  /// Checks the data, then runs all phases over dirty scratch. Results lie in results().
+  /// Checks the data, then runs all phases with scratch that is filled with a pattern. Sets
+  /// results().
   void execute();
-  /// By output; of one that is not wanted the bytes mean nothing.
+  /// The outputs. The bytes of an output that is not wanted are meaningless.
   const std::vector<Tensor>& results() const { return results_; }
   const Kernel& kernel() const { return kernel_; }
   const KernelRequest& request() const { return request_; }
-  /// False if bytes around the scratch were written.
+  /// False if bytes next to the scratch were written.
   bool scratch_intact() const;
 
  private:

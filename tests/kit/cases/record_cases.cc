@@ -19,16 +19,17 @@ namespace {
 
 constexpr std::size_t kMaxScratch = std::size_t{1} << 32;
 
-// Nonsense in what the planner and the executor count on.
+// Checks scratch sizes and costs for values that the planner and the executor cannot handle.
 std::string wrong_numbers(const OpRecord& op, const OpExecution& run) {
   const Kernel& kernel = run.kernel();
   if (kernel.shared_scratch > kMaxScratch || kernel.slot_scratch > kMaxScratch) {
-    return fmt::format("scratch of {} and {} bytes", kernel.shared_scratch, kernel.slot_scratch);
+    return fmt::format("the kernel requests scratch of {} and {} bytes", kernel.shared_scratch,
+                       kernel.slot_scratch);
   }
   for (const Phase& phase : kernel.phases) {
     if (phase.chunks < 0) return fmt::format("{} chunks", phase.chunks);
     if (!(phase.cost_ns >= 0) || !std::isfinite(phase.cost_ns)) {
-      return fmt::format("a phase of {} ns", phase.cost_ns);
+      return fmt::format("a phase has a cost of {} ns", phase.cost_ns);
     }
   }
   if (op.cost == nullptr) return "";
@@ -36,10 +37,10 @@ std::string wrong_numbers(const OpRecord& op, const OpExecution& run) {
   const auto sane = [](double x) { return x >= 0 && std::isfinite(x); };
   return sane(cost.flops) && sane(cost.bytes)
              ? ""
-             : fmt::format("a cost of {} FLOPs and {} bytes", cost.flops, cost.bytes);
+             : fmt::format("the cost is {} FLOPs and {} bytes", cost.flops, cost.bytes);
 }
 
-// Pairs {output, input} that may share memory in this case.
+// The {output, input} pairs that may share memory in this case.
 std::vector<std::pair<int, int>> possible_inplace(const OpRecord& op, const OpSample& sample,
                                                   const std::vector<Tensor>& results) {
   std::vector<std::pair<int, int>> pairs;
@@ -61,7 +62,7 @@ std::string compare_run(const OpRecord& op, const OpSample& sample,
   std::string numbers = wrong_numbers(op, run);
   if (!numbers.empty()) return numbers;
   run.execute();
-  if (!run.scratch_intact()) return "writes beside the scratch";
+  if (!run.scratch_intact()) return "the kernel writes outside its scratch";
   for (std::size_t o = 0; o < expected.size(); ++o) {
     if (options.wanted && !options.wanted(o)) continue;
     const std::string wrong = difference(run.results()[o], expected[o], Bits::same);
@@ -78,7 +79,7 @@ double largest(const Tensor& t) {
   return m;
 }
 
-// Functions of random keys and of anything with a hard step differ between f32 and f64 by design.
+// Random draws and step functions differ between f32 and f64 by design.
 bool comparable_across_dtypes(const OpRecord& op) {
   return !op.has(Trait::random) && op.name != "floor" && op.name != "ceil" && op.name != "round";
 }
@@ -89,7 +90,7 @@ std::string check_complete(const OpRecord& op) {
   if (op.doc.empty()) return "it has no documentation (OpRecord::doc)";
   const bool exempt = op.has(Trait::leaf) || op.has_bodies();
   if (!exempt && (op.samples == nullptr || op.samples().empty())) {
-    return "it has no samples (OpRecord::samples), legal uses for tests to begin with";
+    return "it has no samples (OpRecord::samples), which tests need as valid calls";
   }
   switch (op.gradient) {
     case Gradient::rule:
@@ -97,17 +98,18 @@ std::string check_complete(const OpRecord& op) {
       return "it has no gradient: give it a rule or a definition, or Gradient::none with a reason";
     case Gradient::decomposition:
       if (op.definition || builtin_decompositions().find(op.name)) break;
-      return "it has no definition to get its gradient from (OpRecord::definition)";
+      return "it has no definition to derive its gradient from (OpRecord::definition)";
     case Gradient::none:
       if (!op.no_gradient_reason.empty()) break;
-      return "it says that it has no gradient, and no reason (OpRecord::no_gradient_reason)";
+      return "it declares no gradient without a reason (OpRecord::no_gradient_reason)";
   }
   for (const auto& [output, input] : op.inplace) {
     const bool there = output >= 0 && output < static_cast<int>(op.outputs.size()) && input >= 0 &&
                        input < static_cast<int>(op.inputs.size());
     if (!there) {
-      return fmt::format("it may write output {} over input {}, and one of them is not there",
-                         output, input);
+      return fmt::format(
+          "it declares that output {} may overwrite input {}, but one of them does not exist",
+          output, input);
     }
   }
   return "";
@@ -118,7 +120,7 @@ std::string check_error_sample(const std::shared_ptr<const OpSet>& ops, const Op
   Graph g(ops);
   std::vector<Value> inputs;
   for (std::size_t i = 0; i < sample.inputs.size(); ++i) {
-    // Symbols of a sample are its own: declared anew here by name.
+    // Symbols belong to the sample and are declared again here by name.
     const ValueType& t = sample.inputs[i];
     const Shape shape = t.shape.substitute(
         [&](const SymbolPtr& s) -> std::optional<Dim> { return g.dim(s->name); });
@@ -133,9 +135,10 @@ std::string check_error_sample(const std::shared_ptr<const OpSet>& ops, const Op
         (inputs.empty() || has(inputs[0].type().str()))) {
       return "";
     }
-    return fmt::format("an error sample should give '{}', and gives '{}'", sample.message, text);
+    return fmt::format("an error sample should cause the error '{}', but causes '{}'",
+                       sample.message, text);
   }
-  return fmt::format("an error sample should give '{}', and gives no error", sample.message);
+  return fmt::format("an error sample does not cause the error '{}'", sample.message);
 }
 
 std::string check_kernel(const OpRecord& op, const OpSample& sample, Draw& draw) {
@@ -151,7 +154,7 @@ std::string check_kernel(const OpRecord& op, const OpSample& sample, Draw& draw)
   }
   for (const Guard guard : {Guard::behind, Guard::before}) {
     OpExecutionOptions options{.guard = guard, .shuffle_seed = draw.bits(), .precision = precision};
-    const std::string side = guard == Guard::behind ? "behind" : "before";
+    const std::string side = guard == Guard::behind ? "after" : "before";
     std::string wrong = compare_run(op, sample, expected.results, options);
     if (!wrong.empty()) return fmt::format("with a guard {} all memory: {}", side, wrong);
     if (expected.results.size() > 1) {
@@ -160,7 +163,8 @@ std::string check_kernel(const OpRecord& op, const OpSample& sample, Draw& draw)
       options.wanted = [=](std::size_t o) { return (o == which) == alone; };
       wrong = compare_run(op, sample, expected.results, options);
       if (!wrong.empty()) {
-        return fmt::format("with {} output {}: {}", alone ? "only" : "all but", which, wrong);
+        return fmt::format("with {} output {} wanted: {}", alone ? "only" : "all but", which,
+                           wrong);
       }
       options.wanted = {};
     }
@@ -179,7 +183,7 @@ std::vector<Tensor> double_results(const OpRecord& op, const OpSample& sample) {
   if (!has_kernel(op) || !comparable_across_dtypes(op)) return {};
   const RunOutcome alone =
       outcome_of([&] { return evaluate_op(op, sample.inputs, sample.attributes); });
-  if (alone.failed()) return {};  // an illegal case
+  if (alone.failed()) return {};  // invalid case
   return evaluate_op(op, in_double(sample.inputs), in_double(sample.attributes));
 }
 
@@ -191,7 +195,7 @@ std::string check_against_double(const OpRecord& op, const OpSample& sample,
   for (std::size_t o = 0; o < actual.size(); ++o) {
     const Tensor& reference = in_double.at(o);
     if (actual[o].sizes() != reference.sizes()) {
-      return fmt::format("output {} has sizes {}, and in double {}", o,
+      return fmt::format("output {} has sizes {}, but {} in double", o,
                          to_string(actual[o].sizes()), to_string(reference.sizes()));
     }
     const double scale = std::max(1.0, largest(reference));
@@ -199,7 +203,7 @@ std::string check_against_double(const OpRecord& op, const OpSample& sample,
       const double a = actual[o].at(i), r = reference.at(i);
       const bool same =
           a == r || (std::isnan(a) && std::isnan(r)) || std::abs(a - r) <= kTolerance * scale;
-      if (!same) return fmt::format("output {} element {}: {}, and in double {}", o, i, a, r);
+      if (!same) return fmt::format("output {}, element {}: {}, but {} in double", o, i, a, r);
     }
   }
   return "";

@@ -1,5 +1,5 @@
-// What must hold for every use of every record: one case each. All return what is wrong, "" if
-// nothing, and "" for cases that the op refuses.
+// Checks of properties that must hold for every call of every record, one case each. All functions
+// return a description of the failure, or "" if the property holds or the op rejects the case.
 #pragma once
 
 #include <memory>
@@ -10,48 +10,48 @@
 
 namespace weft::testing {
 
-// -- The record, and its kernel alone
-// ---------------------------------------------------------------
+// -- The record, and its kernel alone -------------------------------------------------------------
 
-/// It has documentation, samples, and a rule, a definition or a reason for having neither; what it
-/// says of memory fits its operands.
+/// Checks that the record has documentation, samples, and a gradient rule, a definition or a reason
+/// for having neither, and that its in-place pairs refer to existing operands.
 std::string check_complete(const OpRecord& op);
 
-/// The error sample gives its message, with the op in front, an operand and the user's line.
+/// Checks that the error sample causes its message, preceded by the op and with an operand and the
+/// line of the caller.
 std::string check_error_sample(const std::shared_ptr<const OpSet>& ops, const OpRecord& op,
                                const OpErrorSample& sample);
 
-/// The kernel touches only its operands and its scratch, with a page that nobody may touch on
-/// either side of each; gives the same bits in any order of chunks, at any alignment, with outputs
-/// that nobody reads and in place, as the record allows; its costs are sane numbers.
+/// Checks that the kernel accesses only its operands and its scratch, with inaccessible pages on
+/// either side of each; that it gives the same bits for any order of chunks, any alignment, unused
+/// outputs and in-place operands, as the record allows; and that its costs are plausible numbers.
 std::string check_kernel(const OpRecord& op, const OpSample& sample, Draw& draw);
 
-/// What the kernel gives in double; empty for ops that draw or round by design.
+/// The results of the kernel in double. Empty for ops that draw random numbers or round by design.
 std::vector<Tensor> double_results(const OpRecord& op, const OpSample& sample);
-/// The kernel gives these to 2e-5 of the largest.
+/// Checks the results of the kernel against these, with a tolerance of 2e-5 of the largest element.
 std::string check_against_double(const OpRecord& op, const OpSample& sample,
                                  const std::vector<Tensor>& in_double);
 
-// -- In graphs
-// ---------------------------------------------------------------------------------------
+// -- In graphs ------------------------------------------------------------------------------------
 
-/// The kernel gives what OpRecord::definition gives, in double to 1e-10.
+/// Checks that the kernel agrees with OpRecord::definition, in double with a tolerance of 1e-10.
 std::string check_definition(const std::shared_ptr<const OpSet>& ops, const OpRecord& op,
                              const OpSample& sample);
 
-/// Gradients agree with differences, now and then those of second order, too.
+/// Checks gradients against finite differences, sometimes including second-order gradients.
 std::string check_differences(const std::shared_ptr<const OpSet>& ops, const OpRecord& op,
                               const OpSample& sample, Draw& draw);
 
-/// Among other ops, with operands of all kinds and symbols for sizes, the op gives the same bits in
-/// every way in which a Session may run it: passes, threads, orders, poison, budget, other runs.
+/// Checks that the op gives the same bits in all ways of running it in a Session (passes, threads,
+/// orders, poison, budget, other runs), surrounded by other ops, with all kinds of operands and
+/// symbolic sizes.
 std::string check_neighbours(const std::shared_ptr<const OpSet>& ops, const OpRecord& op,
                              const OpSample& sample, Draw& draw);
-/// The same of its gradients.
+/// As above, for the gradients of the op.
 std::string check_gradient_ways(const std::shared_ptr<const OpSet>& ops, const OpRecord& op,
                                 const OpSample& sample, Draw& draw);
 
-/// Text, and now and then a file in `folder`, gives the same program back.
+/// Checks that text, and sometimes a file in `folder`, yield the same program.
 std::string check_round_trip_of(const std::shared_ptr<const OpSet>& ops, const OpRecord& op,
                                 const OpSample& sample, Draw& draw, const std::string& folder);
 

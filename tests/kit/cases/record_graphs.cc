@@ -25,9 +25,9 @@ bool all_finite(const Tensor& t) {
   return true;
 }
 
-// The double twin of a sample in a graph of its own.
+// The sample converted to double, in its own graph.
 struct DoubleTwin {
-  // Throws what building throws.
+  // Throws the errors of building the graph.
   DoubleTwin(const std::shared_ptr<const OpSet>& ops, const OpRecord& op, const OpSample& sample)
       : graph(ops) {
     for (std::size_t i = 0; i < sample.inputs.size(); ++i) {
@@ -76,10 +76,10 @@ std::string check_file(const std::shared_ptr<const OpSet>& ops, const SessionCas
   return wrong.empty() ? "" : "from a file: " + wrong;
 }
 
-// Symbols for sizes give the gradients that numbers give.
+// Symbolic sizes must give the same gradients as numbers.
 std::string compare_with_numbers(const OpRecord& op, const OpSample& sample,
                                  const SessionCase& symbolic, Surroundings surroundings) {
-  // With symbols a tensor that is two operands is two values.
+  // With symbols, a tensor that is used for two operands becomes two values.
   for (std::size_t i = 0; i < sample.inputs.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       const Tensor &one = sample.inputs[j], &other = sample.inputs[i];
@@ -92,7 +92,7 @@ std::string compare_with_numbers(const OpRecord& op, const OpSample& sample,
   const std::string wrong =
       difference(symbolic.run(options, Guard::behind), built.run(options, Guard::behind).core(),
                  Bits::same_but_nans);
-  return wrong.empty() ? "" : "with symbols for its sizes: " + wrong;
+  return wrong.empty() ? "" : "with symbolic sizes: " + wrong;
 }
 
 }  // namespace
@@ -104,7 +104,7 @@ std::string check_definition(const std::shared_ptr<const OpSet>& ops, const OpRe
   try {
     twin.emplace(ops, op, sample);
   } catch (const Error&) {
-    return "";  // an illegal case
+    return "";  // invalid case
   }
   const auto empty = [](const Tensor& t) { return t.numel() == 0; };
   if (std::all_of(twin->results.begin(), twin->results.end(), empty)) return "";
@@ -128,7 +128,7 @@ std::string check_definition(const std::shared_ptr<const OpSet>& ops, const OpRe
         expect_close(twin->results.at(o), tensor,
                      {.absolute = scale, .relative = scale, .nan_is_close_to_nan = true});
     if (!found) {
-      return fmt::format("output {} of the kernel is not what the definition gives: {}", o,
+      return fmt::format("output {} of the kernel differs from the definition: {}", o,
                          found.message());
     }
   }
@@ -143,13 +143,13 @@ std::string check_differences(const std::shared_ptr<const OpSet>& ops, const OpR
   try {
     twin.emplace(ops, op, sample);
   } catch (const Error&) {
-    return "";  // an illegal case
+    return "";  // invalid case
   }
   if (twin->wrt.empty()) return "";
   for (int o = 0; o < twin->node->output_count(); ++o) {
     const Value out = twin->node->output(o);
     if (out.dtype() != DType::f64 || out.shape().numel() == Dim(0)) continue;
-    // The -inf of a row that sees nothing, say, has no differences.
+    // Finite differences are impossible for infinities, such as the -inf of a fully masked row.
     if (!all_finite(twin->results[static_cast<std::size_t>(o)])) continue;
     const GradientReport report = check_gradients(out, twin->wrt,
                                                   {.feeds = twin->feeds,
@@ -178,7 +178,7 @@ std::string check_neighbours(const std::shared_ptr<const OpSet>& ops, const OpRe
     const SessionCase built(op, sample, surroundings);
     return compare_ways(built, draw);
   } catch (const Error&) {
-    return "";  // an illegal case
+    return "";  // invalid case
   }
 }
 
@@ -199,7 +199,7 @@ std::string check_gradient_ways(const std::shared_ptr<const OpSet>& ops, const O
     if (!wrong.empty() || surroundings.symbolic == nullptr) return wrong;
     return compare_with_numbers(op, sample, built, surroundings);
   } catch (const Error&) {
-    return "";  // an illegal case
+    return "";  // invalid case
   }
 }
 
@@ -220,7 +220,7 @@ std::string check_round_trip_of(const std::shared_ptr<const OpSet>& ops, const O
   try {
     built.emplace(op, sample, surroundings);
   } catch (const Error&) {
-    return "";  // an illegal case
+    return "";  // invalid case
   }
   if (built->empty()) return "";
   std::string wrong = check_text(ops, built->program());

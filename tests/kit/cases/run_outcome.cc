@@ -12,7 +12,7 @@
 namespace weft::testing {
 namespace {
 
-// The kinds by name.
+// Names of the kinds of errors.
 template <class Kind>
 bool is(const Error& error) {
   return typeid(error) == typeid(Kind);
@@ -79,7 +79,7 @@ RunOutcome outcome_of(const std::function<std::vector<Tensor>()>& body) {
 
 std::string difference(const Tensor& actual, const Tensor& expected, Bits bits) {
   if (!actual.defined() || !expected.defined()) {
-    return actual.defined() == expected.defined() ? "" : "only one of them is there";
+    return actual.defined() == expected.defined() ? "" : "only one of them is defined";
   }
   if (actual.dtype() != expected.dtype() || actual.sizes() != expected.sizes()) {
     return fmt::format("{} instead of {}", actual.type_str(), expected.type_str());
@@ -94,7 +94,7 @@ std::string difference(const Tensor& actual, const Tensor& expected, Bits bits) 
     const double a = actual.at(i), e = expected.at(i);
     if (bits == Bits::same_but_nans && std::isnan(a) && std::isnan(e)) continue;
     return fmt::format("element {} of {} is {} instead of {}{}", i, expected.type_str(), a, e,
-                       std::isnan(a) && std::isnan(e) ? " with other bits" : "");
+                       std::isnan(a) && std::isnan(e) ? " with different bits" : "");
   }
   return "";
 }
@@ -105,7 +105,7 @@ std::string difference(const RunOutcome& actual, const RunOutcome& expected, Bit
         actual.message.find(expected.message) != std::string::npos) {
       return "";
     }
-    return fmt::format("gives\n    {}\n  instead of\n    {}", actual.str(), expected.str());
+    return fmt::format("returns\n    {}\n  instead of\n    {}", actual.str(), expected.str());
   }
   if (actual.results.size() != expected.results.size()) {
     return fmt::format("{} outputs instead of {}", actual.results.size(), expected.results.size());

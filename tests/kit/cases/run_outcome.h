@@ -1,4 +1,4 @@
-// What running an op gives: tensors or an error; and whether two ways give the same.
+// The outcome of running an op, which is tensors or an error, and comparisons of outcomes.
 #pragma once
 
 #include <functional>
@@ -12,29 +12,29 @@ namespace weft::testing {
 
 struct RunOutcome {
   std::vector<Tensor> results;
-  std::string error_kind;  // "ShapeError"; empty where there are results
+  std::string error_kind;  // "ShapeError"; empty if there are results
   std::string message;
   bool failed() const { return !error_kind.empty(); }
   std::string str() const;
   /// Throws the error again.
   [[noreturn]] void rethrow() const;
-  /// The same with only the core of the message: the first line, without the op in front.
+  /// This outcome with only the core of the message: its first line, without the op.
   RunOutcome core() const;
 };
 
-/// Runs `body`, catching weft::Error. Other exceptions pass.
+/// Runs `body` and catches weft::Error. Other exceptions are passed on.
 RunOutcome outcome_of(const std::function<std::vector<Tensor>()>& body);
 
 enum class Bits {
-  same,           // byte for byte
+  same,           // equal in every byte
   same_but_nans,  // sign and payload of NaNs may differ
 };
 
-/// What is different, "" if nothing. An error of `actual` must be of the kind of the expected one
-/// and its message must contain that one's.
+/// Returns a description of the difference, or "". An error of `actual` must be of the same kind as
+/// the expected error, and its message must contain that of the expected error.
 std::string difference(const RunOutcome& actual, const RunOutcome& expected, Bits bits);
 
-/// The first element that differs, "" if none.
+/// Describes the first element that differs, or returns "".
 std::string difference(const Tensor& actual, const Tensor& expected, Bits bits);
 
 }  // namespace weft::testing

@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::size_t kMaxBytes = std::size_t{1} << 28;
 
-// A value of the same type made from `x`; x itself where an op does not take its dtype.
+// Returns a value of the same type computed from `x`, or `x` itself if an op does not support its
+// dtype.
 Value changed_little(Graph& g, Value x, Draw& draw) {
   const Value before = x;
   const auto unary = [&](const char* op) { return g.apply(op, {x}).output(0); };
@@ -52,7 +53,7 @@ Value changed_little(Graph& g, Value x, Draw& draw) {
   return x;
 }
 
-// What may follow a result: a chain of elementwise ops, perhaps with a reduction at its end.
+// Adds nodes that use a result: a chain of elementwise ops, perhaps followed by a reduction.
 Value followed(Graph& g, Value x, Draw& draw) {
   Value y = x;
   const auto next = [&](const char* op, std::vector<Value> operands, Attributes attributes = {}) {
@@ -75,7 +76,7 @@ Value followed(Graph& g, Value x, Draw& draw) {
   return y;
 }
 
-// Operands for a second use of the op, some of them in another dtype.
+// Operands for a second call of the op, some of them converted to another dtype.
 std::vector<Value> in_other_dtypes(Graph& g, std::vector<Value> operands, Draw& draw) {
   const DType to = draw.pick(std::array{DType::f64, DType::f32, DType::i64, DType::i32, DType::u8});
   const bool all = draw.one_in(3);
@@ -127,7 +128,7 @@ SessionCase::SessionCase(const OpRecord& op, const OpSample& sample,
   const bool in_function = neighbours && symbolic_ == nullptr && draw.one_in(4);
   const std::vector<Value> results = apply(op, operands, attributes, in_function);
   for (std::size_t o = 0; o < results.size(); ++o) {
-    // A result that only its followers read may be fused with them.
+    // A result that is used only by the following nodes may be fused with them.
     if (!neighbours || draw.one_in(2)) {
       program_.output("out" + std::to_string(o), results[o]);
     }
@@ -149,7 +150,7 @@ SessionCase::SessionCase(const OpRecord& op, const OpSample& sample,
   if (neighbours) add_updates(results, draw);
   if (surroundings.gradient_seed != 0) add_gradients(op, results, surroundings.gradient_seed);
   if (symbolic_ == nullptr) return;
-  // Symbols that no operand shows.
+  // Pass the sizes of symbols that no operand determines.
   for (const SymbolPtr& s : symbolic_->symbols) {
     const bool shown = std::any_of(operands_.begin(), operands_.end(), [&](const Value& v) {
       return v.defined() && std::any_of(v.shape().begin(), v.shape().end(), [&](const Dim& d) {
@@ -160,7 +161,7 @@ SessionCase::SessionCase(const OpRecord& op, const OpSample& sample,
   }
 }
 
-// A tensor that is two operands is one value.
+// A tensor that is used for two operands is a single value.
 Value SessionCase::operand(std::size_t i, const OpSample& sample,
                            const Surroundings& surroundings) {
   const Tensor& tensor = sample.inputs[i];
@@ -185,7 +186,7 @@ Value SessionCase::operand(std::size_t i, const OpSample& sample,
   return graph_.input(name, {tensor.dtype(), shape});
 }
 
-// The op, or a call of a function that has it in its body.
+// Applies the op directly, or in the body of a function that is called.
 std::vector<Value> SessionCase::apply(const OpRecord& op, const std::vector<Value>& operands,
                                       const Attributes& attributes, bool in_function) {
   if (!in_function) {
@@ -215,7 +216,7 @@ std::vector<Value> SessionCase::apply(const OpRecord& op, const std::vector<Valu
   return call(graph_, "f", given);
 }
 
-// Results become the next values of parameters where they fit.
+// Results become the new values of parameters of the same type.
 void SessionCase::add_updates(const std::vector<Value>& results, Draw& draw) {
   for (const auto& [name, tensor] : parameters_) {
     const Variable variable = graph_.find_variable(name);
@@ -280,7 +281,7 @@ std::vector<Tensor> SessionCase::run_once(Session& session, const RunWay& way) c
     feeds.emplace_back(name, guarded_copy(tensor, way.guard));
   }
   RunOptions run{.dims = dims_};
-  // Inputs that the program does not need may be fed all the same.
+  // Inputs that the program does not need may be fed as well.
   const auto plan = session.plan(program_, sizes_of(feeds), run);
   std::size_t bytes = plan->arena_bytes;
   for (const PlanOutput& output : plan->outputs) bytes += plan->buffer_of(output.value).bytes;
@@ -299,8 +300,8 @@ std::vector<Tensor> SessionCase::run_once(Session& session, const RunWay& way) c
   return tensors;
 }
 
-// A run with other elements, where sizes are symbols also with other sizes; that it may fail is
-// part of it.
+// Runs the program with other elements and, for symbolic sizes, also with other sizes. Errors of
+// this run are expected.
 void SessionCase::run_otherwise(Session& session, Draw& draw) const {
   try {
     for (const auto& [name, tensor] : parameters_) {
@@ -323,11 +324,11 @@ void SessionCase::run_otherwise(Session& session, Draw& draw) const {
       feeds.emplace_back(sizes[i].first, small_numbers(dtype, sizes[i].second, draw));
     }
     session.run(program_, feeds, run);
-  } catch (const Error&) {  // as intended
+  } catch (const Error&) {  // expected
   }
 }
 
-// The graph's symbols with the sample's sizes, or others by name.
+// Binds the symbols of the graph to the sizes of the sample, or to those in `other` by name.
 Bindings SessionCase::bindings(const Bindings& other) const {
   Bindings bound;
   if (symbolic_ == nullptr) return bound;

@@ -1,4 +1,4 @@
-// One op in a graph, run by a Session in any of its ways.
+// One op in a graph that is run by a Session, with various options.
 #pragma once
 
 #include <memory>
@@ -14,57 +14,59 @@
 
 namespace weft::testing {
 
-/// How an operand comes into the graph.
+/// How an operand is provided in the graph.
 enum class Role { fed, constant, parameter };
 
-/// A role for each operand: all the same, or each its own. Constants alone are folded.
+/// Draws a role for each operand: the same for all, or independent ones. If all are constants, the
+/// op is constant-folded.
 std::vector<Role> draw_roles(const OpSample& sample, Draw& draw);
 
-/// What a case becomes in a graph.
+/// The graph around the op of a case.
 struct Surroundings {
-  /// By input; all are fed if empty. With symbolic sizes all must be.
+  /// The role of each input; if empty, all are fed. With symbolic sizes all inputs must be fed.
   std::vector<Role> roles = {};
-  /// Sizes are symbols.
+  /// If set, sizes are symbols.
   const SymbolicSample* symbolic = nullptr;
-  /// When not 0, drawn from it: operands come through ops that change nothing or little, results go
-  /// on into elementwise ops and reductions, which passes fuse, and become the next values of
-  /// parameters; the op may stand in a function.
+  /// If not 0, the seed of surrounding nodes: operands come from ops that change nothing or little;
+  /// results are used by elementwise ops and reductions, which passes fuse, and as new values of
+  /// parameters; the op may be inside a function.
   std::uint64_t neighbours_seed = 0;
-  /// When not 0, drawn from it: besides the outputs, gradients of one of them with respect to all
-  /// floating operands.
+  /// If not 0, the seed for gradients: the outputs are the gradients of one output with respect to
+  /// all floating-point operands.
   std::uint64_t gradient_seed = 0;
-  /// Of the graph.
+  /// The op set of the graph.
   std::shared_ptr<const OpSet> ops = builtin_ops();
 };
 
-/// What a run may do besides, and what may come before it, without a difference.
+/// Conditions of a run, and earlier runs, that must not change its results.
 struct RunWay {
   Guard guard = Guard::behind;
-  /// Outputs are the Session's own memory instead of guarded memory.
+  /// Outputs are in memory of the Session instead of guarded memory.
   bool own_outputs = false;
-  /// The caller's thread flushes denormals and rounds down.
+  /// The thread of the caller flushes denormals and rounds down.
   bool odd_floating_point = false;
-  /// When not 0, drawn from it: runs of the same Session before, with other values, other sizes and
-  /// data that are refused.
+  /// If not 0, the seed of earlier runs of the same Session with other values, other sizes and
+  /// invalid data.
   std::uint64_t earlier_runs_seed = 0;
 };
 
-/// A graph with one use of an op, and all that a Session needs to run it.
+/// A graph with one call of an op, and everything that a Session needs to run it.
 class SessionCase {
  public:
-  /// Throws what building throws.
+  /// Throws the errors of building the graph.
   SessionCase(const OpRecord& op, const OpSample& sample, const Surroundings& surroundings = {});
 
-  /// Feeds (and parameters) lie in guarded memory, and so do the results where `way` does not say
-  /// otherwise. The results are the program's outputs, then the new values of parameters.
+  /// Runs the program. Feeds and parameters are in guarded memory, and so are the results unless
+  /// `way` says otherwise. Returns the outputs of the program, then the new values of parameters.
   RunOutcome run(const SessionOptions& options, const RunWay& way) const;
   RunOutcome run(const SessionOptions& options, Guard guard) const {
     return run(options, RunWay{.guard = guard});
   }
-  /// Only plans, for other sizes than the sample's where `values` are given.
+  /// Creates a plan without running it, for the sizes in `values` instead of those of the sample if
+  /// given.
   std::shared_ptr<const Plan> plan(const SessionOptions& options,
                                    const Bindings* values = nullptr) const;
-  /// Whether there is anything to run: outputs, or gradients where they were asked for.
+  /// True if there is nothing to run: no outputs, or no gradients if they were requested.
   bool empty() const { return program_.outputs().empty(); }
   const Program& program() const { return program_; }
   const NamedTensors& parameters() const { return parameters_; }

@@ -7,10 +7,10 @@
 namespace weft::testing {
 namespace {
 
-// The sizes that a rule compares, solved as it asks.
+// Answers the size comparisons of a shape rule and solves the resulting equations.
 class Unknowns : public DimFacts {
  public:
-  /// `believe`: the rule is told that sizes are equal even where they are not.
+  /// If `believe`, the comparison returns true even for sizes that differ.
   Unknowns(Equalities equalities, const Bindings& values, bool believe)
       : equalities_(equalities), values_(&values), believe_(believe) {}
 
@@ -18,7 +18,7 @@ class Unknowns : public DimFacts {
     const Dim left = solved(a), right = solved(b);
     if (left == right) return true;
     if (value(left) != value(right)) {
-      // With symbols the rule cannot know; with numbers it does.
+      // The rule can check numbers, but not symbols.
       if (!believe_ || (left.is_constant() && right.is_constant())) return false;
       contradicted = true;
       requirements.push_back(left == right);
@@ -45,7 +45,7 @@ class Unknowns : public DimFacts {
  private:
   std::int64_t value(const Dim& dim) const { return dim.evaluate(*values_); }
 
-  // Takes difference == 0 as the definition of a symbol in which it is linear.
+  // Solves difference == 0 for a symbol in which it is linear.
   bool solve(const Dim& difference) const {
     for (const SymbolPtr& s : difference.symbols()) {
       const auto with = [&](std::int64_t v) {
@@ -69,7 +69,7 @@ class Unknowns : public DimFacts {
   Equalities equalities_;
   const Bindings* values_;
   bool believe_;
-  mutable std::vector<std::pair<SymbolPtr, Dim>> solutions_;  // free of solved symbols
+  mutable std::vector<std::pair<SymbolPtr, Dim>> solutions_;  // without solved symbols
 };
 
 class Symbols {
@@ -147,8 +147,8 @@ std::optional<SymbolicSample> symbolise(const OpRecord& op, const std::vector<Va
   }
   result.attributes = symbols.attributes(attributes);
 
-  // First the truth. A rule that refuses it wants sizes to be equal that are not (the sample is
-  // illegal), or more than symbols can tell.
+  // First answer truthfully. If the rule rejects this, it requires equality of sizes that differ
+  // (the sample is invalid) or information that symbols do not provide.
   Unknowns unknowns(equalities, symbols.values, false);
   if (!accepts(op, result, unknowns)) {
     unknowns = Unknowns(equalities, symbols.values, true);

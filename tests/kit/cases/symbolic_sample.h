@@ -1,5 +1,5 @@
-// A sample with symbols for its sizes: found by asking the op's shape rule, so that it works for
-// every record.
+// Replaces the sizes of a sample by symbols. The relations between sizes are found by querying the
+// shape rule of the op, so this works for every record.
 #pragma once
 
 #include <functional>
@@ -11,32 +11,36 @@
 
 namespace weft::testing {
 
-/// A sample whose axes, and whose Dim and Shape attributes, are polynomials over symbols.
+/// A sample with axes and with Dim and Shape attributes that are polynomials over symbols.
 struct SymbolicSample {
-  std::vector<SymbolPtr> symbols;  // "s0", "s1", ...: those that occur
-  Bindings values;                 // what they are in the sample
-  std::vector<ValueType> inputs;   // as in the sample; meaningless where an input is absent
+  /// The symbols that occur: "s0", "s1", ...
+  std::vector<SymbolPtr> symbols;
+  /// The values of the symbols in the sample.
+  Bindings values;
+  /// As in the sample; meaningless for absent inputs.
+  std::vector<ValueType> inputs;
   std::vector<char> present;
   Attributes attributes;
-  /// What the rule asked for and could not be solved, or was not to be.
+  /// Equations that the shape rule requires and that were not solved.
   std::vector<DimEquation> requirements;
-  /// The rule took sizes to be equal that are not: the sample is illegal, or legal for a reason
-  /// that symbols do not show.
+  /// True if the rule assumed equality of sizes that differ: the sample is invalid, or it is valid
+  /// for a reason that cannot be expressed with symbols.
   bool contradicted = false;
 };
 
 enum class Equalities {
-  solve,    // sizes that must be equal get one symbol, others an expression in symbols
-  require,  // every axis has a symbol of its own; what must be equal is in `requirements`
+  solve,  // equal sizes share one symbol, other sizes are expressions in symbols
+  /// Every axis has its own symbol, and the equations are in `requirements`.
+  require,
 };
 
-/// Gives every axis a symbol, except where `keep` says that its number stays; it is asked once per
-/// axis and per size in attributes. Null where the rule refuses symbols there (broadcasting needs
-/// its 1s, say).
+/// Replaces the size of every axis by a symbol, except where `keep` returns true; `keep` is called
+/// once per axis and per size in attributes. Returns null if the rule does not accept symbols there
+/// (for example because broadcasting requires sizes of 1).
 std::optional<SymbolicSample> symbolise(const OpRecord& op, const OpSample& sample,
                                         Equalities equalities,
                                         const std::function<bool(std::int64_t size)>& keep);
-/// The same for types alone, as error samples have them.
+/// As above, for types instead of tensors, as in error samples.
 std::optional<SymbolicSample> symbolise(const OpRecord& op, const std::vector<ValueType>& inputs,
                                         const std::vector<char>& present,
                                         const Attributes& attributes, Equalities equalities,

@@ -47,7 +47,7 @@ double draw_real(Draw& draw, bool extreme) {
   return extreme ? draw.pick(kExtreme) : draw.pick(kUsual);
 }
 
-// Another value of an attribute, which the rule may refuse.
+// Another value of an attribute, which the rule may reject.
 Attribute other_value(const Attribute& value, Draw& draw, const VaryOptions& options) {
   const bool extreme = draw.one_in(options.extreme_one_in);
   return std::visit(
@@ -83,7 +83,7 @@ Attribute other_value(const Attribute& value, Draw& draw, const VaryOptions& opt
         } else if constexpr (std::is_same_v<T, std::string>) {
           return draw.one_in(20) ? v + "?" : v;
         } else {
-          return v;  // sizes change with those of the inputs
+          return v;  // sizes change together with those of the inputs
         }
       },
       value);
@@ -103,7 +103,7 @@ void vary_attributes(const OpRecord& op, const std::vector<OpSample>& samples, O
   }
 }
 
-// Drops optional inputs and takes others from other samples.
+// Removes optional inputs and adds others from other samples.
 void vary_presence(const OpRecord& op, const std::vector<OpSample>& samples, OpSample& sample,
                    Draw& draw) {
   if (!op.inputs.empty() && op.inputs.back().arity == Arity::variadic) {
@@ -151,7 +151,8 @@ void vary_dtypes(OpSample& sample, Draw& draw) {
   sample.attributes = std::move(changed);
 }
 
-// Elements of everything, at most `limit` + 1; nullopt where sizes are negative or overflow.
+// The number of elements of all tensors, at most `limit` + 1; nullopt if sizes are negative or
+// overflow.
 std::optional<std::int64_t> all_elements(const OpRecord& op, const OpSample& sample) {
   try {
     std::int64_t total = 0;
@@ -186,7 +187,7 @@ bool affordable(const OpRecord& op, const OpSample& sample, const VaryOptions& o
   return op.cost(request).flops <= options.flops;
 }
 
-// The sample with other numbers for some symbols; the elements are zeros.
+// The sample with other values for some symbols. The elements are zeros.
 std::optional<OpSample> with_sizes(const OpSample& sample, const SymbolicSample& symbolic,
                                    const Bindings& values, std::int64_t limit) {
   OpSample changed = sample;
@@ -208,7 +209,7 @@ std::optional<OpSample> with_sizes(const OpSample& sample, const SymbolicSample&
 
 Bindings other_values(const SymbolicSample& symbolic, Draw& draw, std::int64_t large) {
   Bindings values;
-  // Behind a 0 no size takes memory.
+  // If another axis has size 0, large sizes need no memory.
   if (large > kManyRows && draw.one_in(4)) {
     large = draw.pick(std::array{(std::int64_t{1} << 31) + 3, std::int64_t{1} << 40});
   }
@@ -228,7 +229,7 @@ Bindings other_values(const SymbolicSample& symbolic, Draw& draw, std::int64_t l
 
 OpSample vary_sizes(const OpRecord& op, const OpSample& sample, Draw& draw,
                     const VaryOptions& options) {
-  // Axes of size 1 may broadcast: the rule wants to see that, or not.
+  // Axes of size 1 may broadcast, so they are kept as numbers in some cases.
   const int kept = draw.one_in(4) ? 0 : 2;
   auto symbolic = symbolise(op, sample, Equalities::solve, [&](std::int64_t size) {
     return size == 1 && (kept == 0 || !draw.one_in(kept));
@@ -252,7 +253,7 @@ OpSample vary_sizes(const OpRecord& op, const OpSample& sample, Draw& draw,
 
 std::int64_t draw_size(Draw& draw) {
   static constexpr std::int64_t kSmall[] = {0, 0, 1, 1, 1, 2, 2, 3, 3, 4, 5};
-  // Around the vector lengths of 16 to 64 bytes, and around blocks.
+  // Around the vector lengths of 16 to 64 bytes, and around block sizes.
   static constexpr std::int64_t kLanes[] = {3,  4,  5,  7,  8,  9,  15, 16,  17,  31,
                                             32, 33, 63, 64, 65, 79, 96, 127, 128, 129};
   static constexpr std::int64_t kPrimes[] = {7, 11, 13, 19, 23, 37, 53, 61, 97, 131, 257, 509};
@@ -294,7 +295,7 @@ bool is_legal(const OpRecord& op, const OpSample& sample) {
 
 namespace {
 
-// There is one rank here.
+// Collectives run with a single rank here.
 void keep_ranks(const OpRecord& op, OpSample& sample) {
   if (op.has(Trait::collective)) sample.attributes.set("ranks", std::int64_t{1});
 }
@@ -305,7 +306,7 @@ OpSample vary_sample(const OpRecord& op, const std::vector<OpSample>& samples, D
                      const VaryOptions& options) {
   const OpSample original = draw.pick(samples);
   OpSample sample = original;
-  // One change after the other; one that the rule refuses is taken back, mostly.
+  // Apply one change after the other. A change that the rule rejects is usually undone.
   const auto attempt = [&](const auto& change) {
     for (int i = 0; i < 3; ++i) {
       OpSample changed = sample;

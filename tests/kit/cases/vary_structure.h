@@ -1,23 +1,23 @@
-// Variations of a sample beyond its sizes: other ranks, broadcasting, one tensor for two operands,
-// and uses that no op takes.
+// Variations of a sample other than sizes: ranks, broadcasting, one tensor for two operands, and
+// calls that are invalid for every op.
 #pragma once
 
 #include "weft/tests/kit/cases/vary_sample.h"
 
 namespace weft::testing {
 
-/// One axis more or less, of all inputs or of some; attributes that name axes follow, or do not.
-/// The shape rule may refuse the result.
+/// Adds or removes one axis of all inputs or of some. Attributes that refer to axes are adapted, or
+/// not. The shape rule may reject the result.
 void vary_rank(OpSample& sample, Draw& draw);
 
-/// An axis of one input becomes 1, which may broadcast. The shape rule may refuse the result.
+/// Sets an axis of one input to size 1, which may broadcast. The shape rule may reject the result.
 void vary_broadcasting(OpSample& sample, Draw& draw);
 
-/// Inputs of the same type become one tensor, sometimes.
+/// Sometimes replaces inputs of the same type by a single tensor.
 void share_operands(OpSample& sample, Draw& draw);
 
-/// What is an error for every op: an operand too many or too few, an attribute that it does not
-/// have or of another type.
+/// Makes the call invalid for every op: an operand too many or too few, an unknown attribute, or an
+/// attribute of the wrong type.
 void break_structure(const OpRecord& op, OpSample& sample, Draw& draw);
 
 }  // namespace weft::testing

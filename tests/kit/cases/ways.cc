@@ -21,7 +21,7 @@ class Comparison {
         expected_(built.run(options({.threads = 1, .passes = false, .verify = true}), guard_)) {}
 
   std::string run() {
-    if (expected_.error_kind == "StateError") return "";  // there is not so much memory
+    if (expected_.error_kind == "StateError") return "";  // not enough memory
     const std::string wrong = any_difference();
     return wrong.empty() || precision_ == Precision::highest
                ? wrong
@@ -42,7 +42,7 @@ class Comparison {
                                     .shuffle_seed = draw_.bits() | 1});
     }
     if (wrong.empty() && draw_.one_in(3)) {
-      wrong = check("after other runs of its Session, with its own memory",
+      wrong = check("after other runs of its Session, with memory of the Session",
                     {.threads = draw_.pick(kThreads),
                      .plan_cache = draw_.one_in(3) ? 1 : 16,
                      .passes = !draw_.one_in(3),
@@ -52,7 +52,7 @@ class Comparison {
                     {.own_outputs = true, .earlier_runs_seed = draw_.bits() | 1});
     }
     if (wrong.empty() && draw_.one_in(4)) {
-      wrong = check("called with an odd floating-point environment",
+      wrong = check("called in an unusual floating-point environment",
                     {.threads = draw_.pick(kThreads), .passes = !draw_.one_in(3)},
                     {.own_outputs = draw_.one_in(2), .odd_floating_point = true});
     }
@@ -69,14 +69,14 @@ class Comparison {
   std::string check(const char* way, const SessionOptions& with, RunWay besides = {}) {
     besides.guard = guard_;
     const RunOutcome actual = built_.run(options(with), besides);
-    // Where several nodes fail, passes may change which of them is first.
+    // If several nodes fail, passes may change which of them fails first.
     if (with.passes && expected_.failed() && actual.error_kind == expected_.error_kind) return "";
     const std::string wrong = difference(actual, expected(with.passes).core(),
                                          with.passes ? Bits::same_but_nans : Bits::same);
     return wrong.empty() ? "" : fmt::format("{}: {}", way, wrong);
   }
 
-  // Looking for what is not finite changes nothing else.
+  // Checking for non-finite values must have no other effect.
   std::string check_finite() {
     if (!draw_.one_in(6)) return "";
     const bool passes = precision_ != Precision::medium && draw_.one_in(2);
@@ -95,12 +95,12 @@ class Comparison {
     const int percent = draw_.pick(std::array{20, 40, 66, 90});
     tight.memory_budget = std::max<std::size_t>(arena / 100 * static_cast<std::size_t>(percent), 1);
     const RunOutcome actual = built_.run(options(tight), guard_);
-    if (actual.error_kind == "ArgumentError") return "";  // no plan needs so little
+    if (actual.error_kind == "ArgumentError") return "";  // no plan is this small
     const std::string wrong = difference(actual, expected(true), Bits::same_but_nans);
     return wrong.empty() ? "" : "under a memory budget: " + wrong;
   }
 
-  // At medium precision passes may round what several products read, once for all.
+  // At medium precision, passes may round a value once for several products.
   RunOutcome expected(bool passes) const {
     if (!passes || precision_ != Precision::medium) return expected_;
     return built_.run(options({.threads = 1}), guard_);

@@ -1,4 +1,4 @@
-// Ways to run a graph that must not matter.
+// Runs a graph in many ways that must not change its results.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 namespace weft::testing {
 
 /// Runs a case without passes, then poisoned and shuffled, with passes, prepacked, on several
-/// threads, after other runs of the same Session, called in an odd floating-point environment, with
-/// checks for what is not finite, under a memory budget, always at one precision; says where the
-/// bits (or the errors) differ, "" if nowhere.
+/// threads, after other runs of the same Session, called in an unusual floating-point environment,
+/// with checks for non-finite values, and under a memory budget, always at the same precision.
+/// Returns where bits (or errors) differ, or "".
 std::string compare_ways(const SessionCase& built, Draw& draw);
 
-/// The same bits on 1, 2, 3 and 5 threads, NaNs included.
+/// Checks that 1, 2, 3 and 5 threads give the same bits, including those of NaNs.
 std::string compare_threads(const SessionCase& built, Draw& draw);
 
 }  // namespace weft::testing
