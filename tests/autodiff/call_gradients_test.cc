@@ -17,7 +17,7 @@ using testing::kPoint;
 
 BOOST_AUTO_TEST_SUITE(call_gradients)
 
-BOOST_AUTO_TEST_CASE(through_a_call_as_through_its_body) {
+BOOST_AUTO_TEST_CASE(gradients_through_a_call_equal_those_through_its_body) {
   Graph g;
   define_function(g, "product_of_exp", {{"a", DType::f64, {"n"}}, {"b", DType::f64, {"n"}}},
                   [](Graph&, const std::vector<Value>& in) {
@@ -38,7 +38,7 @@ BOOST_AUTO_TEST_CASE(through_a_call_as_through_its_body) {
   BOOST_TEST(report.max_relative_error < 1e-6, report.worst);
 }
 
-BOOST_AUTO_TEST_CASE(a_call_of_a_call_with_one_operand_twice) {
+BOOST_AUTO_TEST_CASE(a_nested_call_may_use_one_operand_twice) {
   Graph g;
   define_function(
       g, "outer", {{"x", DType::f64, {"n"}}}, [](Graph& body, const std::vector<Value>& in) {
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(a_call_of_a_call_with_one_operand_twice) {
 
 // Each graph has its own function names, so a function in a body may have the name of any function
 // of the caller.
-BOOST_AUTO_TEST_CASE(a_function_inside_another_may_have_any_name) {
+BOOST_AUTO_TEST_CASE(a_nested_function_may_have_any_name) {
   for (const char* inside : {"f", "g", "inner"}) {
     Graph g;
     define_function(g, "g", {{"x", DType::f64, {"n"}}}, [](Graph&, const std::vector<Value>& in) {
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(a_function_inside_another_may_have_any_name) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_gradient_of_ones_own_is_used) {
+BOOST_AUTO_TEST_CASE(a_custom_gradient_is_used) {
   Graph g;
   const Value x = g.input("x", DType::f64, {3});
   // Straight-through rounding: the gradient passes as if the values were not rounded. It is
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(a_gradient_of_ones_own_is_used) {
       boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(a_gradient_of_ones_own_can_be_differentiated) {
+BOOST_AUTO_TEST_CASE(a_custom_gradient_can_be_differentiated) {
   Graph g;
   const Value x = g.input("x", DType::f64, {3});
   const Value y = custom_gradient(

@@ -36,7 +36,7 @@ GradientReport report_of(double factor, int directions) {
 
 BOOST_AUTO_TEST_SUITE(gradient_checks)
 
-BOOST_AUTO_TEST_CASE(a_thousandth_is_found_without_a_tolerance) {
+BOOST_AUTO_TEST_CASE(an_error_of_one_thousandth_is_found_without_a_tolerance) {
   BOOST_TEST(report_of(1, 0));
   for (const double factor : {1.001, 0.999, 1.00001}) {
     const GradientReport found = report_of(factor, 0);
@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(a_thousandth_is_found_without_a_tolerance) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_direction_finds_it_and_names_the_operand) {
+BOOST_AUTO_TEST_CASE(directional_derivatives_find_the_error_and_name_the_operand) {
   const GradientReport sound = report_of(1, 3);
   BOOST_TEST(sound);
   BOOST_TEST(sound.elements_checked == 3);
@@ -60,14 +60,14 @@ BOOST_AUTO_TEST_CASE(a_direction_finds_it_and_names_the_operand) {
 }
 
 // Small gradients are checked as precisely as the large gradients of another operand.
-BOOST_AUTO_TEST_CASE(small_gradients_are_not_lost_beside_large_ones) {
+BOOST_AUTO_TEST_CASE(small_gradients_are_checked_next_to_large_ones) {
   Graph g;
   const Value x = g.input("x", DType::f64, {5});
   const Value y = sum(cube(g, cast(x, DType::f32), 1.001)) * 1e-9;
   BOOST_TEST(!check_gradients(y, {x}, {.feeds = {{"x", normal_tensor({5}, 1, DType::f64)}}}));
 }
 
-BOOST_AUTO_TEST_CASE(kinks_are_seen_as_what_they_are) {
+BOOST_AUTO_TEST_CASE(kinks_are_accepted_and_jumps_are_errors) {
   Graph g;
   const Value x = g.input("x", DType::f64, {4});
   const Tensor at = Tensor::of<double>({4}, {0, 1e-5, -1e-5, 2});
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(kinks_are_seen_as_what_they_are) {
       found);
 }
 
-BOOST_AUTO_TEST_CASE(a_check_of_nothing_fails) {
+BOOST_AUTO_TEST_CASE(a_check_without_elements_fails) {
   Graph g;
   const Value x = g.input("x", DType::f64, {0});
   const GradientReport found =

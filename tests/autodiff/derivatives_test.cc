@@ -27,7 +27,7 @@ const double kX[] = {0.5, -1, 2};
 BOOST_AUTO_TEST_SUITE(derivatives)
 
 // y_i = x_i^2 x_(i+1), so J = diag(2 x_i x_(i+1)) + x_i^2 at (i, i + 1), cyclic.
-BOOST_AUTO_TEST_CASE(of_a_function_whose_jacobian_is_known) {
+BOOST_AUTO_TEST_CASE(derivatives_of_a_function_with_a_known_jacobian) {
   for (const bool symbolic : {false, true}) {
     Graph g;
     const Value x = symbolic ? g.input("x", DType::f64, {"n"}) : g.input("x", DType::f64, {3});
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(second_derivatives) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_jacobian_by_what_is_neither_input_nor_all) {
+BOOST_AUTO_TEST_CASE(jacobians_with_respect_to_intermediate_values) {
   Graph g;
   const Value x = g.input("x", DType::f64, {3}), a = g.input("a", DType::f64, {3});
   const Value h = exp(x), y = h * a + x;  // a function of h
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(a_jacobian_by_what_is_neither_input_nor_all) {
 }
 
 // All rows are derivatives of the same output, computed from the same random draw.
-BOOST_AUTO_TEST_CASE(a_jacobian_of_draws_is_that_of_the_draw) {
+BOOST_AUTO_TEST_CASE(a_jacobian_of_dropout_uses_a_single_draw) {
   Graph g;
   const Value x = g.input("x", DType::f64, {"n"}), key = g.key("drops");
   const Value q = reshape(x, Shape{Dim(1), Dim(1), g.dim("n"), Dim(1)});
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(a_jacobian_of_draws_is_that_of_the_draw) {
 
 // Apart from the result, the memory of the loop is proportional to one gradient, not to the square
 // of the number of elements.
-BOOST_AUTO_TEST_CASE(a_jacobian_takes_the_memory_of_one_gradient) {
+BOOST_AUTO_TEST_CASE(a_jacobian_needs_the_memory_of_one_gradient) {
   constexpr std::int64_t kElements = 4096;
   Graph g;
   const Value x = g.input("x", DType::f32, {});
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(a_jacobian_takes_the_memory_of_one_gradient) {
 
 // If the direction is the gradient g, the product is H g. The dependence of g on x must not be
 // differentiated as well.
-BOOST_AUTO_TEST_CASE(a_direction_made_of_the_values_counts_as_fixed) {
+BOOST_AUTO_TEST_CASE(a_direction_computed_from_the_values_is_treated_as_constant) {
   Graph g;
   const Value x = g.input("x", DType::f64, {3}), y = g.input("y", DType::f64, {3});
   const Value f = sum(x * x * x * y);
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(a_direction_made_of_the_values_counts_as_fixed) {
              {1.5, 6, 24});
 }
 
-BOOST_AUTO_TEST_CASE(errors_say_what_does_not_fit) {
+BOOST_AUTO_TEST_CASE(errors_name_mismatched_arguments) {
   Graph g;
   const Value x = g.input("x", DType::f64, {3}), y = g.input("y", DType::f64, {4});
   const Value ids = g.input("ids", DType::i64, {3});

@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(a_narrow_value_used_often_gets_the_sum_rounded_once) {
 
 // In bf16, where 258 follows 256, a sum of ones stops at 256; and the sum of 301, 1 and 309 is 608
 // instead of 612 if each addition is rounded.
-BOOST_AUTO_TEST_CASE(a_row_taken_often_from_a_16_bit_table_gets_the_sum_of_all) {
+BOOST_AUTO_TEST_CASE(a_row_read_often_from_a_16_bit_table_gets_the_exact_sum) {
   for (const DType dtype : {DType::bf16, DType::f16}) {
     Graph g;
     const Value table = g.input("table", dtype, {2, 3});
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(intermediate_values_and_the_output_itself) {
   BOOST_TEST(evaluate(g, grads[2], {})[0] == 1);
 }
 
-BOOST_AUTO_TEST_CASE(stop_gradient_cuts) {
+BOOST_AUTO_TEST_CASE(stop_gradient_blocks_gradients) {
   Graph g;
   const Value x = g.input("x", DType::f64, {3});
   const Value d = gradient(sum(x * stop_gradient(x)), x);
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(a_cotangent_makes_any_output_differentiable) {
              boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(mistakes_are_named) {
+BOOST_AUTO_TEST_CASE(errors_name_invalid_arguments) {
   Graph g, other;
   const Value x = g.input("x", DType::f32, {"n", 3}), n = g.input("n", DType::i32, {2});
   const Variable w = g.variable("w", DType::f32, {3});
@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(an_op_without_a_rule_is_named_with_its_line) {
           {"the gradient rule of op structural returns f32[] for operand 0", "user.cc:9"}));
 }
 
-BOOST_AUTO_TEST_CASE(gradient_nodes_say_whose_they_are) {
+BOOST_AUTO_TEST_CASE(gradient_nodes_name_their_forward_op_and_line) {
   Graph g;
   const Value x = g.input("x", DType::f32, {3});
   const Value y = g.apply("exp", {x}, {}, {"user.cc", 5}).output(0);
@@ -257,7 +257,7 @@ BOOST_AUTO_TEST_CASE(ties_share_the_gradient) {
 }
 
 // The axis is moved to the end and back; with four axes, this is more than swapping two axes.
-BOOST_AUTO_TEST_CASE(products_over_any_axis_have_the_gradient_of_their_differences) {
+BOOST_AUTO_TEST_CASE(gradients_of_products_over_any_axis_are_correct) {
   for (int axis = 0; axis < 4; ++axis) {
     Graph g;
     const Value x = g.input("x", DType::f64, {2, 3, 4, 5});

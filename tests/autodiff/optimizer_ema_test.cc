@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(averages_follow_the_new_weights) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(averages_do_not_change_the_training) {
+BOOST_AUTO_TEST_CASE(averages_do_not_change_training) {
   Averaged with(DType::f32);
   Problem without(DType::f32);
   Program train("train");
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(averages_do_not_change_the_training) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_skipped_step_leaves_the_averages_as_they_are) {
+BOOST_AUTO_TEST_CASE(a_skipped_step_does_not_change_the_averages) {
   Averaged problem(DType::f32, {}, true);
   Session session(problem.g, problem.store, {.threads = 1});
   // If the first steps are skipped, there is nothing to average, and the weights themselves are
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(a_parameter_that_the_step_does_not_update_is_its_own_averag
   BOOST_TEST(!bitwise_equal(averages.at("w"), problem.store->tensor("w")));
 }
 
-BOOST_AUTO_TEST_CASE(a_store_with_averages_is_evaluated_and_saved) {
+BOOST_AUTO_TEST_CASE(a_store_of_averages_can_be_evaluated_and_saved) {
   const testing::TemporaryFolder folder;
   Averaged problem(DType::f32, {.decay = 0.9});
   problem.store->insert("buffer", VariableKind::buffer, Tensor::scalar(DType::f32, 4));
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(a_store_with_averages_is_evaluated_and_saved) {
   BOOST_CHECK_THROW(save_checkpoint(folder / "train.weft", *store, {problem.train}), StateError);
 }
 
-BOOST_AUTO_TEST_CASE(a_resumed_training_goes_on_bit_for_bit_with_every_optimizer) {
+BOOST_AUTO_TEST_CASE(training_is_resumed_bit_for_bit_with_every_optimizer) {
   const testing::TemporaryFolder folder;
   using Build = std::function<TrainingStep(Value, const std::vector<Variable>&)>;
   const std::vector<Build> all = {
@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_training_goes_on_bit_for_bit_with_every_optimizer
   }
 }
 
-BOOST_AUTO_TEST_CASE(mistakes_with_averages_are_named) {
+BOOST_AUTO_TEST_CASE(errors_of_averages_name_the_problem) {
   Problem problem(DType::f32);
   Graph& g = problem.g;
   const auto& p = problem.parameters;

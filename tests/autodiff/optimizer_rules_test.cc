@@ -26,7 +26,7 @@ namespace tt = boost::test_tools;
 constexpr int kSteps = 40;
 
 // A scenario of a training run, independent of the optimizer.
-struct Course {
+struct Scenario {
   const char* name;
   std::vector<double> scales = {1, 1, 1, 1};  // of the learning rate
   // If empty, only matrices are decayed, according to the options.
@@ -35,8 +35,8 @@ struct Course {
   std::vector<int> skipped = {};
 };
 
-const std::vector<Course>& courses() {
-  static const std::vector<Course> all = {
+const std::vector<Scenario>& scenarios() {
+  static const std::vector<Scenario> all = {
       {.name = "default"},
       {.name = "groups", .scales = {1, 0.5, 3, 0.1}, .decays = {0.2, 0, 0.3, 0.7}},
       {.name = "clipped", .clip_norm = 0.8},
@@ -97,17 +97,17 @@ std::vector<Optimizer> all_optimizers() {
   return all;
 }
 
-std::vector<ScalarParameter> scalar_run(const Optimizer& optimizer, const Course& course) {
+std::vector<ScalarParameter> scalar_run(const Optimizer& optimizer, const Scenario& scenario) {
   std::vector<ScalarParameter> all = testing::start_of_problem();
   for (std::size_t i = 0; i < all.size(); ++i) {
-    all[i].learning_rate_scale = course.scales[i];
-    all[i].weight_decay = !course.decays.empty() ? course.decays[i]
-                          : all[i].is_matrix()   ? optimizer.weight_decay
-                                                 : 0;
+    all[i].learning_rate_scale = scenario.scales[i];
+    all[i].weight_decay = !scenario.decays.empty() ? scenario.decays[i]
+                          : all[i].is_matrix()     ? optimizer.weight_decay
+                                                   : 0;
   }
   double t = 0;
   for (int step = 0; step < kSteps; ++step) {
-    if (std::count(course.skipped.begin(), course.skipped.end(), step) != 0) continue;
+    if (std::count(scenario.skipped.begin(), scenario.skipped.end(), step) != 0) continue;
     ++t;
     std::vector<std::vector<double>> gradients;
     double squares = 0;
@@ -115,8 +115,9 @@ std::vector<ScalarParameter> scalar_run(const Optimizer& optimizer, const Course
       gradients.push_back(testing::gradient_of(all, i, step));
       for (const double g : gradients.back()) squares += g * g;
     }
-    const double clip =
-        course.clip_norm > 0 ? std::min(1.0, course.clip_norm / (std::sqrt(squares) + 1e-6)) : 1.0;
+    const double clip = scenario.clip_norm > 0
+                            ? std::min(1.0, scenario.clip_norm / (std::sqrt(squares) + 1e-6))
+                            : 1.0;
     for (std::size_t i = 0; i < all.size(); ++i) {
       for (double& g : gradients[i]) g *= clip;
       optimizer.rule(all[i], gradients[i], optimizer.rate(t) * all[i].learning_rate_scale, t);
@@ -125,24 +126,24 @@ std::vector<ScalarParameter> scalar_run(const Optimizer& optimizer, const Course
   return all;
 }
 
-void check_course(const Optimizer& optimizer, const Course& course, DType dtype) {
-  BOOST_TEST_CONTEXT(optimizer.name << ", " << course.name << ", " << dtype_name(dtype)) {
+void check_scenario(const Optimizer& optimizer, const Scenario& scenario, DType dtype) {
+  BOOST_TEST_CONTEXT(optimizer.name << ", " << scenario.name << ", " << dtype_name(dtype)) {
     Problem problem(dtype);
     std::vector<ParameterGroup> groups;
     for (std::size_t i = 0; i < problem.parameters.size(); ++i) {
-      groups.push_back({{problem.parameters[i]}, course.scales[i]});
-      if (!course.decays.empty()) groups.back().weight_decay = course.decays[i];
+      groups.push_back({{problem.parameters[i]}, scenario.scales[i]});
+      if (!scenario.decays.empty()) groups.back().weight_decay = scenario.decays[i];
     }
     Program train("train");
     train.update(optimizer.build(
         problem.loss, groups,
-        {.clip_norm = course.clip_norm, .skip_nonfinite = !course.skipped.empty()}));
+        {.clip_norm = scenario.clip_norm, .skip_nonfinite = !scenario.skipped.empty()}));
     Session session(problem.g, problem.store, {.threads = 1});
     for (int step = 0; step < kSteps; ++step) {
-      const bool skip = std::count(course.skipped.begin(), course.skipped.end(), step) != 0;
+      const bool skip = std::count(scenario.skipped.begin(), scenario.skipped.end(), step) != 0;
       session.run(train, problem.feeds(step, skip ? kInfinity : 1));
     }
-    const std::vector<ScalarParameter> expected = scalar_run(optimizer, course);
+    const std::vector<ScalarParameter> expected = scalar_run(optimizer, scenario);
     const double tolerance = dtype == DType::f64 ? 1e-12 : 1e-5;
     for (const ScalarParameter& e : expected) {
       const Tensor actual = session.value(e.name);
@@ -157,10 +158,10 @@ void check_course(const Optimizer& optimizer, const Course& course, DType dtype)
 
 BOOST_AUTO_TEST_SUITE(optimizer_rules)
 
-BOOST_AUTO_TEST_CASE(every_optimizer_does_what_its_scalar_model_does) {
+BOOST_AUTO_TEST_CASE(every_optimizer_agrees_with_its_scalar_model) {
   for (const Optimizer& optimizer : all_optimizers()) {
-    for (const Course& course : courses()) {
-      for (const DType dtype : {DType::f64, DType::f32}) check_course(optimizer, course, dtype);
+    for (const Scenario& scenario : scenarios()) {
+      for (const DType dtype : {DType::f64, DType::f32}) check_scenario(optimizer, scenario, dtype);
     }
   }
 }
@@ -200,7 +201,7 @@ TrainingStep build_case(const json& c, const Problem& problem) {
   return lion(problem.loss, p, read_options(o, LionOptions{}));
 }
 
-BOOST_AUTO_TEST_CASE(optimizers_give_the_numbers_of_pytorch_transformers_and_lions_authors) {
+BOOST_AUTO_TEST_CASE(optimizers_match_pytorch_transformers_and_the_lion_authors) {
   std::ifstream file(std::string(WEFT_FIXTURES) + "/optimizers/reference.json");
   const json cases = json::parse(file);
   BOOST_TEST(cases.size() == 9u);
@@ -263,7 +264,7 @@ BOOST_AUTO_TEST_CASE(the_state_of_every_optimizer_has_the_names_of_saved_files) 
              tt::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(adafactor_and_lion_stay_finite_where_gradients_are_zero_or_huge) {
+BOOST_AUTO_TEST_CASE(adafactor_and_lion_stay_finite_for_zero_and_huge_gradients) {
   for (const double scale : {0.0, 1e-18, 1e18}) {
     for (const bool is_lion : {false, true}) {
       Problem problem(DType::f32);
@@ -284,7 +285,7 @@ BOOST_AUTO_TEST_CASE(adafactor_and_lion_stay_finite_where_gradients_are_zero_or_
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_parameter_without_elements_has_no_moments_that_are_not_finite) {
+BOOST_AUTO_TEST_CASE(an_empty_parameter_has_finite_moments) {
   Graph g;
   const Variable empty = g.variable("empty", DType::f32, {0, 4}),
                  w = g.variable("w", DType::f32, {2}, {.initializer = Initializer::ones()});
@@ -302,7 +303,7 @@ BOOST_AUTO_TEST_CASE(a_parameter_without_elements_has_no_moments_that_are_not_fi
   BOOST_TEST(session.value("optimizer.step").item<std::int64_t>() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(gradients_stand_in_for_the_loss) {
+BOOST_AUTO_TEST_CASE(gradients_can_replace_the_loss) {
   const auto after = [](bool ready) {
     Problem problem(DType::f32);
     Program train("train");
@@ -316,7 +317,7 @@ BOOST_AUTO_TEST_CASE(gradients_stand_in_for_the_loss) {
   BOOST_TEST(after(true) == after(false), tt::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(an_optimizer_of_ones_own_is_a_rule_between_two_calls) {
+BOOST_AUTO_TEST_CASE(a_custom_optimizer_needs_only_an_update_rule) {
   struct Options {
     Schedule lr = 0.5;
     double weight_decay = 0;
@@ -336,7 +337,7 @@ BOOST_AUTO_TEST_CASE(an_optimizer_of_ones_own_is_a_rule_between_two_calls) {
   BOOST_TEST(session.value("w").at(1) == 3 - 0.5 - 0.25);
 }
 
-BOOST_AUTO_TEST_CASE(options_that_make_no_sense_are_named) {
+BOOST_AUTO_TEST_CASE(errors_name_invalid_options) {
   Problem problem(DType::f32);
   const std::vector<Variable>& p = problem.parameters;
   const Value loss = problem.loss;
@@ -359,7 +360,7 @@ BOOST_AUTO_TEST_CASE(options_that_make_no_sense_are_named) {
   BOOST_TEST(problem.g.node_count() == nodes);
 }
 
-BOOST_AUTO_TEST_CASE(gradients_that_do_not_fit_their_parameters_are_named) {
+BOOST_AUTO_TEST_CASE(errors_name_gradients_that_do_not_match_their_parameters) {
   Problem problem(DType::f32);
   const std::vector<Variable>& p = problem.parameters;
   std::vector<Value> grads = gradients(problem.loss, p);
@@ -373,7 +374,7 @@ BOOST_AUTO_TEST_CASE(gradients_that_do_not_fit_their_parameters_are_named) {
                         message_contains({"gradient 3 is f64[2, 3, 2]", "'k' is f32[2, 3, 2]"}));
 }
 
-BOOST_AUTO_TEST_CASE(a_loss_that_cannot_be_differentiated_is_named_with_what_can_be_done) {
+BOOST_AUTO_TEST_CASE(errors_of_non_differentiable_losses_suggest_a_remedy) {
   auto ops = std::make_shared<OpSet>(*builtin_ops());
   OpRecord negative = builtin_ops()->at("neg");
   negative.name = "home_made";

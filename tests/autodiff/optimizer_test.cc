@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(clipping_scales_by_the_global_norm) {
 
 // Squares of 1e20 overflow float32: the norm is infinite, and min(1, clip / norm) is 0. This must
 // not produce NaN, and skip_nonfinite must skip the step.
-BOOST_AUTO_TEST_CASE(finite_gradients_with_an_infinite_norm_move_nothing) {
+BOOST_AUTO_TEST_CASE(finite_gradients_with_an_infinite_norm_change_no_parameters) {
   for (const bool skip : {false, true}) {
     Graph g;
     const Value scale = g.input("scale", DType::f32, {});
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(schedules) {
                         message_contains({"warm-up of 10", "before the total of 10 steps"}));
 }
 
-BOOST_AUTO_TEST_CASE(mistakes_are_named) {
+BOOST_AUTO_TEST_CASE(errors_name_invalid_arguments) {
   TwoVariables problem;
   const auto all = problem.g.parameters();
   BOOST_CHECK_EXCEPTION(
@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(mistakes_are_named) {
                         message_contains({"variable 'optimizer.step'", "already exists"}));
 }
 
-BOOST_AUTO_TEST_CASE(adam_decays_nothing_unless_asked_whatever_else_is_set) {
+BOOST_AUTO_TEST_CASE(adam_has_no_weight_decay_by_default) {
   const auto after = [](const AdamOptions& options) {
     TwoVariables problem;
     Program train("train");
@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(adam_decays_nothing_unless_asked_whatever_else_is_set) {
   BOOST_TEST(AdamWOptions{}.weight_decay == 0.01);
 }
 
-BOOST_AUTO_TEST_CASE(an_optimizer_that_fails_leaves_the_graph_as_it_was) {
+BOOST_AUTO_TEST_CASE(a_failed_optimizer_leaves_the_graph_unchanged) {
   TwoVariables problem;
   Graph& g = problem.g;
   const auto all = g.parameters();
@@ -271,7 +271,7 @@ BOOST_AUTO_TEST_CASE(an_optimizer_that_fails_leaves_the_graph_as_it_was) {
   run_steps(problem, train, 1);
 }
 
-BOOST_AUTO_TEST_CASE(messages_say_what_an_optimizer_can_be_given) {
+BOOST_AUTO_TEST_CASE(errors_suggest_valid_options) {
   TwoVariables problem;
   Graph& g = problem.g;
   const auto all = g.parameters();

@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(gradients_of_every_op_state_its_precision_to_second_order) 
   BOOST_TEST(nodes > 200);
 }
 
-BOOST_AUTO_TEST_CASE(the_precision_of_the_program_holds_for_gradients_too) {
+BOOST_AUTO_TEST_CASE(the_precision_of_the_program_applies_to_gradients) {
   const ForcedBf16Unit forced(Bf16Unit::emulated_amx);
   for (const Precision precision : kPrecisions) {
     Layer layer(std::nullopt);

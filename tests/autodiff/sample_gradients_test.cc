@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(first_and_second_order_match_finite_differences) {
 
 // Ops that support 16-bit operands have gradients for them. Sums are computed in f32 and rounded
 // once.
-BOOST_AUTO_TEST_CASE(what_takes_16_bit_operands_has_gradients_for_them) {
+BOOST_AUTO_TEST_CASE(ops_with_16_bit_operands_have_gradients_for_them) {
   std::set<std::string> checked;
   for (const DType narrow : {DType::bf16, DType::f16}) {
     const double unit = narrow == DType::bf16 ? 0x1p-8 : 0x1p-11;
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(what_takes_16_bit_operands_has_gradients_for_them) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_flows_back_from_several_outputs_adds_up) {
+BOOST_AUTO_TEST_CASE(gradients_of_several_outputs_are_summed) {
   int checked = 0;
   for_each_sample([&](const OpRecord& op, std::size_t sample, Built& b) {
     std::vector<Value> losses;  // one per output

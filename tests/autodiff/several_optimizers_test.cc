@@ -83,7 +83,7 @@ void check_same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b)
 
 BOOST_AUTO_TEST_SUITE(several_optimizers)
 
-BOOST_AUTO_TEST_CASE(two_optimizers_of_a_graph_have_names_of_their_own) {
+BOOST_AUTO_TEST_CASE(two_optimizers_of_a_graph_have_distinct_names) {
   Gan gan;
   Program train_d("discriminator"), train_g("generator");
   train_d.output("loss", gan.d_loss)
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(two_optimizers_of_a_graph_have_names_of_their_own) {
   BOOST_TEST(session.value("optimizer.2.step").item<std::int64_t>() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(one_graph_trains_as_two_graphs_do) {
+BOOST_AUTO_TEST_CASE(one_graph_trains_like_two_graphs) {
   const auto trained = [](bool together) {
     Gan a, b;
     Gan& other = together ? a : b;
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(one_graph_trains_as_two_graphs_do) {
   check_same_bits(trained(true), trained(false));
 }
 
-BOOST_AUTO_TEST_CASE(both_may_step_in_one_program) {
+BOOST_AUTO_TEST_CASE(two_optimizers_may_update_in_one_program) {
   Gan gan;
   Program both("both");
   both.update(adam(gan.d_loss, gan.discriminator.parameters()))
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(both_may_step_in_one_program) {
   BOOST_TEST(session.value("optimizer.2.step").item<std::int64_t>() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_training_of_both_that_is_stopped_goes_on_with_the_same_bits) {
+BOOST_AUTO_TEST_CASE(training_with_two_optimizers_is_resumed_bit_for_bit) {
   const TemporaryFolder folder;
   const auto trained = [&](bool stopped) {
     Gan gan;
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(a_training_of_both_that_is_stopped_goes_on_with_the_same_bi
   check_same_bits(trained(true), trained(false));
 }
 
-BOOST_AUTO_TEST_CASE(averages_have_names_of_their_own) {
+BOOST_AUTO_TEST_CASE(averages_have_distinct_names) {
   Gan gan;
   const Ema d(gan.discriminator.parameters()), g(gan.generator.parameters());
   BOOST_TEST(d.scope() == "ema");
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(averages_have_names_of_their_own) {
   BOOST_TEST(g.averages()[0].name() == "ema.2.generator.0.weight.average");
 }
 
-BOOST_AUTO_TEST_CASE(averaged_weights_take_a_line_to_keep_and_a_line_to_use) {
+BOOST_AUTO_TEST_CASE(averaged_weights_can_be_used_for_inference) {
   Gan gan;
   const std::vector<Variable> all = gan.generator.parameters();
   const TrainingStep step = sgd(gan.g_loss, all, {.lr = 0.1});
@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(groups_by_name_and_by_predicate_in_one_call) {
                   }));
 }
 
-BOOST_AUTO_TEST_CASE(rules_for_groups_that_fit_nothing_are_named) {
+BOOST_AUTO_TEST_CASE(errors_name_group_rules_without_a_match) {
   Gan gan;
   const std::vector<Variable> all = gan.generator.parameters();
   BOOST_CHECK_EXCEPTION(group_parameters(all, {{.where = "*.bias"}, {.where = "*.gain"}}),
@@ -235,7 +235,7 @@ BOOST_AUTO_TEST_CASE(rules_for_groups_that_fit_nothing_are_named) {
                         message_contains({"group_parameters: a parameter is undefined"}));
 }
 
-BOOST_AUTO_TEST_CASE(every_optimizer_takes_rules_and_unreachable_parameters) {
+BOOST_AUTO_TEST_CASE(every_optimizer_supports_custom_rules_and_unreachable_parameters) {
   auto ops = std::make_shared<OpSet>(*builtin_ops());
   OpRecord negative = builtin_ops()->at("neg");
   negative.name = "home_made";
@@ -265,7 +265,7 @@ BOOST_AUTO_TEST_CASE(every_optimizer_takes_rules_and_unreachable_parameters) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(lion_of_ones_own_is_lion) {
+BOOST_AUTO_TEST_CASE(a_custom_lion_equals_the_built_in_one) {
   const auto after = [](auto&& optimizer) {
     Gan gan;
     Program train("train");

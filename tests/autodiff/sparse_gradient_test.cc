@@ -108,7 +108,7 @@ const Names kTable = {"net.table"};
 
 BOOST_AUTO_TEST_SUITE(sparse_gradients)
 
-BOOST_AUTO_TEST_CASE(what_belongs_to_one_row_is_summed_in_the_order_of_the_rows) {
+BOOST_AUTO_TEST_CASE(values_of_one_row_are_summed_in_order) {
   Graph g;
   // In another order, the sums of row 7 would be 0 and 1.
   const Value rows = g.constant(Tensor::of<std::int32_t>({6}, {7, 2, 7, 0, 7, 2}));
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(what_belongs_to_one_row_is_summed_in_the_order_of_the_rows)
              tt::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(the_whole_matrix_of_it_is_the_gradient_to_the_bit) {
+BOOST_AUTO_TEST_CASE(a_sparse_gradient_equals_the_dense_one_bit_for_bit) {
   for (const DType dtype : {DType::i32, DType::i64}) {
     for (const Sizes& sizes : {Sizes{}, Sizes{1}, Sizes{40}, Sizes{3, 5, 2}, Sizes{4, 0}}) {
       Graph g;
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(the_whole_matrix_of_it_is_the_gradient_to_the_bit) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(sgd_and_adagrad_take_the_steps_that_they_take_anyway_to_the_bit) {
+BOOST_AUTO_TEST_CASE(sparse_sgd_and_adagrad_match_dense_steps_bit_for_bit) {
   for (const Kind kind : {Kind::sgd, Kind::adagrad}) {
     check_same_bits(train(kind, kTable, DType::f32, 30, 12), train(kind, {}, DType::f32, 30, 12));
     // The norm is summed in another order.
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(sgd_and_adagrad_take_the_steps_that_they_take_anyway_to_the
   }
 }
 
-BOOST_AUTO_TEST_CASE(adam_of_rows_that_are_all_read_is_adam) {
+BOOST_AUTO_TEST_CASE(sparse_adam_equals_adam_if_all_rows_are_read) {
   for (const Kind kind : kKinds) {
     TokenProblem a(5, DType::f64), b(5, DType::f64);
     std::vector<Tensor> found;
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(adam_of_rows_that_are_all_read_is_adam) {
 }
 
 // The rule computed by hand: rows that are not read keep their moments, and t counts all steps.
-BOOST_AUTO_TEST_CASE(lazy_adam_leaves_moments_of_other_rows_as_they_are) {
+BOOST_AUTO_TEST_CASE(lazy_adam_does_not_change_moments_of_other_rows) {
   Graph g;
   const Variable table =
       g.variable("table", DType::f64, {4, 1}, {.initializer = Initializer::constant(1)});
@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(lazy_adam_leaves_moments_of_other_rows_as_they_are) {
   BOOST_TEST(session.value("table").at(3) == 1);
 }
 
-BOOST_AUTO_TEST_CASE(rows_that_are_not_read_keep_their_bits_whatever_decays) {
+BOOST_AUTO_TEST_CASE(rows_that_are_not_read_keep_their_bits_despite_weight_decay) {
   for (const Kind kind : kKinds) {
     TokenProblem p(40);
     const TrainingStep step =
@@ -259,7 +259,7 @@ BOOST_AUTO_TEST_CASE(negative_zeros_of_rows_that_are_not_read_stay_negative) {
   BOOST_TEST(now[2] == -3);
 }
 
-BOOST_AUTO_TEST_CASE(several_look_ups_of_one_matrix_are_one_gradient) {
+BOOST_AUTO_TEST_CASE(several_lookups_of_one_matrix_have_one_gradient) {
   std::vector<Tensor> found;
   for (const bool sparse : {false, true}) {
     Graph g;
@@ -283,7 +283,7 @@ BOOST_AUTO_TEST_CASE(several_look_ups_of_one_matrix_are_one_gradient) {
     BOOST_TEST(std::fabs(found[0].at(i) - found[1].at(i)) < 1e-13);
 }
 
-BOOST_AUTO_TEST_CASE(a_step_that_is_not_finite_leaves_every_row_and_its_state) {
+BOOST_AUTO_TEST_CASE(a_nonfinite_step_does_not_change_any_row_or_state) {
   for (const Kind kind : kKinds) {
     TokenProblem p(12);
     const Value scale = p.g.input("scale", DType::f32, {});
@@ -308,7 +308,7 @@ BOOST_AUTO_TEST_CASE(a_step_that_is_not_finite_leaves_every_row_and_its_state) {
 }
 
 // Memory other than that of the variables does not grow with the table.
-BOOST_AUTO_TEST_CASE(the_plan_of_a_million_rows_is_that_of_a_thousand) {
+BOOST_AUTO_TEST_CASE(the_memory_of_a_step_does_not_grow_with_the_table) {
   for (const Kind kind : kKinds) {
     std::vector<MemoryReport> reports;
     for (const std::int64_t count : {1'000, 1'000'000}) {
@@ -341,7 +341,7 @@ BOOST_AUTO_TEST_CASE(the_same_bits_for_any_number_of_threads) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_training_that_was_saved_goes_on_with_its_bits) {
+BOOST_AUTO_TEST_CASE(saved_training_is_resumed_bit_for_bit) {
   const std::string path =
       (std::filesystem::temp_directory_path() / "weft_sparse_step_test.weft").string();
   for (const Kind kind : kKinds) {
@@ -363,7 +363,7 @@ BOOST_AUTO_TEST_CASE(a_training_that_was_saved_goes_on_with_its_bits) {
   std::filesystem::remove(path);
 }
 
-BOOST_AUTO_TEST_CASE(what_cannot_keep_to_rows_is_refused) {
+BOOST_AUTO_TEST_CASE(updates_that_change_all_rows_are_rejected) {
   TokenProblem p(8);
   const StepOptions sparse{.sparse = kTable};
   const std::vector<Variable> both = {p.table, p.weight};

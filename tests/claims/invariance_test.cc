@@ -27,7 +27,7 @@ Results run(Graph& g, const Program& program) {
 
 // Multiples of 1/64 below 8 plus integers below 2^16 are exact in f32, so the invariance is exact
 // too.
-BOOST_AUTO_TEST_CASE(softmax_does_not_see_what_is_added_to_all_its_inputs) {
+BOOST_AUTO_TEST_CASE(softmax_is_invariant_to_a_constant_added_to_its_inputs) {
   Graph g;
   Tensor x = random_tensor({5, 33}, 1, DType::f32), shift = Tensor::empty(DType::f32, {5, 1});
   for (std::int64_t i = 0; i < x.numel(); ++i)
@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(softmax_does_not_see_what_is_added_to_all_its_inputs) {
 }
 
 // The same property to first order: gradients through softmax are orthogonal to (1, ..., 1).
-BOOST_AUTO_TEST_CASE(gradients_through_softmax_add_up_to_zero) {
+BOOST_AUTO_TEST_CASE(gradients_through_softmax_sum_to_zero) {
   Graph g;
   const Value x = g.constant(random_tensor({4, 9}, 1)), r = g.constant(random_tensor({4, 9}, 2));
   const Value by_x = gradient(sum(softmax(x) * r), x);
@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(gradients_through_softmax_add_up_to_zero) {
   BOOST_TEST(found["gradient"].at(0) != 0);
 }
 
-BOOST_AUTO_TEST_CASE(attention_does_not_see_what_is_added_to_all_scores_of_a_query) {
+BOOST_AUTO_TEST_CASE(attention_is_invariant_to_a_constant_added_to_the_scores_of_a_query) {
   Graph g;
   const auto heads = [&](std::uint64_t seed) {
     return g.constant(random_tensor({2, 3, 6, 4}, seed));
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(attention_does_not_see_what_is_added_to_all_scores_of_a_que
   BOOST_TEST(max_difference(found["plain"], found["moved"]) < 1e-13);
 }
 
-BOOST_AUTO_TEST_CASE(attention_is_a_mean_of_the_values) {
+BOOST_AUTO_TEST_CASE(attention_is_a_weighted_mean_of_the_values) {
   Graph g;
   const auto heads = [&](std::uint64_t seed) {
     return g.constant(random_tensor({2, 3, 6, 4}, seed));
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(attention_is_a_mean_of_the_values) {
   BOOST_TEST(max_difference(found["of equals"], found["equals"]) < 1e-14);
 }
 
-BOOST_AUTO_TEST_CASE(norms_do_not_see_the_scale_and_layer_norm_not_the_mean_of_a_token) {
+BOOST_AUTO_TEST_CASE(norms_are_invariant_to_scale_and_layer_norm_also_to_the_mean) {
   Graph g;
   const Value x = g.constant(random_tensor({5, 16}, 1));
   const Value scale = g.constant(Tensor::of<double>({5, 1}, {0.25, 2, 3, 17, 1000}));
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(norms_do_not_see_the_scale_and_layer_norm_not_the_mean_of_a
   BOOST_TEST(max_difference(found["rms"], found["rms moved"]) > 1e-2);
 }
 
-BOOST_AUTO_TEST_CASE(scores_of_rotary_positions_see_distances_only) {
+BOOST_AUTO_TEST_CASE(scores_with_rotary_positions_depend_only_on_distances) {
   Graph g;
   const Value q = g.constant(random_tensor({1, 2, 6, 8}, 1)),
               k = g.constant(random_tensor({1, 2, 6, 8}, 2));
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(scores_of_rotary_positions_see_distances_only) {
 
 // A block adds its results to the residual stream. If it adds zeros, the stream and its gradients
 // stay unchanged, bit for bit.
-BOOST_AUTO_TEST_CASE(blocks_that_write_zeros_are_the_identity) {
+BOOST_AUTO_TEST_CASE(blocks_that_add_zeros_are_the_identity) {
   for (const Variant& variant : variants()) {
     // Its norms are part of the stream.
     if (variant.config.residual == GptResidual::post_norm) continue;

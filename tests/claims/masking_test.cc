@@ -74,7 +74,7 @@ Tensor changed_where_hidden(const Tensor& t, const Mask& mask, std::int64_t quer
   return out;
 }
 
-BOOST_AUTO_TEST_CASE(masked_keys_and_values_change_no_bit_and_get_gradient_zero) {
+BOOST_AUTO_TEST_CASE(masked_keys_and_values_have_no_influence_and_zero_gradients) {
   for (const DType dtype : {DType::f32, DType::f64}) {
     for (const Mask& mask : masks()) {
       BOOST_TEST_CONTEXT(mask.name) {
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(no_decoder_sees_later_tokens) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(padding_of_an_encoder_changes_no_bit_and_gets_gradient_zero) {
+BOOST_AUTO_TEST_CASE(padding_of_an_encoder_has_no_influence_and_zero_gradients) {
   EncoderConfig config;
   config.vocab = 20;
   config.context = 8;

@@ -74,12 +74,12 @@ BOOST_AUTO_TEST_CASE(self_attention_without_positions_is_permutation_equivariant
   BOOST_TEST(max_difference(permuted(transformer.before), transformer.after) < kSame);
 }
 
-BOOST_AUTO_TEST_CASE(a_causal_mask_makes_order_count) {
+BOOST_AUTO_TEST_CASE(a_causal_mask_makes_attention_depend_on_order) {
   const TwoOrders found = run([](const Scope& net, Value x) { return blocks(net, x, true); });
   BOOST_TEST(max_difference(permuted(found.before), found.after) > kOther);
 }
 
-BOOST_AUTO_TEST_CASE(positions_make_order_count) {
+BOOST_AUTO_TEST_CASE(positions_make_attention_depend_on_order) {
   const TwoOrders added = run([](const Scope& net, Value x) {
     const PositionOptions far = {.initializer = Initializer::normal(1)};
     return blocks(net, x + learned_positions(net / "positions", x, far), false);

@@ -81,7 +81,7 @@ class Model {
   Session session_{g_, {.seed = 7, .threads = 2}};
 };
 
-BOOST_AUTO_TEST_CASE(probabilities_of_all_texts_of_a_length_add_up_to_one) {
+BOOST_AUTO_TEST_CASE(probabilities_of_all_texts_of_a_length_sum_to_one) {
   for (const Variant& variant : variants()) {
     BOOST_TEST_CONTEXT(variant.name) {
       Model model(variant.config);
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(probabilities_of_all_texts_of_a_length_add_up_to_one) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_beginning_is_as_likely_as_all_that_it_may_become) {
+BOOST_AUTO_TEST_CASE(the_probability_of_a_prefix_is_the_sum_over_its_continuations) {
   for (const Variant& variant : variants()) {
     BOOST_TEST_CONTEXT(variant.name) {
       Model model(variant.config);
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(a_beginning_is_as_likely_as_all_that_it_may_become) {
 
 // A single pass over a text returns all conditional probabilities; each of them equals the one for
 // the text up to that position.
-BOOST_AUTO_TEST_CASE(one_pass_gives_the_conditional_of_every_beginning) {
+BOOST_AUTO_TEST_CASE(one_pass_returns_the_conditional_of_every_prefix) {
   for (const Variant& variant : variants()) {
     BOOST_TEST_CONTEXT(variant.name) {
       Model model(variant.config);

@@ -18,7 +18,7 @@ using Values = std::vector<Value>;
 
 BOOST_AUTO_TEST_SUITE(branches)
 
-BOOST_AUTO_TEST_CASE(only_one_runs_and_gradients_follow_it) {
+BOOST_AUTO_TEST_CASE(only_one_branch_runs_and_has_gradients) {
   Graph g;
   const Value x = g.input("x", DType::f64, {"n"}), w = g.input("w", DType::f64, {"n"});
   const Value on = g.input("on", DType::boolean, {});

@@ -49,7 +49,7 @@ bool in_segments(const Plan& plan) {
 
 BOOST_AUTO_TEST_SUITE(loop_budget)
 
-BOOST_AUTO_TEST_CASE(random_loops_have_the_same_bits_at_the_least_budget) {
+BOOST_AUTO_TEST_CASE(random_loops_have_the_same_bits_with_the_smallest_budget) {
   int segmented = 0;
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     BOOST_TEST_CONTEXT("seed " << seed) {
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(random_loops_have_the_same_bits_at_the_least_budget) {
   BOOST_TEST(segmented > 20);
 }
 
-BOOST_AUTO_TEST_CASE(a_long_loop_fits_a_part_of_its_memory) {
+BOOST_AUTO_TEST_CASE(a_long_loop_fits_into_a_fraction_of_its_memory) {
   Graph g;
   const std::int64_t length = 1024;
   const Value key = g.key("noise");
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(a_long_loop_fits_a_part_of_its_memory) {
 
 // The last carry of the second loop is written to the variable that the first loop reads, and the
 // first loop reads it again when it is replayed.
-BOOST_AUTO_TEST_CASE(no_loop_writes_over_what_it_replays_another_with) {
+BOOST_AUTO_TEST_CASE(a_loop_does_not_overwrite_values_needed_to_replay_another) {
   Graph g;
   const std::int64_t length = 64;
   const Value x = g.input("x", DType::f32, {length, 16});

@@ -44,7 +44,7 @@ void check_close(const Results& a, const Results& b, const std::string& what) {
 
 BOOST_AUTO_TEST_SUITE(scans)
 
-BOOST_AUTO_TEST_CASE(equal_the_loop_written_out_in_values_first_and_second_gradients) {
+BOOST_AUTO_TEST_CASE(equal_the_unrolled_loop_in_values_first_and_second_gradients) {
   const testing::MoreThreads more;
   const std::int64_t lengths[] = {0, 1, 2, 17};
   int cases = 0, within_budget = 0;
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(equal_the_loop_written_out_in_values_first_and_second_gradi
   BOOST_TEST(within_budget > 10);
 }
 
-BOOST_AUTO_TEST_CASE(text_keeps_loops) {
+BOOST_AUTO_TEST_CASE(loops_round_trip_through_text) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     Graph g;
     RandomStep step(seed);
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(text_keeps_loops) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(rows_end_where_their_lengths_say) {
+BOOST_AUTO_TEST_CASE(rows_stop_at_their_lengths) {
   Graph g;
   const Value x = g.input("x", DType::f64, {"time", "batch", 3});
   const Value h = g.input("h", DType::f64, {"batch", 3});
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(rows_end_where_their_lengths_say) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(draws_differ_from_step_to_step_and_are_the_same_in_gradients) {
+BOOST_AUTO_TEST_CASE(draws_differ_between_steps_and_are_repeated_in_gradients) {
   Graph g;
   const Value key = g.key("noise");
   const Value x = g.input("x", DType::f32, {64});
@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(draws_differ_from_step_to_step_and_are_the_same_in_gradient
   BOOST_TEST(testing::max_difference(first["kept"], second["kept"]) > 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_hundred_thousand_steps_are_few_steps_of_a_plan_and_train_in_bounded_memory) {
+BOOST_AUTO_TEST_CASE(a_hundred_thousand_steps_need_a_small_plan_and_bounded_memory) {
   const auto build = [](std::int64_t segment) {
     auto g = std::make_unique<Graph>();
     const Variable w =
@@ -246,7 +246,7 @@ BOOST_AUTO_TEST_CASE(a_hundred_thousand_steps_are_few_steps_of_a_plan_and_train_
 
 // A loop that only computes sums does not remain a loop after the passes: it becomes one sum and
 // one product over all steps.
-BOOST_AUTO_TEST_CASE(sums_of_all_steps_leave_the_loop_with_their_starts) {
+BOOST_AUTO_TEST_CASE(sums_over_all_steps_are_moved_out_of_the_loop) {
   Graph g;
   const Value x = g.input("x", DType::f64, {"time", 2, 3}),
               y = g.input("y", DType::f64, {"time", 2, 4});
@@ -275,7 +275,7 @@ BOOST_AUTO_TEST_CASE(sums_of_all_steps_leave_the_loop_with_their_starts) {
   BOOST_TEST(plan.find("scan") == std::string::npos, plan);
 }
 
-BOOST_AUTO_TEST_CASE(errors_say_what_is_wrong) {
+BOOST_AUTO_TEST_CASE(errors_state_the_reason) {
   Graph g;
   const Value h = g.input("h", DType::f32, {3}), w = g.input("w", DType::f32, {3});
   const Value x = g.input("x", DType::f32, {4, 3}), y = g.input("y", DType::f32, {5, 3});
@@ -352,7 +352,7 @@ BOOST_AUTO_TEST_CASE(data_are_checked_before_any_variable_is_written) {
 
 // Values that do not depend on carries are hoisted out of the loop, except for ops that may reject
 // their data if the loop has no steps.
-BOOST_AUTO_TEST_CASE(a_loop_without_steps_refuses_no_data) {
+BOOST_AUTO_TEST_CASE(a_loop_without_steps_does_not_check_data) {
   for (const bool passes : {false, true}) {
     Graph g;
     const Value table = g.input("table", DType::i64, {4});
@@ -380,7 +380,7 @@ BOOST_AUTO_TEST_CASE(a_loop_without_steps_refuses_no_data) {
 
 // Inside the body, n + m is a single symbol, which must differ from symbols of the caller with the
 // same name.
-BOOST_AUTO_TEST_CASE(sizes_of_several_symbols_get_names_that_nobody_has) {
+BOOST_AUTO_TEST_CASE(sizes_with_several_symbols_get_unused_names) {
   Graph g;
   const Value a = g.input("a", DType::f32, {"n"}), b = g.input("b", DType::f32, {"m"});
   const Value other = g.input("other", DType::f32, {"d0"});

@@ -18,7 +18,7 @@ BOOST_AUTO_TEST_CASE(edit_distance_counts_bytes) {
   BOOST_TEST(edit_distance("ca", "abc") == 3u);  // swapped characters are not edited again
 }
 
-BOOST_AUTO_TEST_CASE(the_closest_name_differs_in_at_most_half_of_it) {
+BOOST_AUTO_TEST_CASE(the_closest_name_may_differ_in_at_most_half_of_its_length) {
   const std::vector<std::string> known = {"weight", "bias", "net.block.0.weight", "net.norm.gain"};
   BOOST_TEST(closest_name("wieght", known) == "weight");
   BOOST_TEST(closest_name("net.blok.0.weight", known) == "net.block.0.weight");
@@ -28,7 +28,7 @@ BOOST_AUTO_TEST_CASE(the_closest_name_differs_in_at_most_half_of_it) {
   BOOST_TEST(closest_name(std::string(100000, 'w'), known) == "");
 }
 
-BOOST_AUTO_TEST_CASE(a_scope_that_was_forgotten_or_added_is_no_difference) {
+BOOST_AUTO_TEST_CASE(a_missing_or_extra_scope_does_not_count_as_a_difference) {
   const std::vector<std::string> known = {"weights", "net.norm.gain", "head.bias"};
   BOOST_TEST(closest_name("gain", known) == "net.norm.gain");
   BOOST_TEST(closest_name("model.head.bias", known) == "head.bias");
@@ -36,7 +36,7 @@ BOOST_AUTO_TEST_CASE(a_scope_that_was_forgotten_or_added_is_no_difference) {
   BOOST_TEST(did_you_mean("zzzz", known) == "");
 }
 
-BOOST_AUTO_TEST_CASE(lists_are_cut) {
+BOOST_AUTO_TEST_CASE(long_lists_are_truncated) {
   BOOST_TEST(list_names({}) == "none");
   BOOST_TEST(list_names({"a", "b"}) == "a, b");
   BOOST_TEST(list_names({"a", "b", "c", "d"}, 2) == "a, b and 2 more");

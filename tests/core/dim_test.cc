@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(canonical_form) {
   BOOST_TEST(equation.right.str() == "seq + 1");
 }
 
-BOOST_AUTO_TEST_CASE(symbols_are_told_apart_by_identity) {
+BOOST_AUTO_TEST_CASE(symbols_are_distinguished_by_identity) {
   const Dim other(std::make_shared<Symbol>(Symbol{"batch"}));
   BOOST_TEST((other != batch));
   BOOST_TEST((other - batch != Dim(0)));
@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(parsing) {
   BOOST_TEST(parse("seq - 9223372036854775808*batch").str() == "-9223372036854775808*batch + seq");
 }
 
-BOOST_AUTO_TEST_CASE(names_of_symbols_are_those_that_read_back) {
+BOOST_AUTO_TEST_CASE(symbol_names_are_those_that_can_be_parsed) {
   for (const char* name : {"n", "_n1", "block.0/rows", "größe", "min"})
     BOOST_TEST(Dim::is_symbol_name(name), name);
   for (const char* name : {"", "my dim", "1n", "a//b", "2*n", "a-b", "n,m", "a(b", "/a", ".a"})

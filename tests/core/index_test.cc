@@ -53,7 +53,7 @@ static_assert(sizeof(StepId) == sizeof(int));
 
 BOOST_AUTO_TEST_SUITE(indices)
 
-BOOST_AUTO_TEST_CASE(an_id_is_none_until_it_has_a_number) {
+BOOST_AUTO_TEST_CASE(a_default_id_is_undefined) {
   StepId id;
   BOOST_TEST(!id.defined());
   BOOST_TEST(id.number() == -1);

@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(every_chunk_runs_once) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(all_slots_really_run_at_once) {
+BOOST_AUTO_TEST_CASE(all_slots_run_concurrently) {
   for (int threads : {2, 5}) {
     Workers workers({.threads = threads});
     BOOST_TEST(meet(workers, threads) == threads);
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(writes_of_one_call_are_seen_by_the_next) {
 }
 
 // Like two Sessions in two threads: each thread has its own Workers, with short and long phases.
-BOOST_AUTO_TEST_CASE(several_workers_run_side_by_side) {
+BOOST_AUTO_TEST_CASE(several_workers_run_concurrently) {
   constexpr int kCallers = 4, kPhases = 300;
   std::vector<std::int64_t> sums(kCallers, 0);
   std::vector<std::thread> callers;
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(several_workers_run_side_by_side) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(workers_come_and_go) {
+BOOST_AUTO_TEST_CASE(workers_are_created_and_destroyed_repeatedly) {
   std::atomic<int> ran{0};
   for (int round = 0; round < 200; ++round) {
     Workers workers({.threads = 5});  // destroyed before all its helper threads have started
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(use_by_two_threads_or_nested_is_an_error) {
   BOOST_TEST(ran.load() == 64);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_not_worth_sharing_runs_in_order_on_the_caller) {
+BOOST_AUTO_TEST_CASE(cheap_work_runs_in_order_on_the_calling_thread) {
   Workers workers({.threads = 5});
   const auto self = std::this_thread::get_id();
   std::vector<std::int64_t> order;
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_worth_sharing_runs_in_order_on_the_caller) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(shuffling_changes_the_order_and_loses_nothing) {
+BOOST_AUTO_TEST_CASE(shuffling_changes_the_order_and_runs_every_chunk_once) {
   auto orders = [](std::uint64_t seed) {
     Workers workers({.threads = 1, .shuffle_seed = seed});
     std::vector<std::vector<std::int64_t>> out(2);

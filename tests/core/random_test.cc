@@ -21,7 +21,7 @@ BOOST_AUTO_TEST_CASE(philox_known_answers) {
               PhiloxBlock{0xd16cfe09u, 0x94fdcceb, 0x5001e420u, 0x24126ea1u}));
 }
 
-BOOST_AUTO_TEST_CASE(streams_place_seed_stream_step_and_index) {
+BOOST_AUTO_TEST_CASE(streams_use_seed_stream_step_and_index) {
   const RandomStream random{0x299f31d0a4093822u, 0x13198a2eu, 0x03707344u};
   const PhiloxBlock block = random.block(0x85a308d3243f6a88u);
   BOOST_TEST(block[0] == 0xd16cfe09u);

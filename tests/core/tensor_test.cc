@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(allocation_is_aligned) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(tensors_together_share_a_block_that_lives_with_the_last_of_them) {
+BOOST_AUTO_TEST_CASE(tensors_allocated_together_share_one_block) {
   std::vector<Tensor> tensors = Tensor::empty_together({{DType::f32, {1000, 600}},
                                                         {DType::i8, {3}},
                                                         {DType::f64, {0}},
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(impossible_allocations) {
                         says_exactly("size -1 of axis 0 of [-1] is negative"));
 }
 
-BOOST_AUTO_TEST_CASE(bytes_of_a_tensor_are_bounded_and_never_wrap) {
+BOOST_AUTO_TEST_CASE(sizes_in_bytes_are_bounded_and_never_wrap_around) {
   constexpr std::int64_t k31 = std::int64_t{1} << 31, k45 = std::int64_t{1} << 45;
   BOOST_TEST(tensor_bytes(DType::f32, {}) == 4u);
   BOOST_TEST(tensor_bytes(DType::f64, {3, 5}) == 120u);
@@ -377,7 +377,7 @@ BOOST_AUTO_TEST_CASE(tensors_over_memory_keep_an_owner_alive) {
   BOOST_TEST(watch.expired());
 }
 
-BOOST_AUTO_TEST_CASE(tensors_over_memory_refuse_what_does_not_fit) {
+BOOST_AUTO_TEST_CASE(tensors_over_memory_reject_invalid_layouts) {
   std::vector<float> values(6);
   BOOST_CHECK_EXCEPTION(Tensor::over(values, {2, 2}), ShapeError,
                         says_exactly("[2, 2] has 4 elements, but 6 values were passed"));

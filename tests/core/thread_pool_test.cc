@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(workers_that_never_start_are_not_waited_for) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(without_threads_the_caller_does_all) {
+BOOST_AUTO_TEST_CASE(without_threads_the_caller_runs_all_chunks) {
   ThreadPool pool(4);
   int ran = 0, submitted = 0;
   pool.run(
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(without_threads_the_caller_does_all) {
   BOOST_TEST(pool.workers() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_late_worker_finds_nothing_and_leaves) {
+BOOST_AUTO_TEST_CASE(a_late_worker_finds_no_work_and_exits) {
   ThreadPool pool(2);
   int ran = 0;
   pool.run(
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(a_late_worker_finds_nothing_and_leaves) {
   BOOST_TEST(ran == 5);
 }
 
-BOOST_AUTO_TEST_CASE(idle_workers_leave) {
+BOOST_AUTO_TEST_CASE(idle_workers_exit) {
   PoolWithThreads threaded(3);
   for (int round = 0; round < 5; ++round) {
     std::atomic<int> ran{0};
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(chunks_are_handed_out_in_the_order_given) {
   BOOST_TEST(seen == order, boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(every_thread_has_neighbouring_chunks) {
+BOOST_AUTO_TEST_CASE(every_thread_starts_with_its_own_range_of_chunks) {
   constexpr int kSlots = 4;
   PoolWithThreads threaded(kSlots);
   std::atomic<int> inside{0};
@@ -150,14 +150,14 @@ BOOST_AUTO_TEST_CASE(every_thread_has_neighbouring_chunks) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(many_chunks_are_several_phases) {
+BOOST_AUTO_TEST_CASE(many_chunks_run_exactly_once) {
   PoolWithThreads threaded(3);
   std::vector<std::atomic<char>> runs(200'000);
   threaded.run(200'000, [&](std::int64_t chunk, int) { ++runs[static_cast<std::size_t>(chunk)]; });
   BOOST_TEST(std::all_of(runs.begin(), runs.end(), [](const auto& n) { return n.load() == 1; }));
 }
 
-BOOST_AUTO_TEST_CASE(an_exception_cancels_what_has_not_started) {
+BOOST_AUTO_TEST_CASE(an_exception_cancels_chunks_that_have_not_started) {
   PoolWithThreads threaded(4);
   for (int round = 0; round < 200; ++round) {
     std::atomic<int> ran{0};

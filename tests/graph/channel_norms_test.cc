@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(instance_norm_is_group_norm_with_a_group_per_channel) {
     BOOST_TEST(r["instance"].at(i) == r["group"].at(i), boost::test_tools::tolerance(1e-5));
 }
 
-BOOST_AUTO_TEST_CASE(mistakes_name_the_operand) {
+BOOST_AUTO_TEST_CASE(errors_name_the_operand) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"batch", 3, 8}), c = g.input("c", DType::f32, {3});
   const Value one = g.input("one", DType::f32, {1});

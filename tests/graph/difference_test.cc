@@ -34,7 +34,7 @@ void define_nested(Graph& g, const std::string& name, const Tensor& table) {
 
 BOOST_AUTO_TEST_SUITE(differences)
 
-BOOST_AUTO_TEST_CASE(functions_are_the_same_by_every_element_of_their_constants) {
+BOOST_AUTO_TEST_CASE(functions_are_equal_only_if_all_elements_of_their_constants_are) {
   Graph a, b, c;
   define_nested(a, "f", ramp(0));
   define_nested(b, "f", ramp(0));
@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(functions_are_the_same_by_every_element_of_their_constants)
   BOOST_TEST(difference(a.function("f"), c.function("f")) == "constant: they differ in value");
 }
 
-BOOST_AUTO_TEST_CASE(functions_inside_functions_keep_their_constants_where_names_meet) {
+BOOST_AUTO_TEST_CASE(nested_functions_with_equal_names_keep_their_constants) {
   Graph g;
   define_nested(g, "f", ramp(0));
   define_nested(g, "h", ramp(1000));
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(functions_inside_functions_keep_their_constants_where_names
   }
 }
 
-BOOST_AUTO_TEST_CASE(custom_gradients_of_one_name_with_other_constants_are_refused) {
+BOOST_AUTO_TEST_CASE(custom_gradients_with_equal_names_and_different_constants_are_rejected) {
   Graph g;
   const Value x = g.input("x", DType::f32, {kMany});
   const auto add = [&](float first) {
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(custom_gradients_of_one_name_with_other_constants_are_refus
                     "constant: they differ in value); give this one another name"));
 }
 
-BOOST_AUTO_TEST_CASE(functions_of_one_name_from_two_graphs_keep_their_constants) {
+BOOST_AUTO_TEST_CASE(functions_with_equal_names_from_two_graphs_keep_their_constants) {
   Graph target, a, b;
   std::vector<Value> copies;
   for (Graph* source : {&a, &b}) {

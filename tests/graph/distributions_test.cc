@@ -47,7 +47,7 @@ double phi(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 
 BOOST_AUTO_TEST_SUITE(distributions)
 
-BOOST_AUTO_TEST_CASE(draws_have_their_distributions) {
+BOOST_AUTO_TEST_CASE(draws_follow_their_distributions) {
   for (const DType dtype : {DType::f32, DType::f64}) {
     BOOST_TEST_CONTEXT(dtype_name(dtype)) {
       Graph g;
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(uniform_draws_are_below_the_upper_bound) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(far_tails_of_normals_have_their_means) {
+BOOST_AUTO_TEST_CASE(far_tails_of_truncated_normals_have_the_expected_mean) {
   // The mean within [low, low + 1] is (phi(low) - phi(low + 1)) / (Phi(low + 1) - Phi(low)).
   for (const double low : {3.0, 4.0, 5.0, 6.0}) {
     const auto density = [](double x) {
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(far_tails_of_normals_have_their_means) {
     BOOST_TEST(x == 9);
 }
 
-BOOST_AUTO_TEST_CASE(whole_numbers) {
+BOOST_AUTO_TEST_CASE(random_integers_permutations_and_categories) {
   Graph g;
   const Value key = g.key("noise");
   const std::vector<double> dice = values_of(g, random_integers(key, Shape{kDraws}, -2, 4));
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(whole_numbers) {
     BOOST_TEST(std::abs(drawn[i] - wanted[i] * kDraws) <= 5 * std::sqrt(wanted[i] * kDraws));
 }
 
-BOOST_AUTO_TEST_CASE(the_inverse_of_the_error_function) {
+BOOST_AUTO_TEST_CASE(erfinv_inverts_erf_and_has_derivatives) {
   Graph g;
   const Value x = g.input("x", DType::f64, {"n"}), y = g.input("y", DType::f32, {"n"});
   std::vector<double> points, wanted;

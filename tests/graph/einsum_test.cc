@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(implicit_outputs_and_spaces) {
   check_same("...ij,...jk", "bij,bjk->bik", {{2, 3, 4}, {2, 4, 5}});
 }
 
-BOOST_AUTO_TEST_CASE(ellipsis_stands_for_any_axes_and_broadcasts) {
+BOOST_AUTO_TEST_CASE(an_ellipsis_matches_any_axes_and_broadcasts) {
   check_same("...ij,jk->...ik", "abij,jk->abik", {{2, 3, 4, 5}, {5, 6}});
   check_same("i...->...", "iab->ab", {{2, 3, 4}});
   check_same("...->...", "ab->ab", {{2, 3}});
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(symbolic_sizes) {
   BOOST_CHECK_EQUAL(einsum("bij,bij->b", {a, a}).type().str(), "f32[batch]");
 }
 
-BOOST_AUTO_TEST_CASE(errors_say_what_is_wrong) {
+BOOST_AUTO_TEST_CASE(errors_state_the_reason) {
   Graph g;
   const Value a = g.input("a", DType::f32, {2, 3});
   const Value b = g.input("b", DType::f32, {4, 5});

@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(dims_keep_their_own_operators) {
   BOOST_TEST(bool(-batch == batch - 2 * batch));
 }
 
-BOOST_AUTO_TEST_CASE(literals_take_the_tensors_dtype) {
+BOOST_AUTO_TEST_CASE(literals_adopt_the_dtype_of_the_tensor) {
   Graph g;
   const Value ids = g.input("ids", DType::i32, {"n"}), x = g.input("x", DType::f64, {});
   BOOST_TEST((ids + 1).type().str() == "i32[n]");

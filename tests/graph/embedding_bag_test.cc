@@ -17,7 +17,7 @@ namespace {
 
 BOOST_AUTO_TEST_SUITE(embedding_bags)
 
-BOOST_AUTO_TEST_CASE(lengths_and_offsets_say_the_same) {
+BOOST_AUTO_TEST_CASE(lengths_and_offsets_give_the_same_bags) {
   Graph g;
   const Value w = g.input("w", DType::f32, {6, 3});
   const Value padded = g.input("padded", DType::i32, {"bags", "longest"});
@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(lengths_and_offsets_say_the_same) {
   BOOST_TEST(r["all"].type_str() == "f32[4, 3]");
 }
 
-BOOST_AUTO_TEST_CASE(there_may_be_no_bags_and_no_ids) {
+BOOST_AUTO_TEST_CASE(zero_bags_and_zero_ids_are_valid) {
   Graph g;
   const Value w = g.input("w", DType::f32, {6, 3});
   const Value padded = g.input("padded", DType::i32, {"bags", "longest"});
@@ -102,7 +102,7 @@ struct LargestRows {
   Tensor values, gradient;
 };
 
-BOOST_AUTO_TEST_CASE(the_largest_by_offsets_is_what_a_loop_finds) {
+BOOST_AUTO_TEST_CASE(max_by_offsets_agrees_with_a_loop) {
   Graph g;
   const Value w = g.input("w", DType::f32, {"vocabulary", "width"});
   const Value flat = g.input("flat", DType::i32, {"n"}),
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(the_first_of_equal_rows_gets_the_gradient) {
 }
 
 // A row of two ids with a length of ten has the mean of its two ids.
-BOOST_AUTO_TEST_CASE(lengths_beyond_the_row_mean_all_of_it) {
+BOOST_AUTO_TEST_CASE(lengths_beyond_the_row_are_clamped) {
   Graph g;
   const Value w = g.input("w", DType::f32, {3, 1}), ids = g.input("ids", DType::i64, {2, "n"});
   const Value lengths = g.input("lengths", DType::i32, {2});
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(lengths_beyond_the_row_mean_all_of_it) {
   BOOST_CHECK((r["max"].to_vector<float>() == std::vector<float>{3, 8}));
 }
 
-BOOST_AUTO_TEST_CASE(bags_without_ids_are_zeros_for_every_reduction) {
+BOOST_AUTO_TEST_CASE(empty_bags_are_zero_for_every_reduction) {
   for (const bool symbolic : {false, true}) {
     Graph g;
     const Value w = g.input("w", DType::f32, {6, 3});
@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(gradients_match_differences) {
   check(embedding_bag(flat, w, {.reduction = BagReduction::max, .offsets = offsets}), {w});
 }
 
-BOOST_AUTO_TEST_CASE(mistakes_are_named) {
+BOOST_AUTO_TEST_CASE(errors_name_invalid_arguments) {
   Graph g;
   const Value w = g.input("w", DType::f32, {6, 3}), ids = g.input("ids", DType::i32, {4, 2});
   const Value flat = g.input("flat", DType::i32, {8}), at = g.input("at", DType::i32, {4});
@@ -266,7 +266,7 @@ BOOST_AUTO_TEST_CASE(mistakes_are_named) {
 
 // The sum reduction finds the bag of an id by counting the offsets up to it. Without validation,
 // offsets {3, 0} would silently have the result of {0, 3}.
-BOOST_AUTO_TEST_CASE(offsets_that_no_bags_have_are_refused_for_every_reduction) {
+BOOST_AUTO_TEST_CASE(invalid_offsets_are_rejected_for_every_reduction) {
   for (const BagReduction reduction : {BagReduction::sum, BagReduction::mean, BagReduction::max}) {
     Graph g;
     const Value w = g.input("w", DType::f32, {6, 3}), flat = g.input("flat", DType::i32, {"n"});

@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(first_and_second_gradients_match_differences) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_wide_matrix_has_a_qr_too) {
+BOOST_AUTO_TEST_CASE(wide_matrices_have_a_qr_factorisation) {
   Graph g;
   const Value x = g.input("x", DType::f64, {2, 3, 5});
   const auto [q, r] = qr(x);
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(a_wide_matrix_has_a_qr_too) {
 
 // The best rank-1 approximation is unique although the singular vectors of equal singular values
 // are not.
-BOOST_AUTO_TEST_CASE(a_low_rank_approximation_has_a_gradient_where_other_values_are_equal) {
+BOOST_AUTO_TEST_CASE(a_rank_one_approximation_has_a_gradient_if_smaller_values_are_equal) {
   Graph g;
   const Value x = g.input("x", DType::f64, {4, 3});
   const auto [u, s, vt] = svd(x);
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(a_low_rank_approximation_has_a_gradient_where_other_values_
   BOOST_TEST(report.max_relative_error < 1e-6, report.worst);
 }
 
-BOOST_AUTO_TEST_CASE(lists_of_matrices_broadcast) {
+BOOST_AUTO_TEST_CASE(batches_of_matrices_broadcast) {
   Graph g;
   const Value t = g.input("t", DType::f32, {3, 1, 4, 4}), b = g.input("b", DType::f32, {2, 4, 5});
   const Value out = triangular_solve(t, b);
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(lists_of_matrices_broadcast) {
       {"cholesky", "the rows and columns of x: 4 and 5 differ", "factorise_functions_test.cc"});
 }
 
-BOOST_AUTO_TEST_CASE(a_matrix_that_is_not_positive_definite_is_named_and_nothing_is_written) {
+BOOST_AUTO_TEST_CASE(a_matrix_that_is_not_positive_definite_is_named_and_no_variable_is_updated) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"batch", 2, 2});
   const Variable w = g.variable("w", DType::f32, {2, 2}, {.initializer = Initializer::ones()});
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(a_matrix_that_is_not_positive_definite_is_named_and_nothing
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_singular_triangle_is_named) {
+BOOST_AUTO_TEST_CASE(a_singular_triangular_matrix_is_named) {
   Graph g;
   const Value t = g.input("t", DType::f32, {2, 2}), b = g.input("b", DType::f32, {2, 1});
   Session session(g);

@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(errors_name_op_operands_and_line) {
                         contains("needs attribute 'axis'"));
 }
 
-BOOST_AUTO_TEST_CASE(frames_show_the_callers) {
+BOOST_AUTO_TEST_CASE(locations_include_the_callers) {
   Graph g;
   Node* node = nullptr;
   {
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(frames_show_the_callers) {
 
 // Passes build graphs from graphs that they discard, and plug-ins can be unloaded, so a graph must
 // own its file names.
-BOOST_AUTO_TEST_CASE(a_graph_keeps_the_names_of_files) {
+BOOST_AUTO_TEST_CASE(a_graph_owns_its_file_names) {
   Graph g;
   const Value x = g.input("x", DType::f32, {3});
   std::vector<char> name(64, 'f');
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(required_dims_are_equal) {
   BOOST_CHECK_EXCEPTION(g.require(a == a + 1), ShapeError, contains("can never hold"));
 }
 
-BOOST_AUTO_TEST_CASE(programs_check_what_they_are_given) {
+BOOST_AUTO_TEST_CASE(programs_validate_outputs_and_updates) {
   Graph g, other;
   const Variable w = g.variable("w", DType::f32, {3});
   const Value x = iota(g, {3}), i = iota(g, {3}, DType::i64);
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(programs_check_what_they_are_given) {
   BOOST_TEST(p.variables().size() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(clones_keep_everything_but_what_is_unused) {
+BOOST_AUTO_TEST_CASE(clones_keep_everything_that_is_used) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"n", 2});
   g.input("unused", DType::f32, {1});
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(quotients_of_dims_may_be_required) {
   BOOST_TEST(!g.facts().equal(n, m));
 }
 
-BOOST_AUTO_TEST_CASE(names_of_dims_read_back) {
+BOOST_AUTO_TEST_CASE(names_of_dims_round_trip) {
   Graph g;
   for (const char* name : {"n", "_n1", "block.0/rows", "größe", "min"}) {
     const Dim twice = g.dim(name) * 2 + 1;
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(names_of_dims_read_back) {
   BOOST_TEST(g.symbols().size() == 5u);
 }
 
-BOOST_AUTO_TEST_CASE(a_long_chain_is_legal) {
+BOOST_AUTO_TEST_CASE(a_chain_of_a_million_nodes_is_supported) {
   Graph g;
   Value v = iota(g, {2});
   const OpRecord& op = g.ops().at("optimization_barrier");

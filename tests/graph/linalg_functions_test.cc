@@ -11,7 +11,7 @@
 namespace weft::testing {
 BOOST_AUTO_TEST_SUITE(linalg_functions)
 
-BOOST_AUTO_TEST_CASE(vectors_are_rows_and_columns) {
+BOOST_AUTO_TEST_CASE(matmul_treats_vectors_as_rows_and_columns) {
   Graph g;
   const Value m = g.input("m", DType::f32, {2, 3}), stack = g.input("s", DType::f32, {4, 2, 3});
   const Value v3 = g.input("v3", DType::f32, {3}), v2 = g.input("v2", DType::f32, {2});
@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(vectors_are_rows_and_columns) {
   check_error<ShapeError>([&] { outer(m, v3); }, {"operands must have 1 axis"});
 }
 
-BOOST_AUTO_TEST_CASE(linear_takes_both_layouts) {
+BOOST_AUTO_TEST_CASE(linear_supports_both_layouts) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"batch", 3});
   const Value w = g.input("w", DType::f32, {2, 3}), wt = g.input("wt", DType::f32, {3, 2});
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(linear_takes_both_layouts) {
                           {"3 and 2 differ", "linear", "linalg_functions_test.cc"});
 }
 
-BOOST_AUTO_TEST_CASE(sequences_are_images_of_height_one) {
+BOOST_AUTO_TEST_CASE(one_dimensional_windows_equal_images_of_height_one) {
   Graph g;
   const Value x = g.input("x", DType::f32, {2, 3, 11}), w = g.input("w", DType::f32, {5, 3, 3});
   const Value b = g.input("b", DType::f32, {5});
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(sequences_are_images_of_height_one) {
   check_error<ShapeError>([&] { max_pool1d(image, {.kernel = 2}); }, {"max_pool1d"});
 }
 
-BOOST_AUTO_TEST_CASE(every_draw_has_a_stream_of_its_own) {
+BOOST_AUTO_TEST_CASE(every_draw_has_its_own_stream) {
   Graph g;
   const Value key = g.key("test");
   const Value u = uniform(key, {Dim(1000)}, 2, 5), z = normal(key, {Dim(1000)}, -1, 0.5);

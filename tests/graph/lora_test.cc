@@ -55,7 +55,7 @@ void fill(AdaptedModel& model) {
 
 BOOST_AUTO_TEST_SUITE(lora)
 
-BOOST_AUTO_TEST_CASE(nothing_changes_at_first) {
+BOOST_AUTO_TEST_CASE(new_adapters_do_not_change_results) {
   AdaptedNet net;
   const AdaptedModel model = add_lora({net.train, net.predict}, *net.store, {.rank = 2});
   BOOST_TEST((model.matrices == std::vector<std::string>{"up.weight", "down.weight"}));
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(nothing_changes_at_first) {
   BOOST_TEST((model.store->tensor("down.weight.lora_b").sizes() == Sizes{7, 2}));
 }
 
-BOOST_AUTO_TEST_CASE(merged_matrices_compute_what_adapters_did) {
+BOOST_AUTO_TEST_CASE(merged_matrices_match_the_adapters) {
   AdaptedNet net;
   const LoraOptions options{.rank = 2, .alpha = 3};
   AdaptedModel model = add_lora({net.predict}, *net.store, options);
@@ -95,23 +95,23 @@ BOOST_AUTO_TEST_CASE(inputs_of_adapters_are_dropped_in_training_only) {
   BOOST_TEST(!bitwise_equal(value(0, "loss"), value(0, "loss")));  // the random key has advanced
 }
 
-BOOST_AUTO_TEST_CASE(only_what_is_asked_for) {
+BOOST_AUTO_TEST_CASE(only_matching_matrices_get_adapters) {
   AdaptedNet net;
   const AdaptedModel model = add_lora({net.predict}, *net.store, {.patterns = {"up.*"}});
   BOOST_TEST((model.matrices == std::vector<std::string>{"up.weight"}));
   BOOST_TEST(!model.graph->has_variable("down.weight.lora_a"));
 }
 
-std::vector<QuantizedModel> in_fewer_bits(const AdaptedNet& net) {
+std::vector<QuantizedModel> quantised_models(const AdaptedNet& net) {
   std::vector<QuantizedModel> models;
   for (const WeightFormat format : {WeightFormat::bf16, WeightFormat::int8, WeightFormat::int4})
     models.push_back(quantize({net.train, net.predict}, *net.store, {.weights = format}));
   return models;
 }
 
-BOOST_AUTO_TEST_CASE(weights_in_fewer_bits_get_adapters_and_stay_as_they_are) {
+BOOST_AUTO_TEST_CASE(quantised_weights_get_adapters_and_stay_unchanged) {
   AdaptedNet net;
-  for (const QuantizedModel& base : in_fewer_bits(net)) {
+  for (const QuantizedModel& base : quantised_models(net)) {
     const AdaptedModel model = add_lora(base.programs, *base.store, {.rank = 2});
     BOOST_TEST((model.matrices == std::vector<std::string>{"up.weight", "down.weight"}));
     BOOST_TEST(bitwise_equal(run(*model.graph, model.store, model.programs[1], "y"),
@@ -146,9 +146,9 @@ std::vector<Tensor> adapter_gradients(const AdaptedModel& model, std::int64_t ro
   return values;
 }
 
-BOOST_AUTO_TEST_CASE(gradients_are_those_beside_the_floats_that_weights_were_rounded_to) {
+BOOST_AUTO_TEST_CASE(gradients_with_quantised_weights_match_those_with_dequantised_weights) {
   AdaptedNet net;
-  for (const QuantizedModel& base : in_fewer_bits(net)) {
+  for (const QuantizedModel& base : quantised_models(net)) {
     AdaptedModel model = add_lora(base.programs, *base.store, {.rank = 2});
     const QuantizedModel floats = dequantize(base.programs, *base.store);
     AdaptedModel wide = add_lora(floats.programs, *floats.store, {.rank = 2});
@@ -173,9 +173,9 @@ BOOST_AUTO_TEST_CASE(gradients_are_those_beside_the_floats_that_weights_were_rou
   }
 }
 
-BOOST_AUTO_TEST_CASE(gradients_beside_weights_in_fewer_bits_are_finite_differences) {
+BOOST_AUTO_TEST_CASE(gradients_with_quantised_weights_match_finite_differences) {
   AdaptedNet net;
-  for (const QuantizedModel& base : in_fewer_bits(net)) {
+  for (const QuantizedModel& base : quantised_models(net)) {
     AdaptedModel model = add_lora(base.programs, *base.store, {.rank = 2});
     fill(model);
     GradientCheckOptions options{.feeds = {{"ids", sample_indices({4}, 4, 11).to(DType::i32)}}};
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(gradients_beside_weights_in_fewer_bits_are_finite_differenc
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_cannot_be_is_refused_by_name) {
+BOOST_AUTO_TEST_CASE(errors_name_invalid_requests) {
   AdaptedNet net;
   const auto refused = [](const auto& make, const std::string& part) {
     BOOST_CHECK_EXCEPTION(make(), ArgumentError, testing::message_contains({part}));

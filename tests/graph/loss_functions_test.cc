@@ -29,7 +29,7 @@ BOOST_AUTO_TEST_CASE(bce_with_logits_keeps_small_losses_of_both_classes) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(rows_meet_their_own_target_and_no_other_one) {
+BOOST_AUTO_TEST_CASE(losses_pair_each_row_with_its_own_target) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"n", 1}), row = g.input("row", DType::f32, {1, 4});
   const Value target = g.input("target", DType::f32, {"n"});
@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(rows_meet_their_own_target_and_no_other_one) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_scalar_has_no_batch) {
+BOOST_AUTO_TEST_CASE(batch_mean_of_a_scalar_is_an_error) {
   Graph g;
   const Value x = g.input("x", DType::f32, {});
   BOOST_CHECK_EXCEPTION(

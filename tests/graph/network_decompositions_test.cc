@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(definitions_agree_with_the_kernels_on_every_sample) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(attention_of_queries_that_see_nothing) {
+BOOST_AUTO_TEST_CASE(attention_of_fully_masked_queries) {
   std::vector<Tensor> in = {sample_uniform({2, 2, 4, 3}, 1), sample_uniform({2, 2, 5, 3}, 2),
                             sample_uniform({2, 2, 5, 2}, 3)};
   in.resize(13);

@@ -67,7 +67,7 @@ void check_message(const F& run, const std::string& part) {
 
 BOOST_AUTO_TEST_SUITE(quantizing)
 
-BOOST_AUTO_TEST_CASE(results_stay_close_and_no_matrix_of_floats_is_left) {
+BOOST_AUTO_TEST_CASE(results_stay_close_and_no_float_matrix_is_left) {
   TiedNet net;
   const std::pair<WeightFormat, double> formats[] = {
       {WeightFormat::bf16, 0.01}, {WeightFormat::int8, 0.03}, {WeightFormat::int4, 0.4}};
@@ -142,7 +142,7 @@ struct Caching {
   }
 };
 
-BOOST_AUTO_TEST_CASE(what_is_no_cache_is_not_rounded) {
+BOOST_AUTO_TEST_CASE(only_caches_are_narrowed) {
   Graph graph;
   const Value x = graph.input("x", DType::bf16, {2, 4});
   const Value more = graph.input("more", DType::f32, {1, 4});
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_cache_is_not_rounded) {
   BOOST_TEST(session.run(model.programs[0], feeds)["y"].data<float>()[4] == 0.1f);
 }
 
-BOOST_AUTO_TEST_CASE(caches_are_kept_narrow_and_read_as_they_are) {
+BOOST_AUTO_TEST_CASE(caches_are_stored_and_read_as_bf16) {
   Caching net;
   const QuantizedModel model = quantize({net.step, net.move}, *net.store,
                                         {.weights = WeightFormat::bf16, .narrow_caches = true});
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(caches_are_kept_narrow_and_read_as_they_are) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(bf16_matrices_are_stored_by_outputs_and_multiplied_as_they_are) {
+BOOST_AUTO_TEST_CASE(bf16_matrices_are_stored_by_outputs_and_multiplied_without_widening) {
   TiedNet net;
   const QuantizedModel model = quantize({net.predict}, *net.store, {.weights = WeightFormat::bf16});
   for (const char* name : {"up.weight", "down.weight", "table"}) {
@@ -235,7 +235,7 @@ BOOST_AUTO_TEST_CASE(names_kinds_and_aliases) {
   BOOST_TEST(model.weights[0].bytes_after == 64U * (16 + 2));
 }
 
-BOOST_AUTO_TEST_CASE(matrices_used_in_other_ways_stay) {
+BOOST_AUTO_TEST_CASE(matrices_with_other_uses_are_not_quantised) {
   Graph g;
   const Value x = g.input("x", DType::f32, {2, 8});
   const Variable both = g.variable("both", DType::f32, {8, 8});
@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(matrices_used_in_other_ways_stay) {
   BOOST_TEST(model.weights[0].name == "plain");
 }
 
-BOOST_AUTO_TEST_CASE(a_graph_says_which_matrices_it_reads_in_fewer_bits) {
+BOOST_AUTO_TEST_CASE(a_graph_lists_its_quantised_weights) {
   TiedNet net;
   BOOST_TEST(quantized_weights(net.graph).empty());
   for (const WeightFormat format : {WeightFormat::bf16, WeightFormat::int8, WeightFormat::int4}) {
@@ -269,7 +269,7 @@ BOOST_AUTO_TEST_CASE(a_graph_says_which_matrices_it_reads_in_fewer_bits) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(matrices_become_floats_again_and_give_the_same_bits_once_more) {
+BOOST_AUTO_TEST_CASE(dequantised_matrices_requantise_to_the_same_bits) {
   TiedNet net;
   for (const WeightFormat format : {WeightFormat::bf16, WeightFormat::int8}) {
     const QuantizedModel model = quantize({net.predict}, *net.store, {.weights = format});
@@ -293,7 +293,7 @@ BOOST_AUTO_TEST_CASE(matrices_become_floats_again_and_give_the_same_bits_once_mo
   }
 }
 
-BOOST_AUTO_TEST_CASE(programs_without_values_read_matrices_in_fewer_bits) {
+BOOST_AUTO_TEST_CASE(programs_without_values_can_use_quantised_weights) {
   TiedNet net;
   const QuantizedModel model = quantize({net.predict}, *net.store, {.weights = WeightFormat::int4});
   const RewrittenPrograms made = with_quantized({net.predict}, quantized_weights(*model.graph));
@@ -312,7 +312,7 @@ BOOST_AUTO_TEST_CASE(programs_without_values_read_matrices_in_fewer_bits) {
       "table is f32[50, 32]: int8[49, 32] cannot replace it");
 }
 
-BOOST_AUTO_TEST_CASE(wrong_uses) {
+BOOST_AUTO_TEST_CASE(invalid_requests_are_rejected) {
   TiedNet net;
   check_message<ArgumentError>([&] { dequantize({net.predict}, *net.store); },
                                "read no quantised weights");

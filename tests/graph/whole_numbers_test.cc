@@ -23,7 +23,7 @@ std::string here(int line = __builtin_LINE()) {
 
 BOOST_AUTO_TEST_SUITE(whole_numbers)
 
-BOOST_AUTO_TEST_CASE(numbers_that_an_integer_dtype_does_not_hold_are_refused) {
+BOOST_AUTO_TEST_CASE(numbers_outside_an_integer_dtype_are_rejected) {
   Graph g;
   const double nan = std::nan("");
   BOOST_CHECK_EXCEPTION(
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(numbers_that_an_integer_dtype_does_not_hold_are_refused) {
   BOOST_TEST(std::isinf(only(g.scalar(DType::f16, 1e9)).at(0)));
 }
 
-BOOST_AUTO_TEST_CASE(whole_bounds_of_clamp_follow_from_any_bounds) {
+BOOST_AUTO_TEST_CASE(integer_clamp_accepts_any_bounds) {
   const auto clamped = [](std::int8_t x, std::optional<double> lo, std::optional<double> hi) {
     Graph g;
     const Value in = g.input("x", DType::i8, {});
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(whole_bounds_of_clamp_follow_from_any_bounds) {
                         message_contains({"is between lo = 0.2 and hi = 0.8", here()}));
 }
 
-BOOST_AUTO_TEST_CASE(indices_and_sizes_fit_their_dtype) {
+BOOST_AUTO_TEST_CASE(indices_and_sizes_must_fit_their_dtype) {
   Graph g;
   BOOST_CHECK_EXCEPTION(
       arange(g, 300, DType::u8), ShapeError,

@@ -37,7 +37,7 @@ double tap(int i) { return 0.5 + i; }
 
 BOOST_AUTO_TEST_SUITE(windows)
 
-BOOST_AUTO_TEST_CASE(same_padding_is_tensorflows_for_symbolic_sizes) {
+BOOST_AUTO_TEST_CASE(same_padding_matches_tensorflow_for_symbolic_sizes) {
   for (int kernel = 1; kernel <= 4; ++kernel) {
     for (int stride = 1; stride <= 4; ++stride) {
       for (int dilation = 1; dilation <= 2; ++dilation) {
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(same_padding_is_tensorflows_for_symbolic_sizes) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(same_padding_that_the_op_can_do_takes_no_copy) {
+BOOST_AUTO_TEST_CASE(symmetric_same_padding_needs_no_copy) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"n", 2, "h", "w"});
   const Value w = g.input("k", DType::f32, {3, 2, 3, 5});
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(gradients_match_differences) {
   check(adaptive_avg_pool2d(x, {3, 5}), {x});
 }
 
-BOOST_AUTO_TEST_CASE(batches_without_images_have_results_without_images) {
+BOOST_AUTO_TEST_CASE(empty_batches_give_empty_results) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"n", 2, 4, 4}),
               w = g.input("w", DType::f32, {2, 3, 2, 2});
@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(batches_without_images_have_results_without_images) {
 }
 
 // A window covers exactly its own elements, so a NaN elsewhere does not affect it.
-BOOST_AUTO_TEST_CASE(adaptive_windows_see_their_elements_alone) {
+BOOST_AUTO_TEST_CASE(adaptive_windows_cover_only_their_elements) {
   const double kNan = std::numeric_limits<double>::quiet_NaN();
   for (int size = 1; size <= 9; ++size) {
     for (int count = 1; count <= 11; ++count) {
@@ -215,7 +215,7 @@ BOOST_AUTO_TEST_CASE(adaptive_windows_see_their_elements_alone) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(mistakes_are_named) {
+BOOST_AUTO_TEST_CASE(errors_name_invalid_arguments) {
   Graph g;
   const Value x = g.input("x", DType::f32, {1, 4, 5, 6}),
               w = g.input("w", DType::f32, {4, 2, 3, 3});

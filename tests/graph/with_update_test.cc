@@ -31,7 +31,7 @@ const NamedTensors& feed() {
 
 BOOST_AUTO_TEST_SUITE(updates_with_values)
 
-BOOST_AUTO_TEST_CASE(who_computes_the_value_updates_the_variable) {
+BOOST_AUTO_TEST_CASE(programs_that_compute_the_value_update_the_variable) {
   for (const bool passes : {true, false}) {
     Counted c;
     Program uses("uses"), other("other"), slope("slope"), given("given");
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(who_computes_the_value_updates_the_variable) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(gradients_that_do_not_need_the_value_update_too) {
+BOOST_AUTO_TEST_CASE(gradients_that_do_not_need_the_value_still_update_the_variable) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"n"});
   const Variable count = g.variable("count", DType::f32, {}, buffer());
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(gradients_that_do_not_need_the_value_update_too) {
   BOOST_TEST(Program("p").output("dx", dx).updates().size() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(it_goes_through_text_and_files) {
+BOOST_AUTO_TEST_CASE(attached_updates_survive_text_and_files) {
   Counted c;
   Program program("p");
   program.output("z", exp(c.y));
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(it_goes_through_text_and_files) {
   BOOST_TEST(loaded.value("count").at(0) == 2);
 }
 
-BOOST_AUTO_TEST_CASE(it_costs_nothing) {
+BOOST_AUTO_TEST_CASE(an_attached_update_needs_no_extra_memory) {
   Counted c;
   Program program("p");
   program.output("z", exp(c.y));
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(it_costs_nothing) {
   BOOST_TEST(plan->memory().arena == session.plan(plain, {{"x", {2}}})->memory().arena);
 }
 
-BOOST_AUTO_TEST_CASE(two_values_for_one_variable_are_named) {
+BOOST_AUTO_TEST_CASE(conflicting_values_for_one_variable_are_named) {
   Counted c;
   const Value again = with_update(c.x, c.count, c.count + 2.0);
   Program both("both");
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(two_values_for_one_variable_are_named) {
   BOOST_TEST(given.output("z", c.y + again).update(c.count, c.count).updates().size() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(values_that_do_not_fit_are_named) {
+BOOST_AUTO_TEST_CASE(errors_name_mismatched_values) {
   Counted c;
   BOOST_CHECK_EXCEPTION(with_update(c.x, c.count, c.x), ShapeError,
                         message_contains({"the new value of the variable must have shape []"}));
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(modes_of_scopes)
 
-BOOST_AUTO_TEST_CASE(passes_find_what_earlier_ones_declared) {
+BOOST_AUTO_TEST_CASE(a_second_mode_reuses_the_variables_of_the_first) {
   Graph g;
   const Scope net(g, "net");
   BOOST_TEST(!net.mode().has_value());
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(passes_find_what_earlier_ones_declared) {
   BOOST_TEST(((net.training() / "a").variable("w", DType::f32, {2, 3}) == w));
 }
 
-BOOST_AUTO_TEST_CASE(mistakes_of_passes_are_named) {
+BOOST_AUTO_TEST_CASE(errors_name_inconsistent_declarations) {
   Graph g;
   const Scope net(g, "net");
   const Scope first = net.training(), second = net.evaluation();
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(mistakes_of_passes_are_named) {
   BOOST_CHECK_THROW(net.variable("w", DType::f32, {2}), GraphError);
 }
 
-BOOST_AUTO_TEST_CASE(parameters_are_those_at_and_below_a_scope) {
+BOOST_AUTO_TEST_CASE(parameters_of_a_scope_include_nested_scopes) {
   Graph g;
   const Scope a(g, "a"), ab(g, "ab");
   const Variable w = a.variable("w", DType::f32, {2});

@@ -107,7 +107,8 @@ BOOST_AUTO_TEST_CASE(graphs) {
   WRONG(ShapeError, Program("t").update(p, cast(d, DType::f32)), "update of 'p'", "f32[3, 4]",
         "f32[64]");
   WRONG(DTypeError, Program("t").update(p, d), "update of 'p'", "f64[64]");
-  WRONG(GraphError, Program("t").update(p, p + 1).update(p, p + 2), "already updates this variable");
+  WRONG(GraphError, Program("t").update(p, p + 1).update(p, p + 2),
+        "already updates this variable");
   WRONG(GraphError, g.alias("q2", foreign.graph().variable("z", DType::f32, {1})), "another graph");
   WRONG(ShapeError, g.variable("s", DType::f32, {"seq"}), "variable 's'",
         "only variables of kind cache");
@@ -163,7 +164,7 @@ BOOST_AUTO_TEST_CASE(feeds) {
           {"x", "64", "63"});
 }
 
-BOOST_AUTO_TEST_CASE(required_dims_that_do_not_hold) {
+BOOST_AUTO_TEST_CASE(violated_dim_requirements_are_named) {
   g.require(g.dim("batch") == g.dim("seq") * 2);
   Program sums("sums");
   sums.output("s", sum(x));

@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(a_single_query_as_in_decoding) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(narrow_keys_and_values_give_the_bits_of_widened_ones_on_every_target) {
+BOOST_AUTO_TEST_CASE(narrow_keys_and_values_match_widened_ones_bit_for_bit_on_every_target) {
   const auto& ops = *builtin_ops();
   testing::for_each_simd_target([&](const char*) {
     std::vector<OpSample> samples = ops.at("attention_narrow").samples();
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(narrow_keys_and_values_give_the_bits_of_widened_ones_on_eve
   });
 }
 
-BOOST_AUTO_TEST_CASE(queries_that_see_nothing_give_zeros) {
+BOOST_AUTO_TEST_CASE(fully_masked_queries_give_zeros) {
   std::vector<Tensor> in = operands(2, 2, 1, 4, 5, 3, 2);
   in[10] = ints({0, 3});
   check_attention(in, {{"scale", 1.0}}, 1e-6);
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(queries_that_see_nothing_give_zeros) {
   check_attention(operands(1, 1, 1, 5, 2, 4, 2), {{"scale", 1.0}, {"causal", true}}, 1e-6);
 }
 
-BOOST_AUTO_TEST_CASE(keys_beyond_lengths_may_hold_anything) {
+BOOST_AUTO_TEST_CASE(keys_beyond_lengths_are_ignored) {
   std::vector<Tensor> in = operands(1, 1, 1, 3, 5, 4, 4);
   in[10] = ints({3});
   const auto clean = evaluate_op(builtin_ops()->at("attention"), in, {{"scale", 1.0}});
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(keys_beyond_lengths_may_hold_anything) {
   BOOST_CHECK(bitwise_equal(clean[0], dirty[0]));
 }
 
-BOOST_AUTO_TEST_CASE(bad_data_is_named) {
+BOOST_AUTO_TEST_CASE(errors_name_invalid_data) {
   std::vector<Tensor> in = operands(2, 1, 1, 3, 5, 4, 4);
   in[10] = ints({5, 6});
   BOOST_CHECK_EQUAL(data_error(in), "lengths[1] is 6, but there are 5 keys: it must be in [0, 5]");
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(bad_data_is_named) {
                     "row_index[1, 2] is 2, but row_bias has 2 entries: it must be in [0, 2)");
 }
 
-BOOST_AUTO_TEST_CASE(wrong_optional_operands_are_named) {
+BOOST_AUTO_TEST_CASE(errors_name_invalid_optional_operands) {
   const auto message = [](std::size_t i, Tensor t) -> std::string {
     std::vector<Tensor> in = operands(2, 4, 2, 3, 5, 6, 7);
     in[i] = std::move(t);

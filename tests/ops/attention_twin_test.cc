@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(random_definitions_agree_with_the_scalar_model) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(queries_beyond_all_keys_see_those_that_their_window_reaches) {
+BOOST_AUTO_TEST_CASE(queries_beyond_all_keys_see_the_keys_in_their_window) {
   for (const std::int64_t lq : {1, 3, 70}) {
     for (const std::int64_t start :
          {std::int64_t{0}, std::int64_t{3}, std::int64_t{50}, kLargest - 5, kLargest}) {
@@ -223,7 +223,7 @@ BOOST_AUTO_TEST_CASE(queries_beyond_all_keys_see_those_that_their_window_reaches
   check_use(use);
 }
 
-BOOST_AUTO_TEST_CASE(starts_near_the_largest_integer_overflow_nothing) {
+BOOST_AUTO_TEST_CASE(starts_near_the_largest_integer_do_not_overflow) {
   AttentionUse use = plain(3, 5);
   use.attributes.set("causal", true);
   for (const std::int64_t start : {std::int64_t{3}, kLargest - 1, kLargest}) {

@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(batches_and_transposes_at_every_precision) {
 }
 
 // Splitting C into tiles and packing in pieces does not change any bit (splitting the depth would).
-BOOST_AUTO_TEST_CASE(the_driver_gives_the_bits_of_the_engine) {
+BOOST_AUTO_TEST_CASE(the_driver_matches_the_engine_bit_for_bit) {
   for_each_unit_and_precision([&](Precision precision) {
     const kernels::GemmEngine& engine = *kernels::choose_bf16_split_engine(precision, 64, 64, 64);
     for (const auto& [m, n, k] : {std::tuple{40, 50, 70}, {250, 530, 300}, {1300, 100, 130}}) {
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(the_driver_gives_the_bits_of_the_engine) {
 
 // Attention and convolutions pack both operands again for every tile. Six products are therefore
 // too slow to be chosen automatically, but a test can force them.
-BOOST_AUTO_TEST_CASE(tiles_of_attention_and_convolutions_follow_the_precision) {
+BOOST_AUTO_TEST_CASE(attention_and_convolution_tiles_honour_the_precision) {
   const auto in_double = [](const std::vector<Tensor>& tensors) {
     std::vector<Tensor> result;
     for (const Tensor& t : tensors) result.push_back(t.defined() ? t.to(DType::f64) : t);

@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(engines_agree_with_the_model_for_every_size_and_stride) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(blocks_of_k_are_summed_and_c_is_added_to) {
+BOOST_AUTO_TEST_CASE(blocks_of_k_are_summed_and_added_to_c) {
   for (const Way& way : ways()) {
     const GemmEngine& engine = way.engine();
     BOOST_TEST_CONTEXT(engine.name) {
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(blocks_of_k_are_summed_and_c_is_added_to) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(bits_depend_on_the_row_and_the_column_only) {
+BOOST_AUTO_TEST_CASE(bits_depend_only_on_the_row_and_the_column) {
   for (const Way& way : ways()) {
     const GemmEngine& engine = way.engine();
     BOOST_TEST_CONTEXT(engine.name) {
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(bits_depend_on_the_row_and_the_column_only) {
 
 // Infinities, NaN, denormals, huge values and overflowing sums give the results of fused
 // multiply-adds and do not affect other rows and columns.
-BOOST_AUTO_TEST_CASE(values_out_of_range_come_out_as_multiply_adds_give_them) {
+BOOST_AUTO_TEST_CASE(out_of_range_values_give_the_results_of_fused_multiply_adds) {
   constexpr float inf = INFINITY;
   struct Case {
     const char* name;
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(values_out_of_range_come_out_as_multiply_adds_give_them) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(half_precision_operands_are_exact_in_their_terms) {
+BOOST_AUTO_TEST_CASE(half_precision_operands_are_represented_exactly) {
   const Tensor a = spread({33, 64}, 9, 8).to(DType::bf16),
                b = spread({64, 20}, 10, 8).to(DType::bf16);
   const Tensor a32 = a.to(DType::f32), b32 = b.to(DType::f32);
@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(half_precision_operands_are_exact_in_their_terms) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(numbers_of_products_that_no_unit_has_are_errors) {
+BOOST_AUTO_TEST_CASE(unsupported_numbers_of_products_are_errors) {
   const auto message = [](Bf16Unit unit, int products) {
     try {
       kernels::bf16_split_engine(unit, products);
@@ -235,7 +235,7 @@ BOOST_AUTO_TEST_CASE(numbers_of_products_that_no_unit_has_are_errors) {
       std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(the_table_goes_by_precision_shape_and_features) {
+BOOST_AUTO_TEST_CASE(the_engine_table_depends_on_precision_shape_and_features) {
   using kernels::Bf16SplitChoice;
   using kernels::choose_bf16_split;
   const kernels::Bf16Cpu none{}, intel{.amx = true, .dot = true, .fast_dot = false},

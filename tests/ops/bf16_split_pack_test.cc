@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(half_precision_sources_are_converted) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(three_terms_hold_a_whole_float) {
+BOOST_AUTO_TEST_CASE(three_terms_represent_a_float_exactly) {
   const Tensor data = varied(5000);
   for (std::int64_t i = 0; i < data.numel(); ++i) {
     const float x = data.data<float>()[i];
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(three_terms_hold_a_whole_float) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_terms_carry) {
+BOOST_AUTO_TEST_CASE(carried_by_terms_accepts_only_representable_values) {
   const auto representable = [](float largest_a, float smallest_a, float largest_b,
                                 float smallest_b, std::int64_t depth = 32) {
     return kernels::representable_by_terms(magnitude(largest_a), magnitude(smallest_a),

@@ -87,7 +87,7 @@ std::vector<float> tile_of(const std::vector<float>& c, int i, int j) {
 
 BOOST_AUTO_TEST_SUITE(bf16_split_unit)
 
-BOOST_AUTO_TEST_CASE(the_tile_kernel_on_emulated_tiles_gives_the_bits_of_the_manual) {
+BOOST_AUTO_TEST_CASE(the_emulated_tile_kernel_matches_the_manual_bit_for_bit) {
   testing::for_each_simd_target([](const char* target) {
     BOOST_TEST_CONTEXT("target " << target) {
       for (int terms = 1; terms <= 3; ++terms) {
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(the_tile_kernel_on_emulated_tiles_gives_the_bits_of_the_man
   });
 }
 
-BOOST_AUTO_TEST_CASE(the_dot_kernel_on_emulated_vectors_gives_the_bits_of_the_manual) {
+BOOST_AUTO_TEST_CASE(the_emulated_dot_kernel_matches_the_manual_bit_for_bit) {
   testing::for_each_simd_target([](const char* target) {
     BOOST_TEST_CONTEXT("target " << target) {
       const Operands o(1, 3, 12, 9);
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(products_are_added_to_c) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(vdpbf16ps_does_what_its_emulation_does) {
+BOOST_AUTO_TEST_CASE(vdpbf16ps_matches_its_emulation) {
   if (!kernels::bf16_unit_available(Bf16Unit::dot)) {
     BOOST_TEST_MESSAGE("AVX512_BF16 is not available");
     return;
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(vdpbf16ps_does_what_its_emulation_does) {
 
 // The manual's summation order is not guaranteed by the architecture. The test reports whether the
 // bits agree, but only requires the error bound that holds for any order.
-BOOST_AUTO_TEST_CASE(tdpbf16ps_does_what_its_emulation_does) {
+BOOST_AUTO_TEST_CASE(tdpbf16ps_matches_its_emulation) {
   if (!kernels::bf16_unit_available(Bf16Unit::amx)) {
     BOOST_TEST_MESSAGE("AMX is not available");
     return;

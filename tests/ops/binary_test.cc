@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(arithmetic_broadcasts_in_every_dtype) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(comparisons_take_every_dtype) {
+BOOST_AUTO_TEST_CASE(comparisons_accept_every_dtype) {
   for_each_simd_target([](const char* target) {
     BOOST_TEST_CONTEXT("target " << target) {
       for (const char* op :
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(comparisons_take_every_dtype) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(nan_wins_in_extremes_and_loses_in_comparisons) {
+BOOST_AUTO_TEST_CASE(nan_propagates_through_extremes_and_compares_false) {
   for_each_simd_target([](const char*) {
     for (const DType dtype : {DType::f32, DType::f64}) {
       const Tensor a = Tensor::of<double>({5}, {NAN, 1, NAN, kInf, -kInf}).to(dtype);
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(where_selects_any_dtype) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(pieces_of_rows_in_many_chunks) {
+BOOST_AUTO_TEST_CASE(chunks_may_begin_inside_rows) {
   // 3 x 20011 elements: chunks begin in the middle of rows.
   const Tensor a = numbers(DType::f32, {3, 20011}, 1), b = numbers(DType::f32, {3, 1}, 4);
   const Tensor out = apply("sub", {a, b});

@@ -21,7 +21,7 @@ Tensor cast(const Tensor& x, DType dtype) {
 
 BOOST_AUTO_TEST_SUITE(cast_op)
 
-BOOST_AUTO_TEST_CASE(small_whole_numbers_survive_every_pair) {
+BOOST_AUTO_TEST_CASE(small_integers_survive_every_conversion) {
   std::vector<double> values;
   for (int i = 0; i < 67; ++i) values.push_back((i * 13) % 101);
   const Tensor source = Tensor::of<double>({67}, values);
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(every_16_bit_float_widens_exactly) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(floats_narrow_as_core_does) {
+BOOST_AUTO_TEST_CASE(narrowing_of_floats_matches_core) {
   std::vector<float> x;
   for (std::uint64_t u = 0; u < (std::uint64_t{1} << 32); u += 65521 * 3) {
     const auto word = static_cast<std::uint32_t>(u);
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(floats_narrow_as_core_does) {
 }
 
 // Conversions in a graph and conversions by callers are the same function.
-BOOST_AUTO_TEST_CASE(all_pairs_give_the_bits_of_tensor_to) {
+BOOST_AUTO_TEST_CASE(all_pairs_match_tensor_to_bit_for_bit) {
   constexpr auto kMax = std::numeric_limits<std::int64_t>::max();
   std::vector<std::int64_t> integers = {0, 1, -1, kMax, -kMax - 1};
   for (int bit = 1; bit < 63; ++bit) {

@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(agrees_with_the_reference_on_every_target_axis_and_size) {
 }
 
 // A NaN cotangent of a position must give NaN gradients, not zeros like an ignored position.
-BOOST_AUTO_TEST_CASE(a_cotangent_that_is_nan_makes_nan_along_any_axis) {
+BOOST_AUTO_TEST_CASE(a_nan_cotangent_gives_nan_gradients_along_any_axis) {
   testing::for_each_simd_target([](const char* target) {
     BOOST_TEST_CONTEXT(target) {
       const float nan = std::nanf("");
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(a_cotangent_that_is_nan_makes_nan_along_any_axis) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(targets_out_of_range_are_data_errors_that_name_place_value_and_bound) {
+BOOST_AUTO_TEST_CASE(errors_of_out_of_range_targets_name_position_value_and_bound) {
   BOOST_CHECK_EQUAL(data_error(Tensor::of<std::int64_t>({2, 3}, {0, 1, 2, 3, 4, 5})),
                     "targets[1, 2] is 5, but there are 5 classes: it must be in [0, 5) or "
                     "ignore_index -100");

@@ -120,7 +120,7 @@ void check(const std::string& text, const std::vector<Tensor>& inputs, const cha
 
 BOOST_AUTO_TEST_SUITE(fused_chain)
 
-BOOST_AUTO_TEST_CASE(random_programs_have_the_bits_of_their_steps) {
+BOOST_AUTO_TEST_CASE(random_programs_match_their_steps_bit_for_bit) {
   Draws draws(5);
   for (int trial = 0; trial < 60; ++trial) {
     // Rows of one tile or more with remainders, and rows shorter than a block.
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(random_programs_have_the_bits_of_their_steps) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(results_past_the_caches) {
+BOOST_AUTO_TEST_CASE(results_larger_than_the_caches) {
   // 32 MiB and more: %3 is read again, %5 is not. Rows begin at addresses of all alignments.
   const Sizes sizes{2113, 4001};
   const std::vector<Tensor> inputs = {values(DType::f32, sizes, 1), values(DType::f32, {4001}, 2)};

@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(many_indices_into_a_narrow_table) {
              index_add_reference(x, index, src, 1, 300, 1));
 }
 
-BOOST_AUTO_TEST_CASE(along_an_axis) {
+BOOST_AUTO_TEST_CASE(take_and_scatter_along_an_axis) {
   const Attributes axis{{"axis", std::int64_t{1}}};
   const Tensor x = sample_uniform({2, 5, 70}, 1).to(DType::f64);
   const Tensor index = sample_indices({2, 9, 70}, 2, 5), src = x.reshape({2, 5, 70});
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(along_an_axis) {
   BOOST_TEST(elements_of(added) == wanted);
 }
 
-BOOST_AUTO_TEST_CASE(data_out_of_range_is_named) {
+BOOST_AUTO_TEST_CASE(errors_name_out_of_range_indices) {
   const Tensor x = Tensor::zeros(DType::f32, {5, 3});
   const Attributes axis{{"axis", std::int64_t{0}}};
   const std::string message = "index 5 at position 1 is out of range: axis 0 of x has size 5";
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(data_out_of_range_is_named) {
       DataError, says("start 2 at position 1 is out of range"));
 }
 
-BOOST_AUTO_TEST_CASE(blocks_at_a_place) {
+BOOST_AUTO_TEST_CASE(dynamic_slices_are_read_and_updated) {
   const Tensor x = sample_uniform({4, 3}, 1);
   const Tensor part = run("dynamic_slice", {x, ids({1, 2})}, {{"sizes", Shape{2, 1}}});
   BOOST_TEST(elements_of(part) == (Doubles{x.at(5), x.at(8)}));
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(blocks_at_a_place) {
   BOOST_TEST(elements_of(run("dynamic_update_slice", {x, part, ids({0, 0})}, {})) == wanted);
 }
 
-BOOST_AUTO_TEST_CASE(writing_over_the_operand) {
+BOOST_AUTO_TEST_CASE(index_add_may_overwrite_its_operand) {
   const Tensor x = sample_uniform({6, 3}, 1), index = ids({4, 4}), src = sample_uniform({2, 3}, 2);
   const Tensor wanted = run("index_add", {x, index, src}, {});
   Tensor memory = x.clone();

@@ -117,7 +117,7 @@ void check_svd(const Tensor& x, double tolerance) {
 
 BOOST_AUTO_TEST_SUITE(linalg)
 
-BOOST_AUTO_TEST_CASE(cholesky_factors_are_those_of_the_model_and_of_the_matrix) {
+BOOST_AUTO_TEST_CASE(cholesky_factors_match_the_model_and_reproduce_the_matrix) {
   for_random_cases(12, 1, [](Choices& c) {
     const std::int64_t n = c.one_of({0, 1, 2, 3, 5, 8, 17, 33, 40, 65});
     const DType dtype = dtype_of(c);
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(cholesky_factors_are_those_of_the_model_and_of_the_matrix) 
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_large_cholesky_factor_is_that_of_the_matrix) {
+BOOST_AUTO_TEST_CASE(a_large_cholesky_factor_reproduces_the_matrix) {
   Choices c(1);
   const Tensor a = definite(c, {300, 300}, DType::f64);
   const auto f = apply("cholesky", {a});
@@ -138,13 +138,13 @@ BOOST_AUTO_TEST_CASE(a_large_cholesky_factor_is_that_of_the_matrix) {
 }
 
 // Only the symmetric part of x matters.
-BOOST_AUTO_TEST_CASE(cholesky_takes_the_symmetric_part) {
+BOOST_AUTO_TEST_CASE(cholesky_uses_the_symmetric_part) {
   const Tensor x = Tensor::of<float>({2, 2}, {4, 1, 3, 5}),
                y = Tensor::of<float>({2, 2}, {4, 2, 2, 5});
   BOOST_TEST(bitwise_equal(apply("cholesky", {x})[0], apply("cholesky", {y})[0]));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_not_positive_definite_says_where_and_gives_zeros) {
+BOOST_AUTO_TEST_CASE(a_matrix_that_is_not_positive_definite_gives_zeros_and_the_failing_pivot) {
   const double nan = std::numeric_limits<double>::quiet_NaN(), inf = HUGE_VAL;
   for (const auto& [x, pivot] : std::vector<std::pair<Tensor, int>>{
            {Tensor::of<double>({2, 2}, {1, 2, 2, 1}), 1},
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_positive_definite_says_where_and_gives_zeros) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(triangular_systems_are_solved_as_the_model_solves_them) {
+BOOST_AUTO_TEST_CASE(triangular_solutions_match_the_model) {
   for_random_cases(24, 1, [](Choices& c) {
     const std::int64_t n = c.one_of({0, 1, 2, 3, 7, 16, 33, 50}),
                        m = c.one_of({0, 1, 2, 5, 64, 67});
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(triangular_systems_are_solved_as_the_model_solves_them) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_zero_on_the_diagonal_is_found_and_gives_zeros) {
+BOOST_AUTO_TEST_CASE(a_zero_on_the_diagonal_is_reported_and_gives_zeros) {
   const Tensor t = Tensor::of<float>({2, 2, 2}, {1, 0, 5, 2, 3, 7, 7, 0});
   const Tensor b = Tensor::of<float>({2, 2, 1}, {1, 7, 1, 1});
   auto f = apply("triangular_solve", {t, b});
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(qr_gives_an_orthonormal_basis_and_a_triangle) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(qr_of_dependent_columns_has_an_orthonormal_basis_all_the_same) {
+BOOST_AUTO_TEST_CASE(qr_of_dependent_columns_still_has_an_orthonormal_basis) {
   Choices c(1);
   for (const Tensor& x :
        {of_rank(c, 9, 6, 2), Tensor::zeros(DType::f64, {4, 3}), Tensor::full(DType::f64, {5, 5}, 1),
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(qr_of_dependent_columns_has_an_orthonormal_basis_all_the_sa
   }
 }
 
-BOOST_AUTO_TEST_CASE(singular_values_and_vectors_are_those_of_the_model) {
+BOOST_AUTO_TEST_CASE(singular_values_and_vectors_match_the_model) {
   for_random_cases(16, 1, [](Choices& c) {
     const std::int64_t m = c.one_of({1, 2, 3, 5, 9, 24}), n = c.one_of({1, 2, 3, 5, 9, 24});
     const DType dtype = dtype_of(c);
@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(singular_values_and_vectors_are_those_of_the_model) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(matrices_of_lower_rank_have_orthonormal_vectors_all_the_same) {
+BOOST_AUTO_TEST_CASE(rank_deficient_matrices_still_have_orthonormal_singular_vectors) {
   Choices c(2);
   for (const Tensor& x :
        {of_rank(c, 9, 6, 2), of_rank(c, 6, 9, 2), of_rank(c, 12, 12, 1),
@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(matrices_of_lower_rank_have_orthonormal_vectors_all_the_sam
   }
 }
 
-BOOST_AUTO_TEST_CASE(qr_of_columns_of_tiny_numbers_has_an_orthonormal_basis_all_the_same) {
+BOOST_AUTO_TEST_CASE(qr_of_tiny_columns_still_has_an_orthonormal_basis) {
   for (int exponent = -100; exponent >= -320; exponent -= 5) {
     const double tiny = std::pow(10.0, exponent);
     check_qr(Tensor::of<double>({3, 3}, {tiny, 1, 0, 2 * tiny, 0, tiny, 3 * tiny, 0, tiny}), 1e-14);
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(qr_of_columns_of_tiny_numbers_has_an_orthonormal_basis_all_
 }
 
 // Squares of such small numbers lose most or all of their digits.
-BOOST_AUTO_TEST_CASE(singular_vectors_are_orthonormal_beside_tiny_numbers) {
+BOOST_AUTO_TEST_CASE(singular_vectors_are_orthonormal_despite_tiny_numbers) {
   for (int exponent = -40; exponent >= -320; exponent -= 5) {
     const double tiny = std::pow(10.0, exponent);
     check_svd(Tensor::of<double>({3, 3}, {1, 0, 0, 0, tiny, tiny, 0, 0, tiny}), 1e-13);
@@ -241,7 +241,7 @@ BOOST_AUTO_TEST_CASE(singular_vectors_are_orthonormal_beside_tiny_numbers) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_least_numbers_have_cholesky_factors) {
+BOOST_AUTO_TEST_CASE(matrices_of_denormals_have_cholesky_factors) {
   const double least = std::numeric_limits<double>::denorm_min();
   const auto f = apply("cholesky", {Tensor::of<double>({2, 2}, {least, 0, 0, 3 * least})});
   BOOST_TEST(f[1].at(0) == -1);
@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(the_largest_element_of_each_left_vector_is_positive) {
 }
 
 // Known singular values: the Hilbert matrix of size 6, which has a condition number of 1.5e7.
-BOOST_AUTO_TEST_CASE(small_singular_values_are_right_to_many_digits) {
+BOOST_AUTO_TEST_CASE(small_singular_values_have_a_small_relative_error) {
   Tensor x = Tensor::empty(DType::f64, {6, 6});
   for (std::int64_t i = 0; i < 36; ++i) {
     x.mutable_data<double>()[i] = 1.0 / static_cast<double>(i / 6 + i % 6 + 1);
@@ -277,7 +277,7 @@ BOOST_AUTO_TEST_CASE(small_singular_values_are_right_to_many_digits) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(nan_and_infinity_give_nan_and_end) {
+BOOST_AUTO_TEST_CASE(factorisations_of_nan_and_infinity_terminate_with_nan) {
   for (const double bad : {std::numeric_limits<double>::quiet_NaN(), HUGE_VAL}) {
     const Tensor x = Tensor::of<double>({2, 2}, {1, bad, 2, 3});
     for (const char* op : {"qr", "svd"}) {

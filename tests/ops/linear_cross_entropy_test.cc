@@ -73,7 +73,7 @@ void check(const HeadCase& c, double tolerance) {
 
 BOOST_AUTO_TEST_SUITE(linear_cross_entropy)
 
-BOOST_AUTO_TEST_CASE(agrees_with_the_ops_that_it_joins) {
+BOOST_AUTO_TEST_CASE(agrees_with_the_unfused_ops) {
   testing::for_each_simd_target([](const char*) {
     for (const bool transposed : {true, false}) {
       check({70, 13, 37, 4096, transposed, DType::f32}, 5e-6);
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(agrees_with_the_ops_that_it_joins) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_large_vocabulary_takes_chunks_of_64_mib) {
+BOOST_AUTO_TEST_CASE(a_large_vocabulary_is_processed_in_chunks_of_64_mib) {
   const std::int64_t rows = 400, classes = 50257;
   const Tensor x = sample_uniform({rows, 4}, 1), weight = sample_uniform({classes, 4}, 2);
   const Tensor targets = sample_indices({rows}, 4, classes);

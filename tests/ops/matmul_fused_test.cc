@@ -34,7 +34,7 @@ void check(const std::vector<Tensor>& inputs, const Attributes& attributes, Prec
 
 BOOST_AUTO_TEST_SUITE(matmul_fused)
 
-BOOST_AUTO_TEST_CASE(samples_have_the_bits_of_their_parts) {
+BOOST_AUTO_TEST_CASE(samples_match_the_unfused_ops_bit_for_bit) {
   const OpRecord& op = builtin_ops()->at("matmul_fused");
   for_each_simd_target([&](const char* target) {
     for (const OpSample& sample : op.samples()) {

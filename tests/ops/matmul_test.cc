@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(agrees_with_the_reference_on_every_target_and_size) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(narrow_operands_give_the_bits_of_the_numbers_they_stand_for) {
+BOOST_AUTO_TEST_CASE(narrow_operands_match_widened_ones_bit_for_bit) {
   testing::for_each_simd_target([](const char*) {
     for (const DType narrow : {DType::bf16, DType::f16}) {
       for (const DType wide : {DType::f32, DType::f64}) {

@@ -17,7 +17,7 @@ using testing::says;
 
 BOOST_AUTO_TEST_SUITE(operands_of_ops)
 
-BOOST_AUTO_TEST_CASE(a_missing_operand_is_an_error_alone_as_in_a_graph) {
+BOOST_AUTO_TEST_CASE(a_missing_operand_is_an_error_with_and_without_a_graph) {
   const OpRecord& add = builtin_ops()->at("add");
   BOOST_CHECK_EXCEPTION(evaluate_op(add, {vector()}), ArgumentError,
                         says("operand 'b' is missing"));

@@ -74,7 +74,7 @@ bool same_bits(const Tensor& a, const Tensor& b) {
 
 BOOST_AUTO_TEST_SUITE(parallel_gemm)
 
-BOOST_AUTO_TEST_CASE(every_cut_gives_the_bits_of_one_thread) {
+BOOST_AUTO_TEST_CASE(every_tiling_matches_one_thread_bit_for_bit) {
   const testing::MoreThreads more;
   Workers one({.threads = 1}), many({.threads = 5, .shuffle_seed = 3});
   const Sizes sizes[] = {
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(split_k_has_the_same_bits_for_any_number_of_threads) {
   BOOST_CHECK_SMALL(max_difference(c, expected), 1e-3);
 }
 
-BOOST_AUTO_TEST_CASE(adds_to_what_is_there) {
+BOOST_AUTO_TEST_CASE(accumulate_adds_to_the_existing_result) {
   Workers workers({.threads = 2});
   for (const Sizes& s : {Sizes{3, 50, 20}, Sizes{40, 50, 20}, Sizes{40, 60, 4000},
                          Sizes{300, 400, 1500}, Sizes{20, 30, 0}}) {
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(narrow_operands_are_widened_exactly) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(scratch_reserved_before_stays_the_callers) {
+BOOST_AUTO_TEST_CASE(previously_reserved_scratch_is_not_touched) {
   Workers workers({.threads = 1});
   const Tensor a = sample_uniform({250, 300}, 1), b = sample_uniform({300, 530}, 2);
   Kernel kernel;
@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(scratch_reserved_before_stays_the_callers) {
   BOOST_TEST(wrong == 0);
 }
 
-BOOST_AUTO_TEST_CASE(refuses_dtypes_that_do_not_go_together) {
+BOOST_AUTO_TEST_CASE(mismatched_dtypes_are_rejected) {
   GemmBatch batch = row_major(2, 3, 4);
   batch.b.dtype = DType::f64;
   Kernel kernel;
@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(refuses_dtypes_that_do_not_go_together) {
       });
 }
 
-BOOST_AUTO_TEST_CASE(tilings_keep_shared_scratch_small_and_cut_enough_tiles) {
+BOOST_AUTO_TEST_CASE(tilings_keep_shared_scratch_small_and_have_enough_tiles) {
   const kernels::GemmEngine& engine = kernels::fma_engine(DType::f32);
   const std::int64_t sizes[] = {9, 64, 100, 768, 1024, 3072, 8192, 50257};
   for (const std::int64_t m : sizes) {

@@ -41,7 +41,7 @@ void for_places(const PoolCase& c, const Sizes& out, Fn fn) {
 
 BOOST_AUTO_TEST_SUITE(pool_ops)
 
-BOOST_AUTO_TEST_CASE(maximum_and_its_place) {
+BOOST_AUTO_TEST_CASE(max_pool_returns_maxima_and_their_positions) {
   for (const PoolCase& c : pool_cases()) {
     for (const DType dtype : {DType::f32, DType::f64}) {
       const Tensor x = sample_uniform(c.x, 4).to(dtype);

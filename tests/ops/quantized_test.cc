@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(int4_is_within_a_step_of_every_weight_and_better_than_the_p
   BOOST_TEST(error < plain);
 }
 
-BOOST_AUTO_TEST_CASE(weights_that_are_steps_come_back_exactly) {
+BOOST_AUTO_TEST_CASE(multiples_of_the_step_round_trip_exactly) {
   // Every channel and group contains its extreme: -8 steps of 0.25, or 127 steps of 0.5.
   const auto matrix = [](const std::function<double(std::int64_t row)>& value) {
     Tensor w = Tensor::empty(DType::f32, {64, 20});
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(products_agree_with_products_of_floats_on_every_target) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(every_way_of_multiplying_agrees) {
+BOOST_AUTO_TEST_CASE(all_product_kernels_agree) {
   testing::for_each_simd_target([](const char* target) {
     for (const auto format : {kInt8, kInt4}) {
       for (const std::int64_t inputs : {1, 30, 64, 333}) {
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(rows_of_extreme_values) {
 }
 
 // Small weights times large numbers: no partial sum may be larger than the result.
-BOOST_AUTO_TEST_CASE(rows_of_large_values_do_not_overflow_on_the_way) {
+BOOST_AUTO_TEST_CASE(partial_sums_of_large_values_do_not_overflow) {
   testing::for_each_simd_target([](const char* target) {
     for (const auto format : {kInt8, kInt4}) {
       const Tensor w = sample_uniform({40, 37}, 14, -0.01, 0.01);
@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(rows_of_large_values_do_not_overflow_on_the_way) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(error_of_a_product_is_that_of_its_weights) {
+BOOST_AUTO_TEST_CASE(the_error_of_a_product_comes_from_its_weights) {
   // Uniform weights: a step is 3 / 254 or about 3 / 16, and the error is uniform within half a
   // step.
   const Tensor w = sample_uniform({768, 64}, 6), x = sample_uniform({4, 768}, 7);
@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(zeros_tiny_weights_and_empty_matrices) {
   BOOST_TEST(rms(dequantize(quantize_matrix(tiny, kInt4, false), 32, 1)) == 0);
 }
 
-BOOST_AUTO_TEST_CASE(wrong_matrices) {
+BOOST_AUTO_TEST_CASE(invalid_matrices_are_rejected) {
   Tensor w = Tensor::zeros(DType::f32, {4, 3});
   w.mutable_data<float>()[5] = std::numeric_limits<float>::infinity();
   check_message<DataError>([&] { quantize_matrix(w, kInt8, false); },

@@ -63,7 +63,7 @@ Tensor random_rows(Choices& c, const Weights& w) {
 
 BOOST_AUTO_TEST_SUITE(quantized_twin)
 
-BOOST_AUTO_TEST_CASE(random_weights_are_what_the_scalar_model_says) {
+BOOST_AUTO_TEST_CASE(random_weights_agree_with_the_scalar_model) {
   for_random_cases(40, 13000, [](Choices& c) {
     const Weights w = random_weights(c);
     Attributes a = sizes_of(w);

@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(draws_agree_with_the_scalar_definition_on_every_target) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(dropout_drops_what_bernoulli_says_and_scales_the_rest) {
+BOOST_AUTO_TEST_CASE(dropout_applies_the_bernoulli_mask_and_scales_kept_elements) {
   testing::for_each_simd_target([](const char*) {
     for (const DType dtype : {DType::f32, DType::f64}) {
       for (const double rate : {0.0, 0.1, 0.5, 0.999}) {
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(dropout_drops_what_bernoulli_says_and_scales_the_rest) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(probabilities_at_the_ends) {
+BOOST_AUTO_TEST_CASE(probabilities_of_zero_and_one) {
   const Tensor never = draw("random_bernoulli", 5000, "p", 0.0);
   const Tensor always = draw("random_bernoulli", 5000, "p", 1.0);
   for (std::int64_t i = 0; i < 5000; ++i) {
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(probabilities_at_the_ends) {
   for (std::int64_t i = 0; i < 4000; ++i) BOOST_REQUIRE_EQUAL(gone.at(i), 0);
 }
 
-BOOST_AUTO_TEST_CASE(moments_are_those_of_the_distributions) {
+BOOST_AUTO_TEST_CASE(moments_match_the_distributions) {
   const std::int64_t n = 200000;
   const Tensor u = draw("random_uniform", n, "dtype", DType::f32);
   const Tensor z = draw("random_normal", n, "dtype", DType::f32);

@@ -30,7 +30,7 @@ BOOST_AUTO_TEST_CASE(every_record_is_complete) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_empty_function_is_none) {
+BOOST_AUTO_TEST_CASE(an_empty_record_function_converts_to_false) {
   using Function = RecordFunction<int(int)>;
   int (*const pointer)(int) = nullptr;
   BOOST_TEST(!Function());
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(reversed_chunks_give_the_same_bits) {
 }
 
 // An output without readers has no memory, and the other outputs keep their bits.
-BOOST_AUTO_TEST_CASE(dead_outputs_change_nothing) {
+BOOST_AUTO_TEST_CASE(unused_outputs_do_not_change_the_others) {
   for (const OpRecord* op : builtin_ops()->all()) {
     if (op->samples == nullptr || !has_kernel(*op) || op->outputs.size() < 2) continue;
     for (const OpSample& sample : op->samples()) {

@@ -223,7 +223,7 @@ BOOST_AUTO_TEST_CASE(product_gradient_of_a_symbolic_axis) {
   BOOST_TEST(out[0].to_vector<double>() == (std::vector<double>{0, 10, 0}));
 }
 
-BOOST_AUTO_TEST_CASE(ties_share_the_gradient_and_empty_masses_have_none) {
+BOOST_AUTO_TEST_CASE(ties_share_the_gradient_and_undefined_gradients_are_zero) {
   Graph g;
   const Value x = g.input("x", DType::f64, {3});
   const Feed ties{{x, Tensor::of<double>({3}, {4, 1, 4})}};

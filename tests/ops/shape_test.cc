@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(slices_follow_python) {
 }
 
 // Steps and starts that are not used to read any element may be arbitrary integers.
-BOOST_AUTO_TEST_CASE(parts_of_one_element_or_none_have_any_step) {
+BOOST_AUTO_TEST_CASE(slices_of_at_most_one_element_accept_any_step) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   const auto apply = [](std::string_view op, const std::vector<Tensor>& inputs,
                         const Attributes& attributes) {
@@ -267,7 +267,7 @@ BOOST_AUTO_TEST_CASE(symbolic_sizes) {
                         });
 }
 
-BOOST_AUTO_TEST_CASE(wrong_uses_name_the_line) {
+BOOST_AUTO_TEST_CASE(errors_name_the_line_of_the_call) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"batch", 4});
   const Value c = g.input("c", DType::f32, {2, 3});

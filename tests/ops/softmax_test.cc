@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(large_logits_masked_logits_and_nan) {
   for (int i = 0; i < 4; ++i) BOOST_CHECK(std::isnan(bad.at(i)));
 }
 
-BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_wherever_it_stands) {
+BOOST_AUTO_TEST_CASE(the_bits_of_a_row_do_not_depend_on_its_position) {
   const OpRecord& op = builtin_ops()->at("softmax");
   const Tensor x = sample_uniform({300, 257}, 3);
   const Tensor all = evaluate_op(op, {x}, {{"axis", std::int64_t{1}}})[0];

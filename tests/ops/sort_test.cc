@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(k_is_checked_when_sizes_become_known) {
       });
 }
 
-BOOST_AUTO_TEST_CASE(an_output_that_nobody_reads_takes_no_scratch) {
+BOOST_AUTO_TEST_CASE(an_unused_output_needs_no_scratch) {
   const auto request = [](bool values, bool indices, std::int64_t inner) {
     return KernelRequest{{{DType::f32, {50, inner}}},
                          {{DType::f32, {40, inner}, values}, {DType::i64, {40, inner}, indices}},

@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(random_gradients_of_maxima_agree_with_a_loop) {
 }
 
 // The largest allowed strides, paddings and dilations must not overflow.
-BOOST_AUTO_TEST_CASE(huge_windows_have_their_one_place_or_are_refused) {
+BOOST_AUTO_TEST_CASE(huge_windows_have_one_position_or_are_rejected) {
   constexpr std::int64_t kMax = (std::int64_t{1} << 31) - 1;
   Choices c(7);
   const Tensor x = c.uniform({1, 1, 3, 2}), w = c.uniform({1, 1, 1, 2});

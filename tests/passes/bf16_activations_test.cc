@@ -43,7 +43,7 @@ int narrow_operands(const Program& program, const PassOptions& options) {
 
 BOOST_AUTO_TEST_SUITE(bf16_activations_pass)
 
-BOOST_AUTO_TEST_CASE(at_medium_only_and_where_nothing_else_reads) {
+BOOST_AUTO_TEST_CASE(only_at_medium_and_without_other_readers) {
   Net net;
   BOOST_TEST(narrow_operands(net.train, {}) == 0);
   BOOST_TEST(narrow_operands(net.train, {.precision = Precision::high}) == 0);

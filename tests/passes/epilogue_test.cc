@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(bias_activation_and_residual_move_into_the_product) {
              "%3 = add(%0, %1); %4 = gelu_erf(%3); %5 = add(%2, %4); return %5");
 }
 
-BOOST_AUTO_TEST_CASE(a_single_step_moves_too_whatever_its_operands_order) {
+BOOST_AUTO_TEST_CASE(a_single_step_moves_for_any_order_of_operands) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"rows", 8}), w = g.input("w", DType::f32, {8, 6});
   const Value r = g.input("r", DType::f32, {"rows", 6});
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(a_single_step_moves_too_whatever_its_operands_order) {
   BOOST_TEST(products[0]->attributes().text("program") == "%2 = sub(%1, %0); return %2");
 }
 
-BOOST_AUTO_TEST_CASE(what_the_backward_pass_reads_is_a_second_result) {
+BOOST_AUTO_TEST_CASE(a_value_read_by_the_backward_pass_is_a_second_result) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"rows", 8});
   const Variable w = g.variable("w", DType::f32, {8, 6}), b = g.variable("b", DType::f32, {6});
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(what_the_backward_pass_reads_is_a_second_result) {
   BOOST_TEST(two);
 }
 
-BOOST_AUTO_TEST_CASE(products_with_quantised_weights_take_steps_too) {
+BOOST_AUTO_TEST_CASE(steps_move_into_products_with_quantised_weights) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"rows", 8}), r = g.input("r", DType::f32, {"rows", 6});
   const Variable w = g.variable("w", DType::f32, {8, 6}, {.initializer = Initializer::normal(1)});
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(products_with_quantised_weights_take_steps_too) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(products_that_others_read_first_and_columns_stay) {
+BOOST_AUTO_TEST_CASE(products_with_other_readers_or_column_operands_are_not_fused) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"rows", 8}), w = g.input("w", DType::f32, {8, 6});
   const Value column = g.input("c", DType::f32, {"rows", 1});

@@ -189,7 +189,7 @@ std::vector<std::pair<Value, std::string>> uses(Cases& c, const Step& step, cons
 
 BOOST_AUTO_TEST_SUITE(every_rewrite)
 
-BOOST_AUTO_TEST_CASE(every_elementwise_op_on_every_other_keeps_its_bits) {
+BOOST_AUTO_TEST_CASE(pairs_of_elementwise_ops_keep_their_bits) {
   const std::vector<Step> steps = elementwise_steps();
   BOOST_TEST(steps.size() > 40u);
   for (const DType dtype : kDTypes) {
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(every_elementwise_op_on_every_other_keeps_its_bits) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(constants_go_where_no_bit_changes) {
+BOOST_AUTO_TEST_CASE(constants_are_folded_only_if_no_bit_changes) {
   const std::vector<Step> steps = elementwise_steps();
   for (const DType dtype : kDTypes) {
     Cases c(dtype);
@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(constants_go_where_no_bit_changes) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(reductions_keep_their_bits_behind_every_step) {
+BOOST_AUTO_TEST_CASE(reductions_keep_their_bits_after_every_op) {
   for (const DType dtype : kDTypes) {
     Cases c(dtype);
     const std::int64_t n = extremes(dtype).numel();
@@ -325,7 +325,7 @@ BOOST_AUTO_TEST_CASE(movements_keep_their_bits) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(operands_that_repeat_keep_their_bits) {
+BOOST_AUTO_TEST_CASE(broadcast_operands_keep_their_bits) {
   for (const DType dtype : kDTypes) {
     Cases c(dtype);
     const std::int64_t n = extremes(dtype).numel();

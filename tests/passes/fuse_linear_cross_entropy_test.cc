@@ -70,7 +70,7 @@ BOOST_FIXTURE_TEST_CASE(either_layout_and_no_bias, Head) {
   check_values(p);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_loss_that_steers_its_own_gradient_takes_two, Head) {
+BOOST_FIXTURE_TEST_CASE(a_loss_used_in_its_own_gradient_needs_two_passes, Head) {
   const Value loss = cross_entropy(linear(x, weight, bias), targets);
   const Value bent = square(loss) + loss;
   const auto d = gradients(bent, {x, weight.value()});
@@ -82,7 +82,7 @@ BOOST_FIXTURE_TEST_CASE(a_loss_that_steers_its_own_gradient_takes_two, Head) {
   check_values(p);
 }
 
-BOOST_FIXTURE_TEST_CASE(evaluation_joins_the_loss_alone, Head) {
+BOOST_FIXTURE_TEST_CASE(evaluation_fuses_only_the_loss, Head) {
   const Value logits = linear(x, weight, bias);
   const Value loss = cross_entropy(logits, targets);
   const Program p = Program("p").output("loss", loss);
@@ -96,7 +96,7 @@ BOOST_FIXTURE_TEST_CASE(evaluation_joins_the_loss_alone, Head) {
   check_values(wanted);
 }
 
-BOOST_FIXTURE_TEST_CASE(other_readers_keep_the_parts_apart, Head) {
+BOOST_FIXTURE_TEST_CASE(other_readers_of_logits_prevent_fusion, Head) {
   const Value logits = linear(x, weight, bias);
   const Value loss = cross_entropy(logits, targets) + mean(square(logits));
   const auto d = gradients(loss, {x, weight.value()});
@@ -129,7 +129,7 @@ BOOST_FIXTURE_TEST_CASE(two_heads, Head) {
 }
 
 // Only values inserted into zeros may be added to the other operand instead.
-BOOST_FIXTURE_TEST_CASE(sums_with_what_is_put_into_other_numbers_stay_sums, Head) {
+BOOST_FIXTURE_TEST_CASE(values_inserted_into_nonzero_tensors_stay_separate_sums, Head) {
   const Value ids = g.input("ids", DType::i64, {"batch"});
   feeds.emplace_back("ids", sample_indices({2}, 5, 2));
   const Value ones = full(g, DType::f32, x.shape(), 1.0);

@@ -139,11 +139,11 @@ BOOST_FIXTURE_TEST_CASE(a_chain_is_one_node, Leaves) {
   BOOST_TEST(m.program.nodes().size() == 4u);
 }
 
-BOOST_FIXTURE_TEST_CASE(one_op_alone_stays, Leaves) {
+BOOST_FIXTURE_TEST_CASE(a_single_op_is_not_fused, Leaves) {
   BOOST_TEST(programs_of(fused(Program("p").output("z", x + y)).program).empty());
 }
 
-BOOST_FIXTURE_TEST_CASE(what_others_want_is_a_result, Leaves) {
+BOOST_FIXTURE_TEST_CASE(values_with_other_readers_are_results, Leaves) {
   const Value a = x * y, b = tanh(a);
   const Module m = fused(Program("p").output("b", b).output("a", a).output("s", sum(a)));
   const auto programs = programs_of(m.program);
@@ -162,7 +162,7 @@ BOOST_FIXTURE_TEST_CASE(no_group_closes_a_cycle, Leaves) {
   BOOST_TEST(programs[0] == "%2 = sub(%0, %1); %3 = exp(%2); %4 = mul(%3, %0); return %4");
 }
 
-BOOST_FIXTURE_TEST_CASE(shapes_are_not_mixed, Leaves) {
+BOOST_FIXTURE_TEST_CASE(ops_of_different_shapes_are_not_fused, Leaves) {
   // row + 1 is small: it is computed once and broadcast.
   const Module m = fused(Program("p").output("z", relu(x * tanh(row + 1.0))));
   const auto programs = programs_of(m.program);
@@ -179,7 +179,7 @@ BOOST_FIXTURE_TEST_CASE(integer_division_keeps_its_check, Leaves) {
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(places_and_reports_survive, Leaves) {
+BOOST_FIXTURE_TEST_CASE(source_locations_and_reports_survive, Leaves) {
   Graph::Frame frame(g, "layer", SourceLocation::current(), "net.layer");
   const Program p = Program("p").output("z", sum(tanh(x * row + y)));
   Session session(g, {.threads = 1});
@@ -267,7 +267,7 @@ BOOST_AUTO_TEST_CASE(a_global_norm_stores_no_squares) {
 }
 
 // Equal nodes are merged, including those created by gradient rules.
-BOOST_AUTO_TEST_CASE(common_subexpressions_are_one_after_differentiation) {
+BOOST_AUTO_TEST_CASE(common_subexpressions_are_merged_after_differentiation) {
   Graph g;
   const Value x = g.input("x", DType::f32, {5, 4});
   const Variable w = g.variable("w", DType::f32, {4, 4}, {.initializer = Initializer::normal(1)});
@@ -311,7 +311,7 @@ BOOST_AUTO_TEST_CASE(optimizers_update_in_place) {
   for (const PlanUpdate& u : plan->updates) BOOST_TEST(u.direct);
 }
 
-BOOST_AUTO_TEST_CASE(an_extreme_over_nothing_is_the_same_error_fused_and_unfused) {
+BOOST_AUTO_TEST_CASE(the_maximum_of_an_empty_axis_is_the_same_error_fused_and_unfused) {
   for (const char* name : {"max", "min"}) {
     Graph g;
     const Value x = g.input("x", DType::f32, {2, "n"});

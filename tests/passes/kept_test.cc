@@ -73,7 +73,7 @@ std::vector<std::string> requirements(const Graph& g) {
 }
 
 // All properties of a program, one per line.
-std::vector<std::string> shown(const Program& p) {
+std::vector<std::string> properties(const Program& p) {
   std::vector<std::string> lines = {p.name(), std::to_string(static_cast<int>(*p.precision()))};
   for (const Value& v : p.inputs()) {
     lines.push_back("input " + v.node().attributes().text("name") + " " + v.type().str());
@@ -99,14 +99,14 @@ BOOST_AUTO_TEST_SUITE(kept)
 
 BOOST_AUTO_TEST_CASE(every_pass_keeps_requirements_variables_inputs_outputs_and_precision) {
   Everything e;
-  const std::vector<std::string> before = shown(e.p);
+  const std::vector<std::string> before = properties(e.p);
   for (const Pass& pass : default_passes()) {
     BOOST_TEST_CONTEXT("pass " << pass.name) {
       Module start = clone_program(e.p);
       const std::string text = to_text(start.program);
       const Module done = run_passes(std::move(start), {pass}, {.verify = true});
       BOOST_TEST(to_text(done.program) != text, "the pass finds nothing to do");
-      BOOST_TEST(shown(done.program) == before, boost::test_tools::per_element());
+      BOOST_TEST(properties(done.program) == before, boost::test_tools::per_element());
       const auto kept = requirements(*done.graph);
       for (const std::string& one : requirements(e.g)) {
         BOOST_TEST(std::count(kept.begin(), kept.end(), one) > 0, one);

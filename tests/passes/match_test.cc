@@ -11,7 +11,7 @@ namespace {
 
 BOOST_AUTO_TEST_SUITE(match)
 
-BOOST_AUTO_TEST_CASE(an_undefined_value_is_of_no_op) {
+BOOST_AUTO_TEST_CASE(an_undefined_value_matches_no_op) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"n"});
   BOOST_TEST(is(x + x, "add"));
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(uses_are_operands_in_the_order_of_their_nodes) {
   BOOST_TEST(Consumers(Program("empty")).nodes().empty());
 }
 
-BOOST_AUTO_TEST_CASE(outputs_of_one_node_have_consumers_of_their_own) {
+BOOST_AUTO_TEST_CASE(outputs_of_one_node_have_separate_consumers) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"rows", 4});
   const Value targets = g.input("targets", DType::i64, {"rows"});

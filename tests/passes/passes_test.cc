@@ -59,7 +59,7 @@ struct Leaves {
 
 BOOST_AUTO_TEST_SUITE(passes)
 
-BOOST_FIXTURE_TEST_CASE(zeros_and_ones_go_where_no_bit_changes, Leaves) {
+BOOST_FIXTURE_TEST_CASE(zeros_and_ones_are_removed_only_if_no_bit_changes, Leaves) {
   BOOST_TEST(after_passes(x + f(-0.0)) == "x");
   BOOST_TEST(after_passes(x + f(0.0)) == "add(x, {0})");  // -0.0 would become 0.0
   BOOST_TEST(after_passes(f(-0.0) + x) == "x");
@@ -99,7 +99,7 @@ BOOST_FIXTURE_TEST_CASE(repetition, Leaves) {
   BOOST_TEST(after_passes(where(x + y < row, x, x)) == "x");
 }
 
-BOOST_FIXTURE_TEST_CASE(what_may_refuse_its_data_is_not_left_out, Leaves) {
+BOOST_FIXTURE_TEST_CASE(ops_that_check_their_data_are_not_removed, Leaves) {
   const Value all = g.scalar(DType::boolean, 1), none = g.scalar(DType::boolean, 0);
   const Value ids = g.input("ids", DType::i32, {"n"});
   const Value taken = take(x, ids, 0);
@@ -151,7 +151,7 @@ BOOST_FIXTURE_TEST_CASE(movement, Leaves) {
   BOOST_TEST(after_passes(apply("concat", {z}, {{"axis", std::int64_t{1}}})) == "z");
 }
 
-BOOST_FIXTURE_TEST_CASE(matmul_takes_transposes, Leaves) {
+BOOST_FIXTURE_TEST_CASE(transposes_move_into_matmul, Leaves) {
   const Value a = g.input("a", DType::f32, {2, 3, 5}), c = g.input("c", DType::f32, {2, 7, 5});
   BOOST_TEST(after_passes(matmul(a, transpose(c))) == "matmul(a, c)");
   BOOST_TEST(after_passes(matmul(transpose(transpose(a)), transpose(c))) == "matmul(a, c)");
@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(calls_are_inlined) {
       GraphError, says("output 0 of function 'leak'"));
 }
 
-BOOST_AUTO_TEST_CASE(requirements_of_a_body_hold_for_the_caller) {
+BOOST_AUTO_TEST_CASE(requirements_of_a_body_apply_to_the_caller) {
   Graph g;
   define_function(g, "halves", {{"a", DType::f32, {"n"}}, {"h", DType::f32, {"m"}}},
                   [](Graph& body, const std::vector<Value>& in) {

@@ -108,7 +108,7 @@ void check_plan(const Plan& plan) {
 
 BOOST_AUTO_TEST_SUITE(hostile_sizes)
 
-BOOST_AUTO_TEST_CASE(every_record_is_planned_right_or_refused) {
+BOOST_AUTO_TEST_CASE(every_record_is_planned_correctly_or_rejected) {
   int planned = 0, refused = 0;
   for (const OpRecord* op : builtin_ops()->all()) {
     if (op->samples == nullptr || op->has_bodies()) continue;
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(sizes_given_by_name_and_those_of_variables_are_bounded_too)
       message_contains({"broadcast_to", "f32[9223372036854775807, 2]", "hostile_sizes_test.cc:"}));
 }
 
-BOOST_AUTO_TEST_CASE(many_large_values_do_not_wrap_together) {
+BOOST_AUTO_TEST_CASE(the_total_of_many_large_values_does_not_wrap_around) {
   Graph g;
   const Value x = g.input("x", DType::u8, {"n"});
   Value sum = x;
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(many_large_values_do_not_wrap_together) {
                         message_contains({"program 'p'", "2^60 bytes"}));
 }
 
-BOOST_AUTO_TEST_CASE(a_large_product_plans_in_little_memory) {
+BOOST_AUTO_TEST_CASE(planning_a_large_product_needs_little_memory) {
   Graph g;
   const Value a = g.input("a", DType::f32, {"b", "m", "k"}),
               b = g.input("b", DType::f32, {"b", "k", "n"});

@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(update_is_in_place_after_other_readers) {
 }
 
 // The chain from either variable to the value could be computed in place, but not both.
-BOOST_AUTO_TEST_CASE(two_variables_that_take_one_value_share_no_memory) {
+BOOST_AUTO_TEST_CASE(two_variables_updated_with_one_value_share_no_memory) {
   Graph g;
   const Variable a = g.variable("a", DType::f32, {64}), b = g.variable("b", DType::f32, {64});
   const auto halved = [&](Variable v) {
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(two_variables_that_take_one_value_share_no_memory) {
   BOOST_TEST(plan.updates[UpdateId(0)].direct != plan.updates[UpdateId(1)].direct);
 }
 
-BOOST_AUTO_TEST_CASE(in_place_only_where_the_operand_dies) {
+BOOST_AUTO_TEST_CASE(in_place_only_if_the_operand_has_no_later_reader) {
   Graph g(engine_ops());
   const Value x = g.input("x", DType::f32, {64});
   const Value h = scale(x, 2);  // never over the feed
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(check_of_a_computed_index_comes_before_updates) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(verifier_finds_broken_plans) {
+BOOST_AUTO_TEST_CASE(the_verifier_detects_broken_plans) {
   check_broken([](Plan& p) { std::swap(p.waves[WaveId(0)], p.waves[WaveId(1)]); }, "reads value");
   check_broken([](Plan& p) { p.waves.back().steps.clear(); }, "runs 0 times");
   check_broken([](Plan& p) { p.waves.back().steps.push_back(StepId(0)); }, "runs 2 times");

@@ -23,7 +23,7 @@ using Index = std::size_t;
 // previous one; steps n..2n-1 each read the last gradient and one activation. Step i < n costs
 // `cost(i)`.
 template <class Cost>
-RecomputeProblem there_and_back(int n, Cost cost) {
+RecomputeProblem forward_and_backward(int n, Cost cost) {
   RecomputeProblem p;
   for (int i = 0; i < n; ++i) {
     RecomputeProblem::Step step;
@@ -135,8 +135,8 @@ std::size_t smallest_budget(const Program& program) {
 
 BOOST_AUTO_TEST_SUITE(recompute)
 
-BOOST_AUTO_TEST_CASE(nothing_to_do_chooses_nothing) {
-  const RecomputeProblem p = there_and_back(6, [](int) { return 100.0; });
+BOOST_AUTO_TEST_CASE(a_sufficient_budget_needs_no_recomputation) {
+  const RecomputeProblem p = forward_and_backward(6, [](int) { return 100.0; });
   // Six activations and a gradient.
   BOOST_TEST(peak_bytes(p, nothing(p)) == 7 * 1024u);
   const auto chosen = choose_recomputed(p, 7 * 1024);
@@ -145,8 +145,8 @@ BOOST_AUTO_TEST_CASE(nothing_to_do_chooses_nothing) {
   check_order(p, *chosen);
 }
 
-BOOST_AUTO_TEST_CASE(a_chain_fits_into_a_part_of_its_memory) {
-  const RecomputeProblem p = there_and_back(64, [](int) { return 100.0; });
+BOOST_AUTO_TEST_CASE(a_chain_fits_into_a_fraction_of_its_memory) {
+  const RecomputeProblem p = forward_and_backward(64, [](int) { return 100.0; });
   BOOST_TEST(peak_bytes(p, nothing(p)) == 65 * 1024u);
   int last = 0;
   for (const Index values : {60, 48, 32, 24, 20}) {
@@ -161,8 +161,9 @@ BOOST_AUTO_TEST_CASE(a_chain_fits_into_a_part_of_its_memory) {
   BOOST_TEST(!choose_recomputed(p, 2 * 1024).has_value());
 }
 
-BOOST_AUTO_TEST_CASE(cheap_steps_come_first) {
-  const RecomputeProblem p = there_and_back(16, [](int i) { return i % 2 == 0 ? 100.0 : 1e6; });
+BOOST_AUTO_TEST_CASE(cheap_steps_are_recomputed_first) {
+  const RecomputeProblem p =
+      forward_and_backward(16, [](int i) { return i % 2 == 0 ? 100.0 : 1e6; });
   const auto chosen = choose_recomputed(p, 13 * 1024);
   BOOST_REQUIRE(chosen.has_value());
   BOOST_TEST(second_runs(*chosen) > 0);
@@ -171,8 +172,8 @@ BOOST_AUTO_TEST_CASE(cheap_steps_come_first) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(steps_whose_operands_change_are_left_alone) {
-  RecomputeProblem p = there_and_back(12, [](int) { return 100.0; });
+BOOST_AUTO_TEST_CASE(steps_whose_operands_change_are_not_recomputed) {
+  RecomputeProblem p = forward_and_backward(12, [](int) { return 100.0; });
   for (int s = 0; s < 12; ++s) p.steps[StepId(s)].rematerialise_before = StepId(14);
   // The steps can only run again for the first steps of the backward pass, which saves next to
   // nothing.
@@ -181,7 +182,7 @@ BOOST_AUTO_TEST_CASE(steps_whose_operands_change_are_left_alone) {
   BOOST_TEST(choose_recomputed(p, 9 * 1024).has_value());
 }
 
-BOOST_AUTO_TEST_CASE(plans_fit_and_hold) {
+BOOST_AUTO_TEST_CASE(plans_fit_the_budget_and_are_valid) {
   const Net net(24);
   const std::size_t whole = needed(net.program), least = smallest_budget(net.program);
   BOOST_TEST(least < whole * 6 / 10);
@@ -203,7 +204,7 @@ BOOST_AUTO_TEST_CASE(plans_fit_and_hold) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(reports_say_what_runs_again) {
+BOOST_AUTO_TEST_CASE(reports_list_recomputed_steps) {
   const Net net(24);
   const auto plan =
       specialise(compile(net.program, {}), {}, {.memory_budget = smallest_budget(net.program)});
@@ -228,7 +229,7 @@ BOOST_AUTO_TEST_CASE(reports_say_what_runs_again) {
   BOOST_TEST(plan->cost().flops == whole->cost().flops + flops);
 }
 
-BOOST_AUTO_TEST_CASE(too_small_a_budget_names_the_smallest) {
+BOOST_AUTO_TEST_CASE(the_error_for_a_small_budget_names_the_smallest_possible_one) {
   const Net net(24);
   const std::size_t least = smallest_budget(net.program);
   const auto compiled = compile(net.program, {});
@@ -243,7 +244,7 @@ BOOST_AUTO_TEST_CASE(too_small_a_budget_names_the_smallest) {
                         });
 }
 
-BOOST_AUTO_TEST_CASE(runs_give_the_same_bits) {
+BOOST_AUTO_TEST_CASE(recomputation_gives_the_same_bits) {
   Net net(24);
   const Tensor x = Tensor::full(DType::f32, {2048}, 0.37);
   const auto state_after = [&](const SessionOptions& options) {
@@ -262,7 +263,7 @@ BOOST_AUTO_TEST_CASE(runs_give_the_same_bits) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_verifier_finds_wrong_second_runs) {
+BOOST_AUTO_TEST_CASE(the_verifier_detects_wrong_recomputation) {
   const Net net(24);
   const auto good =
       specialise(compile(net.program, {}), {}, {.memory_budget = smallest_budget(net.program)});

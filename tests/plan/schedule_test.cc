@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(respects_edges) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(keeps_the_given_order_where_nothing_is_gained) {
+BOOST_AUTO_TEST_CASE(keeps_the_given_order_without_a_benefit) {
   ScheduleProblem p;
   for (int i = 0; i < 50; ++i) {
     ScheduleProblem::Step step;
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(keeps_the_given_order_where_nothing_is_gained) {
 // A backward pass: the gradient of each step is read by the next one and by a step for the gradient
 // of a weight, which is streamed. A streamed value needs no memory after its step, so delaying the
 // step has no benefit.
-BOOST_AUTO_TEST_CASE(what_passes_by_is_made_as_soon_as_it_can_be) {
+BOOST_AUTO_TEST_CASE(streamed_values_are_computed_as_early_as_possible) {
   constexpr int kLayers = 4;
   ScheduleProblem p;
   p.steps.push_back({{}, {ValueId(0)}});

@@ -24,12 +24,12 @@ const std::vector<Tensor>* Builder::find(Value value) const {
   return it == known_.end() ? nullptr : &it->second;
 }
 
-bool Builder::tame(const Tensor& t) const {
-  if (!is_floating(t.dtype()) || temper_.wild) return true;
+bool Builder::is_within_limits(const Tensor& t) const {
+  if (!is_floating(t.dtype()) || options_.extreme_values) return true;
   const double limit = is_narrow(t.dtype()) ? 1e3 : 1e4;
   for (std::int64_t i = 0; i < t.numel(); ++i) {
     // -inf is the lse of a fully masked query.
-    if (!(std::fabs(t.at(i)) < limit) && !(t.at(i) == -INFINITY && !temper_.smooth)) return false;
+    if (!(std::fabs(t.at(i)) < limit) && !(t.at(i) == -INFINITY && !options_.smooth)) return false;
   }
   return true;
 }
@@ -52,22 +52,22 @@ bool Builder::evaluate(Node& node) {
       for (int o = 0; o < node.output_count(); ++o) {
         const Sizes sizes = node.type(o).shape.evaluate(bindings_[run]);
         const bool negative = std::any_of(sizes.begin(), sizes.end(), [](auto n) { return n < 0; });
-        if (negative && (!temper_.bold || run == 0)) return false;
+        if (negative && (!options_.allow_errors || run == 0)) return false;
         unknown = unknown || negative;
         if (!negative) work += num_elements(sizes);
       }
-      if (work > 8 * temper_.most) return false;
+      if (work > 8 * options_.most) return false;
       for (std::size_t i = 0; i < inputs.size(); ++i)
         unknown = unknown || (node.inputs()[i].defined() && !inputs[i].defined());
       std::vector<NumberTensor> results;
       try {
         if (!unknown) results = interpret_node(node, inputs, bindings_[run]);
       } catch (const Error&) {
-        if (!temper_.bold || run == 0) return false;
+        if (!options_.allow_errors || run == 0) return false;
       }
       for (std::size_t o = 0; o < outputs.size(); ++o) {
         outputs[o].push_back(results.empty() ? Tensor() : to_tensor(results[o]));
-        if (!results.empty() && !tame(outputs[o].back())) return false;
+        if (!results.empty() && !is_within_limits(outputs[o].back())) return false;
       }
     }
   } catch (const Error&) {
@@ -125,8 +125,8 @@ bool Builder::evaluate_new(bool into_pool) {
 }
 
 DType Builder::any_dtype() {
-  if (!temper_.dtypes.empty()) return random_.pick(temper_.dtypes);
-  if (temper_.smooth)
+  if (!options_.dtypes.empty()) return random_.pick(options_.dtypes);
+  if (options_.smooth)
     return random_.chance(0.8) ? DType::f32
                                : random_.pick({DType::i64, DType::i32, DType::boolean});
   if (random_.chance(0.5)) return DType::f32;
@@ -149,15 +149,15 @@ Tensor Builder::data(DType dtype, const Sizes& sizes, const Tensor& like) {
   for (std::int64_t i = 0; i < wide.numel(); ++i) {
     if (is_floating(dtype)) {
       double x = random_.uniform(-2, 2);
-      if (temper_.grid) x = std::round(2 * x) / 2;
-      if (temper_.wild && random_.chance(0.1)) {
+      if (options_.grid) x = std::round(2 * x) / 2;
+      if (options_.extreme_values && random_.chance(0.1)) {
         x = random_.pick({0.0, -0.0, static_cast<double>(INFINITY), static_cast<double>(-INFINITY),
                           static_cast<double>(NAN), 1e-40, -1e30, 3e38});
       }
       wide.mutable_data<double>()[i] = x;
     } else {
       std::int64_t x = random_.from(low, high);
-      if (temper_.wild && !like.defined() && random_.chance(0.1)) {
+      if (options_.extreme_values && !like.defined() && random_.chance(0.1)) {
         x = random_.pick({std::numeric_limits<std::int64_t>::min(),
                           std::numeric_limits<std::int64_t>::max(), std::int64_t{-128},
                           std::int64_t{255}, std::int64_t{1} << 31});
@@ -178,7 +178,7 @@ Value Builder::leaf(DType dtype, const Shape& shape, const Tensor& like) {
   for (std::size_t run = 0; run < runs(); ++run) {
     const Sizes sizes = shape.evaluate(bindings_[run]);
     if (std::any_of(sizes.begin(), sizes.end(), [](auto n) { return n < 0; })) return {};
-    if (num_elements(sizes) > 2 * temper_.most) return {};
+    if (num_elements(sizes) > 2 * options_.most) return {};
     const bool same = like.defined() && like.sizes() == sizes && like.dtype() == dtype;
     tensors.push_back(same && !is_floating(dtype) ? like : data(dtype, sizes, like));
   }

@@ -15,15 +15,15 @@
 namespace weft::testing {
 
 /// Options for the values and ops of a random program.
-struct Temper {
+struct GeneratorOptions {
   /// Values are multiples of 1/2, which causes ties and exact comparisons.
   bool grid = false;
   /// Values include infinities, NaN, zeros of both signs and extreme integers.
-  bool wild = false;
+  bool extreme_values = false;
   /// For gradients: no narrow dtypes and no ties.
   bool smooth = false;
   /// Runs after the first may have data or sizes that cause errors.
-  bool bold = false;
+  bool allow_errors = false;
   /// Records that ops are drawn from, a small set so that their combinations are frequent.
   std::vector<const OpRecord*> records;
   /// The dtypes of leaves and casts; all dtypes if empty.
@@ -44,9 +44,9 @@ class Builder {
     std::vector<Tensor> tensors;
   };
 
-  Builder(Graph& graph, RandomSource& random, const Temper& temper, Coverage& coverage,
+  Builder(Graph& graph, RandomSource& random, const GeneratorOptions& options, Coverage& coverage,
           std::size_t runs)
-      : graph_(graph), random_(random), temper_(temper), coverage_(coverage), bindings_(runs) {}
+      : graph_(graph), random_(random), options_(options), coverage_(coverage), bindings_(runs) {}
 
   Graph& graph() { return graph_; }
   RandomSource& random() { return random_; }
@@ -109,11 +109,11 @@ class Builder {
   Shape random_shape(const std::vector<Value>& inputs);
   Dim random_dim();
   bool evaluate(Node& node);
-  bool tame(const Tensor& t) const;
+  bool is_within_limits(const Tensor& t) const;
 
   Graph& graph_;
   RandomSource& random_;
-  const Temper& temper_;
+  const GeneratorOptions& options_;
   Coverage& coverage_;
   std::vector<Bindings> bindings_;
   std::vector<Entry> pool_;

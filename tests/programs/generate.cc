@@ -15,16 +15,16 @@ class Generator {
  public:
   Generator(std::uint64_t seed, Coverage& coverage) : random_(seed), coverage_(coverage) {
     const auto dice = random_.below(20);
-    temper_.grid = dice < 5;
-    temper_.wild = dice == 5 || dice == 6;
-    temper_.smooth = dice >= 14;
-    temper_.bold = !temper_.smooth && random_.chance(0.15);
+    options_.grid = dice < 5;
+    options_.extreme_values = dice == 5 || dice == 6;
+    options_.smooth = dice >= 14;
+    options_.allow_errors = !options_.smooth && random_.chance(0.15);
     if (random_.chance(0.2)) runs_ = 3;
-    if (random_.chance(0.03)) temper_.most = 40000;
+    if (random_.chance(0.03)) options_.most = 40000;
     if (random_.chance(0.6)) few_records();
-    if (!temper_.smooth && random_.chance(0.3)) {
+    if (!options_.smooth && random_.chance(0.3)) {
       for (std::int64_t i = random_.from(1, 3); i > 0; --i)
-        temper_.dtypes.push_back(
+        options_.dtypes.push_back(
             random_.pick({DType::f32, DType::f64, DType::bf16, DType::f16, DType::i64, DType::i32,
                           DType::i8, DType::u8, DType::boolean}));
     }
@@ -42,14 +42,14 @@ class Generator {
       });
     }
     for (std::int64_t i = random_.from(3, 9); i > 0; --i)
-      temper_.records.push_back(random_.pick(from));
+      options_.records.push_back(random_.pick(from));
   }
 
   Case make() {
-    const bool differentiated = temper_.smooth || random_.chance(0.1);
+    const bool differentiated = options_.smooth || random_.chance(0.1);
     Case c{{std::make_unique<Graph>(), Program(differentiated ? kDifferentiated : "fuzz")}, {}, {}};
     Graph& g = *c.module.graph;
-    Builder b(g, random_, temper_, coverage_, runs_);
+    Builder b(g, random_, options_, coverage_, runs_);
     b.declares = true;
     b.feeds.resize(runs_);
     c.runs.resize(runs_);
@@ -60,7 +60,7 @@ class Generator {
     int functions = 0;
     for (std::int64_t i = 0; i < ops; ++i) {
       if (random_.chance(0.06)) {
-        make_function(b, temper_, coverage_, functions++);
+        make_function(b, options_, coverage_, functions++);
       } else if (random_.chance(idioms)) {
         grow_idiom(b);
       } else {
@@ -116,14 +116,14 @@ class Generator {
       Shape shape;
       for (std::int64_t rank = random_.below(5); rank > 0; --rank) {
         const bool symbol = !g.symbols().empty() && random_.chance(0.3);
-        const auto number = temper_.most > 5000 ? random_.pick({1, 2, 7, 16, 33, 65, 257, 1000})
-                                                : random_.pick({1, 2, 2, 3, 3, 4, 5, 8, 17, 33});
+        const auto number = options_.most > 5000 ? random_.pick({1, 2, 7, 16, 33, 65, 257, 1000})
+                                                 : random_.pick({1, 2, 2, 3, 3, 4, 5, 8, 17, 33});
         shape.push_back(symbol ? Dim(random_.pick(g.symbols())) : Dim(number));
       }
       const DType dtype = i == 1 ? DType::f32 : b.any_dtype();
       std::int64_t elements = 1;
       for (const Dim& d : shape) elements *= d.is_constant() ? d.constant() : 8;
-      if (elements > temper_.most) shape = Shape{3, 4};
+      if (elements > options_.most) shape = Shape{3, 4};
       b.leaf(dtype, shape);
     }
     // All leaves may have become too large because of the sizes of their symbols.
@@ -241,7 +241,7 @@ class Generator {
 
   RandomSource random_;
   Coverage& coverage_;
-  Temper temper_;
+  GeneratorOptions options_;
   std::size_t runs_ = 2;
 };
 

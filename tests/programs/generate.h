@@ -13,7 +13,7 @@ namespace weft::testing {
 /// Counts the uses of each record, and of kCustomGradients.
 using Coverage = std::map<std::string, int>;
 /// Counts functions with a custom gradient.
-inline constexpr char kOwnGradients[] = "own gradients";
+inline constexpr char kCustomGradients[] = "own gradients";
 
 /// Generates the program of a seed; the program depends on nothing else. Ops come from
 /// builtin_ops(): operands and attributes are tried until the shape rule of the record accepts

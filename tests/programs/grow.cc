@@ -56,13 +56,13 @@ const std::vector<const OpRecord*>& drawable_records() {
 }
 
 const OpRecord* Builder::draw_record() {
-  if (!temper_.records.empty() && random_.chance(0.85)) return random_.pick(temper_.records);
+  if (!options_.records.empty() && random_.chance(0.85)) return random_.pick(options_.records);
   return random_.pick(drawable_records());
 }
 
 bool Builder::grow() {
   const OpRecord& op = *draw_record();
-  if (temper_.smooth && op.gradient == Gradient::none && random_.chance(0.7)) return false;
+  if (options_.smooth && op.gradient == Gradient::none && random_.chance(0.7)) return false;
   const bool from_sample = random_.chance(0.4);
   for (const bool sample : {from_sample, !from_sample}) {
     if (sample ? try_sample(op) != nullptr : try_free(op) != nullptr) return true;
@@ -151,7 +151,7 @@ Attribute Builder::random_attribute(const OpRecord& op, const AttributeSpec& spe
   if (std::holds_alternative<double>(spec.default_value))
     return random_.pick({0.0, 0.25, 0.5, 1.0, 1e-5, -0.5, 2.0, 0.1});
   if (std::holds_alternative<DType>(spec.default_value))
-    return temper_.smooth ? random_.pick({DType::f32, DType::f32, DType::i64}) : any_dtype();
+    return options_.smooth ? random_.pick({DType::f32, DType::f32, DType::i64}) : any_dtype();
   if (std::holds_alternative<std::vector<std::int64_t>>(spec.default_value)) {
     std::vector<std::int64_t> list;
     for (int i = 0; i < rank; ++i) list.push_back(i);
@@ -241,7 +241,7 @@ Node* Builder::try_sample(const OpRecord& op) {
   for (const OpSample& s : samples_of(op)) {
     std::int64_t most = 0;
     for (const Tensor& t : s.inputs) most = std::max(most, t.defined() ? t.numel() : 0);
-    if (most <= temper_.most) samples.push_back(&s);
+    if (most <= options_.most) samples.push_back(&s);
   }
   if (samples.empty()) return nullptr;
   for (int attempt = 0; attempt < 6; ++attempt) {
@@ -258,7 +258,7 @@ Node* Builder::try_sample(const OpRecord& op, const OpSample& sample, bool same_
   for (const Tensor& t : sample.inputs) {
     if (t.defined()) collect_sizes(t.sizes(), sizes);
   }
-  const bool wide = !temper_.smooth && random_.chance(0.2);
+  const bool wide = !options_.smooth && random_.chance(0.2);
   const auto widened = [&](DType d) { return wide && d == DType::f32 ? DType::f64 : d; };
   std::vector<Value> inputs(sample.inputs.size());
   if (!same_sizes && !inputs.empty() && random_.chance(0.7)) {

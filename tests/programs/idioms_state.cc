@@ -75,7 +75,7 @@ bool optimizer(Builder& b) {
 }
 
 /// Two or three variables that exchange their values or parts of them.
-bool changing_places(Builder& b) {
+bool swapped_variables(Builder& b) {
   RandomSource& random = b.random();
   const DType dtype = b.any_dtype();
   const std::int64_t rows = random.from(1, 5);
@@ -146,6 +146,8 @@ bool chains(Builder& b) {
 
 }  // namespace
 
-std::vector<Idiom> state_idioms() { return {decoding, optimizer, changing_places, chains, chains}; }
+std::vector<Idiom> state_idioms() {
+  return {decoding, optimizer, swapped_variables, chains, chains};
+}
 
 }  // namespace weft::testing

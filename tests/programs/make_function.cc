@@ -16,10 +16,10 @@ namespace {
 /// Makes a function with the types of existing values, and one or more calls of it.
 class FunctionMaker {
  public:
-  FunctionMaker(Builder& builder, const Temper& temper, Coverage& coverage, int number,
+  FunctionMaker(Builder& builder, const GeneratorOptions& options, Coverage& coverage, int number,
                 int depth = 0)
       : b_(builder),
-        temper_(temper),
+        options_(options),
         coverage_(coverage),
         name_("f" + std::to_string(number)),
         depth_(depth) {}
@@ -71,7 +71,7 @@ class FunctionMaker {
   bool fill(Function& function, const std::vector<Value>& arguments) {
     RandomSource& random = b_.random();
     Graph& body = *function.body;
-    Builder inside(body, random, temper_, coverage_, b_.runs());
+    Builder inside(body, random, options_, coverage_, b_.runs());
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       Shape shape;
       for (const Dim& d : arguments[i].shape())
@@ -101,7 +101,7 @@ class FunctionMaker {
         if (n != nullptr) function.outputs.push_back(n->output(0));
       }
     }
-    if (depth_ < 2 && random.chance(0.2)) make_function(inside, temper_, coverage_, 0, depth_ + 1);
+    if (depth_ < 2 && random.chance(0.2)) make_function(inside, options_, coverage_, 0, depth_ + 1);
     for (std::int64_t i = random.from(1, 5); i > 0; --i)
       random.chance(0.15) ? grow_idiom(inside) : inside.grow();
     for (std::int64_t i = random.from(1, 2); i > 0; --i) {
@@ -146,7 +146,7 @@ class FunctionMaker {
         gradient.outputs.push_back(sum);
       }
       function.gradient = gradient.name;
-      ++coverage_[kOwnGradients];
+      ++coverage_[kCustomGradients];
       b_.graph().add_function(std::move(gradient));
     } catch (const Error&) {  // an op has no gradient
       function.gradient.clear();
@@ -164,7 +164,7 @@ class FunctionMaker {
   }
 
   Builder& b_;
-  const Temper& temper_;
+  const GeneratorOptions& options_;
   Coverage& coverage_;
   std::string name_;
   int depth_ = 0;
@@ -173,9 +173,9 @@ class FunctionMaker {
 
 }  // namespace
 
-void make_function(Builder& builder, const Temper& temper, Coverage& coverage, int number,
-                   int depth) {
-  FunctionMaker(builder, temper, coverage, number, depth).make();
+void make_function(Builder& builder, const GeneratorOptions& options, Coverage& coverage,
+                   int number, int depth) {
+  FunctionMaker(builder, options, coverage, number, depth).make();
 }
 
 }  // namespace weft::testing

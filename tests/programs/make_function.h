@@ -8,7 +8,7 @@ namespace weft::testing {
 /// Defines a function "fNUMBER" with the types of some existing values, sometimes with a custom
 /// gradient, and calls it a few times. Functions may define nested functions, up to a limit of
 /// `depth`.
-void make_function(Builder& builder, const Temper& temper, Coverage& coverage, int number,
-                   int depth = 0);
+void make_function(Builder& builder, const GeneratorOptions& options, Coverage& coverage,
+                   int number, int depth = 0);
 
 }  // namespace weft::testing

@@ -49,7 +49,7 @@ void report(const Case& c, const Failure& failure, std::uint64_t seed) {
 
 BOOST_AUTO_TEST_SUITE(programs)
 
-BOOST_AUTO_TEST_CASE(programs_that_failed_once_pass) {
+BOOST_AUTO_TEST_CASE(programs_that_failed_before_pass) {
   std::vector<std::string> files;
   for (const auto& entry :
        std::filesystem::directory_iterator(WEFT_SOURCE_DIR "/tests/programs/cases")) {
@@ -66,13 +66,13 @@ BOOST_AUTO_TEST_CASE(programs_that_failed_once_pass) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_seed_whose_leaves_all_are_too_large_makes_a_program) {
+BOOST_AUTO_TEST_CASE(a_seed_with_only_oversized_leaves_makes_a_program) {
   testing::Coverage coverage;
   const Case c = testing::generate_case(20513, coverage);
   BOOST_TEST(!c.module.program.nodes().empty());
 }
 
-BOOST_AUTO_TEST_CASE(random_programs_do_what_their_scalar_models_say_in_every_way_of_running) {
+BOOST_AUTO_TEST_CASE(random_programs_agree_with_their_scalar_models_in_every_execution_mode) {
   const std::uint64_t count = number_from("WEFT_PROGRAMS", 1200);
   const std::uint64_t first = number_from("WEFT_PROGRAMS_SEED", 1);
   const testing::MoreThreads more;
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(random_programs_do_what_their_scalar_models_say_in_every_wa
       "{} under a memory budget, {} functions with custom gradients; {} of {} records, "
       "without:{}",
       count, examined.nodes, examined.optimised_nodes, examined.gradients, examined.refused,
-      examined.budgets, coverage[testing::kOwnGradients], drawn, records, missing));
+      examined.budgets, coverage[testing::kCustomGradients], drawn, records, missing));
   if (count < 200) return;
   BOOST_TEST(drawn + 3 >= records, "records without a use in any program:" << missing);
   BOOST_TEST(examined.gradients > static_cast<int>(count) / 10);

@@ -111,7 +111,7 @@ bool RoundingSpread::run_moved(const Program& program, const Case& c, const Trac
 void RoundingSpread::widen(int draw, std::size_t step, const std::string& name, const Tensor& moved,
                            const Tensor& expected) {
   if (!moved.defined() || !expected.defined()) return;
-  Room& room = rooms_[{step, name}];
+  Tolerance& room = tolerances_[{step, name}];
   const auto count = static_cast<std::size_t>(expected.numel());
   room.any.resize(count);
   std::vector<double> moves(count);
@@ -143,8 +143,8 @@ bool RoundingSpread::allows(std::size_t step, const std::string& name, const Ten
                             const Tensor& expected) const {
   if (got.dtype() != expected.dtype() || got.sizes() != expected.sizes()) return false;
   if (unknown_ || same(got, expected)) return true;
-  const auto it = rooms_.find({step, name});
-  if (it == rooms_.end()) return false;
+  const auto it = tolerances_.find({step, name});
+  if (it == tolerances_.end()) return false;
   for (std::int64_t i = 0; i < got.numel(); ++i) {
     const double x = got.at(i), y = expected.at(i);
     if (it->second.any[static_cast<std::size_t>(i)] || x == y || (std::isnan(x) && std::isnan(y)))

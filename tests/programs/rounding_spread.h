@@ -28,7 +28,7 @@ class RoundingSpread {
               const Tensor& expected) const;
 
  private:
-  struct Room {
+  struct Tolerance {
     /// By element: true if any value is allowed, for example close to a pole.
     std::vector<char> any;
     /// The allowed difference of all other elements.
@@ -43,7 +43,7 @@ class RoundingSpread {
 
   /// True if the moved data caused an error, so that any result is accepted.
   bool unknown_ = false;
-  std::map<std::pair<std::size_t, std::string>, Room> rooms_;
+  std::map<std::pair<std::size_t, std::string>, Tolerance> tolerances_;
 };
 
 }  // namespace weft::testing

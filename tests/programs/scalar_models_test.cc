@@ -36,7 +36,7 @@ BOOST_AUTO_TEST_CASE(every_record_has_a_scalar_model) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(kernels_of_all_samples_give_what_the_scalar_models_give) {
+BOOST_AUTO_TEST_CASE(kernels_agree_with_the_scalar_models_on_all_samples) {
   for (const OpRecord* op : builtin_ops()->all()) {
     if (op->samples == nullptr || op->has_bodies()) continue;
     const auto samples = op->samples();

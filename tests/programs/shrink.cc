@@ -89,7 +89,7 @@ class Shrinker {
   }
 
   /// Accepts the candidate if it fails in the same way.
-  bool take(Case candidate) {
+  bool try_candidate(Case candidate) {
     if (Clock::now() > end_) return false;
     try {
       candidate.tidy();
@@ -108,7 +108,7 @@ class Shrinker {
     for (std::size_t r = 0; r < best_.runs.size() && best_.runs.size() > 1;) {
       Case candidate = best_.clone();
       candidate.runs.erase(candidate.runs.begin() + static_cast<std::ptrdiff_t>(r));
-      if (take(std::move(candidate))) {
+      if (try_candidate(std::move(candidate))) {
         any = true;
       } else {
         ++r;
@@ -141,9 +141,9 @@ class Shrinker {
     };
     for (std::size_t size = count() / 2; size >= 1; size /= 2) {
       for (std::size_t begin = 0; begin < count() && count() > 1;) {
-        const bool gone =
-            count() > size &&
-            take(with_roots(best_, [&](std::size_t i) { return i < begin || i >= begin + size; }));
+        const bool gone = count() > size && try_candidate(with_roots(best_, [&](std::size_t i) {
+                            return i < begin || i >= begin + size;
+                          }));
         any = any || gone;
         if (!gone) begin += size;
       }
@@ -155,7 +155,7 @@ class Shrinker {
     Case candidate = best_.clone();
     if (candidate.module.graph->functions().empty()) return false;
     candidate.module = inline_calls(std::move(candidate.module));
-    return take(std::move(candidate));
+    return try_candidate(std::move(candidate));
   }
 
   bool fixed_sizes() {
@@ -170,7 +170,7 @@ class Shrinker {
     try {
       Case candidate = {clone_program(best_.module.program, options), best_.variables, best_.runs};
       candidate.runs[0].dims.clear();
-      return take(std::move(candidate));
+      return try_candidate(std::move(candidate));
     } catch (const Error&) {
       return false;
     }
@@ -225,7 +225,8 @@ class Shrinker {
         return Rewritten{};
       };
       try {
-        if (take({clone_program(best_.module.program, options), best_.variables, best_.runs}))
+        if (try_candidate(
+                {clone_program(best_.module.program, options), best_.variables, best_.runs}))
           return true;
       } catch (const Error&) {
       }
@@ -255,7 +256,7 @@ class Shrinker {
               values[r][fmt::format("value {} {}", node.id(), o)].clone());
         }
       }
-      return take(std::move(candidate));
+      return try_candidate(std::move(candidate));
     } catch (const Error&) {
       return false;
     }
@@ -263,7 +264,7 @@ class Shrinker {
 
   bool try_rebuilt(const Rebuilding& what) {
     try {
-      return take(rebuilt(best_, what));
+      return try_candidate(rebuilt(best_, what));
     } catch (const Error&) {
       return false;
     }
@@ -309,7 +310,7 @@ class Shrinker {
           DimValues dims = best_.runs[r].dims;
           dims[d].second = to;
           try {
-            if (!take(with_dims(best_, r, dims))) continue;
+            if (!try_candidate(with_dims(best_, r, dims))) continue;
             any = true;
             break;
           } catch (const Error&) {

@@ -35,7 +35,7 @@ Case faulty() {
 
 BOOST_AUTO_TEST_SUITE(shrinking)
 
-BOOST_AUTO_TEST_CASE(a_failing_program_loses_nodes_runs_and_sizes) {
+BOOST_AUTO_TEST_CASE(a_failing_program_is_shrunk_to_fewer_nodes_runs_and_sizes) {
   Examined ignored;
   const auto failure = testing::examine(faulty(), 0, ignored);
   BOOST_REQUIRE(failure);
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(a_failing_program_loses_nodes_runs_and_sizes) {
   BOOST_TEST(again->check == "draws");
 }
 
-BOOST_AUTO_TEST_CASE(rebuilt_programs_take_the_first_of_their_data) {
+BOOST_AUTO_TEST_CASE(rebuilt_programs_keep_the_first_elements_of_their_data) {
   const Case c = testing::rebuilt(
       faulty(),
       {.size = [](std::int64_t s) { return s == 17 ? std::int64_t{4} : s; }, .integers_below = 4});

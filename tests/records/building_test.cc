@@ -38,9 +38,9 @@ struct Ops {
 };
 
 /// A graph of nodes that may be meaningless, with its generator.
-class Wild {
+class RandomGraph {
  public:
-  Wild(const Ops& ops, std::uint64_t seed) : ops_(ops), draw_(seed) {
+  RandomGraph(const Ops& ops, std::uint64_t seed) : ops_(ops), draw_(seed) {
     for (std::int64_t i = 2 + draw_.below(3); i > 0; --i) add_input(type(), shape(5));
     for (std::int64_t i = 1 + draw_.below(14); i > 0; --i) apply();
     for (const Value& v : pool_) {
@@ -136,7 +136,7 @@ class Wild {
   Attribute attribute(const Attribute& like) {
     if (draw_.one_in(30)) return integer();  // regardless of the expected type
     struct Visitor {
-      Wild& w;
+      RandomGraph& w;
       Attribute operator()(bool) const { return w.draw_.one_in(2); }
       Attribute operator()(std::int64_t) const { return w.integer(); }
       Attribute operator()(double) const { return w.real(); }
@@ -248,7 +248,7 @@ class Wild {
 
 BOOST_AUTO_TEST_SUITE(record_building)
 
-BOOST_AUTO_TEST_CASE(anything_gives_nodes_or_an_error) {
+BOOST_AUTO_TEST_CASE(arbitrary_calls_create_nodes_or_throw) {
   constexpr std::uint64_t kUsual = 2000;
   const Ops ops;
   const auto begin = std::chrono::steady_clock::now();
@@ -264,7 +264,7 @@ BOOST_AUTO_TEST_CASE(anything_gives_nodes_or_an_error) {
     std::string wrong;
     const auto crash = crash_of(name, 30, [&] {
       try {
-        wrong = Wild(ops, first + i).check();
+        wrong = RandomGraph(ops, first + i).check();
       } catch (const std::exception& e) {
         wrong = fmt::format("unexpected exception: {}", e.what());
       }

@@ -30,7 +30,7 @@ std::string check(const OpRecord& op, const OpSample& sample, Equalities equalit
   if (!symbolic) return "";  // an error with symbols as well
   const RunOutcome actual = outcome_of([&] {
     const SessionCase built(op, sample, {.symbolic = &*symbolic});
-    const RunOutcome outcome = built.run({.threads = 1, .verify = true}, Guard::behind);
+    const RunOutcome outcome = built.run({.threads = 1, .verify = true}, Guard::after);
     if (outcome.failed()) outcome.rethrow();
     return outcome.results;
   });
@@ -44,7 +44,7 @@ std::string check(const OpRecord& op, const OpSample& sample, Equalities equalit
 
 BOOST_AUTO_TEST_SUITE(record_error_samples)
 
-BOOST_AUTO_TEST_CASE(error_samples_give_the_same_error_in_a_session) {
+BOOST_AUTO_TEST_CASE(error_samples_cause_the_same_error_in_a_session) {
   for (const OpRecord* op : builtin_ops()->all()) {
     if (op->error_samples == nullptr) continue;
     for (const OpErrorSample& error : op->error_samples()) {
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(error_samples_give_the_same_error_in_a_session) {
 }
 
 // Errors that symbols do not hide are found while the graph is built, with the same message.
-BOOST_AUTO_TEST_CASE(error_samples_give_the_same_error_alone_and_in_a_graph) {
+BOOST_AUTO_TEST_CASE(error_samples_cause_the_same_error_alone_and_in_a_graph) {
   for (const OpRecord* op : builtin_ops()->all()) {
     if (op->error_samples == nullptr) continue;
     for (const OpErrorSample& error : op->error_samples()) {
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(error_samples_give_the_same_error_alone_and_in_a_graph) {
             outcome_of([&] { return evaluate_op(*op, sample.inputs, sample.attributes); });
         const RunOutcome actual = outcome_of([&] {
           const SessionCase built(*op, sample);
-          const RunOutcome outcome = built.run({.threads = 1}, Guard::behind);
+          const RunOutcome outcome = built.run({.threads = 1}, Guard::after);
           if (outcome.failed()) outcome.rethrow();
           return outcome.results;
         });

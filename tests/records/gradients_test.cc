@@ -28,10 +28,10 @@ BOOST_AUTO_TEST_CASE(gradients_match_finite_differences) {
                });
 }
 
-BOOST_AUTO_TEST_CASE(gradients_are_the_same_in_every_way_to_run_them) {
+BOOST_AUTO_TEST_CASE(gradients_are_the_same_in_all_run_variants) {
   fuzz_records({.cases_per_op = 45, .ops = is_differentiable},
                [](const OpRecord& op, const OpSample& sample, Draw& draw) {
-                 return check_gradient_ways(builtin_ops(), op, sample, draw);
+                 return check_gradient_run_variants(builtin_ops(), op, sample, draw);
                });
 }
 

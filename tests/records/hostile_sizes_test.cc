@@ -109,7 +109,7 @@ std::string check_plan(const OpRecord& op, const OpSample& sample, Draw& draw) {
 
 BOOST_AUTO_TEST_SUITE(record_hostile_sizes)
 
-BOOST_AUTO_TEST_CASE(every_op_plans_the_right_bytes_or_refuses) {
+BOOST_AUTO_TEST_CASE(every_op_plans_the_right_number_of_bytes_or_throws) {
   fuzz_records({.cases_per_op = 60,
                 .vary = [](Draw&) { return VaryOptions{.values = Values::tame, .elements = 512}; }},
                check_plan);

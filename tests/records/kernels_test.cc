@@ -12,7 +12,7 @@ namespace {
 
 BOOST_AUTO_TEST_SUITE(record_kernels)
 
-BOOST_AUTO_TEST_CASE(kernels_stay_inside_their_memory_and_keep_their_bits) {
+BOOST_AUTO_TEST_CASE(kernels_stay_inside_their_memory_and_are_deterministic) {
   fuzz_records({.cases_per_op = 180,
                 .vary =
                     [](Draw& draw) {

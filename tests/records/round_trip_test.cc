@@ -10,7 +10,7 @@ namespace {
 
 BOOST_AUTO_TEST_SUITE(record_round_trips)
 
-BOOST_AUTO_TEST_CASE(text_and_files_keep_every_use) {
+BOOST_AUTO_TEST_CASE(text_and_files_preserve_every_call) {
   const TemporaryFolder folder;
   fuzz_records({.cases_per_op = 12,
                 .vary = [](Draw&) { return VaryOptions{.elements = 512, .beside_zero = 1 << 20}; }},

@@ -76,11 +76,11 @@ std::string check_against_model(const OpRecord& op, const OpSample& sample, Draw
 
 BOOST_AUTO_TEST_SUITE(record_models)
 
-BOOST_AUTO_TEST_CASE(kernels_give_what_the_scalar_models_give) {
+BOOST_AUTO_TEST_CASE(kernels_agree_with_the_scalar_models) {
   fuzz_records({.cases_per_op = 120, .vary = small, .ops = has_model}, check_against_model);
 }
 
-BOOST_AUTO_TEST_CASE(kernels_of_every_simd_target_give_what_the_scalar_models_give) {
+BOOST_AUTO_TEST_CASE(kernels_of_every_simd_target_agree_with_the_scalar_models) {
   for_each_simd_target([&](const char* target) {
     BOOST_TEST_CONTEXT("target " << target) {
       fuzz_records({.cases_per_op = 18, .vary = small, .ops = has_model}, check_against_model);

@@ -6,8 +6,8 @@
 #include <boost/test/unit_test.hpp>
 
 #include "weft/tests/kit/cases/record_cases.h"
+#include "weft/tests/kit/cases/run_variants.h"
 #include "weft/tests/kit/cases/session_case.h"
-#include "weft/tests/kit/cases/ways.h"
 #include "weft/tests/kit/more_threads.h"
 #include "weft/tests/records/fuzz_loop.h"
 
@@ -32,7 +32,7 @@ RunOutcome in_session(const OpRecord& op, const OpSample& sample, const Surround
 std::string check_static(const OpRecord& op, const OpSample& sample, Draw& draw) {
   const RunOutcome expected = alone(op, sample);
   const Surroundings surroundings{.roles = draw_roles(sample, draw)};
-  const Guard guard = draw.pick(std::array{Guard::behind, Guard::before});
+  const Guard guard = draw.pick(std::array{Guard::after, Guard::before});
   SessionOptions options{.threads = 1, .passes = false, .verify = true};
   std::string wrong =
       difference(in_session(op, sample, surroundings, options, guard), expected, Bits::same);
@@ -61,7 +61,7 @@ std::string check_symbolic(const OpRecord& op, const OpSample& sample, Draw& dra
   if (!symbolic || symbolic->symbols.empty()) return "";
   const RunOutcome expected = alone(op, sample);
   const Surroundings surroundings{.symbolic = &*symbolic};
-  const Guard guard = draw.pick(std::array{Guard::behind, Guard::before});
+  const Guard guard = draw.pick(std::array{Guard::after, Guard::before});
   const SessionOptions options{.threads = 1,
                                .passes = draw.one_in(2),
                                .verify = true,
@@ -97,15 +97,15 @@ std::string check_threads(const OpRecord& op, const OpSample& sample, Draw& draw
 
 BOOST_AUTO_TEST_SUITE(record_sessions)
 
-BOOST_AUTO_TEST_CASE(a_session_gives_what_the_op_alone_gives) {
+BOOST_AUTO_TEST_CASE(a_session_gives_the_same_result_as_the_op_alone) {
   fuzz_records({.cases_per_op = 120}, check_static);
 }
 
-BOOST_AUTO_TEST_CASE(symbols_for_sizes_change_nothing) {
+BOOST_AUTO_TEST_CASE(symbolic_sizes_do_not_change_results) {
   fuzz_records({.cases_per_op = 120}, check_symbolic);
 }
 
-BOOST_AUTO_TEST_CASE(passes_and_ways_to_run_change_nothing_among_other_ops) {
+BOOST_AUTO_TEST_CASE(passes_and_run_variants_do_not_change_results_among_other_ops) {
   fuzz_records({.cases_per_op = 60}, [](const OpRecord& op, const OpSample& sample, Draw& draw) {
     return check_neighbours(builtin_ops(), op, sample, draw);
   });

@@ -14,7 +14,7 @@ namespace {
 // Kernels for both dtypes compute in double.
 const Real kUnit = epsilon(DType::f64);
 // If the bound on the relative error is larger, the result is not checked.
-constexpr Real kHopeless = 1e-3L;
+constexpr Real kMaxCheckedError = 1e-3L;
 
 /// One matrix of a batch.
 struct Matrix {
@@ -104,7 +104,7 @@ void cholesky(const ScalarCall& call, std::vector<NumberTensor>& out) {
       }
     }
     if (failed >= 0) std::fill(l.x.begin(), l.x.end(), 0), error = 0;
-    if (!clear || !(error < kHopeless * (1 + l.norm()))) error = kAnyValue;
+    if (!clear || !(error < kMaxCheckedError * (1 + l.norm()))) error = kAnyValue;
     put(out[0], which, l, error);
     Number pivot = number_of_integer(failed);
     if (!clear) pivot.error = kAnyValue;
@@ -180,7 +180,7 @@ void qr(const ScalarCall& call, std::vector<NumberTensor>& out) {
     }
     const Real condition = n == 0 ? 1 : x.norm() * inverse_of_lower(lower).norm();
     Real error = 32 * kUnit * static_cast<Real>(m) * condition;
-    if (!(error < kHopeless)) error = kAnyValue;
+    if (!(error < kMaxCheckedError)) error = kAnyValue;
     put(out[0], which, q, error);
     put(out[1], which, r, error == kAnyValue ? error : error * x.norm());
     for (std::int64_t i = 0; i < n; ++i) {
@@ -281,7 +281,7 @@ void svd(const ScalarCall& call, std::vector<NumberTensor>& out) {
       for (std::int64_t i = 0; i < k; ++i) right.at(i, 0) = v.at(i, from);
       const Matrix &u = wide ? right : left, &vt = wide ? left : right;
       const Sign sign = sign_of(u, 0, error);
-      if (!sign.sure || !(error < kHopeless)) error = kAnyValue;
+      if (!sign.sure || !(error < kMaxCheckedError)) error = kAnyValue;
       const auto put_element = [&](NumberTensor& to, std::int64_t at, Real element) {
         Number n = number_of(sign.sign * element);
         n.error = error;

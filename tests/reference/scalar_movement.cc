@@ -53,7 +53,7 @@ void same(const ScalarCall& call, std::vector<NumberTensor>& out) {
 
 // A collective on a single rank returns its operand, or zeros if there is no operand or no rank
 // sends to this one.
-void of_one_rank(const ScalarCall& call, std::vector<NumberTensor>& out) {
+void single_rank_collective(const ScalarCall& call, std::vector<NumberTensor>& out) {
   if (call.attributes.integer("ranks") != 1) throw StateError("there is one rank here");
   const Attribute* to = call.attributes.find("to");
   const bool sent = to == nullptr || !std::get<std::vector<std::int64_t>>(*to).empty();
@@ -285,7 +285,7 @@ void add_movement_models(ScalarModels& models) {
   models["shard_sum"] = models["shard_concat"] = same;
   for (const char* name : {"all_reduce", "all_gather", "reduce_scatter", "all_to_all",
                            "broadcast_from", "send_recv", "rank_number"})
-    models[name] = of_one_rank;
+    models[name] = single_rank_collective;
   models["with_update"] = same;
   models["permute"] = permute;
   models["broadcast_to"] = broadcast_to;

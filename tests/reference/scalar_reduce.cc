@@ -51,14 +51,14 @@ Number product_of(const std::vector<Number>& list, DType dtype) {
   }
   Real product = 1;
   // True if a partial product may have left the range of the dtype.
-  bool reaches_far = false;
+  bool may_leave_range = false;
   for (const Number& n : list) {
     product *= n.value;
     const Real m = std::fabs(product);
-    reaches_far = reaches_far || (m != 0 && (m > 1e30L || m < 1e-30L));
+    may_leave_range = may_leave_range || (m != 0 && (m > 1e30L || m < 1e-30L));
   }
   Number result = approximate(product, 2 + static_cast<Real>(list.size()), product, dtype);
-  if (reaches_far) result.error = kAnyValue;
+  if (may_leave_range) result.error = kAnyValue;
   return result;
 }
 

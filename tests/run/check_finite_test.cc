@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(a_NaN_that_is_fed_or_stored_is_named) {
               {"variable 'w' f64[2] has 2 NaN"});
 }
 
-BOOST_AUTO_TEST_CASE(infinities_that_somebody_wrote_down_are_no_fault) {
+BOOST_AUTO_TEST_CASE(infinities_in_constants_are_not_errors) {
   Graph g;
   const Value x = g.input("x", DType::f32, {3, 3});
   const Value mask = g.input("mask", DType::boolean, {3, 3});
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(infinities_that_somebody_wrote_down_are_no_fault) {
   BOOST_CHECK_NO_THROW(session.run(p, feeds));
 }
 
-BOOST_AUTO_TEST_CASE(a_NaN_made_of_infinities_is_found) {
+BOOST_AUTO_TEST_CASE(a_nan_computed_from_infinities_is_found) {
   Graph g;
   const Value x = g.input("x", DType::f32, {2}), y = g.input("y", DType::f32, {2});
   const Program p = Program("p").output("d", (x - y) * 2.0);
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(a_NaN_made_of_infinities_is_found) {
               {"sub: out f32[2] has 2 NaN", "no operand holds a NaN", "operand a has 2 inf"});
 }
 
-BOOST_AUTO_TEST_CASE(rows_of_attention_that_see_nothing_are_no_fault) {
+BOOST_AUTO_TEST_CASE(fully_masked_rows_of_attention_are_not_errors) {
   Graph g;
   const Value q = g.input("q", DType::f32, {1, 1, 3, 8});
   const Value lengths = g.input("lengths", DType::i32, {1});
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(rows_of_attention_that_see_nothing_are_no_fault) {
   BOOST_CHECK_NO_THROW(session.run(train, feeds));
 }
 
-BOOST_AUTO_TEST_CASE(narrow_types_and_conversions_are_looked_at) {
+BOOST_AUTO_TEST_CASE(narrow_dtypes_and_conversions_are_checked) {
   Graph g;
   const Value x = g.input("x", DType::f32, {2});
   const Program p = Program("p").output("h", cast(x, DType::f16));

@@ -40,7 +40,7 @@ struct TableAttention {
 
 BOOST_AUTO_TEST_SUITE(data_checks)
 
-BOOST_AUTO_TEST_CASE(a_start_beyond_the_offset_table_is_refused_before_the_table_is_there) {
+BOOST_AUTO_TEST_CASE(a_start_beyond_the_offset_table_is_rejected_before_the_table_is_computed) {
   TableAttention t;
   // The program computes the table, so it does not exist yet when the data is checked.
   const Value made = t.table * 2.0;
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(a_start_beyond_the_offset_table_is_refused_before_the_table
   BOOST_TEST(t.run(out, 94, 30).numel() == 8);
 }
 
-BOOST_AUTO_TEST_CASE(a_start_near_the_largest_integer_overflows_nothing) {
+BOOST_AUTO_TEST_CASE(a_start_near_the_largest_integer_does_not_overflow) {
   constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
   TableAttention t;
   const auto run = [&](const AttentionOptions& options, std::int64_t at) {
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(gradients_of_rows_taken_from_an_empty_batch_are_empty) {
 }
 
 // An axis of size 0 makes the scratch empty, whatever the other sizes are.
-BOOST_AUTO_TEST_CASE(nothing_to_write_takes_no_scratch) {
+BOOST_AUTO_TEST_CASE(empty_results_need_no_scratch) {
   constexpr std::int64_t kLong = std::int64_t{1} << 38;
   const auto& ops = *builtin_ops();
   const auto empty = [](Sizes sizes) { return Tensor::zeros(DType::f32, std::move(sizes)); };

@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(poison_mode_finds_overruns) {
                         StateError, message);
 }
 
-BOOST_AUTO_TEST_CASE(outputs_are_told_of_once_and_when_they_are_complete) {
+BOOST_AUTO_TEST_CASE(outputs_are_reported_once_and_when_complete) {
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     BOOST_TEST_CONTEXT("seed " << seed) {
       RandomGraph graph(seed);
@@ -144,27 +144,27 @@ BOOST_AUTO_TEST_CASE(outputs_are_told_of_once_and_when_they_are_complete) {
       NamedTensors into;
       for (const auto& [name, value] : graph.program.outputs())
         into.emplace_back(name, Tensor::empty(DType::f32, value.shape().constant()));
-      std::map<std::string, Tensor> told;
+      std::map<std::string, Tensor> reported;
       RunOptions options{.into = into};
       options.on_output = [&](const std::string& name, const Tensor& value) {
         const auto is_it = [&](const auto& entry) { return entry.first == name; };
         const Tensor& now = std::find_if(into.begin(), into.end(), is_it)->second;
         BOOST_TEST(value.raw() == now.raw());
-        BOOST_TEST(told.emplace(name, now.clone()).second, name << " was reported twice");
+        BOOST_TEST(reported.emplace(name, now.clone()).second, name << " was reported twice");
       };
       const Results results = session.run(graph.program,
                                           {{"xn", Tensor::full(DType::f32, {1000}, 0.1)},
                                            {"xk", Tensor::full(DType::f32, {77}, 0.3)}},
                                           options);
-      BOOST_TEST(told.size() == into.size());
+      BOOST_TEST(reported.size() == into.size());
       for (const auto& [name, tensor] : results) {
-        BOOST_TEST_CONTEXT(name) BOOST_TEST(bitwise_equal(told.at(name), tensor));
+        BOOST_TEST_CONTEXT(name) BOOST_TEST(bitwise_equal(reported.at(name), tensor));
       }
     }
   }
 }
 
-BOOST_AUTO_TEST_CASE(outputs_that_pass_by_are_told_and_not_kept) {
+BOOST_AUTO_TEST_CASE(outputs_that_are_streamed_are_reported_and_not_kept) {
   const NamedTensors feeds = {{"xn", Tensor::full(DType::f32, {1000}, 0.1)},
                               {"xk", Tensor::full(DType::f32, {77}, 0.3)}};
   for (std::uint64_t seed = 1; seed <= 24; ++seed) {
@@ -180,9 +180,9 @@ BOOST_AUTO_TEST_CASE(outputs_that_pass_by_are_told_and_not_kept) {
         for (std::size_t i = 0; i < graph.program.outputs().size(); ++i) {
           if ((i + seed) % every == 0) options.streamed.push_back(graph.program.outputs()[i].first);
         }
-        std::map<std::string, Tensor> told;
+        std::map<std::string, Tensor> reported;
         options.on_output = [&](const std::string& name, const Tensor& value) {
-          BOOST_TEST(told.emplace(name, value.clone()).second, name << " was reported twice");
+          BOOST_TEST(reported.emplace(name, value.clone()).second, name << " was reported twice");
         };
         Session session(graph.g, {.threads = 1 + static_cast<int>(seed % 3),
                                   .verify = true,
@@ -191,13 +191,13 @@ BOOST_AUTO_TEST_CASE(outputs_that_pass_by_are_told_and_not_kept) {
         const Results results = session.run(graph.program, feeds, options);
         for (const auto& [name, tensor] : expected) {
           BOOST_TEST_CONTEXT(name) {
-            BOOST_TEST(bitwise_equal(told.at(name), tensor));
+            BOOST_TEST(bitwise_equal(reported.at(name), tensor));
             const bool passes = std::count(options.streamed.begin(), options.streamed.end(), name);
             BOOST_TEST(results.contains(name) == !passes);
             if (!passes) BOOST_TEST(bitwise_equal(results[name], tensor));
           }
         }
-        BOOST_TEST(told.size() == expected.size());
+        BOOST_TEST(reported.size() == expected.size());
         for (const std::string& name : session.store()->names())
           BOOST_TEST(bitwise_equal(session.value(name), plain.value(name)), name);
       }
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(outputs_that_pass_by_are_told_and_not_kept) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(outputs_that_pass_by_need_memory_while_they_are_made) {
+BOOST_AUTO_TEST_CASE(outputs_that_are_streamed_need_memory_only_while_they_are_computed) {
   Graph g(engine_ops());
   const Value x = g.input("x", DType::f32, {"n"});
   Value y = x;
@@ -228,13 +228,15 @@ BOOST_AUTO_TEST_CASE(outputs_that_pass_by_need_memory_while_they_are_made) {
   BOOST_TEST(streamed->memory().arena <= 2u * 4 * kSize);
   BOOST_TEST(streamed->text().find("streamed: output 'y7' = %") != std::string::npos);
   float sum = 0;
-  options.on_output = [&](const std::string&, const Tensor& told) { sum += told.data<float>()[0]; };
+  options.on_output = [&](const std::string&, const Tensor& reported) {
+    sum += reported.data<float>()[0];
+  };
   const Results results = s.run(p, {{"x", Tensor::full(DType::f32, {kSize}, 1)}}, options);
   BOOST_TEST(sum == 2 + 4 + 8 + 16 + 32 + 64 + 128 + 256);
   BOOST_TEST((results.begin() == results.end()));
 }
 
-BOOST_AUTO_TEST_CASE(outputs_that_cannot_pass_by) {
+BOOST_AUTO_TEST_CASE(outputs_that_cannot_be_streamed_are_errors) {
   Graph g(engine_ops());
   const Value x = g.input("x", DType::f32, {4});
   const Program p = Program("p").output("y", engine_scale(x, 2));
@@ -334,7 +336,7 @@ BOOST_AUTO_TEST_CASE(planning_is_fast) {
 }
 
 // Kernels may do pointer arithmetic on zero-sized operands, which requires a non-null address.
-BOOST_AUTO_TEST_CASE(operands_without_elements_are_somewhere) {
+BOOST_AUTO_TEST_CASE(operands_without_elements_have_non_null_addresses) {
   Graph g(engine_ops());
   const auto places = [](Value x) { return x.graph().apply("t_places", {x}).output(0); };
   const Value x = g.input("x", DType::f32, {"n", 5}), steps = g.input("steps", DType::f32, {3});

@@ -10,7 +10,7 @@ namespace {
 
 BOOST_AUTO_TEST_SUITE(floating_point)
 
-BOOST_AUTO_TEST_CASE(the_callers_environment_changes_no_bit) {
+BOOST_AUTO_TEST_CASE(the_environment_of_the_caller_does_not_change_results) {
   const float tiny = 3e-39f, third = 1.0f / 3;
   Graph g;
   const Value x = g.input("x", DType::f32, {2});

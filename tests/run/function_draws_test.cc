@@ -71,7 +71,7 @@ void check_all_different(const std::vector<Mask>& masks) {
 
 BOOST_AUTO_TEST_SUITE(function_draws)
 
-BOOST_FIXTURE_TEST_CASE(every_call_and_every_draw_beside_it_drops_other_elements, Functions) {
+BOOST_FIXTURE_TEST_CASE(every_call_and_every_other_draw_drops_different_elements, Functions) {
   std::vector<Value> values = {dropout(x, 0.5, key), call_of("drop")[0], call_of("drop")[0]};
   for (int i = 0; i < 2; ++i) {
     for (const Value& v : call_of("nested")) values.push_back(v);
@@ -81,7 +81,7 @@ BOOST_FIXTURE_TEST_CASE(every_call_and_every_draw_beside_it_drops_other_elements
   check_all_different(run(values, {.passes = false}));
 }
 
-BOOST_FIXTURE_TEST_CASE(calls_that_draw_nothing_are_shared_as_before, Functions) {
+BOOST_FIXTURE_TEST_CASE(calls_without_draws_are_shared, Functions) {
   define_function(
       g, "double", {{"x", DType::f32, {"n"}}},
       [](Graph&, const std::vector<Value>& in) { return std::vector<Value>{in[0] + in[0]}; });
@@ -89,7 +89,7 @@ BOOST_FIXTURE_TEST_CASE(calls_that_draw_nothing_are_shared_as_before, Functions)
   BOOST_TEST((call_of("drop")[0] != call_of("drop")[0]));
 }
 
-BOOST_FIXTURE_TEST_CASE(the_gradient_of_a_call_drops_what_the_call_dropped, Functions) {
+BOOST_FIXTURE_TEST_CASE(the_gradient_of_a_call_repeats_its_draws, Functions) {
   std::vector<Value> values;
   for (const char* name : {"drop", "drop", "nested"}) {
     for (const Value& y : call_of(name)) {
@@ -103,7 +103,7 @@ BOOST_FIXTURE_TEST_CASE(the_gradient_of_a_call_drops_what_the_call_dropped, Func
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(files_texts_and_programs_that_compute_again_draw_the_same, Functions) {
+BOOST_FIXTURE_TEST_CASE(recomputation_text_and_inlining_repeat_the_draws, Functions) {
   std::vector<Value> values;
   Value h = x;
   for (int i = 0; i < 3; ++i) {
@@ -133,7 +133,7 @@ BOOST_FIXTURE_TEST_CASE(a_program_that_only_draws_inside_functions_advances_the_
   check_all_different({first, draw(), draw()});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_gradient_of_ones_own_can_drop_what_the_call_dropped, Functions) {
+BOOST_FIXTURE_TEST_CASE(a_custom_gradient_can_repeat_the_draws_of_the_call, Functions) {
   const auto forward = [](Graph&, const std::vector<Value>& in) {
     return std::vector<Value>{dropout(in[0], 0.5, in[1])};
   };
@@ -151,7 +151,7 @@ BOOST_FIXTURE_TEST_CASE(a_gradient_of_ones_own_can_drop_what_the_call_dropped, F
   check_all_different({masks[0], masks[2]});
 }
 
-BOOST_AUTO_TEST_CASE(a_call_without_a_number_draws_as_its_body_says) {
+BOOST_AUTO_TEST_CASE(a_call_without_a_stream_number_draws_like_its_body) {
   // Calls in earlier files have no stream number and behave like this.
   const Module m = parse_text(R"(weft text 1
 input %x: f32[256]

@@ -15,7 +15,7 @@ BOOST_AUTO_TEST_SUITE(nonfinite)
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-BOOST_AUTO_TEST_CASE(an_element_that_is_not_finite_is_found_wherever_it_lies) {
+BOOST_AUTO_TEST_CASE(a_nonfinite_element_is_found_at_any_position) {
   for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::f16}) {
     for (const std::int64_t size : {1, 2, 1023, 1024, 1025, 3000}) {
       Tensor tensor = Tensor::full(dtype, {size}, -1.5);
@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(an_element_that_is_not_finite_is_found_wherever_it_lies) {
   BOOST_TEST(!first_nonfinite(Tensor::full(DType::i64, {2}, -1)));
 }
 
-BOOST_AUTO_TEST_CASE(of_a_store_parameters_and_moments_are_looked_at) {
+BOOST_AUTO_TEST_CASE(parameters_and_moments_of_a_store_are_checked) {
   VariableStore store;
   store.insert("mask", VariableKind::buffer, Tensor::full(DType::f32, {3}, -kInfinity));
   store.insert("cache", VariableKind::cache, Tensor::full(DType::f32, {3}, NAN));

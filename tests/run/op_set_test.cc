@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(an_op_of_another_family_is_an_error_that_names_it) {
   check_error<ArgumentError>([&] { softmax(x, -1); }, {"softmax"});
 }
 
-BOOST_AUTO_TEST_CASE(samples_are_of_ops_that_are_there_and_given_once) {
+BOOST_AUTO_TEST_CASE(samples_need_an_existing_op_and_are_added_once) {
   OpSamples samples;
   samples.add("matmul", no_samples);
   check_error<ArgumentError>([&] { samples.add("matmul", no_samples); },

@@ -12,7 +12,7 @@ namespace {
 
 BOOST_AUTO_TEST_SUITE(output_pool)
 
-BOOST_AUTO_TEST_CASE(buffers_of_other_sizes_are_given_back) {
+BOOST_AUTO_TEST_CASE(buffers_of_other_sizes_are_released) {
   OutputPool pool;
   for (std::size_t length = 1; length <= 64; ++length) {
     pool.begin_run(length << 12);
@@ -27,7 +27,7 @@ BOOST_AUTO_TEST_CASE(buffers_of_other_sizes_are_given_back) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_loop_that_holds_the_outputs_of_the_run_before_allocates_nothing) {
+BOOST_AUTO_TEST_CASE(a_loop_that_holds_the_previous_outputs_does_not_allocate) {
   OutputPool pool;
   std::vector<std::shared_ptr<Buffer>> held;
   std::set<const std::byte*> seen;
@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(a_loop_that_holds_the_outputs_of_the_run_before_allocates_n
   BOOST_TEST(seen.size() <= 2u * 102);
 }
 
-BOOST_AUTO_TEST_CASE(what_the_caller_holds_stays_his) {
+BOOST_AUTO_TEST_CASE(outputs_that_the_caller_holds_are_not_reused) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"n"});
   const Program p = Program("p").output("y", x * 2.0);

@@ -13,7 +13,7 @@ namespace {
 
 BOOST_AUTO_TEST_SUITE(packed_weights)
 
-BOOST_AUTO_TEST_CASE(whoever_asks_gets_the_version_and_layout_that_he_asked_for) {
+BOOST_AUTO_TEST_CASE(get_returns_the_requested_version_and_layout) {
   struct Kept {
     std::uint64_t version = 0;
     std::set<std::string> layouts;

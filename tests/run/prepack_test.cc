@@ -46,7 +46,7 @@ void check_same(const Results& a, const Results& b) {
 
 BOOST_AUTO_TEST_SUITE(prepack)
 
-BOOST_AUTO_TEST_CASE(bits_stay_on_every_target_for_any_shape_and_precision) {
+BOOST_AUTO_TEST_CASE(prepacking_changes_no_bits_for_any_target_shape_and_precision) {
   testing::for_each_simd_target([](const char*) {
     for (const auto& [inputs, inner] : {std::pair<int, int>{70, 300}, {1, 5}, {530, 33}}) {
       FeedForward net(inputs, inner);
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(bits_stay_on_every_target_for_any_shape_and_precision) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_copy_is_made_once_for_all_shapes_sessions_and_counted) {
+BOOST_AUTO_TEST_CASE(a_copy_is_made_once_for_all_shapes_and_sessions_and_is_counted) {
   // Use one engine for all shapes. On a CPU with a matrix unit, only larger shapes would use the
   // unit, and each engine has its own copy.
   const kernels::ForcedBf16Unit forced(std::nullopt);
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(a_copy_is_made_once_for_all_shapes_sessions_and_counted) {
       0u);
 }
 
-BOOST_AUTO_TEST_CASE(a_weight_that_products_read_in_several_types_has_a_copy_for_each) {
+BOOST_AUTO_TEST_CASE(a_weight_used_with_several_dtypes_has_a_copy_for_each) {
   // With a single engine, and with the engines of this machine.
   for (const auto& [dtype, one_engine] : {std::pair<DType, bool>{DType::bf16, true},
                                           {DType::f16, true},
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(a_weight_that_products_read_in_several_types_has_a_copy_for
   }
 }
 
-BOOST_AUTO_TEST_CASE(new_values_are_packed_anew) {
+BOOST_AUTO_TEST_CASE(new_values_are_packed_again) {
   FeedForward net;
   Session packed(net.graph, net.store, {.prepack = true}), plain(net.graph, net.store);
   const NamedTensors x = feeds(2, 20);

@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(variables_swap) {
 
 // Variables of different sizes can only exchange values through views, which have no memory of
 // their own.
-BOOST_AUTO_TEST_CASE(variables_take_views_of_each_other) {
+BOOST_AUTO_TEST_CASE(variables_can_be_updated_with_views_of_each_other) {
   const Shape shapes[] = {{12}, {3, 4}, {2, 1, 6}, {12}};
   for (const bool passes : {false, true}) {
     for (std::size_t count = 2; count <= std::size(shapes); ++count) {
@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(requirements_are_checked) {
   check_message([&] { s.run(p, {{"x", ramp(2)}, {"y", ramp(2)}}); }, {"requires", "n=2", "k=2"});
 }
 
-BOOST_AUTO_TEST_CASE(plans_are_kept_and_bounded) {
+BOOST_AUTO_TEST_CASE(the_plan_cache_is_bounded) {
   Training t;
   SessionOptions o = strict();
   o.plan_cache = 2;
@@ -255,7 +255,7 @@ BOOST_AUTO_TEST_CASE(plans_are_kept_and_bounded) {
   BOOST_TEST(s.compile_count() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_plan_by_the_sizes_of_feeds_is_that_of_their_run) {
+BOOST_AUTO_TEST_CASE(plan_accepts_the_sizes_of_feeds) {
   Training t;
   Session s(t.g, strict());
   const Program p = Program("p").output("y", engine_scale(t.x, 2));
@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE(a_plan_by_the_sizes_of_feeds_is_that_of_their_run) {
   BOOST_TEST((sizes[0].second == Sizes{3}));
 }
 
-BOOST_AUTO_TEST_CASE(writes_into_callers_tensors) {
+BOOST_AUTO_TEST_CASE(outputs_are_written_into_tensors_of_the_caller) {
   Training t;
   Session s(t.g, strict());
   const Program p = Program("p").output("y", engine_scale(t.x, 2));
@@ -297,7 +297,7 @@ BOOST_AUTO_TEST_CASE(writes_into_callers_tensors) {
       {"overlaps the one fed as 'x'"});
 }
 
-BOOST_AUTO_TEST_CASE(output_memory_is_used_again) {
+BOOST_AUTO_TEST_CASE(output_memory_is_reused) {
   Training t;
   Session s(t.g, {.threads = 1});
   const Program p = Program("p").output("y", engine_scale(t.x, 2));
@@ -358,7 +358,7 @@ BOOST_AUTO_TEST_CASE(variables_can_be_set) {
   check_message([&] { s.set_value("w", Tensor::zeros(DType::f64, {8})); }, {"f64[8]"});
 }
 
-BOOST_AUTO_TEST_CASE(snapshots_stay) {
+BOOST_AUTO_TEST_CASE(snapshots_do_not_change) {
   Training t;
   Session s(t.g, strict());
   s.run(t.step, t.feeds());
@@ -390,7 +390,7 @@ BOOST_AUTO_TEST_CASE(stores_are_shared) {
                 {"'w' is a parameter f32[9] in the graph, but a parameter f32[8] in the store"});
 }
 
-BOOST_AUTO_TEST_CASE(readers_run_beside_a_writer) {
+BOOST_AUTO_TEST_CASE(readers_run_concurrently_with_a_writer) {
   Graph g(engine_ops());
   const Variable w = g.variable("w", DType::f32, {512}, {.initializer = Initializer::constant(1)});
   const Program read = Program("read").output("w", engine_scale(w, 1));
@@ -442,7 +442,7 @@ BOOST_AUTO_TEST_CASE(cancelling_leaves_variables) {
   s.run(t.step, t.feeds(), {.cancel = [] { return false; }});
 }
 
-BOOST_AUTO_TEST_CASE(failing_while_writing_tears_the_store) {
+BOOST_AUTO_TEST_CASE(a_failure_while_writing_makes_the_store_inconsistent) {
   Graph g(engine_ops());
   const Variable a = g.variable("a", DType::f32, {3}, {.initializer = Initializer::constant(1)});
   const Value next = engine_scale(a, 2);
@@ -487,7 +487,7 @@ BOOST_AUTO_TEST_CASE(caches_are_bound_at_first_use) {
       boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(foreign_programs_are_refused) {
+BOOST_AUTO_TEST_CASE(programs_of_another_graph_are_rejected) {
   Training t;
   Graph other(engine_ops());
   Session s(other);
@@ -497,7 +497,7 @@ BOOST_AUTO_TEST_CASE(foreign_programs_are_refused) {
   check_message([&] { Session(other, {.plan_cache = 0}); }, {"plan_cache is 0"});
 }
 
-BOOST_AUTO_TEST_CASE(feeds_may_lie_in_memory_of_the_caller_at_any_address) {
+BOOST_AUTO_TEST_CASE(feeds_may_be_unaligned_memory_of_the_caller) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"n", 3}), w = g.input("w", DType::f32, {3, 5});
   Program program("p");

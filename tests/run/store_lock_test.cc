@@ -50,7 +50,7 @@ struct Watched {
 
 BOOST_AUTO_TEST_SUITE(store_locks)
 
-BOOST_AUTO_TEST_CASE(nobody_reads_a_store_between_the_updates_of_a_run) {
+BOOST_AUTO_TEST_CASE(a_store_cannot_be_read_between_the_updates_of_a_run) {
   for (const VariableKind kind : {VariableKind::parameter, VariableKind::optimizer,
                                   VariableKind::buffer, VariableKind::key}) {
     BOOST_TEST_CONTEXT(variable_kind_name(kind)) {

@@ -39,7 +39,7 @@ NamedTensors feeds(std::int64_t batch = 40) { return {{"x", sample_uniform({batc
 
 BOOST_AUTO_TEST_SUITE(store)
 
-BOOST_AUTO_TEST_CASE(writing_to_a_tensor_that_was_put_in_does_not_change_the_variable) {
+BOOST_AUTO_TEST_CASE(writing_to_an_inserted_tensor_does_not_change_the_variable) {
   TrainedNet net;
   const auto store = std::make_shared<VariableStore>();
   Tensor weight = sample_uniform({20, 30}, 1), bias = sample_uniform({30}, 2);
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(snapshots_cannot_be_written) {
   check_message<StateError>([&] { snapshot.fill(1); }, {"read-only", "clone()"});
 }
 
-BOOST_AUTO_TEST_CASE(a_parameter_that_a_loaded_store_lacks_is_an_error_with_the_closest_name) {
+BOOST_AUTO_TEST_CASE(a_parameter_missing_from_a_loaded_store_is_an_error_with_the_closest_name) {
   TrainedNet net;
   const auto store = std::make_shared<VariableStore>();
   store->insert("net.weights", VariableKind::parameter, sample_uniform({20, 30}, 1));
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(a_parameter_that_a_loaded_store_lacks_is_an_error_with_the_
   BOOST_TEST(!bitwise_equal(all.value("net.bias"), fresh.value("net.bias")));
 }
 
-BOOST_AUTO_TEST_CASE(single_names_may_start_in_a_loaded_store) {
+BOOST_AUTO_TEST_CASE(single_variables_can_be_initialised_in_a_loaded_store) {
   TrainedNet net;
   const auto store = std::make_shared<VariableStore>();
   store->insert("net.bias", VariableKind::parameter, sample_uniform({30}, 1));
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(single_names_may_start_in_a_loaded_store) {
   BOOST_TEST(store->contains("net.weight.moment"));
 }
 
-BOOST_AUTO_TEST_CASE(a_session_holds_the_variables_of_the_programs_that_it_runs) {
+BOOST_AUTO_TEST_CASE(a_session_creates_the_variables_of_the_programs_that_it_runs) {
   TrainedNet net;
   Session session(net.graph);
   session.plan(net.predict, {{"x", Sizes{2, 20}}});
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(a_session_holds_the_variables_of_the_programs_that_it_runs)
   BOOST_TEST(second.store()->names().size() == 3u);
 }
 
-BOOST_AUTO_TEST_CASE(caches_of_a_run_that_fails_keep_no_sizes) {
+BOOST_AUTO_TEST_CASE(caches_of_a_failed_run_do_not_fix_sizes) {
   Graph g;
   const Variable cache = g.variable("kv", DType::f32, {"batch", 4}, {.kind = VariableKind::cache});
   const Value x = g.input("x", DType::f32, {"batch", 4});
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(caches_of_a_run_that_fails_keep_no_sizes) {
   BOOST_TEST(session.value("kv").at(0) == 1);
 }
 
-BOOST_AUTO_TEST_CASE(unknown_names_give_the_closest) {
+BOOST_AUTO_TEST_CASE(errors_for_unknown_names_suggest_the_closest_name) {
   TrainedNet net;
   Session session(net.graph);
   const Tensor value = Tensor::zeros(DType::f32, {20, 30});
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(unknown_names_give_the_closest) {
                             {"(did you mean 'net.weight'?)"});
 }
 
-BOOST_AUTO_TEST_CASE(a_reader_that_draws_is_told_of_the_key_and_of_keys_of_its_own) {
+BOOST_AUTO_TEST_CASE(a_reader_that_draws_gets_an_error_that_names_the_key_and_own_keys) {
   Graph g;
   const Variable w = g.variable("w", DType::f32, {8}, {.initializer = Initializer::ones()});
   const Program train = Program("train").update(w, w.value() * 0.5);
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(a_reader_that_draws_is_told_of_the_key_and_of_keys_of_its_o
   check_message<StateError>([&] { other.run(train); }, {"program 'train' updates 'w'"});
 }
 
-BOOST_AUTO_TEST_CASE(item_of_another_type_says_how_to_read_it) {
+BOOST_AUTO_TEST_CASE(errors_of_item_with_another_type_suggest_a_conversion) {
   const Tensor loss = Tensor::scalar(DType::f32, 2.5);
   check_message<DTypeError>(
       [&] { loss.item<double>(); },

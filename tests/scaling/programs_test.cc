@@ -15,10 +15,10 @@ namespace {
 
 // A graph of `size` steps with names, scopes, slices, branches that join far away, and small
 // constants.
-struct Long {
+struct LongProgram {
   Graph g;
   Program p{"p"};
-  explicit Long(int size) {
+  explicit LongProgram(int size) {
     const Value x = g.input("x", DType::f32, {"rows", 8});
     std::vector<Value> kept;
     Value h = x;
@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_SUITE(programs_grow_linearly)
 BOOST_AUTO_TEST_CASE(in_passes_and_plans) {
   check_linear(
       [](int size) {
-        Long l(size);
+        LongProgram l(size);
         Counts counts = pass_counts(l.p);
         counts.merge(plan_counts(l.g, l.p, {{"x", {4, 8}}}));
         return counts;
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(in_passes_and_plans) {
 BOOST_AUTO_TEST_CASE(in_text_and_files) {
   check_linear(
       [](int size) {
-        Long l(size);
+        LongProgram l(size);
         Counts counts;
         std::string text;
         counts["allocations of printing"] = allocations_of([&] { text = to_text(l.p); });
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(in_inputs_functions_and_requirements) {
       50);
 }
 
-BOOST_AUTO_TEST_CASE(calls_of_one_function_state_its_requirements_once) {
+BOOST_AUTO_TEST_CASE(calls_of_one_function_add_its_requirements_once) {
   Graph g;
   define_function(g, "f", {{"a", DType::f32, {"n"}}, {"b", DType::f32, {"m"}}},
                   [](Graph& body, const std::vector<Value>& in) {

@@ -105,7 +105,7 @@ std::string line_of(int ranks, const std::function<void(World)>& body) {
 
 BOOST_AUTO_TEST_SUITE(collectives)
 
-BOOST_AUTO_TEST_CASE(each_rank_gets_its_part) {
+BOOST_AUTO_TEST_CASE(each_rank_gets_the_expected_result) {
   for (const Case& c : cases()) {
     for (const int ranks : {1, 2, 3, 4, 5}) {
       for (const std::int64_t rows : {0, 1, 7, 3000}) {
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(each_rank_gets_its_part) {
 }
 
 // Compares the sums over all ranks of <y, A x> and <A^T y, x>.
-BOOST_AUTO_TEST_CASE(gradients_are_the_transposed) {
+BOOST_AUTO_TEST_CASE(gradients_are_the_adjoints) {
   for (const Case& c : cases()) {
     for (const int ranks : {1, 2, 3, 4}) {
       const std::int64_t n = c.cut ? 2 * ranks : 2;
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(gradients_are_the_transposed) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(sums_are_along_the_tree) {
+BOOST_AUTO_TEST_CASE(sums_follow_the_tree) {
   // Added from left to right, 2^24 + 1 would lose the ones.
   const std::vector<float> x = {16777216.0f, 1, -16777216.0f, 2};
   const auto found = on_ranks(4, [&](const World& world) {
@@ -182,8 +182,8 @@ BOOST_AUTO_TEST_CASE(sums_are_along_the_tree) {
 }
 
 // A feed-forward layer of two products that is split by hidden units: every rank has some of them.
-struct Halves {
-  explicit Halves(const World& world)
+struct SplitLayer {
+  explicit SplitLayer(const World& world)
       : ranks(world.size()),
         columns(g.variable("columns", DType::f32, {6, 8 / world.size()})),
         rows(g.variable("rows", DType::f32, {8 / world.size(), 3})) {}
@@ -202,11 +202,11 @@ struct Halves {
   Value x = g.input("x", DType::f32, {"batch", 6});
 };
 
-BOOST_AUTO_TEST_CASE(a_layer_in_parts_learns_as_the_whole) {
+BOOST_AUTO_TEST_CASE(a_split_layer_trains_like_the_whole_layer) {
   const Tensor columns = normal_tensor({6, 8}, 1), rows = normal_tensor({8, 3}, 2);
   const Tensor x = normal_tensor({5, 6}, 3);
   const auto trained = [&](const World& world, SessionOptions options) {
-    Halves net(world);
+    SplitLayer net(world);
     options.world = world;
     Session session(net.g, options);
     const std::int64_t units = 8 / world.size();
@@ -240,7 +240,7 @@ BOOST_AUTO_TEST_CASE(a_layer_in_parts_learns_as_the_whole) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_loop_may_exchange_and_a_branch_may_not) {
+BOOST_AUTO_TEST_CASE(collectives_are_allowed_in_loops_but_not_in_branches) {
   const auto found = on_ranks(3, [&](const World& world) {
     Graph g;
     const Value x = g.input("x", DType::f32, {2});
@@ -272,7 +272,7 @@ BOOST_AUTO_TEST_CASE(a_loop_may_exchange_and_a_branch_may_not) {
   BOOST_TEST(line.find("collectives_test.cc") != std::string::npos, line);
 }
 
-BOOST_AUTO_TEST_CASE(other_numbers_of_ranks_are_named) {
+BOOST_AUTO_TEST_CASE(errors_name_a_wrong_number_of_ranks) {
   Graph g;
   const Value x = g.input("x", DType::f32, {2});
   const Program program = Program("p").output("y", all_reduce(x, 2));
@@ -318,7 +318,7 @@ BOOST_AUTO_TEST_CASE(other_numbers_of_ranks_are_named) {
       {"all_reduce is for programs without shards", "collectives_test.cc"});
 }
 
-BOOST_AUTO_TEST_CASE(programs_that_differ_are_named_before_they_run) {
+BOOST_AUTO_TEST_CASE(different_programs_are_reported_before_they_run) {
   const std::string line = line_of(2, [](const World& world) {
     Graph g;
     const Value x = g.input("x", DType::f32, {2});
@@ -353,7 +353,7 @@ BOOST_AUTO_TEST_CASE(an_error_of_one_rank_ends_the_others) {
     BOOST_TEST(other.starts_with("rank 1 (host thread-1): step 4: "), other);
 }
 
-BOOST_AUTO_TEST_CASE(the_text_says_what_ranks_exchange) {
+BOOST_AUTO_TEST_CASE(text_and_costs_include_collectives) {
   Graph g;
   const Value x = g.input("x", DType::f32, {4, 2});
   const Program program = Program("p")

@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(owned_sums_are_sent_while_every_shard_is_computed) {
 // 676 KB of gradients, with two shards per rank. With whole sums, a rank holds all gradients and
 // the sums that owners receive. With owned sums, it holds the 412 KB that it owns, 8 open buckets
 // of 16 KiB and the one being filled, and the same number of buckets being received.
-BOOST_AUTO_TEST_CASE(owned_sums_take_a_share_of_the_memory) {
+BOOST_AUTO_TEST_CASE(owned_sums_need_a_fraction_of_the_memory) {
   const auto most = [](GradientSums gradients) {
     std::size_t bytes = 0;
     ThreadWorld world(2);
@@ -215,7 +215,7 @@ BOOST_AUTO_TEST_CASE(without_overlap_nothing_is_sent_while_shards_are_computed) 
   });
 }
 
-BOOST_AUTO_TEST_CASE(the_next_step_begins_before_parameters_have_come) {
+BOOST_AUTO_TEST_CASE(the_next_step_begins_before_parameters_have_arrived) {
   Gate gate;
   const auto two_steps = [](Network& network, Session& session) {
     for (int step = 0; step < 2; ++step) session.run(network.train, Network::batch(step));
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(the_next_step_begins_before_parameters_have_come) {
   with_late_parameters(gate, body, two_steps);
 }
 
-BOOST_AUTO_TEST_CASE(readers_of_the_store_wait_for_parameters_that_are_coming) {
+BOOST_AUTO_TEST_CASE(readers_of_the_store_wait_for_pending_parameters) {
   Gate gate;
   const auto step_of_other = [](Network& network, Session& session) {
     session.run(network.train, Network::batch(0));
@@ -287,7 +287,7 @@ BOOST_AUTO_TEST_CASE(readers_of_the_store_wait_for_parameters_that_are_coming) {
 
 // Ranks 0 and 1 are on one host, ranks 2 and 3 on another. The data that rank 0 must forward to
 // rank 1 arrive while rank 0 is busy.
-BOOST_AUTO_TEST_CASE(parameters_are_passed_on_by_a_rank_that_is_busy) {
+BOOST_AUTO_TEST_CASE(a_busy_rank_forwards_parameters) {
   Gate gate;
   ThreadWorld world(4, {.seed = 5, .per_host = 2});
   world.run([&](const std::shared_ptr<Transport>& end) {
@@ -300,7 +300,7 @@ BOOST_AUTO_TEST_CASE(parameters_are_passed_on_by_a_rank_that_is_busy) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_step_that_fails_at_its_begin_loses_no_parameters_of_the_one_before) {
+BOOST_AUTO_TEST_CASE(a_step_that_fails_at_its_start_keeps_the_parameters_of_the_previous_step) {
   Gate gate;
   const auto wrong = [&](Network& network, Session& session) {
     session.run(network.train, Network::batch(0));
@@ -308,15 +308,15 @@ BOOST_AUTO_TEST_CASE(a_step_that_fails_at_its_begin_loses_no_parameters_of_the_o
       gate.open();
       throw ArgumentError("the data ends here");
     };
-    std::string said;
+    std::string message;
     try {
       session.run_shards(network.train, no_feeds);
     } catch (const ArgumentError& e) {
-      said = e.what();
+      message = e.what();
     }
     {
       const std::lock_guard lock(one_at_a_time);
-      BOOST_TEST(said == "shard 0 of 4: the data ends here");
+      BOOST_TEST(message == "shard 0 of 4: the data ends here");
       BOOST_TEST(!session.store()->torn());
     }
     check_parameters(network, session, 1);
@@ -335,7 +335,7 @@ BOOST_AUTO_TEST_CASE(a_step_that_fails_at_its_begin_loses_no_parameters_of_the_o
   with_late_parameters(gate, wrong, other);
 }
 
-BOOST_AUTO_TEST_CASE(who_is_in_the_exchange_of_parameters_when_a_rank_is_lost_has_a_torn_store) {
+BOOST_AUTO_TEST_CASE(a_rank_lost_during_the_parameter_exchange_makes_the_store_inconsistent) {
   for (const bool at_once : {false, true}) {
     BOOST_TEST_CONTEXT("overlap " << at_once) {
       ThreadWorld world(3);
@@ -380,7 +380,7 @@ BOOST_AUTO_TEST_CASE(who_is_in_the_exchange_of_parameters_when_a_rank_is_lost_ha
 }
 
 // 8.5 MB of parameters, which is more than one section.
-BOOST_AUTO_TEST_CASE(every_rank_owns_a_run_of_each_section_and_a_fair_share_of_all) {
+BOOST_AUTO_TEST_CASE(every_rank_owns_a_range_of_each_section_and_an_equal_share_in_total) {
   constexpr std::int64_t kWidth = 13000, kBlock = 65536;
   for (const int ranks : {2, 3}) {
     Network network(kWidth);

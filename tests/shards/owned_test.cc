@@ -97,19 +97,26 @@ void check_all_worlds(const Network::Optimizer& optimizer, bool averages = false
   const NamedTensors expected = after_steps({}, optimizer, averages, 1);
   using enum GradientSums;
   // Not a structured binding, because lambdas cannot capture structured bindings in clang++ 14.
-  struct Ways {
+  struct Configuration {
     int ranks;
     GradientSums gradients;
   };
-  for (const Ways& ways :
-       {Ways{2, whole}, {3, whole}, {5, whole}, {8, whole}, {2, owned}, {4, owned}, {8, owned}}) {
-    BOOST_TEST_CONTEXT(ways.ranks << " ranks" << (ways.gradients == owned ? ", owned sums" : "")) {
-      ThreadWorld world(ways.ranks, {.seed = static_cast<std::uint64_t>(ways.ranks),
-                                     .max_delay = std::chrono::microseconds(100)});
-      std::vector<NamedTensors> found(static_cast<std::size_t>(ways.ranks));
+  for (const Configuration& configuration : {Configuration{2, whole},
+                                             {3, whole},
+                                             {5, whole},
+                                             {8, whole},
+                                             {2, owned},
+                                             {4, owned},
+                                             {8, owned}}) {
+    BOOST_TEST_CONTEXT(configuration.ranks
+                       << " ranks" << (configuration.gradients == owned ? ", owned sums" : "")) {
+      ThreadWorld world(configuration.ranks,
+                        {.seed = static_cast<std::uint64_t>(configuration.ranks),
+                         .max_delay = std::chrono::microseconds(100)});
+      std::vector<NamedTensors> found(static_cast<std::size_t>(configuration.ranks));
       world.run([&](const std::shared_ptr<Transport>& end) {
-        found[static_cast<std::size_t>(end->rank())] =
-            after_steps(World(end), optimizer, averages, 1 + ways.ranks % 2, ways.gradients);
+        found[static_cast<std::size_t>(end->rank())] = after_steps(
+            World(end), optimizer, averages, 1 + configuration.ranks % 2, configuration.gradients);
       });
       for (const NamedTensors& of_rank : found) check_same(of_rank, expected);
     }
@@ -123,7 +130,7 @@ OwnedStep owned(const Network::Optimizer& optimizer, int rank, int ranks) {
 
 BOOST_AUTO_TEST_SUITE(owned_state)
 
-BOOST_AUTO_TEST_CASE(every_optimizer_has_the_bits_of_one_rank) {
+BOOST_AUTO_TEST_CASE(every_optimizer_matches_one_rank_bit_for_bit) {
   check_all_worlds(adamw_step, true);
   check_all_worlds([](Value loss, const std::vector<Variable>& p) {
     return sgd(loss, p, {.lr = 0.1, .momentum = 0.9, .step = clipped()});
@@ -135,13 +142,13 @@ BOOST_AUTO_TEST_CASE(every_optimizer_has_the_bits_of_one_rank) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(an_optimizer_that_reduces_over_its_matrices_has_the_bits_of_one_rank) {
+BOOST_AUTO_TEST_CASE(an_optimizer_that_reduces_over_its_matrices_matches_one_rank_bit_for_bit) {
   check_all_worlds([](Value loss, const std::vector<Variable>& p) {
     return adafactor(loss, p, {.lr = 0.01, .beta1 = 0.9, .step = clipped()});
   });
 }
 
-BOOST_AUTO_TEST_CASE(adam_is_cut_at_blocks_of_sums_and_evenly) {
+BOOST_AUTO_TEST_CASE(adam_is_partitioned_evenly_at_block_boundaries) {
   for (const int ranks : {2, 3, 4}) {
     const OwnedStep step = owned(adamw_step, 0, ranks);
     BOOST_REQUIRE(step.units.size() == 5u);
@@ -178,7 +185,7 @@ BOOST_AUTO_TEST_CASE(a_matrix_that_is_reduced_over_has_one_owner) {
   for (const OwnedStep::Unit& unit : step.units) BOOST_TEST(!unit.cut);
 }
 
-BOOST_AUTO_TEST_CASE(each_rank_has_its_part_of_the_state_alone) {
+BOOST_AUTO_TEST_CASE(each_rank_stores_only_its_part_of_the_state) {
   for (const int ranks : {2, 4}) {
     ThreadWorld world(ranks);
     std::size_t all = 0, most = 0, whole = 0;
@@ -205,8 +212,7 @@ BOOST_AUTO_TEST_CASE(each_rank_has_its_part_of_the_state_alone) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(
-    the_pieces_of_all_ranks_are_the_state_and_are_looked_at_for_what_is_not_finite) {
+BOOST_AUTO_TEST_CASE(the_pieces_of_all_ranks_form_the_state_and_are_checked_for_nonfinite_values) {
   constexpr int kRanks = 3;
   const std::string name = "optimizer.net.table.weight.m";
   std::vector<Tensor> pieces(kRanks);
@@ -240,7 +246,7 @@ BOOST_AUTO_TEST_CASE(
   BOOST_TEST((joined == whole.to_vector<float>()));
 }
 
-BOOST_AUTO_TEST_CASE(a_piece_that_is_not_finite_is_named_as_the_variable_that_it_is_of) {
+BOOST_AUTO_TEST_CASE(a_nonfinite_piece_is_reported_with_the_name_of_its_variable) {
   std::vector<std::string> found(2);
   ThreadWorld world(2);
   world.run([&](const std::shared_ptr<Transport>& end) {
@@ -262,7 +268,7 @@ BOOST_AUTO_TEST_CASE(a_piece_that_is_not_finite_is_named_as_the_variable_that_it
              "the optimizer's variable 'optimizer.net.table.weight.v' is inf at [1000, 227]");
 }
 
-BOOST_AUTO_TEST_CASE(state_that_is_cut_is_named_where_it_is_asked_for) {
+BOOST_AUTO_TEST_CASE(reading_partitioned_state_is_an_error_that_names_it) {
   ThreadWorld world(2);
   world.run([](const std::shared_ptr<Transport>& end) {
     Network network;
@@ -286,7 +292,7 @@ BOOST_AUTO_TEST_CASE(state_that_is_cut_is_named_where_it_is_asked_for) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_training_goes_on_with_another_number_of_ranks) {
+BOOST_AUTO_TEST_CASE(a_training_run_is_resumed_with_another_number_of_ranks) {
   const NamedTensors expected = after_steps({}, adamw_step, false, 1);
   std::map<std::string, Tensor, std::less<>> saved;
   ThreadWorld first(3);
@@ -328,7 +334,7 @@ TrainingStep mixed_step(Value loss, const std::vector<Variable>& parameters) {
   return step;
 }
 
-BOOST_AUTO_TEST_CASE(parameters_that_more_than_scalars_connect_have_one_owner) {
+BOOST_AUTO_TEST_CASE(parameters_connected_by_non_scalars_have_one_owner) {
   const OwnedStep step = owned(mixed_step, 0, 2);
   std::vector<std::string> together;
   for (const OwnedStep::Unit& unit : step.units) {
@@ -339,24 +345,24 @@ BOOST_AUTO_TEST_CASE(parameters_that_more_than_scalars_connect_have_one_owner) {
   check_all_worlds(mixed_step);
 }
 
-BOOST_AUTO_TEST_CASE(outputs_that_are_told_of_are_those_of_the_program) {
+BOOST_AUTO_TEST_CASE(reported_outputs_are_those_of_the_program) {
   for (const int ranks : {1, 2}) {
     ThreadWorld world(ranks);
     world.run([](const std::shared_ptr<Transport>& end) {
       Network network;
       const Program train = network.train(adamw_step);
       Session session(network.g, {.seed = 3, .threads = 1, .world = World(end)});
-      std::vector<std::string> told;
+      std::vector<std::string> reported;
       RunOptions options;
-      options.on_output = [&](const std::string& name, const Tensor&) { told.push_back(name); };
+      options.on_output = [&](const std::string& name, const Tensor&) { reported.push_back(name); };
       session.run(train, Network::batch(0), options);
-      std::sort(told.begin(), told.end());
+      std::sort(reported.begin(), reported.end());
       options.streamed = {"norm"};
       const Results results = session.run(train, Network::batch(1), options);
       const std::lock_guard lock(one_at_a_time);
-      BOOST_TEST(told.size() == 4u);
-      told.resize(2);
-      BOOST_TEST(told == (std::vector<std::string>{"loss", "norm"}),
+      BOOST_TEST(reported.size() == 4u);
+      reported.resize(2);
+      BOOST_TEST(reported == (std::vector<std::string>{"loss", "norm"}),
                  boost::test_tools::per_element());
       BOOST_TEST(results.contains("loss"));
       BOOST_TEST(!results.contains("norm"));
@@ -391,7 +397,7 @@ BOOST_AUTO_TEST_CASE(parameters_that_no_shard_reads_are_updated) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(sizes_of_pieces_that_make_no_sense_are_refused) {
+BOOST_AUTO_TEST_CASE(invalid_bucket_sizes_are_rejected) {
   Graph g;
   for (const std::size_t bytes : {0, 100}) {
     check_error<ArgumentError>([&] { Session(g, {.bucket_bytes = bytes}); },

@@ -124,7 +124,7 @@ struct Uneven {
 
 BOOST_AUTO_TEST_SUITE(shard_rows)
 
-BOOST_AUTO_TEST_CASE(rows_of_all_shards_stand_in_their_order) {
+BOOST_AUTO_TEST_CASE(rows_of_all_shards_are_concatenated_in_order) {
   const auto joined = [](const World& world) {
     Uneven u;
     Session session(u.g, {.world = world});
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(rows_of_all_shards_stand_in_their_order) {
   for (const int ranks : {2, 3, 4}) check_same(same_on_ranks(ranks, joined), found);
 }
 
-BOOST_AUTO_TEST_CASE(without_shards_the_rows_are_those_of_the_batch) {
+BOOST_AUTO_TEST_CASE(without_shards_the_rows_of_the_batch_are_unchanged) {
   Uneven u;
   Program program = u.program();
   program.shards({.count = 1});
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(without_shards_the_rows_are_those_of_the_batch) {
   for (const auto& [name, value] : results) BOOST_TEST(expect_same_bits(same[name], value), name);
 }
 
-BOOST_AUTO_TEST_CASE(rows_move_as_those_of_the_whole_batch) {
+BOOST_AUTO_TEST_CASE(sparse_updates_match_those_of_the_whole_batch) {
   for (const bool sparse : {true, false}) {
     Words whole(DType::f64);
     const NamedTensors expected =
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(rows_move_as_those_of_the_whole_batch) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(rows_that_no_shard_reads_stay) {
+BOOST_AUTO_TEST_CASE(rows_without_readers_do_not_change) {
   Words words;
   const Program program = words.train(true, 4);
   Session session(words.g, {.seed = 5});
@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(no_shard_is_computed_twice_for_its_rows) {
   BOOST_TEST(split_shards(program).stages.size() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(every_number_of_ranks_moves_the_rows_of_one) {
+BOOST_AUTO_TEST_CASE(sparse_updates_on_any_number_of_ranks_match_one_rank) {
   using enum GradientSums;
   const auto trained = [](const World& world, int threads, GradientSums gradients = whole) {
     Words words;
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(every_number_of_ranks_moves_the_rows_of_one) {
                expected);
 }
 
-BOOST_AUTO_TEST_CASE(a_training_of_rows_goes_on_from_its_file) {
+BOOST_AUTO_TEST_CASE(sparse_training_is_resumed_from_a_file) {
   const TemporaryFolder folder;
   Words words;
   const Program program = words.train(true, 4);
@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(a_training_of_rows_goes_on_from_its_file) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_cannot_be_joined_is_named) {
+BOOST_AUTO_TEST_CASE(errors_name_values_that_cannot_be_concatenated) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"batch", "time"});
   const Variable w = g.variable("w", DType::f32, {3});
@@ -285,7 +285,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_joined_is_named) {
        "size of an input or a variable"});
 }
 
-BOOST_AUTO_TEST_CASE(parts_say_what_ranks_exchange) {
+BOOST_AUTO_TEST_CASE(the_text_of_parts_lists_the_communication) {
   Words words;
   const Program program = words.train(true, 8);
   const std::string alone = parts_text(program);

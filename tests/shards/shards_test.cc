@@ -79,7 +79,7 @@ void check_close(const NamedTensors& found, const NamedTensors& expected, double
 
 BOOST_AUTO_TEST_SUITE(shards)
 
-BOOST_AUTO_TEST_CASE(a_step_is_that_of_the_whole_batch) {
+BOOST_AUTO_TEST_CASE(a_step_equals_that_of_the_whole_batch) {
   Classifier whole;
   const NamedTensors expected = after_steps(whole.g, whole.train(whole.loss), whole.feeds());
   for (const int count : {1, 2, 4, 8, 16}) {
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(a_step_is_that_of_the_whole_batch) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(losses_of_shards_are_those_of_the_batch) {
+BOOST_AUTO_TEST_CASE(losses_of_shards_equal_those_of_the_batch) {
   struct Losses {
     Graph g;
     Value x = g.input("x", DType::f64, {"batch", 4});
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(losses_of_shards_are_those_of_the_batch) {
   check_close(cut.found(Reduction::shard_mean, 4), expected, 1e-13);
 }
 
-BOOST_AUTO_TEST_CASE(a_mean_is_scaled_behind_the_shards) {
+BOOST_AUTO_TEST_CASE(a_mean_is_scaled_after_the_shards) {
   const auto sums_of = [](bool weighed) {
     Classifier c;
     const Value weights = c.g.input("weights", DType::f64, {"batch"});
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(a_mean_is_scaled_behind_the_shards) {
   BOOST_TEST(sums_of(true) == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(bits_depend_on_the_number_of_shards_alone) {
+BOOST_AUTO_TEST_CASE(bits_depend_only_on_the_number_of_shards) {
   Classifier one;
   const Program program = one.train(shard_mean(one.total, one.counted), 8);
   const NamedTensors expected = after_steps(one.g, program, one.feeds(), {.threads = 1});
@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(shards_are_added_along_the_tree) {
   BOOST_TEST(session.run(program, {{"x", values}})["sum"].item<float>() == expected);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_there_once_may_be_read_by_shards_again) {
+BOOST_AUTO_TEST_CASE(shards_may_read_sums_over_all_shards) {
   // The mean over the batch is subtracted inside the loss, which requires two stages.
   const auto build = [](Graph& g, bool cut) {
     const Value x = g.input("x", DType::f64, {"batch", 3});
@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(what_is_there_once_may_be_read_by_shards_again) {
   check_close(after_steps(cut, build(cut, true), feeds), expected, 1e-12);
 }
 
-BOOST_AUTO_TEST_CASE(no_shard_runs_forward_twice_for_a_loss_over_two_counts) {
+BOOST_AUTO_TEST_CASE(a_loss_with_two_counts_needs_one_forward_pass_per_shard) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"batch", 4});
   const Value labels = g.input("labels", DType::i32, {"batch"});
@@ -240,7 +240,7 @@ struct LargeLayer {
   }
 };
 
-BOOST_AUTO_TEST_CASE(clipped_steps_of_large_matrices_are_those_of_the_whole_batch) {
+BOOST_AUTO_TEST_CASE(clipped_steps_of_large_matrices_equal_those_of_the_whole_batch) {
   const NamedTensors feeds = {{"x", normal_tensor({8, 512}, 1, DType::f64)},
                               {"labels", integer_tensor({8}, 2, 0, 300, DType::i32)}};
   LargeLayer whole, cut;
@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(clipped_steps_of_large_matrices_are_those_of_the_whole_batc
 
 // The sums of gradients are not copied: the norm and the updates multiply by the divisor when they
 // read the sums.
-BOOST_AUTO_TEST_CASE(a_step_takes_no_memory_for_the_means_of_gradients) {
+BOOST_AUTO_TEST_CASE(a_step_needs_no_memory_for_the_means_of_gradients) {
   LargeLayer net;
   const ShardedProgram parts = split_shards(net.train(2));
   const Program& step = parts.step.program;
@@ -287,7 +287,7 @@ BOOST_AUTO_TEST_CASE(draws_differ_by_shard_and_are_the_same_in_every_session) {
   BOOST_TEST(session.value("drop").at(1) == 2);
 }
 
-BOOST_AUTO_TEST_CASE(running_statistics_move_once_per_shard_in_their_order) {
+BOOST_AUTO_TEST_CASE(running_statistics_are_updated_once_per_shard_in_order) {
   Graph g;
   const Scope net(g, "net");
   const Value x = g.input("x", DType::f32, {"batch", 3});
@@ -310,7 +310,7 @@ BOOST_AUTO_TEST_CASE(running_statistics_move_once_per_shard_in_their_order) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(gradients_by_what_shards_have_are_their_own) {
+BOOST_AUTO_TEST_CASE(gradients_with_respect_to_values_of_a_shard_are_computed_per_shard) {
   Graph g;
   const Value x = g.input("x", DType::f64, {"batch", 2});
   const Variable w = g.variable("w", DType::f64, {2});
@@ -336,7 +336,7 @@ BOOST_AUTO_TEST_CASE(gradients_by_what_shards_have_are_their_own) {
   BOOST_TEST(results["dw"].at(0) == by_first, boost::test_tools::tolerance(1e-12));
 }
 
-BOOST_AUTO_TEST_CASE(without_shards_sums_are_their_operands) {
+BOOST_AUTO_TEST_CASE(without_shards_sums_equal_their_operands) {
   Classifier plain, declared;
   const NamedTensors expected = after_steps(plain.g, plain.train(plain.loss), plain.feeds());
   const Program program = declared.train(shard_mean(declared.loss));
@@ -349,7 +349,7 @@ BOOST_AUTO_TEST_CASE(without_shards_sums_are_their_operands) {
   session.run_shards(program, feeds);
 }
 
-BOOST_AUTO_TEST_CASE(scalars_that_are_fed_are_there_for_shards_and_for_the_step) {
+BOOST_AUTO_TEST_CASE(fed_scalars_are_available_in_shards_and_in_the_step) {
   Graph g;
   const Value x = g.input("x", DType::f64, {"batch"});
   const Value rate = g.input("rate", DType::f64, {}), scale = g.input("scale", DType::f64, {});
@@ -385,7 +385,7 @@ BOOST_AUTO_TEST_CASE(scalars_that_are_fed_are_there_for_shards_and_for_the_step)
       {"program 'once' has no input 'reate'"});
 }
 
-BOOST_AUTO_TEST_CASE(what_updates_of_states_draw_is_drawn_by_every_shard) {
+BOOST_AUTO_TEST_CASE(every_shard_draws_for_updates_of_buffers) {
   Graph g;
   const Value x = g.input("x", DType::f64, {"batch"});
   const Variable state =
@@ -407,7 +407,7 @@ BOOST_AUTO_TEST_CASE(what_updates_of_states_draw_is_drawn_by_every_shard) {
   BOOST_TEST(fresh.value("state").at(0) == first);
 }
 
-BOOST_AUTO_TEST_CASE(a_plan_is_that_of_a_shard) {
+BOOST_AUTO_TEST_CASE(plan_returns_the_plan_of_a_shard) {
   Classifier c;
   const Program program = c.train(shard_mean(c.total, c.counted), 4);
   Session session(c.g);
@@ -431,7 +431,7 @@ BOOST_AUTO_TEST_CASE(a_plan_is_that_of_a_shard) {
       {"has 2 shards, so a fetched value would exist once per shard"});
 }
 
-BOOST_AUTO_TEST_CASE(texts_and_files_say_the_shards) {
+BOOST_AUTO_TEST_CASE(text_and_files_include_the_shards) {
   Classifier c;
   const Program program = c.train(shard_mean(c.total, c.counted), 4);
   const std::string text = to_text(program);
@@ -457,7 +457,7 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(wrong_shards)
 
-BOOST_AUTO_TEST_CASE(what_differs_by_shard_is_named) {
+BOOST_AUTO_TEST_CASE(errors_name_values_that_differ_by_shard) {
   Classifier c;
   Session session(c.g);
   const auto run = [&](const Program& program) { session.run(program, c.feeds()); };
@@ -484,7 +484,7 @@ BOOST_AUTO_TEST_CASE(what_differs_by_shard_is_named) {
       {"program 'train' has 4 shards, so a fetched value would exist once per shard"});
 }
 
-BOOST_AUTO_TEST_CASE(sums_inside_of_functions_are_refused) {
+BOOST_AUTO_TEST_CASE(shard_sums_inside_functions_are_rejected) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"batch"});
   define_function(g, "inner", {{"a", DType::f32, {}}}, [](Graph&, const std::vector<Value>& in) {
@@ -501,7 +501,7 @@ BOOST_AUTO_TEST_CASE(sums_inside_of_functions_are_refused) {
        "shards_test.cc"});
 }
 
-BOOST_AUTO_TEST_CASE(sums_inside_of_loops_inside_of_loops_are_refused) {
+BOOST_AUTO_TEST_CASE(shard_sums_inside_nested_loops_are_rejected) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"batch"});
   const auto once = [](Graph& at, const Value& carry, const ScanBody& body, std::string name) {
@@ -524,7 +524,7 @@ BOOST_AUTO_TEST_CASE(sums_inside_of_loops_inside_of_loops_are_refused) {
        "shards_test.cc"});
 }
 
-BOOST_AUTO_TEST_CASE(programs_without_anything_and_axes_of_other_names_are_named) {
+BOOST_AUTO_TEST_CASE(errors_name_empty_programs_and_unknown_axes) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"batch"});
   Session session(g);
@@ -546,7 +546,7 @@ BOOST_AUTO_TEST_CASE(programs_without_anything_and_axes_of_other_names_are_named
   BOOST_TEST(results["y"].at(0) == 8);
 }
 
-BOOST_AUTO_TEST_CASE(counts_and_rows_that_do_not_fit_are_named) {
+BOOST_AUTO_TEST_CASE(errors_name_invalid_counts_and_rows) {
   check_error<ArgumentError>([] { Program("p").shards({.count = 3}); },
                              {"shards must be a power of two in [1, 1048576], not 3"});
   Classifier c;
@@ -569,7 +569,7 @@ BOOST_AUTO_TEST_CASE(counts_and_rows_that_do_not_fit_are_named) {
   check_error<ArgumentError>([&] { session.run(program, more); }, {"shard 0 of 4: ", "'z'"});
 }
 
-BOOST_AUTO_TEST_CASE(an_error_in_a_shard_leaves_all_as_it_was) {
+BOOST_AUTO_TEST_CASE(an_error_in_a_shard_leaves_the_state_unchanged) {
   Classifier c;
   const Program program = c.train(shard_mean(c.loss), 4);
   Session session(c.g, {.seed = 7});

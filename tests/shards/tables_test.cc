@@ -76,7 +76,7 @@ NamedTensors after_steps(SessionOptions options) {
 
 BOOST_AUTO_TEST_SUITE(tables)
 
-BOOST_AUTO_TEST_CASE(every_number_of_ranks_gives_the_bits_of_one) {
+BOOST_AUTO_TEST_CASE(any_number_of_ranks_matches_one_rank_bit_for_bit) {
   const NamedTensors expected = after_steps({.threads = 1});
   for (const auto& [ranks, per_host] : {std::pair(2, 1), {3, 1}, {5, 1}, {8, 1}, {4, 2}, {7, 3}}) {
     BOOST_TEST_CONTEXT(ranks << " ranks, " << per_host << " on a host") {
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(every_number_of_ranks_gives_the_bits_of_one) {
 BOOST_AUTO_TEST_CASE(a_table_is_sent_before_its_rows_are_added) {
   struct Counts {
     // Bytes sent before and after the first delta, and the number of deltas.
-    std::size_t before = 0, behind = 0, changes = 0;
+    std::size_t before = 0, after = 0, changes = 0;
   };
   ThreadWorld world(2);
   Counts counts[2];
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(a_table_is_sent_before_its_rows_are_added) {
       if (sent.bytes == sizeof(std::uint64_t)) {
         ++own.changes;
       } else {
-        (own.changes == 0 ? own.before : own.behind) += sent.bytes;
+        (own.changes == 0 ? own.before : own.after) += sent.bytes;
       }
     };
     Network network;
@@ -131,11 +131,11 @@ BOOST_AUTO_TEST_CASE(a_table_is_sent_before_its_rows_are_added) {
   const Counts& sends = counts[counts[0].changes > 0 ? 0 : 1];
   BOOST_TEST(sends.changes > 0.9 * kTable / kBucket);
   BOOST_TEST(sends.before > 0.9 * kTable);
-  BOOST_TEST(sends.behind < 0.1 * kTable);
+  BOOST_TEST(sends.after < 0.1 * kTable);
   BOOST_TEST(counts[&sends == counts ? 1 : 0].changes == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(the_text_of_the_parts_shows_what_is_sent_early) {
+BOOST_AUTO_TEST_CASE(the_text_of_parts_shows_early_sums) {
   const Network network;
   const std::string of_two = parts_text(network.train, {.ranks = 2});
   BOOST_TEST(of_two.find("output shards.early.") != std::string::npos);

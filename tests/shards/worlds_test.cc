@@ -89,7 +89,7 @@ std::string line_of(ThreadWorld& world, const std::function<void(const World&)>&
 
 BOOST_AUTO_TEST_SUITE(worlds)
 
-BOOST_AUTO_TEST_CASE(every_number_of_ranks_gives_the_bits_of_one) {
+BOOST_AUTO_TEST_CASE(any_number_of_ranks_matches_one_rank_bit_for_bit) {
   const NamedTensors expected = after_steps({}, {.threads = 1});
   for (const int ranks : {1, 2, 3, 4, 5, 7, 8}) {
     for (const int threads : {1, 2}) {
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(every_number_of_ranks_gives_the_bits_of_one) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(ranks_that_take_turns_give_the_bits_of_one) {
+BOOST_AUTO_TEST_CASE(ranks_with_interleaved_shards_match_one_rank_bit_for_bit) {
   const NamedTensors expected = after_steps({}, {.threads = 1});
   for (const auto& [ranks, per_host] : {std::pair(1, 1), {2, 1}, {4, 1}, {8, 1}, {4, 2}, {8, 3}}) {
     for (const bool overlap : {true, false}) {
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(ranks_that_take_turns_give_the_bits_of_one) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(sums_are_owned_where_there_is_a_budget) {
+BOOST_AUTO_TEST_CASE(sums_are_owned_if_there_is_a_memory_budget) {
   const auto shards = [](int ranks, std::size_t budget, GradientSums gradients) {
     std::string text;
     ThreadWorld world(ranks);
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(sums_are_owned_where_there_is_a_budget) {
                               "GradientSums::whole works with any number"});
 }
 
-BOOST_AUTO_TEST_CASE(ranks_that_share_hosts_give_the_bits_of_one) {
+BOOST_AUTO_TEST_CASE(ranks_that_share_hosts_match_one_rank_bit_for_bit) {
   const NamedTensors expected = after_steps({}, {.threads = 1});
   for (const auto& [ranks, per_host] : {std::pair(2, 2), {3, 2}, {4, 2}, {6, 3}, {7, 3}, {8, 4}}) {
     BOOST_TEST_CONTEXT(ranks << " ranks, " << per_host << " on a host") {
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(ranks_that_share_hosts_give_the_bits_of_one) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_error_of_one_rank_is_every_ranks) {
+BOOST_AUTO_TEST_CASE(an_error_of_one_rank_ends_all_ranks) {
   ThreadWorld world(4);
   std::mutex mutex;
   std::vector<std::string> lines;
@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(an_error_of_one_rank_is_every_ranks) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(ranks_that_differ_are_named_before_the_first_step) {
+BOOST_AUTO_TEST_CASE(differences_between_ranks_are_reported_before_the_first_step) {
   const auto line = [](const std::function<void(const World&)>& body) {
     ThreadWorld world(2);
     return line_of(world, body);
@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(ranks_that_differ_are_named_before_the_first_step) {
 }
 
 // Ranks on other machines could differ like this.
-BOOST_AUTO_TEST_CASE(other_builds_and_cpus_are_named) {
+BOOST_AUTO_TEST_CASE(differences_in_builds_and_cpus_are_reported) {
   Network network;
   const Program train = network.train();
   for (const std::string name :
@@ -276,7 +276,7 @@ BOOST_AUTO_TEST_CASE(a_lost_rank_is_named_with_its_step_and_shard) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(ranks_that_feed_the_step_other_scalars_are_named) {
+BOOST_AUTO_TEST_CASE(ranks_that_feed_different_scalars_are_reported) {
   ThreadWorld world(2);
   const std::string line = line_of(world, [](const World& rank) {
     Graph g;
@@ -295,7 +295,7 @@ BOOST_AUTO_TEST_CASE(ranks_that_feed_the_step_other_scalars_are_named) {
              line);
 }
 
-BOOST_AUTO_TEST_CASE(programs_that_ranks_cannot_share_are_named) {
+BOOST_AUTO_TEST_CASE(errors_name_programs_that_ranks_cannot_share) {
   ThreadWorld few(2);
   const std::string line = line_of(few, [](const World& rank) {
     Network network;
@@ -314,7 +314,7 @@ BOOST_AUTO_TEST_CASE(programs_that_ranks_cannot_share_are_named) {
       }) == "3 ranks are too many for 2 shards: start at most as many ranks as there are shards");
 }
 
-BOOST_AUTO_TEST_CASE(programs_that_only_read_run_on_every_rank) {
+BOOST_AUTO_TEST_CASE(read_only_programs_run_on_every_rank) {
   ThreadWorld world(2);
   world.run([](const std::shared_ptr<Transport>& end) {
     Graph g;

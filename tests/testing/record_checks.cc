@@ -51,7 +51,7 @@ std::vector<Promise> promises_of(const Ops& ops, const OpRecord& op, const std::
        [&](const OpSample& s, Draw& d) { return check_neighbours(ops, op, s, d); }},
       {"its gradient in a Session",
        {},
-       [&](const OpSample& s, Draw& d) { return check_gradient_ways(ops, op, s, d); }},
+       [&](const OpSample& s, Draw& d) { return check_gradient_run_variants(ops, op, s, d); }},
       {"text and files", small,
        [&, folder](const OpSample& s, Draw& d) {
          return check_round_trip_of(ops, op, s, d, folder);

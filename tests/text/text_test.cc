@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(whole_graphs_round_trip) {
   verify_graph(*back.graph);
 }
 
-BOOST_AUTO_TEST_CASE(an_empty_program_is_text_too) {
+BOOST_AUTO_TEST_CASE(an_empty_program_round_trips) {
   const std::string text = to_text(Program("nothing"));
   BOOST_TEST(to_text(parse_text(text).program) == text);
 }
@@ -205,7 +205,7 @@ std::string code_block(const std::string& file) {
   return all.substr(begin + 4, all.find("```", begin + 4) - begin - 4);
 }
 
-BOOST_AUTO_TEST_CASE(the_manual_shows_what_can_be_read) {
+BOOST_AUTO_TEST_CASE(the_example_of_the_manual_can_be_parsed) {
   const Module m = parse_text(code_block(WEFT_SOURCE_DIR "/docs/graphs-as-text.md"));
   BOOST_TEST(to_text(m.program) ==
              "weft text 1\n"
@@ -231,7 +231,7 @@ std::string printed(const Program& p) {
   return text;
 }
 
-BOOST_AUTO_TEST_CASE(scalar_constants_stand_where_they_are_used) {
+BOOST_AUTO_TEST_CASE(scalar_constants_are_written_inline) {
   const Module m = parse_text(
       "weft text 1\n"
       "dim n\n"
@@ -306,7 +306,7 @@ void check_every_number_of_16_bits(DType dtype) {
   BOOST_TEST(longest <= 11u);
 }
 
-BOOST_AUTO_TEST_CASE(every_number_reads_back_as_the_same_bits) {
+BOOST_AUTO_TEST_CASE(numbers_round_trip_bit_for_bit) {
   check_every_number_of_16_bits(DType::bf16);
   check_every_number_of_16_bits(DType::f16);
   std::mt19937_64 random(11);
@@ -434,7 +434,7 @@ BOOST_AUTO_TEST_CASE(garbage_never_crashes) {
   BOOST_CHECK_EXCEPTION(parse_text(deep), FormatError, says("nested deeper than 32"));
 }
 
-BOOST_AUTO_TEST_CASE(messages_stay_short_whatever_the_text_is) {
+BOOST_AUTO_TEST_CASE(messages_stay_short_for_any_text) {
   constexpr int kTimes = 100000;
   const auto times = [](const std::string& part) {
     std::string all;
@@ -454,7 +454,7 @@ BOOST_AUTO_TEST_CASE(messages_stay_short_whatever_the_text_is) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(draws_dot) {
+BOOST_AUTO_TEST_CASE(dot_output_contains_nodes_and_updates) {
   Graph g;
   const std::string dot = to_dot(sample(g));
   BOOST_TEST(dot.find("digraph \"train net\"") == 0u);
@@ -462,7 +462,7 @@ BOOST_AUTO_TEST_CASE(draws_dot) {
   BOOST_TEST(dot.find("update @step") != std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(op_sets_take_only_names_that_texts_read_back) {
+BOOST_AUTO_TEST_CASE(op_sets_only_accept_names_that_can_be_parsed) {
   const auto add = [](const std::function<void(OpRecord&)>& change) {
     OpSet ops(*builtin_ops());
     OpRecord record = ops.at("relu");
@@ -481,7 +481,7 @@ BOOST_AUTO_TEST_CASE(op_sets_take_only_names_that_texts_read_back) {
   BOOST_CHECK_THROW(add([](OpRecord& r) { r.version = 0; }), ArgumentError);
 }
 
-BOOST_AUTO_TEST_CASE(dims_with_any_legal_name_return) {
+BOOST_AUTO_TEST_CASE(dims_with_any_valid_name_round_trip) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"größe", "block.0/rows", "min"});
   Program p("p");
@@ -492,7 +492,7 @@ BOOST_AUTO_TEST_CASE(dims_with_any_legal_name_return) {
                         says("<text>:2:1: \"a*b\" cannot be the name of a dim: "));
 }
 
-BOOST_AUTO_TEST_CASE(places_in_a_long_text_are_found_at_once) {
+BOOST_AUTO_TEST_CASE(source_lines_in_a_long_text_are_found_quickly) {
   // If the lines were counted from the beginning for each node, this would take minutes.
   constexpr int kNodes = 60'000;
   std::string text = "weft text 1\ninput %x: f32[3]\n%0 = neg(%x)\n";

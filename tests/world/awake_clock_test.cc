@@ -12,14 +12,14 @@ using std::chrono::milliseconds;
 
 BOOST_AUTO_TEST_SUITE(awake_clock_test)
 
-BOOST_AUTO_TEST_CASE(time_passes_while_somebody_looks) {
+BOOST_AUTO_TEST_CASE(time_advances_while_the_clock_is_polled) {
   const AwakeClock::Steady::time_point start{};
   AwakeClock clock(milliseconds(100), start);
   for (int i = 1; i <= 30; ++i) clock.tick(start + milliseconds(100 * i));
   BOOST_TEST((clock.now() - start == milliseconds(3000)));
 }
 
-BOOST_AUTO_TEST_CASE(a_process_that_was_stopped_has_missed_little) {
+BOOST_AUTO_TEST_CASE(the_time_of_a_stopped_process_does_not_count) {
   const AwakeClock::Steady::time_point start{};
   AwakeClock clock(milliseconds(100), start);
   clock.tick(start + milliseconds(50));

@@ -24,7 +24,7 @@ Bytes random_bytes(std::size_t count, std::uint32_t seed) {
 
 BOOST_AUTO_TEST_SUITE(early_sums)
 
-BOOST_AUTO_TEST_CASE(changes_make_the_later_version_of_the_early_one) {
+BOOST_AUTO_TEST_CASE(a_delta_turns_the_early_version_into_the_later_one) {
   for (const std::size_t count : {0, 1, 63, 64, 65, 127, 128, 1000, 4096}) {
     const Bytes early = random_bytes(count, 1);
     BOOST_TEST(compute_delta(early, early).empty());
@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(changes_make_the_later_version_of_the_early_one) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(damaged_changes_are_refused_and_stay_inside) {
+BOOST_AUTO_TEST_CASE(damaged_deltas_are_rejected_without_writing_out_of_bounds) {
   const Bytes early = random_bytes(640, 1), later = random_bytes(640, 2);
   const Bytes changes = compute_delta(early, later);
   const auto refused = [&](Bytes damaged, std::size_t bytes) {

@@ -47,7 +47,7 @@ std::string line_of(int ranks, const std::function<Greeting(int rank)>& greeting
 
 BOOST_AUTO_TEST_SUITE(handshake_test)
 
-BOOST_AUTO_TEST_CASE(greetings_are_messages) {
+BOOST_AUTO_TEST_CASE(greetings_round_trip_as_messages) {
   Greeting greeting;
   greeting.add("the seed", "1");
   greeting.add("the data", "");
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(greetings_are_messages) {
   BOOST_CHECK_EXCEPTION(greeting.add("", "2"), ArgumentError, says("the fact ''"));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_greeting_is_refused) {
+BOOST_AUTO_TEST_CASE(malformed_greetings_are_rejected) {
   const std::string head = "weft greeting 1";
   BOOST_CHECK_EXCEPTION(Greeting::parse(""), FormatError,
                         says("the message does not begin with 'weft greeting 1'"));
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(all_facts_that_differ_are_named) {
   BOOST_TEST(line_of(1, greeting) == "");
 }
 
-BOOST_AUTO_TEST_CASE(a_rank_that_says_something_else_is_named) {
+BOOST_AUTO_TEST_CASE(a_rank_that_sends_no_greeting_is_named) {
   ThreadWorld threads(3);
   BOOST_CHECK_EXCEPTION(threads.run([](const std::shared_ptr<Transport>& end) {
     const World world(end);
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(a_rank_that_says_something_else_is_named) {
 }
 
 // Weft's own programs are linked with a build id.
-BOOST_AUTO_TEST_CASE(programs_know_which_build_they_are) {
+BOOST_AUTO_TEST_CASE(programs_have_a_build_id) {
   const std::string& id = build_id();
   BOOST_TEST(id.size() >= 16u);
   BOOST_TEST(id.find_first_not_of("0123456789abcdef") == std::string::npos, id);

@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(neighbours_on_one_host_are_a_group) {
   for (int r = 0; r < 7; ++r) BOOST_TEST((direct.neighbours(r) == RankRun{r, r + 1}));
 }
 
-BOOST_AUTO_TEST_CASE(hosts_of_a_thread_world) {
+BOOST_AUTO_TEST_CASE(a_thread_world_assigns_hosts) {
   ThreadWorld apart(3), together(5, {.per_host = 2});
   BOOST_TEST(apart.connect(1)->host(2) == "thread-2");
   const World world(together.connect(4), {.most_direct = 1});
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(hosts_of_a_thread_world) {
   BOOST_TEST((world.levels().neighbours(3) == RankRun{2, 4}));
 }
 
-BOOST_AUTO_TEST_CASE(what_ranks_gather_goes_to_every_host_once) {
+BOOST_AUTO_TEST_CASE(gathered_data_are_sent_to_every_host_once) {
   for (const Names& names : worlds()) {
     for (const int most_direct : {1, 100}) {
       std::size_t groups = 0;
@@ -203,7 +203,7 @@ void check_owned(const World& world, const Owners& owners, const std::vector<flo
 
 const auto memory_of = [](std::size_t bytes) { return Buffer::allocate(bytes); };
 
-BOOST_AUTO_TEST_CASE(sums_have_the_bits_of_one_rank) {
+BOOST_AUTO_TEST_CASE(sums_match_those_of_one_rank_bit_for_bit) {
   constexpr int kShards = 16;
   constexpr std::size_t kCount = 1000;
   const OwnSums one({}, kShards, kCount);
@@ -280,7 +280,7 @@ BOOST_AUTO_TEST_CASE(few_buckets_are_open_at_a_time) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(early_sums_and_what_changes_in_them_have_the_bits_of_one_rank) {
+BOOST_AUTO_TEST_CASE(early_sums_and_their_deltas_match_one_rank_bit_for_bit) {
   constexpr int kShards = 16;
   constexpr std::size_t kCount = 1000, kBytes = kCount * sizeof(float);
   const OwnSums one({}, kShards, kCount);
@@ -324,7 +324,7 @@ BOOST_AUTO_TEST_CASE(early_sums_and_what_changes_in_them_have_the_bits_of_one_ra
   BOOST_TEST(given_early > 100);
 }
 
-BOOST_AUTO_TEST_CASE(sums_go_from_host_to_host_once) {
+BOOST_AUTO_TEST_CASE(sums_are_sent_between_hosts_once) {
   constexpr int kShards = 4;
   constexpr std::size_t kCount = 1024;
   const auto moved = [](int most_direct) {

@@ -44,7 +44,7 @@ class TextFold {
 
 BOOST_AUTO_TEST_SUITE(shard_tree_test)
 
-BOOST_AUTO_TEST_CASE(any_number_of_ranks_makes_the_same_sum) {
+BOOST_AUTO_TEST_CASE(any_number_of_ranks_computes_the_same_sum) {
   for (int shards = 1; shards <= 32; shards *= 2) {
     for (int ranks = 1; ranks <= shards; ++ranks) {
       TextFold owner;
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(any_number_of_ranks_makes_the_same_sum) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_turn_of_all_ranks_is_a_subtree) {
+BOOST_AUTO_TEST_CASE(one_interleaved_shard_of_every_rank_forms_a_subtree) {
   for (int ranks = 1; ranks <= 8; ranks *= 2) {
     for (int shards = ranks; shards <= 32; shards *= 2) {
       TextFold turns;
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(few_sums_are_kept) {
   BOOST_TEST(most(1, 1023) <= 20u);
 }
 
-BOOST_AUTO_TEST_CASE(misuse_is_refused) {
+BOOST_AUTO_TEST_CASE(misuse_is_rejected) {
   check_shards(8, 8);
   BOOST_CHECK_EXCEPTION(check_shards(6, 2), ArgumentError,
                         says("shards must be a power of two in [1, 1048576], not 6"));

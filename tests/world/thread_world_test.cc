@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(messages_of_a_channel_arrive_in_order) {
 
 // Messages from rank 0 to rank 1, which forwards them to rank 2 between its own messages, must
 // arrive in the order of the calls.
-BOOST_AUTO_TEST_CASE(what_is_passed_on_needs_nobody_who_waits) {
+BOOST_AUTO_TEST_CASE(messages_are_forwarded_without_a_waiting_rank) {
   for (const std::uint64_t seed : {0, 1, 2, 3}) {
     ThreadWorld world(3, {.seed = seed});
     world.run([](End end) {
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(what_is_passed_on_needs_nobody_who_waits) {
   }
 }
 
-std::string said(ThreadWorld& world, FunctionRef<void(End)> body) {
+std::string error_of(ThreadWorld& world, FunctionRef<void(End)> body) {
   try {
     world.run(body);
   } catch (const WorldError& e) {
@@ -128,7 +128,7 @@ void wait_for_rank_1(End end) {
 
 BOOST_AUTO_TEST_CASE(a_rank_that_is_killed_ends_all) {
   ThreadWorld world(3);
-  const std::string line = said(world, [&](End end) {
+  const std::string line = error_of(world, [&](End end) {
     if (end->rank() != 1) return wait_for_rank_1(end);
     end->set_phase("step 7: gradients");
     world.kill(1);
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(a_rank_that_is_killed_ends_all) {
 
 BOOST_AUTO_TEST_CASE(a_rank_that_is_silent_ends_all) {
   ThreadWorld world(3, {.silence = std::chrono::milliseconds(50)});
-  const std::string line = said(world, [&](End end) {
+  const std::string line = error_of(world, [&](End end) {
     if (end->rank() != 1) return wait_for_rank_1(end);
     end->set_phase("a save");
     world.stop(1);
@@ -149,9 +149,9 @@ BOOST_AUTO_TEST_CASE(a_rank_that_is_silent_ends_all) {
              line);
 }
 
-BOOST_AUTO_TEST_CASE(a_rank_that_leaves_ends_those_who_wait) {
+BOOST_AUTO_TEST_CASE(a_rank_that_leaves_ends_the_ranks_that_wait_for_it) {
   ThreadWorld world(2);
-  const std::string line = said(world, [&](End end) {
+  const std::string line = error_of(world, [&](End end) {
     if (end->rank() == 0) wait_for_rank_1(end);
   });
   BOOST_TEST(
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(a_rank_that_leaves_ends_those_who_wait) {
       line);
 }
 
-BOOST_AUTO_TEST_CASE(what_a_rank_throws_ends_all) {
+BOOST_AUTO_TEST_CASE(an_exception_of_a_rank_ends_all) {
   ThreadWorld world(3);
   std::array<std::string, 3> lines;
   BOOST_CHECK_EXCEPTION(world.run([&](End end) {
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(what_a_rank_throws_ends_all) {
 
 BOOST_AUTO_TEST_CASE(sizes_must_agree) {
   ThreadWorld world(2, {.seed = 5});
-  const std::string line = said(world, [&](End end) {
+  const std::string line = error_of(world, [&](End end) {
     std::vector<int> two(2), three(3);
     if (end->rank() == 0) {
       end->wait(end->send(1, 9, bytes_of(std::as_const(three))));
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(sizes_must_agree) {
   BOOST_TEST(line == "rank 0 sent 12 bytes on channel 9, rank 1 expected 8");
 }
 
-BOOST_AUTO_TEST_CASE(misuse_is_refused) {
+BOOST_AUTO_TEST_CASE(misuse_is_rejected) {
   BOOST_CHECK_EXCEPTION(ThreadWorld(0), ArgumentError,
                         says("a world needs at least 1 rank, not 0"));
   ThreadWorld world(2);

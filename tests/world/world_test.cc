@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(a_difference_names_both_sides_on_every_rank) {
 }
 
 // A damaged length, or a value that is not a length.
-BOOST_AUTO_TEST_CASE(texts_that_are_too_long_name_the_rank) {
+BOOST_AUTO_TEST_CASE(errors_of_oversized_texts_name_the_rank) {
   for (const std::uint64_t bytes : {World::kMaxTextBytes + 1, ~std::uint64_t{0}}) {
     ThreadWorld threads(2);
     const std::string line = fmt::format(
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(a_rank_ends_all_others) {
                         WorldError, says("rank 2 (host thread-2): the disk is full"));
 }
 
-BOOST_AUTO_TEST_CASE(what_a_rank_throws_ends_all_others) {
+BOOST_AUTO_TEST_CASE(an_error_of_a_rank_ends_all_others) {
   ThreadWorld threads(3);
   threads.run([](const std::shared_ptr<Transport>& end) {
     const World world(end);

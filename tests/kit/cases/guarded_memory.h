@@ -10,7 +10,7 @@ namespace weft::testing {
 
 /// Which end of the memory touches the inaccessible page.
 enum class Guard {
-  behind,  // directly after the last byte
+  after,   // directly after the last byte
   before,  // directly before the first byte
 };
 

@@ -55,7 +55,7 @@ OpExecution::OpExecution(const OpRecord& op, const OpSample& sample,
     inputs_[in] = outputs_[out];
   }
   kernel_ = make_kernel(op, request_);
-  const Guard guard = options_.guard.value_or(Guard::behind);
+  const Guard guard = options_.guard.value_or(Guard::after);
   shared_ = std::make_unique<GuardedMemory>(kernel_.shared_scratch, guard, kScratchAlignment);
   slot_ = std::make_unique<GuardedMemory>(kernel_.slot_scratch, guard, kScratchAlignment);
 }

@@ -152,9 +152,9 @@ std::string check_kernel(const OpRecord& op, const OpSample& sample, Draw& draw)
     run.execute();
     expected.results = run.results();
   }
-  for (const Guard guard : {Guard::behind, Guard::before}) {
+  for (const Guard guard : {Guard::after, Guard::before}) {
     OpExecutionOptions options{.guard = guard, .shuffle_seed = draw.bits(), .precision = precision};
-    const std::string side = guard == Guard::behind ? "after" : "before";
+    const std::string side = guard == Guard::after ? "after" : "before";
     std::string wrong = compare_run(op, sample, expected.results, options);
     if (!wrong.empty()) return fmt::format("with a guard {} all memory: {}", side, wrong);
     if (expected.results.size() > 1) {

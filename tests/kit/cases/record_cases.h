@@ -48,8 +48,8 @@ std::string check_differences(const std::shared_ptr<const OpSet>& ops, const OpR
 std::string check_neighbours(const std::shared_ptr<const OpSet>& ops, const OpRecord& op,
                              const OpSample& sample, Draw& draw);
 /// As above, for the gradients of the op.
-std::string check_gradient_ways(const std::shared_ptr<const OpSet>& ops, const OpRecord& op,
-                                const OpSample& sample, Draw& draw);
+std::string check_gradient_run_variants(const std::shared_ptr<const OpSet>& ops, const OpRecord& op,
+                                        const OpSample& sample, Draw& draw);
 
 /// Checks that text, and sometimes a file in `folder`, yield the same program.
 std::string check_round_trip_of(const std::shared_ptr<const OpSet>& ops, const OpRecord& op,

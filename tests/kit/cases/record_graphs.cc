@@ -11,8 +11,8 @@
 #include "weft/serialization/checkpoint.h"
 #include "weft/testing/close.h"
 #include "weft/tests/kit/cases/record_cases.h"
+#include "weft/tests/kit/cases/run_variants.h"
 #include "weft/tests/kit/cases/session_case.h"
-#include "weft/tests/kit/cases/ways.h"
 #include "weft/tests/reference/in_double.h"
 
 namespace weft::testing {
@@ -90,7 +90,7 @@ std::string compare_with_numbers(const OpRecord& op, const OpSample& sample,
   surroundings.symbolic = nullptr;
   const SessionCase built(op, sample, surroundings);
   const std::string wrong =
-      difference(symbolic.run(options, Guard::behind), built.run(options, Guard::behind).core(),
+      difference(symbolic.run(options, Guard::after), built.run(options, Guard::after).core(),
                  Bits::same_but_nans);
   return wrong.empty() ? "" : "with symbolic sizes: " + wrong;
 }
@@ -176,14 +176,14 @@ std::string check_neighbours(const std::shared_ptr<const OpSet>& ops, const OpRe
   }
   try {
     const SessionCase built(op, sample, surroundings);
-    return compare_ways(built, draw);
+    return compare_run_variants(built, draw);
   } catch (const Error&) {
     return "";  // invalid case
   }
 }
 
-std::string check_gradient_ways(const std::shared_ptr<const OpSet>& ops, const OpRecord& op,
-                                const OpSample& sample, Draw& draw) {
+std::string check_gradient_run_variants(const std::shared_ptr<const OpSet>& ops, const OpRecord& op,
+                                        const OpSample& sample, Draw& draw) {
   if (op.gradient == Gradient::none) return "";
   Surroundings surroundings{.gradient_seed = draw.bits() | 1, .ops = ops};
   std::optional<SymbolicSample> symbolic;
@@ -195,7 +195,7 @@ std::string check_gradient_ways(const std::shared_ptr<const OpSet>& ops, const O
   try {
     const SessionCase built(op, sample, surroundings);
     if (built.empty()) return "";
-    std::string wrong = compare_ways(built, draw);
+    std::string wrong = compare_run_variants(built, draw);
     if (!wrong.empty() || surroundings.symbolic == nullptr) return wrong;
     return compare_with_numbers(op, sample, built, surroundings);
   } catch (const Error&) {

@@ -257,7 +257,7 @@ void SessionCase::add_gradients(const OpRecord& op, const std::vector<Value>& re
   }
 }
 
-RunOutcome SessionCase::run(const SessionOptions& options, const RunWay& way) const {
+RunOutcome SessionCase::run(const SessionOptions& options, const RunVariant& way) const {
   return outcome_of([&] {
     const auto store = std::make_shared<VariableStore>();
     for (const auto& [name, tensor] : parameters_) {
@@ -275,7 +275,7 @@ RunOutcome SessionCase::run(const SessionOptions& options, const RunWay& way) co
   });
 }
 
-std::vector<Tensor> SessionCase::run_once(Session& session, const RunWay& way) const {
+std::vector<Tensor> SessionCase::run_once(Session& session, const RunVariant& way) const {
   NamedTensors feeds;
   for (const auto& [name, tensor] : feeds_) {
     feeds.emplace_back(name, guarded_copy(tensor, way.guard));

@@ -39,8 +39,8 @@ struct Surroundings {
 };
 
 /// Conditions of a run, and earlier runs, that must not change its results.
-struct RunWay {
-  Guard guard = Guard::behind;
+struct RunVariant {
+  Guard guard = Guard::after;
   /// Outputs are in memory of the Session instead of guarded memory.
   bool own_outputs = false;
   /// The thread of the caller flushes denormals and rounds down.
@@ -58,9 +58,9 @@ class SessionCase {
 
   /// Runs the program. Feeds and parameters are in guarded memory, and so are the results unless
   /// `way` says otherwise. Returns the outputs of the program, then the new values of parameters.
-  RunOutcome run(const SessionOptions& options, const RunWay& way) const;
+  RunOutcome run(const SessionOptions& options, const RunVariant& way) const;
   RunOutcome run(const SessionOptions& options, Guard guard) const {
-    return run(options, RunWay{.guard = guard});
+    return run(options, RunVariant{.guard = guard});
   }
   /// Creates a plan without running it, for the sizes in `values` instead of those of the sample if
   /// given.
@@ -77,7 +77,7 @@ class SessionCase {
                            const Attributes& attributes, bool in_function);
   void add_updates(const std::vector<Value>& results, Draw& draw);
   void add_gradients(const OpRecord& op, const std::vector<Value>& results, std::uint64_t seed);
-  std::vector<Tensor> run_once(Session& session, const RunWay& way) const;
+  std::vector<Tensor> run_once(Session& session, const RunVariant& way) const;
   void run_otherwise(Session& session, Draw& draw) const;
   Bindings bindings(const Bindings& other) const;
   NamedSizes sizes_of_inputs(const Bindings& bound) const;

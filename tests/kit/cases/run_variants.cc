@@ -1,4 +1,4 @@
-#include "weft/tests/kit/cases/ways.h"
+#include "weft/tests/kit/cases/run_variants.h"
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@ class Comparison {
   Comparison(const SessionCase& built, Draw& draw)
       : built_(built),
         draw_(draw),
-        guard_(draw.pick(std::array{Guard::behind, Guard::before})),
+        guard_(draw.pick(std::array{Guard::after, Guard::before})),
         precision_(draw.pick(std::array{Precision::highest, Precision::highest, Precision::high,
                                         Precision::medium})),
         expected_(built.run(options({.threads = 1, .passes = false, .verify = true}), guard_)) {}
@@ -66,7 +66,7 @@ class Comparison {
     return options;
   }
 
-  std::string check(const char* way, const SessionOptions& with, RunWay besides = {}) {
+  std::string check(const char* way, const SessionOptions& with, RunVariant besides = {}) {
     besides.guard = guard_;
     const RunOutcome actual = built_.run(options(with), besides);
     // If several nodes fail, passes may change which of them fails first.
@@ -115,7 +115,7 @@ class Comparison {
 
 }  // namespace
 
-std::string compare_ways(const SessionCase& built, Draw& draw) {
+std::string compare_run_variants(const SessionCase& built, Draw& draw) {
   return Comparison(built, draw).run();
 }
 
@@ -124,11 +124,11 @@ std::string compare_threads(const SessionCase& built, Draw& draw) {
                          .passes = draw.one_in(2),
                          .precision = draw.pick(std::array{Precision::highest, Precision::medium}),
                          .prepack = draw.one_in(2)};
-  const RunOutcome expected = built.run(options, Guard::behind);
+  const RunOutcome expected = built.run(options, Guard::after);
   for (const int threads : {2, 3, 5}) {
     options.threads = threads;
     options.shuffle_seed = draw.one_in(2) ? draw.bits() | 1 : 0;
-    const std::string wrong = difference(built.run(options, Guard::behind), expected, Bits::same);
+    const std::string wrong = difference(built.run(options, Guard::after), expected, Bits::same);
     if (!wrong.empty()) return fmt::format("with {} threads: {}", threads, wrong);
   }
   return "";

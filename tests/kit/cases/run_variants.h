@@ -12,7 +12,7 @@ namespace weft::testing {
 /// threads, after other runs of the same Session, called in an unusual floating-point environment,
 /// with checks for non-finite values, and under a memory budget, always at the same precision.
 /// Returns where bits (or errors) differ, or "".
-std::string compare_ways(const SessionCase& built, Draw& draw);
+std::string compare_run_variants(const SessionCase& built, Draw& draw);
 
 /// Checks that 1, 2, 3 and 5 threads give the same bits, including those of NaNs.
 std::string compare_threads(const SessionCase& built, Draw& draw);
