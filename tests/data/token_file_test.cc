@@ -99,8 +99,8 @@ BOOST_AUTO_TEST_CASE(long_documents_have_marks_inside) {
     writer.finish();
   }
   const TokenSet set = TokenSet::open(folder.path("long"));
-  BOOST_TEST(set.files().front()->header().marks ==
-             19U);  // the last mark coincides with the document's end
+  // A mark at the end of the document is not stored.
+  BOOST_TEST(set.files().front()->header().marks == 19U);
   BOOST_TEST((set.last_place(4999) == TokenPlace{}));
   BOOST_TEST((set.last_place(5000) == TokenPlace{5000, 5000}));
   BOOST_TEST((set.last_place(99'999) == TokenPlace{95'000, 95'000}));

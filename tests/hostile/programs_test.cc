@@ -24,8 +24,8 @@ std::string bytes_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-// Makes a file for every sample of every op. Every second operand, if it is f32, is an input with a
-// symbolic first axis; the others are variables.
+// Makes a file for every sample of every op. Every second operand is an input if it is f32; the
+// other operands are variables.
 std::vector<std::string> files(const testing::TemporaryFolder& folder) {
   std::vector<std::string> result;
   for (const OpRecord* op : builtin_ops()->all()) {

@@ -87,8 +87,8 @@ BOOST_AUTO_TEST_CASE(a_run_that_is_saved_and_resumed_within_a_stream_goes_on_wit
 
   const testing::TemporaryFolder folder("carried");
   Session first(two.g, {.seed = 1, .threads = 1});
-  std::vector<double> parts =
-      train_to(first, two.train, 6);  // ends two batches into the second epoch
+  // Step 6 is two batches into the second epoch.
+  std::vector<double> parts = train_to(first, two.train, 6);
   save_checkpoint(folder.path("net.weft"), first, {two.train});
   const Checkpoint file = load_checkpoint(folder.path("net.weft"));
   Session resumed(file.graph(), file.store(), {.threads = 1});

@@ -66,7 +66,7 @@ int redirected(const CommandFiles& weft, const std::string& arguments, const std
 
 BOOST_AUTO_TEST_CASE(streams_that_are_closed_get_no_file_in_their_place) {
   const CommandFiles& weft = files();
-  // Otherwise output would be written into the first file that is opened.
+  // If a closed stream stayed free, output would be written into the first file that is opened.
   weft.run("quantize gpt.weft --out whole.weft");
   const std::string whole = weft.read("whole.weft");
   for (const char* closed : {">&-", "<&- >&-", "<&- >&- 2>&-", "<&- 2>&-", "2>&-"}) {
@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(a_reader_that_goes_away_ends_a_training_that_is_saved) {
   const Outcome found = weft("inspect p.weft");
   BOOST_TEST(found.code == 0);
   const Outcome on = weft("train gpt --text text.txt --resume p.weft --stop-after 1");
-  BOOST_TEST(contains(on.out, "of 40; continue with"));  // it had not been complete
+  BOOST_TEST(contains(on.out, "of 40; continue with"));  // the run was incomplete
   for (const char* name : {"p.weft", "p.svg", "p.code", "p.err", "p.out"})
     fs::remove(weft.path(name));
 }

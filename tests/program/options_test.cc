@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(every_bad_value_of_every_option_is_refused_by_its_name) {
     for (const WalkedOption& option : command.options) {
       if (option.type == "FLAG") continue;
       for (const std::string& value : bad_values(option)) {
-        // Before any other arguments, so that a positional argument is the first one.
+        // The option precedes all other arguments, so that a positional argument is the first one.
         std::vector<std::string> arguments = command.words;
         if (!option.positional) arguments.push_back(option.name);
         arguments.push_back(value);

@@ -62,7 +62,7 @@ std::string line_diff(const std::vector<std::string>& wanted, const std::vector<
   return text;
 }
 
-// The name of a step without the location in the model that reports append to it.
+// Returns the name of a step without the location in the model, which reports append.
 std::string kind_of(const Plan& plan, StepId step) {
   std::string name = plan.step_name(step);
   const std::size_t place = std::min(name.find(" ("), name.find(" '"));

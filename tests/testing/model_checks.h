@@ -1,4 +1,4 @@
-// Checks for mistakes in models that run and even learn, but compute something else than intended.
+// Checks for mistakes in models that run and even learn, but compute the wrong thing.
 #pragma once
 
 #include <string>

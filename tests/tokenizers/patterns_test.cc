@@ -82,8 +82,8 @@ Bounds matches(const std::string& pattern, const std::string& text) {
 
 BOOST_AUTO_TEST_CASE(patterns_mean_what_they_mean_in_tokenizer_json) {
   BOOST_TEST((matches("\\s", "a\u180E\u0085b") == Bounds{{4, 6}}));  // U+180E is not white space
-  BOOST_TEST((matches("\\w+", "e\u0301_-1") ==
-              Bounds{{0, 4}, {5, 6}}));  // combining marks are part of words
+  // Combining marks are part of words.
+  BOOST_TEST((matches("\\w+", "e\u0301_-1") == Bounds{{0, 4}, {5, 6}}));
   BOOST_TEST((matches("[^(\\s|[.,!])]+", "ab .c") == Bounds{{0, 2}, {4, 5}}));
   BOOST_TEST((matches("x*", "axb") == Bounds{{0, 0}, {1, 2}, {3, 3}}));
   BOOST_TEST((matches("^b$", "a\nb") == Bounds{{2, 3}}));

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 const std::vector<std::string> kTexts = {"the film was good", "", "mary saw new york , anna's!"};
 
-/// As many embedding rows as words, so that fine-tuning keeps the embedding.
+/// Returns a config with exactly as many embedding rows as words, so that fine-tuning keeps them.
 json exact_config(const std::string& type, const std::string& head) {
   json config = tiny_config(type, class_prefix(type) + head);
   config["vocab_size"] = tiny_words().size();

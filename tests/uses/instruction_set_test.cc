@@ -78,8 +78,8 @@ BOOST_AUTO_TEST_CASE(answers_are_right) {
                 std::multiset<char>(c.first.begin(), c.first.end())));
     c = drawn("odd one out");
     BOOST_TEST(c.first.find(c.answer) == c.first.rfind(c.answer));
-    BOOST_TEST(std::set<char>(c.first.begin(), c.first.end()).size() ==
-               3U);  // two letters and the space
+    // Two letters and the space.
+    BOOST_TEST(std::set<char>(c.first.begin(), c.first.end()).size() == 3U);
     c = drawn("place");
     std::istringstream words(c.first);
     std::string word;
