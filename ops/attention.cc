@@ -1,4 +1,4 @@
-// attention and attention_grad: their records and shape rules.
+// The records and shape rules of attention and attention_grad.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 /// Checks one group of 13 operands that starts at `base`.
 class Checker {
  public:
-  /// `narrow`: q is f32, k and v are bf16.
+  /// If `narrow`, q is f32 and k and v are bf16.
   Checker(const InferContext& context, int base, bool narrow = false)
       : c_(context), base_(base), narrow_(narrow) {}
 
@@ -79,7 +79,7 @@ class Checker {
     }
   }
 
-  /// bias and mask: every axis full or 1.
+  /// Checks bias or mask: every axis has the full size or 1.
   void check_scores(int operand, std::string_view name) const {
     if (!has(operand)) return;
     c_.require_rank(base_ + operand, 4, name);
@@ -143,7 +143,7 @@ double attention_flops(const KernelRequest& request, std::size_t base, double pr
   const std::int64_t window = request.attributes.integer("window");
   double pairs = queries * static_cast<double>(v[2]);
   if (causal && q[2] == v[2]) pairs /= 2;
-  // The few queries at the ends, which see less than a window, are not counted apart.
+  // The few queries at the ends that see less than a window are not treated separately.
   if (window > 0)
     pairs = std::min(pairs,
                      queries * (static_cast<double>(window) * (causal ? 1 : 2) - (causal ? 0 : 1)));
@@ -234,17 +234,17 @@ void add_attention_ops(OpSet& ops) {
   forward.doc =
       "softmax(s) v per head, O(Lq + Lk) memory. q [B,H,Lq,D], k [B,Hkv,Lk,D], v [B,Hkv,Lk,Dv]; "
       "query head h uses key head h / (H/Hkv). s[i,j] = scale * q_i.k_j + bias[i,j] + "
-      "offset_bias[h,o] + row_bias[i,row_index[i,j]] + col_bias[j,col_index[i,j]]. bias and mask "
-      "are [B|1,H|1,Lq|1,Lk|1]; offset_bias is [H,T]: with q_start o = j - (i + q_start[b]) + T - "
-      "Lk, without it T = Lq + Lk - 1 and o = j - i + Lq - 1; row_bias [B,H,Lq,R], col_bias "
-      "[B,H,Lk,R], indices [Lq,Lk]. Query i stands at p(i) = i + q_start[b], or i + Lk - Lq "
-      "without q_start. It sees key j where mask is true, j < lengths[b], causal: j <= p(i), "
-      "window: |p(i) - j| < window. Dropout multiplies probability n (flat index in [B,H,Lq,Lk]) "
-      "by 1/(1-dropout) where word n of the stream is >= dropout * 2^32, else by 0. lse = "
-      "ln(sum(exp(s))) over the visible keys. A query that sees nothing gives out 0, lse -inf, "
-      "gradient 0. Lengths outside [0,Lk], q_start < 0, causal with q_start + Lq > Lk, and indices "
-      "out of range are data errors (Vaswani et al. 2017; Dao et al. 2022 for the backward "
-      "recomputation).";
+      "offset_bias[h,o] + row_bias[i,row_index[i,j]] + col_bias[j,col_index[i,j]]. bias and "
+      "mask are [B|1,H|1,Lq|1,Lk|1]; offset_bias is [H,T]: with q_start o = j - (i + "
+      "q_start[b]) + T - Lk, without it T = Lq + Lk - 1 and o = j - i + Lq - 1; row_bias "
+      "[B,H,Lq,R], col_bias [B,H,Lk,R], indices [Lq,Lk]. The position of query i is p(i) = i + "
+      "q_start[b], or i + Lk - Lq without q_start. Key j is visible to it if mask is true, j < "
+      "lengths[b], j <= p(i) if causal, and |p(i) - j| < window if there is a window. Dropout "
+      "multiplies probability n (flat index in [B,H,Lq,Lk]) by 1/(1-dropout) if word n of the "
+      "stream is >= dropout * 2^32, else by 0. lse = ln(sum(exp(s))) over the visible keys. A "
+      "query without visible keys has out 0, lse -inf and gradient 0. Lengths outside [0,Lk], "
+      "q_start < 0, causal with q_start + Lq > Lk, and indices out of range are data errors "
+      "(Vaswani et al. 2017; Dao et al. 2022 for the backward recomputation).";
   forward.inputs = operands();
   forward.attributes = attention_op::attributes();
   forward.outputs = {"out", "lse"};
@@ -253,12 +253,12 @@ void add_attention_ops(OpSet& ops) {
   forward.kernel = attention_op::kernel;
   forward.cost = attention_op::cost;
 
-  // Everything but names, types and samples is that of attention.
+  // Differs from attention in its names, types and samples only.
   OpRecord narrow = forward;
   narrow.name = "attention_narrow";
   narrow.doc =
-      "attention(q, cast(k, f32), cast(v, f32), ...) of f32 queries and bf16 keys and values, with "
-      "the same bits; what is read from memory is the half. Made by the pass `quantized`, for "
+      "attention(q, cast(k, f32), cast(v, f32), ...) of f32 queries and bf16 keys and values, "
+      "with the same bits, reading half as much memory. Made by the pass `quantized`, for "
       "inference.";
   narrow.infer = attention_op::infer_narrow;
   narrow.gradient = Gradient::none;
@@ -269,10 +269,11 @@ void add_attention_ops(OpSet& ops) {
   OpRecord backward;
   backward.name = "attention_grad";
   backward.doc =
-      "Gradients of attention from its outputs, recomputing the scores block by block: p = exp(s - "
-      "lse), ds = p * (dropout(g v^T) - sum(g * out) + g_lse), dq = scale * ds k, dk = scale * "
-      "ds^T q, dv = dropout(p)^T g; the biases' gradients are sums of ds over the places that read "
-      "them. g_lse is the cotangent of lse. A gradient of an absent operand is [0].";
+      "Gradients of attention from its outputs, recomputing the scores block by block: p = "
+      "exp(s - lse), ds = p * (dropout(g v^T) - sum(g * out) + g_lse), dq = scale * ds k, dk = "
+      "scale * ds^T q, dv = dropout(p)^T g; the gradients of the biases are sums of ds over the "
+      "scores that read them. g_lse is the cotangent of lse. The gradient of an absent operand "
+      "has shape [0].";
   backward.inputs = {{"g"}, {"out"}, {"lse"}};
   for (InputSpec& operand : operands()) backward.inputs.push_back(std::move(operand));
   backward.inputs.push_back({"g_lse", Arity::optional});

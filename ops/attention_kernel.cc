@@ -1,5 +1,4 @@
-// Kernels of attention and attention_grad: data checks, and the phases over blocks of queries and
-// keys.
+// Kernels of attention and attention_grad: data checks, and phases over blocks of queries and keys.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -87,8 +86,8 @@ class Problem {
     return a;
   }
 
-  /// The data checks, or nothing if there is no data to check. They read the integer operands
-  /// alone, and know from the request which others there are.
+  /// Returns the data checks, or an empty function if there is no data to check. The checks read
+  /// the integer operands only; the request determines which other operands are present.
   std::function<void(const KernelRun&)> check() const {
     if (!present_[kLengths] && !present_[kQStart] && !present_[kRowIndex] && !present_[kColIndex]) {
       return {};
@@ -137,7 +136,7 @@ class Problem {
                       "room for {} keys",
                       b, start, a.Lq, a.Lk));
     }
-    // What the last query needs beside its start.
+    // offset_bias must have at least start + rest entries per head.
     const std::int64_t rest = a.Lq + a.Lk - 1;
     if (present_[kOffsetBias] && a.Lq > 0 && start > a.offset_count - rest) {
       throw DataError(
@@ -167,14 +166,16 @@ std::int64_t blocks(std::int64_t length, std::int64_t block) {
   return (length + block - 1) / block;
 }
 
-/// About 20 multiply-adds per ns on one core, `products` of them per pair of query and key.
+/// Estimated cost at about 20 multiply-adds per ns on one core, with `products` products per pair
+/// of query and key.
 template <class T>
 double pairs_ns(const AttentionArgs<T>& a, double products) {
   const double pairs = static_cast<double>(a.B * a.H * a.Lq) * static_cast<double>(a.Lk);
   return pairs * (2 + products * static_cast<double>(a.D + a.Dv) / 40);
 }
 
-/// Keys and values come from memory at about 10 bytes per ns, at least: what few queries cost.
+/// The cost of reading keys and values from memory, at about 10 bytes per ns. It dominates if there
+/// are few queries.
 template <class T>
 double key_bytes_ns(const AttentionArgs<T>& a) {
   const double size = a.narrow ? sizeof(BFloat16) : sizeof(T);
@@ -190,7 +191,7 @@ Kernel make_forward(const KernelRequest& request) {
   Kernel kernel;
   kernel.check = problem.check();
   kernel.slot_scratch = attention_scratch_bytes(a);
-  // Somebody who wants lse alone is rare: the output then goes to scratch.
+  // Requests for lse without out are rare; out is then computed into scratch.
   if (!want_out)
     kernel.shared_scratch = sizeof(T) * static_cast<std::size_t>(a.B * a.H * a.Lq * a.Dv);
   const std::int64_t units = a.B * a.H * query_blocks;
@@ -211,8 +212,8 @@ Kernel make_forward(const KernelRequest& request) {
   return kernel;
 }
 
-/// Gradients of the biases that many heads or batch rows share: every unit of work owns outputs, or
-/// partial sums that a last phase adds in order.
+/// The kernel of attention_grad. Every unit of work owns its outputs, also of biases that several
+/// heads or batch rows share, or it owns partial sums that the last phase adds in a fixed order.
 template <class T>
 class GradKernel {
  public:
@@ -248,8 +249,8 @@ class GradKernel {
     const AttentionArgs<T>& a = problem_.sizes();
     return a.B * a.H * a.Lq;
   }
-  /// Groups of query blocks whose partial sums of doffset_bias are kept apart: enough for parallel
-  /// work.
+  /// The number of groups of query blocks with separate partial sums of doffset_bias: enough to
+  /// feed all workers.
   std::int64_t offset_groups() const {
     const AttentionArgs<T>& a = problem_.sizes();
     const std::int64_t wanted = std::max<std::int64_t>(1, 32 / std::max<std::int64_t>(1, a.H));
@@ -288,7 +289,7 @@ class GradKernel {
     return phase;
   }
 
-  /// A phase that calls fn(self, args, grads, run, unit) for each unit.
+  /// Returns a phase that calls fn(self, args, grads, run, unit) for each unit.
   template <class Fn>
   Phase unit_phase(std::int64_t units, double cost_ns, Fn fn) const {
     Phase phase;
@@ -330,8 +331,8 @@ class GradKernel {
         });
   }
 
-  /// A unit owns the part of dbias of one (batch row, head, block of queries or keys), as far as
-  /// dbias has these axes; it sums over the axes that are broadcast.
+  /// A unit owns the elements of dbias for one batch row, head and block of queries or keys, as far
+  /// as dbias has these axes, and sums over the axes that are broadcast.
   Phase bias_phase() const {
     const AttentionArgs<T>& a = problem_.sizes();
     const bool by_query = bias_sizes_[2] == a.Lq, by_key = !by_query && bias_sizes_[3] == a.Lk;

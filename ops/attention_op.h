@@ -1,12 +1,13 @@
-// What the files of the attention op share: operand positions and the parts of its records.
+// Declarations shared by the files of the attention ops: operand positions and the functions of
+// their records.
 #pragma once
 
 #include "weft/ops/op.h"
 
 namespace weft::attention_op {
 
-/// Operands of `attention`, in order; `attention_grad` has g, out and lse in front and g_lse
-/// behind.
+/// Operands of `attention`, in order. `attention_grad` has g, out and lse before them and g_lse
+/// after them.
 enum Operand : int {
   kQ,
   kK,
@@ -27,7 +28,7 @@ inline constexpr int kGradFirst = 3;                     // g, out, lse
 inline constexpr int kGradLse = kGradFirst + kOperands;  // g_lse
 
 std::vector<ValueType> infer(const InferContext& c);
-/// Of bf16 keys and values: attention_narrow.
+/// The shape rule of attention_narrow, with bf16 keys and values.
 std::vector<ValueType> infer_narrow(const InferContext& c);
 std::vector<ValueType> infer_grad(const InferContext& c);
 Kernel kernel(const KernelRequest& request);

@@ -30,7 +30,8 @@ Tensor alternating_mask(Sizes sizes) {
 
 }  // namespace
 
-// Every query sees a key: lse = -inf has no difference quotients. tests/ops covers the others.
+// In all samples every query has a visible key, because lse = -inf has no finite differences.
+// tests/ops covers queries without visible keys.
 std::vector<OpSample> samples() {
   std::vector<OpSample> all;
   const auto add = [&](OpSample sample) -> OpSample& {

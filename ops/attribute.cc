@@ -42,7 +42,7 @@ struct Hasher {
     if (!v.defined()) return 0;
     std::size_t h = mix(static_cast<std::size_t>(v.dtype()), (*this)(v.sizes()));
     const std::string_view bytes(reinterpret_cast<const char*>(v.raw()), v.bytes());
-    // A prefix is enough to spread: equality compares every byte.
+    // A prefix distributes hashes well enough; equality compares every byte.
     return mix(h, std::hash<std::string_view>{}(bytes.substr(0, 256)));
   }
 };

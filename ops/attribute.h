@@ -1,4 +1,5 @@
-// Attributes: the constants of a node. Part of a node's identity, of its text and of files.
+// Attributes: the constants of a node. They are part of the node's identity, its text and its
+// serialised form.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +15,22 @@
 
 namespace WEFT_API weft {
 
-/// One attribute value. Ints are std::int64_t, lists of ints std::vector<std::int64_t>. A Dim or
-/// Shape may hold symbols of the graph; kernels see them evaluated. A Tensor is a constant.
+/// One attribute value. An int is a std::int64_t, a list of ints a std::vector<std::int64_t>. A Dim
+/// or Shape may contain symbols of the graph; kernels receive them evaluated. A Tensor is a
+/// constant.
 using Attribute = std::variant<bool, std::int64_t, double, std::string, DType,
                                std::vector<std::int64_t>, std::vector<double>, Dim, Shape, Tensor>;
 
-/// "bool", "int", "float", "string", "dtype", "ints", "floats", "dim", "shape" or "tensor".
+/// Returns "bool", "int", "float", "string", "dtype", "ints", "floats", "dim", "shape" or "tensor".
 std::string_view attribute_type_name(const Attribute& value);
 
-/// Equality as identity needs it: floats and tensors compare by bits.
+/// Equality for the identity of nodes: floats and tensors are compared by their bits.
 bool identical(const Attribute& a, const Attribute& b);
-/// A hash that fits identical().
+/// Returns a hash that is consistent with identical().
 std::size_t hash_value(const Attribute& value);
 
 class Attributes;
-// Declared here, too: g++ hides what is declared as a friend alone.
+// Also declared here because g++ hides a function that is declared only as a friend.
 bool operator==(const Attributes& a, const Attributes& b);
 
 /// Named attributes, ordered by name.
@@ -41,10 +43,10 @@ class Attributes {
 
   /// Adds or replaces an attribute.
   void set(std::string_view name, Attribute value);
-  /// Null where there is none of this name.
+  /// Returns null if there is no attribute of this name.
   const Attribute* find(std::string_view name) const;
-  /// Throws ArgumentError that names the attribute and both types if it is absent or of another
-  /// type.
+  /// Returns the value. Throws ArgumentError that names the attribute if it is absent, and both
+  /// types if it has another type.
   template <class T>
   const T& get(std::string_view name) const {
     if (const T* v = std::get_if<T>(&require(name))) return *v;
@@ -69,7 +71,8 @@ class Attributes {
   std::size_t hash() const;
   friend bool operator==(const Attributes& a, const Attributes& b);
 
-  /// Every symbolic Dim and Shape replaced by its value under `bindings`.
+  /// Returns a copy in which every symbolic Dim and Shape is replaced by its value under
+  /// `bindings`.
   Attributes evaluate(const Bindings& bindings) const;
   Attributes substitute(const std::function<std::optional<Dim>(const SymbolPtr&)>& map) const;
 

@@ -15,7 +15,7 @@ using kernels::BinaryOp;
 using kernels::CompareOp;
 using kernels::LogicalOp;
 
-// Nanoseconds per float on one core, roughly: the first is what memory allows.
+// Approximate nanoseconds per float on one core. kExactNs is limited by memory bandwidth.
 constexpr double kExactNs = 0.4, kPowNs = 25.0;
 
 RowKernel make_row(const RowRequest& request, RowKernel::Function function,
@@ -33,7 +33,7 @@ RowKernel arithmetic(const RowRequest& request) {
                   op == BinaryOp::pow ? kPowNs : kExactNs);
 }
 
-/// Without the check of the data that integers need: null for them.
+/// The row kernel without a data check; null for integers, which need the check.
 template <BinaryOp op>
 RowKernel unchecked(const RowRequest& request) {
   return is_integer(request.inputs[0]) ? RowKernel{} : arithmetic<op>(request);
@@ -53,7 +53,7 @@ RowKernel where_row(const RowRequest& request) {
   return make_row(request, kernels::where_row(dtype_size(request.output)));
 }
 
-/// First element of an integer tensor for which `bad` holds, or -1.
+/// Returns the index of the first element of an integer tensor for which `bad` is true, or -1.
 template <class Bad>
 std::int64_t find_integer(DType dtype, const void* data, std::int64_t n, Bad bad) {
   const auto search = [&](const auto* p) {
@@ -71,7 +71,8 @@ std::int64_t find_integer(DType dtype, const void* data, std::int64_t n, Bad bad
   }
 }
 
-/// Integer division by zero and negative integer powers have no value: refused before the run.
+/// Makes the kernel of div or pow. Integer division by zero and negative powers of integers are
+/// undefined; the data check rejects them before the kernel runs.
 template <BinaryOp op>
 Kernel make_partial(const KernelRequest& request) {
   Kernel kernel = elementwise::kernel<arithmetic<op>>(request);
@@ -86,8 +87,8 @@ Kernel make_partial(const KernelRequest& request) {
       throw DataError(fmt::format("integer division by zero: b{} is 0", index_text(i, b.sizes)));
     }
     throw DataError(
-        fmt::format("negative power of an integer: b{} must be 0 or more; cast to a "
-                    "floating dtype for others",
+        fmt::format("negative power of an integer: b{} must be 0 or more; cast to a floating "
+                    "dtype for negative exponents",
                     index_text(i, b.sizes)));
   };
   return kernel;
@@ -123,7 +124,8 @@ const std::vector<std::pair<Sizes, Sizes>>& sample_sizes() {
   return sizes;
 }
 
-/// Samples with values of a in [low_a, 2], of b in [low_b, 2.5] (in tenths).
+/// Returns samples with values of a in [low_a, 2] and of b in [low_b, 2.5], with the bounds in
+/// tenths.
 template <int low_a, int low_b>
 std::vector<OpSample> samples() {
   std::vector<OpSample> result;
@@ -223,7 +225,7 @@ void add_arithmetic(OpSet& ops) {
   ops.add(make_record<arithmetic<BinaryOp::sub>>("sub", "a - b; integers wrap around."));
   ops.add(make_record<arithmetic<BinaryOp::mul>>("mul", "a * b; integers wrap around.", commutes));
   OpRecord div = make_record<arithmetic<BinaryOp::div>>(
-      "div", "a / b; integers truncate, a zero integer divisor is a data error.");
+      "div", "a / b. Integer division truncates; a zero integer divisor is a data error.");
   div.kernel = make_partial<BinaryOp::div>;
   div.row = unchecked<BinaryOp::div>;
   ops.add(std::move(div));
@@ -233,9 +235,11 @@ void add_arithmetic(OpSet& ops) {
   pow.row = unchecked<BinaryOp::pow>;
   ops.add(std::move(pow));
   ops.add(make_record<arithmetic<BinaryOp::maximum>>(
-      "maximum", "The larger one; NaN if either is. Ties share the gradient.", commutes));
+      "maximum", "The larger of a and b; NaN if either is NaN. Ties share the gradient.",
+      commutes));
   ops.add(make_record<arithmetic<BinaryOp::minimum>>(
-      "minimum", "The smaller one; NaN if either is. Ties share the gradient.", commutes));
+      "minimum", "The smaller of a and b; NaN if either is NaN. Ties share the gradient.",
+      commutes));
 }
 
 void add_boolean(OpSet& ops, OpRecord r) {

@@ -36,7 +36,7 @@ std::shared_ptr<const OpSet> builtin_ops() {
     add_qr_ops(*set);
     add_svd_ops(*set);
     add_collective_ops(*set);
-    if (add_builtin_samples != nullptr) {  // in programs of tests only
+    if (add_builtin_samples != nullptr) {  // in test programs only
       OpSamples samples;
       add_builtin_samples(samples);
       *set = samples.in(*set);

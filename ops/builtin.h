@@ -1,5 +1,6 @@
-// The families of built-in ops: each adds its records to an OpSet. builtin.cc lists all of them, so
-// that no linker can drop one; a program that shall be small lists its own.
+// The families of built-in ops. Each function adds the records of its family to an OpSet.
+// builtin.cc lists all families, so that no linker can drop one; a program that must be small lists
+// the families it needs.
 #pragma once
 
 #include <initializer_list>
@@ -9,16 +10,16 @@
 
 namespace WEFT_API weft {
 
-/// These families of ops only, and add_leaf_ops:
+/// Returns a set of these families and add_leaf_ops only:
 ///   Graph g(op_set({add_matmul_ops, add_softmax_ops}));
-/// A statically linked program that asks for no other set has the kernels of these alone, and is
-/// half as large. (Gradients ask for all ops, as do texts and files that are read without a set.)
-/// Other ops are an ArgumentError at the line that asks for them; passes make none. Elementwise ops
-/// are fused where add_fused_ops is there.
+/// A statically linked program that uses no other set contains the kernels of these families only,
+/// and is half as large. (Gradients use all built-in ops, and so do graph texts and files that are
+/// read without a set.) Using any other op throws ArgumentError at the line that uses it; passes
+/// create no such ops. Elementwise ops are fused if add_fused_ops is in the list.
 std::shared_ptr<const OpSet> op_set(std::initializer_list<void (*)(OpSet&)> families);
 
-/// builtin_ops(), or null in a program that has only sets of its own: what the library itself asks
-/// for, so that it does not bring all kernels along.
+/// Returns builtin_ops(), or null in a program that links only custom op sets. The library itself
+/// calls this function, so that it does not link all kernels into every program.
 std::shared_ptr<const OpSet> builtin_ops_if_linked();
 
 void add_leaf_ops(OpSet& ops);     // input, variable, constant, iota, dim_value, barriers
@@ -33,8 +34,8 @@ void add_shape_ops(OpSet& ops);  // reshape, permute, slice, concat, pad, ...
 void add_index_ops(OpSet& ops);  // take, scatter_add, one_hot, dynamic_slice, ...
 void add_sort_ops(OpSet& ops);   // topk, sort
 void add_matmul_ops(OpSet& ops);
-void add_matmul_fused_ops(OpSet& ops);  // with elementwise steps on the product
-void add_quantized_ops(OpSet& ops);     // dequantize and what it is folded into
+void add_matmul_fused_ops(OpSet& ops);  // matmul with an elementwise epilogue
+void add_quantized_ops(OpSet& ops);     // dequantize and the ops it is folded into
 void add_quantized_matmul_ops(OpSet& ops);
 void add_conv_ops(OpSet& ops);
 void add_pool_ops(OpSet& ops);
@@ -42,13 +43,13 @@ void add_random_ops(OpSet& ops);   // random_*, dropout, key_*
 void add_softmax_ops(OpSet& ops);  // softmax, log_softmax
 void add_norm_ops(OpSet& ops);     // layer_norm, rms_norm and their gradients
 void add_cross_entropy_ops(OpSet& ops);
-void add_linear_cross_entropy_ops(OpSet& ops);  // with the layer before it, in chunks of rows
+void add_linear_cross_entropy_ops(OpSet& ops);  // fused with the output layer, in chunks of rows
 void add_attention_ops(OpSet& ops);
 void add_rope_ops(OpSet& ops);
 void add_cholesky_ops(OpSet& ops);  // and require_pivots
 void add_triangular_solve_ops(OpSet& ops);
 void add_qr_ops(OpSet& ops);
 void add_svd_ops(OpSet& ops);
-void add_collective_ops(OpSet& ops);  // all_reduce, all_gather, ... of several ranks
+void add_collective_ops(OpSet& ops);  // all_reduce, all_gather, ... between ranks
 
 }  // namespace weft

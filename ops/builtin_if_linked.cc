@@ -1,4 +1,4 @@
-// In a file of its own, as builtin.cc is: here builtin_ops is weak.
+// In a separate file, like builtin.cc, because it declares builtin_ops as a weak symbol.
 #include "weft/ops/builtin.h"
 
 namespace weft {

@@ -24,7 +24,7 @@ RowKernel cast_row(const RowRequest& request) {
 }
 
 std::vector<OpSample> samples() {
-  // To f64 only: finite differences in double would not survive another rounding.
+  // Casts to f64 only: rounding to a narrower dtype would destroy finite differences.
   return {{{sample_values({2, 3}, -2, 2, 1)}, {{"dtype", DType::f64}}},
           {{sample_values({}, -2, 2, 2)}, {{"dtype", DType::f64}}},
           {{sample_values({0, 3}, -2, 2, 3)}, {{"dtype", DType::f64}}}};

@@ -1,4 +1,4 @@
-// Targets of classification losses: class indices, some of which do not count.
+// Targets of classification losses: class indices, some of which are ignored.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace weft {
 
-/// How to read and judge an operand of targets (i32 or i64).
+/// Reads and validates elements of a target operand (i32 or i64).
 struct ClassTargets {
   DType dtype = DType::i64;
   std::int64_t classes = 0;
@@ -21,8 +21,8 @@ struct ClassTargets {
   bool counts(std::int64_t target) const { return target != ignore_index; }
 };
 
-/// A Kernel::check for targets of these sizes in operand `operand`: a DataError names the first
-/// position whose target is neither a class nor ignore_index.
+/// Returns a Kernel::check for targets of these sizes in operand `operand`. It throws DataError
+/// that names the first target which is neither a class nor ignore_index.
 std::function<void(const KernelRun&)> check_targets(const ClassTargets& targets, const Sizes& sizes,
                                                     std::size_t operand);
 

@@ -1,6 +1,6 @@
-// Ops that all ranks of a world compute together: a Session sees to it that there are as many as
-// they say. Blocks are slices along the first axis; the functions of graph/functions/collectives.h
-// bring other axes there.
+// Ops that all ranks of a world compute together. A Session checks that the number of ranks equals
+// the attribute `ranks`. Blocks are slices along the first axis; the functions of
+// graph/functions/collectives.h move other axes there.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ std::int64_t ranks_of(const Attributes& attributes) {
 
 void check_summed(DType dtype) {
   if (is_integer(dtype) || dtype == DType::f32 || dtype == DType::f64) return;
-  throw DTypeError(fmt::format("values of ranks cannot be added in {}; use f32, f64, i64 or i32",
+  throw DTypeError(fmt::format("{} values cannot be summed over ranks; use f32, f64, i64 or i32",
                                dtype_name(dtype)));
 }
 
@@ -38,7 +38,7 @@ Dim part_of_rows(const InferContext& c, std::int64_t ranks) {
   const Dim& rows = c.shape(0)[0];
   if (const std::optional<Dim> part = Dim::try_exact_div(rows, ranks)) return *part;
   throw ShapeError(
-      fmt::format("the first axis, {}, cannot be cut into {} equal parts", rows.str(), ranks));
+      fmt::format("the first axis, {}, cannot be divided into {} equal parts", rows.str(), ranks));
 }
 
 std::vector<ValueType> infer_all_reduce(const InferContext& c) {
@@ -103,7 +103,7 @@ std::vector<ValueType> infer_rank_number(const InferContext& c) {
   return {{DType::i64, Shape{}}};
 }
 
-// One rank alone: its own operand, or nothing.
+// For a world of one rank: copies the operand to the output.
 Kernel copy_of_operand(std::size_t bytes) {
   Phase phase;
   phase.cost_ns = static_cast<double>(bytes) / 8;
@@ -117,7 +117,7 @@ std::size_t bytes_of(const OperandSpec& operand) {
   return static_cast<std::size_t>(operand.numel()) * dtype_size(operand.dtype);
 }
 
-// The same bytes, cut into as many blocks.
+// Splits `data` into `count` consecutive blocks of `bytes` bytes each.
 Blocks blocks_of(void* data, std::size_t bytes, std::size_t count) {
   Blocks blocks;
   for (std::size_t i = 0; i < count; ++i)
@@ -125,7 +125,8 @@ Blocks blocks_of(void* data, std::size_t bytes, std::size_t count) {
   return blocks;
 }
 
-// Parts of sums of `bytes` bytes that differ by a line at most.
+// Splits `bytes` bytes into one part per rank. The sizes of the parts differ by at most one cache
+// line.
 Blocks shares_of(std::byte* data, std::size_t bytes, std::size_t ranks) {
   const std::size_t lines = divide_up(bytes, kTensorAlignment);
   const auto begin = [&](std::size_t r) {
@@ -161,8 +162,8 @@ void add(DType dtype, std::span<std::byte> into, std::span<const std::byte> x, W
   });
 }
 
-// The sum of the blocks of all ranks along the binary tree over their numbers, (b0 + b1) + (b2 +
-// b3), in the first block.
+// Sums the blocks of all ranks into the first block, along the binary tree over rank numbers: (b0 +
+// b1) + (b2 + b3).
 void add_up(DType dtype, const Blocks& blocks, Workers& workers) {
   for (std::size_t step = 1; step < blocks.size(); step *= 2) {
     for (std::size_t i = 0; i + step < blocks.size(); i += 2 * step)
@@ -174,7 +175,7 @@ void copy(std::span<std::byte> to, std::span<const std::byte> from) {
   if (!from.empty()) std::memcpy(to.data(), from.data(), from.size());
 }
 
-// Every rank adds up `own` of all ranks, its block of `x`.
+// Reduce-scatter: writes the sum over all ranks of this rank's block of `x` to `own`.
 void reduce(const World& world, DType dtype, const Blocks& x, std::byte* scratch,
             std::span<std::byte> own, Workers& workers) {
   const auto rank = static_cast<std::size_t>(world.rank());
@@ -186,7 +187,7 @@ void reduce(const World& world, DType dtype, const Blocks& x, std::byte* scratch
 }
 
 std::byte* input_of(const KernelRun& run) {
-  // What is sent is read only.
+  // The const_cast is safe because blocks to send are only read.
   return static_cast<std::byte*>(const_cast<void*>(run.inputs[0]));
 }
 std::byte* output_of(const KernelRun& run) { return static_cast<std::byte*>(run.outputs[0]); }
@@ -198,7 +199,7 @@ Kernel all_reduce_kernel(const KernelRequest& request) {
   if (ranks == 1) return copy_of_operand(bytes);
   const auto count = static_cast<std::size_t>(ranks);
   Kernel kernel;
-  // For the parts of all ranks of one share.
+  // Holds the contributions of all ranks to one share.
   kernel.shared_scratch = count * aligned_size(divide_up(bytes, count) + kTensorAlignment);
   kernel.exchange = [=](const KernelRun& run, const World& world, Workers& workers) {
     const Blocks to = shares_of(output_of(run), bytes, count);
@@ -253,7 +254,8 @@ Kernel all_to_all_kernel(const KernelRequest& request) {
   return kernel;
 }
 
-// Sends x to the ranks `targets`, and gets it from `source`, where there are such: -1 for none.
+// Sends x to the ranks in `targets` and receives the output from rank `source`. If `source` is -1,
+// the output is zeros.
 void pass_on(const World& world, const KernelRun& run, std::size_t bytes,
              const std::vector<bool>& targets, std::int64_t source) {
   const std::span<std::byte> x(input_of(run), bytes), out(output_of(run), bytes);
@@ -327,7 +329,8 @@ Kernel rank_number_kernel(const KernelRequest& request) {
   return kernel;
 }
 
-// Bytes that a rank sends and receives, besides those of the operands: `sent` times those of x.
+// The bytes of the operands, and those that a rank sends and receives: each `sent` times the bytes
+// of x.
 Cost cost_of(const KernelRequest& request, double sent, bool adds) {
   const auto ranks = static_cast<double>(ranks_of(request.attributes));
   const auto in = static_cast<double>(bytes_of(request.inputs[0]));
@@ -382,14 +385,16 @@ Attributes of_ranks(std::int64_t ranks) { return {{"ranks", ranks}}; }
 
 std::vector<OpErrorSample> all_reduce_errors() {
   return {{{{DType::f32, {4}}}, of_ranks(0), "ranks is 0; it must be 1 to 2^20"},
-          {{{DType::bf16, {4}}}, of_ranks(2), "values of ranks cannot be added in bf16"}};
+          {{{DType::bf16, {4}}}, of_ranks(2), "bf16 values cannot be summed over ranks"}};
 }
 std::vector<OpErrorSample> all_gather_errors() {
   return {{{{DType::f32, {}}}, of_ranks(2), "x must have at least 1 axes, but is f32[] with 0"}};
 }
 std::vector<OpErrorSample> cut_errors() {
-  return {
-      {{{DType::f32, {5, 2}}}, of_ranks(2), "the first axis, 5, cannot be cut into 2 equal parts"}};
+  return {{{{DType::f32, {5, 2}}},
+           of_ranks(2),
+           "the first axis, 5, cannot be divided into 2 equal "
+           "parts"}};
 }
 std::vector<OpErrorSample> rank_number_errors() {
   return {{{}, of_ranks(-1), "ranks is -1; it must be 1 to 2^20"}};
@@ -416,7 +421,7 @@ OpRecord collective(std::string name, std::string doc) {
   r.doc = std::move(doc);
   r.inputs = {{"x"}};
   r.attributes = {{"ranks", std::int64_t{1}, true}};
-  // What one rank knows says nothing of the others.
+  // Opaque, because the operand of one rank says nothing about the operands of the others.
   r.traits = Trait::opaque | Trait::collective;
   return r;
 }
@@ -425,20 +430,23 @@ OpRecord collective(std::string name, std::string doc) {
 
 void add_collective_ops(OpSet& ops) {
   OpRecord r = collective("all_reduce",
-                          "The sum of x over all ranks, along the binary tree over their numbers.");
+                          "The sum of x over all ranks, added along the binary tree over rank "
+                          "numbers.");
   r.infer = infer_all_reduce;
   r.kernel = all_reduce_kernel;
   r.cost = all_reduce_cost;
   ops.add(std::move(r));
 
-  r = collective("all_gather", "x of all ranks, one behind the other along the first axis.");
+  r = collective("all_gather",
+                 "The x of all ranks, concatenated along the first axis in rank "
+                 "order.");
   r.infer = infer_all_gather;
   r.kernel = all_gather_kernel;
   r.cost = all_gather_cost;
   ops.add(std::move(r));
 
   r = collective("reduce_scatter",
-                 "The sum of x over all ranks, as all_reduce, of which rank r gets the r-th of "
+                 "The sum of x over all ranks, as in all_reduce. Rank r gets the r-th of "
                  "`ranks` equal parts along the first axis.");
   r.infer = infer_reduce_scatter;
   r.kernel = reduce_scatter_kernel;
@@ -446,14 +454,14 @@ void add_collective_ops(OpSet& ops) {
   ops.add(std::move(r));
 
   r = collective("all_to_all",
-                 "Part s of the result, of `ranks` equal ones along the first axis, is part r of x "
-                 "of rank s; r is this rank.");
+                 "Divides the first axis into `ranks` equal parts. Part s of the result on rank "
+                 "r is part r of x on rank s.");
   r.infer = infer_all_to_all;
   r.kernel = all_to_all_kernel;
   r.cost = all_to_all_cost;
   ops.add(std::move(r));
 
-  r = collective("broadcast_from", "x of rank `root`.");
+  r = collective("broadcast_from", "The x of rank `root`, on all ranks.");
   r.attributes.push_back({"root", std::int64_t{0}});
   r.infer = infer_broadcast_from;
   r.kernel = broadcast_from_kernel;
@@ -461,7 +469,7 @@ void add_collective_ops(OpSet& ops) {
   ops.add(std::move(r));
 
   r = collective("send_recv",
-                 "x of rank from[i], on rank to[i]; zeros on ranks that are in no `to`.");
+                 "Rank to[i] gets the x of rank from[i]. Ranks that are not in `to` get zeros.");
   r.attributes.push_back({"from", std::vector<std::int64_t>(), true});
   r.attributes.push_back({"to", std::vector<std::int64_t>(), true});
   r.infer = infer_send_recv;
@@ -469,7 +477,7 @@ void add_collective_ops(OpSet& ops) {
   r.cost = pass_on_cost;
   ops.add(std::move(r));
 
-  r = collective("rank_number", "The number of this rank, of `ranks`, from 0.");
+  r = collective("rank_number", "The number of this rank, from 0 to `ranks` - 1.");
   r.inputs = {};
   r.infer = infer_rank_number;
   r.kernel = rank_number_kernel;

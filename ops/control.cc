@@ -1,5 +1,5 @@
-// Ops that run functions of the graph: calls, loops and branches. Their bodies are closed: all that
-// a body uses comes in through its operands.
+// Ops that run functions of the graph: calls, loops and branches. Bodies are closed: everything
+// that a body uses is passed in through its operands.
 #include <fmt/format.h>
 
 #include "weft/ops/builtin.h"
@@ -21,7 +21,7 @@ bool same_type(const InferContext& c, const ValueType& a, const ValueType& b) {
   return a.dtype == b.dtype && c.equal(a.shape, b.shape);
 }
 
-// How many of the operands an attribute counts.
+// Returns the number of operands that `attribute` specifies, which must be between 0 and `at_most`.
 int counted(const InferContext& c, std::string_view attribute, int at_most) {
   const std::int64_t n = c.attributes().integer(attribute);
   if (n < 0 || n > at_most) {
@@ -31,7 +31,7 @@ int counted(const InferContext& c, std::string_view attribute, int at_most) {
   return static_cast<int>(n);
 }
 
-// A carry keeps its type from step to step.
+// Checks that every carry keeps its type from step to step.
 void check_carries(const InferContext& c, const Types& outputs, int carries) {
   if (static_cast<int>(outputs.size()) < carries) {
     throw ArgumentError(
@@ -43,14 +43,15 @@ void check_carries(const InferContext& c, const Types& outputs, int carries) {
     const ValueType& out = outputs[static_cast<Index>(i)];
     if (out.dtype != c.dtype(i)) {
       throw DTypeError(
-          fmt::format("carry {} goes in as {}, but the body returns {}; its type must "
-                      "stay: convert it in the body with cast()",
+          fmt::format("carry {} enters the body as {}, but the body returns {}; a carry must "
+                      "keep its type: convert it in the body with cast()",
                       i, c.input(i).str(), out.str()));
     }
     if (!c.equal(out.shape, c.shape(i))) {
       throw ShapeError(
-          fmt::format("carry {} goes in as {}, but the body returns {}; its type must stay", i,
-                      c.input(i).str(), out.str()));
+          fmt::format("carry {} enters the body as {}, but the body returns {}; a carry must "
+                      "keep its type",
+                      i, c.input(i).str(), out.str()));
     }
   }
 }
@@ -70,7 +71,7 @@ Types infer_scan(const InferContext& c) {
     const int at = carries + i;
     if (c.rank(at) == 0) {
       throw ShapeError(
-          fmt::format("sequence {} is the scalar {}; a loop goes over axis 0 of its "
+          fmt::format("sequence {} is the scalar {}; a loop iterates over axis 0 of its "
                       "sequences",
                       i, c.input(at).str()));
     }
@@ -80,8 +81,8 @@ Types infer_scan(const InferContext& c) {
                                    c.input(at).str(), size.str(), length.str(),
                                    size.is_constant() && length.is_constant()
                                        ? ""
-                                       : ", which cannot be proven equal; if they always are, say "
-                                         "so with Graph::require(a == b)"));
+                                       : ", which cannot be proven equal; if they always are, "
+                                         "declare it with Graph::require(a == b)"));
     }
     const Shape& shape = c.shape(at);
     elements[static_cast<Index>(i)] = {c.dtype(at),
@@ -117,8 +118,8 @@ Types infer_cond(const InferContext& c) {
   for (Index i = 0; i < a.size(); ++i) {
     if (same_type(c, a[i], b[i])) continue;
     const std::string text = fmt::format(
-        "value {} is {} of one branch and {} of the other; both must return values of "
-        "the same types",
+        "value {} is {} in one branch and {} in the other; both must return values of the same "
+        "types",
         i, a[i].str(), b[i].str());
     if (a[i].dtype != b[i].dtype) throw DTypeError(text);
     throw ShapeError(text);
@@ -138,7 +139,7 @@ Types infer_while(const InferContext& c) {
     throw ArgumentError(
         fmt::format("the condition returns {} values, but must return one", condition.size()));
   }
-  require_flag(condition[0], "what the condition returns");
+  require_flag(condition[0], "the result of the condition");
   Types outputs = c.body_outputs("body", operands);
   check_carries(c, outputs, carries);
   if (static_cast<int>(outputs.size()) != carries) {
@@ -158,8 +159,8 @@ void add_control_ops(OpSet& ops) {
   OpRecord call;
   call.name = "call";
   call.doc =
-      "The outputs of the function `body` of the graph; a pass puts the body in its place, where "
-      "random draw k of the body has the number `stream` + k.";
+      "The outputs of the graph function `body`. A pass replaces the call with the body, in "
+      "which random stream k becomes stream `stream` + k.";
   call.inputs = {{"args", Arity::variadic}};
   call.attributes = {{"body", std::string(), true}, stream};
   call.bodies = {"body"};
@@ -169,12 +170,12 @@ void add_control_ops(OpSet& ops) {
   OpRecord scan;
   scan.name = "scan";
   scan.doc =
-      "A loop of `length` steps over axis 0 of its sequences (backwards if `reverse`). Operands: "
-      "`carries` start values, `sequences` sequences, then values that are the same in every step. "
-      "The function `body` takes carries, one element of each sequence and the rest, and returns "
-      "the new carries and what is stacked along a new axis 0. Outputs: the last carries, then the "
-      "stacked values. With `recompute`, gradients keep nothing but the carries of each step and "
-      "run the body again.";
+      "A loop of `length` steps over axis 0 of its sequences (backwards if `reverse`). "
+      "Operands: `carries` initial values, `sequences` sequences, then values that are the same "
+      "in every step. The function `body` takes the carries, one element of each sequence and "
+      "the step-invariant values. It returns the new carries and the values to stack along a "
+      "new axis 0. Outputs: the last carries, then the stacked values. With `recompute`, "
+      "gradients save only the carries of each step and run the body again.";
   scan.inputs = {{"args", Arity::variadic}};
   scan.attributes = {{"body", std::string(), true},
                      {"carries", std::int64_t{0}, true},
@@ -190,8 +191,8 @@ void add_control_ops(OpSet& ops) {
   OpRecord cond;
   cond.name = "cond";
   cond.doc =
-      "The outputs of the function `then` where the predicate is true, else those of `else`; only "
-      "one of them runs. Both take all operands but the predicate.";
+      "The outputs of the function `then` if the predicate is true, else those of `else`; only "
+      "one of them runs. Both take all operands except the predicate.";
   cond.inputs = {{"predicate"}, {"args", Arity::variadic}};
   cond.attributes = {{"then", std::string(), true}, {"else", std::string(), true}, stream};
   cond.bodies = {"then", "else"};
@@ -201,10 +202,9 @@ void add_control_ops(OpSet& ops) {
   OpRecord loop;
   loop.name = "while_loop";
   loop.doc =
-      "Runs the function `body` as long as `condition` gives true, at most `limit` times. "
-      "Operands: "
-      "`carries` start values, then values that are the same in every step; both functions take "
-      "all, and the body returns the new carries. Outputs: the last carries.";
+      "Runs the function `body` while `condition` returns true, at most `limit` times. "
+      "Operands: `carries` initial values, then values that are the same in every step. Both "
+      "functions take all operands; the body returns the new carries. Outputs: the last carries.";
   loop.inputs = {{"args", Arity::variadic}};
   loop.attributes = {{"condition", std::string(), true},
                      {"body", std::string(), true},

@@ -1,4 +1,4 @@
-// conv2d and its two adjoints.
+// Records and shape rules of conv2d and its two adjoints.
 #include <fmt/format.h>
 
 #include "weft/ops/builtin.h"
@@ -16,14 +16,14 @@ std::int64_t checked_groups(const InferContext& c) {
   return groups;
 }
 
-// channels / groups.
+// Returns channels / groups; throws ShapeError if the division is not exact.
 Dim per_group(const Dim& channels, std::int64_t groups, std::string_view what) {
   if (const auto d = Dim::try_exact_div(channels, Dim(groups))) return *d;
   throw ShapeError(
       fmt::format("{}, {}, must be a multiple of groups, {}", what, channels.str(), groups));
 }
 
-// The windows of a kernel [.., .., height, width].
+// Returns the windows of a kernel [.., .., height, width].
 Windows windows_of(const InferContext& c, const Dim& height, const Dim& width) {
   if (!height.is_constant() || !width.is_constant()) {
     throw ShapeError(
@@ -86,7 +86,7 @@ Cost conv_cost(double outputs, double taps, const KernelRequest& r) {
           .bytes = elements * static_cast<double>(dtype_size(r.inputs[0].dtype))};
 }
 
-// Products per element of the output of the forward op.
+// Multiplications per output element of the forward op.
 double taps_of(const Sizes& w) { return static_cast<double>(w[1] * w[2] * w[3]); }
 
 Cost conv2d_cost(const KernelRequest& r) {
@@ -99,7 +99,7 @@ Cost weight_grad_cost(const KernelRequest& r) {
   return conv_cost(static_cast<double>(r.inputs[0].numel()), taps_of(r.outputs[0].sizes), r);
 }
 
-// One use of conv2d, from which the samples of all three ops are made.
+// One use of conv2d, from which the samples of all three ops are built.
 struct Case {
   Sizes x, w;
   std::vector<std::int64_t> stride = {1, 1}, padding = {0, 0}, dilation = {1, 1};
@@ -220,9 +220,9 @@ void add_conv_ops(OpSet& ops) {
   OpRecord conv;
   conv.name = "conv2d";
   conv.doc =
-      "Cross-correlation of x [N, C, H, W] with w [O, C / groups, kh, kw], zeros around the image: "
+      "Cross-correlation of x [N, C, H, W] with w [O, C / groups, kh, kw] and zero padding: "
       "out[n, o, y, z] = sum over c, i, j of x[n, c, y * stride + i * dilation - padding, ...] "
-      "w[o, c, i, j]; sizes round down.";
+      "w[o, c, i, j]; output sizes are rounded down.";
   conv.inputs = {{"x"}, {"w"}};
   conv.attributes = conv_attributes();
   conv.infer = infer_conv2d;
@@ -232,7 +232,9 @@ void add_conv_ops(OpSet& ops) {
 
   OpRecord input_grad;
   input_grad.name = "conv2d_input_grad";
-  input_grad.doc = "The adjoint of conv2d in x, which had `height` x `width` pixels.";
+  input_grad.doc =
+      "The adjoint of conv2d with respect to x, which has `height` x `width` "
+      "pixels.";
   input_grad.inputs = {{"g"}, {"w"}};
   input_grad.attributes = conv_attributes();
   input_grad.attributes.push_back({"height", Dim(1), true});
@@ -244,7 +246,9 @@ void add_conv_ops(OpSet& ops) {
 
   OpRecord weight_grad;
   weight_grad.name = "conv2d_weight_grad";
-  weight_grad.doc = "The adjoint of conv2d in w, whose kernel had these two sizes.";
+  weight_grad.doc =
+      "The adjoint of conv2d with respect to w, whose height and width are "
+      "`kernel`.";
   weight_grad.inputs = {{"g"}, {"x"}};
   weight_grad.attributes = conv_attributes();
   weight_grad.attributes.push_back({"kernel", Ints{1, 1}, true});

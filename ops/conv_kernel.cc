@@ -1,7 +1,7 @@
 // Convolutions as matrix products over patches (Chellapilla et al., "High performance convolutional
-// neural networks for document processing", 2006). Patches of one tile of positions are gathered
-// into the worker's scratch, so that memory does not grow with the image; tiles follow from the
-// sizes alone.
+// neural networks for document processing", 2006). The patches of one tile of positions are
+// gathered into the scratch of the worker, so that memory does not grow with the image. Tiles
+// depend on the sizes only.
 #include "weft/ops/conv_kernel.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 using kernels::ConvGeometry;
 using kernels::GemmProblem;
 
-// Throws ShapeError where the windows have no place on the image.
+// Throws ShapeError if the windows do not fit into the image.
 ConvGeometry geometry(const Attributes& attributes, const Sizes& x, const Sizes& w,
                       const Sizes& out) {
   const Windows windows(attributes, w[2], w[3]);
@@ -36,16 +36,17 @@ ConvGeometry geometry(const Attributes& attributes, const Sizes& x, const Sizes&
   return g;
 }
 
-// Elements of the patches of one tile: with the packed blocks of gemm() they fit the L2 cache.
+// Elements of the patches of one tile. Together with the packed blocks of gemm() they fit into the
+// L2 cache.
 constexpr std::int64_t kPatchElements = 1 << 17;
-// Rows of patches (channels x taps) that one piece of an adjoint works on, about.
+// Approximate number of patch rows (channels x taps) per piece of work of an adjoint.
 constexpr std::int64_t kPatchRows = 128;
-// Output channels per piece of the weight gradient: each gathers the patches anew.
+// Output channels per piece of work of the weight gradient. Each piece gathers the patches again.
 constexpr std::int64_t kOutChannels = 96;
 constexpr double kMultiplyAddsPerNs = 20;
 constexpr double kMultiplyAddsPerChunk = 5e5;
 
-// Positions per tile when patches have `rows` rows.
+// Returns the number of positions per tile if patches have `rows` rows.
 std::int64_t tile_positions(const ConvGeometry& g, std::int64_t rows) {
   const std::int64_t wanted = kPatchElements / std::max<std::int64_t>(rows, 1) / 64 * 64;
   return std::max<std::int64_t>(
@@ -66,14 +67,15 @@ std::size_t patch_bytes(std::size_t element, std::int64_t rows, std::int64_t pos
   return aligned_size(static_cast<std::size_t>(rows * positions) * element);
 }
 
-// What the products of tiles run on: null for double and for fused multiply-adds.
+// Returns the engine for the products of tiles. Null selects fused multiply-adds, as always for
+// double.
 template <class T>
 const kernels::GemmEngine* engine_for(Precision precision, std::int64_t m, std::int64_t n,
                                       std::int64_t k) {
   return std::is_same_v<T, float> ? kernels::choose_tile_engine(precision, m, n, k) : nullptr;
 }
 
-// A kernel of one phase over `pieces` equal pieces of work.
+// Returns a kernel of one phase over `pieces` equal pieces of work.
 template <class Fn>
 Kernel make_kernel(const ConvGeometry& g, std::int64_t pieces, std::size_t slot_scratch, Fn piece) {
   Kernel kernel;
@@ -94,7 +96,7 @@ Kernel make_kernel(const ConvGeometry& g, std::int64_t pieces, std::size_t slot_
   return kernel;
 }
 
-// out[image, group] = w[group] * patches, per tile of positions.
+// Computes out[image, group] = w[group] * patches per tile of positions.
 template <class T>
 Kernel forward(const ConvGeometry& g, Precision precision) {
   const std::int64_t rows = g.group_channels() * g.taps(), outs = g.group_out_channels();
@@ -124,8 +126,8 @@ Kernel forward(const ConvGeometry& g, Precision precision) {
       patches_bytes + kernels::gemm_scratch_bytes(sizeof(T), outs, tile, rows, engine), piece);
 }
 
-// Patches of the gradient = w[group]^T * g, added where they come from. A piece owns some channels
-// of an image.
+// Computes the patches of dx = w[group]^T * g and adds them to the pixels from which the forward op
+// gathers them. A piece of work owns some channels of one image.
 template <class T>
 Kernel input_grad(const ConvGeometry& g, Precision precision) {
   const std::int64_t rows = g.group_channels() * g.taps(), outs = g.group_out_channels();
@@ -159,8 +161,8 @@ Kernel input_grad(const ConvGeometry& g, Precision precision) {
       piece);
 }
 
-// dw[group] = sum over images and positions of g * patches^T, in order. A piece owns some output
-// channels and input channels of a group.
+// Computes dw[group] as the sum of g * patches^T over images and positions, in a fixed order. A
+// piece of work owns some output channels and input channels of a group.
 template <class T>
 Kernel weight_grad(const ConvGeometry& g, Precision precision) {
   const std::int64_t rows = g.group_channels() * g.taps(), outs = g.group_out_channels();

@@ -1,4 +1,4 @@
-// Cross-entropy of logits and class indices, per position, and its gradient.
+// Cross-entropy between logits and class indices per position, and its gradient.
 #include <fmt/format.h>
 
 #include "weft/ops/builtin.h"
@@ -51,14 +51,14 @@ std::vector<ValueType> infer_cross_entropy_grad(const InferContext& c) {
   return {c.input(1)};
 }
 
-/// Logits seen as [outer, classes, inner], positions as [outer, inner].
+/// Views logits as [outer, classes, inner] and positions as [outer, inner].
 struct Layout {
   std::int64_t outer = 1, classes = 1, inner = 1;
   ClassTargets targets;
   double smoothing = 0;
 
   std::int64_t positions() const { return outer * inner; }
-  /// Offset of class 0 of a position.
+  /// Returns the offset of class 0 of a position.
   std::int64_t offset(std::int64_t position) const {
     return position / inner * classes * inner + position % inner;
   }
@@ -77,11 +77,11 @@ Layout make_layout(const KernelRequest& request, std::size_t logits) {
   return l;
 }
 
-/// Positions of one piece of work where the class axis is not the last.
+/// Positions per piece of work if the class axis is not the last.
 constexpr std::int64_t kLossColumns = 64;
 
-/// Calls fn(outer index, first column, last column) for the pieces of one chunk; with inner == 1,
-/// fn(first row, 0, number of rows).
+/// Calls fn(outer index, first column, end column) for the pieces of one chunk. If inner == 1,
+/// calls fn(first row, 0, number of rows) instead.
 template <class Fn>
 void for_pieces(const Layout& l, std::int64_t chunks, std::int64_t chunk, Fn&& fn) {
   if (l.inner == 1) {
@@ -263,7 +263,7 @@ void add_cross_entropy_ops(OpSet& ops) {
   forward.name = "cross_entropy";
   forward.doc =
       "Per position, with classes on `axis` and e = label_smoothing: loss = (1 - e) * (lse - "
-      "x[target]) + e * (lse - mean(x)), lse = ln(sum(exp(x))); 0 where target == ignore_index. "
+      "x[target]) + e * (lse - mean(x)), lse = ln(sum(exp(x))); 0 if target == ignore_index. "
       "Any other target outside [0, classes) is a data error.";
   forward.inputs = {{"logits"}, {"targets"}};
   forward.attributes = specs;
@@ -276,8 +276,8 @@ void add_cross_entropy_ops(OpSet& ops) {
   OpRecord backward;
   backward.name = "cross_entropy_grad";
   backward.doc =
-      "Gradient of cross_entropy's loss: g * (exp(x - lse) - e / classes - (1 - e) * [class == "
-      "target]), 0 where target == ignore_index.";
+      "Gradient of the loss of cross_entropy: g * (exp(x - lse) - e / classes - (1 - e) * "
+      "[class == target]), 0 if target == ignore_index.";
   backward.inputs = {{"g"}, {"logits"}, {"targets"}, {"lse"}};
   backward.attributes = specs;
   backward.outputs = {"dlogits"};

@@ -1,4 +1,4 @@
-// What records of one's own are made with. ops/README.md has an example of each kind.
+// Helpers for the records of custom ops. docs/custom-operations.md has an example of each kind.
 #pragma once
 
 #include <array>
@@ -14,19 +14,20 @@
 
 namespace WEFT_API weft {
 
-/// One phase over `count` units of work, `ns_each` nanoseconds each, in pieces of at least some 16
-/// microseconds: body(run, begin, end) works on units [begin, end). Pieces depend on `count` and
-/// `ns_each` alone; a unit must get the same bits wherever pieces begin.
+/// Returns one phase over `count` units of work of `ns_each` nanoseconds each, in chunks of at
+/// least about 16 microseconds: body(run, begin, end) processes units [begin, end). Chunk
+/// boundaries depend on `count` and `ns_each` only; the bits of a unit must not depend on where
+/// chunks begin.
 Phase loop_phase(std::int64_t count, double ns_each,
                  std::function<void(const KernelRun&, std::int64_t begin, std::int64_t end)> body);
-/// A kernel of one such phase.
+/// Returns a kernel that consists of one such phase.
 Kernel loop_kernel(
     std::int64_t count, double ns_each,
     std::function<void(const KernelRun&, std::int64_t begin, std::int64_t end)> body);
 
-/// For OpRecord::kernel of an op of f32 or f64: calls make(zero, request), where `zero` is a float
-/// or a double, as the first input's dtype is. Ops need kernels for both, since gradients are
-/// checked in double.
+/// Returns an OpRecord::kernel for an op on f32 or f64. It calls make(zero, request), where `zero`
+/// is a float or a double according to the dtype of the first input. Ops need kernels for both,
+/// since gradients are checked in double.
 template <class Make>
 RecordFunction<Kernel(const KernelRequest&)> floating_kernel(Make make) {
   return [make](const KernelRequest& request) -> Kernel {
@@ -35,17 +36,17 @@ RecordFunction<Kernel(const KernelRequest&)> floating_kernel(Make make) {
   };
 }
 
-/// `shape` without axis `axis` (from 0, or from the end: -1 is the last).
+/// Returns `shape` without axis `axis` (counted from 0, or from the end: -1 is the last).
 Shape without_axis(const Shape& shape, int axis);
 
-// What elementwise_op is made of.
+// Implementation details of elementwise_op.
 namespace custom_op_detail {
 
-/// The record of an elementwise op of `operands` operands but for its functions: f32 or f64, all of
-/// one dtype, broadcast; samples between -2 and 2.
+/// Returns the record of an elementwise op with `operands` operands, without its row and kernel:
+/// f32 or f64, all of one dtype, with broadcasting; samples between -2 and 2.
 OpRecord elementwise_record(std::string name, std::size_t operands,
                             std::vector<AttributeSpec> attributes);
-/// Gives the record its row kernel, and the kernel that runs it.
+/// Sets the row kernel of the record, and the kernel that runs it.
 void set_row(OpRecord& record, RowRule row);
 
 template <class Formula>
@@ -56,7 +57,7 @@ constexpr std::size_t operands_of() {
     return 2;
   } else {
     static_assert(std::is_invocable_v<const Formula&, float, float, float>,
-                  "a formula takes one to three numbers of a floating type");
+                  "a formula takes one to three floating-point numbers");
     return 3;
   }
 }
@@ -92,17 +93,17 @@ RowKernel row_of(const RowRequest& request, Formula formula) {
 
 }  // namespace custom_op_detail
 
-/// The record of an elementwise op of one to three operands (f32 or f64, all of one dtype, with
-/// NumPy broadcasting): make(attributes) gives its formula, a function of one number per operand,
-/// which is called with floats and with doubles:
+/// Returns the record of an elementwise op with one to three operands (f32 or f64, all of one
+/// dtype, with NumPy broadcasting). make(attributes) returns its formula, a function of one number
+/// per operand, which is called with floats and with doubles:
 ///   elementwise_op("swish", {{"beta", 1.0}}, [](const Attributes& a) {
 ///     return [beta = a.real("beta")](auto x) { return x / (1 + std::exp(-beta * x)); };
 ///   })
-/// Operands are called x, or a, b and c. The formula is compiled with the caller's options; it must
-/// give the same bits for the same numbers and change nothing. Such an op runs in parallel, over
-/// its operands' memory where nobody reads them any more, inside fused chains and behind matrix
-/// products. It has no gradient until it has a `rule` or `definition` (or says Gradient::none), and
-/// samples between -2 and 2 until it has others.
+/// Operands are named x, or a, b and c. The formula is compiled with the caller's options; it must
+/// return the same bits for the same numbers and have no side effects. Such an op runs in parallel,
+/// writes over an operand that has no later reader, and may be part of fused chains and of matmul
+/// epilogues. It has no gradient until `rule` or `definition` is set (or Gradient::none), and its
+/// samples are between -2 and 2 unless they are replaced.
 template <class Make>
 OpRecord elementwise_op(std::string name, std::vector<AttributeSpec> attributes, Make make) {
   using Formula = decltype(make(std::declval<const Attributes&>()));
@@ -121,8 +122,8 @@ OpRecord elementwise_op(std::string name, std::vector<AttributeSpec> attributes,
   return record;
 }
 
-/// The same without attributes: elementwise_op("softsign", [](auto x) { return x / (1 + abs(x));
-/// }).
+/// As above, without attributes:
+///   elementwise_op("softsign", [](auto x) { return x / (1 + abs(x)); });
 template <class Formula>
 OpRecord elementwise_op(std::string name, Formula formula) {
   return elementwise_op(std::move(name), {}, [formula](const Attributes&) { return formula; });

@@ -1,6 +1,5 @@
-// The ops on quantised weight matrices: dequantize says what they mean; quantized_take is what
-// passes make of rows taken from a dequantize (and quantized_matmul of products:
-// quantized_matmul.cc).
+// Ops on quantised weight matrices: dequantize defines their meaning. Passes replace rows taken
+// from a dequantize with quantized_take, and products with quantized_matmul (quantized_matmul.cc).
 #include "weft/ops/quantized.h"
 
 #include <fmt/format.h>
@@ -174,7 +173,9 @@ std::vector<OpErrorSample> dequantize_errors() {
       {{q, scale},
        {{"inputs", std::int64_t{5}}, {"outputs", std::int64_t{3}}, {"dtype", DType::bf16}},
        "dtype must be f32 or f64, not bf16"},
-      {{q, scale}, matrix_attributes(5, -3), "a matrix cannot be [5, -3]"},
+      {{q, scale},
+       matrix_attributes(5, -3),
+       "sizes of a quantised matrix must be in [0, 2^47], but are [5, -3]"},
   };
 }
 
@@ -200,7 +201,7 @@ void add_quantized_ops(OpSet& ops) {
     r.infer = infer_dequantize;
     r.kernel = dequantize_kernel;
     r.gradient = Gradient::none;
-    r.no_gradient_reason = "quantised weights are constants: train the floats they were made of";
+    r.no_gradient_reason = "quantised weights are constants: train the float weights instead";
     ops.add(std::move(r));
   }
   {
@@ -215,7 +216,7 @@ void add_quantized_ops(OpSet& ops) {
     r.infer = infer_take_quantized;
     r.kernel = take_quantized_kernel;
     r.gradient = Gradient::none;
-    r.no_gradient_reason = "quantised weights are constants: train the floats they were made of";
+    r.no_gradient_reason = "quantised weights are constants: train the float weights instead";
     ops.add(std::move(r));
   }
 }

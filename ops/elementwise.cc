@@ -11,7 +11,7 @@ namespace weft::elementwise {
 namespace {
 
 constexpr std::int64_t kGrain = 16384;
-constexpr std::int64_t kMultiple = 64;  // whole cache lines for every element size but bytes
+constexpr std::int64_t kMultiple = 64;  // whole cache lines unless elements are single bytes
 constexpr std::size_t kMaxInputs = 4;
 
 }  // namespace

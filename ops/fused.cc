@@ -1,5 +1,5 @@
-// The record of `fused`: several elementwise ops in one pass over memory. Made by the pass `fuse`,
-// after differentiation; users need not build it.
+// The records of `fused`, several elementwise ops in one pass over memory, and of `fused_reduce`.
+// The pass `fuse` creates them after differentiation; users need not build them.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 using elementwise::sample_values;
 
-/// Equality of dims as the graph sees it, for the shape rules of steps.
+/// Passes the graph's equality of dims to the shape rules of steps.
 class ContextFacts : public DimFacts {
  public:
   explicit ContextFacts(const InferContext& context) : context_(context) {}
@@ -80,7 +80,7 @@ std::vector<OpSample> samples() {
     return sample_values(std::move(sizes), -2, 2, seed);
   };
   std::vector<OpSample> result;
-  // A chain over rows of several lengths, scalars and rows and columns that repeat.
+  // A chain over rows of several lengths, with repeated scalars, rows and columns.
   for (const auto& [a, b] : std::vector<std::pair<Sizes, Sizes>>{{{7}, {}},
                                                                  {{2, 3}, {3}},
                                                                  {{3, 5}, {3, 1}},
@@ -94,15 +94,16 @@ std::vector<OpSample> samples() {
                       program("%2 = mul(%0, %1); %3 = tanh(%2); %4 = sub(%3, %1); "
                               "%5 = clamp(%4, hi=0x1p+0); return %5")});
   }
-  // Several results, of which some are operands of later steps; an input read after a result.
+  // Several results, some of which are operands of later steps; an input is read after a result is
+  // written.
   result.push_back({{x({5, 9}, 3), x({5, 9}, 4), x({9}, 5)},
                     program("%3 = add(%0, %2); %4 = mul(%3, %1); %5 = add(%4, %0); "
                             "%6 = maximum(%5, %3); return %3, %6, %4")});
-  // Rows of bytes between rows of floats.
+  // Rows of bools between rows of floats.
   result.push_back({{x({4, 33}, 6), x({33}, 7)},
                     program("%2 = less(%0, %1); %3 = where(%2, %0, %1); %4 = neg(%3); "
                             "%5 = logical_not(%2); return %4, %5")});
-  // A draw, with rows that begin anywhere.
+  // A random op, with rows that begin at arbitrary positions.
   result.push_back({{x({5, 7}, 8), key, x({7}, 9)},
                     program("%3 = add(%0, %2); %4 = dropout(%3, %1, rate=0x1p-2, stream=9); "
                             "%5 = relu(%4); return %5, %3")});
@@ -111,25 +112,26 @@ std::vector<OpSample> samples() {
 
 std::vector<OpErrorSample> error_samples() {
   const ValueType x{DType::f32, {3}}, i{DType::i32, {3}}, wide{DType::f32, {2, 3}};
-  return {{{x}, program("%1 = mul(%0, %2); return %1"), "an operand comes after its user"},
-          {{x}, program("%1 = relu(%0); return %0"), "a result must be of a step before ''"},
-          {{x}, program("%1 = relu(%0); return %1, %1"), "%1 is returned twice"},
-          {{x}, program("%1 = relu(%0); %3 = relu(%1); return %3"), "the next value must be %2"},
-          {{x}, program("%1 = matmul(%0, %0); return %1"), "'matmul' is no elementwise op"},
-          {{x}, program("%1 = add(%0); return %1"), "add takes 2 operands, not 1"},
-          {{x}, program("%1 = clamp(%0, low=0x1p+0); return %1"), "clamp has no attribute 'low'"},
-          {{x}, program("%1 = clamp(%0, lo=one); return %1"), "'one' is no float"},
-          {{x}, program("%1 = cast(%0); return %1"), "op cast needs attribute 'dtype'"},
-          {{x}, program("%1 = relu(%0); return %1 "), "text after the results"},
-          {{x}, program("%1 = relu(%0)"), "'; ' is missing"},
-          {{x},
-           program("%2 = add(%0, %1); return %2"),
-           "the program has 2 inputs, but 1 operands are given"},
-          {{i, i}, program("%2 = div(%0, %1); return %2"), "%2 = div: cannot be fused for i32[3]"},
-          {{i}, program("%1 = exp(%0); return %1"), "%1 = exp: x must be f32 or f64, but is i32"},
-          {{x, wide},
-           program("%2 = relu(%0); %3 = add(%2, %1); return %3"),
-           "%3 = add: has shape [2, 3], but the steps before it have [3]"}};
+  return {
+      {{x}, program("%1 = mul(%0, %2); return %1"), "an operand comes after its user"},
+      {{x}, program("%1 = relu(%0); return %0"), "a result must be the value of a step before ''"},
+      {{x}, program("%1 = relu(%0); return %1, %1"), "%1 is returned twice"},
+      {{x}, program("%1 = relu(%0); %3 = relu(%1); return %3"), "the next value must be %2"},
+      {{x}, program("%1 = matmul(%0, %0); return %1"), "'matmul' is not an elementwise op"},
+      {{x}, program("%1 = add(%0); return %1"), "add takes 2 operands, not 1"},
+      {{x}, program("%1 = clamp(%0, low=0x1p+0); return %1"), "clamp has no attribute 'low'"},
+      {{x}, program("%1 = clamp(%0, lo=one); return %1"), "'one' is not a float"},
+      {{x}, program("%1 = cast(%0); return %1"), "op cast needs attribute 'dtype'"},
+      {{x}, program("%1 = relu(%0); return %1 "), "text after the results"},
+      {{x}, program("%1 = relu(%0)"), "'; ' is missing"},
+      {{x},
+       program("%2 = add(%0, %1); return %2"),
+       "the program has 2 inputs, but 1 operands are given"},
+      {{i, i}, program("%2 = div(%0, %1); return %2"), "%2 = div: cannot be fused for i32[3]"},
+      {{i}, program("%1 = exp(%0); return %1"), "%1 = exp: x must be f32 or f64, but is i32"},
+      {{x, wide},
+       program("%2 = relu(%0); %3 = add(%2, %1); return %3"),
+       "%3 = add: has shape [2, 3], but the steps before it have [3]"}};
 }
 
 Attributes reduction(const char* text, std::string kind, std::vector<std::int64_t> axes,
@@ -184,8 +186,8 @@ void add_fused_ops(OpSet& ops) {
   OpRecord reduce;
   reduce.name = "fused_reduce";
   reduce.doc =
-      "A tile program as in fused, whose one result is reduced over its last axes and never "
-      "stored. The same bits as the steps and the reduction one by one.";
+      "A tile program as in fused with a single result, which is reduced over its last axes and "
+      "never stored. Returns the same bits as running the steps and the reduction separately.";
   add_program_inputs(reduce);
   reduce.attributes = {{"program", std::string(), true},
                        {"reduction", std::string(), true},
@@ -195,15 +197,15 @@ void add_fused_ops(OpSet& ops) {
   reduce.kernel = make_fused_reduce_kernel;
   reduce.cost = fused_reduce_cost;
   reduce.gradient = Gradient::none;
-  reduce.no_gradient_reason =
-      "made after differentiation; differentiate the ops that it stands for";
+  reduce.no_gradient_reason = "created after differentiation; differentiate the unfused ops";
   ops.add(std::move(reduce));
 
   OpRecord r;
   r.name = "fused";
   r.doc =
       "Elementwise ops in one pass over memory: a tile program (ops/fusion/tile_program.h) on "
-      "inputs that broadcast to its results. The same bits as its steps one by one.";
+      "inputs that broadcast to its results. Returns the same bits as running its steps "
+      "separately.";
   add_program_inputs(r);
   r.outputs.clear();
   for (int o = 0; o < TileProgram::kMaxResults; ++o) {
@@ -215,7 +217,7 @@ void add_fused_ops(OpSet& ops) {
   r.kernel = make_fused_kernel;
   r.cost = fused_cost;
   r.gradient = Gradient::none;
-  r.no_gradient_reason = "made after differentiation; differentiate the ops that it stands for";
+  r.no_gradient_reason = "created after differentiation; differentiate the unfused ops";
   ops.add(std::move(r));
 }
 

@@ -79,12 +79,12 @@ Kernel index_add_kernel(const KernelRequest& r) {
   const std::int64_t axis = r.attributes.integer("axis");
   const AxisLines lines = lines_around(x.sizes, axis);
   const std::int64_t count = index.numel();
-  // Every piece adds to places of its own, in index order: blocks of columns, and for narrow rows
-  // also ranges of destination rows.
+  // Every unit of work owns its destinations and adds in index order: it owns a block of columns,
+  // and for narrow rows also a range of destination rows.
   const std::int64_t blocks =
       std::max<std::int64_t>(1, (lines.inner + kIndexColumns - 1) / kIndexColumns);
   const std::int64_t work = count * std::max<std::int64_t>(1, lines.inner);
-  const std::int64_t parts = lines.outer * blocks;  // none where a dim before the axis is 0
+  const std::int64_t parts = lines.outer * blocks;  // 0 if an axis before `axis` has size 0
   const std::int64_t ranges = parts > 0 && parts < 8 && work > kGrain
                                   ? std::clamp<std::int64_t>(lines.length / 16, 1, 8 / parts + 1)
                                   : 1;
@@ -116,7 +116,7 @@ Kernel index_add_kernel(const KernelRequest& r) {
 
 // -- take_along_axis and scatter_add --------------------------------------------------------------
 
-/// Checks index (operand 1) against x: equal except along the axis.
+/// Checks that index (operand 1) has the sizes of x except along the axis. Returns the axis.
 int check_along(const InferContext& c) {
   const int axis = checked_axis(c);
   c.require_index(1, "index");
@@ -144,7 +144,8 @@ std::vector<ValueType> infer_scatter_add(const InferContext& c) {
   return {c.input(0)};
 }
 
-/// A phase over outer slices and blocks of columns: body(run, outer, first column, end of columns).
+/// Returns a phase over outer slices and blocks of columns that calls body(run, outer, first
+/// column, end column).
 template <class Body>
 Phase along_phase(const AxisLines& lines, std::int64_t count, Body body) {
   const std::int64_t blocks =
@@ -381,7 +382,9 @@ std::function<void(const KernelRun&)> index_check(const OperandSpec& spec, std::
 void add_index_ops(OpSet& ops) {
   OpRecord take;
   take.name = "take";
-  take.doc = "Slices of x along the axis: x.shape[:axis] + index.shape + x.shape[axis+1:].";
+  take.doc =
+      "Slices of x along the axis. The result has shape x.shape[:axis] + index.shape + "
+      "x.shape[axis+1:].";
   take.inputs = {{"x"}, {"index"}};
   take.attributes = {{"axis", std::int64_t{0}}};
   take.infer = infer_take;
@@ -392,8 +395,8 @@ void add_index_ops(OpSet& ops) {
   OpRecord index_add;
   index_add.name = "index_add";
   index_add.doc =
-      "A copy of x with src added at the places that take(x, index, axis) reads; repeated indices "
-      "add up, in their order.";
+      "A copy of x with src added to the elements that take(x, index, axis) reads. Repeated "
+      "indices accumulate in index order.";
   index_add.inputs = {{"x"}, {"index"}, {"src"}};
   index_add.attributes = {{"axis", std::int64_t{0}}};
   index_add.inplace = {{0, 0}};
@@ -404,7 +407,7 @@ void add_index_ops(OpSet& ops) {
 
   OpRecord take_along;
   take_along.name = "take_along_axis";
-  take_along.doc = "out[i][j] = x[i][index[i][j]] for axis 1, and so on.";
+  take_along.doc = "out[i][j] = x[i][index[i][j]] for axis 1, and accordingly for other axes.";
   take_along.inputs = {{"x"}, {"index"}};
   take_along.attributes = {{"axis", std::int64_t{0}, true}};
   take_along.infer = infer_take_along;
@@ -415,8 +418,8 @@ void add_index_ops(OpSet& ops) {
   OpRecord scatter_add;
   scatter_add.name = "scatter_add";
   scatter_add.doc =
-      "A copy of x with out[i][index[i][j]] += src[i][j] for axis 1, and so on; repeated indices "
-      "add up, in their order.";
+      "A copy of x with out[i][index[i][j]] += src[i][j] for axis 1, and accordingly for other "
+      "axes. Repeated indices accumulate in index order.";
   scatter_add.inputs = {{"x"}, {"index"}, {"src"}};
   scatter_add.attributes = {{"axis", std::int64_t{0}, true}};
   scatter_add.inplace = {{0, 0}};
@@ -427,7 +430,7 @@ void add_index_ops(OpSet& ops) {
 
   OpRecord one_hot;
   one_hot.name = "one_hot";
-  one_hot.doc = "1 at the id on a new last axis of size `classes`, 0 elsewhere.";
+  one_hot.doc = "Adds a last axis of size `classes` that is 1 at the id and 0 elsewhere.";
   one_hot.inputs = {{"ids"}};
   one_hot.attributes = {{"classes", Dim(), true}, {"dtype", DType::f32}};
   one_hot.infer = infer_one_hot;

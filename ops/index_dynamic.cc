@@ -1,4 +1,4 @@
-// Blocks of a tensor at a place that is known only at run time.
+// Reads and updates blocks of a tensor whose position is known only at run time.
 #include <fmt/format.h>
 
 #include <memory>
@@ -21,7 +21,7 @@ void check_start(const InferContext& c, int start) {
   }
 }
 
-/// Checks that a block of `sizes` can lie inside x at all.
+/// Checks that a block of `sizes` fits into x.
 void check_block(const Shape& sizes, const Shape& x, std::string_view what) {
   if (sizes.rank() != x.rank()) {
     throw ShapeError(fmt::format("{} {} must have one size for each of the {} axes of x", what,
@@ -51,7 +51,7 @@ std::function<void(const KernelRun&)> start_check(const OperandSpec& start, std:
   };
 }
 
-/// Bytes from the beginning of x to the block.
+/// Returns the offset of the block from the beginning of x, in bytes.
 std::size_t block_offset(const void* start, DType dtype, const Sizes& strides, std::size_t size) {
   std::int64_t offset = 0;
   for (std::size_t i = 0; i < strides.size(); ++i) {

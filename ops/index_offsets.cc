@@ -1,4 +1,5 @@
-// Where parts of a list begin: checked, as no other op that reads such offsets could.
+// require_offsets checks the offsets at which the parts of a list begin; the ops that use such
+// offsets cannot check them.
 #include <fmt/format.h>
 
 #include "weft/ops/index_kernel.h"
@@ -66,8 +67,8 @@ void add_offset_ops(OpSet& ops) {
   OpRecord offsets;
   offsets.name = "require_offsets";
   offsets.doc =
-      "offsets, if they ascend from 0 to at most `count` and some are there where `count` is above "
-      "0; else a data error that names position and values.";
+      "Returns offsets if they ascend from 0 to at most `count` and are not empty unless "
+      "`count` is 0. Otherwise a data error names the position and the values.";
   offsets.inputs = {{"offsets"}};
   offsets.attributes = {{"count", Dim(), true}};
   offsets.inplace = {{0, 0}};

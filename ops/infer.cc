@@ -18,8 +18,8 @@ std::vector<ValueType> InferContext::body_outputs(
     std::string_view body, const std::vector<const ValueType*>& operands) const {
   const std::string& name = attributes_.text(body);
   if (bodies_ == nullptr) {
-    throw GraphError(
-        fmt::format("function '{}' is known only in the graph that {} belongs to", name, op_));
+    throw GraphError(fmt::format(
+        "function '{}' exists only in the graph that the {} node belongs to", name, op_));
   }
   return bodies_->outputs(name, operands);
 }
@@ -74,7 +74,7 @@ void InferContext::require_equal(const Dim& a, const Dim& b, std::string_view wh
     throw ShapeError(fmt::format("{}: {} and {} differ", what, a.str(), b.str()));
   }
   throw ShapeError(
-      fmt::format("{}: {} and {} cannot be proven equal; if they always are, say so with "
+      fmt::format("{}: {} and {} cannot be proven equal; if they always are, declare it with "
                   "Graph::require(a == b)",
                   what, a.str(), b.str()));
 }
@@ -102,8 +102,8 @@ Shape InferContext::broadcast(const Shape& a, const Shape& b) const {
           "shapes {} and {} do not broadcast: axis {} has {} and {}{}", a.str(), b.str(), i - rank,
           a[ia].str(), b[ib].str(),
           constant ? ", neither of which is 1"
-                   : ", which cannot be proven equal (a symbol never counts as 1); if they always "
-                     "are, say so with Graph::require(a == b)"));
+                   : ", which cannot be proven equal (a symbol never counts as 1); if they "
+                     "always are, declare it with Graph::require(a == b)"));
     }
   }
   return Shape(std::move(dims));

@@ -1,4 +1,4 @@
-// Leaves and barriers: ops without arithmetic.
+// Leaves, barriers and other ops without arithmetic.
 #include <fmt/format.h>
 
 #include "weft/core/integer_range.h"
@@ -19,7 +19,8 @@ std::vector<ValueType> infer_constant(const InferContext& c) {
 
 std::vector<ValueType> infer_same(const InferContext& c) { return {c.input(0)}; }
 
-/// A size that is known may have an index, or be a value itself, that the dtype does not hold.
+/// Throws ShapeError if `largest`, a size or the largest index, is constant and not representable
+/// in an integer `dtype`.
 void require_held(const Dim& largest, DType dtype, std::string_view what) {
   if (!is_integer(dtype) || !largest.is_constant()) return;
   const IntegerRange range = integer_range(dtype);
@@ -138,21 +139,22 @@ std::vector<OpSample> identity_samples() {
 std::vector<ValueType> infer_shard_sum(const InferContext& c) {
   const DType dtype = c.input(0).dtype;
   if (!is_integer(dtype) && dtype != DType::f32 && dtype != DType::f64) {
-    throw DTypeError(
-        fmt::format("shards cannot be added in {}; use f32, f64, i64 or i32", dtype_name(dtype)));
+    throw DTypeError(fmt::format("{} values cannot be summed over shards; use f32, f64, i64 or i32",
+                                 dtype_name(dtype)));
   }
   return {c.input(0)};
 }
 
 std::vector<OpErrorSample> shard_sum_errors() {
-  return {{{{DType::bf16, {4}}}, {}, "shards cannot be added in bf16"},
-          {{{DType::boolean, {4}}}, {}, "shards cannot be added in bool"}};
+  return {{{{DType::bf16, {4}}}, {}, "bf16 values cannot be summed over shards"},
+          {{{DType::boolean, {4}}}, {}, "bool values cannot be summed over shards"}};
 }
 
 std::vector<ValueType> infer_shard_concat(const InferContext& c) {
   c.require_min_rank(0, 1, "x");
   const Dim rows = c.attributes().dim("rows");
-  c.require_equal(rows, c.shape(0)[0], "the rows of x, which are all where there are no shards");
+  c.require_equal(rows, c.shape(0)[0],
+                  "attribute rows and the rows of x, outside of sharded programs");
   Shape shape = c.shape(0);
   shape[0] = rows;
   return {{c.dtype(0), shape}};
@@ -169,7 +171,7 @@ std::vector<OpErrorSample> shard_concat_errors() {
       {{{DType::f32, {}}}, {{"rows", Dim(1)}}, "x must have at least 1 axes, but is f32[] with 0"},
       {{{DType::f32, {4, 2}}},
        {{"rows", Dim(8)}},
-       "the rows of x, which are all where there are no shards"}};
+       "attribute rows and the rows of x, outside of sharded programs"}};
 }
 
 std::vector<ValueType> infer_with_update(const InferContext& c) {
@@ -242,17 +244,17 @@ void add_leaf_ops(OpSet& ops) {
 
   OpRecord stop;
   stop.name = "stop_gradient";
-  stop.doc = "x, through which no gradient flows.";
+  stop.doc = "Returns x; no gradient flows through it.";
   stop.inputs = {{"x"}};
   stop.traits = Trait::alias;
   stop.infer = infer_same;
   stop.gradient = Gradient::none;
-  stop.no_gradient_reason = "it is there to stop gradients";
+  stop.no_gradient_reason = "its purpose is to stop gradients";
   ops.add(std::move(stop));
 
   OpRecord barrier;
   barrier.name = "optimization_barrier";
-  barrier.doc = "x, which passes neither fold nor look through.";
+  barrier.doc = "Returns x. Graph passes neither fold it nor simplify through it.";
   barrier.inputs = {{"x"}};
   barrier.traits = Trait::alias | Trait::opaque;
   barrier.infer = infer_same;
@@ -262,32 +264,33 @@ void add_leaf_ops(OpSet& ops) {
   shards.name = "shard_sum";
   shards.doc =
       "The sum of x over the shards of the program's batch, along the complete binary tree over "
-      "their numbers: (x0 + x1) + (x2 + x3). Alone, and in programs without shards, x.";
+      "shard numbers: (x0 + x1) + (x2 + x3). Outside of a program, and in programs without "
+      "shards, x.";
   shards.inputs = {{"x"}};
   shards.traits = Trait::alias;
   shards.infer = infer_shard_sum;
   shards.gradient = Gradient::none;
-  shards.no_gradient_reason = "gradients() adds over the shards what goes through it";
+  shards.no_gradient_reason = "gradients() itself continues through sums over shards";
   ops.add(std::move(shards));
 
   OpRecord rows;
   rows.name = "shard_concat";
   rows.doc =
-      "The rows of x in all shards of the program's batch, in the order of the shards. `rows` is "
-      "how many these are. Alone, and in programs without shards, x.";
+      "The rows of x in all shards of the program's batch, in shard order. `rows` is their "
+      "total number. Outside of a program, and in programs without shards, x.";
   rows.inputs = {{"x"}};
   rows.attributes = {{"rows", Dim(), true}};
   rows.traits = Trait::alias;
   rows.infer = infer_shard_concat;
   rows.gradient = Gradient::none;
-  rows.no_gradient_reason = "what all shards gave has no way back to each of them";
+  rows.no_gradient_reason = "its result does not record which rows belong to which shard";
   ops.add(std::move(rows));
 
   OpRecord update;
   update.name = "with_update";
   update.doc =
-      "x; a program that computes it updates `variable` to `value`, unless it gives the variable "
-      "another one.";
+      "Returns x. A program that computes this op updates `variable` to `value`, unless the "
+      "program sets another update for the variable.";
   update.inputs = {{"x"}, {"variable"}, {"value"}};
   update.traits = Trait::alias;
   update.infer = infer_with_update;

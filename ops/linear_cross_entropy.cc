@@ -1,8 +1,9 @@
-// A linear layer and the cross-entropy of its outputs in one op, a chunk of rows at a time: neither
-// logits nor probabilities nor their gradient are ever whole in memory.
+// A linear layer and the cross-entropy of its outputs in one op, computed one chunk of rows at a
+// time: the logits, the probabilities and their gradient are never in memory as a whole.
 //
-// For every chunk of rows: logits = x weight^T + bias; lse and loss; where gradients are wanted,
-// d = g * (softmax - target) over the logits, dx = d weight, dweight += d^T x, dbias += sum(d).
+// Every chunk of rows computes logits = x weight^T + bias, then lse and loss. If gradients are
+// requested, it also computes d = g * (softmax - target) over the logits, dx = d weight, dweight +=
+// d^T x, dbias += sum(d).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +19,7 @@
 namespace weft {
 namespace {
 
-/// Where the operands of the three ops are; -1 for what an op has not.
+/// Operand positions of the three ops; -1 if an op does not have the operand.
 struct Operands {
   int g = -1, x = 0, weight = 1, bias = 2, targets = 3, lse = -1;
   int out_loss = -1, out_lse = -1, dx = -1, dweight = -1, dbias = -1;
@@ -96,10 +97,10 @@ std::vector<ValueType> infer_op(const InferContext& c) {
 
 // -- kernel ---------------------------------------------------------------------------------------
 
-constexpr std::int64_t kChunkBytes = std::int64_t{64} << 20;  // of logits, unless the node says
-constexpr std::int64_t kMinRows = 16;                         // of a chunk: products stay products
-constexpr std::int64_t kMaxChunks = 1 << 12;                  // each has phases of its own
-constexpr std::int64_t kBiasColumns = 1024;                   // of one piece of dbias
+constexpr std::int64_t kChunkBytes = std::int64_t{64} << 20;  // of logits, by default
+constexpr std::int64_t kMinRows = 16;         // per chunk, so that products remain matrix products
+constexpr std::int64_t kMaxChunks = 1 << 12;  // every chunk adds phases
+constexpr std::int64_t kBiasColumns = 1024;   // of dbias per chunk of work
 
 struct Layout {
   Operands at;
@@ -164,7 +165,7 @@ Layout make_layout(const KernelRequest& request, const Operands& o) {
   return l;
 }
 
-/// Logits of one chunk to losses, and in place to their gradient.
+/// Computes the losses of one chunk from its logits, and replaces the logits by their gradient.
 template <class T>
 class LossRows {
  public:
@@ -228,7 +229,7 @@ class LossRows {
   std::int64_t first_;
 };
 
-/// Adds the products of one chunk of rows: all that remains of it are the gradients.
+/// Adds the phases of one chunk of rows. Only the gradients outlive a chunk.
 template <class T>
 class ChunkBuilder {
  public:
@@ -247,7 +248,7 @@ class ChunkBuilder {
   GemmOperand operand(std::int64_t row_stride, std::int64_t column_stride) const {
     return {dtype_, row_stride, column_stride, {}};
   }
-  /// The weight as [classes, depth], however it lies.
+  /// The weight as a [classes, depth] operand, independent of its layout.
   GemmOperand weight() const {
     return l_.transposed ? operand(l_.depth, 1) : operand(1, l_.classes);
   }
@@ -357,7 +358,7 @@ Kernel make_kernel(const KernelRequest& request, const Operands& o) {
   Kernel kernel;
   kernel.shared_scratch = l.bytes;
   ChunkBuilder<T> builder(kernel, l, dtype_of<T>);
-  // Without rows there is still a gradient: zeros.
+  // Even without rows the gradients must be written: they are zeros.
   std::int64_t first = 0;
   do {
     builder.add(first, std::min(l.chunk_rows, l.rows - first));
@@ -502,8 +503,9 @@ void add_linear_cross_entropy_ops(OpSet& ops) {
       "depth], or x weight + bias, weight [depth, classes], with transpose_weight = false. At most "
       "chunk_bytes of logits (0: 64 MiB), and at least 16 rows, are in memory at a time."));
   ops.add(record<kGrad>("linear_cross_entropy_grad",
-                        "Gradients of linear_cross_entropy's loss, whose cotangent is g, with "
-                        "respect to x, weight and bias (dbias is [0] without it)."));
+                        "Gradients of the loss of linear_cross_entropy, whose cotangent is g, "
+                        "with respect to x, weight and bias. dbias has shape [0] if there is no "
+                        "bias."));
   ops.add(record<kBoth>(
       "linear_cross_entropy_with_grad",
       "linear_cross_entropy and its gradients in one sweep, for a g that does not depend on the "

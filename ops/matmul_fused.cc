@@ -1,5 +1,6 @@
-// The record of `matmul_fused`: a product and what is done to its elements, tile by tile while they
-// are in cache. Made by the pass `epilogue`, after differentiation; users need not build it.
+// The record of `matmul_fused`: a matrix product with an elementwise epilogue, which runs tile by
+// tile while the elements are in cache. The pass `epilogue` creates it after differentiation; users
+// need not build it.
 #include "weft/ops/builtin.h"
 #include "weft/ops/fusion/epilogue.h"
 #include "weft/ops/gemm/operands.h"
@@ -62,7 +63,7 @@ std::vector<OpSample> samples() {
   add({x({30, 3000}, 25), x({3000, 40}, 26), x({40}, 27)}, kBiasGelu);
   add({x({2, 0}, 28), x({0, 3}, 29), x({3}, 30)}, kBiasGelu);
   add({x({0, 3}, 31), x({3, 4}, 32), x({4}, 33)}, kBiasGelu);
-  // No result of the product's dtype; a key.
+  // Programs without a result of the product's dtype, and with a random key.
   add({x({9, 20}, 34), x({20, 33}, 35)}, "%1 = relu(%0); %2 = cast(%1, dtype=bf16); return %2");
   add({x({20, 10}, 36), x({10, 33}, 37), Tensor::of<std::int64_t>({2}, {1234, 56})},
       "%2 = dropout(%0, %1, rate=0x1p-2, stream=9); return %2");
@@ -80,10 +81,10 @@ std::vector<OpErrorSample> errors() {
            "the summed axes of a (axis 1) and b (axis 0): 3 and 4 differ"},
           {{{f32, {2, 3}}, {f32, {3, 5}}, {f32, {2, 1}}},
            attributes(bias),
-           "%1 must be of the product's shape [2, 5], one element for each of its columns"},
+           "%1 must have the product's shape [2, 5], one element per column"},
           {{{f32, {2, 3}}, {f32, {3, 5}}, {f32, {4, 2, 5}}},
            attributes(bias),
-           "%1 must be of the product's shape [2, 5]"},
+           "%1 must have the product's shape [2, 5]"},
           {{{f32, {2, 3}}, {f32, {3, 5}}}, attributes(bias), "the program has 2 inputs, but 1"},
           {{{f32, {2, 3}}, {f32, {3, 5}}},
            attributes("%1 = relu(%0)"),
@@ -96,9 +97,10 @@ void add_matmul_fused_ops(OpSet& ops) {
   OpRecord r;
   r.name = "matmul_fused";
   r.doc =
-      "matmul(a, b) and a tile program (ops/fusion/tile_program.h) whose %0 is the product. "
-      "Further inputs of the program have the product's shape, one element for each of its "
-      "columns, or one. The same bits as the product and the steps one by one.";
+      "matmul(a, b) followed by a tile program (ops/fusion/tile_program.h) whose %0 is the "
+      "product. Further inputs of the program have the product's shape, one element per column, "
+      "or a single element. Returns the same bits as computing the product and the steps "
+      "separately.";
   r.inputs = {{"a"}, {"b"}};
   for (InputSpec& operand : epilogue_inputs()) r.inputs.push_back(std::move(operand));
   r.outputs = epilogue_outputs();
@@ -110,7 +112,7 @@ void add_matmul_fused_ops(OpSet& ops) {
   r.kernel = make_kernel;
   r.cost = cost;
   r.gradient = Gradient::none;
-  r.no_gradient_reason = "made after differentiation; differentiate the ops that it stands for";
+  r.no_gradient_reason = "created after differentiation; differentiate the unfused ops";
   ops.add(std::move(r));
 }
 

@@ -1,4 +1,4 @@
-// layer_norm, rms_norm and their gradients.
+// The records of layer_norm, rms_norm and their gradients.
 #include <fmt/format.h>
 
 #include "weft/ops/builtin.h"
@@ -9,13 +9,13 @@
 namespace weft {
 namespace {
 
-/// Where the normalised axes begin; throws where `axes` does not fit x.
+/// Returns the first normalised axis; throws ShapeError if attribute `axes` does not match x.
 int first_axis(const InferContext& c, int x) {
   const std::int64_t axes = c.attributes().integer("axes");
   if (axes < 1 || axes > c.rank(x)) {
     throw ShapeError(
-        fmt::format("axes says how many of the last axes of x, {}, are normalised: it must be from "
-                    "1 to {}, not {}",
+        fmt::format("axes is the number of last axes of x, {}, to normalise: it must be from 1 "
+                    "to {}, not {}",
                     c.input(x).str(), c.rank(x), axes));
   }
   return c.rank(x) - static_cast<int>(axes);
@@ -138,7 +138,7 @@ Kernel forward_kernel(const KernelRequest& request, bool centered) {
   return kernel;
 }
 
-/// At most this many row blocks have partial sums of the parameters' gradients.
+/// The maximum number of row blocks with separate partial sums of the parameter gradients.
 constexpr std::int64_t kMaxRowBlocks = 64;
 
 template <class T>
@@ -176,7 +176,7 @@ Kernel backward_kernel(const KernelRequest& request, bool centered) {
   kernel.phases.push_back(std::move(rows_phase));
   if (!want_gain && !want_bias) return kernel;
 
-  Phase sums;  // the blocks in index order
+  Phase sums;  // of all blocks, in index order
   sums.chunks = chunk_count(n, 1 << 10);
   sums.cost_ns = static_cast<double>(blocks * n);
   sums.body = [=, n = n, chunks = sums.chunks](const KernelRun& run, std::int64_t chunk) {
@@ -312,8 +312,8 @@ void add_norm_ops(OpSet& ops) {
   layer.name = "layer_norm";
   layer.doc =
       "(x - mean) * rstd * gain + bias over the last `axes` axes, rstd = 1/sqrt(var + eps), var "
-      "without correction (Ba et al. 2016). gain and bias have the shape of these axes, mean and "
-      "rstd that of the others.";
+      "without Bessel's correction (Ba et al. 2016). gain and bias have the shape of the "
+      "normalised axes, mean and rstd that of the other axes.";
   layer.inputs = {{"x"}, {"gain", Arity::optional}, {"bias", Arity::optional}};
   layer.attributes = {{"axes", std::int64_t{1}}, {"eps", 1e-5}};
   layer.outputs = {"out", "mean", "rstd"};
@@ -326,9 +326,9 @@ void add_norm_ops(OpSet& ops) {
   OpRecord layer_grad;
   layer_grad.name = "layer_norm_grad";
   layer_grad.doc =
-      "Gradients of layer_norm: with xhat = (x - mean) * rstd and h = g * gain, dx = rstd * (h - "
-      "mean(h) - xhat * mean(h * xhat)), dgain = sum(g * xhat) and dbias = sum(g) over the rows. "
-      "dgain is [0] without gain.";
+      "Gradients of layer_norm: with xhat = (x - mean) * rstd and h = g * gain, dx = rstd * (h "
+      "- mean(h) - xhat * mean(h * xhat)), dgain = sum(g * xhat) and dbias = sum(g) over the "
+      "rows. dgain has shape [0] without gain.";
   layer_grad.inputs = {{"g"}, {"x"}, {"gain", Arity::optional}, {"mean"}, {"rstd"}};
   layer_grad.attributes = {{"axes", std::int64_t{1}}};
   layer_grad.outputs = {"dx", "dgain", "dbias"};
@@ -357,7 +357,7 @@ void add_norm_ops(OpSet& ops) {
   rms_grad.name = "rms_norm_grad";
   rms_grad.doc =
       "Gradients of rms_norm: with xhat = x * rstd and h = g * gain, dx = rstd * (h - xhat * "
-      "mean(h * xhat)), dgain = sum(g * xhat) over the rows ([0] without gain).";
+      "mean(h * xhat)), dgain = sum(g * xhat) over the rows (shape [0] without gain).";
   rms_grad.inputs = {{"g"}, {"x"}, {"gain", Arity::optional}, {"rstd"}};
   rms_grad.outputs = {"dx", "dgain"};
   rms_grad.inplace = {{0, 0}, {0, 1}};

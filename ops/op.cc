@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-// What the text of a graph reads as one word (graph/text/scanner.h).
+// True if the scanner of graph texts reads `name` as one word (graph/text/scanner.h).
 bool is_word(std::string_view name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -18,7 +18,9 @@ bool is_word(std::string_view name) {
 }
 
 void check_words(const OpRecord& record) {
-  constexpr std::string_view kRule = "letters, digits and '_' only, so that texts can be read back";
+  constexpr std::string_view kRule =
+      "letters, digits and '_' only, so that graph texts can be "
+      "parsed";
   if (!is_word(record.name)) {
     throw ArgumentError(fmt::format("op record '{}': a name has {}", record.name, kRule));
   }

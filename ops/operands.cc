@@ -15,7 +15,7 @@ void check_operands(const OpRecord& op, const std::vector<bool>& given) {
   for (std::size_t i = 0; i < std::max(given.size(), op.inputs.size()); ++i) {
     if (i < given.size() && given[i]) continue;
     const InputSpec& spec = op.inputs[std::min(i, op.inputs.size() - 1)];
-    // A list of any length may be empty, but has no holes.
+    // A variadic list may be empty, but must not have gaps.
     const bool may_be_absent =
         spec.arity == Arity::optional || (spec.arity == Arity::variadic && i >= given.size());
     if (may_be_absent) continue;

@@ -1,4 +1,4 @@
-// Which operands a use of an op must have.
+// Checks the operands of an op for missing and surplus ones.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,9 @@
 
 namespace WEFT_API weft {
 
-/// Checks which operands are given (the list may be shorter than the record's) against the record.
-/// Throws ArgumentError for one too many and for a missing one that is not optional.
+/// Checks the operands of a use of `op` against its record: `given[i]` is true if operand i is
+/// present; trailing absent operands may be omitted. Throws ArgumentError if there are too many
+/// operands or if a required one is missing.
 void check_operands(const OpRecord& op, const std::vector<bool>& given);
 
 }  // namespace weft

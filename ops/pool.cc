@@ -1,4 +1,4 @@
-// max_pool2d, avg_pool2d and its adjoint.
+// The records of max_pool2d, avg_pool2d and the adjoint of avg_pool2d.
 #include <fmt/format.h>
 
 #include "weft/ops/builtin.h"
@@ -34,12 +34,14 @@ Shape pooled_shape(const InferContext& c) {
   return {x[0], x[1], out[0], out[1]};
 }
 
-// Windows of an image without pixels see padding alone: their mean is 0, but no maximum has a
-// place.
+// Windows over an image without pixels contain padding only: their mean is 0, but there is no index
+// of the maximum.
 void require_pixels(const Dim& height, const Dim& width) {
   if (height != Dim(0) && width != Dim(0)) return;
-  throw ShapeError(fmt::format("the maximum of an image without pixels, {} x {}, is nowhere",
-                               height.str(), width.str()));
+  throw ShapeError(
+      fmt::format("max_pool2d needs an image with at least one pixel, but it is {} "
+                  "x {}",
+                  height.str(), width.str()));
 }
 
 std::vector<ValueType> infer_max_pool(const InferContext& c) {
@@ -62,7 +64,7 @@ std::vector<ValueType> infer_avg_pool_grad(const InferContext& c) {
   return {{c.dtype(0), {g[0], g[1], height, width}}};
 }
 
-// Throws ShapeError where the windows have no place on the image.
+// Throws ShapeError if the windows do not fit into the image.
 PoolGeometry geometry(const Attributes& attributes, const Sizes& x, const Sizes& out) {
   const Windows windows = windows_of(attributes);
   windows.require_place(x);
@@ -71,11 +73,11 @@ PoolGeometry geometry(const Attributes& attributes, const Sizes& x, const Sizes&
           width.kernel, height.stride, width.stride, height.padding, width.padding};
 }
 
-// One phase over the planes (images x channels); body(run, plane).
+// Returns a kernel of one phase that calls body(run, plane) for all planes (images x channels).
 template <class Fn>
 Kernel plane_kernel(const PoolGeometry& g, const Sizes& sizes, Fn body) {
   const std::int64_t planes = sizes[0] * sizes[1];
-  // A window in full: its part inside the image is no larger than the image.
+  // Work of a full window, limited to the size of the image.
   const double work = static_cast<double>(g.out_height * g.out_width) *
                       static_cast<double>(std::min(g.kernel_height, g.height)) *
                       static_cast<double>(std::min(g.kernel_width, g.width));
@@ -133,7 +135,7 @@ Kernel avg_pool_grad_kernel(const KernelRequest& r) {
                                          : make_avg_pool_grad<double>(r);
 }
 
-// One operation per window element.
+// One FLOP per window element.
 Cost pool_cost(const KernelRequest& r) {
   const auto& kernel = r.attributes.integers("kernel");
   const std::int64_t windows = std::min(r.inputs[0].numel(), r.outputs[0].numel());
@@ -212,7 +214,7 @@ std::vector<OpErrorSample> max_pool_errors() {
   std::vector<OpErrorSample> errors = pool_errors();
   errors.push_back({{{DType::f32, {1, 1, 0, 3}}},
                     {{"kernel", Ints{2, 3}}, {"stride", Ints{1, 1}}, {"padding", Ints{1, 0}}},
-                    "the maximum of an image without pixels, 0 x 3, is nowhere"});
+                    "max_pool2d needs an image with at least one pixel, but it is 0 x 3"});
   return errors;
 }
 
@@ -237,25 +239,25 @@ OpRecord pool_record(std::string name, std::string operand, std::string doc) {
 
 void add_pool_ops(OpSet& ops) {
   OpRecord max = pool_record("max_pool2d", "x",
-                             "Maximum over windows of x [N, C, H, W], sizes rounded down; padding "
-                             "counts as -inf. `index` is where the maximum is in its H * W plane: "
-                             "the first of equals. NaN is larger than everything. An image needs a "
-                             "pixel.");
+                             "Maximum over windows of x [N, C, H, W]; output sizes are rounded "
+                             "down and padding counts as -inf. `index` is the position of the "
+                             "maximum in its H * W plane; the first one wins ties. NaN is "
+                             "larger than every number. The image must have at least one pixel.");
   max.outputs = {"out", "index"};
   max.infer = infer_max_pool;
   max.kernel = max_pool_kernel;
   ops.add(std::move(max));
 
   OpRecord avg = pool_record("avg_pool2d", "x",
-                             "Mean over windows of x [N, C, H, W], sizes rounded down; the padding "
-                             "counts as zeros in the mean.");
+                             "Mean over windows of x [N, C, H, W]; output sizes are rounded "
+                             "down and padding counts as zeros in the mean.");
   avg.infer = infer_avg_pool;
   avg.kernel = avg_pool_kernel;
   ops.add(std::move(avg));
 
   OpRecord grad =
       pool_record("avg_pool2d_grad", "g",
-                  "The adjoint of avg_pool2d, whose image had `height` x `width` pixels.");
+                  "The adjoint of avg_pool2d for an image of `height` x `width` pixels.");
   grad.attributes.push_back({"height", Dim(1), true});
   grad.attributes.push_back({"width", Dim(1), true});
   grad.infer = infer_avg_pool_grad;

@@ -1,4 +1,4 @@
-// How accurate products of float32 matrices must be.
+// The required accuracy of float32 matrix products.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,16 @@
 
 namespace WEFT_API weft {
 
-/// The lowest accuracy that matrix products may use for float32 (stored in files: never renumber).
-/// A kernel may always be more accurate. Products of doubles take no notice of it.
+/// The lowest accuracy that float32 matrix products may use. A kernel may always be more accurate.
+/// Products of doubles ignore it. The values are stored in files: never renumber them.
 enum class Precision : std::uint8_t {
   highest = 1,  // float32 accuracy
   high = 2,     // about 4e-6 relative (three bfloat16 products)
   medium = 3,   // bfloat16 operands, float32 sums
 };
-/// "highest", "high", "medium".
+/// Returns "highest", "high" or "medium".
 std::string_view precision_name(Precision precision);
-/// Inverse of precision_name. Throws ArgumentError that lists the legal names.
+/// The inverse of precision_name. Throws ArgumentError that lists the legal names.
 Precision parse_precision(std::string_view name);
 
 }  // namespace weft

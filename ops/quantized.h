@@ -1,24 +1,26 @@
-// Quantised weight matrices: how they lie in memory, and their conversion.
+// Quantised weight matrices: their memory layout and conversion.
 //
-// A matrix is W [inputs, outputs] of y = x W; the sum runs over inputs. Outputs are cut into panels
-// of 16 (the last one padded with zeros), and a panel is one run of memory in the order in which a
-// product with one row reads it, 16 outputs at a time:
+// A matrix is W [inputs, outputs] of y = x W; the sum runs over inputs. Outputs are divided into
+// panels of 16; the last panel is padded with zeros. A panel is contiguous in memory, in the order
+// in which a product with one row reads it, 16 outputs at a time:
 //
 //   int8  q      i8 [panels, ceil(inputs / 4), 16, 4]
-//                                                four consecutive inputs of every channel:
-//                                                W[4 b + t][16 p + l] = q[p][b][l][t] * scale[p][l]
-//         scale  f32 [panels, 16]                one per output channel
-//   int4  q      u8 [panels, 4 groups, 16, 4]    the four bytes of (p, b, l) hold eight consecutive
-//                                                inputs of channel 16 p + l: input 8 b + 2 t is the
-//                                                low half of byte t, 8 b + 2 t + 1 the high half,
-//                                                each a signed number from -8 to 7
-//         scale  f16 [panels, groups, 16]        one per channel and group of 32 inputs
+//                four consecutive inputs of every channel:
+//                W[4 b + t][16 p + l] = q[p][b][l][t] * scale[p][l]
+//         scale  f32 [panels, 16]
+//                one per output channel
+//   int4  q      u8 [panels, 4 groups, 16, 4]
+//                The four bytes of (p, b, l) hold eight consecutive inputs of channel 16 p + l:
+//                input 8 b + 2 t is the low half of byte t, 8 b + 2 t + 1 the high half, each a
+//                signed number from -8 to 7.
+//         scale  f16 [panels, groups, 16]
+//                one per channel and group of 32 inputs
 //
-// groups = ceil(inputs / 32); what is behind the last input is 0. So a 32-bit lane holds
-// four or eight weights of its own channel, as instructions for dot products of bytes want them,
-// and one vector holds the scales that belong to it. These are the formats of ggml's Q8 and Q4_0
-// (symmetric, groups of 32) but for the order in memory and int8's scale per channel. The dtype of
-// q says which of the two it is.
+// Here groups = ceil(inputs / 32), and elements after the last input are 0. A 32-bit lane thus
+// holds four or eight weights of one channel, as required by byte dot-product instructions, and one
+// vector holds the corresponding scales. The formats match Q8 and Q4_0 of ggml (symmetric, groups
+// of 32), except for the order in memory and the per-channel scale of int8. The dtype of q
+// distinguishes the two formats.
 #pragma once
 
 #include <cstdint>
@@ -29,30 +31,31 @@
 namespace WEFT_API weft {
 
 enum class QuantizedFormat { int8, int4 };
-/// "int8", "int4".
+/// Returns "int8" or "int4".
 std::string_view quantized_format_name(QuantizedFormat format);
 
 inline constexpr std::int64_t kQuantizedPanel = 16;
 inline constexpr std::int64_t kQuantizedGroup = 32;
 
-/// Sizes of q and scale for W [inputs, outputs].
+/// Return the sizes of q and of scale for W [inputs, outputs].
 Sizes quantized_sizes(QuantizedFormat format, std::int64_t inputs, std::int64_t outputs);
 Sizes quantized_scale_sizes(QuantizedFormat format, std::int64_t inputs, std::int64_t outputs);
-/// f32 for int8, f16 for int4.
+/// Returns f32 for int8, f16 for int4.
 DType quantized_scale_dtype(QuantizedFormat format);
-/// i8 for int8, u8 for int4.
+/// Returns i8 for int8, u8 for int4.
 DType quantized_dtype(QuantizedFormat format);
 
 struct QuantizedMatrix {
   Tensor q, scale;
 };
 
-/// Rounds an f32 matrix, [inputs, outputs] or, `transposed`, [outputs, inputs].
+/// Quantises an f32 matrix [inputs, outputs], or [outputs, inputs] if `transposed`.
 ///   int8: scale = max |w| / 127 of the channel; q = w / scale to nearest, ties to even.
-///   int4: of some scales near max |w| / 8, either sign, the one with the least squared error; the
-///         extreme weight is then near -8 or 7 steps.
-/// A pure function of the tensor. Throws DataError for a weight that is not finite (index and
-/// value), DTypeError and ShapeError where it is no f32 matrix.
+///   int4: among several scales near max |w| / 8, of either sign, the one with the least squared
+///         error; the extreme weight is then close to level -8 or 7.
+/// Deterministic: the result depends on the tensor only. Throws DataError for a weight that is not
+/// finite (with its index and value), and DTypeError or ShapeError if the tensor is not an f32
+/// matrix.
 QuantizedMatrix quantize_matrix(const Tensor& matrix, QuantizedFormat format, bool transposed);
 
 }  // namespace weft

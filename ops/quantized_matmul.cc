@@ -1,5 +1,6 @@
-// quantized_matmul, which passes make of a product with a dequantize, and quantized_matmul_fused
-// with elementwise steps on its tiles. Gradients of such products in x multiply by the transpose.
+// quantized_matmul, which passes substitute for a product with a dequantize, and
+// quantized_matmul_fused with an elementwise epilogue. The gradient of such a product with respect
+// to x multiplies by the transpose.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,12 +19,13 @@
 namespace weft {
 namespace {
 
-// Up to so many rows a product reads the weights as they are: each weight is converted once per
-// four rows. With more, a block converted once serves a matrix product.
+// Up to this many rows, a product reads the quantised weights directly and converts each weight
+// once per four rows. With more rows, blocks of weights are converted once and then multiplied as
+// float matrices.
 constexpr std::int64_t kFewRows = 16;
-// Bytes of weights per chunk: some microseconds of reading memory.
+// Bytes of weights per chunk: a few microseconds of reading memory.
 constexpr std::int64_t kChunkBytes = std::int64_t{1} << 16;
-// A block of weights that is converted to float at once: it stays in the second-level cache.
+// The block of weights that is converted to float at a time; it stays in the L2 cache.
 constexpr std::int64_t kBlockInputs = 512, kBlockPanels = 8;
 constexpr std::int64_t kBlockWidth = kBlockPanels * kQuantizedPanel;
 constexpr std::size_t kBlockBytes = kBlockInputs * kBlockWidth * sizeof(float);
@@ -47,7 +49,7 @@ ValueType infer_product_type(const InferContext& c) {
   return {c.dtype(0), Shape(std::move(out))};
 }
 
-// What a product of all rows with W, or with its transpose, is, before its memory is known.
+// A product of all rows with W or with its transpose, before it is bound to memory.
 struct QuantizedProduct {
   QuantizedOperands w = {};
   bool transpose = false;
@@ -62,7 +64,7 @@ struct QuantizedProduct {
   T* out(const KernelRun& run) const {
     return static_cast<T*>(result(run));
   }
-  /// Columns [begin, end) of all rows are final.
+  /// Runs the epilogue on columns [begin, end) of all rows, which are final.
   template <class T>
   void run_epilogue(const KernelRun& run, T* out, std::int64_t begin, std::int64_t end) const {
     if (epilogue == nullptr || rows == 0 || begin >= end) return;
@@ -76,7 +78,8 @@ struct QuantizedProduct {
 };
 using ProductRef = std::shared_ptr<const QuantizedProduct>;
 
-// The rows are first brought into the form that products read, by one chunk: they are small.
+// Adds the phases of a product with few rows. One chunk first converts the rows, which are small,
+// to the form that the product reads.
 void add_few_rows(Kernel& kernel, const ProductRef& p) {
   const QuantizedOperands& w = p->w;
   const std::size_t begin_shared = aligned_size(kernel.shared_scratch);
@@ -106,8 +109,8 @@ void add_few_rows(Kernel& kernel, const ProductRef& p) {
   kernel.phases.push_back(std::move(product));
 }
 
-// Reserves every slot's scratch for a block of converted weights and, kBlockBytes behind its
-// beginning, the product with it. Gives where it begins.
+// Reserves slot scratch for a block of converted weights and, kBlockBytes after its beginning, for
+// the product with that block. Returns the offset of the block.
 std::size_t reserve_block(Kernel& kernel, std::int64_t rows) {
   const std::size_t begin = aligned_size(kernel.slot_scratch);
   kernel.slot_scratch = begin + kBlockBytes +
@@ -115,8 +118,8 @@ std::size_t reserve_block(Kernel& kernel, std::int64_t rows) {
   return begin;
 }
 
-// Columns of a block of panels per chunk: its weights are converted block by block into scratch,
-// each multiplied with all rows.
+// Adds a phase whose chunks compute the columns of one block of panels each. The weights are
+// converted block by block into scratch, and each block is multiplied by all rows.
 void add_many_rows(Kernel& kernel, const ProductRef& p) {
   const QuantizedOperands& w = p->w;
   const std::size_t begin_slot = reserve_block(kernel, p->rows);
@@ -150,8 +153,8 @@ void add_many_rows(Kernel& kernel, const ProductRef& p) {
   kernel.phases.push_back(std::move(phase));
 }
 
-// The same with the transpose: columns of a block of inputs per chunk, summed over blocks of
-// panels.
+// As above, for the transpose: a chunk computes the columns of one block of inputs and sums over
+// blocks of panels.
 void add_transposed(Kernel& kernel, const ProductRef& p) {
   static_assert(kBlockWidth % kQuantizedGroup == 0 && kBlockInputs % kQuantizedPanel == 0);
   const QuantizedOperands& w = p->w;
@@ -220,7 +223,7 @@ void add_zeros(Kernel& kernel, const ProductRef& p) {
   kernel.phases.push_back(std::move(phase));
 }
 
-// Behind the scratch that the kernel already has.
+// Adds the phases of a product. Their scratch follows the scratch that the kernel already has.
 void add_product(Kernel& kernel, const KernelRequest& r, QuantizedProduct product) {
   const std::int64_t elements = r.outputs[0].numel();
   const std::int64_t depth = r.inputs[0].sizes.back(), columns = r.outputs[0].sizes.back();
@@ -358,7 +361,7 @@ std::vector<OpErrorSample> fused_errors() {
   return {{{x, q, scale, {DType::f32, {17}}}, with(17, bias), "must be [2, 2, 16, 4]"},
           {{x, q, scale, {DType::f32, {2, 1}}},
            with(3, bias),
-           "%1 must be of the product's shape [2, 3], one element for each of its columns"},
+           "%1 must have the product's shape [2, 3], one element per column"},
           {{x, q, scale}, with(3, bias), "the program has 2 inputs, but 1"}};
 }
 
@@ -369,7 +372,9 @@ OpRecord product_record(std::string name, std::string doc) {
   r.inputs = {{"x"}, {"q"}, {"scale"}};
   r.attributes = {{"outputs", std::int64_t{0}, /*required=*/true}, {"transpose", false}};
   r.gradient = Gradient::none;
-  r.no_gradient_reason = "a pass makes it; matmul(x, dequantize(q, scale)) has a gradient in x";
+  r.no_gradient_reason =
+      "created by a pass; matmul(x, dequantize(q, scale)) is differentiable "
+      "in x";
   return r;
 }
 
@@ -377,17 +382,18 @@ OpRecord product_record(std::string name, std::string doc) {
 
 void add_quantized_matmul_ops(OpSet& ops) {
   OpRecord matmul = product_record("quantized_matmul",
-                                   "matmul(x, dequantize(q, scale)), or of its transpose: the size "
-                                   "`outputs` is that of the result's last axis.");
+                                   "matmul(x, dequantize(q, scale)), or with the transpose of "
+                                   "the matrix. `outputs` is the size of the last axis of the "
+                                   "result.");
   matmul.infer = infer_matmul;
   matmul.kernel = quantized_matmul_kernel;
   matmul.cost = quantized_matmul_cost;
   ops.add(std::move(matmul));
 
   OpRecord fused = product_record("quantized_matmul_fused",
-                                  "quantized_matmul and a tile program (ops/fusion/tile_program.h) "
-                                  "on it, as matmul_fused has one. The same bits as the product "
-                                  "and the steps one by one.");
+                                  "quantized_matmul followed by a tile program "
+                                  "(ops/fusion/tile_program.h), as in matmul_fused. Returns the "
+                                  "same bits as computing the product and the steps separately.");
   for (InputSpec& operand : epilogue_inputs()) fused.inputs.push_back(std::move(operand));
   fused.attributes.push_back({"program", std::string(), true});
   fused.outputs = epilogue_outputs();

@@ -19,9 +19,12 @@ void check_sizes(const InferContext& c, int input, const Sizes& wanted, std::str
 
 void check_quantized(const InferContext& c, int q, int scale, std::int64_t inputs,
                      std::int64_t outputs, DType result) {
-  constexpr std::int64_t kMax = std::int64_t{1} << 47;  // what memory can address
+  constexpr std::int64_t kMax = std::int64_t{1} << 47;  // the size of the address space
   if (inputs < 0 || outputs < 0 || inputs > kMax || outputs > kMax) {
-    throw ShapeError(fmt::format("a matrix cannot be [{}, {}]", inputs, outputs));
+    throw ShapeError(
+        fmt::format("sizes of a quantised matrix must be in [0, 2^47], but are "
+                    "[{}, {}]",
+                    inputs, outputs));
   }
   if (c.dtype(q) != DType::i8 && c.dtype(q) != DType::u8) {
     throw DTypeError(
@@ -30,7 +33,7 @@ void check_quantized(const InferContext& c, int q, int scale, std::int64_t input
   const auto format = c.dtype(q) == DType::i8 ? QuantizedFormat::int8 : QuantizedFormat::int4;
   const auto name = quantized_format_name(format);
   const DType wanted = quantized_scale_dtype(format);
-  // int8's scales are doubles in the double twin of a program.
+  // In the double-precision copy of a program that gradient checks run, int8 scales are f64.
   const bool twin = wanted == DType::f32 && result == DType::f64 && c.dtype(scale) == DType::f64;
   if (c.dtype(scale) != wanted && !twin) {
     throw DTypeError(fmt::format("the scale of {} must be {}, but is {}", name, dtype_name(wanted),

@@ -1,4 +1,4 @@
-// Matrices in fewer bits as operands of ops: checks, and where a kernel finds them.
+// Quantised matrices as operands of ops: their checks, and access to them in kernels.
 #pragma once
 
 #include "weft/ops/kernels/quantized.h"
@@ -7,17 +7,17 @@
 
 namespace weft {
 
-/// How records begin that have such operands.
+/// The beginning of the documentation of records with such operands.
 inline constexpr const char* kQuantizedLayout =
     "q and scale hold a matrix [inputs, outputs], int8 with a scale per output or int4 with a "
     "scale per output and 32 inputs, in the layout that ops/quantized.h defines. ";
 
-/// Checks inputs `q` and `scale` of a shape rule against a matrix [inputs, outputs] that is used as
-/// `result`.
+/// Checks that inputs `q` and `scale` of a shape rule hold a matrix [inputs, outputs] that can be
+/// used as dtype `result`.
 void check_quantized(const InferContext& c, int q, int scale, std::int64_t inputs,
                      std::int64_t outputs, DType result);
 
-/// The quantised operands of a kernel, before their memory is known.
+/// The quantised operands of a kernel, before they are bound to memory.
 struct QuantizedOperands {
   int q = 0, scale = 1;
   bool int4 = false;
@@ -33,15 +33,15 @@ struct QuantizedOperands {
   kernels::QuantizedWeights at(const KernelRun& run) const {
     return {run.inputs[q], run.inputs[scale], int4, inputs, outputs};
   }
-  /// W[i][j] in double: what the kernels for double are made of.
+  /// Returns W[i][j] in double, for the kernels in double.
   double weight(const KernelRun& run, std::int64_t i, std::int64_t j) const;
 };
 
-/// Of inputs `q` and `q` + 1 of a request.
+/// Returns the quantised matrix in inputs `q` and `q` + 1 of a request.
 QuantizedOperands quantized_operands(const KernelRequest& r, int q, std::int64_t inputs,
                                      std::int64_t outputs);
 
-/// For samples: a matrix of random weights.
+/// Returns a matrix of random weights, for samples.
 QuantizedMatrix sample_quantized(QuantizedFormat format, std::int64_t inputs, std::int64_t outputs);
 
 }  // namespace weft

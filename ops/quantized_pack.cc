@@ -1,4 +1,4 @@
-// Rounding float matrices to the quantised formats.
+// Quantises float matrices to int8 and int4.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr float kLargestHalf = 65504;
 
-// To nearest, ties to even, for |x| < 2^22; unlike nearbyint it is a vector instruction everywhere.
+// Rounds to nearest, ties to even, for |x| < 2^22. Unlike nearbyint, it vectorises on every CPU.
 float round_even(float x) {
   constexpr float kMagic = 12582912;  // 1.5 * 2^23
   return (x + kMagic) - kMagic;
@@ -32,7 +32,7 @@ struct Int4Scale {
   float inverse = 0;
 };
 
-// The scale as it will be stored.
+// Returns the scale as it is stored, rounded to f16.
 Int4Scale stored(float scale) {
   const Float16 half = to_float16(scale);
   const float kept = to_float(half);
@@ -51,7 +51,7 @@ float squared_error(const Group& group, const Int4Scale& scale) {
   return sum;
 }
 
-// The scale that fits these steps best: sum(w q) / sum(q q).
+// Returns the least-squares scale for the levels chosen with `scale`: sum(w q) / sum(q q).
 float refit(const Group& group, const Int4Scale& scale) {
   float product = 0, squares = 0;
   for (const float w : group) {
@@ -67,8 +67,9 @@ Int4Scale choose_scale(const Group& group) {
   for (const float w : group) {
     if (std::abs(w) > std::abs(extreme)) extreme = w;
   }
-  // -8 is the one step without a counterpart: where the extreme weight takes it, the others have
-  // the finest steps; a little more cuts the extreme off in favour of the others.
+  // -8 is the only level without a positive counterpart. If the extreme weight maps to it, the
+  // steps are finest for the other weights. Scales slightly smaller clip the extreme weight in
+  // favour of the others.
   Int4Scale best = stored(extreme / -8);
   float least = squared_error(group, best);
   const auto try_scale = [&](float scale) {

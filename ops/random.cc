@@ -1,6 +1,6 @@
-// Random draws, dropout and random keys. A key is i64[2] = {seed, runs so far}; a draw is a
-// function of (key, stream, element index), so that it never depends on threads, order or
-// recomputation.
+// Random number ops, dropout and random keys. A key is i64[2] = {seed, number of runs so far}. A
+// random number is a function of (key, stream, element index), so it never depends on threads,
+// execution order or rematerialisation.
 #include <fmt/format.h>
 
 #include "weft/core/random.h"
@@ -63,7 +63,8 @@ RandomStream stream_of(const std::int64_t* key, std::int64_t stream) {
           static_cast<std::uint32_t>(key[1])};
 }
 
-// One phase over the elements of output 0; body(run, stream, begin, end), begin a multiple of 4.
+// Returns a kernel of one phase over the elements of output 0 that calls body(run, stream, begin,
+// end); `begin` is a multiple of 4.
 template <class Fn>
 Kernel draw_kernel(const KernelRequest& request, double ns_per_element, Fn body) {
   const std::int64_t n = request.outputs[0].numel();
@@ -254,7 +255,7 @@ std::vector<OpErrorSample> key_fold_errors() {
           {{key_type(), {DType::i64, {2}}}, {}, "index must have 0 axes"}};
 }
 
-constexpr const char* kDrawReason = "a random draw does not depend on anything differentiable";
+constexpr const char* kDrawReason = "random numbers do not depend on anything differentiable";
 
 OpRecord draw_record(std::string name, std::string doc) {
   OpRecord r;
@@ -286,8 +287,9 @@ void add_draws(OpSet& ops) {
   normal.kernel = normal_kernel;
   ops.add(std::move(normal));
 
-  OpRecord bernoulli =
-      draw_record("random_bernoulli", "True where word i < p * 2^32: with probability p.");
+  OpRecord bernoulli = draw_record("random_bernoulli",
+                                   "True with probability p: element i is true if word i < p "
+                                   "* 2^32.");
   bernoulli.attributes.push_back({"p", 0.0, true});
   bernoulli.infer = infer_bernoulli;
   bernoulli.kernel = bernoulli_kernel;
@@ -308,7 +310,7 @@ void add_keys(OpSet& ops) {
 
   OpRecord fold;
   fold.name = "key_fold";
-  fold.doc = "A key of its own for every index: {hash(seed, index), runs}.";
+  fold.doc = "A separate key for every index: {hash(seed, index), runs}.";
   fold.inputs = {{"key"}, {"index"}};
   fold.infer = infer_key_fold;
   fold.kernel = key_fold_kernel;
@@ -324,8 +326,9 @@ void add_random_ops(OpSet& ops) {
   OpRecord dropout;
   dropout.name = "dropout";
   dropout.doc =
-      "x / (1 - rate) where word i >= rate * 2^32, else 0 (Srivastava et al. 2014, inverted). The "
-      "same key, stream and rate drop the same elements: the gradient is dropout of the cotangent.";
+      "x / (1 - rate) if word i >= rate * 2^32, else 0 (Srivastava et al. 2014, inverted). The "
+      "same key, stream and rate drop the same elements, so the gradient is dropout of the "
+      "cotangent.";
   dropout.inputs = {{"x"}, {"key"}};
   dropout.attributes = {{"rate", 0.0, true}, {"stream", std::int64_t{0}, true}};
   dropout.traits = Trait::random;

@@ -1,5 +1,5 @@
-// The functions of an op record: plain ones, as Weft's own records have them, or with captures, as
-// those of records that are made from a user's functions.
+// The type of the functions in an op record: plain functions in built-in records, functions with
+// captures in records that are made from a user's functions.
 #pragma once
 
 #include <concepts>
@@ -16,9 +16,10 @@ namespace WEFT_API weft {
 template <class Signature>
 class RecordFunction;
 
-/// A function, or none. Immutable and cheap to copy: copies share what is captured, so that calls
-/// from several threads at once must not change it. A function without captures is a pointer and
-/// takes no code of its own, which std::function would in each of several hundred places.
+/// A function, or none. Immutable and cheap to copy. Copies share their captures, so calls, which
+/// may come from several threads concurrently, must not modify them. A function without captures is
+/// stored as a pointer and adds no code, while std::function would in each of several hundred
+/// places.
 template <class Result, class... Arguments>
 class RecordFunction<Result(Arguments...)> {
  public:
@@ -35,7 +36,7 @@ class RecordFunction<Result(Arguments...)> {
     if constexpr (std::is_convertible_v<F, Plain>) {
       plain_ = function;
     } else {
-      // An empty std::function is none, and not one that throws once it is called.
+      // An empty std::function becomes "none" instead of a function that throws when it is called.
       if constexpr (std::is_constructible_v<bool, const std::remove_cvref_t<F>&>) {
         if (!static_cast<bool>(function)) return;
       }

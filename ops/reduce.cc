@@ -21,8 +21,8 @@ void check_axes(const InferContext& c, const std::vector<std::int64_t>& axes) {
                                    c.input(0).str(), c.rank(0)));
     }
     if (i > 0 && axes[i] <= axes[i - 1]) {
-      throw ArgumentError(fmt::format("axes [{}] must be ascending and different from each other",
-                                      fmt::join(axes, ", ")));
+      throw ArgumentError(
+          fmt::format("axes [{}] must be ascending and distinct", fmt::join(axes, ", ")));
     }
   }
 }
@@ -181,22 +181,24 @@ void throw_empty_extreme(std::string_view op, std::int64_t axis) {
 }
 
 void add_reduce_ops(OpSet& ops) {
-  OpRecord sum = reduction("sum", "Sum over the axes; 0 for an empty range. Integers wrap around.");
+  OpRecord sum = reduction("sum",
+                           "Sum over the axes; 0 over an empty range. Integers wrap "
+                           "around.");
   sum.infer = infer_numeric;
   sum.kernel = reduce_kernel<Reduction::sum>;
   ops.add(std::move(sum));
 
-  OpRecord mean = reduction("mean", "Arithmetic mean over the axes; NaN for an empty range.");
+  OpRecord mean = reduction("mean", "Arithmetic mean over the axes; NaN over an empty range.");
   mean.infer = infer_mean;
   mean.kernel = reduce_kernel<Reduction::sum, true>;
   ops.add(std::move(mean));
 
-  OpRecord max = reduction("max", "Largest element over the axes; NaN if there is one.");
+  OpRecord max = reduction("max", "Largest element over the axes; NaN if any element is NaN.");
   max.infer = infer_extreme;
   max.kernel = reduce_kernel<Reduction::max>;
   ops.add(std::move(max));
 
-  OpRecord min = reduction("min", "Smallest element over the axes; NaN if there is one.");
+  OpRecord min = reduction("min", "Smallest element over the axes; NaN if any element is NaN.");
   min.infer = infer_extreme;
   min.kernel = reduce_kernel<Reduction::min>;
   ops.add(std::move(min));
@@ -208,20 +210,20 @@ void add_reduce_ops(OpSet& ops) {
 
   OpRecord logsumexp =
       reduction("logsumexp",
-                "ln(sum(exp(x))) over the axes, computed as max + ln(sum(exp(x - max))); -inf for "
-                "an empty range and where all elements are -inf.");
+                "ln(sum(exp(x))) over the axes, computed as max + ln(sum(exp(x - max))); -inf "
+                "over an empty range and if all elements are -inf.");
   logsumexp.infer = infer_floating;
   logsumexp.kernel = reduce_kernel<Reduction::logsumexp>;
   ops.add(std::move(logsumexp));
 
-  OpRecord any = reduction("any", "True where some element is true; false for an empty range.");
+  OpRecord any = reduction("any", "True if any element is true; false over an empty range.");
   any.infer = infer_logical;
   any.kernel = reduce_kernel<Reduction::any>;
   any.gradient = Gradient::none;
   any.no_gradient_reason = "its operand and its result are bool";
   ops.add(std::move(any));
 
-  OpRecord all = reduction("all", "True where no element is false; true for an empty range.");
+  OpRecord all = reduction("all", "True if all elements are true; true over an empty range.");
   all.infer = infer_logical;
   all.kernel = reduce_kernel<Reduction::all>;
   all.gradient = Gradient::none;

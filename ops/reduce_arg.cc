@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-/// x seen as [outer, length, inner] around the axis.
+/// The sizes of x viewed as [outer, length, inner] around the axis.
 struct Lines {
   std::int64_t outer = 1, length = 1, inner = 1;
 };
@@ -28,8 +28,8 @@ Lines lines_of(const OperandSpec& x, std::int64_t axis) {
 
 constexpr std::int64_t kArgColumns = 256;
 
-/// A phase that calls body(run, offset of the first element, first column of the outputs, width)
-/// for blocks of columns.
+/// Returns a phase that calls body(run, offset of the first element, first column of the output,
+/// width) for blocks of columns.
 template <class Body>
 Phase column_phase(const Lines& lines, double ns_per_element, Body body) {
   const std::int64_t blocks = (lines.inner + kArgColumns - 1) / kArgColumns;
@@ -183,21 +183,23 @@ void require_numeric(const InferContext& c) {
 void add_arg_reduce_ops(OpSet& ops) {
   OpRecord argmax = arg_reduction(
       "argmax",
-      "Position (i64) of the first largest element along the axis; of the first NaN if any.");
+      "Position (i64) of the largest element along the axis, the first one in case of ties; the "
+      "first NaN if there is any.");
   argmax.kernel = arg_kernel<true>;
   ops.add(std::move(argmax));
 
   OpRecord argmin = arg_reduction(
       "argmin",
-      "Position (i64) of the first smallest element along the axis; of the first NaN if any.");
+      "Position (i64) of the smallest element along the axis, the first one in case of ties; "
+      "the first NaN if there is any.");
   argmin.kernel = arg_kernel<false>;
   ops.add(std::move(argmin));
 
   OpRecord cumsum;
   cumsum.name = "cumsum";
   cumsum.doc =
-      "Running sum along the axis: out[i] = x[0] + ... + x[i]; exclusive: without x[i]; reverse: "
-      "from the end. f32 adds in double.";
+      "Running sum along the axis: out[i] = x[0] + ... + x[i], without x[i] if exclusive, from "
+      "the end if reverse. f32 is summed in double.";
   cumsum.inputs = {{"x"}};
   cumsum.attributes = {{"axis", std::int64_t{0}, true}, {"exclusive", false}, {"reverse", false}};
   cumsum.inplace = {{0, 0}};

@@ -1,4 +1,4 @@
-// Reductions to a position, and running sums: the other half of the reduce family.
+// argmax, argmin and running sums: the part of the reduce family that reduces along one axis.
 #pragma once
 
 #include <string_view>
@@ -7,13 +7,13 @@
 
 namespace weft {
 
-/// argmax, argmin, cumsum. Called by add_reduce_ops.
+/// Adds argmax, argmin and cumsum. Called by add_reduce_ops.
 void add_arg_reduce_ops(OpSet& ops);
 
-/// Throws the ShapeError for an extreme over an axis without elements.
+/// Throws the ShapeError for a maximum or minimum over an axis without elements.
 [[noreturn]] void throw_empty_extreme(std::string_view op, std::int64_t axis);
 
-/// Throws DTypeError unless input 0 is f32, f64 or of an integer dtype.
+/// Throws DTypeError unless the dtype of input 0 is f32, f64 or an integer.
 void require_numeric(const InferContext& c);
 
 }  // namespace weft

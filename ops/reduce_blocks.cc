@@ -22,7 +22,7 @@ std::vector<ValueType> infer_block_sums(const InferContext& c) {
   return {{DType::f64, {floor_div(c.shape(0).numel() + (kSumBlock - 1), kSumBlock)}}};
 }
 
-// A block is a chunk: its bits do not depend on how many there are.
+// Every chunk sums one block, so that the bits of a block do not depend on the number of blocks.
 Kernel block_sums_kernel(const KernelRequest& r) {
   const OperandSpec& x = r.inputs[0];
   const std::int64_t elements = x.numel();
@@ -92,16 +92,16 @@ void add_block_sums_op(OpSet& ops) {
   OpRecord sums;
   sums.name = "block_sums";
   sums.doc =
-      "Sums over blocks of 65,536 elements of x in row-major order (the last may be shorter), or "
-      "of their squares; of x times `factor`, a scalar, where that is given. f64[blocks]. A "
-      "block's bits are the same whatever stands around it.";
+      "Sums over blocks of 65,536 elements of x in row-major order (the last may be shorter), "
+      "or sums of their squares. x is first multiplied by the scalar `factor`, if that is "
+      "given. Returns f64[blocks]. The bits of a block depend on its elements only.";
   sums.inputs = {{"x"}, {"factor", Arity::optional}};
   sums.attributes = {{"squares", false}};
   sums.infer = infer_block_sums;
   sums.kernel = block_sums_kernel;
   sums.cost = block_sums_cost;
   sums.gradient = Gradient::none;
-  sums.no_gradient_reason = "splitting a program among ranks makes it, behind all gradients";
+  sums.no_gradient_reason = "created after differentiation, when a program is split among ranks";
   ops.add(std::move(sums));
 }
 

@@ -1,5 +1,5 @@
-// Sums of a tensor in blocks: what ranks that have a part of it each can add up without changing a
-// bit.
+// Sums over fixed blocks of a tensor, with which ranks that own parts of the tensor compute its sum
+// bit-exactly.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,8 @@
 
 namespace WEFT_API weft {
 
-/// Elements of a block of block_sums. Parts of tensors that ranks own begin at multiples of it.
+/// Number of elements per block of block_sums. The parts of tensors that ranks own begin at
+/// multiples of it.
 inline constexpr std::int64_t kSumBlock = 65536;
 
 void add_block_sums_op(OpSet& ops);

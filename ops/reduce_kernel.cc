@@ -9,18 +9,18 @@
 namespace weft {
 namespace {
 
-// About 10 us of work for one chunk.
+// Elements per chunk: about 10 us of work.
 constexpr std::int64_t kGrain = 32768;
 constexpr std::int64_t kReduceColumns = 64;
 constexpr std::int64_t kMaxSplits = 256;
 
-/// Where a stage reads or writes: an operand, or scratch from `offset` on.
+/// The input or output of a stage: an operand, or scratch starting at `offset`.
 struct Place {
   bool scratch = false;
   std::size_t offset = 0;
 };
 
-/// [outer, length, inner] -> [outer, inner].
+/// Reduces [outer, length, inner] to [outer, inner].
 struct Stage {
   kernels::Reduction kind;
   DType dtype;
@@ -37,8 +37,8 @@ Place reserve(Kernel& kernel, std::int64_t elements, DType dtype) {
   return place;
 }
 
-/// `rows` rows of `length` elements that the source makes, from element `begin` on; `out` gets the
-/// results.
+/// Reduces `rows` rows of `length` elements, which the source generates starting with element
+/// `begin`, to `out`.
 void reduce_made_rows(const Stage& stage, const KernelRun& run, std::int64_t begin,
                       std::int64_t rows, std::int64_t length, std::byte* out) {
   constexpr std::int64_t kBlock = kernels::kReduceBlock;
@@ -66,7 +66,7 @@ void reduce_made_rows(const Stage& stage, const KernelRun& run, std::int64_t beg
   }
 }
 
-/// One phase: [outer, length, inner] -> [outer, splits, inner].
+/// Adds one phase that reduces [outer, length, inner] to [outer, splits, inner].
 void add_phase(Kernel& kernel, const Stage& stage, std::int64_t splits) {
   const std::int64_t part = std::max<std::int64_t>(1, (stage.length + splits - 1) / splits);
   std::int64_t columns = std::max<std::int64_t>(stage.inner, 1);
@@ -181,7 +181,7 @@ Kernel make_reduce_kernel(const KernelRequest& request, kernels::Reduction kind,
   }
   auto stages_left =
       std::count_if(groups.begin(), groups.end(), [](const Group& g) { return g.reduced; });
-  if (stages_left == 0) {  // nothing to reduce: rows of one element
+  if (stages_left == 0) {  // nothing to reduce: use rows of one element
     groups.push_back({1, true});
     stages_left = 1;
   }

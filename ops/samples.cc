@@ -10,7 +10,7 @@ namespace weft {
 
 void OpSamples::add(std::string_view op, Samples samples, Errors errors) {
   if (!entries_.emplace(std::string(op), Entry{samples, errors}).second) {
-    throw ArgumentError(fmt::format("op '{}' has samples already", op));
+    throw ArgumentError(fmt::format("op '{}' already has samples", op));
   }
 }
 

@@ -68,7 +68,7 @@ std::vector<ValueType> infer_permute(const InferContext& c) {
     if (legal) seen[static_cast<std::size_t>(axis)] = true;
   }
   if (!legal) {
-    throw ShapeError(fmt::format("order [{}] must hold each of the {} axes of {} once",
+    throw ShapeError(fmt::format("order [{}] must contain each of the {} axes of {} once",
                                  fmt::join(order, ", "), c.rank(0), c.input(0).str()));
   }
   Shape shape;
@@ -102,10 +102,10 @@ std::vector<OpSample> permute_samples() {
 }
 std::vector<OpErrorSample> permute_errors() {
   return {
-      {{{DType::f32, {2, 3}}}, order({0, 0}), "order [0, 0] must hold each of the 2 axes"},
+      {{{DType::f32, {2, 3}}}, order({0, 0}), "order [0, 0] must contain each of the 2 axes"},
       {{{DType::f32, {2, 3}}},
        order({1}),
-       "order [1] must hold each of the 2 axes of f32[2, 3] once"},
+       "order [1] must contain each of the 2 axes of f32[2, 3] once"},
   };
 }
 
@@ -167,7 +167,7 @@ std::vector<OpErrorSample> broadcast_to_errors() {
 // -- concat ---------------------------------------------------------------------------------------
 
 std::vector<ValueType> infer_concat(const InferContext& c) {
-  if (c.input_count() == 0) throw ArgumentError("needs at least one operand, got none");
+  if (c.input_count() == 0) throw ArgumentError("needs at least one operand, but has none");
   const int axis = checked_axis(c);
   Shape shape = c.shape(0);
   for (int i = 1; i < c.input_count(); ++i) {
@@ -192,7 +192,7 @@ Kernel concat_kernel(const KernelRequest& r) {
   const OperandSpec& out = r.outputs[0];
   const Sizes out_strides = row_major_strides(out.sizes);
   const std::size_t size = dtype_size(out.dtype);
-  // One phase for all operands, so that many small ones share it.
+  // One phase for all operands, so that many small operands are copied in one phase.
   std::vector<Phase> parts;
   std::vector<std::int64_t> ends;
   Phase phase;
@@ -289,7 +289,7 @@ std::vector<OpErrorSample> flip_errors() {
 void add_shape_ops(OpSet& ops) {
   OpRecord reshape;
   reshape.name = "reshape";
-  reshape.doc = "The same elements in the same order with other sizes. Shares memory.";
+  reshape.doc = "The same elements in the same order with another shape. Shares memory.";
   reshape.inputs = {{"x"}};
   reshape.attributes = {{"shape", Shape(), true}};
   reshape.traits = Trait::alias;
@@ -308,7 +308,7 @@ void add_shape_ops(OpSet& ops) {
 
   OpRecord broadcast_to;
   broadcast_to.name = "broadcast_to";
-  broadcast_to.doc = "Repeats axes of size 1, and adds axes in front, as NumPy does.";
+  broadcast_to.doc = "Repeats axes of size 1 and adds leading axes, as in NumPy.";
   broadcast_to.inputs = {{"x"}};
   broadcast_to.attributes = {{"shape", Shape(), true}};
   broadcast_to.infer = infer_broadcast_to;

@@ -16,8 +16,8 @@ namespace {
 
 using kernels::StridedCopy;
 
-/// Checks that the places start, start + step, ... (`size` of them) lie inside an axis of size n,
-/// as far as the numbers are known.
+/// Checks that the `size` positions start, start + step, ... are inside an axis of size n, as far
+/// as the numbers are constant.
 void check_places(int axis, const Dim& start, const Dim& size, std::int64_t step, const Dim& n) {
   if (step == 0) throw ArgumentError(fmt::format("axis {}: the step must not be 0", axis));
   if (!size.is_constant()) return;
@@ -27,7 +27,7 @@ void check_places(int axis, const Dim& start, const Dim& size, std::int64_t step
   if (size.constant() == 0) return;
   const Dim last = start + (size - 1) * Dim(step);
   for (const Dim& place : {start, last}) {
-    const Dim room = n - place;  // known for "seq - 1" in an axis of size seq too
+    const Dim room = n - place;  // also constant for "seq - 1" in an axis of size seq
     const bool below = place.is_constant() && place.constant() < 0;
     const bool above = room.is_constant() && room.constant() <= 0;
     if (below || above) {
@@ -112,7 +112,7 @@ std::vector<ValueType> infer_slice_add(const InferContext& c) {
   return {c.input(0)};
 }
 
-// Places of g in out: rows along the last axis that has more than one element.
+// The positions of g in out, as rows along the last axis that has more than one element.
 struct PlacesOf {
   Sizes sizes, strides;  // of the axes around a row
   std::int64_t offset = 0, length = 1, stride = 1;
@@ -120,7 +120,7 @@ struct PlacesOf {
   PlacesOf(const Sizes& g, StridedView view) : offset(view.offset) {
     for (std::size_t i = 0; i < g.size(); ++i) {
       if (g[i] == 1) continue;
-      // Axes that follow one another in both arrays are one.
+      // Merge axes that are contiguous in both arrays.
       if (!sizes.empty() && strides.back() == g[i] * view.strides[i]) {
         sizes.back() *= g[i];
         strides.back() = view.strides[i];
@@ -135,7 +135,7 @@ struct PlacesOf {
     sizes.pop_back();
     strides.pop_back();
   }
-  /// Of the first element of a row.
+  /// Returns the offset of the first element of a row.
   std::int64_t row(std::int64_t number) const {
     std::int64_t at = offset;
     for (std::size_t i = sizes.size(); i-- > 0; number /= sizes[i]) {
@@ -296,8 +296,8 @@ std::vector<ValueType> infer_pad(const InferContext& c) {
   for (int i = 0; i < c.rank(0); ++i) {
     for (const Dim& d : {before[i], after[i]}) {
       if (d.is_constant() && d.constant() < 0) {
-        throw ShapeError(
-            fmt::format("axis {}: padding {} is negative; use slice() to cut", i, d.str()));
+        throw ShapeError(fmt::format(
+            "axis {}: padding {} is negative; use slice() to remove elements", i, d.str()));
       }
     }
     shape[i] = before[i] + shape[i] + after[i];
@@ -313,8 +313,9 @@ Kernel pad_kernel(const KernelRequest& r) {
   std::int64_t offset = 0;
   for (std::size_t i = 0; i < x.sizes.size(); ++i) {
     if (before[i] < 0 || after[i] < 0) {
-      throw ShapeError(fmt::format("axis {}: padding {} is negative; use slice() to cut", i,
-                                   before[i] < 0 ? before[i] : after[i]));
+      throw ShapeError(
+          fmt::format("axis {}: padding {} is negative; use slice() to remove elements", i,
+                      before[i] < 0 ? before[i] : after[i]));
     }
     offset += before[i] * strides[i];
   }
@@ -346,7 +347,9 @@ std::vector<OpSample> pad_samples() {
 std::vector<OpErrorSample> pad_errors() {
   const ValueType x{DType::f32, {2, 3}};
   return {
-      {{x}, padding({0, -1}, {0, 0}, 0), "axis 1: padding -1 is negative; use slice() to cut"},
+      {{x},
+       padding({0, -1}, {0, 0}, 0),
+       "axis 1: padding -1 is negative; use slice() to remove elements"},
       {{x}, padding({1}, {0, 0}, 0), "before [1] and after [0, 0] must have one entry for each"},
       {{{DType::i8, {3}}}, padding({1}, {0}, 300), "300 does not fit i8, which holds -128 to 127"},
       {{{DType::i32, {3}}}, padding({1}, {0}, 0.5), "0.5 would lose its fraction as i32"},
@@ -384,8 +387,8 @@ void add_slice_ops(OpSet& ops) {
   OpRecord add;
   add.name = "slice_add";
   add.doc =
-      "x with g added to the slice of g's sizes: out[starts + i * steps] = x[...] + g[i]. The "
-      "gradients of many slices of one tensor add up in one buffer with it.";
+      "A copy of x with g added to a slice of the size of g: out[starts + i * steps] = x[...] + "
+      "g[i]. It accumulates the gradients of several slices of one tensor in one buffer.";
   add.inputs = {{"x"}, {"g"}};
   add.attributes = {{"starts", Shape(), true}, {"steps", std::vector<std::int64_t>{}, true}};
   add.inplace = {{0, 0}};

@@ -1,4 +1,4 @@
-// softmax and log_softmax over one axis.
+// The records of softmax and log_softmax over one axis.
 #include <fmt/format.h>
 
 #include "weft/ops/builtin.h"
@@ -20,7 +20,8 @@ std::vector<ValueType> infer_softmax(const InferContext& c) {
   return {c.input(0)};
 }
 
-/// Columns of one piece of work where the axis is not the last: a multiple of every vector's lanes.
+/// Columns per piece of work if the axis is not the last: a multiple of the number of lanes of all
+/// vector types.
 constexpr std::int64_t kSoftmaxColumns = 64;
 
 template <class T, bool log>
@@ -104,7 +105,8 @@ OpRecord softmax_record(std::string name, std::string doc) {
 void add_softmax_ops(OpSet& ops) {
   OpRecord softmax = softmax_record(
       "softmax",
-      "exp(x - max) / sum(exp(x - max)) along `axis`. A slice that is -inf everywhere gives NaN.");
+      "exp(x - max) / sum(exp(x - max)) along `axis`. The result is NaN for a slice that is "
+      "-inf everywhere.");
   softmax.kernel = softmax_kernel<false>;
   ops.add(std::move(softmax));
   OpRecord log_softmax =

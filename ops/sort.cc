@@ -62,7 +62,7 @@ Kernel sort_lines(const KernelRequest& r, std::int64_t axis, bool descending, st
       const std::int64_t o = line / lines.inner, i = line % lines.inner;
       const std::int64_t from = o * lines.length * lines.inner + i;
       const std::int64_t to = o * keep * lines.inner + i;
-      // An output that nobody reads has no memory.
+      // An output without readers has no memory.
       std::byte* values =
           has_values ? run.out<std::byte>(0) + static_cast<std::size_t>(to) * size : nullptr;
       std::int64_t* indices = has_indices ? run.out<std::int64_t>(1) + to : nullptr;

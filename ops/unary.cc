@@ -19,7 +19,7 @@ using kernels::ActivationOp;
 using kernels::MathOp;
 using kernels::UnaryOp;
 
-// Nanoseconds per float on one core, roughly: the first is what memory allows.
+// Approximate nanoseconds per float on one core. kExactNs is limited by memory bandwidth.
 constexpr double kExactNs = 0.3, kMathNs = 1.0;
 
 RowKernel make_row(RowKernel::Function function, double ns_per_element) {
@@ -86,14 +86,14 @@ std::vector<ValueType> infer_clamp(const InferContext& context) {
   const DType dtype = context.dtype(0);
   if (is_integer(dtype) && !whole_numbers(lo, hi, dtype)) {
     const IntegerRange range = integer_range(dtype);
-    throw DTypeError(
-        fmt::format("no number of {}, which holds {} to {}, is from lo = {} to hi = {}",
-                    dtype_name(dtype), range.low, range.high, lo, hi));
+    throw DTypeError(fmt::format("no {} value ({} to {}) is between lo = {} and hi = {}",
+                                 dtype_name(dtype), range.low, range.high, lo, hi));
   }
   return {context.input(0)};
 }
 
-/// Samples with values in [low, high] (in tenths: template arguments must be integers).
+/// Returns samples with values in [low, high] (in tenths, because template arguments must be
+/// integers).
 template <int low, int high>
 std::vector<OpSample> samples() {
   std::vector<OpSample> result;
@@ -140,9 +140,9 @@ std::vector<OpErrorSample> logical_errors() {
 std::vector<OpErrorSample> clamp_errors() {
   return {{{{DType::f32, {2}}}, {{"lo", 2.0}, {"hi", 1.0}}, "lo must be at most hi, but lo is 2"},
           {{{DType::f32, {2}}}, {{"lo", std::nan("")}}, "lo must be at most hi, but lo is nan"},
-          {{{DType::i8, {2}}}, {{"lo", 300.0}}, "no number of i8, which holds -128 to 127"},
-          {{{DType::u8, {2}}}, {{"hi", -1.0}}, "no number of u8, which holds 0 to 255"},
-          {{{DType::i32, {2}}}, {{"lo", 0.2}, {"hi", 0.8}}, "is from lo = 0.2 to hi = 0.8"},
+          {{{DType::i8, {2}}}, {{"lo", 300.0}}, "no i8 value (-128 to 127) is between lo = 300"},
+          {{{DType::u8, {2}}}, {{"hi", -1.0}}, "no u8 value (0 to 255) is between"},
+          {{{DType::i32, {2}}}, {{"lo", 0.2}, {"hi", 0.8}}, "is between lo = 0.2 and hi = 0.8"},
           {{{DType::boolean, {2}}}, {}, "x must be f32, f64 or an integer, but is bool"}};
 }
 
@@ -162,13 +162,13 @@ OpRecord make_record(std::string name, std::string doc) {
   return r;
 }
 
-/// f32 and f64.
+/// Adds an op on f32 and f64.
 template <RowKernel (*row)(const RowRequest&)>
 void add_floating(OpSet& ops, std::string name, std::string doc) {
   ops.add(make_record<row>(std::move(name), std::move(doc)));
 }
 
-/// f32, f64 and integers.
+/// Adds an op on f32, f64 and integers.
 template <RowKernel (*row)(const RowRequest&)>
 void add_number(OpSet& ops, std::string name, std::string doc) {
   OpRecord r = make_record<row>(std::move(name), std::move(doc));
@@ -188,12 +188,12 @@ void add_exact(OpSet& ops) {
   add_number<exact<UnaryOp::square>>(ops, "square", "x * x; integers wrap around.");
   add_floating<exact<UnaryOp::sqrt>>(ops, "sqrt", "Square root; NaN below 0.");
   add_floating<exact<UnaryOp::rsqrt>>(ops, "rsqrt",
-                                      "1 / sqrt(x), correctly rounded root and quotient.");
+                                      "1 / sqrt(x), with correctly rounded root and quotient.");
   add_floating<exact<UnaryOp::reciprocal>>(ops, "reciprocal", "1 / x.");
-  add_floating<exact<UnaryOp::relu>>(ops, "relu", "max(x, 0); NaN stays NaN. Gradient 0 at 0.");
+  add_floating<exact<UnaryOp::relu>>(ops, "relu", "max(x, 0); NaN remains NaN. Gradient 0 at 0.");
 
   OpRecord sign = make_record<exact<UnaryOp::sign>>(
-      "sign", "-1, 0 or 1; floats: NaN stays NaN and zeros keep their sign.");
+      "sign", "-1, 0 or 1; for floats, NaN remains NaN and zeros keep their sign.");
   sign.infer = infer_number;
   add_constant(ops, std::move(sign));
   add_constant(ops, make_record<exact<UnaryOp::floor>>(
@@ -236,7 +236,7 @@ void add_unary_ops(OpSet& ops) {
   negation.no_gradient_reason = "booleans have no gradient";
   ops.add(std::move(negation));
 
-  OpRecord finite = make_record<isfinite>("isfinite", "True where x is neither infinite nor NaN.");
+  OpRecord finite = make_record<isfinite>("isfinite", "True if x is neither infinite nor NaN.");
   finite.infer = infer_isfinite;
   finite.inplace = {};
   finite.gradient = Gradient::none;
@@ -244,7 +244,7 @@ void add_unary_ops(OpSet& ops) {
   ops.add(std::move(finite));
 
   OpRecord limit = make_record<clamp>(
-      "clamp", "min(max(x, lo), hi); NaN stays NaN. Gradient 1 from lo to hi, both included.");
+      "clamp", "min(max(x, lo), hi); NaN remains NaN. Gradient 1 for x in [lo, hi], else 0.");
   const double inf = std::numeric_limits<double>::infinity();
   limit.attributes = {{"lo", -inf}, {"hi", inf}};
   limit.infer = infer_clamp;

@@ -1,4 +1,4 @@
-// Chat formats that need no folder: templates as the models' own.
+// Built-in chat formats, with the templates of the published models.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -15,17 +15,19 @@ namespace {
 
 struct BuiltIn {
   std::string_view name, source;
-  std::array<std::string_view, 2> ends;  // of a text: bos_token and eos_token; empty for none
+  /// Default bos_token and eos_token; empty if the format has none.
+  std::array<std::string_view, 2> ends;
 };
 
-// OpenAI's, as Qwen and many others have it.
+// OpenAI's ChatML, in the form that Qwen and many other models use.
 constexpr std::string_view kChatMl =
     "{% for message in messages %}"
     "{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n' }}"
     "{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
-// Touvron et al. 2023: turns of two, the system's words within the first of them.
+// Touvron et al. 2023: pairs of user and assistant turns. The system message is part of the first
+// user turn.
 constexpr std::string_view kLlama2 =
     "{% if messages[0]['role'] == 'system' %}"
     "{% set loop_messages = messages[1:] %}{% set system_message = messages[0]['content'] %}"
@@ -54,7 +56,8 @@ constexpr std::string_view kLlama3 =
     "{% if add_generation_prompt %}"
     "{{ '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}{% endif %}";
 
-// Taori et al. 2023; further turns follow in the same manner, an answer's end behind each.
+// Taori et al. 2023, extended to several turns: further turns have the same form, and each answer
+// ends with eos_token.
 constexpr std::string_view kAlpaca =
     "{% if messages[0]['role'] == 'system' %}"
     "{{ messages[0]['content'] + '\\n\\n' }}{% set turns = messages[1:] %}"
@@ -94,7 +97,7 @@ ChatFormat ChatFormat::built_in(std::string_view name, const SpecialTexts& speci
   const auto found = std::find_if(kBuiltIn.begin(), kBuiltIn.end(),
                                   [&](const BuiltIn& format) { return format.name == name; });
   if (found == kBuiltIn.end()) {
-    throw ArgumentError(fmt::format("there is no chat format '{}'; there are '{}'", name,
+    throw ArgumentError(fmt::format("unknown chat format '{}'; built-in formats are '{}'", name,
                                     fmt::join(built_in_names(), "', '")));
   }
   SpecialTexts all = specials;

@@ -1,4 +1,4 @@
-// How a model wants to see a conversation: as one text with marks of its own.
+// Chat formats: templates that turn a conversation into the text that a model was trained on.
 #pragma once
 
 #include <cstdint>
@@ -19,54 +19,59 @@
 
 namespace WEFT_API weft {
 
-/// What a format reads besides messages: "enable_thinking", say.
+/// A value that a template reads in addition to the messages, for example "enable_thinking".
 using ChatVariable = std::variant<bool, std::int64_t, double, std::string>;
 
-/// Special tokens by the names that formats know them by: {"bos_token", "<s>"}.
+/// The texts of special tokens by their names in templates, for example {"bos_token", "<s>"}.
 using SpecialTexts = std::map<std::string, std::string>;
-/// Those of a tokenizer.
+/// Returns the special tokens of a tokenizer.
 SpecialTexts special_texts(const Tokenizer& tokenizer);
 
 struct ChatOptions {
-  /// The text ends with the beginning of the answer that a model is to give.
+  /// Append the start of the answer that the model is to generate.
   bool add_generation_prompt = false;
-  /// They stand before what the format has of the same name.
+  /// Variables of the template. They override the format's own variables of the same name.
   std::map<std::string, ChatVariable> variables = {};
-  /// What the time is for formats that write the date; the local time where it is missing.
+  /// The time for formats that print the date. Default: the local time.
   std::optional<std::tm> now = {};
   TemplateLimits limits = {};
 };
 
-/// A conversation as one text, UTF-8.
+/// A conversation rendered as one UTF-8 text.
 struct RenderedChat {
   std::string text;
-  std::vector<TextRun> runs;      // who wrote which bytes of it; they cover all of it
-  bool marks_generation = false;  // the format itself says what a model is to write
+  /// The origins of the bytes. The runs cover the whole text.
+  std::vector<TextRun> runs;
+  /// True if the template marks the text that the model generates ({% generation %}).
+  bool marks_generation = false;
 };
 
-/// A chat format: a template in the part of Jinja that published models use (template/template.h
-/// says what that is). Immutable; one for several threads.
+/// A chat format: a template in the subset of Jinja that published models use (specified in
+/// template/template.h). Immutable and thread-safe.
 class ChatFormat {
  public:
-  /// Throws FormatError that says what is wrong in the template or not supported, and where.
+  /// Parses a template. Throws FormatError that names the syntax error or the unsupported
+  /// construct, with line and column.
   static ChatFormat from_template(std::string_view source, SpecialTexts specials = {});
-  /// One of built_in_names(). `specials` stand before its own. Throws ArgumentError that lists
-  /// them.
+  /// Returns the built-in format `name`. `specials` override its own special tokens. Throws
+  /// ArgumentError that lists built_in_names() if there is no such format.
   static ChatFormat built_in(std::string_view name, const SpecialTexts& specials = {});
-  /// "chatml", "llama-2", "llama-3", "alpaca".
+  /// The names of the built-in formats: "chatml", "llama-2", "llama-3", "alpaca".
   static std::vector<std::string_view> built_in_names();
 
-  /// Throws DataError where the format refuses the conversation (in its own words), where it does
-  /// what values do not allow, and beyond the limits, always with line and column of the template;
-  /// FormatError for a message that is no UTF-8.
+  /// Renders a conversation. Throws DataError, with line and column in the template, if the
+  /// template raises an exception for the conversation (the message is the template's own), applies
+  /// an operation to a value that does not support it, or exceeds a limit. Throws FormatError for a
+  /// message that is not UTF-8.
   RenderedChat render(const Conversation& conversation, const ChatOptions& options = {}) const;
 
-  /// {"template": ..., "specials": {"bos_token": ...}}: what models' files store.
+  /// Returns {"template": ..., "specials": {"bos_token": ...}}, which model files store.
   std::string to_json() const;
-  /// Throws FormatError for a missing, unknown or wrongly typed field, and as from_template().
+  /// Inverse of to_json(). Throws FormatError for a field that is missing, unknown or of the wrong
+  /// type, and as from_template().
   static ChatFormat from_json(std::string_view json);
 
-  /// The template.
+  /// The source text of the template.
   const std::string& source() const;
   const SpecialTexts& specials() const;
 
@@ -77,15 +82,15 @@ class ChatFormat {
   std::shared_ptr<const State> state_;
 };
 
-/// The chat format of a folder, or why there is none that Weft reads.
+/// The chat format of a folder, or the reason why there is none.
 struct FolderChatFormat {
   std::optional<ChatFormat> format;
   std::string missing = {};
 };
-/// Reads the template `name` of a folder that Hugging Face's library wrote: chat_template.jinja
-/// (additional_chat_templates/NAME.jinja of another name than "default"), "chat_template" of
-/// tokenizer_config.json (a text, or a list of templates with names), or chat_template.json; and
-/// the special tokens that the folder names. Throws IoError.
+/// Reads the template `name` and the special tokens of a folder in Hugging Face layout. The
+/// template is read from chat_template.jinja (for names other than "default":
+/// additional_chat_templates/NAME.jinja), from "chat_template" in tokenizer_config.json (a string,
+/// or a list of named templates), or from chat_template.json. Throws IoError.
 FolderChatFormat read_chat_format(const std::string& folder, std::string_view name = "default");
 
 }  // namespace weft

@@ -28,7 +28,7 @@ Message read_message(const json& object, const std::string& where) {
     const bool required = key == "role" || key == "content";
     if (value.is_null() && !required) continue;
     if (!value.is_string()) {
-      throw FormatError(fmt::format("{}.{} must be a text, not {}{}", where, excerpt(key),
+      throw FormatError(fmt::format("{}.{} must be a string, not {}{}", where, excerpt(key),
                                     json_excerpt(value),
                                     value.is_structured() ? ", which is not supported" : ""));
     }

@@ -1,4 +1,4 @@
-// What was said, turn by turn.
+// Conversations: lists of messages with roles.
 #pragma once
 
 #include <string>
@@ -11,22 +11,22 @@
 namespace WEFT_API weft {
 
 struct Message {
-  std::string role;  // "system", "user", "assistant", or what the chat format knows
+  /// "system", "user", "assistant", or another role that the chat format supports.
+  std::string role;
   std::string content;
-  /// What some formats read besides ("name", "reasoning_content"), in the order in which it came.
+  /// Additional fields that some formats read ("name", "reasoning_content"), in input order.
   std::vector<std::pair<std::string, std::string>> more = {};
 
   friend bool operator==(const Message&, const Message&) = default;
 };
 
-/// UTF-8 in all its texts.
+/// The messages in order. All strings are UTF-8.
 using Conversation = std::vector<Message>;
 
-/// Reads [{"role": "user", "content": "..."}, ...], or an object that has such a list as
-/// "messages" (what else it has is not looked at). `what` names the text in messages. Throws
-/// FormatError for what is no JSON, and for a message that lacks role or content, or has a field
-/// that is no text (null is taken as missing): calls of tools and parts of messages are not
-/// supported.
+/// Reads [{"role": "user", "content": "..."}, ...], or an object with such a list under "messages"
+/// (its other keys are ignored). `what` names the text in error messages. Throws FormatError if the
+/// text is not JSON, or if a message lacks a role or content or has a field that is not a string
+/// (null counts as missing). Tool calls and content lists are not supported.
 Conversation read_conversation(std::string_view json, std::string_view what);
 
 }  // namespace weft

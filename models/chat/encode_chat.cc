@@ -14,12 +14,12 @@
 namespace weft {
 namespace {
 
-/// Bytes [begin, end) of a text.
+/// Returns the span of bytes [begin, end).
 Span span_of(std::size_t begin, std::size_t end) {
   return {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)};
 }
 
-/// Spans of the runs for which takes(origin) holds, side by side ones as one.
+/// Returns the spans of the runs for which takes(origin) is true. Adjacent runs become one span.
 template <class Takes>
 std::vector<Span> spans_where(const RenderedChat& chat, const Takes& takes) {
   std::vector<Span> spans;
@@ -37,7 +37,7 @@ std::vector<Span> spans_where(const RenderedChat& chat, const Takes& takes) {
   return spans;
 }
 
-/// True where `span` has a byte in one of `spans`, which are in order.
+/// Returns true if `span` overlaps one of `spans`, which are in ascending order.
 bool meets(const std::vector<Span>& spans, Span span) {
   const auto found =
       std::upper_bound(spans.begin(), spans.end(), span.begin,
@@ -45,7 +45,8 @@ bool meets(const std::vector<Span>& spans, Span span) {
   return span.begin < span.end && found != spans.end() && found->begin < span.end;
 }
 
-/// The ids of a rendered conversation, with special ones in the format's own words alone.
+/// Encodes a rendered conversation. Unless `special_in_messages`, special tokens are recognised
+/// only in text that the format wrote.
 Encoding encode_rendered(const Tokenizer& tokenizer, const RenderedChat& chat,
                          bool special_in_messages) {
   EncodeOptions options = {.add_special = false};
@@ -53,7 +54,8 @@ Encoding encode_rendered(const Tokenizer& tokenizer, const RenderedChat& chat,
   if (special_in_messages) return encoding;
   const std::vector<Span> others =
       spans_where(chat, [](const Origin& origin) { return origin.writer != Writer::format; });
-  // Tokens that the format writes are its marks, special by name or not. White space is none.
+  // Tokens that the format writes are its marks, whether they are special tokens or not. Tokens of
+  // whitespace only do not count.
   std::vector<std::int32_t> marks;
   for (std::size_t i = 0; i < encoding.size(); ++i) {
     const Span span = encoding.spans[i];
@@ -75,8 +77,8 @@ Encoding encode_rendered(const Tokenizer& tokenizer, const RenderedChat& chat,
   return tokenizer.encode_text(chat.text, options);
 }
 
-/// The bytes of answers: from the first to the last that one of them has without another message
-/// between.
+/// Returns the spans of the answers. A span reaches from the first to the last byte of the contents
+/// of an answer; text of another message in between ends it.
 std::vector<Span> answers_of(const RenderedChat& chat, const Conversation& conversation,
                              const std::vector<std::string>& roles) {
   const auto answers = [&](std::int32_t message) {
@@ -84,7 +86,7 @@ std::vector<Span> answers_of(const RenderedChat& chat, const Conversation& conve
     return std::find(roles.begin(), roles.end(), role) != roles.end();
   };
   std::vector<Span> spans;
-  std::int32_t open = -1;  // the answer whose span may go on
+  std::int32_t open = -1;  // the answer whose span may be extended
   std::size_t begin = 0;
   for (const TextRun& run : chat.runs) {
     const Origin& origin = run.origin;
@@ -111,8 +113,9 @@ bool is_end(const Tokenizer& tokenizer, const ChatFormat& format, std::int32_t i
                      [&](const auto& special) { return special.second == text; });
 }
 
-/// The bytes of the end that the format spells behind an answer, white space in front included; 0:
-/// none. Where the tokenizer has no id for such a mark, it is learned as text.
+/// Returns the size in bytes of the end mark that the format writes after an answer, including
+/// preceding whitespace, or 0 if there is none. If the tokenizer has no id for such a mark, it is
+/// learned as text.
 std::size_t spelled_end(const ChatFormat& format, const std::vector<Span>& own, Span answer,
                         std::string_view text) {
   const auto run = std::find_if(own.begin(), own.end(), [&](const Span& span) {
@@ -125,14 +128,14 @@ std::size_t spelled_end(const ChatFormat& format, const std::vector<Span>& own, 
   return mark == 0 ? 0 : blank + mark;
 }
 
-/// Takes what ends each answer along: the token behind it, or those that spell its mark.
+/// Extends each answer by its end: the token that follows it, or the ids that spell its end mark.
 void add_ends(const Tokenizer& tokenizer, const ChatFormat& format, const std::vector<Span>& spans,
               const RenderedChat& chat, EncodedChat& encoded) {
   const std::vector<Span> own =
       spans_where(chat, [](const Origin& origin) { return origin.writer == Writer::format; });
   for (std::size_t i = 0, next = 0; i < spans.size(); ++i) {
     while (next < encoded.size() && encoded.spans[next].end <= spans[i].end) ++next;
-    // An id may have bytes of the answer and of what is behind it.
+    // An id may contain bytes of the answer and of the text after it.
     while (next < encoded.size() && encoded.spans[next].begin < spans[i].end) ++next;
     bool found = false;
     for (std::size_t at = next; at < encoded.size() && meets(own, encoded.spans[at]); ++at) {
@@ -160,7 +163,7 @@ EncodedChat encode_chat(const Tokenizer& tokenizer, const ChatFormat& format,
                         const Conversation& conversation, const EncodeChatOptions& options) {
   RenderedChat chat = format.render(conversation, options.chat);
   if (chat.text.size() > std::numeric_limits<std::uint32_t>::max())
-    throw DataError("the conversation's text has more than 4 GiB");
+    throw DataError("the text of the conversation exceeds 4 GiB");
   Encoding encoding = encode_rendered(tokenizer, chat, options.special_in_messages);
   EncodedChat encoded;
   encoded.ids = std::move(encoding.ids);

@@ -1,4 +1,4 @@
-// Conversations as ids.
+// Encodes conversations as token ids.
 #pragma once
 
 #include <cstdint>
@@ -14,30 +14,34 @@ namespace WEFT_API weft {
 
 struct EncodeChatOptions {
   ChatOptions chat = {};
-  /// What spells a special token within messages (and settings) becomes it. Otherwise it is text:
-  /// nobody ends a turn by writing "<|im_end|>".
+  /// Encode the text of a special token as that token also within messages and variables. By
+  /// default, only the format can write special tokens, so "<|im_end|>" in a message does not end
+  /// the turn.
   bool special_in_messages = false;
-  /// Whose messages are answers.
+  /// Messages with these roles are answers.
   std::vector<std::string> answer_roles = {"assistant"};
 };
 
-/// A conversation as ids. All vectors are of one size.
+/// A conversation as token ids. `ids`, `answer` and `spans` have the same length.
 struct EncodedChat {
   std::vector<std::int32_t> ids;
-  /// 1 for ids of answers: what a model learns to write. They are what the format marks by {%
-  /// generation %}; otherwise the contents of answers, what the format puts between parts of one,
-  /// and the token that ends it, if only white space is between them; of a mark that the tokenizer
-  /// has no id for ("<|im_end|>"), all that spell it.
+  /// 1 for ids that belong to an answer, which a model learns to generate; 0 for others. If the
+  /// template has {% generation %} blocks, these are the ids within the blocks. Otherwise they are
+  /// the ids of the contents of an answer, of text that the format inserts between parts of the
+  /// contents, and of the token that ends the answer, if only whitespace separates it from the
+  /// contents. If the tokenizer has no single id for that end mark ("<|im_end|>"), all ids that
+  /// spell the mark are included.
   std::vector<std::uint8_t> answer;
-  std::vector<Span> spans;  // the bytes of `text` that an id stands for
+  /// The bytes of `text` that each id represents.
+  std::vector<Span> spans;
   std::string text;
 
   std::size_t size() const { return ids.size(); }
 };
 
-/// Ids of a conversation, as those of the text that `format` makes of it (nothing is put around it:
-/// formats write what begins and ends a text). Throws as ChatFormat::render and
-/// Tokenizer::encode_text.
+/// Renders `conversation` with `format` and encodes the text. No special tokens are added: the
+/// format itself writes the beginning and end of the text. Throws as ChatFormat::render() and
+/// Tokenizer::encode_text(), and DataError if the text exceeds 4 GiB.
 EncodedChat encode_chat(const Tokenizer& tokenizer, const ChatFormat& format,
                         const Conversation& conversation, const EncodeChatOptions& options = {});
 

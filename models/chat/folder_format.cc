@@ -1,4 +1,4 @@
-// The chat format of a folder that Hugging Face's library wrote.
+// Reads the chat format of a folder in Hugging Face layout.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -21,7 +21,7 @@ struct NamedTemplate {
   std::string name, source;
 };
 
-/// A text, or a list of named ones.
+/// The value of "chat_template": a string, or a list of named templates.
 struct TemplateField {
   std::vector<NamedTemplate> templates;
 };
@@ -55,7 +55,7 @@ constexpr const char* kTextFile = "chat_template.jinja";
 constexpr const char* kJsonFile = "chat_template.json";
 constexpr const char* kFurther = "additional_chat_templates";
 
-/// A template and the file that it stands in.
+/// A template and the file that contains it.
 struct FoundTemplate {
   std::string source, file;
 };

@@ -1,4 +1,4 @@
-// The marks that a chat format puts around messages: "<|im_end|>", "</s>".
+// The marks that a chat format writes around messages, such as "<|im_end|>" and "</s>".
 #pragma once
 
 #include <cstddef>
@@ -11,23 +11,24 @@
 
 namespace WEFT_API weft {
 
-/// Bytes of the mark that `text` begins with, 0 where it begins with none: a text of `specials`, or
-/// what is written like one, "<...>" without white space.
+/// Returns the size in bytes of the mark at the start of `text`, or 0 if there is none. A mark is
+/// one of `specials`, or any text of the form "<...>" without whitespace.
 std::size_t mark_size(std::string_view text, const SpecialTexts& specials);
 
-/// What the format writes around messages that looks like a special token, each once, in their
-/// order: what a new tokenizer should have ids for. Empty for a format that refuses a question and
-/// its answer.
+/// Returns all distinct marks that the format writes around messages, in order of their first
+/// occurrence. A new tokenizer should have an id for each. Empty if the format rejects a
+/// conversation of a question and an answer.
 std::vector<std::string> marks_of(const ChatFormat& format);
 
-/// What ends a model's answer.
+/// The end mark of an answer.
 struct AnswerEnd {
-  /// One special id, where the tokenizer has it; -1: `text` is spelled in several ids, or there is
-  /// no end.
+  /// The special id of the mark; -1 if the mark is spelled with several ids, or if there is no
+  /// mark.
   std::int32_t id = -1;
   std::string text = {};
 };
-/// Nothing where the format ends answers by no mark, or refuses a question and its answer.
+/// Returns the mark with which `format` ends answers. Empty if it writes no mark, or if it rejects
+/// a conversation of a question and an answer.
 AnswerEnd answer_end(const Tokenizer& tokenizer, const ChatFormat& format);
 
 }  // namespace weft

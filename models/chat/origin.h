@@ -1,4 +1,4 @@
-// Who wrote the bytes of a conversation's text.
+// The origins of the bytes of a rendered conversation.
 #pragma once
 
 #include <cstddef>
@@ -8,24 +8,26 @@
 
 namespace WEFT_API weft {
 
-/// Where a part of a rendered conversation came from.
+/// The source of a part of a rendered conversation.
 enum class Writer : std::uint8_t {
-  format,    // the chat format: its own words, and the special tokens that it was given
-  header,    // the role or the name of a message
-  contents,  // whatever else a message says
-  setting    // a variable of the caller
+  // The template itself, and its special tokens.
+  format,
+  header,    // the role or name of a message
+  contents,  // any other field of a message
+  setting    // a variable that the caller passed
 };
 
 struct Origin {
   Writer writer = Writer::format;
-  std::int32_t message = -1;  // the number of the message, of header and contents
-  /// Within {% generation %}: what a model is to write.
+  /// The index of the message, for header and contents.
+  std::int32_t message = -1;
+  /// True within {% generation %}: text that the model generates.
   bool generated = false;
 
   friend bool operator==(const Origin&, const Origin&) = default;
 };
 
-/// Bytes of one origin: from the end of the run before to `end`.
+/// Bytes with one origin: from the end of the previous run to `end`.
 struct TextRun {
   std::size_t end = 0;
   Origin origin = {};

@@ -1,4 +1,4 @@
-// Conversations within JSON that has been read. Internal: the parser stays out of public headers.
+// Reads conversations from parsed JSON. Internal: keeps the JSON parser out of public headers.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,8 +8,8 @@
 
 namespace weft {
 
-/// A list of messages, or an object with one, as read_conversation() of a text. `where` is its
-/// place in its file, for messages. Throws FormatError.
+/// Reads a list of messages, or an object with one, as read_conversation() does. `where` is the
+/// location in the file, for error messages. Throws FormatError.
 Conversation conversation_from_json(const nlohmann::json& json, std::string_view where);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// What rendering a conversation may cost.
+// Limits on the cost of rendering a conversation.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +7,14 @@
 
 namespace WEFT_API weft {
 
-/// Templates come with models from anywhere: they run this far and no further. A long conversation
-/// takes some thousand steps and its own size in bytes.
+/// Limits for templates from untrusted sources. A long conversation takes a few thousand steps and
+/// its own size in bytes.
 struct TemplateLimits {
-  /// Operations; also characters and items that one operation goes over, in parts.
+  /// Maximum number of operations. An operation on many characters or items counts as several, in
+  /// proportion to their number.
   std::size_t steps = 10'000'000;
-  /// Of all texts that are made on the way, and of what is known of their origins.
+  /// Maximum total size of all texts that are created during rendering, including the records of
+  /// their origins.
   std::size_t bytes = std::size_t{128} << 20;
 };
 

@@ -1,4 +1,4 @@
-// Letters of ASCII without regard to case; all other characters stay as they are.
+// ASCII lower case. All other characters are unchanged.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace WEFT_API weft {
 
-/// A to Z as a to z.
+/// Converts A to Z to lower case.
 inline char ascii_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
 inline std::string ascii_lower(std::string_view text) {
   std::string result;

@@ -14,9 +14,10 @@ BatchPart::BatchPart(std::int64_t step, std::int64_t shard, std::int64_t shards)
 
 RowRange BatchPart::rows(std::int64_t count) const {
   if (count % shards_ != 0) {
-    throw ArgumentError(fmt::format(
-        "a batch of {} rows cannot be cut into {} equal shards: the rows must be a multiple of {}",
-        count, shards_, shards_));
+    throw ArgumentError(
+        fmt::format("a batch of {} rows cannot be split into {} equal shards: the rows must be a "
+                    "multiple of {}",
+                    count, shards_, shards_));
   }
   return nearly_equal_rows(count);
 }
@@ -24,8 +25,8 @@ RowRange BatchPart::rows(std::int64_t count) const {
 RowRange BatchPart::nearly_equal_rows(std::int64_t count) const {
   if (count < shards_) {
     throw ArgumentError(fmt::format(
-        "the batch of step {} has {} rows, too few for {} shards: make batches larger or take "
-        "fewer shards",
+        "the batch of step {} has {} rows, too few for {} shards: use larger batches or fewer "
+        "shards",
         step_, count, shards_));
   }
   return {shard_ * count / shards_, (shard_ + 1) * count / shards_};

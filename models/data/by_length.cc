@@ -6,10 +6,10 @@
 namespace weft {
 namespace {
 
-/// Of fewer tokens a batch is too small to fill the machine: padding costs less than one batch
-/// more.
+/// Batches with fewer tokens do not use the machine fully: padding then costs less than another
+/// batch.
 constexpr std::int64_t kSmallBatch = 256;
-/// A row may be shorter than the longest of its batch by this part of it.
+/// A row may be shorter than the longest row of its batch by at most this part: one sixteenth.
 constexpr std::int64_t kPaddingShare = 16;
 
 }  // namespace
@@ -37,7 +37,7 @@ std::vector<std::vector<std::size_t>> batches_by_tokens(std::span<const std::siz
                                                         std::int64_t most_tokens) {
   std::vector<std::vector<std::size_t>> batches;
   std::vector<std::size_t> order = by_length(lengths);
-  std::reverse(order.begin(), order.end());  // what needs most memory first
+  std::reverse(order.begin(), order.end());  // the batch that needs most memory comes first
   for (std::size_t begin = 0; begin < order.size();) {
     const auto longest = static_cast<std::int64_t>(lengths[order[begin]]);
     std::size_t end = begin + 1;

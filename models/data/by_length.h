@@ -1,4 +1,4 @@
-// Examples of like length together: little padding.
+// Batches of examples of similar length, to reduce padding.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,19 @@
 
 namespace WEFT_API weft {
 
-/// The numbers of examples of these lengths, the shortest first; those of one length in their
-/// order.
+/// Returns the indices of the examples, sorted by ascending length. Examples of equal length keep
+/// their order.
 std::vector<std::size_t> by_length(std::span<const std::size_t> lengths);
 
-/// The numbers of the examples of every batch: 64 of like length, and the rest.
+/// Returns the indices of the examples of each batch: 64 examples of similar length; the last batch
+/// has the rest.
 std::vector<std::vector<std::size_t>> batches_by_length(std::span<const std::size_t> lengths);
 
-/// Batches of examples that have at most `most_tokens` tokens with their padding (an example that
-/// is longer is one alone), the longest first. Little is padding: examples of a batch differ by a
-/// sixteenth in length, but in batches that are too small to fill a machine. Whole batches of one
-/// length have one size, for which a session has a plan.
+/// Returns batches with at most `most_tokens` tokens including padding, the longest examples first.
+/// An example that exceeds the limit gets its own batch. To limit padding, examples are at most one
+/// sixteenth shorter than the longest of their batch, except in batches that are too small to use
+/// the machine fully. Full batches of equal length have equal size, so that a session reuses its
+/// plan.
 std::vector<std::vector<std::size_t>> batches_by_tokens(std::span<const std::size_t> lengths,
                                                         std::int64_t most_tokens);
 

@@ -25,7 +25,7 @@ constexpr const char* kAnswers = "assistant";
 
 bool is_answer(const Message& message) { return message.role == kAnswers; }
 
-/// The text of a field, "" where it is missing and may be.
+/// Returns the text of a field, or "" if an optional field is missing.
 std::string field(const json& object, const char* name, bool required, const std::string& where) {
   const auto found = object.find(name);
   if (found == object.end() || found->is_null()) {
@@ -34,7 +34,7 @@ std::string field(const json& object, const char* name, bool required, const std
   }
   if (!found->is_string()) {
     throw FormatError(
-        fmt::format("{}: '{}' must be a text, not {}", where, name, json_excerpt(*found)));
+        fmt::format("{}: '{}' must be a string, not {}", where, name, json_excerpt(*found)));
   }
   return found->get<std::string>();
 }
@@ -57,7 +57,7 @@ Conversation instruction(const json& object, const std::string& where, Instructi
 
 Conversation read_line(std::string_view line, const std::string& where, InstructionInput input) {
   if (trimmed_line(line).empty())
-    throw FormatError(where + ": the line is empty: each must be a JSON object");
+    throw FormatError(where + ": the line is empty: each line must be a JSON object");
   const json object = parse_json_object(line, where);
   const bool messages = object.contains("messages"), task = object.contains("instruction");
   if (messages == task) {
@@ -73,11 +73,11 @@ Conversation read_line(std::string_view line, const std::string& where, Instruct
     throw FormatError(
         fmt::format("{}: no message has the role '{}': there is no answer", where, kAnswers));
   if (answer == turns.begin())
-    throw FormatError(fmt::format("{}: nothing stands before the first answer", where));
+    throw FormatError(fmt::format("{}: no message precedes the first answer", where));
   return turns;
 }
 
-/// What stands before the first answer, in a word.
+/// Returns an unambiguous encoding of all messages before the first answer.
 std::string beginning(const Conversation& turns) {
   std::string text;
   for (const Message& message : turns) {
@@ -110,15 +110,15 @@ std::vector<Conversation> read_conversations(std::span<const std::string> paths,
 ConversationSplit hold_out(const std::vector<Conversation>& all, double fraction,
                            std::uint64_t seed) {
   if (!(fraction >= 0 && fraction < 1))
-    throw ArgumentError(fmt::format("the share held out must be in [0, 1), not {}", fraction));
+    throw ArgumentError(fmt::format("the held-out fraction must be in [0, 1), not {}", fraction));
   std::map<std::string, std::size_t> known;
   std::vector<std::size_t> groups;
   for (const Conversation& turns : all)
     groups.push_back(known.emplace(beginning(turns), known.size()).first->second);
   const auto count = std::ssize(known);
   if (fraction > 0 && count < 2) {
-    throw DataError(
-        fmt::format("none of {} conversations can be held out: they begin alike", all.size()));
+    throw DataError(fmt::format(
+        "none of {} conversations can be held out: they have the same beginning", all.size()));
   }
   const auto wanted = static_cast<std::int64_t>(std::round(fraction * static_cast<double>(count)));
   const std::int64_t most = fraction > 0 ? std::clamp<std::int64_t>(wanted, 1, count - 1) : 0;

@@ -1,4 +1,4 @@
-// Conversations to learn from: files of JSON objects, one on each line.
+// Reads training conversations from JSON lines.
 #pragma once
 
 #include <cstdint>
@@ -10,27 +10,31 @@
 
 namespace WEFT_API weft {
 
-/// What the "input" beside an instruction becomes.
+/// How the "input" of an instruction is converted.
 enum class InstructionInput : std::uint8_t {
-  joined,   // the rest of the user's message, behind an empty line
-  message,  // a message of the role "input", which Alpaca's format knows
+  // Appended to the user's message after an empty line.
+  joined,
+  // A separate message with the role "input", which the Alpaca format supports.
+  message,
 };
 
-/// Reads files, plain or packed (ByteStream), whose lines are {"messages": [{"role": ...,
-/// "content": ...}, ...]}, or {"instruction": ..., "input": ..., "output": ...} (Taori et al. 2023)
-/// with "input" missing or empty where there is none and a "system" message at will; other fields
-/// are not looked at. Every conversation has an answer: a message of the role "assistant". Reading
-/// is strict: FormatError with the file and the line for anything else (an empty line, too).
+/// Reads files, plain or compressed (see ByteStream), with one object per line: either {"messages":
+/// [{"role": ..., "content": ...}, ...]}, or {"instruction": ..., "input": ..., "output": ...}
+/// (Taori et al. 2023), where "input" may be missing or empty and "system" is an optional system
+/// message. Other fields are ignored. Every conversation must have an answer: a message with the
+/// role "assistant". Reading is strict. Throws FormatError with file and line for anything else,
+/// including an empty line.
 std::vector<Conversation> read_conversations(std::span<const std::string> paths,
                                              InstructionInput input = InstructionInput::joined);
 
 struct ConversationSplit {
   std::vector<Conversation> train, held_out;
 };
-/// About `fraction` of the different beginnings (all up to the first answer) are held out, with all
-/// conversations that begin so: a function of the conversations, fraction and seed. Both parts keep
-/// the order. Unless the fraction is 0, one at least is held out, and one at least trains. Throws
-/// ArgumentError unless 0 <= fraction < 1, DataError where there are too few.
+/// Holds out about `fraction` of the distinct beginnings (all messages before the first answer),
+/// with all conversations that have them. The choice is a function of the conversations, fraction
+/// and seed. Both parts keep the order. Unless the fraction is 0, both parts get at least one
+/// beginning. Throws ArgumentError unless 0 <= fraction < 1, DataError if there are too few
+/// beginnings.
 ConversationSplit hold_out(const std::vector<Conversation>& all, double fraction,
                            std::uint64_t seed);
 

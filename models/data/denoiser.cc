@@ -23,7 +23,7 @@ SpanCorruptionOptions spans_of(const DenoisingOptions& options) {
   return {.density = options.density, .mean_span = options.mean_span};
 }
 
-/// 0 where the objective has none.
+/// Returns the number of sentinels that the objective needs; 0 if it uses none.
 std::int64_t count_sentinels(const DenoisingOptions& options) {
   switch (options.objective) {
     case DenoisingObjective::span_corruption:
@@ -64,27 +64,28 @@ void DenoisingOptions::check() const {
   require(gap_ratio > 0 && gap_ratio < 1, "gap_ratio", gap_ratio, "in (0, 1)");
   if (objective == DenoisingObjective::denoising && !permute_sentences && !rotate &&
       infill_rate == 0 && mask_rate == 0 && delete_rate == 0)
-    throw ArgumentError("denoising without any noise: all rates are 0, nothing is moved");
+    throw ArgumentError(
+        "denoising without noise: all rates are 0, permute_sentences and rotate are false");
 }
 
 const FieldList<DenoisingOptions>& DenoisingOptions::fields() {
   static const auto list =
       FieldList<DenoisingOptions>("the denoising options")
-          .add("objective", &DenoisingOptions::objective, "what is learned")
-          .add("passage", &DenoisingOptions::passage,
-               "most tokens of the text that something is hidden in")
-          .add("mean_span", &DenoisingOptions::mean_span, "mean length of hidden spans in tokens")
-          .add("density", &DenoisingOptions::density, "share of the tokens that is hidden")
-          .add("permute_sentences", &DenoisingOptions::permute_sentences,
-               "put the sentences into another order")
-          .add("rotate", &DenoisingOptions::rotate, "begin the text at any of its tokens")
+          .add("objective", &DenoisingOptions::objective, "pre-training objective")
+          .add("passage", &DenoisingOptions::passage, "maximum number of tokens of a passage")
+          .add("mean_span", &DenoisingOptions::mean_span,
+               "mean length of the hidden spans in tokens")
+          .add("density", &DenoisingOptions::density, "fraction of the tokens that are hidden")
+          .add("permute_sentences", &DenoisingOptions::permute_sentences, "shuffle the sentences")
+          .add("rotate", &DenoisingOptions::rotate, "rotate the text to start at a random token")
           .add("infill_rate", &DenoisingOptions::infill_rate,
-               "share of the tokens that is hidden in spans")
+               "fraction of the tokens that are hidden in spans")
           .add("mask_rate", &DenoisingOptions::mask_rate,
-               "share of the tokens that is masked one by one")
+               "fraction of the tokens that are masked individually")
           .add("delete_rate", &DenoisingOptions::delete_rate,
-               "share of the tokens that is left out")
-          .add("gap_ratio", &DenoisingOptions::gap_ratio, "share of the sentences that is hidden");
+               "fraction of the tokens that are deleted")
+          .add("gap_ratio", &DenoisingOptions::gap_ratio,
+               "fraction of the sentences that are hidden");
   return list;
 }
 
@@ -112,7 +113,7 @@ std::int64_t least_sentences(DenoisingObjective objective) {
 
 std::vector<std::string> denoising_symbols(const DenoisingOptions& options) {
   std::vector<std::string> symbols;
-  // The first has the highest id, as in T5's vocabulary.
+  // The first sentinel has the highest id, as in T5's vocabulary.
   for (std::int64_t i = count_sentinels(options) - 1; i >= 0; --i) symbols.push_back(sentinel(i));
   if (symbols.empty()) return {kMask};
   if (options.objective == DenoisingObjective::ul2)
@@ -140,9 +141,9 @@ Denoiser::Denoiser(const DenoisingOptions& options, const Tokenizer& tokenizer)
   first_sentinel_ = id_of(sentinel(0));
   for (std::int64_t i = 1; i < sentinels_; ++i) {
     if (id_of(sentinel(i)) != first_sentinel_ - i) {
-      throw ArgumentError(
-          fmt::format("the tokenizer's sentinels do not follow each other: {} is not {}",
-                      sentinel(i), first_sentinel_ - i));
+      throw ArgumentError(fmt::format(
+          "the tokenizer's sentinels do not have consecutive ids: {} does not have the id {}",
+          sentinel(i), first_sentinel_ - i));
     }
   }
   if (options.objective == DenoisingObjective::ul2) {

@@ -1,5 +1,5 @@
-// What an encoder-decoder is pre-trained to do: one of the objectives of denoising.h, its settings,
-// and the ids that it puts into texts.
+// Denoising objectives for pre-training encoder-decoder models: settings, and the symbols that the
+// tokenizer needs. denoising.h implements the objectives.
 #pragma once
 
 #include <cstdint>
@@ -15,58 +15,72 @@
 namespace WEFT_API weft {
 
 enum class DenoisingObjective : std::uint8_t {
-  span_corruption,  // write what hidden spans were (T5)
-  ul2,              // the same, lightly or heavily, or go on with a text (UL2's mixture)
-  denoising,        // write the text again without noise (BART)
-  gap_sentences,    // write the sentences that say most of the others (PEGASUS)
+  // Generate the hidden spans (T5).
+  span_corruption,
+  // UL2's mixture: span corruption with few or many hidden tokens, or continuation of a text.
+  ul2,
+  // Reconstruct the text without noise (BART).
+  denoising,
+  // Generate the sentences that are most similar to the rest of the text (PEGASUS).
+  gap_sentences,
 };
-/// "span-corruption", "ul2", "denoising", "gap-sentences".
+/// The names are "span-corruption", "ul2", "denoising" and "gap-sentences".
 ChoiceNames choice_names(DenoisingObjective);
 
 struct DenoisingOptions {
   DenoisingObjective objective = DenoisingObjective::span_corruption;
-  std::int64_t passage = 128;  // most tokens of the text that is hidden in
-  double mean_span = 3;        // tokens; of span_corruption, and of what is infilled by denoising
-  double density = 0.15;       // span_corruption: share of the tokens that is hidden
-  // denoising, in this order; the defaults are those of BART's large models, whose noise is
-  // infilling and permutation:
+  /// Maximum number of tokens of a passage, before corruption.
+  std::int64_t passage = 128;
+  /// Mean span length in tokens for span_corruption, and for infilling in denoising.
+  double mean_span = 3;
+  /// span_corruption: fraction of the tokens that are hidden.
+  double density = 0.15;
+  // denoising applies these noises in this order. The defaults are those of BART's large models,
+  // whose noise is infilling and sentence permutation.
   bool permute_sentences = true;
-  bool rotate = false;       // the text begins at any of its tokens
-  double infill_rate = 0.3;  // share of tokens that is hidden in spans, each behind one mask
-  double mask_rate = 0;      // of what is left then: share that is masked one by one
-  double delete_rate = 0;    // and share that is left out
-  double gap_ratio = 0.3;    // gap_sentences: share of the sentences that is hidden, at least one
+  bool rotate = false;  // rotate the text to start at a random token
+  /// Fraction of tokens that are hidden in spans, each replaced by one mask.
+  double infill_rate = 0.3;
+  /// Fraction of the remaining tokens that are masked individually.
+  double mask_rate = 0;
+  double delete_rate = 0;  // fraction of the tokens that are deleted after that
+  /// gap_sentences: fraction of the sentences that are hidden, at least one.
+  double gap_ratio = 0.3;
 
-  /// Whether sentences are moved or hidden as such; else ids are all that counts.
+  /// Returns true if the objective moves or hides whole sentences. Otherwise it needs only a
+  /// sequence of ids.
   bool reads_sentences() const;
-  /// Throws ArgumentError naming the field, its value and what is allowed.
+  /// Throws ArgumentError with the field, its value and the valid range.
   void check() const;
-  /// Every field, with its help.
+  /// All fields with their help texts.
   static const FieldList<DenoisingOptions>& fields();
   std::string to_json() const;
-  /// Throws FormatError for a missing, unknown or wrongly typed field, ArgumentError as check().
+  /// Throws FormatError for a field that is missing, unknown or of the wrong type, ArgumentError as
+  /// check().
   static DenoisingOptions from_json(std::string_view json);
   friend bool operator==(const DenoisingOptions&, const DenoisingOptions&) = default;
 };
 
-/// Names of the fields that mean something for an objective, besides `objective` and `passage`.
+/// Returns the names of the fields that an objective uses, apart from `objective` and `passage`.
 std::vector<std::string> fields_of(DenoisingObjective objective);
-/// Sentences that a passage must have.
+/// Returns the minimum number of sentences of a passage.
 std::int64_t least_sentences(DenoisingObjective objective);
 
-/// What a tokenizer must have as symbols: "<extra_id_99>" down to "<extra_id_0>", or as many as
-/// passages of that length can need; "[R]", "[S]" and "[X]", the modes of ul2; "<mask>".
+/// Returns the symbols that the tokenizer must have: for span_corruption and ul2 the sentinels
+/// "<extra_id_99>" down to "<extra_id_0>", or more if passages of this length can need them; for
+/// ul2 also its modes "[R]", "[S]" and "[X]"; for the other objectives "<mask>".
 std::vector<std::string> denoising_symbols(const DenoisingOptions& options);
 
-/// Passages to inputs and targets that end with the tokenizer's eos. Immutable.
+/// Converts passages to inputs and targets that end with the tokenizer's end-of-text id. Immutable.
 class Denoiser {
  public:
-  /// Throws ArgumentError as check(), and for a tokenizer that lacks a symbol or an end.
+  /// Throws ArgumentError as check(), and for a tokenizer without one of the symbols or an
+  /// end-of-text id.
   Denoiser(const DenoisingOptions& options, const Tokenizer& tokenizer);
 
   const DenoisingOptions& options() const { return options_; }
-  /// `sentences` have 2 ids or more together and are as many as least_sentences() says
-  /// (ArgumentError). A function of them and the seed.
+  /// Corrupts a passage. The result is a function of `sentences` and `seed`. Throws ArgumentError
+  /// if the sentences have fewer than 2 ids in total or are fewer than least_sentences().
   DenoisingExample operator()(const std::vector<TokenIds>& sentences, std::uint64_t seed) const;
 
  private:

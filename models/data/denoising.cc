@@ -20,7 +20,7 @@ void check_rate(double rate) {
     throw ArgumentError(fmt::format("rate must be in [0, 1], not {}", rate));
 }
 
-/// Of `length` ids: how many are hidden, in how many spans.
+/// Returns the number of hidden ids and the number of spans for a text of `length` ids.
 std::pair<std::int64_t, std::int64_t> count_spans(std::int64_t length,
                                                   const SpanCorruptionOptions& options) {
   if (length < 2) throw ArgumentError(fmt::format("a text of {} ids has no span to hide", length));
@@ -37,11 +37,11 @@ std::pair<std::int64_t, std::int64_t> count_spans(std::int64_t length,
   return {hidden, spans};
 }
 
-/// UL2's denoisers but the sequential one: mean length of spans and share that is hidden.
+/// UL2's denoisers except the sequential one: mean span length and fraction of hidden ids.
 constexpr std::pair<double, double> kMixture[] = {{3, 0.15}, {8, 0.15}, {3, 0.5},
                                                   {8, 0.5},  {64, 0.5}, {64, 0.15}};
 
-/// `total` as a sum of `parts` numbers of at least 1, every such sum as likely.
+/// Splits `total` into `parts` numbers of at least 1. All such splits are equally likely.
 std::vector<std::int64_t> random_parts(std::int64_t total, std::int64_t parts, Draws& draws) {
   std::vector<char> first(static_cast<std::size_t>(total - 1), 0);
   std::fill_n(first.begin(), parts - 1, 1);
@@ -74,13 +74,14 @@ DenoisingExample span_corruption(TokenSpan ids, const SpanCorruptionOptions& opt
   const auto [hidden, spans] = count_spans(length, options);
   if (spans + 1 > std::min(options.sentinels, options.first_sentinel + 1)) {
     throw ArgumentError(
-        fmt::format("{} spans need {} sentinels down from first_sentinel {}: there "
+        fmt::format("{} spans need {} sentinels down from first_sentinel {}, but there "
                     "are {}",
                     spans, spans + 1, options.first_sentinel, options.sentinels));
   }
   Draws draws(seed);
   const std::vector<std::int64_t> hide = random_parts(hidden, spans, draws);
-  // What is kept before, between and behind the spans; the first and the last part may be empty.
+  // Lengths of the kept parts before, between and after the spans. The first and the last part may
+  // be empty.
   std::vector<std::int64_t> keep = random_parts(length - hidden + 2, spans + 1, draws);
   --keep.front();
   --keep.back();
@@ -106,7 +107,7 @@ DenoisingExample span_corruption(TokenSpan ids, const SpanCorruptionOptions& opt
 
 DenoisingExample prefix_split(TokenSpan ids, std::int64_t eos_id, std::uint64_t seed) {
   if (ids.size() < 2)
-    throw ArgumentError(fmt::format("a text of {} ids cannot be cut", ids.size()));
+    throw ArgumentError(fmt::format("a text of {} ids cannot be split", ids.size()));
   Draws draws(seed);
   const auto cut =
       static_cast<std::size_t>(1 + draws.below(static_cast<std::int64_t>(ids.size()) - 1));
@@ -172,7 +173,7 @@ TokenIds infill_text(TokenSpan ids, std::int64_t mask_id, double rate, double me
   Draws draws(seed);
   const auto length = static_cast<std::int64_t>(ids.size());
   auto left = static_cast<std::int64_t>(std::llround(rate * static_cast<double>(length)));
-  // Whether a span begins in front of an id, and how long it is; spans do not overlap.
+  // The lengths of the spans that begin at each id. Spans do not overlap.
   std::vector<std::vector<std::int64_t>> spans(ids.size());
   std::vector<char> taken(ids.size(), 0);
   while (left > 0) {
@@ -215,7 +216,7 @@ DenoisingExample gap_sentences(const std::vector<TokenIds>& sentences, std::int6
                                std::int64_t mask_id, std::int64_t eos_id) {
   if (count < 1 || count >= static_cast<std::int64_t>(sentences.size())) {
     throw ArgumentError(
-        fmt::format("count must be at least 1 and less than the {} sentences, not {}",
+        fmt::format("count must be at least 1 and less than the number of sentences ({}), not {}",
                     sentences.size(), count));
   }
   std::map<std::int64_t, std::int64_t> document;
@@ -224,13 +225,14 @@ DenoisingExample gap_sentences(const std::vector<TokenIds>& sentences, std::int6
     for (const std::int64_t id : sentence) ++document[id];
     length += static_cast<std::int64_t>(sentence.size());
   }
-  std::vector<std::pair<double, std::size_t>> ranked;  // -F1, so that the first of equals is first
+  // Negated F1, so that ties keep the text order.
+  std::vector<std::pair<double, std::size_t>> ranked;
   for (std::size_t i = 0; i < sentences.size(); ++i) {
     std::map<std::int64_t, std::int64_t> own;
     for (const std::int64_t id : sentences[i]) ++own[id];
     std::int64_t shared = 0;
     for (const auto& [id, n] : own) shared += std::min(n, document[id] - n);
-    // F1 of precision shared / own length and recall shared / length of the rest.
+    // F1 of precision (shared / own length) and recall (shared / length of the rest).
     ranked.emplace_back(
         length == 0 ? 0.0 : -2.0 * static_cast<double>(shared) / static_cast<double>(length), i);
   }

@@ -1,4 +1,4 @@
-// Texts as documents of sentences: what pre-training on pairs of sentences reads.
+// Reads documents that consist of sentences, for pre-training on sentence pairs.
 #pragma once
 
 #include <span>
@@ -9,24 +9,25 @@
 
 namespace WEFT_API weft {
 
-/// Sentences in order.
+/// The sentences of a document in order.
 using TextDocument = std::vector<std::string>;
 
-/// Reads UTF-8 files with a sentence per line; a blank line ends a document (the format that BERT's
-/// and ALBERT's pre-training read), and so does the end of a file. Throws IoError,
-/// DataError where no file has any.
+/// Reads UTF-8 files with one sentence per line. A blank line or the end of a file ends a document,
+/// as in the pre-training data of BERT and ALBERT. Throws IoError, DataError if no file has any
+/// text.
 std::vector<TextDocument> read_documents(std::span<const std::string> paths);
-/// Reads files with a text per line, each a document of its own. Throws as read_documents().
+/// Reads files with one text per line. Each line is a document. Throws as read_documents().
 std::vector<TextDocument> read_single_texts(std::span<const std::string> paths);
 
-/// All sentences in order.
+/// Returns all sentences of all documents in order.
 std::vector<std::string> sentences(std::span<const TextDocument> documents);
 
-/// What is trained on and what validates: every so many-th document does, so that documents of all
-/// files do; `fraction` is in [0, 1).
+/// A split of documents into training and validation data.
 struct DocumentSplit {
   std::vector<TextDocument> train, validation;
 };
+/// Assigns every (1 / `fraction`)-th document to validation, so that documents of all files are
+/// held out. `fraction` must be in [0, 1).
 DocumentSplit split_documents(std::vector<TextDocument> documents, double fraction);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Random numbers drawn one after the other, for preparing data: a function of the seed alone.
+// A sequential random number generator for data preparation.
 #pragma once
 
 #include <cmath>
@@ -10,23 +10,24 @@
 
 namespace WEFT_API weft {
 
+/// Random numbers that are a function of the constructor's arguments and of the preceding calls.
 class Draws {
  public:
   explicit Draws(std::uint64_t seed, std::uint32_t stream = 0, std::uint32_t step = 0)
       : stream_{seed, stream, step} {}
 
-  /// In [0, 1).
+  /// Returns a uniform number in [0, 1).
   double uniform() {
     const std::uint32_t high = next();
     return uniform_double(high, next());
   }
-  /// In [0, bound).
+  /// Returns a uniform integer in [0, bound).
   std::int64_t below(std::int64_t bound) {
     const std::uint64_t high = next();
     return static_cast<std::int64_t>(
         uniform_below(high << 32 | next(), static_cast<std::uint64_t>(bound)));
   }
-  /// Poisson by counting (Knuth): for small means.
+  /// Returns a Poisson-distributed number by Knuth's method, which is suitable for small means.
   std::int64_t poisson(double mean) {
     std::int64_t count = 0;
     for (double product = uniform(); product > std::exp(-mean); product *= uniform()) ++count;

@@ -7,7 +7,7 @@
 namespace weft {
 
 Epochs::Order Epochs::examples(const BatchPart& part, std::int64_t batch) const {
-  if (count_ < 1) throw ArgumentError("there are no examples to make batches of");
+  if (count_ < 1) throw ArgumentError("there are no examples to build batches from");
   const RowRange rows = part.rows(batch);
   Order examples;
   std::shared_ptr<const Order> order;

@@ -1,4 +1,4 @@
-// The order in which a training goes through its examples.
+// The order of training examples over epochs.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,21 @@
 
 namespace WEFT_API weft {
 
-/// Examples without end: every one comes once in an epoch, in an order that each epoch draws anew,
-/// a function of the seed and the epoch alone. The order of the last epoch asked for is kept. For
-/// any number of threads; copies share what is kept.
+/// An endless sequence of examples. Each epoch contains every example once, in an order that is a
+/// function of seed and epoch. The order of the most recently used epoch is cached. Thread-safe;
+/// copies share the cache.
 class Epochs {
  public:
-  /// Numbers of examples, in the order of an epoch.
+  /// Indices of the examples in the order of an epoch.
   using Order = std::vector<std::int64_t>;
   using Shuffle = Order (*)(std::int64_t count, std::uint64_t seed, std::uint32_t epoch);
 
   Epochs(std::int64_t count, std::uint64_t seed, Shuffle shuffle = shuffled)
       : count_(count), seed_(seed), shuffle_(shuffle) {}
 
-  /// The examples of a batch of `batch`, which may end one epoch and begin the next. Throws
-  /// ArgumentError where there are no examples, and as BatchPart::rows.
+  /// Returns the indices of the examples in a part of a batch of `batch` examples. A batch may
+  /// extend over the end of an epoch. Throws ArgumentError if there are no examples, and as
+  /// BatchPart::rows().
   Order examples(const BatchPart& part, std::int64_t batch) const;
 
  private:

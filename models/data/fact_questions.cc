@@ -37,7 +37,7 @@ constexpr std::string_view kLooks[] = {"black", "white", "grey",  "brown",
 constexpr std::string_view kAnimals[] = {"cat",  "dog",   "goat",   "horse", "rabbit",
                                          "duck", "mouse", "parrot", "sheep", "snake"};
 
-/// What can be said of people, and asked: # is the person, * what is said.
+/// Wordings of a fact and of its questions: # stands for the person, * for the fact.
 struct FactKind {
   std::array<std::string_view, 3> sentences, what, who;
 };
@@ -82,7 +82,7 @@ class FactWriter {
   void add_text(SquadData& data) {
     std::vector<Fact> facts = draw_facts();
     std::string context;
-    std::vector<std::size_t> places;  // where each sentence begins
+    std::vector<std::size_t> places;  // start of each sentence
     for (const Fact& fact : facts) {
       if (!context.empty()) context += ' ';
       places.push_back(context.size());
@@ -118,7 +118,7 @@ class FactWriter {
     return std::string(kind == 0 ? pick(kTowns) : pick(kJobs));
   }
 
-  /// Facts of people that have no name and no fact in common.
+  /// Returns random facts. No two people share a name or a fact.
   std::vector<Fact> draw_facts() {
     std::vector<std::string_view> first(std::begin(kFirstNames), std::end(kFirstNames)),
         last(std::begin(kLastNames), std::end(kLastNames));
@@ -152,7 +152,7 @@ class FactWriter {
 }  // namespace
 
 SquadData fact_questions(std::int64_t count, std::uint64_t seed) {
-  if (count < 0) throw ArgumentError(fmt::format("{} texts cannot be made", count));
+  if (count < 0) throw ArgumentError(fmt::format("cannot generate {} texts", count));
   SquadData data;
   FactWriter writer(seed);
   for (std::int64_t i = 0; i < count; ++i) writer.add_text(data);

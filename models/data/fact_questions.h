@@ -1,5 +1,5 @@
-// Made-up texts about people, with questions that they answer: what span answering can be tried on
-// without anybody's data.
+// Synthetic texts about people with questions and answers, to try span answering without a data
+// set.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,14 @@
 
 namespace WEFT_API weft {
 
-/// `count` texts of six sentences about three people: where each lives, works, was born or what
-/// animal each keeps, two of these about everyone, in any order and in several words. Of each text
-/// four questions, in several words, too: a fact about a person ("Where does Mara Lind live?"), or
-/// who it is that a fact is of ("Who keeps a grey cat?"). So the kind of answer follows from the
-/// question, but of the two or three parts of the text that are of this kind the one to be found is
-/// known by its person alone. A function of (count, seed); texts of other seeds have the same words
-/// in other sentences. Throws ArgumentError for a negative count.
+/// Generates `count` texts of six sentences about three people: where they live, what their job is,
+/// when they were born or what animal they keep. Each text states two of these facts per person, in
+/// random order and in one of several wordings. Every text has four questions, also in several
+/// wordings: about a fact of a person ("Where does Mara Lind live?"), or about the person of a fact
+/// ("Who keeps a grey cat?"). The question determines the kind of answer, but two or three spans of
+/// the text are of that kind, and only the person or fact in the question identifies the right one.
+/// The result is a function of (count, seed); other seeds combine the same words into other
+/// sentences. Throws ArgumentError for a negative count.
 SquadData fact_questions(std::int64_t count, std::uint64_t seed);
 
 }  // namespace weft

@@ -13,12 +13,13 @@
 namespace weft {
 namespace {
 
-constexpr int kGzipOnly = 16 + MAX_WBITS;  // inflateInit2: a gzip header, not zlib's
+// For inflateInit2(): accepts gzip headers only, not those of zlib.
+constexpr int kGzipOnly = 16 + MAX_WBITS;
 
 class GzipUnpacker final : public Unpacker {
  public:
   explicit GzipUnpacker(std::string name) : name_(std::move(name)) {
-    if (inflateInit2(&stream_, kGzipOnly) != Z_OK) throw StateError("zlib cannot start");
+    if (inflateInit2(&stream_, kGzipOnly) != Z_OK) throw StateError("zlib cannot be initialised");
   }
   ~GzipUnpacker() override { inflateEnd(&stream_); }
   GzipUnpacker(const GzipUnpacker&) = delete;
@@ -27,11 +28,12 @@ class GzipUnpacker final : public Unpacker {
   Step step(const char* in, std::size_t in_bytes, char* out, std::size_t out_bytes) override {
     if (ended_) {
       if (in_bytes == 0) return {};
-      if (inflateReset(&stream_) != Z_OK) throw StateError("zlib cannot go on");  // another member
+      if (inflateReset(&stream_) != Z_OK)
+        throw StateError("zlib cannot be reset");  // another member
       ended_ = false;
     }
     const std::size_t given = std::min(in_bytes, kMaxStep), room = std::min(out_bytes, kMaxStep);
-    // zlib does not write to its input.
+    // zlib does not modify its input.
     stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(in));
     stream_.avail_in = static_cast<uInt>(given);
     stream_.next_out = reinterpret_cast<Bytef*>(out);
@@ -47,7 +49,7 @@ class GzipUnpacker final : public Unpacker {
   }
 
   void finish() override {
-    if (!ended_) fail("the file ends too early,");
+    if (!ended_) fail("unexpected end of file");
   }
 
  private:
@@ -58,11 +60,11 @@ class GzipUnpacker final : public Unpacker {
 
   std::string name_;
   z_stream stream_ = {};
-  bool ended_ = false;  // a member did
+  bool ended_ = false;  // a member has ended
   std::uint64_t taken_ = 0;
 };
 
-/// Unpacks until the end, or until there are more than `enough` bytes.
+/// Decompresses until the end, or until there are more than `enough` bytes.
 std::string inflate_until(std::string_view bytes, std::string_view name, std::uint64_t enough) {
   GzipUnpacker unpacker{std::string(name)};
   std::string out;
@@ -90,8 +92,8 @@ bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
 std::string gunzip(std::string_view bytes, std::string_view name, std::uint64_t most_bytes) {
   std::string out = inflate_until(bytes, name, most_bytes);
   if (out.size() > most_bytes) {
-    throw FormatError(
-        fmt::format("{}: the gzip file has more than {} bytes when unpacked", name, most_bytes));
+    throw FormatError(fmt::format("{}: the gzip file has more than {} bytes when decompressed",
+                                  name, most_bytes));
   }
   return out;
 }

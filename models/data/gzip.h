@@ -1,4 +1,4 @@
-// gzip (RFC 1952), as published data sets are packed.
+// Decompresses gzip (RFC 1952), in which many data sets are published.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace WEFT_API weft {
 
-/// True where `bytes` begin as a gzip file does.
+/// Returns true if `bytes` start like a gzip file.
 bool is_gzip(std::string_view bytes);
 
-/// Unpacks one or more members, whatever their size.
+/// Decompresses one or more members of any size. `name` names the file in error messages.
 std::unique_ptr<Unpacker> gzip_unpacker(std::string name);
 
-/// The unpacked contents of a gzip file of one or more members. `name` says in messages where the
-/// bytes are from. Throws FormatError with the byte offset in the packed file where it is damaged
-/// or cut, and where it unpacks to more than `most_bytes`.
+/// Returns the decompressed contents of a gzip file of one or more members. `name` names the source
+/// of the bytes in error messages. Throws FormatError with the byte offset in the compressed file
+/// if it is damaged or truncated, and if the contents exceed `most_bytes`.
 std::string gunzip(std::string_view bytes, std::string_view name,
                    std::uint64_t most_bytes = std::uint64_t{1} << 32);
 
-/// The first `bytes_wanted` bytes of the contents; all of them where there are no more. Throws as
+/// Returns the first `bytes_wanted` bytes of the contents, or all if there are fewer. Throws as
 /// gunzip() for the part that was read.
 std::string gunzip_start(std::string_view bytes, std::string_view name, std::size_t bytes_wanted);
 

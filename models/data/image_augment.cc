@@ -12,18 +12,18 @@
 namespace weft {
 namespace {
 
-/// Random numbers of one image, in the order in which they are asked for.
+/// A sequential random number generator for one image.
 class ImageDraws {
  public:
   ImageDraws(std::uint64_t seed, std::int64_t step, std::int64_t index)
       : stream_{stable_hash("weft.data.augment", seed), static_cast<std::uint32_t>(index),
                 static_cast<std::uint32_t>(step)} {}
-  /// Uniform in [low, high).
+  /// Returns a uniform number in [low, high).
   double between(double low, double high) {
     const PhiloxBlock block = stream_.block(next_++);
     return low + (high - low) * uniform_double(block[0], block[1]);
   }
-  /// Uniform among low ... high.
+  /// Returns a uniform integer in [low, high].
   std::int64_t among(std::int64_t low, std::int64_t high) {
     const PhiloxBlock block = stream_.block(next_++);
     const std::uint64_t bits = std::uint64_t{block[0]} << 32 | block[1];
@@ -36,8 +36,8 @@ class ImageDraws {
   std::uint64_t next_ = 0;
 };
 
-/// A random part of the image, resized to its size. Shapes that do not fit are drawn again, at last
-/// the whole image is taken.
+/// Returns a random part of the image, resized to the size of the image. Parts that do not fit are
+/// drawn again; after 10 attempts, the whole image is returned.
 Tensor random_part(const Tensor& image, double min_area, ImageDraws& draw) {
   const std::int64_t rows = image.size(1), columns = image.size(2);
   for (int tries = 0; tries < 10; ++tries) {
@@ -71,16 +71,18 @@ void ImageAugmentation::check() const {
 
 const FieldList<ImageAugmentation>& ImageAugmentation::fields() {
   static const auto list =
-      FieldList<ImageAugmentation>("the augmentation of images")
+      FieldList<ImageAugmentation>("the image augmentation")
           .add("padding", &ImageAugmentation::padding,
-               "a random crop of the image with so many black pixels around it")
-          .add("shift", &ImageAugmentation::shift, "moved by up to so many pixels each way")
-          .add("rotation", &ImageAugmentation::rotation, "turned by up to so many degrees each way")
+               "random crop of the image with this many black pixels on each side")
+          .add("shift", &ImageAugmentation::shift,
+               "random shift by up to this many pixels in each direction")
+          .add("rotation", &ImageAugmentation::rotation,
+               "random rotation by up to this many degrees either way")
           .add("zoom", &ImageAugmentation::zoom,
-               "larger or smaller by up to this share: 0.1 = 0.9 to 1.1 times")
+               "random scaling by up to this fraction: 0.1 = 0.9 to 1.1 times")
           .add("min_area", &ImageAugmentation::min_area,
-               "below 1: a random part of at least this share of the area is resized to the whole")
-          .add("flip", &ImageAugmentation::flip, "half of the images are mirrored");
+               "below 1: random part of at least this fraction of the area, resized to the whole")
+          .add("flip", &ImageAugmentation::flip, "mirror half of the images");
   return list;
 }
 

@@ -1,4 +1,4 @@
-// Training images as they might also have been.
+// Random augmentation of training images.
 #pragma once
 
 #include <cstdint>
@@ -11,40 +11,46 @@
 
 namespace WEFT_API weft {
 
-/// What may happen to a training image, drawn anew every time it is used. The defaults change
-/// nothing.
+/// Random changes that are applied to a training image, different each time it is used. The
+/// defaults change nothing.
 struct ImageAugmentation {
-  std::int64_t padding = 0;  // a random crop of the image with so many black pixels around it
-  double shift = 0;          // moved by up to so many pixels each way, fractions included
-  double rotation = 0;       // turned by up to so many degrees each way
-  double zoom = 0;           // larger or smaller by up to this factor: 0.1 is 0.9 to 1.1
-  double min_area = 1;       // less than 1: a random part of at least this share of the area, with
-                             // sides 3:4 to 4:3, is resized to the whole (Szegedy et al. 2015)
-  bool flip = false;         // left and right change places in half of the images
+  /// Pads the image with this many black pixels on each side and takes a random crop of the
+  /// original size.
+  std::int64_t padding = 0;
+  /// Shifts by up to this many pixels in each direction, including fractions of pixels.
+  double shift = 0;
+  double rotation = 0;  // rotates by up to this many degrees either way
+  /// Scales by a factor from 1 - zoom to 1 + zoom: 0.1 means 0.9 to 1.1.
+  double zoom = 0;
+  /// Below 1: takes a random part of at least this fraction of the area, with an aspect ratio of
+  /// 3:4 to 4:3, and resizes it to the size of the image (Szegedy et al. 2015).
+  double min_area = 1;
+  bool flip = false;  // mirrors half of the images horizontally
 
-  /// Throws ArgumentError naming the field, its value and what is allowed.
+  /// Throws ArgumentError with the field, its value and the valid range.
   void check() const;
-  /// Every field, with its help.
+  /// All fields with their help texts.
   static const FieldList<ImageAugmentation>& fields();
   std::string to_json() const;
-  /// Throws FormatError for a missing, unknown or wrongly typed field, ArgumentError as check().
+  /// Throws FormatError for a field that is missing, unknown or of the wrong type, ArgumentError as
+  /// check().
   static ImageAugmentation from_json(std::string_view json);
   friend bool operator==(const ImageAugmentation&, const ImageAugmentation&) = default;
 };
 
-/// Image number `index` of training step `step`, changed at random: a function of `image`, `seed`,
-/// `step` and `index`.
+/// Returns a randomly changed copy of image `index` of training step `step`: a function of `image`,
+/// `seed`, `step` and `index`.
 Tensor augment(const Tensor& image, const ImageAugmentation& how, std::uint64_t seed,
                std::int64_t step, std::int64_t index);
 
-/// Training batches of a set, epoch after epoch (Epochs). A batch is a function of (seed, step)
-/// alone, so that a resumed run sees what an uninterrupted one does. For any number of threads.
+/// Training batches of an image set over epochs (see Epochs). A batch is a function of (seed,
+/// step), so a resumed run sees the same batches as an uninterrupted one. Thread-safe.
 class ImageBatches {
  public:
-  /// The set must outlive it. Throws ArgumentError for an empty set or a batch of less than 1.
+  /// `set` must outlive this object. Throws ArgumentError for an empty set or a batch size below 1.
   ImageBatches(const ImageSet& set, std::int64_t batch, const ImageAugmentation& how,
                std::uint64_t seed);
-  /// Throws ArgumentError as BatchPart::rows.
+  /// Returns a part of a batch. Throws ArgumentError as BatchPart::rows().
   ImageSet operator()(const BatchPart& part) const;
 
  private:

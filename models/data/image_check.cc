@@ -1,4 +1,5 @@
-// Whole files: PNG by its chunks and their checksums, JPEG by its markers, BMP by its header.
+// Checks that image files are complete: PNG by chunks and their checksums, JPEG by markers, BMP by
+// header.
 #include <fmt/format.h>
 #include <zlib.h>
 
@@ -14,7 +15,7 @@ namespace {
 constexpr int kMaxScans = 100;
 constexpr std::string_view kPngSignature("\x89PNG\r\n\x1a\n", 8);
 
-/// Bytes of a file under a name, with reads that know where it ends.
+/// The bytes of a named file, with bounds-checked reads.
 class Bytes {
  public:
   Bytes(std::string_view bytes, std::string_view name) : bytes_(bytes), name_(name) {}
@@ -38,10 +39,10 @@ class Bytes {
     for (std::size_t i = count; i-- > 0;) value = value << 8 | (*this)[at + i];
     return value;
   }
-  /// `at` is at most the size, `count` any number.
+  /// Throws FormatError unless there are `count` bytes at `at`. `at` must not exceed the size.
   void need(std::size_t at, std::uint64_t count) const {
     if (at > bytes_.size() || count > bytes_.size() - at)
-      fail("the file is cut: it ends", bytes_.size());
+      fail("the file is truncated: it ends", bytes_.size());
   }
   [[noreturn]] void fail(std::string_view what, std::size_t at) const {
     throw FormatError(fmt::format("{}: {} at byte {}", name_, what, at));
@@ -51,18 +52,19 @@ class Bytes {
   std::string_view bytes_, name_;
 };
 
-/// Counts what the image data of a PNG unpack to: decoders take memory for all of it, and a few
-/// bytes can unpack to gigabytes.
+/// Counts the decompressed bytes of the image data of a PNG. Decoders allocate memory for all of
+/// them, and a few compressed bytes can expand to gigabytes.
 class UnpackedCount {
  public:
   UnpackedCount() {
-    if (inflateInit(&stream_) != Z_OK) throw StateError("zlib cannot start");
+    if (inflateInit(&stream_) != Z_OK) throw StateError("zlib cannot be initialised");
   }
   ~UnpackedCount() { inflateEnd(&stream_); }
   UnpackedCount(const UnpackedCount&) = delete;
   UnpackedCount& operator=(const UnpackedCount&) = delete;
 
-  /// True until there are more than `most` bytes. Damaged data are the decoder's to find.
+  /// Returns false once there are more than `most` bytes. Corrupt data are left for the decoder to
+  /// report.
   bool add(std::string_view packed, std::uint64_t most) {
     std::array<Bytef, 1 << 14> block;
     stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
@@ -80,29 +82,29 @@ class UnpackedCount {
 
  private:
   z_stream stream_ = {};
-  bool over_ = false;  // the end, or damage
+  bool over_ = false;  // end of the data, or corrupt data
   std::uint64_t bytes_ = 0;
 };
 
-/// Twice what the pixels take: rows begin with a byte of their own, and so do those of interlaced
-/// images, of which there are up to seven times as many.
+/// Returns a bound on the image data: twice the size of the pixels. Each row begins with an extra
+/// byte, and interlaced images have up to seven times as many rows.
 std::uint64_t most_png_bytes(const Bytes& file, std::size_t header) {
   const std::uint64_t width = file.big(header + 8, 4), height = file.big(header + 12, 4);
   if (width > (1U << 24) || height > (1U << 24))
-    file.fail("an image that is too large", header + 8);
+    file.fail("the image dimensions are too large", header + 8);
   const std::uint64_t bits = std::uint64_t{4} * file[header + 16];
   return 2 * height * (width * bits / 8 + 8) + 1024;
 }
 
-/// What the pixels take without anything between rows.
+/// Returns the size of the pixels without extra bytes between rows.
 std::uint64_t least_png_bytes(const Bytes& file, std::size_t header) {
   const std::uint64_t width = file.big(header + 8, 4), height = file.big(header + 12, 4);
-  const unsigned colours = file[header + 17];  // grey, colours, palette, grey or colours and alpha
+  const unsigned colours = file[header + 17];  // grey, RGB, palette; grey or RGB with alpha
   const std::uint64_t channels = colours == 2 ? 3 : colours == 4 ? 2 : colours == 6 ? 4 : 1;
   return (width * height * channels * file[header + 16] + 7) / 8;
 }
 
-/// Chunks are length, type, data, CRC-32 of type and data.
+/// Checks the chunks: length, type, data, CRC-32 of type and data.
 void check_png(const Bytes& file) {
   std::size_t at = kPngSignature.size();
   const std::uint64_t most = most_png_bytes(file, at), least = least_png_bytes(file, at);
@@ -113,27 +115,28 @@ void check_png(const Bytes& file) {
     const std::string_view covered = file.part(at + 4, 4 + length);
     const auto crc = crc32_z(0, reinterpret_cast<const Bytef*>(covered.data()), covered.size());
     if (crc != file.big(at + 8 + length, 4))
-      file.fail(fmt::format("the checksum of the chunk '{}' is wrong, the chunk begins",
+      file.fail(fmt::format("the checksum does not match for the chunk '{}', which begins",
                             std::all_of(covered.begin(), covered.begin() + 4,
                                         [](char c) { return c >= 'A' && c <= 'z'; })
                                 ? covered.substr(0, 4)
                                 : "?"),
                 at);
     if (covered.starts_with("IEND")) {
-      // Decoders take memory for all pixels before they look.
+      // Decoders allocate memory for all pixels before they read the data.
       if (count.bytes() < least)
-        file.fail(fmt::format("the image data are {} bytes, but its pixels take {}; they end",
+        file.fail(fmt::format("the image data are {} bytes, but the pixels need {}; the data end",
                               count.bytes(), least),
                   at);
       return;
     }
     if (covered.starts_with("IDAT") && !count.add(covered.substr(4), most))
-      file.fail("the image data are more than its pixels take; they begin", at);
+      file.fail("the image data exceed the size of the pixels; the data begin", at);
     at += 12 + length;
   }
 }
 
-/// Huffman tables: a class, 16 counts of codes, as many values. Decoders have room for 256.
+/// Checks Huffman tables: a class, 16 counts of codes, and one value per code. Decoders have room
+/// for 256 values.
 void check_huffman_tables(const Bytes& file, std::size_t at, std::size_t end) {
   while (at < end) {
     std::size_t codes = 0;
@@ -143,41 +146,41 @@ void check_huffman_tables(const Bytes& file, std::size_t at, std::size_t end) {
   }
 }
 
-/// Precision, height, width, components. A block of 8 x 8 pixels takes a bit at least, and of any
-/// component there are a quarter as many: a few bytes are no large image, for all pixels of which
-/// decoders take memory before they look.
+/// Checks a frame header: precision, height, width, components. Each block of 8 x 8 pixels takes at
+/// least one bit, and every component has at least a quarter of the blocks. This bounds the image
+/// size by the file size; decoders allocate memory for all pixels before they read the data.
 void check_frame(const Bytes& file, std::size_t at) {
   const std::uint64_t height = file.big(at + 1, 2), width = file.big(at + 3, 2);
   const std::uint64_t blocks = (height + 7) / 8 * ((width + 7) / 8);
   if (file.size() < blocks / 32) {
-    file.fail(fmt::format("{} bytes are too few for {} x {} pixels, which the file claims",
+    file.fail(fmt::format("{} bytes are too few for the {} x {} pixels that are declared",
                           file.size(), width, height),
               at);
   }
 }
 
-/// Segments FF <marker> <length>, and after a start of scan (DA) coded bytes up to the next marker;
-/// ends with FF D9.
+/// Checks the segments FF <marker> <length>. After a start of scan (DA), coded bytes follow up to
+/// the next marker. The file ends with FF D9.
 void check_jpeg(const Bytes& file) {
   std::size_t at = 2;
   int scans = 0;
   while (true) {
-    if (file[at] != 0xFF) file.fail("no marker", at);
+    if (file[at] != 0xFF) file.fail("expected a marker", at);
     while (file[at] == 0xFF) ++at;  // fill bytes
     const unsigned marker = file[at++];
     if (marker == 0xD9) return;
     const bool alone = marker == 0x01 || (marker >= 0xD0 && marker <= 0xD8);
     if (alone) continue;
     const std::uint64_t length = file.big(at, 2);
-    if (length < 2) file.fail("a segment of less than its own length", at);
+    if (length < 2) file.fail("a segment with a length below 2", at);
     file.need(at, length);
     if (marker == 0xC4) check_huffman_tables(file, at + 2, at + length);
     if (marker >= 0xC0 && marker <= 0xC2) check_frame(file, at + 2);
     at += length;
     if (marker != 0xDA) continue;
-    // Each may cost as much time as the whole image; progressive files have about ten.
+    // Decoding a scan may take as long as the whole image. Progressive files have about ten scans.
     if (++scans > kMaxScans) file.fail(fmt::format("more than {} scans", kMaxScans), at);
-    // FF 00 is a coded byte FF, D0 to D7 are restarts inside the scan.
+    // FF 00 encodes the byte FF, and FF D0 to FF D7 are restart markers inside the scan.
     while (file[at] != 0xFF || file[at + 1] == 0 || (file[at + 1] >= 0xD0 && file[at + 1] <= 0xD7))
       at += file[at] == 0xFF ? 2 : 1;
   }
@@ -193,15 +196,16 @@ void check_bmp(const Bytes& file) {
   } else {
     width = file.little(18, 4);
     height = file.little(22, 4);
-    if (height >> 31) height = (std::uint64_t{1} << 32) - height;  // rows from the top down
+    /// rows are stored from top to bottom
+    if (height >> 31) height = (std::uint64_t{1} << 32) - height;
     bits = file.little(28, 2);
     if (const std::uint64_t compression = file.little(30, 4); compression != 0 && compression != 3)
-      file.fail(
-          fmt::format("compression {} is not read: BMP files must not be compressed,", compression),
-          30);
+      file.fail(fmt::format("compression {} is not supported (BMP files must be uncompressed)",
+                            compression),
+                30);
   }
   if (width > (1U << 24) || height > (1U << 24) || bits > 32)
-    file.fail("an image that is too large", 18);
+    file.fail("the image dimensions are too large", 18);
   file.need(pixels, (width * bits + 31) / 32 * 4 * height);
 }
 
@@ -216,7 +220,7 @@ void check_image_file(std::string_view bytes, std::string_view name) {
   } else if (bytes.starts_with("BM")) {
     check_bmp(file);
   } else {
-    throw FormatError(fmt::format("{}: no PNG, JPEG or BMP file at byte 0", name));
+    throw FormatError(fmt::format("{}: not a PNG, JPEG or BMP file at byte 0", name));
   }
 }
 

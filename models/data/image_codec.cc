@@ -7,7 +7,7 @@
 #include "weft/core/error.h"
 #include "weft/models/data/text.h"
 
-// The decoder itself: its functions are local to this file, its warnings are its own.
+// The stb_image decoder. Its functions are local to this file, and its warnings are disabled.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -35,13 +35,13 @@ Tensor decode_image(std::string_view bytes, std::int64_t channels, std::string_v
   const auto fail = [&](std::string_view why) {
     throw FormatError(fmt::format("{}: cannot be decoded: {}", name, why));
   };
-  if (bytes.size() > std::size_t{1} << 30) fail("a file of more than 1 GiB");
+  if (bytes.size() > std::size_t{1} << 30) fail("the file has more than 1 GiB");
   const auto* data = reinterpret_cast<const stbi_uc*>(bytes.data());
   const int size = static_cast<int>(bytes.size());
   int width = 0, height = 0, found = 0;
   if (stbi_info_from_memory(data, size, &width, &height, &found) == 0) fail(stbi_failure_reason());
   if (width < 1 || height < 1 || std::int64_t{width} * height > kMaxPixels) {
-    fail(fmt::format("{} x {} pixels; at least 1 and at most {} are read", width, height,
+    fail(fmt::format("{} x {} pixels; at least 1 and at most {} are supported", width, height,
                      kMaxPixels));
   }
   const std::unique_ptr<stbi_uc, void (*)(void*)> pixels(

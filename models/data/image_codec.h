@@ -1,4 +1,4 @@
-// Image files: PNG, JPEG and BMP.
+// Decodes image files: PNG, JPEG and BMP.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,21 @@
 
 namespace WEFT_API weft {
 
-/// Most pixels of an image that is decoded: a file of a few bytes may ask for any size.
+/// Maximum number of pixels of a decoded image: a file of a few bytes may claim any size.
 inline constexpr std::int64_t kMaxPixels = std::int64_t{1} << 26;
 
-/// The image in a PNG, JPEG or BMP file: f32 [channels, height, width] with values in [0, 1] (8
-/// bits per channel; 16 are shortened). 1 channel is grey (luma of Rec. 601), 3 are red, green,
-/// blue; transparency is left out. `name` says in messages where the bytes are from. Throws
-/// FormatError, with the byte offset of the damage where the file is cut or its checksums fail;
+/// Decodes a PNG, JPEG or BMP file to f32 [channels, height, width] with values in [0, 1] (8 bits
+/// per channel; 16 bits are reduced to 8). 1 channel is grey (luma of Rec. 601), 3 channels are
+/// red, green, blue; alpha is dropped. `name` names the source of the bytes in error messages.
+/// Throws FormatError, with the byte offset if the file is truncated or a checksum does not match;
 /// ArgumentError for another number of channels.
 Tensor decode_image(std::string_view bytes, std::int64_t channels, std::string_view name);
 
-/// The same from a file. Throws IoError, FormatError.
+/// As decode_image(), from a file. Throws IoError, FormatError.
 Tensor read_image(const std::string& path, std::int64_t channels);
 
-/// Throws FormatError, with the byte offset, for bytes that are no complete PNG, JPEG or BMP file:
-/// decoders show what they got of a cut file as if nothing were missing.
+/// Throws FormatError, with the byte offset, unless the bytes are a complete PNG, JPEG or BMP file.
+/// Decoders return the available part of a truncated file as if it were complete.
 void check_image_file(std::string_view bytes, std::string_view name);
 
 }  // namespace weft

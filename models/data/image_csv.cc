@@ -11,7 +11,8 @@
 namespace weft {
 namespace {
 
-/// More classes than any table of images has: a label is not a size that a file may choose freely.
+/// More classes than any table of images has. A label in a file must not cause arbitrary
+/// allocations.
 constexpr std::int64_t kMaxClasses = 100'000;
 
 /// Reads numbers line by line.
@@ -19,7 +20,7 @@ class Reader {
  public:
   Reader(std::string_view text, std::string_view name) : text_(text), name_(name) {}
 
-  /// Numbers of the next line that is not empty; none at the end.
+  /// Returns the numbers of the next line that is not empty; none at the end.
   std::vector<std::int64_t> next_line() {
     std::vector<std::int64_t> numbers;
     while (numbers.empty() && at_ < text_.size()) {
@@ -28,9 +29,9 @@ class Reader {
       while (!end_of_line()) {
         numbers.push_back(number());
         if (end_of_line()) break;
-        if (text_[at_] != ',') fail("a comma or the end of the line is missing", at_);
+        if (text_[at_] != ',') fail("expected a comma or the end of the line", at_);
         ++at_;
-        if (end_of_line()) fail("a number is missing after the last comma", at_);
+        if (end_of_line()) fail("expected a number after the last comma", at_);
       }
       skip_end_of_line();
     }
@@ -39,7 +40,7 @@ class Reader {
   [[noreturn]] void fail(std::string_view what, std::size_t at) const {
     throw FormatError(fmt::format("{}: {}, line {} (byte {})", name_, what, line_, at));
   }
-  /// About the whole line.
+  /// Reports an error of the whole line.
   [[noreturn]] void fail(std::string_view what) const { fail(what, line_begin_); }
 
  private:
@@ -55,7 +56,7 @@ class Reader {
     std::int64_t value = 0;
     const auto [end, error] =
         std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
-    if (error != std::errc()) fail("an integer is missing", at_);
+    if (error != std::errc()) fail("expected an integer", at_);
     at_ = static_cast<std::size_t>(end - text_.data());
     while (at_ < text_.size() && text_[at_] == ' ') ++at_;
     return value;
@@ -71,7 +72,7 @@ class Reader {
 ImageSet parse_image_csv(std::string_view text, std::string_view name,
                          const ImageCsvOptions& options) {
   if (options.highest < 1 || options.height < 0 || options.width < 0)
-    throw ArgumentError("a table of images needs sizes that are not negative, and highest > 0");
+    throw ArgumentError("an image table needs height >= 0, width >= 0 and highest > 0");
   Reader reader(text, name);
   std::vector<float> pixels;
   ImageSet set;
@@ -81,11 +82,11 @@ ImageSet parse_image_csv(std::string_view text, std::string_view name,
     if (height == 0 || width == 0) {
       height = width = std::llround(std::sqrt(static_cast<double>(found)));
       if (found < 1 || height * width != found)
-        reader.fail(fmt::format("{} pixels and a class are no square image", found));
+        reader.fail(fmt::format("{} pixels and a class do not form a square image", found));
     }
     if (found != height * width) {
-      reader.fail(fmt::format("{} numbers; {} x {} pixels and a class are {}", found + 1, height,
-                              width, height * width + 1));
+      reader.fail(fmt::format("{} numbers, but {} x {} pixels and a class are {}", found + 1,
+                              height, width, height * width + 1));
     }
     const std::int64_t label = options.label_first ? line.front() : line.back();
     if (label < 0 || label >= kMaxClasses)

@@ -18,10 +18,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Share of a set that is the test set where nobody has chosen one.
+/// Default fraction of a set that becomes the test set.
 constexpr double kTestPart = 0.1;
 
-/// What is in a folder, in the order of the names' bytes. IoError where it cannot be read.
+/// Returns the entries of a folder in byte order of their names. Throws IoError if it cannot be
+/// read.
 std::vector<fs::path> entries(const fs::path& folder) {
   std::error_code error;
   std::vector<fs::path> found;
@@ -40,7 +41,7 @@ bool is_image_name(const fs::path& path) {
   return ending == ".png" || ending == ".jpg" || ending == ".jpeg" || ending == ".bmp";
 }
 
-/// `set` with every image fitted to `size`; the set itself where they fit.
+/// Returns `set` with every image fitted to `size`; the set itself if the size matches.
 ImageSet fitted(ImageSet set, const ImageSize& size) {
   if (set.size() == size) return set;
   Tensor images = Tensor::empty(DType::f32, {set.count(), size.channels, size.height, size.width});
@@ -53,13 +54,13 @@ ImageSet fitted(ImageSet set, const ImageSize& size) {
   return set;
 }
 
-/// Names of the classes of all sets: those of the set that has most.
+/// Gives both sets the class names of the set with more classes.
 void share_classes(ImageData& data) {
   auto& most = data.train.classes.size() < data.test.classes.size() ? data.test : data.train;
   auto& other = &most == &data.train ? data.test : data.train;
   if (!std::equal(other.classes.begin(), other.classes.end(), most.classes.begin())) {
     throw FormatError(
-        fmt::format("the classes of the test set ({}) are not those of the training "
+        fmt::format("the classes of the test set ({}) differ from those of the training "
                     "set ({})",
                     fmt::join(data.test.classes, ", "), fmt::join(data.train.classes, ", ")));
   }
@@ -79,7 +80,7 @@ std::optional<fs::path> existing(const fs::path& path) {
   return std::nullopt;
 }
 
-/// The images `prefix`-images-idx3-ubyte with their labels; nothing where they are not there.
+/// Reads the images `prefix`-images-idx3-ubyte with their labels; nothing if there is no such file.
 std::optional<ImageSet> read_mnist(const fs::path& folder, const std::string& prefix) {
   const auto images = existing(folder / (prefix + "-images-idx3-ubyte"));
   if (!images) return std::nullopt;
@@ -137,7 +138,7 @@ ImageData load_classes(const fs::path& folder, const ImageSize& size, std::uint6
   }
   auto [train, test] = split(read_image_folder(folder.string(), size), kTestPart, seed);
   return {std::move(train), std::move(test),
-          fmt::format("a tenth of every class, drawn with seed {}", seed)};
+          fmt::format("a tenth of every class, selected with seed {}", seed)};
 }
 
 }  // namespace
@@ -155,13 +156,12 @@ ImageSet read_image_folder(const std::string& path, const ImageSize& size) {
       set.labels.push_back(static_cast<std::int32_t>(set.classes.size()));
     }
     if (images.size() == before) {
-      throw FormatError(fmt::format("the folder {} of a class holds no .png, .jpg, .jpeg or .bmp",
+      throw FormatError(fmt::format("the class folder {} has no .png, .jpg, .jpeg or .bmp file",
                                     folder.string()));
     }
     set.classes.push_back(folder.filename().string());
   }
-  if (images.empty())
-    throw FormatError(fmt::format("{} has no folders of classes with images in them", path));
+  if (images.empty()) throw FormatError(fmt::format("{} has no class folders with images", path));
   set.images = Tensor::empty(DType::f32, {set.count(), size.channels, size.height, size.width});
   auto* out = set.images.mutable_data<float>();
   for (const Tensor& image : images) out = std::copy_n(image.data<float>(), image.numel(), out);
@@ -182,8 +182,8 @@ ImageData load_image_data(const std::string& path, const ImageSize& size, std::u
     data = last_part_tests(read_image_csv(path), fs::path(path).filename().string());
   } else {
     throw FormatError(
-        fmt::format("{}: images come as a folder (MNIST's files, optdigits, a folder "
-                    "per class) or as a .csv file",
+        fmt::format("{}: expected a folder (MNIST's files, optdigits, a folder per class) or a "
+                    ".csv file",
                     path));
   }
   share_classes(data);

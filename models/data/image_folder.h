@@ -1,4 +1,4 @@
-// Data sets of images as they lie on disk.
+// Loads image data sets from folders and files.
 #pragma once
 
 #include <string>
@@ -7,26 +7,27 @@
 
 namespace WEFT_API weft {
 
-/// Images of a folder that has a folder per class, whose name is the class's: PNG, JPEG and BMP
-/// files (by their endings, .png .jpg .jpeg .bmp in any case; other files are left alone), fitted
-/// to `size` as fit_image does. Classes and files are taken in the order of their names' bytes.
-/// Throws IoError, FormatError (also for a class without images, and where there are no classes).
+/// Reads a folder with one subfolder per class, named for the class. Images are PNG, JPEG and BMP
+/// files (with the extensions .png, .jpg, .jpeg and .bmp in any case; other files are ignored),
+/// fitted to `size` as by fit_image(). Classes and files are in byte order of their names. Throws
+/// IoError; FormatError, also for a class without images and if there are no classes.
 ImageSet read_image_folder(const std::string& path, const ImageSize& size);
 
-/// A set to learn from and another to be measured on.
+/// A training set and a test set.
 struct ImageData {
   ImageSet train, test;
-  std::string about;  // where the test set is from: "t10k-images-idx3-ubyte.gz", "a tenth of ..."
+  /// The source of the test set: "t10k-images-idx3-ubyte.gz", "a tenth of ...".
+  std::string about;
 };
 
-/// Reads whatever of these is at `path`, fitted to `size`:
-///   a folder with MNIST's names (train-images-idx3-ubyte, t10k-..., each with or without .gz):
-///     both; or one of them, of which the last tenth is the test set;
+/// Reads the data set at `path`, fitted to `size`. It may be:
+///   a folder with MNIST's files (train-images-idx3-ubyte, t10k-..., each with or without .gz),
+///     either both sets or one, whose last tenth becomes the test set;
 ///   a folder with a .tra and a .tes file (optdigits);
 ///   a folder with folders `train` and `test` (or `val`), each with a folder per class;
-///   a folder with a folder per class: a tenth of every class, drawn by `seed`, is the test set;
-///   a .csv file as read_image_csv takes it: its last tenth is the test set.
-/// Throws IoError, FormatError that says what is wanted.
+///   a folder with a folder per class: a tenth of every class, selected by `seed`, is the test set;
+///   a .csv file as for read_image_csv(): its last tenth is the test set.
+/// Throws IoError, FormatError that describes the expected contents.
 ImageData load_image_data(const std::string& path, const ImageSize& size, std::uint64_t seed);
 
 }  // namespace weft

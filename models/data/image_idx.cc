@@ -28,7 +28,7 @@ DType element_type(unsigned code, std::string_view name) {
     default: break;
   }
   throw FormatError(
-      fmt::format("{}: element type 0x{:02x} at byte 2{}; read are 0x08 (u8), 0x09 "
+      fmt::format("{}: element type 0x{:02x} at byte 2{}; supported are 0x08 (u8), 0x09 "
                   "(i8), 0x0c (i32), 0x0d (f32), 0x0e (f64)",
                   name, code, code == 0x0B ? " (16-bit integers)" : ""));
 }
@@ -40,8 +40,8 @@ namespace {
 struct Header {
   DType dtype;
   Sizes sizes;
-  std::uint64_t begin;   // of the elements
-  std::uint64_t wanted;  // bytes of them
+  std::uint64_t begin;   // offset of the elements
+  std::uint64_t wanted;  // size of the elements in bytes
 };
 
 Header parse_header(std::string_view bytes, std::string_view name) {
@@ -72,11 +72,10 @@ Header parse_header(std::string_view bytes, std::string_view name) {
   }
 }
 
-// Enough for a header with the most axes.
+// The size of a header with the maximum number of axes.
 constexpr std::size_t kLongestHeader = kFirstSize + 255 * kBytesPerSize;
 
-/// The contents of a packed file, no more than its header says: a few bytes may unpack to any
-/// number.
+/// Decompresses a file, but not more than its header declares: a few bytes may expand to any size.
 std::string unpack(std::string_view bytes, std::string_view name) {
   const Header header = parse_header(gunzip_start(bytes, name, kLongestHeader), name);
   return gunzip(bytes, name, (CheckedSize(header.begin) + header.wanted).value());
@@ -88,8 +87,8 @@ Tensor parse_idx(std::string_view bytes, std::string_view name) {
   const auto [dtype, sizes, begin, wanted] = parse_header(bytes, name);
   if (const std::size_t there = bytes.size() - begin; there != wanted) {
     throw FormatError(
-        fmt::format("{}: the sizes at byte {} ask for {} bytes of elements, after "
-                    "them are {} up to the end at byte {}",
+        fmt::format("{}: the sizes at byte {} require {} bytes of elements, but there "
+                    "are {} up to the end at byte {}",
                     name, kFirstSize, wanted, there, bytes.size()));
   }
   Tensor tensor = Tensor::empty(dtype, sizes);

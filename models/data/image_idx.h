@@ -1,4 +1,4 @@
-// IDX files, the format of MNIST (Y. LeCun): two zero bytes, a type, the number of axes, a
+// Reads IDX files, the format of MNIST (Y. LeCun): two zero bytes, a type, the number of axes, a
 // big-endian size per axis, and the elements, big-endian.
 #pragma once
 
@@ -9,12 +9,12 @@
 
 namespace WEFT_API weft {
 
-/// The tensor in an IDX file, of dtype u8, i8, i32, f32 or f64. `name` says in messages where the
-/// bytes are from. Throws FormatError with the byte offset for anything else: a wrong type, sizes
-/// that do not fit the file, bytes that are left over.
+/// Parses an IDX file to a tensor of dtype u8, i8, i32, f32 or f64. `name` names the source of the
+/// bytes in error messages. Throws FormatError with the byte offset for anything else: a wrong
+/// type, sizes that do not match the file, extra bytes.
 Tensor parse_idx(std::string_view bytes, std::string_view name);
 
-/// The same from a file, which may be packed with gzip. Throws IoError, FormatError.
+/// As parse_idx(), from a file, which may be compressed with gzip. Throws IoError, FormatError.
 Tensor read_idx(const std::string& path);
 
 }  // namespace weft

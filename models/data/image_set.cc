@@ -50,7 +50,8 @@ ImageSet ImageSet::pick(const std::vector<std::int64_t>& places) const {
 
 std::pair<ImageSet, ImageSet> split(const ImageSet& set, double fraction, std::uint64_t seed) {
   if (!(fraction >= 0 && fraction < 1))
-    throw ArgumentError(fmt::format("the part to take must be in [0, 1), not {}", fraction));
+    throw ArgumentError(
+        fmt::format("the fraction to split off must be in [0, 1), not {}", fraction));
   std::vector<std::vector<std::int64_t>> by_class(set.classes.size());
   for (const std::int64_t i : shuffled(set.count(), seed)) {
     by_class[static_cast<std::size_t>(set.labels[static_cast<std::size_t>(i)])].push_back(i);
@@ -69,7 +70,7 @@ std::pair<ImageSet, ImageSet> split(const ImageSet& set, double fraction, std::u
 }
 
 ChannelStatistics channel_statistics(const ImageSet& set) {
-  if (set.count() == 0) throw ArgumentError("a set of no images has no mean");
+  if (set.count() == 0) throw ArgumentError("an empty image set has no mean");
   const auto [channels, height, width] = set.size();
   const std::int64_t pixels = height * width;
   ChannelStatistics result;

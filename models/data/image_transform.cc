@@ -14,14 +14,14 @@ namespace {
 void require_image(const Tensor& image) {
   if (image.rank() != 3 || image.dtype() != DType::f32 || image.numel() == 0) {
     throw ShapeError(
-        fmt::format("an image is f32[channels, height, width], not {}", image.type_str()));
+        fmt::format("an image must be f32[channels, height, width], not {}", image.type_str()));
   }
 }
 
 void require_size(std::int64_t height, std::int64_t width) {
   if (height < 1 || width < 1) {
     throw ArgumentError(
-        fmt::format("an image has at least 1 x 1 pixels, not {} x {}", height, width));
+        fmt::format("an image must have at least 1 x 1 pixels, not {} x {}", height, width));
   }
 }
 
@@ -34,7 +34,7 @@ double kernel(Interpolation interpolation, double x) {
   return 0;
 }
 
-/// The weights of the pixels that one pixel of the result is made of.
+/// The weights of the input pixels that contribute to one output pixel.
 struct Window {
   std::int64_t first = 0;
   std::vector<double> weights = {};
@@ -76,7 +76,8 @@ Tensor resize_image(const Tensor& image, std::int64_t height, std::int64_t width
   const auto down = windows(interpolation, rows, height);
   Tensor result = Tensor::empty(DType::f32, {channels, height, width});
   auto* out = result.mutable_data<float>();
-  std::vector<double> narrow(static_cast<std::size_t>(rows * width));  // of one channel
+  // One channel, resized horizontally.
+  std::vector<double> narrow(static_cast<std::size_t>(rows * width));
   for (std::int64_t c = 0; c < channels; ++c) {
     for (std::int64_t y = 0; y < rows; ++y) {
       const float* row = image.data<float>() + (c * rows + y) * columns;
@@ -145,7 +146,7 @@ Tensor transform_image(const Tensor& image, const Affine& affine) {
     throw ArgumentError(fmt::format("the scale must be positive, not {}", affine.scale));
   const std::int64_t channels = image.size(0), rows = image.size(1), columns = image.size(2);
   const double angle = affine.degrees * std::numbers::pi / 180;
-  // From the result back to the image: turned the other way, and smaller.
+  // The inverse transform, from the result to the image.
   const double along = std::cos(angle) / affine.scale, aside = std::sin(angle) / affine.scale;
   const double middle_y = static_cast<double>(rows - 1) / 2;
   const double middle_x = static_cast<double>(columns - 1) / 2;
@@ -188,7 +189,7 @@ Tensor to_channels(const Tensor& image, std::int64_t channels) {
   } else if (image.size(0) == 1 && channels == 3) {
     for (int c = 0; c < 3; ++c) out = std::copy_n(in, pixels, out);
   } else {
-    throw ShapeError(fmt::format("{} channels cannot become {}: 1 and 3 can become each other",
+    throw ShapeError(fmt::format("cannot convert {} channels to {}: only 1 to 3 and 3 to 1",
                                  image.size(0), channels));
   }
   return result;

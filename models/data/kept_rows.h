@@ -1,4 +1,4 @@
-// Rows of a data set that are made once.
+// A cache of the rows of a data set.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@
 
 namespace WEFT_API weft {
 
-/// Rows of a set, each made when it is first asked for: a training begins without encoding all of
-/// its texts, and encodes none of them twice. For any number of threads; copies share the rows.
+/// Rows that are computed when they are first used: a training run starts without encoding all of
+/// its texts, and encodes none of them twice. Thread-safe; copies share the rows.
 template <class Row>
 class KeptRows {
  public:
-  /// `make` makes row i and is not called by two threads at once; what it refers to must outlive
+  /// `make` computes row i. It is never called concurrently. Everything it refers to must outlive
   /// the rows.
   KeptRows(std::int64_t count, std::function<Row(std::int64_t i)> make)
       : kept_(std::make_shared<Kept>(count, std::move(make))) {}
 
-  /// Stays where it is.
+  /// Returns row i. The reference stays valid as long as the rows exist.
   const Row& operator[](std::int64_t i) const {
     const std::lock_guard lock(kept_->mutex);
     std::optional<Row>& row = kept_->rows[static_cast<std::size_t>(i)];

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kSides[] = {"auto", "first", "last"};
 
-/// The two sides of the first tab (`first`) or of the last one.
+/// Returns the trimmed text on each side of the tab at offset `tab`.
 std::pair<std::string, std::string> sides(std::string_view line, std::size_t tab) {
   return {std::string(trimmed_line(line.substr(0, tab))),
           std::string(trimmed_line(line.substr(tab + 1)))};
@@ -39,7 +39,8 @@ LabelledText LabelledText::subset(std::span<const std::int64_t> indices) const {
 LabelledText read_labelled_text(std::span<const std::string> paths, LabelSide side) {
   struct Line {
     std::string place;
-    std::pair<std::string, std::string> first, last;  // label first; text first
+    /// split as label and text; split as text and label
+    std::pair<std::string, std::string> first, last;
   };
   std::vector<Line> lines;
   for (const std::string& path : paths) {
@@ -48,7 +49,7 @@ LabelledText read_labelled_text(std::span<const std::string> paths, LabelSide si
       const std::string place = fmt::format("{}:{}", path, number);
       const std::size_t tab = line.find('\t');
       if (tab == std::string_view::npos)
-        throw FormatError(fmt::format("{}: expected a label and a text with a tab between", place));
+        throw FormatError(fmt::format("{}: expected a label and a text separated by a tab", place));
       lines.push_back({place, sides(line, tab), sides(line, line.rfind('\t'))});
     });
   }
@@ -60,7 +61,7 @@ LabelledText read_labelled_text(std::span<const std::string> paths, LabelSide si
     }
     if (first.size() == last.size() && !lines.empty()) {
       throw FormatError(fmt::format(
-          "{}: cannot tell labels from texts: both sides have {} distinct values; say which it is",
+          "{}: cannot tell labels from texts: both sides have {} distinct values; specify the side",
           lines.front().place, first.size()));
     }
     side = first.size() < last.size() ? LabelSide::first : LabelSide::last;
@@ -75,9 +76,9 @@ LabelledText read_labelled_text(std::span<const std::string> paths, LabelSide si
     result.texts.push_back(text);
   }
   if (by_label.size() < 2) {
-    throw FormatError(fmt::format("{}: a classifier needs two classes or more, here {}",
+    throw FormatError(fmt::format("{}: a classifier needs at least two classes, but there {}",
                                   fmt::join(paths, ", "),
-                                  by_label.empty() ? "is no line" : "is one only"));
+                                  by_label.empty() ? "are no lines" : "is only one"));
   }
   result.labels.resize(result.texts.size());
   for (const auto& [label, indices] : by_label) {
@@ -107,7 +108,8 @@ Split stratified_split(std::span<const std::int32_t> labels, double test_fractio
   for (auto& [label, members] : classes) {
     Draws(stable_hash("stratified_split", seed), static_cast<std::uint32_t>(label))
         .shuffle(members);
-    // One example at least is for learning: a class that only the test knows cannot be found.
+    // At least one example stays in the training set: a class that occurs only in the test set
+    // cannot be predicted.
     const auto count = static_cast<std::ptrdiff_t>(
         std::min(std::round(test_fraction * static_cast<double>(members.size())),
                  static_cast<double>(members.size()) - 1));

@@ -1,4 +1,4 @@
-// Texts with a class each: files, and splits that keep the shares of the classes.
+// Texts with class labels: reading files, and splits that preserve the class proportions.
 #pragma once
 
 #include <cstdint>
@@ -14,36 +14,39 @@ namespace WEFT_API weft {
 
 struct LabelledText {
   std::vector<std::string> texts;
-  std::vector<std::int32_t> labels;  // as many; index into names
-  std::vector<std::string> names;    // of the classes, in alphabetical order
+  /// One label per text, an index into names.
+  std::vector<std::int32_t> labels;
+  /// Class names in alphabetical order.
+  std::vector<std::string> names;
 
   std::int64_t size() const { return static_cast<std::int64_t>(texts.size()); }
-  /// The examples at `indices`, with all names.
+  /// Returns the examples at `indices`, with all class names.
   LabelledText subset(std::span<const std::int64_t> indices) const;
 };
 
-/// On which side of a line's tab the label stands.
+/// The side of the tab on which the label is.
 enum class LabelSide : std::uint8_t { automatic, first, last };
-/// "auto", "first", "last".
+/// The names are "auto", "first" and "last".
 ChoiceNames choice_names(LabelSide);
 
-/// Reads files of lines "label <tab> text" or "text <tab> label", all of the same form. Lines end
-/// in a line feed only (other line breaks of Unicode are part of the text); a carriage return in
-/// front of it and blanks around text and label are dropped. `automatic` is the side with fewer
-/// distinct values. Throws IoError; FormatError with file and line for a line without a tab or with
-/// an empty label, for fewer than two classes, and where `automatic` cannot tell.
+/// Reads files of lines "label <tab> text" or "text <tab> label", all of the same form. Only a line
+/// feed ends a line (other Unicode line breaks are part of the text). A carriage return before it
+/// and blanks around text and label are dropped. `automatic` selects the side with fewer distinct
+/// values. Throws IoError; FormatError with file and line for a line without a tab or with an empty
+/// label, for fewer than two classes, and if `automatic` finds equally many values on both sides.
 LabelledText read_labelled_text(std::span<const std::string> paths,
                                 LabelSide side = LabelSide::automatic);
 
-/// The lines of a text file that are not blank, as above. Throws IoError.
+/// Returns the lines of a text file that are not blank, trimmed as above. Throws IoError.
 std::vector<std::string> read_lines(const std::string& path);
 
-/// Texts to learn from, and the parts that are put aside.
+/// The indices of training and test examples.
 struct Split {
   std::vector<std::int64_t> train, test;  // ascending
 };
-/// round(fraction * n) of the n examples of every class go to `test`, chosen at random: a function
-/// of labels, fraction and seed. Throws ArgumentError unless 0 < fraction < 1.
+/// Assigns round(fraction * n) of the n examples of every class to `test`, selected at random, but
+/// leaves at least one in `train`. The result is a function of labels, fraction and seed. Throws
+/// ArgumentError unless 0 < fraction < 1.
 Split stratified_split(std::span<const std::int32_t> labels, double test_fraction,
                        std::uint64_t seed);
 

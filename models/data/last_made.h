@@ -1,4 +1,4 @@
-// A value that is made anew only where another one is asked for.
+// A cache with one entry.
 #pragma once
 
 #include <memory>
@@ -10,12 +10,12 @@
 
 namespace WEFT_API weft {
 
-/// Keeps the value of the last key that was asked for: the order of an epoch, which all of its
-/// steps read. For any number of threads; copies share what is kept.
+/// Caches the value of the most recent key, such as the order of an epoch, which all of its steps
+/// use. Thread-safe; copies share the entry.
 template <class Key, class Value>
 class LastMade {
  public:
-  /// The value of `key`, which is make() where it is not the last one.
+  /// Returns the value of `key`, which is computed by make() unless it is cached.
   template <class Make>
   std::shared_ptr<const Value> operator()(const Key& key, Make&& make) const {
     const std::lock_guard lock(kept_->mutex);

@@ -1,4 +1,4 @@
-// Texts line by line.
+// Iterates over the lines of a text.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace WEFT_API weft {
 
-/// Without the blanks, tabs and carriage returns at its ends.
+/// Returns the line without spaces, tabs and carriage returns at its ends.
 inline std::string_view trimmed_line(std::string_view line) {
   constexpr std::string_view kBlanks = " \t\r";
   const std::size_t begin = line.find_first_not_of(kBlanks);
@@ -17,8 +17,8 @@ inline std::string_view trimmed_line(std::string_view line) {
   return line.substr(begin, line.find_last_not_of(kBlanks) - begin + 1);
 }
 
-/// visit(number, line) for every line, counted from 1, without its line feed. Other line breaks of
-/// Unicode are part of a line.
+/// Calls visit(number, line) for every line, counted from 1, without its line feed. Other Unicode
+/// line breaks are part of a line.
 template <class Visit>
 void for_lines(std::string_view text, Visit&& visit) {
   std::int64_t number = 0;

@@ -22,8 +22,8 @@ void check(const MaskingOptions& options) {
   if (options.special.empty() ||
       (options.whole_words && options.word_start.size() != options.special.size())) {
     throw ArgumentError(
-        fmt::format("the tables of special ids ({}) and of beginnings of words ({}) "
-                    "must have an entry for every id",
+        fmt::format("the tables of special ids ({}) and of word starts ({}) must have an entry "
+                    "for every id",
                     options.special.size(), options.word_start.size()));
   }
 }
@@ -45,9 +45,9 @@ MaskedTokens masked_tokens(std::span<const std::int32_t> ids, const MaskingOptio
   check(options);
   const auto vocab = static_cast<std::int64_t>(options.special.size());
   MaskedTokens result{{ids.begin(), ids.end()}, std::vector<std::int32_t>(ids.size(), -100)};
-  std::vector<std::vector<std::size_t>> words;  // or single tokens
+  std::vector<std::vector<std::size_t>> words;  // or single tokens, without whole_words
   std::int64_t candidates = 0;
-  bool inside = false;  // a word
+  bool inside = false;  // inside a word
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] < 0 || ids[i] >= vocab)
       throw DataError(fmt::format("token id {} is outside the vocabulary [0, {})", ids[i], vocab));

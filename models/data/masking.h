@@ -1,4 +1,4 @@
-// Masked-language-model inputs as BERT makes them (Devlin et al. 2019, 3.1 and appendix A.1).
+// Inputs of masked language models, as in BERT (Devlin et al. 2019, 3.1 and appendix A.1).
 #pragma once
 
 #include <cstdint>
@@ -11,30 +11,35 @@
 namespace WEFT_API weft {
 
 struct MaskingOptions {
-  double rate = 0.15;         // of the tokens that may be hidden are to be predicted
-  double mask_share = 0.8;    // of those become mask_id,
-  double random_share = 0.1;  // ... any token that is not special; the rest stays as it is
-  bool whole_words = false;   // a word's tokens are hidden together (each replaced on its own)
+  /// Fraction of the non-special tokens that are selected for prediction.
+  double rate = 0.15;
+  /// Fraction of the selected tokens that are replaced by mask_id.
+  double mask_share = 0.8;
+  /// Fraction that is replaced by a random non-special token. The rest stays unchanged.
+  double random_share = 0.1;
+  /// Selects all tokens of a word together; each token is replaced independently.
+  bool whole_words = false;
   std::int32_t mask_id = 0;
-  /// By id, the size of the vocabulary: never hidden, and never put in place of another.
+  /// One entry per id of the vocabulary: 1 for special ids, which are never selected and never used
+  /// as random tokens.
   std::vector<char> special = {};
-  /// By id; for whole_words.
+  /// One entry per id: 1 for ids that start a word. Used by whole_words.
   std::vector<char> word_start = {};
 };
-/// mask_id, special ids and beginnings of words of a tokenizer. Throws ArgumentError where it has
-/// no mask_id.
+/// Returns options with the mask_id, special ids and word starts of a tokenizer. Throws
+/// ArgumentError if it has no mask_id.
 MaskingOptions masking_options(const Tokenizer& tokenizer, bool whole_words = false);
 
-/// What a model reads, and what it must say: labels are the ids that were there, -100 where nothing
-/// is asked.
+/// The input ids of a model and its labels: the original id at selected positions, -100 elsewhere.
 struct MaskedTokens {
   std::vector<std::int32_t> ids, labels;
 };
 
-/// Hides max(1, round(rate * n)) of the n tokens that are not special, at random: a function of
-/// ids, options and (seed, step, row). With whole_words at most that many: words are taken in
-/// random order, those left out that no longer fit, but at least one. Throws ArgumentError for
-/// shares out of range and tables of another size; DataError for an id outside the tables.
+/// Selects max(1, round(rate * n)) of the n non-special tokens at random; none if the rate is 0.
+/// The result is a function of ids, options and (seed, step, row). With whole_words, this number is
+/// an upper bound: words are visited in random order and skipped if they would exceed it, but at
+/// least one word is selected. Throws ArgumentError for fractions out of range and tables of
+/// different sizes; DataError for an id outside the tables.
 MaskedTokens masked_tokens(std::span<const std::int32_t> ids, const MaskingOptions& options,
                            std::uint64_t seed, std::int64_t step, std::int64_t row);
 

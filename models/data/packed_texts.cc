@@ -11,14 +11,15 @@ namespace weft {
 PackedTexts::PackedTexts(const Tokenizer& tokenizer, std::span<const std::string> texts,
                          std::int64_t context)
     : cls_(tokenizer.cls_id()), sep_(tokenizer.sep_id()), context_(context) {
-  if (context < 3) throw ArgumentError(fmt::format("a row needs 3 tokens, not {}", context));
+  if (context < 3)
+    throw ArgumentError(fmt::format("a row needs at least 3 tokens, not {}", context));
   for (const std::string& text : texts) {
     std::vector<std::int32_t> ids = tokenizer.encode(text);
     if (ids.empty()) continue;
     tokens_ += static_cast<std::int64_t>(ids.size());
     texts_.push_back(std::move(ids));
   }
-  if (texts_.empty()) throw DataError("there is no text to learn from");
+  if (texts_.empty()) throw DataError("there is no text to train on");
 }
 
 std::vector<std::int32_t> PackedTexts::row(std::int64_t first) const {

@@ -1,4 +1,4 @@
-// Texts as rows of equal length for pre-training.
+// Packs texts into rows of equal length for pre-training.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,20 @@
 
 namespace WEFT_API weft {
 
-/// Texts as rows "[CLS] text [SEP] next text [SEP] ...", all as long as the model's context, so
-/// that nothing is padding (RoBERTa's packing, Liu et al. 2019).
+/// Packs texts into rows "[CLS] text [SEP] next text [SEP] ..." that fill the model's context
+/// without padding (RoBERTa's packing, Liu et al. 2019).
 class PackedTexts {
  public:
-  /// Throws DataError without any token, ArgumentError for a context of less than 3.
+  /// Throws DataError if the texts have no tokens, ArgumentError for a context below 3.
   PackedTexts(const Tokenizer& tokenizer, std::span<const std::string> texts, std::int64_t context);
 
   std::int64_t tokens() const { return tokens_; }
   std::int64_t texts() const { return static_cast<std::int64_t>(texts_.size()); }
-  /// The row that begins with text `first` and goes on with those behind it, around the end.
+  /// Returns the row that begins with text `first` and continues with the following texts. After
+  /// the last text, the first one follows.
   std::vector<std::int32_t> row(std::int64_t first) const;
-  /// First texts of rows that together hold every text once or more (but what was cut off).
+  /// Returns the first texts of rows that together contain every text at least once, except for
+  /// text that is truncated at the end of a row.
   std::vector<std::int64_t> cover() const;
 
  private:

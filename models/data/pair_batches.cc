@@ -14,17 +14,17 @@ namespace weft {
 PairBatches::PairBatches(std::vector<IdPair> pairs, std::int64_t tokens, std::int32_t padding_id,
                          std::int64_t shards)
     : pairs_(std::move(pairs)), padding_id_(padding_id), sorted_(pairs_.size()) {
-  if (pairs_.empty()) throw ArgumentError("there are no pairs to make batches of");
+  if (pairs_.empty()) throw ArgumentError("there are no pairs to build batches from");
   if (size() < shards) {
     throw ArgumentError(
-        fmt::format("{} pairs are too few for batches in {} shards: there must be a pair for each",
+        fmt::format("{} pairs are too few for batches of {} shards: each shard needs at least one",
                     size(), shards));
   }
   if (tokens < 1)
     throw ArgumentError(fmt::format("a batch needs at least 1 token, not {}", tokens));
   for (std::size_t i = 0; i < pairs_.size(); ++i) {
     if (pairs_[i].source.empty() || pairs_[i].target.empty())
-      throw ArgumentError(fmt::format("pair {} has a side without ids", i));
+      throw ArgumentError(fmt::format("pair {} has an empty side", i));
   }
   std::iota(sorted_.begin(), sorted_.end(), std::size_t{0});
   std::stable_sort(sorted_.begin(), sorted_.end(), [&](std::size_t a, std::size_t b) {
@@ -36,7 +36,7 @@ PairBatches::PairBatches(std::vector<IdPair> pairs, std::int64_t tokens, std::in
     const std::size_t rows = i - cuts_.back() + 1, length = pairs_[sorted_[i]].longer();
     if (rows > least && rows * length > static_cast<std::size_t>(tokens)) cuts_.push_back(i);
   }
-  // The last ones may be too few: they go to those before them.
+  // If the last batch has too few pairs, they join the previous one.
   if (cuts_.size() > 1 && sorted_.size() - cuts_.back() < least) cuts_.pop_back();
   cuts_.push_back(sorted_.size());
 }
@@ -45,7 +45,7 @@ PairBatches::Epoch PairBatches::epoch(std::uint64_t seed, std::int64_t number) c
   const auto drawn = [&](std::int64_t count, const char* what) {
     return shuffled(count, stable_hash(what, seed), static_cast<std::uint32_t>(number));
   };
-  // Where a pair comes among those of its length.
+  // The rank of each pair among those of equal length.
   const std::vector<std::int64_t> rank = drawn(size(), "weft.data.pairs");
   Epoch epoch{sorted_, drawn(per_epoch(), "weft.data.batches")};
   std::sort(epoch.pairs.begin(), epoch.pairs.end(), [&](std::size_t a, std::size_t b) {

@@ -1,4 +1,4 @@
-// Batches of pairs of sequences of similar length: what encoder-decoders are trained with.
+// Batches of sequence pairs of similar length, for training encoder-decoder models.
 #pragma once
 
 #include <algorithm>
@@ -12,61 +12,62 @@
 
 namespace WEFT_API weft {
 
-/// Ids of a pair, each side with the id that ends it.
+/// The ids of a pair. Each side ends with an end-of-text id.
 struct IdPair {
   std::vector<std::int32_t> source = {}, target = {};
   std::size_t longer() const { return std::max(source.size(), target.size()); }
 };
 
-/// Pairs padded to one length.
+/// Pairs padded to the same length.
 struct PairBatch {
-  Tensor source;  // i32 [pairs, length], filled up with the padding id
-  Tensor labels;  // i32 [pairs, length], filled up with -100: not counted by losses
+  Tensor source;  // i32 [pairs, length], padded with the padding id
+  Tensor labels;  // i32 [pairs, length], padded with -100, which losses ignore
   std::int64_t labels_counted = 0;
-  std::vector<std::size_t> pairs;  // which ones, by row
+  std::vector<std::size_t> pairs;  // index of the pair in each row
 };
 
-/// Pairs in batches of as many as fit into a number of tokens. Pairs are sorted by the length of
-/// their longer side and cut into batches in that order, so that little is padding; which pairs of
-/// the same length come together, and the order of the batches, is new in every epoch. Each pair
-/// occurs once per epoch.
+/// Batches of pairs with a limit on the number of tokens. Pairs are sorted by the length of their
+/// longer side and divided into batches in that order, which limits padding. Every epoch shuffles
+/// pairs of equal length and the order of the batches. Each pair occurs once per epoch.
+/// Thread-safe.
 class PairBatches {
  public:
-  /// `tokens`: most tokens of a batch on one side, padding counted; a pair that is longer is a
-  /// batch of its own. Batches that are cut into `shards` have a pair for each, however long: what
-  /// counts is then the tokens of a shard. Throws ArgumentError where there are fewer pairs than
-  /// that, a side is empty, or tokens < 1.
+  /// `tokens`: maximum number of tokens on one side of a batch, including padding. A longer pair
+  /// gets its own batch. A batch has at least one pair for each of its `shards`, even if it then
+  /// exceeds the limit: what matters in that case is the number of tokens per shard. Throws
+  /// ArgumentError if there are fewer pairs than shards, a side is empty, or tokens < 1.
   PairBatches(std::vector<IdPair> pairs, std::int64_t tokens, std::int32_t padding_id,
               std::int64_t shards = 1);
 
-  /// The same in every epoch.
+  /// The number of batches per epoch, the same in every epoch.
   std::int64_t per_epoch() const { return static_cast<std::int64_t>(cuts_.size()) - 1; }
   std::int64_t size() const { return static_cast<std::int64_t>(pairs_.size()); }
 
-  /// The batch of a training step, or a shard of it, each as long as its own longest pair: a
-  /// function of (seed, step), so that a resumed run sees what an uninterrupted one does. The order
-  /// of the last epoch asked for is kept. For any number of threads. Throws ArgumentError as
-  /// BatchPart::nearly_equal_rows.
+  /// Returns the batch of a training step, or a shard of it, padded to its own longest pair. The
+  /// result is a function of (seed, step), so a resumed run sees the same batches as an
+  /// uninterrupted one. The order of the most recently used epoch is cached. Throws ArgumentError
+  /// as BatchPart::nearly_equal_rows().
   PairBatch batch(std::uint64_t seed, const BatchPart& part) const;
-  /// Batch i of per_epoch() for an evaluation: nothing is drawn.
+  /// Returns batch i of per_epoch(), without shuffling, for evaluation.
   PairBatch in_order(std::int64_t i) const;
 
  private:
-  /// An epoch: pairs sorted by length, ties in a drawn order, and the order of the batches.
+  /// The pairs of an epoch, sorted by length with ties in random order, and the order of the
+  /// batches.
   struct Epoch {
     std::vector<std::size_t> pairs;
     std::vector<std::int64_t> batches;
   };
   Epoch epoch(std::uint64_t seed, std::int64_t number) const;
-  /// A part (whatever its step) of batch `batch` of an order.
+  /// Builds a part of batch `batch` of an order. The step of `part` is ignored.
   PairBatch make(const std::vector<std::size_t>& order, std::size_t batch,
                  const BatchPart& part) const;
 
   std::vector<IdPair> pairs_;
   std::int32_t padding_id_;
-  std::vector<std::size_t> sorted_;  // pairs by length, ties in their own order
-  std::vector<std::size_t> cuts_;    // batch i holds places cuts_[i] .. cuts_[i + 1] - 1
-  LastMade<std::pair<std::uint64_t, std::int64_t>, Epoch> epochs_;  // by seed and number
+  std::vector<std::size_t> sorted_;  // pairs by length, ties in original order
+  std::vector<std::size_t> cuts_;    // batch i contains positions [cuts_[i], cuts_[i + 1])
+  LastMade<std::pair<std::uint64_t, std::int64_t>, Epoch> epochs_;  // by seed and epoch
 };
 
 }  // namespace weft

@@ -16,7 +16,8 @@
 namespace weft {
 namespace {
 
-/// The index of each pair's source among the different sources, in order of first occurrence.
+/// Returns the index of each pair's source among the distinct sources, in order of first
+/// occurrence.
 std::vector<std::size_t> source_indices(const std::vector<TextPair>& pairs, std::size_t* sources) {
   std::unordered_map<std::string_view, std::size_t> seen;
   std::vector<std::size_t> indices;
@@ -52,7 +53,7 @@ std::vector<TextPair> read_text_pairs(const std::string& path, std::int64_t* mor
     if (pair.target.empty()) refuse("the target is empty");
     pairs.push_back(std::move(pair));
   }
-  if (pairs.empty()) throw FormatError(fmt::format("{} has no pair of texts", path));
+  if (pairs.empty()) throw FormatError(fmt::format("{} has no text pairs", path));
   return pairs;
 }
 
@@ -60,7 +61,7 @@ TextPairSplit split_by_source(const std::vector<TextPair>& pairs, double held_ou
                               std::uint64_t seed) {
   if (!(held_out > 0 && held_out < 0.5)) {
     throw ArgumentError(
-        fmt::format("the share of sources held out for validation, and again for test, must be in "
+        fmt::format("the fraction of sources held out for each of validation and test must be in "
                     "(0, 0.5), not {}",
                     held_out));
   }
@@ -68,7 +69,7 @@ TextPairSplit split_by_source(const std::vector<TextPair>& pairs, double held_ou
   const std::vector<std::size_t> of_pair = source_indices(pairs, &sources);
   if (sources < 3) {
     throw DataError(fmt::format(
-        "{} different sources cannot be split into training, validation and test", sources));
+        "{} distinct sources cannot be split into training, validation and test", sources));
   }
   const auto part = std::max<std::size_t>(
       1, static_cast<std::size_t>(std::floor(held_out * static_cast<double>(sources))));

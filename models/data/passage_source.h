@@ -1,4 +1,4 @@
-// Where encoder-decoders that are pre-trained get passages of text from.
+// The source of passages for pre-training encoder-decoder models.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,20 @@
 
 namespace WEFT_API weft {
 
-/// Passages as sentences of ids, 2 ids or more together. For any number of threads.
+/// A set of passages. Each consists of sentences of ids and has at least 2 ids in total.
+/// Thread-safe.
 class PassageSource {
  public:
   virtual ~PassageSource() = default;
   virtual std::int64_t documents() const = 0;
   virtual std::int64_t tokens() const = 0;
   virtual std::int64_t count() const = 0;
-  /// Passage i of count(), in the order of the text. Throws ArgumentError for others.
+  /// Returns passage i in [0, count()), in text order. Throws ArgumentError for other indices.
   virtual std::vector<TokenIds> at(std::int64_t i) const = 0;
-  /// Passages that follow on each other and together hold everything, some of it perhaps twice.
+  /// Returns the indices of consecutive passages that together contain the whole text, possibly
+  /// with overlaps.
   virtual std::vector<std::int64_t> cover() const = 0;
-  /// Any passage.
+  /// Returns a random passage.
   virtual std::vector<TokenIds> random(Draws& draws) const = 0;
 };
 

@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-/// The sentences that have ids, in parts of at most `tokens`.
+/// Splits sentences into parts of at most `tokens` ids. Empty sentences are dropped.
 std::vector<TokenIds> parts(const std::vector<TokenIds>& sentences, std::int64_t tokens) {
   std::vector<TokenIds> result;
   for (const TokenIds& sentence : sentences) {
@@ -27,7 +27,8 @@ std::vector<TokenIds> parts(const std::vector<TokenIds>& sentences, std::int64_t
 Passages::Passages(std::vector<std::vector<TokenIds>> documents, std::int64_t tokens,
                    std::int64_t least_sentences)
     : documents_(std::move(documents)) {
-  if (tokens < 2) throw ArgumentError(fmt::format("a passage needs 2 tokens, not {}", tokens));
+  if (tokens < 2)
+    throw ArgumentError(fmt::format("a passage needs at least 2 tokens, not {}", tokens));
   for (auto& document : documents_) document = parts(document, tokens);
   std::erase_if(documents_, [](const auto& document) { return document.empty(); });
   for (std::size_t d = 0; d < documents_.size(); ++d) {
@@ -44,8 +45,8 @@ Passages::Passages(std::vector<std::vector<TokenIds>> documents, std::int64_t to
   }
   if (places_.empty()) {
     throw ArgumentError(fmt::format(
-        "no passage of up to {} tokens has {} sentence{} and 2 tokens or more: there "
-        "are {} documents of {} tokens together",
+        "no passage of up to {} tokens has at least {} sentence{} and 2 tokens: there are {} "
+        "documents of {} tokens in total",
         tokens, least_sentences, least_sentences == 1 ? "" : "s", documents_.size(), all_tokens_));
   }
 }
@@ -61,14 +62,14 @@ std::vector<TokenIds> Passages::at(std::int64_t i) const {
 
 std::vector<std::int64_t> Passages::cover() const {
   std::vector<std::int64_t> chosen;
-  // Sentences of `document` before `covered` are in a chosen passage, or in none at all.
+  // Sentences of `document` before `covered` are in a selected passage, or in no passage at all.
   std::size_t document = 0, covered = 0;
   for (std::size_t i = 0; i < places_.size(); ++i) {
     const Place& place = places_[i];
     if (place.document != document) covered = 0;
     document = place.document;
     if (place.end <= covered) continue;
-    // The next passage also begins early enough: this one is not needed.
+    // The next passage also begins early enough, so this one is not needed.
     const bool later = i + 1 < places_.size() && places_[i + 1].document == document &&
                        places_[i + 1].begin <= covered;
     if (later) continue;

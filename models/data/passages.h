@@ -1,4 +1,4 @@
-// Documents as passages of whole sentences: what encoder-decoders are pre-trained on.
+// Splits documents into passages of whole sentences for pre-training encoder-decoder models.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,15 @@
 
 namespace WEFT_API weft {
 
-/// A passage begins with any sentence of a document and goes on as long as whole sentences fit, or
-/// until the document ends. A sentence that is too long for any passage counts as several.
+/// A passage begins at any sentence of a document and extends over as many whole sentences as fit,
+/// at most to the end of the document. A sentence that is longer than a passage is split into
+/// several.
 class Passages final : public PassageSource {
  public:
-  /// `documents`: sentences as ids, in order; sentences without ids are left out. `tokens`: most
-  /// ids of a passage, at least 2; passages of a single id, or of fewer than `least_sentences`
-  /// sentences, are not made. Throws ArgumentError, also where no passage is left.
+  /// `documents`: the sentences of each document as ids, in order; empty sentences are dropped.
+  /// `tokens`: maximum number of ids of a passage, at least 2. Passages with a single id or with
+  /// fewer than `least_sentences` sentences are dropped. Throws ArgumentError for `tokens` below 2,
+  /// and if no passage is left.
   Passages(std::vector<std::vector<TokenIds>> documents, std::int64_t tokens,
            std::int64_t least_sentences = 1);
 
@@ -23,8 +25,8 @@ class Passages final : public PassageSource {
   std::int64_t tokens() const override { return all_tokens_; }
   std::int64_t count() const override { return std::ssize(places_); }
   std::vector<TokenIds> at(std::int64_t i) const override;
-  /// Every sentence that is in any passage is in one of these, the last ones of a document perhaps
-  /// in two.
+  /// Every sentence of any passage is in one of these passages. The last sentences of a document
+  /// may be in two.
   std::vector<std::int64_t> cover() const override;
   std::vector<TokenIds> random(Draws& draws) const override { return at(draws.below(count())); }
 

@@ -11,9 +11,9 @@
 namespace weft {
 namespace {
 
-/// Of a grid of this many units.
+/// Returns the number of hidden units in a grid of `units` units.
 std::int64_t hidden_units(const PatchMasking& masking, std::int64_t units) {
-  // 0.07 of 100 is a little more than 7 in doubles; seven are meant.
+  // In doubles, 0.07 * 100 is slightly more than 7; the tolerance makes it 7.
   return static_cast<std::int64_t>(
       std::ceil(masking.mask_ratio * static_cast<double>(units) - 1e-9));
 }
@@ -29,10 +29,10 @@ void PatchMasking::check() const {
 
 const FieldList<PatchMasking>& PatchMasking::fields() {
   static const auto list =
-      FieldList<PatchMasking>("the masking of images")
-          .add("mask_ratio", &PatchMasking::mask_ratio, "share of the patches that is hidden")
+      FieldList<PatchMasking>("the image masking")
+          .add("mask_ratio", &PatchMasking::mask_ratio, "fraction of the patches that are hidden")
           .add("mask_unit", &PatchMasking::mask_unit,
-               "patches are hidden together, in squares of so many by so many");
+               "side of the squares of patches that are hidden together");
   return list;
 }
 
@@ -52,7 +52,7 @@ std::int64_t hidden_patches(const PatchMasking& masking, std::int64_t rows, std:
   if (hidden == units) {
     throw ArgumentError(
         fmt::format("mask_ratio {} of {} units of {} x {} patches (mask_unit {}) hides them all: "
-                    "nothing is left to see",
+                    "at least one must stay visible",
                     masking.mask_ratio, units, unit, unit, unit));
   }
   return hidden * unit * unit;

@@ -11,7 +11,7 @@ std::vector<TextPair> reversal_pairs(std::int64_t count, std::uint64_t seed,
                                      const ReversalOptions& options) {
   if (options.alphabet.empty()) throw ArgumentError("the alphabet of strings to reverse is empty");
   if (options.min_length < 1 || options.max_length < options.min_length) {
-    throw ArgumentError(fmt::format("lengths must be 1 <= min <= max, not {} and {}",
+    throw ArgumentError(fmt::format("lengths must satisfy 1 <= min <= max, but are {} and {}",
                                     options.min_length, options.max_length));
   }
   const std::uint64_t key = stable_hash("weft.data.reversal", seed);

@@ -1,4 +1,4 @@
-// Strings to be reversed: the smallest task that needs an encoder, a decoder and attention between.
+// String reversal: the smallest task that needs an encoder, a decoder and cross-attention.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ struct ReversalOptions {
   std::int64_t min_length = 1, max_length = 20;
 };
 
-/// `count` random strings and what they are backwards; every length as likely, every character as
-/// likely. Short strings occur more than once. A function of (count, seed, options). Throws
-/// ArgumentError for an empty alphabet and lengths that are not 1 <= min <= max.
+/// Generates `count` random strings with their reversals. All lengths are equally likely, and so
+/// are all characters. Short strings occur more than once. A function of (count, seed, options).
+/// Throws ArgumentError for an empty alphabet, and unless 1 <= min_length <= max_length.
 std::vector<TextPair> reversal_pairs(std::int64_t count, std::uint64_t seed,
                                      const ReversalOptions& options = {});
 

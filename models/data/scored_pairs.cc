@@ -17,7 +17,7 @@
 namespace weft {
 namespace {
 
-/// Models compute in float32.
+/// A bound on the absolute score, because models compute in float32.
 constexpr double kLargestScore = 1e30;
 
 std::vector<std::string_view> columns(std::string_view line) {
@@ -30,16 +30,16 @@ std::vector<std::string_view> columns(std::string_view line) {
   return result;
 }
 
-/// A line that is not blank, at `place`. The first one says of which form all are.
+/// Parses a line that is not blank, at `place`. The first line determines the form of all lines.
 ScoredPair read_line(const std::string& place, std::string_view line, std::optional<bool>& pairs) {
   const std::vector<std::string_view> parts = columns(line);
   if (!pairs && (parts.size() == 2 || parts.size() == 3)) pairs = parts.size() == 3;
   if (!pairs || parts.size() != (*pairs ? 3U : 2U)) {
     throw FormatError(
-        fmt::format("{}: expected {}, here is a line of {} columns", place,
-                    !pairs   ? "a score and one text or two with tabs between"
-                    : *pairs ? "a score and two texts with tabs between, as in the lines before"
-                             : "a score and a text with a tab between, as in the lines before",
+        fmt::format("{}: expected {}, not a line of {} columns", place,
+                    !pairs   ? "a score and one or two texts separated by tabs"
+                    : *pairs ? "a score and two texts separated by tabs, as in the previous lines"
+                             : "a score and a text separated by a tab, as in the previous lines",
                     parts.size()));
   }
   ScoredPair pair{std::string(parts[1]), *pairs ? std::string(parts[2]) : std::string()};
@@ -86,7 +86,7 @@ ScoredPairs read_scored_pairs(std::span<const std::string> paths) {
 
 ScoredSplit hold_out(const ScoredPairs& all, double fraction, std::uint64_t seed) {
   if (!(fraction >= 0 && fraction < 1))
-    throw ArgumentError(fmt::format("the share held out must be in [0, 1), not {}", fraction));
+    throw ArgumentError(fmt::format("the held-out fraction must be in [0, 1), not {}", fraction));
   ScoredSplit split{{{}, all.pairs}, {{}, all.pairs}};
   if (fraction > 0 && all.size() < 2)
     throw DataError(fmt::format("none of {} lines can be held out", all.size()));

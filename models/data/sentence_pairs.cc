@@ -24,8 +24,8 @@ std::vector<std::int32_t> joined(const Document& document, std::size_t begin, st
   return ids;
 }
 
-/// One past the last of the sentences from `begin` on that together have `tokens` tokens: at least
-/// `least` sentences, at most those that there are.
+/// Returns the end of the sentences from `begin` that together have `tokens` tokens: at least
+/// `least` sentences, at most those up to the end of the document.
 std::size_t end_of(const Document& document, std::size_t begin, std::size_t least,
                    std::int64_t tokens) {
   std::int64_t taken = 0;
@@ -39,7 +39,8 @@ std::size_t end_of(const Document& document, std::size_t begin, std::size_t leas
 
 SentencePairs::SentencePairs(std::vector<Document> documents, PairTask task, std::int64_t tokens)
     : documents_(std::move(documents)), firsts_{0}, task_(task), tokens_(tokens) {
-  if (tokens < 2) throw ArgumentError(fmt::format("a pair needs 2 tokens, not {}", tokens));
+  if (tokens < 2)
+    throw ArgumentError(fmt::format("a pair needs at least 2 tokens, not {}", tokens));
   for (Document& document : documents_)
     std::erase_if(document, [](const auto& sentence) { return sentence.empty(); });
   std::erase_if(documents_, [](const Document& document) { return document.empty(); });
@@ -49,12 +50,12 @@ SentencePairs::SentencePairs(std::vector<Document> documents, PairTask task, std
   }
   if (places() == 0) {
     throw ArgumentError(fmt::format(
-        "pairs of sentences need a document of at least two sentences: there are {} documents, of "
-        "one sentence each",
+        "sentence pairs need a document of at least two sentences: there are {} documents of one "
+        "sentence each",
         documents_.size()));
   }
   if (task == PairTask::next_sentence && documents_.size() < 2)
-    throw ArgumentError("sentences that do not follow need a second document: there is one");
+    throw ArgumentError("next-sentence pairs need at least two documents: there is one");
 }
 
 SentencePair SentencePairs::at(std::int64_t place, std::uint64_t seed, std::int64_t step,
@@ -72,7 +73,7 @@ SentencePair SentencePairs::random(std::uint64_t seed, std::int64_t step, std::i
 SentencePair SentencePairs::make(std::int64_t place, Draws& draws) const {
   if (place < 0 || place >= places())
     throw ArgumentError(fmt::format("place {} is outside [0, {})", place, places()));
-  // The last document that begins at or before the place: those of one sentence have none.
+  // The last document that begins at or before the place. Documents of one sentence have no places.
   const auto next = std::upper_bound(firsts_.begin(), firsts_.end(), place);
   const auto chosen = static_cast<std::size_t>(next - firsts_.begin()) - 1;
   const Document& document = documents_[chosen];
@@ -101,7 +102,8 @@ SentencePair SentencePairs::make(std::int64_t place, Draws& draws) const {
 PairTokens join_pair(const SentencePair& pair, std::int32_t cls_id, std::int32_t sep_id,
                      std::int64_t context) {
   if (context < 5)
-    throw ArgumentError(fmt::format("a pair of sentences needs a context of 5, not {}", context));
+    throw ArgumentError(
+        fmt::format("a sentence pair needs a context of at least 5, not {}", context));
   std::size_t first = pair.first.size(), second = pair.second.size();
   while (first + second + 3 > static_cast<std::size_t>(context))
     --(first > second ? first : second);

@@ -1,4 +1,4 @@
-// Which examples of a set, and in which order.
+// Random orders and even subsets of examples.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace WEFT_API weft {
 
-/// 0, 1, ..., count - 1 in an order that is a function of `seed` and `epoch` alone (Fisher and
-/// Yates).
+/// Returns a permutation of 0, 1, ..., count - 1 that is a function of `seed` and `epoch`
+/// (Fisher-Yates).
 std::vector<std::int64_t> shuffled(std::int64_t count, std::uint64_t seed, std::uint32_t epoch = 0);
 
-/// Places of `most` of `count` examples (of all, where there are no more, and for 0), evenly spread
-/// and ascending: a set's order may be that of its classes.
+/// Returns the indices of `most` of `count` examples, evenly spread and ascending, because a set
+/// may be sorted by class. Returns all if `most` is 0 or not below `count`.
 std::vector<std::int64_t> evenly_spread(std::int64_t count, std::int64_t most);
 
 }  // namespace weft

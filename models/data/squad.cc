@@ -21,10 +21,10 @@ namespace {
 
 using nlohmann::json;
 
-/// SQuAD's own training part has 42 MB.
+/// SQuAD's training set has 42 MB.
 constexpr JsonLimits kLimits{.most_bytes = std::size_t{1} << 30};
 
-/// The value of a key. Throws FormatError where there is none.
+/// Returns the value of a key. Throws FormatError if it is missing.
 const json& value_of(const json& object, const char* key, const std::string& place) {
   if (!object.is_object())
     throw FormatError(fmt::format("{} must be an object, not {}", place, json_excerpt(object)));
@@ -36,10 +36,10 @@ const json& value_of(const json& object, const char* key, const std::string& pla
 std::string text_of(const json& object, const char* key, const std::string& place) {
   const json& value = value_of(object, key, place);
   if (value.is_string()) return value.get<std::string>();
-  throw FormatError(fmt::format("{}.{} must be a text, not {}", place, key, json_excerpt(value)));
+  throw FormatError(fmt::format("{}.{} must be a string, not {}", place, key, json_excerpt(value)));
 }
 
-/// Calls visit(part, place) for the parts of a list.
+/// Calls visit(item, place) for each item of a list.
 template <class Visit>
 void for_list(const json& object, const char* key, const std::string& place, Visit&& visit) {
   const json& list = value_of(object, key, place);
@@ -49,7 +49,7 @@ void for_list(const json& object, const char* key, const std::string& place, Vis
   for (std::size_t i = 0; i < list.size(); ++i) visit(list[i], fmt::format("{}[{}]", name, i));
 }
 
-/// Where each code point of a text begins, and its end.
+/// Returns the byte offset of each code point of a text, then its size.
 std::vector<std::size_t> character_places(std::string_view text) {
   std::vector<std::size_t> places;
   for (std::size_t at = 0; at < text.size(); at += character_size(text[at])) places.push_back(at);
@@ -65,13 +65,13 @@ class Reader {
       const json file = parse_json(read_utf8_file(path), path, kLimits);
       if (!file.is_object() || !file.contains("data")) {
         throw FormatError(
-            fmt::format("{} is no file as SQuAD's: expected an object with 'data'", path));
+            fmt::format("{} is not in SQuAD's format: expected an object with 'data'", path));
       }
       for_list(file, "data", path + ": ", [&](const json& article, const std::string& where) {
         for_list(article, "paragraphs", where,
                  [&](const json& part, const std::string& at) { read_paragraph(part, at); });
       });
-      if (all_.size() == before) throw FormatError(fmt::format("{} has no question", path));
+      if (all_.size() == before) throw FormatError(fmt::format("{} has no questions", path));
     }
     return std::move(all_);
   }
@@ -91,7 +91,7 @@ class Reader {
                          .answers = {}};
     if (!ids_.insert(result.id).second) {
       throw FormatError(
-          fmt::format("{}: there is another question with the id '{}'", place, excerpt(result.id)));
+          fmt::format("{}: another question has the id '{}'", place, excerpt(result.id)));
     }
     const bool none = is_impossible(object, place);
     if (!none || object.contains("answers")) {
@@ -102,7 +102,7 @@ class Reader {
     if (none != result.answers.empty()) {
       throw FormatError(fmt::format(
           "{} (id '{}') {}", place, excerpt(result.id),
-          none ? "is_impossible, but has answers" : "has no answers, and is not is_impossible"));
+          none ? "is_impossible, but has answers" : "has no answers, but is not is_impossible"));
     }
     all_.questions.push_back(std::move(result));
   }
@@ -121,7 +121,7 @@ class Reader {
     const json& start = value_of(object, "answer_start", place);
     if (!start.is_number_unsigned()) {
       throw FormatError(
-          fmt::format("{}.answer_start must be an integer that is not negative, "
+          fmt::format("{}.answer_start must be a non-negative integer, "
                       "not {}",
                       place, json_excerpt(start)));
     }
@@ -134,10 +134,10 @@ class Reader {
       const std::string there =
           at >= characters_.size()
               ? fmt::format("the context has {} characters", characters_.size() - 1)
-              : fmt::format("there stands '{}'",
+              : fmt::format("the text there is '{}'",
                             excerpt(context.substr(answer.begin, answer.text.size())));
       throw FormatError(
-          fmt::format("{} (id '{}'): the answer '{}' does not stand at character {} of its "
+          fmt::format("{} (id '{}'): the answer '{}' is not at character {} of its "
                       "context: {}",
                       place, excerpt(id), excerpt(answer.text), at, there));
     }
@@ -145,11 +145,11 @@ class Reader {
   }
 
   SquadData all_;
-  std::vector<std::size_t> characters_;  // of the last context
+  std::vector<std::size_t> characters_;  // byte offsets of the characters of the last context
   std::set<std::string> ids_;
 };
 
-/// The questions of some contexts, which keep their order.
+/// Returns the contexts for which `chosen` equals `wanted`, with their questions, in their order.
 SquadData part_of(const SquadData& all, const std::vector<bool>& chosen, bool wanted) {
   SquadData part;
   std::vector<std::size_t> places(all.contexts.size());

@@ -21,21 +21,21 @@ struct Columns {
   std::string_view first, last;
 };
 
-/// The outer columns of a line that is not blank, without blanks around them. Throws FormatError
-/// that says what is missing.
+/// Returns the first and last column of a line that is not blank, trimmed. Throws FormatError that
+/// names the missing part.
 Columns columns_of(std::string_view line) {
-  // A first column that is empty is no blank in front of a line.
+  // With tabs, the first column may be empty, so leading blanks are kept.
   const bool tabs = line.find('\t') != std::string_view::npos;
   if (!tabs) line = trimmed_line(line);
   const std::string_view between = tabs ? "\t" : " ";
   const Columns columns{trimmed_line(line.substr(0, line.find_first_of(between))),
                         trimmed_line(line.substr(line.find_last_of(between) + 1))};
   if (line.find_first_of(between) == std::string_view::npos) {
-    throw FormatError(fmt::format("'{}' has no tag: expected a word and a tag with a tab between",
+    throw FormatError(fmt::format("'{}' has no tag: expected a word and a tag separated by a tab",
                                   columns.first));
   }
   if (columns.first.find_first_not_of("\v\f") == std::string_view::npos)
-    throw FormatError("there is no word in front of the tag");
+    throw FormatError("there is no word before the tag");
   if (columns.last.empty())
     throw FormatError(fmt::format("the tag of '{}' is empty", columns.first));
   return columns;
@@ -56,8 +56,7 @@ std::vector<TaggedSentence> read_file(const std::string& path) {
         return;
       }
       if (!parse_bio_tag(columns.last)) {
-        throw FormatError(
-            fmt::format("the tag '{}' is none of O, B-TYPE and I-TYPE", columns.last));
+        throw FormatError(fmt::format("the tag '{}' is not O, B-TYPE or I-TYPE", columns.last));
       }
       if (begins) sentences.emplace_back();
       begins = false;
@@ -67,7 +66,7 @@ std::vector<TaggedSentence> read_file(const std::string& path) {
       throw FormatError(fmt::format("{}:{}: {}", path, number, e.what()));
     }
   });
-  if (sentences.empty()) throw FormatError(fmt::format("{} has no sentence", path));
+  if (sentences.empty()) throw FormatError(fmt::format("{} has no sentences", path));
   return sentences;
 }
 
@@ -135,7 +134,7 @@ std::vector<WordPlace> words_between_blanks(std::string_view text) {
 
 std::vector<TaggedSpan> spans_of(std::span<const TaggedWord> words) {
   std::vector<TaggedSpan> spans;
-  std::vector<std::size_t> sizes;  // words of each
+  std::vector<std::size_t> sizes;  // number of words of each span
   bool open = false;
   for (const TaggedWord& word : words) {
     if (word.tag == "O") {

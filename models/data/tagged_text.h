@@ -1,4 +1,4 @@
-// Sentences with a tag for every word: files as CoNLL's tasks have them.
+// Sentences with a tag per word, in the file format of the CoNLL shared tasks.
 #pragma once
 
 #include <cstdint>
@@ -12,69 +12,69 @@
 
 namespace WEFT_API weft {
 
-/// A tag of the BIO scheme: "B-person" begins a span of persons, "I-person" goes on with it, "O" is
-/// outside of all spans.
+/// A tag of the BIO scheme: "B-person" begins a span of type person, "I-person" continues it, and
+/// "O" is outside all spans.
 struct BioTag {
   char part = 'O';             // 'B', 'I' or 'O'
-  std::string_view type = {};  // "person"; empty where the part is 'O'
+  std::string_view type = {};  // "person"; empty for 'O'
 };
-/// Nothing where it is no such tag. The type is a view of `tag`.
+/// Parses a tag; nothing if it is not a BIO tag. The type is a view of `tag`.
 std::optional<BioTag> parse_bio_tag(std::string_view tag);
 
-/// A sentence whose words have tags.
+/// A sentence with a tag for each word.
 struct TaggedSentence {
   std::vector<std::string> words;
-  std::vector<std::string> tags;  // as many
+  std::vector<std::string> tags;  // one per word
 };
 
-/// Bytes [begin, end) of a text that are a word.
+/// A word: bytes [begin, end) of a text.
 struct WordPlace {
   std::size_t begin = 0, end = 0;
 };
-/// What stands between blanks.
+/// Returns the words of a text that are separated by whitespace.
 std::vector<WordPlace> words_between_blanks(std::string_view text);
 
-/// A word of a text (bytes [begin, end) of it), the likeliest of its tags, and how likely that is.
+/// A word of a text (bytes [begin, end)) with its most likely tag and the probability of that tag.
 struct TaggedWord {
   std::size_t begin = 0, end = 0;
   std::string tag = {};
   double score = 0;
 };
-/// What tags of words that follow each other mark together: a name, say.
+/// A span of consecutive words that their tags mark as a unit, such as a name.
 struct TaggedSpan {
   std::string type;
   std::size_t begin = 0, end = 0;  // bytes of the text
-  double score = 0;                // the mean of its words'
+  double score = 0;                // mean score of its words
 };
-/// Sentences and the tags that occur in them.
+/// The tagged words of a text, and the spans that they form.
 struct TaggedText {
   std::vector<TaggedWord> words;
   std::vector<TaggedSpan> spans;
 };
-/// The spans of a text's words. A span begins with a "B-" (also "S-" and "U-", which are of one
-/// word), goes on with what follows of its type, and ends behind an "E-" or "L-"; what goes on
-/// without a span of its type in front begins one. A tag without such a letter is a type that goes
-/// on; "O" is outside of all.
+/// Returns the spans that the tags of a text's words form. A span begins with a "B-" tag, continues
+/// with the following tags of its type, and ends after an "E-" or "L-" tag. "S-" and "U-" tags mark
+/// a span of one word. A continuation without a preceding span of its type begins a new span. A tag
+/// without a prefix is a continuation of the type that it names. "O" is outside all spans.
 std::vector<TaggedSpan> spans_of(std::span<const TaggedWord> words);
 
-/// Reads files of lines "word <tab> tag"; a blank line ends a sentence, and so does the end of a
-/// file. Where a line has no tab, blanks stand between its columns. Of more columns the first is
-/// the word and the last the tag; lines whose word is "-DOCSTART-" only part documents. Lines end
-/// in a line feed; a carriage return in front of it is dropped. Throws IoError; FormatError with
-/// file and line for a line without a tag or without a word and for a tag that is not of the BIO
-/// scheme, with the file's name for one without any sentence.
+/// Reads files of lines "word <tab> tag". A blank line or the end of a file ends a sentence. In
+/// lines without a tab, columns are separated by spaces. If there are more than two columns, the
+/// first is the word and the last the tag. Lines whose word is "-DOCSTART-" only separate
+/// documents. Lines end with a line feed; a carriage return before it is dropped. Throws IoError;
+/// FormatError with file and line for a line without a tag or a word and for a tag that is not in
+/// the BIO scheme, and with the file's name if it has no sentences.
 std::vector<TaggedSentence> read_tagged_text(std::span<const std::string> paths);
 
-/// "O", and "B-" and "I-" of every type in the sentences, in alphabetical order.
+/// Returns "O", then "B-" and "I-" of every type in the sentences, in alphabetical order.
 std::vector<std::string> tags_of(std::span<const TaggedSentence> sentences);
 
-/// Sentences to learn from, and those that validate.
+/// Training sentences and held-out sentences.
 struct TaggedSplit {
   std::vector<TaggedSentence> train, held_out;
 };
-/// round(fraction * n) of the n sentences are held out, one at least where the fraction is not 0
-/// and one is left to train on; chosen by `seed`, both parts in their old order. Throws
-/// ArgumentError unless 0 <= fraction < 1.
+/// Holds out round(fraction * n) of the n sentences; at least one if the fraction is not 0 and
+/// another one remains for training. The sentences are selected by `seed`, and both parts keep the
+/// original order. Throws ArgumentError unless 0 <= fraction < 1.
 TaggedSplit split_sentences(std::vector<TaggedSentence> sentences, double fraction,
                             std::uint64_t seed);
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-/// These begin with U+FEFF in one of two orders.
+/// Returns true for UTF-16 and UTF-32, which begin with U+FEFF in either byte order.
 bool is_wide_text(std::string_view text) {
   return text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF") ||
          text.starts_with(std::string_view("\0\0\xFE\xFF", 4));
@@ -44,7 +44,7 @@ std::string checked_utf8(std::string text, const std::string& path) {
   std::size_t at = 0;
   try {
     while (at < text.size()) {
-      // Most of a text is ASCII.
+      // Most characters are ASCII.
       if (static_cast<unsigned char>(text[at]) < 0x80) {
         ++at;
       } else {
@@ -61,7 +61,7 @@ std::string checked_utf8(std::string text, const std::string& path) {
 
 namespace {
 
-/// Where a window begins.
+/// The start of a window.
 struct WindowPlace {
   const TokenPart* part;
   std::int64_t start;
@@ -82,7 +82,8 @@ TokenBatch windows(std::span<const WindowPlace> places, std::int64_t length) {
   return out;
 }
 
-/// Batches of consecutive windows of `length` that make `predictions`, the last perhaps shorter.
+/// Returns the number of batches of consecutive windows of `length` that make `predictions`. The
+/// last window may be shorter.
 std::int64_t count_batches(std::int64_t predictions, std::int64_t batch, std::int64_t length) {
   const std::int64_t full = predictions / length;
   return (full + batch - 1) / batch + (predictions % length == 0 ? 0 : 1);
@@ -135,7 +136,7 @@ TextData::TextData(std::vector<std::int32_t> train, std::span<const std::int32_t
 
 TextData::TextData(std::vector<WeightedPart> train, std::vector<TokenPart> validation)
     : train_(std::move(train)), validation_(std::move(validation)) {
-  if (train_.empty()) throw ArgumentError("there is no source to learn from");
+  if (train_.empty()) throw ArgumentError("there is no source to train on");
   std::vector<double> weights;
   for (const WeightedPart& source : train_) {
     if (!(source.weight > 0 && std::isfinite(source.weight))) {
@@ -170,8 +171,8 @@ TokenBatch TextData::random_windows(std::int64_t batch, std::int64_t length, std
   for (const WeightedPart& source : train_) {
     if (source.part.size >= length + 1) continue;
     throw DataError(fmt::format(
-        "the training part{} has {} tokens, but a window of {} needs {}: give more text or a "
-        "smaller context",
+        "the training set{} has {} tokens, but a window of {} needs {}: use more text or a smaller "
+        "context",
         source.part.name.empty() ? "" : " of " + source.part.name, source.part.size, length,
         length + 1));
   }
@@ -192,7 +193,7 @@ TokenBatch TextData::random_windows(std::int64_t batch, std::int64_t length, std
 ConsecutiveWindows TextData::validation_windows(std::int64_t batch, std::int64_t length) const {
   if (predictions() < 1) {
     throw DataError(
-        fmt::format("the validation part has {} tokens: at least 2 are needed to predict one",
+        fmt::format("the validation set has {} tokens: at least 2 are needed to predict one",
                     validation_size()));
   }
   return {validation_, batch, length};

@@ -103,7 +103,7 @@ SparseRows TfIdf::operator()(std::span<const std::string> texts) const {
 
 std::vector<double> row_products(const SparseRows& a, const SparseRows& b) {
   if (a.rows != b.rows)
-    throw ArgumentError(fmt::format("{} rows cannot meet {} others", a.rows, b.rows));
+    throw ArgumentError(fmt::format("the numbers of rows differ: {} and {}", a.rows, b.rows));
   std::vector<double> result(static_cast<std::size_t>(a.rows), 0);
   const auto place = [](const SparseRows& rows, std::size_t i) {
     return std::pair(rows.row[i], rows.feature[i]);

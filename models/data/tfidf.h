@@ -1,4 +1,4 @@
-// Bags of words, weighted by how rare the words are (TF-IDF).
+// TF-IDF features: bags of words, weighted by the rarity of the words.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace WEFT_API weft {
 
-/// How the number of times that a word occurs in a text counts.
+/// The weight of a word that occurs n times in a text.
 enum class TermFrequency : std::uint8_t {
   count,        // n
   logarithmic,  // 1 + ln n
@@ -21,34 +21,38 @@ enum class TermFrequency : std::uint8_t {
 std::string_view term_frequency_name(TermFrequency form);
 
 struct TfIdfOptions {
-  int longest = 2;  // features are 1 to `longest` words in a row
+  int longest = 2;  // features are n-grams of 1 to `longest` words
   TermFrequency frequency = TermFrequency::logarithmic;
-  bool punctuation = true;     // every sign is a word, too; else it only parts words
-  std::int64_t min_texts = 1;  // features of fewer training texts are left out
+  /// Punctuation characters are words; otherwise they only separate words.
+  bool punctuation = true;
+  /// Features that occur in fewer training texts are dropped.
+  std::int64_t min_texts = 1;
   friend bool operator==(const TfIdfOptions&, const TfIdfOptions&) = default;
 };
 
-/// Words: runs of letters and digits (every character beyond ASCII is a letter), ASCII in lower
-/// case.
+/// Returns the words of a text: runs of letters and digits, with ASCII letters in lower case. Every
+/// non-ASCII character counts as a letter. If `punctuation`, each ASCII punctuation character is a
+/// word.
 std::vector<std::string> words(std::string_view text, bool punctuation);
 
-/// Rows of features, those that are not 0 only: row by row, and ascending in each.
+/// Sparse rows of features: the nonzero entries, row by row and with ascending features in each
+/// row.
 struct SparseRows {
   std::int64_t rows = 0;
   std::vector<std::int32_t> row, feature;
   std::vector<float> value;
 };
 
-/// Weights of the features of a training text. Of n texts, d of which have a feature, a text in
-/// which it occurs gets tf * (ln((1 + n) / (1 + d)) + 1); every row then has length 1 (0 without a
+/// TF-IDF weights, fitted to training texts. If d of n training texts have a feature, its weight in
+/// a text is tf * (ln((1 + n) / (1 + d)) + 1). Each row is then scaled to length 1 (0 without a
 /// known feature).
 class TfIdf {
  public:
-  /// Throws ArgumentError for options out of range and where no feature is left.
+  /// Throws ArgumentError for options out of range, and if there are no features.
   TfIdf(std::span<const std::string> texts, const TfIdfOptions& options);
 
   std::int64_t features() const { return static_cast<std::int64_t>(idf_.size()); }
-  /// -1 for an unknown one; words are parted by a blank.
+  /// Returns the index of a feature, whose words are separated by a space; -1 if it is unknown.
   std::int32_t find(std::string_view feature) const;
   SparseRows operator()(std::span<const std::string> texts) const;
 
@@ -59,8 +63,8 @@ class TfIdf {
   std::vector<double> idf_;
 };
 
-/// The scalar product of each row of `a` with the same row of `b`: of rows of length 1 the cosine.
-/// Throws ArgumentError where there are not as many.
+/// Returns the dot product of each row of `a` with the same row of `b`: the cosine if rows have
+/// length 1. Throws ArgumentError if the numbers of rows differ.
 std::vector<double> row_products(const SparseRows& a, const SparseRows& b);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Token ids of texts as the rows of a batch.
+// Converts token ids of texts to the rows of a batch.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,18 @@
 
 namespace WEFT_API weft {
 
-/// "[CLS] ids [SEP]", cut to `context` tokens. Throws ArgumentError where context is less than 2.
+/// Returns "[CLS] ids [SEP]", truncated to `context` tokens. Throws ArgumentError if `context` is
+/// below 2.
 std::vector<std::int32_t> with_ends(std::span<const std::int32_t> ids, std::int32_t cls_id,
                                     std::int32_t sep_id, std::int64_t context);
 
 struct TokenRows {
   Tensor ids;   // i32 [rows, length]
-  Tensor mask;  // i32 [rows, length]: 1 where there is a token, 0 where it is padding
+  Tensor mask;  // i32 [rows, length]: 1 for tokens, 0 for padding
 };
-/// The rows with padding behind them, as long as the longest, rounded up to a multiple of
-/// `multiple` but not beyond `most`, what a model can read: so batches come in few lengths. Throws
-/// ArgumentError where there is no row, or only empty ones.
+/// Pads rows at their end to the length of the longest, rounded up to a multiple of `multiple`, so
+/// that batches have few distinct lengths. The rounding does not exceed `most`, the maximum length
+/// of the model. Throws ArgumentError if there are no rows, or only empty ones.
 TokenRows pad_rows(std::span<const std::vector<std::int32_t>> rows, std::int32_t pad_id,
                    std::int64_t multiple = 16,
                    std::int64_t most = std::numeric_limits<std::int64_t>::max());

@@ -16,12 +16,13 @@ TokenStreams::TokenStreams(std::vector<std::int32_t> ids, std::int64_t rows, std
     throw ArgumentError(fmt::format(
         "streams need at least 1 row and 1 token of each, not {} and {}", rows, length));
   }
-  // The last id of a row's last batch is only predicted.
+  // The last id of a row is only a target.
   per_row_ = (std::ssize(ids_) - 1) / rows;
   size_ = per_row_ / length;
   if (size_ < 1) {
-    throw ArgumentError(fmt::format("{} tokens make no batch of {} rows of {}: {} are needed",
-                                    ids_.size(), rows, length, rows * length + 1));
+    throw ArgumentError(
+        fmt::format("{} tokens are too few for a batch of {} rows of {}: {} are needed",
+                    ids_.size(), rows, length, rows * length + 1));
   }
 }
 

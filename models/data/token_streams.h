@@ -1,4 +1,4 @@
-// A text read on and on: batches for models that carry their state from one to the next.
+// Batches of consecutive text for models that carry their state from one batch to the next.
 #pragma once
 
 #include <cstdint>
@@ -8,23 +8,22 @@
 
 namespace WEFT_API weft {
 
-/// A text cut into `rows` texts of equal length, which are read side by side: batch i + 1 goes on
-/// where batch i ended, row by row. Behind the last batch that is full the rows begin anew.
-/// Immutable.
+/// Splits a text into `rows` parts of equal length, which are read side by side: batch i + 1
+/// continues batch i row by row. After the last full batch, the rows start again. Immutable.
 class TokenStreams {
  public:
-  /// Throws ArgumentError where rows or length are below 1, and where the ids make no batch.
+  /// Throws ArgumentError if rows or length are below 1, and if the ids do not fill a batch.
   TokenStreams(std::vector<std::int32_t> ids, std::int64_t rows, std::int64_t length);
 
-  /// Batches until the rows begin anew.
+  /// The number of batches until the rows start again.
   std::int64_t size() const { return size_; }
 
   struct Piece {
     TokenBatch tokens;  // [rows, length]
-    bool fresh;         // whether the rows begin with it
+    bool fresh;         // true if this is the first batch of the rows
   };
-  /// Batch `step`, counted from 0 over all epochs: a function of the step alone, so that a resumed
-  /// run sees what an uninterrupted one does.
+  /// Returns batch `step`, counted from 0 over all epochs: a function of the step, so a resumed run
+  /// sees the same batches as an uninterrupted one.
   Piece operator[](std::int64_t step) const;
 
  private:

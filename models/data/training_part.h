@@ -1,4 +1,4 @@
-// How much of a text trains.
+// The size of the training part of a text.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,9 @@
 
 namespace WEFT_API weft {
 
-/// Of `size` tokens, characters or bytes those in front that train: floor(size * (1 -
-/// validation_fraction)). Throws ArgumentError unless 0 <= validation_fraction < 1.
+/// Returns how many of `size` tokens, characters or bytes, counted from the front, are for
+/// training: floor(size * (1 - validation_fraction)). Throws ArgumentError unless 0 <=
+/// validation_fraction < 1.
 std::int64_t training_part(std::int64_t size, double validation_fraction);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Packed bytes, a block at a time.
+// Incremental decompression.
 #pragma once
 
 #include <cstddef>
@@ -7,18 +7,18 @@
 
 namespace WEFT_API weft {
 
-/// Unpacks one format. Throws FormatError that says where the bytes are from, and the byte of them
-/// at which they are damaged.
+/// Decompresses one format. Throws FormatError with the source of the bytes and the byte offset of
+/// the damage.
 class Unpacker {
  public:
   struct Step {
-    std::size_t taken = 0, made = 0;  // bytes of the input and of the output
+    std::size_t taken = 0, made = 0;  // bytes consumed and produced
   };
   virtual ~Unpacker() = default;
-  /// Unpacks of `in` what fits into `out`. Nothing is taken or made only where more input is
-  /// needed.
+  /// Decompresses bytes of `in` into `out`. It consumes and produces nothing only if it needs more
+  /// input.
   virtual Step step(const char* in, std::size_t in_bytes, char* out, std::size_t out_bytes) = 0;
-  /// The input is at its end: throws where it may not end there.
+  /// Called at the end of the input. Throws FormatError if the data are incomplete.
   virtual void finish() = 0;
 };
 

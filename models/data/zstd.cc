@@ -18,7 +18,7 @@ class ZstdUnpacker final : public Unpacker {
   explicit ZstdUnpacker(std::string name) : name_(std::move(name)), context_(ZSTD_createDCtx()) {
     if (context_ == nullptr ||
         ZSTD_isError(ZSTD_DCtx_setParameter(context_.get(), ZSTD_d_windowLogMax, kMaxWindowLog)))
-      throw StateError("zstd cannot start");
+      throw StateError("zstd cannot be initialised");
   }
 
   Step step(const char* in, std::size_t in_bytes, char* out, std::size_t out_bytes) override {
@@ -33,7 +33,7 @@ class ZstdUnpacker final : public Unpacker {
   }
 
   void finish() override {
-    if (!ended_) fail("the file ends too early,");
+    if (!ended_) fail("unexpected end of file");
   }
 
  private:
@@ -46,7 +46,7 @@ class ZstdUnpacker final : public Unpacker {
 
   std::string name_;
   std::unique_ptr<ZSTD_DCtx, Free> context_;
-  bool ended_ = false;  // a frame did
+  bool ended_ = false;  // a frame has ended
   std::uint64_t taken_ = 0;
 };
 
@@ -54,7 +54,7 @@ class ZstdUnpacker final : public Unpacker {
 
 bool is_zstd(std::string_view bytes) {
   if (bytes.starts_with("\x28\xb5\x2f\xfd")) return true;
-  // A frame that is skipped: parallel tools put them in front of others.
+  // A skippable frame: parallel compressors write them before other frames.
   return bytes.size() >= 4 && (bytes[0] & 0xF0) == 0x50 && bytes.substr(1, 3) == "\x2a\x4d\x18";
 }
 

@@ -1,4 +1,4 @@
-// zstd (RFC 8878), as large collections of text are packed.
+// Decompresses zstd (RFC 8878), in which large text corpora are published.
 #pragma once
 
 #include <memory>
@@ -9,11 +9,11 @@
 
 namespace WEFT_API weft {
 
-/// True where `bytes` begin as a zstd file does.
+/// Returns true if `bytes` start like a zstd file.
 bool is_zstd(std::string_view bytes);
 
-/// Unpacks one or more frames, whatever their size. A window of more than 128 MiB (zstd --long=28
-/// and above) is refused: it would have to be in memory.
+/// Decompresses one or more frames of any size. A window above 128 MiB (zstd --long=28 and above)
+/// is rejected, because it would have to be held in memory.
 std::unique_ptr<Unpacker> zstd_unpacker(std::string name);
 
 }  // namespace weft

@@ -15,7 +15,8 @@ EncoderConfig checked(EncoderConfig config) {
   return config;
 }
 
-/// [width, 1, kernel]: 1 where the group of a feature has a weight, which it has around the middle.
+/// Mask [width, 1, kernel] of the convolution weights: 1 for the taps that a feature's group uses,
+/// which are the middle ones, and 0 for the others.
 Tensor taps_of_groups(const EncoderConfig& c) {
   const std::int64_t widths = (c.conv_kernel - c.conv_least_kernel) / 2 + 1;
   std::vector<float> taps;
@@ -28,8 +29,8 @@ Tensor taps_of_groups(const EncoderConfig& c) {
   return Tensor::of({c.width, 1, c.conv_kernel}, taps);
 }
 
-/// Whether there is a table of positions. (Relative keys do not read theirs: published files have
-/// one.)
+/// Returns true if the encoder has a table of absolute positions. With relative keys the table is
+/// declared but not read, because published files contain it.
 bool has_positions(const EncoderConfig& c) {
   if (c.positions == EncoderPositions::disentangled) return c.absolute_positions;
   return c.positions != EncoderPositions::none;
@@ -116,8 +117,9 @@ void Encoder::share_embeddings(const Encoder& other) {
   if (made_of(ours) != made_of(theirs) || ours.embedding_projection == before ||
       theirs.embedding_projection == before) {
     throw ArgumentError(
-        "encoders can share embeddings only if vocabulary, context, token types, width of the "
-        "embeddings and kinds of positions are the same, and the norm comes before a projection");
+        "encoders can share embeddings only if their vocabularies, contexts, token types, padding "
+        "ids, embedding widths, kinds of positions and norm_first are equal, and neither encoder "
+        "projects before the norm");
   }
   tokens_ = other.tokens_;
   positions_ = other.positions_;
@@ -210,7 +212,7 @@ Value Encoder::embed(const EncoderInputs& inputs, bool training) const {
   const bool absolute = config_.positions == EncoderPositions::absolute ||
                         (disentangled() && config_.absolute_positions);
   if (token_types_.weight.defined()) {
-    // Without ids all are of type 0: its row, broadcast.
+    // Without token_type_ids all tokens have type 0: broadcast its row.
     h = h + (inputs.token_type_ids.defined() ? token_types_(inputs.token_type_ids)
                                              : select(token_types_.weight, 0, Dim(0)));
   }
@@ -250,8 +252,8 @@ Value Encoder::apply(const Layer& layer, Value h, Value relative, const EncoderI
 Value Encoder::convolve(Value embedded, Value h, Value mask, bool training) const {
   Value keep;
   if (mask.defined()) keep = unsqueeze(cast(mask, h.dtype()), 2);
-  // Behind the last token stands nothing, as in front of the first one. (DeBERTa's embeddings are
-  // masked already.)
+  // Padding reads as zeros, like the convolution's own zero padding before the first token.
+  // (DeBERTa's embeddings are already masked.)
   const bool first = config_.norm_first;
   if (first && mask.defined()) embedded = embedded * keep;
   Value weight = conv_->weight;
@@ -280,7 +282,7 @@ EncoderOutputs Encoder::operator()(const EncoderInputs& inputs, bool training,
   const std::int64_t groups = config_.layer_groups == 0 ? config_.layers : config_.layer_groups;
   for (std::int64_t i = 0; i < config_.layers; ++i) {
     outputs.hidden.push_back(h);
-    // The ratio is not rounded: this is how ALBERT deals its layers out.
+    // ALBERT assigns layers to groups by this ratio, which it does not round.
     const double per_group = static_cast<double>(config_.layers) / static_cast<double>(groups);
     const auto group = static_cast<std::int64_t>(static_cast<double>(i) / per_group);
     for (std::int64_t j = 0; j < config_.group_layers; ++j) {

@@ -1,16 +1,17 @@
-// The encoders of the BERT family: BERT (Devlin et al. 2019), RoBERTa (Liu et al. 2019), DistilBERT
-// (Sanh et al. 2019), ALBERT (Lan et al. 2020), ELECTRA (Clark et al. 2020), DeBERTa (He et al.
-// 2021) and its versions 2 and 3 are one builder; what differs is in the config.
+// Encoders of the BERT family: BERT (Devlin et al. 2019), RoBERTa (Liu et al. 2019), DistilBERT
+// (Sanh et al. 2019), ALBERT (Lan et al. 2020), ELECTRA (Clark et al. 2020) and DeBERTa (He et al.
+// 2021) with its versions 2 and 3. One class builds all of them; EncoderConfig selects the
+// differences.
 //
-//   h = norm(tokens[ids] + positions[p] + token_types[t])        (projected where widths differ)
+//   h = norm(tokens[ids] + positions[p] + token_types[t])        (projected if the widths differ)
 //   for every layer:  h = attention_norm(h + attention(h))
 //                     h = feed_forward_norm(h + down(activation(up(h))))
-// or, where norms come first:
+// With norm_first:
 //   h = tokens[ids] + positions[p] + token_types[t]
 //   for every layer:  h = h + attention(attention_norm(h))
 //                     h = h + down(activation(up(feed_forward_norm(h))))
 //
-// Parameters, below the scope:
+// Parameters below the scope:
 //   embeddings.{tokens,positions,token_types}.weight [rows, embedding width]
 //   embeddings.norm.{weight,bias}, embeddings.projection.{weight,bias}
 //   layers.<i>.attention.{query,key,value,out}.{weight,bias}   (see multi_head_attention.h and
@@ -19,7 +20,7 @@
 //   layers.<i>.feed_forward.{up,down}.{weight,bias}
 //   relative_positions.weight [2 span, width], relative_positions.norm.{weight,bias}
 //   conv.{weight,bias}, conv.norm.{weight,bias}
-// Matrices are [out, in]. Layers that share weights (ALBERT) have one <i> for all of them.
+// Matrices are [out, in]. Layers that share weights (ALBERT) share one <i>.
 #pragma once
 
 #include <optional>
@@ -34,43 +35,46 @@
 
 namespace WEFT_API weft {
 
-/// What an encoder reads.
+/// Inputs of an encoder.
 struct EncoderInputs {
-  Value ids;  // i32 or i64 [batch, seq]
-  /// Optional, any dtype, [batch, seq]: 1 where there is a token, 0 for padding. Every row must
-  /// have a token.
+  /// i32 or i64 [batch, seq].
+  Value ids;
+  /// Optional, any dtype, [batch, seq]: 1 for tokens, 0 for padding. Every row must contain a
+  /// token.
   Value attention_mask = {};
   /// Optional, i32 or i64 [batch, seq]; all 0 if absent.
   Value token_type_ids = {};
-  /// Optional, i32 or i64 [batch, seq]; as the config says if absent.
+  /// Optional, i32 or i64 [batch, seq]. By default, positions are numbered as
+  /// EncoderConfig::positions_skip_padding specifies.
   Value position_ids = {};
 };
 
-/// What an encoder gives.
+/// Outputs of an encoder.
 struct EncoderOutputs {
-  Value last_hidden_state;  // [batch, seq, width]
-  /// layers + 1 values [batch, seq, width]: the embeddings, and what every layer gives.
+  /// [batch, seq, width].
+  Value last_hidden_state;
+  /// layers + 1 values [batch, seq, width]: the embeddings, then the output of every layer.
   std::vector<Value> hidden;
 };
 
-/// The parameters of an encoder.
+/// An encoder: declares its parameters and applies them.
 class Encoder {
  public:
-  /// Declares all parameters below `scope`. Throws ArgumentError where the config makes no sense.
+  /// Declares all parameters below `scope`. Throws ArgumentError if the config is invalid.
   Encoder(const Scope& scope, const EncoderConfig& config,
           SourceLocation loc = SourceLocation::current());
-  /// The same without embeddings of its own: tables of tokens, positions and token types and their
-  /// norm are those of `shared` (ELECTRA's generator); only a projection is declared. Throws
-  /// ArgumentError where the configs differ in what they are made of.
+  /// As above, but reuses the token, position and token type tables of `shared` and their norm, as
+  /// ELECTRA's generator does; the projection is the only part of the embeddings that it declares.
+  /// Throws ArgumentError if the configs describe different embeddings.
   Encoder(const Scope& scope, const EncoderConfig& config, const Encoder& shared,
           SourceLocation loc = SourceLocation::current());
 
   const EncoderConfig& config() const { return config_; }
-  /// The table of tokens: what a tied head multiplies with.
+  /// The token embedding table [vocab, embedding width], which a tied head multiplies by.
   Variable token_table() const { return tokens_.weight; }
 
-  /// The whole forward pass; `training` applies the config's dropouts, drawn from the key
-  /// "dropout". A position or id outside its table is a DataError of the run.
+  /// Builds the whole forward pass. `training` applies the config's dropouts, which draw from the
+  /// key "dropout". An id or position outside its table throws DataError at run time.
   EncoderOutputs operator()(const EncoderInputs& inputs, bool training = false,
                             SourceLocation loc = SourceLocation::current()) const;
 
@@ -83,7 +87,7 @@ class Encoder {
     Norm feed_forward_norm;
   };
   struct Convolution {
-    /// [width, width / groups, kernel], [width]; narrower groups use the middle of it.
+    /// [width, width / groups, kernel] and [width]. Groups with a narrower kernel use its middle.
     Variable weight, bias;
     Norm norm;
   };
@@ -106,9 +110,9 @@ class Encoder {
   EncoderConfig config_;
   LinearOptions linear_;
   Embedding tokens_, positions_, token_types_;
-  std::optional<Norm> embedding_norm_;  // unless norms come first
+  std::optional<Norm> embedding_norm_;  // absent with norm_first
   std::optional<Linear> projection_;
-  std::vector<Layer> layers_;  // those with weights
+  std::vector<Layer> layers_;  // EncoderConfig::distinct_layers() entries
   Variable relative_;
   std::optional<Norm> relative_norm_;
   std::optional<Convolution> conv_;

@@ -25,7 +25,7 @@ void EncoderConfig::check() const {
   check::at_least("context", context, 1);
   check::at_least("token_types", token_types, 0);
   check::at_least("padding_id", padding_id, -1);
-  // A convolution in front of the layers can do without them.
+  // If the model begins with a convolution, it needs no layers.
   check::at_least("layers", layers, norm_first && conv_kernel > 0 ? 0 : 1);
   check::at_least("heads", heads, 1);
   check::at_least("head_size", head_size, 0);
@@ -69,16 +69,16 @@ void EncoderConfig::check() const {
   }
   if (layer_groups > layers)
     throw ArgumentError(
-        fmt::format("layer_groups {} are more than the {} layers", layer_groups, layers));
+        fmt::format("layer_groups {} exceeds the number of layers, {}", layer_groups, layers));
   if (layer_groups == 0 && group_layers != 1)
     throw ArgumentError(fmt::format("group_layers is {}, but layer_groups is 0", group_layers));
   if (positions == EncoderPositions::disentangled && relative_attention) {
     check::at_least("max_relative", max_relative, 1);
-    // The logarithm of the buckets runs from half the buckets to max_relative.
+    // Logarithmic buckets span distances from half the buckets to max_relative.
     if (position_buckets > 0 && (position_buckets < 2 || max_relative - 1 <= position_buckets / 2))
       throw ArgumentError(
-          fmt::format("position_buckets {} must be at least 2 and max_relative {} more than half "
-                      "of them plus 1",
+          fmt::format("position_buckets {} must be at least 2, and max_relative {} must be more "
+                      "than half of them plus 1",
                       position_buckets, max_relative));
   }
   if (conv_kernel > 0 && conv_kernel % 2 == 0)
@@ -86,7 +86,7 @@ void EncoderConfig::check() const {
         "conv_kernel must be odd, so that a sequence keeps its length, not {}", conv_kernel));
   if (conv_least_kernel > 0 && (conv_least_kernel % 2 == 0 || conv_least_kernel > conv_kernel)) {
     throw ArgumentError(
-        fmt::format("conv_least_kernel must be 0, or odd and not above the conv_kernel of {}, not "
+        fmt::format("conv_least_kernel must be 0, or odd and at most the conv_kernel of {}, not "
                     "{}",
                     conv_kernel, conv_least_kernel));
   }
@@ -99,68 +99,70 @@ void EncoderConfig::check() const {
 const FieldList<EncoderConfig>& EncoderConfig::fields() {
   static const auto list =
       FieldList<EncoderConfig>("the model config", "encoder")
-          .add("vocab", &EncoderConfig::vocab, "ids")
-          .add("context", &EncoderConfig::context, "positions: the longest text in tokens")
+          .add("vocab", &EncoderConfig::vocab, "vocabulary size")
+          .add("context", &EncoderConfig::context,
+               "number of positions: maximum text length in tokens")
           .add("token_types", &EncoderConfig::token_types,
                "token types (segments); 0 = no embedding of them")
           .add("padding_id", &EncoderConfig::padding_id,
-               "id whose embedding is not learned; -1 = none")
+               "id of padding; its embedding is not trained; -1 = none")
           .add("layers", &EncoderConfig::layers,
-               "blocks; may be 0 where norm-first and a convolution are given")
+               "number of layers; may be 0 with norm-first and a convolution")
           .add("heads", &EncoderConfig::heads,
-               "attention heads; must divide width, where head-size is 0")
+               "attention heads; must divide width if head-size is 0")
           .add("head_size", &EncoderConfig::head_size, "features per head; 0 = width / heads")
-          .add("width", &EncoderConfig::width, "of hidden states")
+          .add("width", &EncoderConfig::width, "width of the hidden states")
           .add("inner", &EncoderConfig::inner, "width of the feed-forward block")
           .add("embedding_width", &EncoderConfig::embedding_width,
                "width of the embeddings; 0 = width")
           .add("embedding_projection", &EncoderConfig::embedding_projection,
-               "where embeddings of another width become as wide as the layers")
-          .add("activation", &EncoderConfig::activation, "of the feed-forward block")
+               "where embeddings are projected to the width of the layers")
+          .add("activation", &EncoderConfig::activation, "activation of the feed-forward block")
           .add("layer_norm_eps", &EncoderConfig::layer_norm_eps, "epsilon of the norms")
           .added("norm_first", &EncoderConfig::norm_first,
-                 "norms stand in front of attention and feed-forward, none behind the embeddings")
+                 "norms before attention and feed-forward, none after the embeddings")
           .add("positions", &EncoderConfig::positions,
-               "how a token's place is known; disentangled is DeBERTa's")
+               "position encoding; disentangled is DeBERTa's")
           .add("positions_skip_padding", &EncoderConfig::positions_skip_padding,
-               "positions count tokens that are not padding, from padding-id + 1 on (RoBERTa)")
+               "number only tokens that are not padding, from padding-id + 1 (RoBERTa)")
           .add("trainable_positions", &EncoderConfig::trainable_positions,
-               "learned positions are trained; without, they are fixed sines and cosines")
+               "train learned positions; otherwise they keep their initial or loaded values")
           .add("layer_groups", &EncoderConfig::layer_groups,
-               "groups of layers with weights in common (ALBERT); 0 = every layer has its own")
-          .add("group_layers", &EncoderConfig::group_layers, "layers in a group that is repeated")
+               "groups of layers that share weights (ALBERT); 0 = no sharing")
+          .add("group_layers", &EncoderConfig::group_layers, "layers per group")
           .add("content_to_position", &EncoderConfig::content_to_position,
                "disentangled: content attends to positions")
           .add("position_to_content", &EncoderConfig::position_to_content,
                "disentangled: positions attend to content")
           .add("relative_attention", &EncoderConfig::relative_attention,
-               "disentangled: attention knows distances")
+               "disentangled: use relative positions in attention")
           .add("absolute_positions", &EncoderConfig::absolute_positions,
-               "disentangled: embeddings hold positions, too")
+               "disentangled: also add learned positions to the embeddings")
           .add("fused_attention", &EncoderConfig::fused_attention,
                "disentangled: one matrix for queries, keys and values")
           .add("shared_projections", &EncoderConfig::shared_projections,
-               "disentangled: positions use the matrices of content")
+               "disentangled: project positions by the matrices of the content")
           .add("max_relative", &EncoderConfig::max_relative,
-               "disentangled: largest distance that is told apart")
+               "disentangled: largest distance; larger ones count as this one")
           .add("position_buckets", &EncoderConfig::position_buckets,
-               "disentangled: distances are put into so many buckets; 0 = none")
+               "disentangled: number of distance buckets; 0 = none")
           .add("relative_norm", &EncoderConfig::relative_norm,
-               "disentangled: a norm of the position embeddings")
+               "disentangled: normalise the relative position embeddings")
           .add("conv_kernel", &EncoderConfig::conv_kernel,
-               "width of the convolution beside the first layer (norm-first: in front of it); 0 = "
-               "none")
-          .add("conv_groups", &EncoderConfig::conv_groups, "groups of that convolution")
-          .added("conv_least_kernel", &EncoderConfig::conv_least_kernel,
-                 "these groups are in turn so wide, 2 wider, ... and conv-kernel wide; 0 = all are "
-                 "conv-kernel wide")
-          .add("conv_activation", &EncoderConfig::conv_activation, "activation of that convolution")
+               "kernel width of the convolution parallel to the first layer (before it with "
+               "norm-first); 0 = none")
+          .add("conv_groups", &EncoderConfig::conv_groups, "groups of the convolution")
+          .added(
+              "conv_least_kernel", &EncoderConfig::conv_least_kernel,
+              "kernel widths of the groups cycle from this to conv-kernel in steps of 2; 0 = all "
+              "are conv-kernel wide")
+          .add("conv_activation", &EncoderConfig::conv_activation, "activation of the convolution")
           .add("hidden_dropout", &EncoderConfig::hidden_dropout,
-               "dropout of embeddings and of what blocks add")
+               "dropout on the embeddings and on the outputs of blocks")
           .add("attention_dropout", &EncoderConfig::attention_dropout,
-               "dropout of the attention probabilities")
+               "dropout on the attention probabilities")
           .add("initializer_range", &EncoderConfig::initializer_range,
-               "standard deviation of matrices at the start");
+               "standard deviation of the initial matrices");
   return list;
 }
 

@@ -79,7 +79,8 @@ EncoderDecoder::Layer EncoderDecoder::make_layer(const Scope& scope, bool decode
                                       .scale = c.scale_scores ? 0.0 : 1.0,
                                       .in = linear(c.width),
                                       .out = linear(heads * size)};
-  // Where scores are not divided by sqrt(head size), queries start smaller by as much.
+  // If scores are not divided by sqrt(head size), the initial query weights are divided by it
+  // instead.
   if (c.initializer_range == 0 && !c.scale_scores)
     attention.query_initializer = linear(c.width * size).initializer;
   const std::int64_t inner = decoder ? c.decoder_inner : c.encoder_inner;
@@ -215,8 +216,8 @@ Value EncoderDecoder::decoder_mask(Value mask, DType dtype) const {
   const Value later =
       reshape(position_differences(scope_.graph(), length) < 0, {1, 1, length, length});
   const Value padding = additive_padding_mask(mask, dtype);
-  // They differ in rows that see no key at all (padding on the left): T5 spreads these over all
-  // keys, BART adds both masks, and keys that both forbid are -inf.
+  // Models differ in rows without a visible key (padding on the left): T5 attends uniformly to all
+  // keys, whereas BART adds both masks, and keys excluded by both are -inf.
   if (config_.positions == Seq2SeqPositions::relative_bias) return where(later, lowest, padding);
   return where(later, lowest, 0 * padding) + padding;
 }
@@ -225,7 +226,9 @@ StackOutputs EncoderDecoder::decode(Value ids, Value mask, Value memory, Value m
                                     bool training, SourceLocation loc) const {
   Graph& graph = scope_.graph();
   Graph::Frame frame(graph, "decode", loc, scope_.path());
-  if (!decoder_) graph.fail(ArgumentError("the model has an encoder only"), "decode", {ids}, loc);
+  if (!decoder_)
+    graph.fail(ArgumentError("the model has no decoder: build it with Stacks::both"), "decode",
+               {ids}, loc);
   const Value h = embed(*decoder_, ids, {}, training);
   AttentionOptions self = attention_options(training), cross = self;
   if (mask.defined()) {
@@ -255,14 +258,16 @@ Value EncoderDecoder::shift_right(Value labels, SourceLocation loc) const {
   const auto refuse = [&](const char* what) {
     graph.fail(ArgumentError(what), "shift_right", {labels}, loc);
   };
-  if (c.padding_id < 0) refuse("labels become the decoder's input only with a padding_id");
+  if (c.padding_id < 0)
+    refuse("labels become the decoder's input only if the config has a padding_id");
   const Value ids = where(equal(labels, -100), c.padding_id, labels);
   Value first;
   if (c.decoder_start == DecoderStart::last_label) {
     const Value tokens = sum(cast(not_equal(ids, c.padding_id), labels.dtype()), 1);
     first = take_along_axis(ids, unsqueeze(tokens - 1, 1), 1);
   } else {
-    if (c.start_id < 0) refuse("labels become the decoder's input only with a start_id");
+    if (c.start_id < 0)
+      refuse("labels become the decoder's input only if the config has a start_id");
     first = full(graph, labels.dtype(), Shape{labels.size(0), 1}, static_cast<double>(c.start_id));
   }
   return concat({first, slice(ids, {Slice{}, Slice{.end = labels.size(1) - 1}})}, 1);

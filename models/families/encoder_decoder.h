@@ -1,18 +1,19 @@
 // Encoder-decoders: the original Transformer (Vaswani et al. 2017), T5 (Raffel et al. 2020) with
 // its versions 1.1, mT5 and UL2, BART (Lewis et al. 2020), mBART (Liu et al. 2020), PEGASUS (Zhang
-// et al. 2020) and Marian (Junczys-Dowmunt et al. 2018) are one builder; what differs is in the
-// config. With norm after (before) each block, the paper's figure reads
+// et al. 2020) and Marian (Junczys-Dowmunt et al. 2018). One class builds all of them;
+// EncoderDecoderConfig selects the differences. With the norm after each block (left) or before it
+// (right), the architecture is
 //
 //   h = tokens[ids] (* sqrt(width)) + positions
 //   encoder layer:  h = attention_norm(h + attention(h, h))      h += attention(attention_norm(h))
 //                   h = feed_forward_norm(h + feed_forward(h))   ...
-//   decoder layer:  h = attention_norm(h + attention(h, h up to here))
+//   decoder layer:  h = attention_norm(h + attention(h, h up to this token))
 //                   h = cross_attention_norm(h + cross_attention(h, encoder's h))
 //                   h = feed_forward_norm(h + feed_forward(h))
 //   logits = h tokens^T
 //
-// Parameters, below the scope; matrices are [out, in]:
-//   tokens.weight [vocab, width], alias {encoder,decoder}.tokens.weight; or two tables of that name
+// Parameters below the scope; matrices are [out, in]:
+//   tokens.weight [vocab, width] with aliases {encoder,decoder}.tokens.weight, or two such tables
 //   {encoder,decoder}.positions.weight [position_offset + context, width]
 //   {encoder,decoder}.relative_bias.weight [relative_buckets, heads]
 //   {encoder,decoder}.{embedding_norm,norm}.{weight,bias}
@@ -37,65 +38,70 @@
 
 namespace WEFT_API weft {
 
-/// Whether there is a decoder: encoders alone are useful, too.
+/// The stacks to build: an encoder alone is useful, too.
 enum class Stacks { encoder, both };
 
-/// What one stack gives.
+/// Outputs of one stack.
 struct StackOutputs {
   Value last_hidden_state;  // [batch, seq, width]
-  /// layers + 1 values: the embeddings and what every layer gives, the last after the last norm.
+  /// layers + 1 values [batch, seq, width]: the embeddings, then the output of every layer. The
+  /// last one is taken after the final norm.
   std::vector<Value> hidden;
 };
 
-/// What decoding over caches needs: one program runs `prompt` once, another `step` for every token.
+/// Updates and logits of incremental decoding with caches. One program applies `prompt` once;
+/// another one applies `step` for every token.
 struct EncoderDecoderDecoding {
-  Updates prompt;  // keys and values of the encoder's output, from the ids of prompts
-  Updates step;    // caches with the new tokens
-  Value logits;    // [rows, vocab] of the last of the new tokens
+  Updates prompt;  // cross-attention keys and values, computed from the prompts' ids
+  Updates step;    // adds the new tokens to the caches
+  Value logits;    // [rows, vocab], for the last of the new tokens
 };
-/// Inputs of both.
+/// Inputs of both programs.
 struct DecodingInputs {
   Value ids;                  // prompt: i32 or i64 [batch, source]
   Value attention_mask = {};  // prompt: [batch, source], 1 = token; may be undefined
-  Value prompt_of_row = {};   // prompt: i64 [rows], row r of decoding belongs to this prompt
+  Value prompt_of_row = {};   // prompt: i64 [rows], the prompt of row r of decoding
   Value tokens = {};          // step: i32 or i64 [rows, new]
-  Value position = {};        // step: i64 scalar, tokens that are in the caches already
-  /// step: i64 [rows], the row that row r goes on from, one of the same prompt; undefined: its own.
+  Value position = {};        // step: i64 scalar, number of tokens in the caches
+  /// step: i64 [rows]. Row r continues from row parents[r] of the caches, which must have the same
+  /// prompt; if undefined, every row continues from itself.
   Value parents = {};
-  Dim capacity = {};  // most tokens that the decoder can hold, a symbol
+  Dim capacity = {};  // maximum number of tokens of the decoder, a symbol
 };
 
-/// The parameters of an encoder-decoder.
+/// An encoder-decoder: declares its parameters and applies them.
 class EncoderDecoder {
  public:
-  /// Declares all parameters below `scope`. Throws ArgumentError where the config makes no sense.
+  /// Declares all parameters below `scope`. Throws ArgumentError if the config is invalid.
   EncoderDecoder(const Scope& scope, const EncoderDecoderConfig& config,
                  Stacks stacks = Stacks::both, SourceLocation loc = SourceLocation::current());
 
   const EncoderDecoderConfig& config() const { return config_; }
   Graph& graph() const { return scope_.graph(); }
 
-  /// ids: i32 or i64 [batch, seq]; mask, which may be undefined: any dtype, 1 = token, 0 = padding.
-  /// `training` applies the config's dropouts, drawn from the key "dropout".
+  /// Applies the encoder. ids: i32 or i64 [batch, seq]. mask (may be undefined): any dtype, [batch,
+  /// seq], 1 = token, 0 = padding. `training` applies the config's dropouts, which draw from the
+  /// key "dropout".
   StackOutputs encode(Value ids, Value mask, bool training = false,
                       SourceLocation loc = SourceLocation::current()) const;
-  /// ids [batch, target]; `memory` [batch, seq, width] is the encoder's last hidden state and
-  /// `memory_mask` its mask; `mask` [batch, target] is of the decoder's own tokens. Both masks may
-  /// be undefined. Token i sees tokens up to i.
+  /// Applies the decoder to ids [batch, target]. `memory` [batch, seq, width] is the encoder's last
+  /// hidden state and `memory_mask` the encoder's mask; `mask` [batch, target] covers the decoder's
+  /// own tokens. Both masks may be undefined. Token i attends to tokens up to i.
   StackOutputs decode(Value ids, Value mask, Value memory, Value memory_mask, bool training = false,
                       SourceLocation loc = SourceLocation::current()) const;
-  /// last_hidden_state [..., width] of the decoder -> [..., vocab].
+  /// Projects the decoder's last_hidden_state [..., width] to logits [..., vocab].
   Value logits(Value h, SourceLocation loc = SourceLocation::current()) const;
-  /// Labels moved one to the right, behind what the decoder starts from; -100 becomes padding: the
-  /// decoder's input while training.
+  /// Returns the decoder's input for training: the labels shifted right by one position, with the
+  /// start token in front and -100 replaced by padding.
   Value shift_right(Value labels, SourceLocation loc = SourceLocation::current()) const;
-  /// Mean cross-entropy of logits [batch, target, vocab] over labels [batch, target], -100 not
-  /// counted; with the config's label smoothing while `training`.
+  /// Mean cross-entropy of logits [batch, target, vocab] against labels [batch, target]. Labels of
+  /// -100 are ignored. If `training`, uses the config's label smoothing.
   Value loss(Value logits, Value labels, bool training = false,
              Reduction reduction = Reduction::mean,
              SourceLocation loc = SourceLocation::current()) const;
 
-  /// Declares caches below "<scope>.cache" and builds what decoding runs; once per model.
+  /// Declares caches below "<scope>.cache" and builds incremental decoding. May be called once per
+  /// model.
   EncoderDecoderDecoding decoding(const DecodingInputs& inputs,
                                   SourceLocation loc = SourceLocation::current()) const;
 
@@ -118,7 +124,7 @@ class EncoderDecoder {
     std::optional<Norm> norm;
     double layer_dropout;
   };
-  /// One block with its residual connection and norm; `block` maps h to what is added.
+  /// One block with its residual connection and norm; `block` maps h to the value added to h.
   template <class Block>
   Value residual(const Norm& norm, Value h, bool training, Block&& block) const;
   Embedding make_tokens(const Scope& scope, std::int64_t vocab) const;
@@ -131,7 +137,8 @@ class EncoderDecoder {
   AttentionOptions attention_options(bool training) const;
   StackOutputs run(const Stack& stack, Value embedded, const AttentionOptions& self, Value memory,
                    const AttentionOptions& cross, bool training) const;
-  /// 0 or very negative for keys a decoder's token must not see, where there is padding.
+  /// Additive causal mask for rows with padding: 0 for visible keys, very negative for later tokens
+  /// and padding.
   Value decoder_mask(Value mask, DType dtype) const;
 
   Scope scope_;

@@ -116,12 +116,12 @@ void EncoderDecoderConfig::check() const {
 const FieldList<EncoderDecoderConfig>& EncoderDecoderConfig::fields() {
   static const auto list =
       FieldList<EncoderDecoderConfig>("the model config", "encoder_decoder")
-          .add("vocab", &EncoderDecoderConfig::vocab, "ids")
+          .add("vocab", &EncoderDecoderConfig::vocab, "vocabulary size")
           .add("decoder_vocab", &EncoderDecoderConfig::decoder_vocab,
-               "ids of the decoder; 0 = vocab")
-          .add("width", &EncoderDecoderConfig::width, "of embeddings and hidden states")
-          .add("encoder_layers", &EncoderDecoderConfig::encoder_layers, "blocks of the encoder")
-          .add("decoder_layers", &EncoderDecoderConfig::decoder_layers, "blocks of the decoder")
+               "vocabulary size of the decoder; 0 = shared with the encoder")
+          .add("width", &EncoderDecoderConfig::width, "width of embeddings and hidden states")
+          .add("encoder_layers", &EncoderDecoderConfig::encoder_layers, "layers of the encoder")
+          .add("decoder_layers", &EncoderDecoderConfig::decoder_layers, "layers of the decoder")
           .add("encoder_heads", &EncoderDecoderConfig::encoder_heads,
                "attention heads of the encoder")
           .add("decoder_heads", &EncoderDecoderConfig::decoder_heads,
@@ -132,54 +132,55 @@ const FieldList<EncoderDecoderConfig>& EncoderDecoderConfig::fields() {
                "width of the decoder's feed-forward blocks")
           .add("head_size", &EncoderDecoderConfig::head_size,
                "features per head; 0 = width / heads")
-          .add("activation", &EncoderDecoderConfig::activation, "of the feed-forward blocks")
+          .add("activation", &EncoderDecoderConfig::activation,
+               "activation of the feed-forward blocks")
           .add("gated", &EncoderDecoderConfig::gated, "gate in the feed-forward blocks (T5 1.1)")
           .add("bias", &EncoderDecoderConfig::bias, "biases in linear layers")
           .add("scale_scores", &EncoderDecoderConfig::scale_scores,
                "divide scores by sqrt(head size)")
-          .add("rms_norm", &EncoderDecoderConfig::rms_norm, "RMSNorm in place of LayerNorm")
+          .add("rms_norm", &EncoderDecoderConfig::rms_norm, "RMSNorm instead of LayerNorm")
           .add("layer_norm_eps", &EncoderDecoderConfig::layer_norm_eps, "epsilon of the norms")
-          .add("norm", &EncoderDecoderConfig::norm, "where the norms of a block are")
-          .add("embedding_norm", &EncoderDecoderConfig::embedding_norm, "a norm of the embeddings")
+          .add("norm", &EncoderDecoderConfig::norm, "norm after or before each block")
+          .add("embedding_norm", &EncoderDecoderConfig::embedding_norm, "norm after the embeddings")
           .add("scale_embedding", &EncoderDecoderConfig::scale_embedding,
                "multiply embeddings by sqrt(width)")
           .add("positions", &EncoderDecoderConfig::positions,
-               "how a token's place is known; relative_bias is T5's")
+               "position encoding; relative_bias is T5's")
           .add("context", &EncoderDecoderConfig::context,
-               "rows of learned positions: the longest text in tokens")
+               "learned positions: maximum text length in tokens")
           .add("position_offset", &EncoderDecoderConfig::position_offset,
-               "learned positions count from here on")
+               "learned positions: row of position 0 in the table")
           .add("relative_buckets", &EncoderDecoderConfig::relative_buckets,
-               "relative_bias: distances are put into so many buckets")
+               "relative_bias: number of distance buckets")
           .add("relative_max_distance", &EncoderDecoderConfig::relative_max_distance,
-               "relative_bias: distances from here on share a bucket")
+               "relative_bias: this and larger distances share a bucket")
           .add("tied_head", &EncoderDecoderConfig::tied_head,
                "the output projection is the decoder's token embedding")
           .add("scale_tied_head", &EncoderDecoderConfig::scale_tied_head,
                "divide the input of a tied head by sqrt(width) (T5)")
-          .add("head_bias", &EncoderDecoderConfig::head_bias, "a bias of the output projection")
-          .add("start_id", &EncoderDecoderConfig::start_id, "id that the decoder begins with")
+          .add("head_bias", &EncoderDecoderConfig::head_bias, "bias of the output projection")
+          .add("start_id", &EncoderDecoderConfig::start_id, "first id of the decoder's input")
           .add("padding_id", &EncoderDecoderConfig::padding_id, "id of padding; -1 = none")
           .add("frozen_padding", &EncoderDecoderConfig::frozen_padding,
-               "the embedding of padding is not learned")
+               "do not train the embedding of padding")
           .add("decoder_start", &EncoderDecoderConfig::decoder_start,
-               "what the decoder begins with")
+               "how the first id of the decoder's input is chosen")
           .add("dropout", &EncoderDecoderConfig::dropout,
-               "dropout of embeddings and of what blocks add")
+               "dropout on the embeddings and on the outputs of blocks")
           .add("attention_dropout", &EncoderDecoderConfig::attention_dropout,
-               "dropout of the attention probabilities")
+               "dropout on the attention probabilities")
           .add("activation_dropout", &EncoderDecoderConfig::activation_dropout,
                "dropout inside the feed-forward blocks")
           .add("final_dropout", &EncoderDecoderConfig::final_dropout,
-               "dropout of the last hidden states")
+               "dropout on the last hidden states")
           .add("encoder_layer_dropout", &EncoderDecoderConfig::encoder_layer_dropout,
-               "rate at which whole layers of the encoder are left out in training")
+               "rate of skipping whole encoder layers in training")
           .add("decoder_layer_dropout", &EncoderDecoderConfig::decoder_layer_dropout,
-               "rate at which whole layers of the decoder are left out in training")
+               "rate of skipping whole decoder layers in training")
           .add("label_smoothing", &EncoderDecoderConfig::label_smoothing,
-               "share of the loss that asks for all tokens alike")
+               "label smoothing: weight of the uniform distribution in the targets")
           .add("initializer_range", &EncoderDecoderConfig::initializer_range,
-               "standard deviation of matrices at the start; 0 = as T5 makes them")
+               "standard deviation of the initial matrices; 0 = T5's initialisation")
           .add("initializer_factor", &EncoderDecoderConfig::initializer_factor,
                "factor on T5's standard deviations");
   return list;

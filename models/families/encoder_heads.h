@@ -1,4 +1,4 @@
-// What stands on an encoder of the BERT family: heads for its tasks, and their losses.
+// Task heads for encoders of the BERT family, and their losses.
 #pragma once
 
 #include "weft/graph/functions/loss.h"
@@ -6,8 +6,8 @@
 
 namespace WEFT_API weft {
 
-/// act(dense(h of the first token)): "<scope>.{weight,bias}" [width, width]. BERT's pooler, and the
-/// hidden layer of the classifiers that other families put on the first token.
+/// act(dense(h of the first token)) with the parameters "<scope>.{weight,bias}" [width, width].
+/// This is BERT's pooler, and the hidden layer of first-token classifiers in other families.
 struct Pooler {
   Linear dense;
   Activation activation;
@@ -18,24 +18,25 @@ struct Pooler {
 Pooler make_pooler(const Scope& scope, const EncoderConfig& config, Activation activation,
                    SourceLocation loc = SourceLocation::current());
 
-/// h [batch, seq, width] -> [batch, width]: the mean over the tokens of every row. `mask` [batch,
-/// seq] is 1 where there is a token, 0 for padding.
+/// Mean of h [batch, seq, width] over the tokens of every row: [batch, width]. `mask` [batch, seq]
+/// is 1 for tokens, 0 for padding.
 Value mean_of_tokens(Value h, Value mask, SourceLocation loc = SourceLocation::current());
-/// The same: of every feature the largest value over the tokens of the row.
+/// As above, the maximum of every feature over the tokens of a row.
 Value max_of_tokens(Value h, Value mask, SourceLocation loc = SourceLocation::current());
 
 struct MaskedLmOptions {
   Activation activation = Activation::gelu_erf;
   double layer_norm_eps = 1e-12;
-  bool tied = true;  // the decoder is the table of tokens
+  bool tied = true;  // the decoder is the token embedding table
 
   friend bool operator==(const MaskedLmOptions&, const MaskedLmOptions&) = default;
 };
 
-/// Predicts tokens: norm(act(dense(h))) decoder^T + bias. "<scope>.dense.{weight,bias}" [embedding
-/// width, width], "<scope>.norm.{weight,bias}", "<scope>.bias" [vocab], "<scope>.decoder.weight"
-/// [vocab, embedding width], an alias of the table of tokens where tied ("<scope>.decoder.bias" is
-/// an alias of the bias).
+/// Masked language modelling head: norm(act(dense(h))) decoder^T + bias. Parameters:
+/// "<scope>.dense.{weight,bias}" [embedding width, width], "<scope>.norm.{weight,bias}",
+/// "<scope>.bias" [vocab] and "<scope>.decoder.weight" [vocab, embedding width]. If tied,
+/// "<scope>.decoder.weight" is an alias of the token embedding table. "<scope>.decoder.bias" is an
+/// alias of the bias.
 struct MaskedLmHead {
   Linear dense;
   Activation activation;
@@ -49,50 +50,53 @@ MaskedLmHead make_masked_lm_head(const Scope& scope, const Encoder& encoder,
                                  const MaskedLmOptions& options,
                                  SourceLocation loc = SourceLocation::current());
 
-/// Is every token an original one or a replacement (ELECTRA)? "<scope>.dense" [width, width] and
-/// "<scope>.out" [1, width].
+/// Replaced token detection head (ELECTRA): classifies each token as original or replaced.
+/// Parameters: "<scope>.dense" [width, width] and "<scope>.out" [1, width].
 struct ReplacedTokenHead {
   Linear dense;
   Activation activation;
   Linear out;
 
-  /// h [batch, seq, width] -> logits [batch, seq]; positive: replaced.
+  /// h [batch, seq, width] -> logits [batch, seq]; a positive logit means replaced.
   Value operator()(Value h, SourceLocation loc = SourceLocation::current()) const;
 };
 ReplacedTokenHead make_replaced_token_head(const Scope& scope, const EncoderConfig& config,
                                            SourceLocation loc = SourceLocation::current());
 
-/// Where an answer starts and ends.
+/// Logits of the first and the last position of an answer.
 struct SpanLogits {
   Value start, end;  // [batch, seq]
 };
-/// The two columns of logits [batch, seq, 2].
+/// Splits logits [batch, seq, 2] into those of the start and of the end.
 SpanLogits split_span(Value logits);
 
-// -- Losses: labels are i32 or i64 unless said otherwise; -100 does not count ---------------------
-// What is a mean over a batch is one over all its shards with Reduction::shard_mean.
+// -- Losses --------------------------------------------------------------------------------------
+// Labels are i32 or i64 unless noted otherwise; labels of -100 are ignored. With
+// Reduction::shard_mean, a mean over a batch becomes a mean over all of its shards.
 
-/// Mean cross-entropy of logits [..., classes] over labels [...].
+/// Mean cross-entropy of logits [..., classes] against labels [...].
 Value label_loss(Value logits, Value labels, Reduction reduction = Reduction::mean,
                  SourceLocation loc = SourceLocation::current());
 
-/// Mean of the cross-entropies of both ends over all positions; start and end are [batch], one
-/// beyond the sequence does not count (the answer was cut off), a negative one is 0.
+/// Mean of the cross-entropies of start and end over all positions. start and end are [batch]. A
+/// position beyond the sequence is ignored, because the answer was truncated; a negative position
+/// counts as 0.
 Value span_loss(const SpanLogits& logits, Value start, Value end,
                 Reduction reduction = Reduction::mean,
                 SourceLocation loc = SourceLocation::current());
 
-/// Mean binary cross-entropy over the tokens where mask [batch, seq] is 1 (all if undefined);
-/// labels [batch, seq], any dtype, 1 = replaced. Throws ArgumentError as batch_sum().
+/// Mean binary cross-entropy over the tokens whose mask [batch, seq] is 1 (over all if undefined).
+/// labels [batch, seq] may have any dtype; 1 means replaced. Throws ArgumentError as batch_sum()
+/// does.
 Value replaced_token_loss(Value logits, Value labels, Value mask,
                           Reduction reduction = Reduction::mean,
                           SourceLocation loc = SourceLocation::current());
 
-/// What the labels of a sequence are.
+/// Kind of the labels of a sequence.
 enum class Problem { regression, single_label, multi_label };
-/// Loss of logits [batch, labels]: mean squared error against floating labels [batch] or [batch,
-/// labels]; cross-entropy of classes [batch]; binary cross-entropy against floating [batch,
-/// labels].
+/// Loss of logits [batch, labels]. regression: mean squared error against floating labels [batch]
+/// or [batch, labels]; single_label: cross-entropy against classes [batch]; multi_label: binary
+/// cross-entropy against floating labels [batch, labels].
 Value sequence_loss(Problem problem, Value logits, Value labels,
                     SourceLocation loc = SourceLocation::current());
 

@@ -1,4 +1,4 @@
-// Configurations of all families, and what files call each.
+// Configurations of all model families, and their type names in files.
 #pragma once
 
 #include <string_view>
@@ -11,10 +11,10 @@
 
 namespace WEFT_API weft {
 
-/// What a model is made of.
+/// The configuration of a model of any family.
 using FamilyConfig = std::variant<GptConfig, EncoderConfig, EncoderDecoderConfig, VitConfig>;
 
-/// The type of a configuration as an attachment.
+/// Type name of the attachment that stores the configuration in a file.
 template <class Config>
 inline constexpr const char* kConfigType = nullptr;
 template <>
@@ -26,7 +26,7 @@ inline constexpr const char* kConfigType<EncoderDecoderConfig> = "weft.config.en
 template <>
 inline constexpr const char* kConfigType<VitConfig> = "weft.config.vit";
 
-/// "decoder", "encoder", "encoder-decoder", "vision transformer".
+/// Returns "decoder", "encoder", "encoder-decoder" or "vision transformer".
 std::string_view family_name(const FamilyConfig& config);
 
 }  // namespace weft

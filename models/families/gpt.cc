@@ -143,7 +143,7 @@ GptOutputs Gpt::operator()(const GptInputs& inputs, bool training, SourceLocatio
     attention.additive_mask = additive_padding_mask(inputs.attention_mask, h.dtype());
   if (inputs.segments.defined()) {
     if (inputs.attention_mask.defined()) {
-      graph.fail(ArgumentError("segments and attention_mask: there can be one of them"), "gpt",
+      graph.fail(ArgumentError("segments and attention_mask cannot be combined"), "gpt",
                  {inputs.segments}, loc);
     }
     attention.mask =
@@ -215,7 +215,7 @@ void name_outputs(const GptOutputs& outputs) {
 
 Value next_token_loss(Value logits, Value labels, SourceLocation loc) {
   Graph::Frame frame(logits.graph(), "next_token_loss", loc);
-  // The labels move, not the logits: cutting the last row off would copy the largest tensor.
+  // Shift the labels, not the logits: slicing off their last row would copy the largest tensor.
   const Value rest = slice(labels, {Slice{}, Slice{.begin = Dim(1)}});
   const Value targets = pad(rest, {{0, 0}, {0, 1}}, {.value = -100});
   return cross_entropy(logits, targets, {.class_axis = -1, .ignore_index = -100});

@@ -1,18 +1,20 @@
 // Decoders of the GPT family: GPT-1 (Radford et al. 2018), GPT-2 (2019), GPT-NeoX (Black et al.
-// 2022), LLaMA (Touvron et al. 2023), Mistral (Jiang et al. 2023) are one builder; what differs is
-// in the config. With GPT-2's:
+// 2022), LLaMA (Touvron et al. 2023) and Mistral (Jiang et al. 2023). One class builds all of them;
+// GptConfig selects the differences. With GPT-2's config:
 //
 //   h = wte[ids] + wpe[positions]
 //   for every block:  h += attn(ln_1(h));  h += mlp(ln_2(h))
 //   logits = ln_f(h) wte^T
 //
-// Parameters have the names of Hugging Face's GPT2LMHeadModel: transformer.wte.weight [vocab,
-// width], transformer.wpe.weight [context, width] (learned positions),
-// transformer.h.<i>.{ln_1,ln_2}.{weight,bias}, transformer.h.<i>.attn.{c_attn,c_proj}.{weight,bias}
-// (or attn.{query,key,value} for c_attn), transformer.h.<i>.mlp.{c_fc,c_proj}.{weight, bias} (gated
-// also mlp.gate), transformer.ln_f.{weight,bias} (not with post-norm). lm_head.weight is an alias
-// of transformer.wte.weight, or a parameter [vocab, width] where the head is not tied; a GPT
-// without a head has neither.
+// Parameters have the names of Hugging Face's GPT2LMHeadModel:
+//   transformer.wte.weight [vocab, width]
+//   transformer.wpe.weight [context, width]                (learned positions)
+//   transformer.h.<i>.{ln_1,ln_2}.{weight,bias}
+//   transformer.h.<i>.attn.{c_attn,c_proj}.{weight,bias}   (or attn.{query,key,value} for c_attn)
+//   transformer.h.<i>.mlp.{c_fc,c_proj}.{weight,bias}      (and mlp.gate if gated)
+//   transformer.ln_f.{weight,bias}                         (absent with post-norm)
+// lm_head.weight is an alias of transformer.wte.weight if the head is tied, otherwise a parameter
+// [vocab, width]. A GPT without a head has neither.
 #pragma once
 
 #include <optional>
@@ -27,72 +29,79 @@
 
 namespace WEFT_API weft {
 
-/// What a GPT reads.
+/// Inputs of a GPT.
 struct GptInputs {
-  Value ids;  // i32 or i64 [batch, seq]
-  /// Optional, any dtype, [batch, seq]: 1 where there is a token, 0 for padding (on either side, or
-  /// holes). Costs O(seq^2) memory; without it attention costs O(seq).
+  /// i32 or i64 [batch, seq].
+  Value ids;
+  /// Optional, any dtype, [batch, seq]: 1 for tokens, 0 for padding, which may be on either side or
+  /// between tokens. With a mask attention takes O(seq^2) memory, without one O(seq).
   Value attention_mask = {};
-  /// Optional, i32 or i64 [batch, seq]; 0, 1, 2, ... in every row if absent, mask or no mask. ALiBi
-  /// takes no notice of them.
+  /// Optional, i32 or i64 [batch, seq]; 0, 1, 2, ... in every row if absent, with or without a
+  /// mask. ALiBi ignores them.
   Value position_ids = {};
-  /// Optional, i32 or i64 [batch, seq], not with attention_mask: a token sees those of its own
-  /// segment only, so that several texts stand in one row as if each were alone (with position_ids
-  /// that begin anew with each). Costs seq^2 bytes of memory for each row.
+  /// Optional, i32 or i64 [batch, seq], not together with attention_mask: a token attends only to
+  /// tokens of its own segment, so that several independent texts can be packed into one row (with
+  /// position_ids that restart in each). Takes seq^2 bytes of memory per row.
   Value segments = {};
-  /// Optional, i32 or i64 [batch, seq]: looked up in the table of tokens and added (GPT-1, GPT-2).
+  /// Optional, i32 or i64 [batch, seq]: looked up in the token table and added to the embeddings
+  /// (GPT-1, GPT-2).
   Value token_type_ids = {};
 };
 
-/// Whether there are logits: other heads stand on last_hidden_state.
+/// Head of a GPT. With `none` there are no logits; other heads use last_hidden_state.
 enum class GptHead : std::uint8_t { language_model, none };
 
-/// What a decoder gives.
+/// Outputs of a GPT.
 struct GptOutputs {
   Value logits;             // [batch, seq, vocab]; undefined without a head
   Value last_hidden_state;  // [batch, seq, width], after the final norm
-  /// layers + 1 values [batch, seq, width]: the input of block i, and last_hidden_state.
+  /// layers + 1 values [batch, seq, width]: the input of every block, then last_hidden_state.
   std::vector<Value> hidden;
 };
 
-/// What a step of incremental decoding reads.
+/// Inputs of an incremental decoding step.
 struct GptDecodeInputs {
-  Value tokens;         // i32 or i64 [batch, new]
-  Value position = {};  // i64 scalar: entries of the caches that are filled, the same in every row
+  /// i32 or i64 [batch, new].
+  Value tokens;
+  /// i64 scalar: number of filled cache entries, the same in every row.
+  Value position = {};
   /// Optional, i32 or i64 [batch, new]; position, position + 1, ... if absent.
   Value position_ids = {};
-  /// Optional, bool [batch, capacity]: false for entries of the caches that are padding.
+  /// Optional, bool [batch, capacity]: false for cache entries that are padding.
   Value mask = {};
 };
 
-/// One step of incremental decoding.
+/// Outputs of an incremental decoding step.
 struct GptDecoding {
-  Value logits;     // [batch, vocab]: of the last new token
-  Updates updates;  // of the key/value caches
+  Value logits;     // [batch, vocab], for the last new token
+  Updates updates;  // new values of the key/value caches
 };
 
-/// The parameters of a GPT, to be applied as often as programs need it.
+/// A GPT: declares its parameters once and can be applied any number of times.
 class Gpt {
  public:
-  /// Declares all parameters below `scope` (the root, for Hugging Face's names). Throws
-  /// ArgumentError where the config makes no sense.
+  /// Declares all parameters below `scope`, which must be the root for Hugging Face's names. Throws
+  /// ArgumentError if the config is invalid.
   Gpt(const Scope& scope, const GptConfig& config, GptHead head = GptHead::language_model,
       SourceLocation loc = SourceLocation::current());
 
   const GptConfig& config() const { return config_; }
 
-  /// For models whose published form differs from GPT-2's there.
+  /// Sets how keys are excluded in rows with padding, for models whose published implementation
+  /// differs from GPT-2's.
   void set_padded_causality(const PaddedCausality& padded);
 
-  /// The whole forward pass. `training` applies the config's dropouts, drawn from the key
-  /// "dropout". With learned positions, a sequence longer than `context` is a DataError of the run.
+  /// Builds the whole forward pass. `training` applies the config's dropouts, which draw from the
+  /// key "dropout". With learned positions, a sequence longer than `context` throws DataError at
+  /// run time.
   GptOutputs operator()(const GptInputs& inputs, bool training = false,
                         SourceLocation loc = SourceLocation::current()) const;
 
-  /// New tokens (i32 or i64 [batch, new]) after `position` (i64 scalar) earlier ones, the same
-  /// number in every row, whose keys and values are in the variables "cache.h.<i>.{keys,values}"
-  /// [batch, kv_heads, capacity, head_size]; declares those. Needs a head. Position 0 starts
-  /// afresh. Tokens beyond `capacity` are a DataError of the run. May be called once per graph.
+  /// Builds an incremental decoding step. New tokens (i32 or i64 [batch, new]) follow `position`
+  /// (i64 scalar) earlier ones, the same number in every row. The keys and values of the earlier
+  /// tokens are in the variables "cache.h.<i>.{keys,values}" [batch, kv_heads, capacity,
+  /// head_size], which this function declares. Position 0 starts new texts. Needs a head. Tokens
+  /// beyond `capacity` throw DataError at run time. May be called once per graph.
   GptDecoding decode(const GptDecodeInputs& inputs, const Dim& capacity,
                      SourceLocation loc = SourceLocation::current()) const;
   GptDecoding decode(Value tokens, Value position, const Dim& capacity,
@@ -103,10 +112,10 @@ class Gpt {
                      SourceLocation loc = SourceLocation::current()) const {
     return decode(tokens, position, Dim(config_.context), loc);
   }
-  /// decode() as a program that a Generator runs. Inputs: `tokens`; "position" as above;
-  /// "positions", i64 [batch, new], where the new tokens stand in their texts; "visible", bool
-  /// [batch, capacity], false for entries of the caches that are padding. Output "logits". The
-  /// symbol "capacity" is the size of the caches. Once per graph.
+  /// decode() as a program for a Generator. Inputs: `tokens`; "position" as above; "positions", i64
+  /// [batch, new], the positions of the new tokens in their texts; "visible", bool [batch,
+  /// capacity], false for cache entries that are padding. Output: "logits". The symbol "capacity"
+  /// is the size of the caches. May be called once per graph.
   Program decode_program(Value tokens, SourceLocation loc = SourceLocation::current()) const;
 
  private:
@@ -129,16 +138,16 @@ class Gpt {
   std::optional<Embedding> wpe_;
   std::vector<Block> blocks_;
   std::optional<Norm> ln_f_;
-  Variable head_;  // wte's, where it is tied
+  Variable head_;  // wte_.weight if tied
 };
 
-/// Names "hidden.0" ... "hidden.<layers>", "last_hidden_state" and "logits" (with a head), so that
-/// they can be fetched from any program of the graph.
+/// Names the outputs "hidden.0" ... "hidden.<layers>", "last_hidden_state" and "logits" (with a
+/// head), so that any program of the graph can fetch them.
 void name_outputs(const GptOutputs& outputs);
 
-/// Mean cross-entropy of predicting labels[b][t + 1] from position t, labels of -100 not counted
-/// (logits [batch, seq, vocab], labels i32 or i64 [batch, seq]): the loss of Hugging Face's
-/// language models.
+/// Mean cross-entropy of predicting labels[b][t + 1] from position t, the loss of Hugging Face's
+/// language models. logits are [batch, seq, vocab], labels i32 or i64 [batch, seq]. Labels of -100
+/// are ignored.
 Value next_token_loss(Value logits, Value labels, SourceLocation loc = SourceLocation::current());
 
 }  // namespace weft

@@ -31,7 +31,7 @@ void check_rotary_scaling(const GptConfig& c) {
   if (c.rotary_scaling == RotaryScalingKind::dynamic) return;
   if (!(c.rotary_low_factor > 0 && c.rotary_high_factor > c.rotary_low_factor)) {
     throw ArgumentError(
-        fmt::format("rotary_high_factor {} must be larger than rotary_low_factor {}, and that "
+        fmt::format("rotary_high_factor {} must be larger than rotary_low_factor {}, which must be "
                     "positive",
                     c.rotary_high_factor, c.rotary_low_factor));
   }
@@ -101,8 +101,8 @@ void GptConfig::check() const {
     throw ArgumentError(fmt::format("kv_heads {} must divide heads {}", kv_heads, heads));
   }
   if (key_heads() != heads && projection != QkvProjection::separate) {
-    throw ArgumentError(fmt::format("kv_heads {} differ from heads {}: projection must be separate",
-                                    kv_heads, heads));
+    throw ArgumentError(fmt::format(
+        "kv_heads {} differs from heads {}: projection must be separate", kv_heads, heads));
   }
   if (positions == GptPositions::rotary) {
     if (!(rotary_share > 0 && rotary_share <= 1))
@@ -111,7 +111,8 @@ void GptConfig::check() const {
       throw ArgumentError(fmt::format("rotary_base must be positive, not {}", rotary_base));
     if (rotary_size() < 2 || rotary_size() % 2 != 0) {
       throw ArgumentError(
-          fmt::format("rotary_share {} of head size {} is {} features: they turn in pairs",
+          fmt::format("rotary_share {} of head size {} is {} features: rotation needs an even "
+                      "number of at least 2",
                       rotary_share, head_size(), rotary_size()));
     }
   }
@@ -131,58 +132,56 @@ void GptConfig::check() const {
 const FieldList<GptConfig>& GptConfig::fields() {
   static const auto list =
       FieldList<GptConfig>("the model config", "gpt")
-          .add("vocab", &GptConfig::vocab, "ids")
-          .add("layers", &GptConfig::layers, "blocks")
-          .add("heads", &GptConfig::heads,
-               "attention heads; must divide width, where head-dim is 0")
+          .add("vocab", &GptConfig::vocab, "vocabulary size")
+          .add("layers", &GptConfig::layers, "number of blocks")
+          .add("heads", &GptConfig::heads, "attention heads; must divide width if head-dim is 0")
           .added("kv_heads", &GptConfig::kv_heads,
-                 "heads of keys and values, a divisor of heads; 0 = heads")
+                 "heads of keys and values; must divide heads; 0 = heads")
           .added("head_dim", &GptConfig::head_dim, "features per head; 0 = width / heads")
-          .add("width", &GptConfig::width, "of embeddings and hidden states")
-          .add("context", &GptConfig::context, "tokens that the model sees at once")
+          .add("width", &GptConfig::width, "width of embeddings and hidden states")
+          .add("context", &GptConfig::context, "context length in tokens")
           .add("inner", &GptConfig::inner, "width of the feed-forward block; 0 = 4 * width")
-          .add("activation", &GptConfig::activation, "of the feed-forward block")
+          .add("activation", &GptConfig::activation, "activation of the feed-forward block")
           .added("gated", &GptConfig::gated, "gate in the feed-forward block (SwiGLU with silu)")
           .add("bias", &GptConfig::bias, "biases in linear layers and norms")
           .added("attention_bias", &GptConfig::attention_bias,
-                 "biases in attention, without --bias")
+                 "biases in attention even without --bias")
           .added("mlp_bias", &GptConfig::mlp_bias,
-                 "biases in the feed-forward block, without --bias")
+                 "biases in the feed-forward block even without --bias")
           .add("tied_head", &GptConfig::tied_head, "the output projection is the token embedding")
-          .added("norm", &GptConfig::norm, "which norm")
+          .added("norm", &GptConfig::norm, "kind of the norms")
           .add("layer_norm_eps", &GptConfig::layer_norm_eps, "epsilon of the norms")
-          .added("residual", &GptConfig::residual, "where the norms of a block are")
-          .added("positions", &GptConfig::positions,
-                 "how a token's place is known; linear_bias is ALiBi")
+          .added("residual", &GptConfig::residual, "arrangement of norms and residual connections")
+          .added("positions", &GptConfig::positions, "position encoding; linear_bias is ALiBi")
           .added("rotary_base", &GptConfig::rotary_base,
                  "base of the frequencies of rotary positions")
           .added("rotary_share", &GptConfig::rotary_share, "share of a head's features that rotate")
           .added("rotary_scaling", &GptConfig::rotary_scaling,
-                 "of rotary frequencies, for longer texts")
+                 "scaling of rotary frequencies for longer texts")
           .added("rotary_factor", &GptConfig::rotary_factor,
-                 "by which scaling divides frequencies, or stretches texts")
+                 "factor by which scaling divides frequencies or extends the context")
           .added("rotary_low_factor", &GptConfig::rotary_low_factor,
-                 "llama3: waves longer than rotary-context / this are stretched")
+                 "llama3: wavelengths above rotary-context / this are scaled")
           .added("rotary_high_factor", &GptConfig::rotary_high_factor,
-                 "llama3: waves shorter than rotary-context / this are kept")
+                 "llama3: wavelengths below rotary-context / this are kept")
           .added("rotary_context", &GptConfig::rotary_context,
-                 "dynamic, llama3: tokens that the model was trained on")
-          .added("projection", &GptConfig::projection, "of queries, keys, values")
+                 "dynamic, llama3: context length of the original training, in tokens")
+          .added("projection", &GptConfig::projection, "how queries, keys and values are projected")
           .added("transposed", &GptConfig::transposed, "matrices of blocks are [in, out]")
           .added("window", &GptConfig::window,
-                 "a token sees itself and window - 1 tokens before it; 0 = all")
+                 "a token attends to itself and the window - 1 tokens before it; 0 = all")
           .add("scale_attention", &GptConfig::scale_attention, "divide scores by sqrt(head size)")
           .add("scale_attention_by_inverse_layer", &GptConfig::scale_attention_by_inverse_layer,
-               "divide scores of layer i by i + 1, too")
+               "also divide scores of layer i by i + 1")
           .added("padding_id", &GptConfig::padding_id,
-                 "id whose embedding is not learned; -1 = none")
-          .add("embedding_dropout", &GptConfig::embedding_dropout, "dropout of the embeddings")
+                 "id of padding; its embedding is not trained; -1 = none")
+          .add("embedding_dropout", &GptConfig::embedding_dropout, "dropout on the embeddings")
           .add("attention_dropout", &GptConfig::attention_dropout,
-               "dropout of the attention probabilities")
+               "dropout on the attention probabilities")
           .add("residual_dropout", &GptConfig::residual_dropout,
-               "dropout of what attention and feed-forward add")
+               "dropout on the outputs of attention and feed-forward")
           .add("initializer_range", &GptConfig::initializer_range,
-               "standard deviation of matrices at the start");
+               "standard deviation of the initial matrices");
   return list;
 }
 

@@ -1,12 +1,12 @@
-// Vision transformers: ViT (Dosovitskiy et al. 2021) and DeiT (Touvron et al. 2021), which differ
-// by a token.
+// Vision transformers: ViT (Dosovitskiy et al. 2021) and DeiT (Touvron et al. 2021), which adds a
+// distillation token.
 //
 //   h = [class token, distillation token, patches * W + b] + positions
 //   for every layer:  h = h + attention(attention_norm(h))
 //                     h = h + down(activation(up(feed_forward_norm(h))))
 //   last_hidden_state = norm(h)
 //
-// Parameters, below the scope; matrices are [out, in]:
+// Parameters below the scope; matrices are [out, in]:
 //   patches.weight [width, channels, patch height, patch width], patches.bias [width]
 //   class_token, distillation_token, mask_token [1, 1, width]
 //   positions [1, tokens, width]
@@ -27,28 +27,30 @@
 
 namespace WEFT_API weft {
 
+/// Outputs of a vision transformer.
 struct VitOutputs {
   Value last_hidden_state;  // [batch, tokens, width]
-  /// layers + 1 values [batch, tokens, width]: the embeddings, and what every layer gives.
+  /// layers + 1 values [batch, tokens, width]: the embeddings, then the output of every layer.
   std::vector<Value> hidden;
 };
 
-/// The parameters of a vision transformer.
+/// A vision transformer: declares its parameters and applies them.
 class Vit {
  public:
-  /// Declares all parameters below `scope`, a mask token only if `masked_patches`. Throws
-  /// ArgumentError where the config makes no sense.
+  /// Declares all parameters below `scope`, including a mask token only if `masked_patches`. Throws
+  /// ArgumentError if the config is invalid.
   Vit(const Scope& scope, const VitConfig& config, bool masked_patches = false,
       SourceLocation loc = SourceLocation::current());
 
   const VitConfig& config() const { return config_; }
 
-  /// images: f32 [batch, channels, height, width] of the config's sizes (ShapeError); `mask`
-  /// [batch, patches], any dtype, may be undefined: patches where it is 1 become the mask token.
-  /// `training` applies the config's dropouts, drawn from the key "dropout".
+  /// Builds the whole forward pass. images: f32 [batch, channels, height, width] with the sizes of
+  /// the config (otherwise ShapeError). `mask` [batch, patches], any dtype, may be undefined:
+  /// patches with mask 1 are replaced by the mask token. `training` applies the config's dropouts,
+  /// which draw from the key "dropout".
   VitOutputs operator()(Value images, Value mask = {}, bool training = false,
                         SourceLocation loc = SourceLocation::current()) const;
-  /// What stands for the image: last_hidden_state [batch, tokens, width] -> [batch, width].
+  /// Pools last_hidden_state [batch, tokens, width] to one vector per image, [batch, width].
   Value pool(Value last_hidden_state) const;
 
  private:
@@ -70,13 +72,15 @@ class Vit {
   Norm norm_;
 };
 
-/// Learned positions for images of another size: the table [1, extra + rows * columns, width] of
-/// `from` resized to `to` by bicubic interpolation with half-pixel centres (a = -0.75, as PyTorch);
-/// tokens in front keep theirs. Throws ShapeError where the table is not that of `from`.
+/// Resizes learned positions to another image size: the table [1, extra + rows * columns, width] of
+/// `from` becomes that of `to` by bicubic interpolation with half-pixel centres (a = -0.75, as in
+/// PyTorch). The positions of the tokens before the patches are copied. Throws ShapeError if the
+/// table is not that of `from`, or if the configs differ in width or in these tokens.
 Tensor interpolate_positions(const Tensor& table, const VitConfig& from, const VitConfig& to);
 
-/// Pixels from patches: "<scope>.weight" [channels * stride^2, width, 1, 1], "<scope>.bias", and a
-/// pixel shuffle (Xie et al. 2022, "SimMIM").
+/// Head that predicts pixels from patches: a 1x1 convolution with the parameters "<scope>.weight"
+/// [channels * stride^2, width, 1, 1] and "<scope>.bias", followed by a pixel shuffle (Xie et al.
+/// 2022, "SimMIM").
 struct PixelHead {
   Scope scope;
   Variable weight, bias;
@@ -87,13 +91,14 @@ struct PixelHead {
 };
 PixelHead make_pixel_head(const Scope& scope, const VitConfig& config, std::int64_t stride);
 
-/// 1 for the pixels of masked patches, else 0: mask [batch, patches] of any dtype -> `dtype`
-/// [batch, 1, height, width].
+/// Expands mask [batch, patches] of any dtype to pixels: `dtype` [batch, 1, height, width], 1 for
+/// the pixels of masked patches, else 0.
 Value masked_pixels(const VitConfig& config, Value mask, DType dtype);
 
-/// Mean absolute error of pixels in masked patches, a sum over (their number + 1e-5) and channels.
-/// images and pixels [batch, channels, height, width], mask [batch, patches]. The sums are over all
-/// shards of a batch with Reduction::shard_mean. Throws ArgumentError as batch_sum().
+/// Mean absolute error over the pixels of masked patches: the sum of errors divided by (number of
+/// these pixels + 1e-5) and by the number of channels. images and pixels are [batch, channels,
+/// height, width], mask is [batch, patches]. With Reduction::shard_mean both sums are over all
+/// shards of a batch. Throws ArgumentError as batch_sum() does.
 Value masked_pixel_loss(const VitConfig& config, Value images, Value pixels, Value mask,
                         Reduction reduction = Reduction::mean,
                         SourceLocation loc = SourceLocation::current());

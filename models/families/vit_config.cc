@@ -40,8 +40,8 @@ void VitConfig::check() const {
                   {"width", width, size_limits::kWidth},
                   {"inner", inner, size_limits::kInner}});
   if (image_height < patch_height || image_width < patch_width) {
-    throw ArgumentError(fmt::format("an image of {} x {} holds no patch of {} x {}", image_height,
-                                    image_width, patch_height, patch_width));
+    throw ArgumentError(fmt::format("an image of {} x {} is smaller than a patch of {} x {}",
+                                    image_height, image_width, patch_height, patch_width));
   }
   if (width % heads != 0) {
     throw ArgumentError(fmt::format(
@@ -64,25 +64,26 @@ const FieldList<VitConfig>& VitConfig::fields() {
           .add("image_height", &VitConfig::image_height, "pixels")
           .add("image_width", &VitConfig::image_width, "pixels")
           .add("patch_height", &VitConfig::patch_height,
-               "pixels; what is left over at the edge is not looked at")
+               "pixels; partial patches at the edge are ignored")
           .add("patch_width", &VitConfig::patch_width,
-               "pixels; what is left over at the edge is not looked at")
+               "pixels; partial patches at the edge are ignored")
           .add("channels", &VitConfig::channels, "1 = grey, 3 = colour")
-          .add("layers", &VitConfig::layers, "blocks")
+          .add("layers", &VitConfig::layers, "number of blocks")
           .add("heads", &VitConfig::heads, "attention heads; must divide width")
-          .add("width", &VitConfig::width, "of embeddings and hidden states")
+          .add("width", &VitConfig::width, "width of embeddings and hidden states")
           .add("inner", &VitConfig::inner, "width of the feed-forward block")
-          .add("activation", &VitConfig::activation, "of the feed-forward block")
+          .add("activation", &VitConfig::activation, "activation of the feed-forward block")
           .add("qkv_bias", &VitConfig::qkv_bias, "biases of queries, keys and values")
           .add("layer_norm_eps", &VitConfig::layer_norm_eps, "epsilon of the norms")
-          .add("positions", &VitConfig::positions, "how a patch's place is known")
-          .add("pooling", &VitConfig::pooling, "what stands for the image")
+          .add("positions", &VitConfig::positions, "position encoding of the patches")
+          .add("pooling", &VitConfig::pooling, "how tokens are pooled to one vector per image")
           .add("distillation", &VitConfig::distillation, "a distillation token (DeiT)")
-          .add("dropout", &VitConfig::dropout, "dropout of embeddings and of what blocks add")
+          .add("dropout", &VitConfig::dropout,
+               "dropout on the embeddings and on the outputs of blocks")
           .add("attention_dropout", &VitConfig::attention_dropout,
-               "dropout of the attention probabilities")
+               "dropout on the attention probabilities")
           .add("initializer_range", &VitConfig::initializer_range,
-               "standard deviation of matrices at the start");
+               "standard deviation of the initial matrices");
   return list;
 }
 

@@ -34,7 +34,7 @@ void positive(std::string_view name, double value) {
 
 void not_negative(std::string_view name, double value) {
   if (!(value >= 0 && std::isfinite(value)))
-    throw ArgumentError(fmt::format("{} must not be negative, not {}", name, value));
+    throw ArgumentError(fmt::format("{} must be at least 0 and finite, not {}", name, value));
 }
 
 void at_most(std::initializer_list<Limit> limits) {

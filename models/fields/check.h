@@ -1,4 +1,4 @@
-// What the fields of a config may be: errors that name the field, its value and what is allowed.
+// Checks of config fields. Errors name the field, its value and the allowed values.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +10,25 @@
 namespace WEFT_API weft {
 namespace check {
 
-// All throw ArgumentError.
+// All functions throw ArgumentError.
 
+/// Requires value >= least.
 void at_least(std::string_view name, std::int64_t value, std::int64_t least);
-/// A fraction that is dropped, masked, ...: in [0, 1).
+/// Requires a rate, for example of dropout or masking, in [0, 1).
 void rate(std::string_view name, double value);
-/// Both ends are legal.
+/// Requires low <= value <= high.
 void in_range(std::string_view name, double value, double low, double high);
-/// Above 0.
+/// Requires a finite value above 0.
 void positive(std::string_view name, double value);
-/// 0 or more.
+/// Requires a finite value of at least 0.
 void not_negative(std::string_view name, double value);
 
-/// A size that nothing may exceed.
+/// A value and its maximum.
 struct Limit {
   std::string_view name;
   std::int64_t value, most;
 };
-/// Names the first value that is too large.
+/// Requires value <= most for each limit. The error names the first value that is too large.
 void at_most(std::initializer_list<Limit> limits);
 
 }  // namespace check

@@ -1,4 +1,4 @@
-// Enums that users name: in files, on command lines, in help texts.
+// Enums with names for files, command lines and help texts.
 #pragma once
 
 #include <concepts>
@@ -11,29 +11,31 @@
 
 namespace WEFT_API weft {
 
-/// What a choice is called in messages ("positions"), and the names of its values, which count from
-/// 0.
+/// The name of an enum in messages ("positions"), and the names of its values, which must be
+/// numbered from 0.
 struct ChoiceNames {
   std::string_view what;
   std::span<const std::string_view> names;
 };
 
-/// An enum with names: `choice_names` is declared beside it and found by its argument.
+/// An enum with names. `choice_names` is declared next to the enum and found by argument-dependent
+/// lookup.
 template <class E>
 concept Choice = std::is_enum_v<E> && requires(E value) {
   { choice_names(value) } -> std::same_as<ChoiceNames>;
 };
 
-/// The place of `name`. Throws ArgumentError that lists the legal names.
+/// Returns the index of `name`. Throws an ArgumentError that lists the allowed names.
 std::size_t find_choice(const ChoiceNames& choices, std::string_view name);
 
+/// Returns the name of a value.
 template <Choice E>
 std::string_view choice_name(E value) {
   return choice_names(value).names[static_cast<std::size_t>(value)];
 }
 
-/// Throws ArgumentError that lists the legal names. An enum with further names for its values
-/// specialises it.
+/// Returns the value with this name. Throws an ArgumentError that lists the allowed names. Enums
+/// with additional names for their values specialise this function.
 template <Choice E>
 E parse_choice(std::string_view name) {
   return static_cast<E>(find_choice(choice_names(E{}), name));

@@ -1,5 +1,5 @@
-// The fields of a struct of settings, listed once: what files of it hold, what a command line can
-// set, and what the help says.
+// FieldList: the fields of a settings struct, listed once for its file format, its command-line
+// options and their help texts.
 #pragma once
 
 #include <cstdint>
@@ -16,34 +16,36 @@
 
 namespace WEFT_API weft {
 
-/// An enum field of any type.
+/// Reference to an enum field of any type.
 struct ChoiceRef {
   ChoiceNames names;
-  void* value;  // null: of no object
+  void* value;  // null if there is no object
   std::string_view (*name)(const void* value);
-  /// Throws ArgumentError; only looks at the name where `value` is null.
+  /// Parses `name` into `value`, or only checks it if `value` is null. Throws ArgumentError.
   void (*parse)(std::string_view name, void* value);
 };
-/// A field of an object.
+/// Reference to a field of an object.
 using FieldRef =
     std::variant<bool*, std::int64_t*, std::uint64_t*, double*, std::string*, ChoiceRef>;
 
-/// A field: its name, which is its key in JSON, and what it means, for people.
+/// A field: its name, which is also its key in JSON, and its help text.
 struct Field {
   std::string name, help;
-  bool added = false;                     // files of the first versions lack it
-  FieldRef type;                          // of no object: what it is, and the names of a choice
-  std::function<FieldRef(void*)> access;  // of an object of the list's type
+  bool added = false;  // missing in files of the first versions
+  /// The type of the field, as a reference without an object, with the names of a choice.
+  FieldRef type;
+  /// Returns a reference to the field of an object.
+  std::function<FieldRef(void*)> access;
 };
 
-/// Fields that were given, by name, as text.
+/// Texts of field values by field name.
 using FieldTexts = std::map<std::string, std::string, std::less<>>;
 
-/// What FieldList does for all types.
+/// The part of FieldList that does not depend on the type of the object.
 class FieldListBase {
  public:
   const std::vector<Field>& fields() const { return fields_; }
-  /// Throws ArgumentError for a name that no field has.
+  /// Returns the field with this name. Throws ArgumentError if there is no such field.
   const Field& field(std::string_view name) const;
 
  protected:
@@ -60,41 +62,44 @@ class FieldListBase {
   std::vector<Field> fields_;
 };
 
-/// The list of all fields of an Object: one for the whole program, made by Object::fields().
+/// The list of all fields of an Object. Object::fields() returns the single instance.
 ///
 ///   static const auto list = FieldList<Size>("the size").add("width", &Size::width, "in pixels");
 ///
-/// An Object may have check(), which throws ArgumentError for values that make no sense.
+/// An Object may have a function check(), which throws ArgumentError for invalid values.
 template <class Object>
 class FieldList : public FieldListBase {
  public:
-  /// `what` names the object in messages. Objects of a `family` say so in their JSON.
+  /// `what` names the object in messages. If `family` is not empty, it is written to the JSON and
+  /// required when reading.
   explicit FieldList(std::string what, std::string family = {})
       : FieldListBase(std::move(what), std::move(family)) {}
 
+  /// Adds a field.
   template <class T>
   FieldList& add(const char* name, T Object::*member, const char* help) {
     append({name, help, false, ref<T>(nullptr), accessor(member)});
     return *this;
   }
-  /// A field that the files of the first versions lack: it keeps its default there.
+  /// Adds a field that is missing in files of the first versions. It then keeps its default.
   template <class T>
   FieldList& added(const char* name, T Object::*member, const char* help) {
     append({name, help, true, ref<T>(nullptr), accessor(member)});
     return *this;
   }
 
-  /// A JSON object with every field.
+  /// Returns a JSON object with every field.
   std::string to_json(Object object) const { return write(&object); }
-  /// Throws FormatError for a missing, unknown or wrongly typed field, ArgumentError as
-  /// Object::check().
+  /// Parses a JSON object. Throws FormatError for a missing, unknown or wrongly typed field, and
+  /// ArgumentError like Object::check().
   Object from_json(std::string_view json) const {
     Object object;
     read(&object, json);
     return checked(std::move(object));
   }
-  /// `object` with other values, which are read strictly from their texts. Throws ArgumentError for
-  /// unknown fields, texts that are no value of their field, and as Object::check().
+  /// Returns `object` with other values, which are parsed strictly from their texts. Throws
+  /// ArgumentError for unknown fields, for texts that are not a valid value of their field, and
+  /// like Object::check().
   Object with(Object object, const FieldTexts& given) const {
     for (const auto& [name, text] : given) set(&object, name, text);
     return checked(std::move(object));

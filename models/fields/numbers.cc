@@ -15,7 +15,8 @@ namespace {
 template <class Int>
 std::string range_text(const IntegerRange<Int>& range) {
   using Limits = std::numeric_limits<Int>;
-  // Without a sign is a bound that nobody guesses from the number that was refused.
+  // For unsigned types the bounds are always printed, since the rejected number does not reveal
+  // them.
   const bool from = std::is_unsigned_v<Int> || range.low != Limits::min();
   const bool to = std::is_unsigned_v<Int> || range.high != Limits::max();
   if (from && to) return fmt::format("in [{}, {}]", range.low, range.high);
@@ -24,7 +25,7 @@ std::string range_text(const IntegerRange<Int>& range) {
   return "";
 }
 
-/// "--beams must be an integer in [1, 64], not 'many'".
+/// Throws an error such as "--beams must be an integer in [1, 64], not 'many'".
 [[noreturn]] void refuse(std::string_view what, std::string_view kind, const std::string& range,
                          std::string_view text) {
   throw ArgumentError(fmt::format("{} must be {}{}{}, not {}", what, kind, range.empty() ? "" : " ",
@@ -40,14 +41,14 @@ Int integer(std::string_view what, std::string_view text, const IntegerRange<Int
   if (text.empty() || error != std::errc() || rest != end || value < range.low ||
       value > range.high) {
     std::string legal = range_text(range);
-    // A number of digits that is too large should say so.
+    // If the digits do not fit in the type, the message should state the range.
     if (error == std::errc::result_out_of_range) legal = str(range);
     refuse(what, "an integer", legal, text);
   }
   return value;
 }
 
-/// from_chars reads "inf" and "nan", too, which no caller wants.
+/// Parses a finite number. from_chars also accepts "inf" and "nan", which are rejected here.
 bool read_real(std::string_view text, double& value) {
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, value);
@@ -101,7 +102,8 @@ double parse_real(std::string_view what, std::string_view text, const RealRange&
 
 namespace {
 
-/// "1.5 GB" as its number, which is read, and its unit; false where the number is none.
+/// Splits a text such as "1.5 GB" into its number, which is parsed, and its unit. Returns false if
+/// the number is invalid.
 bool read_unit(std::string_view text, double& value, std::string_view& unit) {
   const std::size_t end = text.find_first_not_of("0123456789.");
   unit = end == std::string_view::npos ? std::string_view() : text.substr(end);

@@ -1,4 +1,4 @@
-// Single values of JSON objects, read strictly.
+// Strict reading of single values of JSON objects.
 #pragma once
 
 #include <fmt/format.h>
@@ -17,8 +17,8 @@
 
 namespace weft {
 
-/// Reads a number, a bool, a string or a choice into `field`, whose key is `key`. Throws
-/// FormatError for a value of another type or out of the field's range.
+/// Reads a number, a bool, a string or a choice into `field`. `key` is its name in messages. Throws
+/// FormatError for a value of another type or outside the range of the field.
 template <class T>
 void read_json(const nlohmann::json& value, std::string_view key, T& field) {
   const auto require = [&](bool fits, std::string_view wanted) {

@@ -1,4 +1,4 @@
-// Beam search, with the rules of Hugging Face's library.
+// Beam search with the rules of Hugging Face transformers.
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -22,7 +22,7 @@ struct Hypothesis {
   bool ended;
 };
 
-/// The finished sequences of one prompt.
+/// The best finished sequences of one prompt, at most `beams`.
 class Finished {
  public:
   Finished(const GenerationOptions& options, const PromptRules& rules)
@@ -34,14 +34,15 @@ class Finished {
                      [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
     if (kept_.size() > static_cast<std::size_t>(options_.beams)) kept_.pop_back();
   }
-  /// Nothing better can come of a sequence of `length` whose best candidate has this sum.
+  /// Returns true if running sequences of `length` cannot improve the result any more. `best_sum`
+  /// is the sum of log-probabilities of their best candidate.
   bool done(double best_sum, std::int64_t length) const {
     if (kept_.size() < static_cast<std::size_t>(options_.beams)) return false;
     switch (options_.early_stopping) {
       case EarlyStopping::first: return true;
       case EarlyStopping::heuristic: break;
       case EarlyStopping::never:
-        // A positive penalty favours the longest sequence that there may be.
+        // A positive penalty favours long sequences: compare with the longest possible one.
         if (options_.length_penalty > 0) length = rules_.lengths.max;
         break;
     }
@@ -58,13 +59,15 @@ class Finished {
   std::vector<Hypothesis> kept_;  // best first
 };
 
-/// What is known of a prompt's result while beams still run: it begins as all that may become it.
+/// The ids of a prompt's result that are certain while beams are still running: the common prefix
+/// of all sequences that may become the result.
 class Certain {
  public:
-  /// `start`: ids that all sequences start from.
+  /// `start`: number of ids that all sequences start from.
   explicit Certain(std::size_t start) : told_(start) {}
 
-  /// Tells the ids that are newly certain; false once that is enough for who listens.
+  /// Reports the ids that have become certain to the callback. Returns false once the callback has
+  /// returned false.
   template <class Tell>
   bool tell(std::span<const TokenIds> running, const std::vector<Hypothesis>& finished,
             Tell&& tell) {
@@ -80,8 +83,8 @@ class Certain {
     while (told_ < same && !enough_) enough_ = !tell(first[told_++]);
     return !enough_;
   }
-  /// The same of what is certain in the end: the whole result, which stands behind its padding. One
-  /// of which enough was heard ends there.
+  /// Reports the remaining ids of the final result, which does not contain the `padding` ids at its
+  /// front. If the callback has returned false, truncates the result after the last reported id.
   template <class Tell>
   void tell_rest(TokenIds& result, std::int64_t padding, Tell&& tell) {
     auto told = told_ - static_cast<std::size_t>(padding);
@@ -99,8 +102,8 @@ struct Candidate {
   std::int64_t row, id;
 };
 
-/// The best continuations of one prompt's rows, best first: as many as leave `beams` that go on,
-/// whichever of them end.
+/// Returns the best continuations of one prompt's rows, best first: enough that `beams` of them can
+/// continue, however many are end ids.
 std::vector<Candidate> candidates(const SearchModel& model, const std::vector<TokenIds>& rows,
                                   const std::vector<double>& sums, std::size_t first_row,
                                   const PromptRules& prompt, const GenerationOptions& options) {
@@ -142,7 +145,7 @@ SearchResult beam_search(SearchModel& model, const SearchStarts& starts,
     for (std::size_t b = 0; b < beams; ++b) {
       parents.push_back(static_cast<std::int64_t>(rows.size()));
       rows.push_back(starts.ids[p]);
-      sums.push_back(b == 0 ? 0 : -1e9);  // one row speaks for all at the start
+      sums.push_back(b == 0 ? 0 : -1e9);  // all rows are equal at the start, so one of them counts
     }
   }
   std::vector<bool> done(starts.ids.size());
@@ -173,7 +176,7 @@ SearchResult beam_search(SearchModel& model, const SearchStarts& starts,
           finished[p].add(rows[row], c.sum, true);
         }
       }
-      // A vocabulary smaller than the beams leaves some without a candidate.
+      // If the vocabulary is smaller than the number of beams, some beams have no candidate.
       while (next.size() < first + beams) go_on(first, options.pad_id, kForbidden);
       done[p] = finished[p].done(best.front().sum, prompts[p].length(rows[first]));
       if (done[p]) continue;
@@ -196,7 +199,7 @@ SearchResult beam_search(SearchModel& model, const SearchStarts& starts,
       const Hypothesis& h = finished[p].kept().at(i);
       const auto ids = prompts[p].counted(h.ids);
       result.sequences.emplace_back(ids.begin(), ids.end());
-      // The library writes its first end, whichever it was.
+      // Hugging Face transformers appends its first end id, whichever end id was generated.
       if (h.ended)
         result.sequences.back().push_back(options.eos_id >= 0 ? options.eos_id
                                                               : options.stop_ids.front());

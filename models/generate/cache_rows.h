@@ -1,4 +1,4 @@
-// Moving rows of caches, as beams do.
+// Reordering of cache rows in beam search.
 #pragma once
 
 #include "weft/core/tensor.h"
@@ -6,12 +6,12 @@
 
 namespace WEFT_API weft {
 
-/// The program that makes row r of every cache which `decode` updates what row cache_rows[r] is;
-/// its input "cache_rows" is i64 [rows].
+/// Returns a program that replaces row r by row cache_rows[r] in every cache that `decode` updates.
+/// Its input "cache_rows" is i64 [rows].
 Program make_reorder_program(const Program& decode);
 
-/// Whether any row goes on from another one: `parents` is i64 [rows]. Mostly none does, and copying
-/// caches can be left out.
+/// Returns true if any row continues a different row: `parents` is i64 [rows]. Usually no row does,
+/// and the caches need not be copied.
 bool rows_move(const Tensor& parents);
 
 }  // namespace weft

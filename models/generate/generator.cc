@@ -23,20 +23,21 @@ std::int64_t trained_context(const GptConfig& config) {
   return any_length ? kEndless : config.context;
 }
 
-/// Rows of text and what the caches hold of them.
+/// Rows of text, and the part of them that the caches hold.
 struct Generator::Batch {
   std::vector<TokenIds> texts;  // without padding
-  std::int64_t limit;           // most ids of a text that the caches may hold
+  std::int64_t limit;           // maximum number of ids of a text in the caches
   std::int64_t capacity;
-  std::int64_t filled = 0;            // columns of the caches, the same in every row
-  std::vector<std::int64_t> padding;  // columns in front of each row
+  std::int64_t filled = 0;            // filled columns of the caches, the same for every row
+  std::vector<std::int64_t> padding;  // padding columns at the front of each row
   Tensor visible;                     // bool [rows, capacity]
-  std::int64_t same = 0;              // columns of the first text that the caches hold already
+  std::int64_t same = 0;              // columns of the first text that the caches already hold
 
   std::int64_t rows() const { return static_cast<std::int64_t>(texts.size()); }
 };
 
-/// What the caches hold of the one text of a batch, known to the Generator however its run ends.
+/// Records in the Generator which ids of the single text of a batch the caches hold, even if the
+/// run ends with an exception.
 class Generator::Keep {
  public:
   Keep(Generator& generator, Batch& batch) : generator_(generator), batch_(batch) {}
@@ -58,7 +59,7 @@ Generator::Generator(Session& session, const Program& decode, const GptConfig& c
   const Graph& graph = session.graph();
   const Value tokens = graph.find_input("tokens"), visible = graph.find_input("visible");
   if (!tokens.defined())
-    throw ArgumentError("the graph has no input 'tokens': Gpt::decode_program makes what runs");
+    throw ArgumentError("the graph has no input 'tokens': use a program of Gpt::decode_program");
   id_type_ = tokens.dtype();
   for (const Value input : decode.inputs())
     knows_padding_ = knows_padding_ || (visible.defined() && input == visible);
@@ -73,7 +74,7 @@ Tensor Generator::decode(Batch& batch, const std::vector<TokenIds>& columns) {
     Tensor positions = Tensor::empty(DType::i64, {rows, added});
     for (std::int64_t r = 0; r < rows; ++r) {
       for (std::int64_t i = 0; i < added; ++i) {
-        // Padding stands anywhere, and so do rows that ended: nobody looks at them.
+        // Padding and rows that have ended may have any position, since they are never read.
         std::int64_t at = batch.filled + i - batch.padding[static_cast<std::size_t>(r)];
         if (config_.positions == GptPositions::learned) at = std::min(at, config_.context - 1);
         positions.mutable_data<std::int64_t>()[r * added + i] = std::max<std::int64_t>(at, 0);
@@ -90,7 +91,7 @@ Tensor Generator::step(Batch& batch, const Tensor& tokens, std::int64_t position
                        const Tensor& parents) {
   std::vector<TokenIds> columns;
   if (position > 0) {
-    // Rows of one prompt have the same padding, so that only texts and caches move.
+    // Rows of one prompt have the same padding, so only texts and caches are reordered.
     if (rows_move(parents)) {
       if (!reorder_) reorder_ = make_reorder_program(decode_);
       session_.run(*reorder_, {{"cache_rows", parents}}, {.dims = {{"capacity", batch.capacity}}});
@@ -103,7 +104,8 @@ Tensor Generator::step(Batch& batch, const Tensor& tokens, std::int64_t position
       batch.texts[r].insert(batch.texts[r].end(), columns[r].begin(), columns[r].end());
     if (batch.filled + tokens.size(1) <= batch.capacity) return decode(batch, columns);
   }
-  // From the beginning: all texts, as far as there is room, with the longest in the first column.
+  // Recompute all texts from the start, truncated to the limit. The longest one starts in the first
+  // column.
   columns.clear();
   std::size_t longest = 0;
   for (TokenIds& text : batch.texts) {
@@ -122,8 +124,8 @@ Tensor Generator::step(Batch& batch, const Tensor& tokens, std::int64_t position
     const std::size_t padding = longest - batch.texts[r].size();
     if (padding > 0 && !knows_padding_)
       throw ArgumentError(
-          "the model's file is older than batches of prompts of unequal length: generate from one "
-          "at a time");
+          "the model's file is too old for prompts of different lengths in one batch: generate "
+          "from one prompt at a time");
     batch.padding[r] = static_cast<std::int64_t>(padding);
     columns.emplace_back(padding, 0);
     columns.back().insert(columns.back().end(), batch.texts[r].begin() + batch.filled,
@@ -135,12 +137,12 @@ Tensor Generator::step(Batch& batch, const Tensor& tokens, std::int64_t position
 }
 
 std::int64_t Generator::same_beginning(const TokenIds& text) const {
-  // What stands further behind changes how such keys turn.
+  // With dynamic scaling, the rotation of all keys depends on the length of the text.
   if (config_.rotary_scaling == RotaryScalingKind::dynamic &&
       std::max(std::ssize(text), std::ssize(kept_)) > config_.rotary_context)
     return 0;
   const auto differs = std::mismatch(text.begin(), text.end(), kept_.begin(), kept_.end()).first;
-  // The last id is computed in any case: its logits are wanted.
+  // The last id is always computed, because its logits are needed.
   return std::min<std::int64_t>(differs - text.begin(), std::ssize(text) - 1);
 }
 
@@ -155,8 +157,8 @@ SearchResult Generator::run(const SearchStarts& starts, std::vector<TokenIds> te
     const std::int64_t most = length_rules(options, columns - padding).max;
     if (learned && !options.slide && most > config_.context) {
       throw ArgumentError(
-          fmt::format("a sequence of {} ids is beyond the {} positions of the model (let the "
-                      "window slide, or generate less)",
+          fmt::format("a sequence of {} ids exceeds the {} positions of the model (let the window "
+                      "slide, or generate less)",
                       most, config_.context));
     }
     batch.capacity = std::max(batch.capacity, most + padding);
@@ -171,7 +173,7 @@ SearchResult Generator::run(const SearchStarts& starts, std::vector<TokenIds> te
     batch.capacity = kept_capacity_;
     batch.same = same_beginning(batch.texts.front());
   } else {
-    // Text that has grown beyond its room gets twice as much, so that this happens rarely.
+    // A text that has outgrown its caches gets twice the capacity, so that this happens rarely.
     constexpr std::int64_t kLeast = 256;
     if (keeps)
       batch.capacity = std::min(std::max({batch.capacity, 2 * kept_capacity_, kLeast}),
@@ -190,9 +192,10 @@ SearchResult Generator::go_on(const TokenIds& prompt, const GenerationOptions& o
                               const OnToken& on_token) {
   if (rows_per_prompt(options) != 1) {
     throw ArgumentError(
-        "what goes on from kept keys and values is one row: beams and results must be 1");
+        "a text can be continued from cached keys and values in one row only: beams and results "
+        "must be 1");
   }
-  if (prompt.empty()) throw ArgumentError("the prompt is empty: a first token is needed to go on");
+  if (prompt.empty()) throw ArgumentError("the prompt is empty: at least one token is needed");
   return run({{prompt}}, {prompt}, options, on_token, true);
 }
 
@@ -201,8 +204,7 @@ SearchResult Generator::generate(const std::vector<TokenIds>& prompts,
   if (prompts.empty()) throw ArgumentError("there is no prompt");
   std::size_t longest = 0;
   for (const TokenIds& prompt : prompts) {
-    if (prompt.empty())
-      throw ArgumentError("the prompt is empty: a first token is needed to go on");
+    if (prompt.empty()) throw ArgumentError("the prompt is empty: at least one token is needed");
     longest = std::max(longest, prompt.size());
   }
   SearchStarts starts;
@@ -219,7 +221,8 @@ SearchResult Generator::generate(const Tensor& prompts, const Tensor& mask,
   if (prompts.dtype() != DType::i64 || prompts.rank() != 2 || prompts.numel() == 0 ||
       (mask.defined() && (mask.dtype() != DType::i64 || mask.sizes() != prompts.sizes()))) {
     throw ShapeError(
-        fmt::format("prompts must be i64 [prompts, length] and not empty, and so the mask, not {}",
+        fmt::format("prompts and mask must be i64 [prompts, length] and must not be empty, but the "
+                    "prompts are {}",
                     prompts.type_str()));
   }
   const SearchStarts starts{ids_rows(prompts)};
@@ -229,7 +232,7 @@ SearchResult Generator::generate(const Tensor& prompts, const Tensor& mask,
     for (std::size_t i = 0; i < texts[p].size(); ++i) {
       if (mask.data<std::int64_t>()[p * texts[p].size() + i] != 0) tokens.push_back(texts[p][i]);
     }
-    if (tokens.empty()) throw ArgumentError(fmt::format("prompt {} is nothing but padding", p));
+    if (tokens.empty()) throw ArgumentError(fmt::format("prompt {} contains only padding", p));
     texts[p] = std::move(tokens);
   }
   SearchResult result = run(starts, std::move(texts), options, on_token);

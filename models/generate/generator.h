@@ -1,4 +1,4 @@
-// Generating with decoders (GPT) over caches of keys and values.
+// Generation with decoders (GPT) over key and value caches.
 #pragma once
 
 #include <optional>
@@ -10,41 +10,42 @@
 
 namespace WEFT_API weft {
 
-/// Most tokens of a text that a model was made for: more either cannot be or is beyond what it was
-/// trained on. The greatest number there is for models that read texts of any length.
+/// Returns the maximum number of tokens of a text that a model was made for. A longer text is
+/// either impossible or longer than the texts in training. Returns the largest int64 for models
+/// that read texts of any length.
 std::int64_t trained_context(const GptConfig& config);
 
-/// Generates with a program that Gpt::decode_program made: every id costs one step. Prompts of
-/// unequal length stand in one batch with padding on the left, which nobody sees and which has no
-/// position.
+/// Generates with a program made by Gpt::decode_program; every id costs one step. Prompts of
+/// different lengths share a batch with padding on the left, which is masked and has no positions.
 class Generator {
  public:
-  /// Session and program must outlive the Generator; the session may be training between calls.
-  /// Programs of files from before "visible" was an input know no padding: their prompts must be of
-  /// one length.
+  /// Session and program must outlive the Generator; the session may be used for training between
+  /// calls. Programs of old files, which lack the input "visible", do not support padding: all
+  /// their prompts must have the same length.
   Generator(Session& session, const Program& decode, const GptConfig& config);
 
-  /// Continues each prompt as if it were alone (greedily to the same ids but for ties within
-  /// rounding): lengths count its own ids. Sequences begin with the prompt. Throws as search();
-  /// ArgumentError for an empty prompt and where learned positions do not reach the longest
-  /// sequence and `slide` is off.
+  /// Continues each prompt as if it were alone (greedy search gives the same ids except for ties
+  /// within rounding). Lengths count only the ids of the prompt itself. Sequences begin with the
+  /// prompt. Throws like search(); ArgumentError for an empty prompt, and if the longest sequence
+  /// exceeds learned positions and `slide` is off.
   SearchResult generate(const std::vector<TokenIds>& prompts, const GenerationOptions& options = {},
                         const OnToken& on_token = {});
 
-  /// Continues `prompts`, i64 [prompts, length]; `mask`, of the same type or undefined, has 0 for
-  /// padding, which is on the left. As in Hugging Face's library lengths count the padding, rules
-  /// see it, and shorter sequences are filled up with pad_id.
+  /// Continues `prompts`, i64 [prompts, length]. `mask` has the same type or is undefined; it is 0
+  /// for padding, which is on the left. As in Hugging Face transformers, lengths include the
+  /// padding, rules see it, and shorter sequences are padded with pad_id.
   SearchResult generate(const Tensor& prompts, const Tensor& mask, const GenerationOptions& options,
                         const OnToken& on_token = {});
 
-  /// Continues one prompt that mostly begins as the text before it did, as the turns of a
-  /// conversation do: keys and values of what both begin with are used again, and only what is new
-  /// is computed. The same ids as generate() but for ties within rounding, also behind a call that
-  /// failed or was cancelled. Nothing else may decode with the session in between (generate() of
-  /// this Generator may). Throws as generate(); ArgumentError for more than one row.
+  /// Continues one prompt that usually starts with the previous text, like the turns of a
+  /// conversation. The keys and values of the common prefix are reused, and only the new part is
+  /// computed. Returns the same ids as generate() except for ties within rounding, also after a
+  /// call that failed or was cancelled. Between calls, only this Generator may decode with the
+  /// session (generate() may be called). Throws like generate(); ArgumentError for more than one
+  /// row.
   SearchResult go_on(const TokenIds& prompt, const GenerationOptions& options = {},
                      const OnToken& on_token = {});
-  /// Ids of the last prompt of go_on() that were not computed again.
+  /// Returns the number of ids in the last prompt of continue_text() that were not recomputed.
   std::int64_t reused() const { return reused_; }
 
  private:
@@ -58,11 +59,12 @@ class Generator {
 
   Session& session_;
   Program decode_;
-  std::optional<Program> reorder_;  // made when beams first need it
+  std::optional<Program> reorder_;  // created when beam search first needs it
   GptConfig config_;
   DType id_type_;
   bool knows_padding_ = false;
-  // Of go_on(): the ids whose keys and values the caches hold, and for how many there is room.
+  // For continue_text(): the ids that the caches hold keys and values of, the capacity of the
+  // caches, and the result of reused().
   TokenIds kept_;
   std::int64_t kept_capacity_ = 0, reused_ = 0;
 };

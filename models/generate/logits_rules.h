@@ -1,4 +1,4 @@
-// What generation allows, forbids and prefers, as changes of scores.
+// Rules of generation as changes of scores: penalties, forbidden ids, forced ids.
 #pragma once
 
 #include <limits>
@@ -10,21 +10,21 @@
 
 namespace WEFT_API weft {
 
-/// The score of an id that must not come.
+/// Score of an id that must not be generated.
 inline constexpr double kForbidden = -std::numeric_limits<double>::infinity();
 
-/// The lengths of one sequence, all counting the ids of its start.
+/// Lengths of one sequence. All of them include the ids that the sequence starts from.
 struct LengthRules {
-  std::int64_t start = 0;  // ids that it starts from
-  std::int64_t free = 0;   // the first place after them that nothing is forced at
-  std::int64_t min = 0;    // no end before there are as many
-  std::int64_t max = 0;    // it ends here
+  std::int64_t start = 0;  // number of ids that the sequence starts from
+  std::int64_t free = 0;   // the first position after these ids that has no forced id
+  std::int64_t min = 0;    // no end id before the sequence has this length
+  std::int64_t max = 0;    // the sequence ends at this length
 };
-/// What the options say for a sequence that starts from `start` ids.
+/// Returns the lengths that the options define for a sequence that starts from `start` ids.
 LengthRules length_rules(const GenerationOptions& options, std::int64_t start);
 
-/// Changes the scores of the id that follows `ids`, as GenerationOptions describes. Ids of the
-/// options and `ids` must be in the vocabulary.
+/// Applies the rules of GenerationOptions to the scores of the id that follows `ids`. The ids in
+/// `options` and `ids` must be in the vocabulary.
 void apply_rules(const GenerationOptions& options, const LengthRules& lengths,
                  std::span<const std::int64_t> ids, std::vector<double>& scores);
 

@@ -23,7 +23,8 @@ void within(const char* name, std::int64_t value, std::int64_t low, std::int64_t
 void check_sequences(const char* name, const std::vector<TokenIds>& sequences) {
   for (const TokenIds& sequence : sequences) {
     if (sequence.empty())
-      throw ArgumentError(fmt::format("{} has an empty sequence, which is everywhere", name));
+      throw ArgumentError(
+          fmt::format("{} contains an empty sequence, which matches everywhere", name));
   }
 }
 
@@ -31,9 +32,9 @@ void check_sequences(const char* name, const std::vector<TokenIds>& sequences) {
 
 void SamplingOptions::check() const {
   if (!(temperature > 0) || std::isinf(temperature)) {
-    throw ArgumentError(
-        fmt::format("temperature must be positive, not {} (for the most likely token use greedy)",
-                    temperature));
+    throw ArgumentError(fmt::format(
+        "temperature must be positive, not {} (for the most likely token use greedy search)",
+        temperature));
   }
   if (top_k < 0) throw ArgumentError(fmt::format("top_k must be 0 (all) or more, not {}", top_k));
   if (!(top_p > 0 && top_p <= 1))
@@ -48,7 +49,7 @@ bool GenerationOptions::is_end(std::int64_t id) const {
 }
 
 void GenerationOptions::check() const {
-  // Sums of lengths fit 64 bits, whatever the model says.
+  // Sums of lengths fit in 64 bits, whatever the settings of the model are.
   constexpr std::int64_t kLongest = std::int64_t{1} << 40;
   within("beams", beams, 1, kMaxRows);
   within("max_length", max_length, 1, kLongest);
@@ -64,21 +65,21 @@ void GenerationOptions::check() const {
   }
   if (!std::isfinite(length_penalty))
     throw ArgumentError(fmt::format("length_penalty must be finite, not {}", length_penalty));
-  check_sequences("forbidden_sequences", forbidden_sequences);
+  check_sequences("bad_token_sequences", forbidden_sequences);
   check_sequences("stop_sequences", stop_sequences);
   if (sampling) {
     sampling->check();
     if (beams > 1)
       throw ArgumentError(fmt::format(
-          "sampling with {} beams is not supported: draw with beams 1, or search without sampling",
+          "sampling with {} beams is not supported: use 1 beam, or beam search without sampling",
           beams));
   } else if (results > beams) {
-    throw ArgumentError(fmt::format(
-        "results must be at most beams, {}, not {} (sampling gives more)", beams, results));
+    throw ArgumentError(
+        fmt::format("results must be at most beams ({}) without sampling, not {}", beams, results));
   }
   if (beams > 1 && (!stop_sequences.empty() || stop)) {
     throw ArgumentError(
-        "stop_sequences and stop are not supported with beams: stop_ids and eos_id are");
+        "stop_sequences and stop are not supported with beams; use stop_ids or eos_id");
   }
 }
 

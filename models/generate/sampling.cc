@@ -35,7 +35,7 @@ void keep_top_p(double p, std::vector<double>& scores) {
     mass.push_back(std::exp(scores[i] - scores[order.front()]));
     total += mass.back();
   }
-  // The nucleus ends where the running sum reaches p.
+  // The nucleus ends when the cumulative probability reaches p.
   double before = 0;
   for (std::size_t rank = 0; rank < order.size(); ++rank) {
     if (rank > 0 && before >= p * total) scores[order[rank]] = kForbidden;
@@ -54,8 +54,8 @@ void keep_min_p(double p, std::vector<double>& scores) {
 }  // namespace
 
 void filter_scores(const SamplingOptions& options, std::vector<double>& scores) {
-  // The best score over a tiny temperature overflows; its distance to itself does not, and only
-  // distances count.
+  // Only differences between scores matter. If the best score overflows when divided by a tiny
+  // temperature, it is subtracted first.
   const double best = scores.empty() ? 0 : *std::max_element(scores.begin(), scores.end());
   const double shift = std::isfinite(best) && std::isinf(best / options.temperature) ? best : 0;
   for (double& score : scores) score = (score - shift) / options.temperature;
@@ -81,7 +81,7 @@ std::int64_t draw_id(const std::vector<double>& scores, std::uint64_t seed, std:
     if (left < mass) return last;
     left -= mass;
   }
-  return last;  // rounding
+  return last;  // reached through rounding only
 }
 
 }  // namespace weft

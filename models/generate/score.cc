@@ -24,16 +24,16 @@ void check(const std::vector<TokenIds>& prompts, const std::vector<TokenIds>& co
     if (prompts[i].empty() || continuations[i].empty())
       throw ArgumentError(fmt::format("{} {} is empty: there is nothing to {}",
                                       prompts[i].empty() ? "prompt" : "continuation", i,
-                                      prompts[i].empty() ? "go on from" : "score"));
+                                      prompts[i].empty() ? "continue" : "score"));
   }
 }
 
-/// What a decoder reads and what it should predict at each place.
+/// The input and the target of a decoder at each position.
 struct Rows {
   std::vector<TokenIds> inputs, targets;
 };
 
-/// Rows of `fronts` followed by continuations; only the latter are targets that count.
+/// Returns rows of `prefixes` followed by continuations. Only the continuations count as targets.
 Rows make_rows(const std::vector<TokenIds>& fronts, const std::vector<TokenIds>& continuations) {
   Rows rows;
   for (std::size_t i = 0; i < fronts.size(); ++i) {
@@ -45,7 +45,7 @@ Rows make_rows(const std::vector<TokenIds>& fronts, const std::vector<TokenIds>&
     rows.inputs.push_back(std::move(text));
     rows.targets.push_back(std::move(targets));
   }
-  // Padding comes last, where no token before it looks.
+  // Padding is at the end, where no earlier token attends to it.
   fill_up(rows.inputs, 0);
   fill_up(rows.targets, kUncounted);
   return rows;
@@ -105,9 +105,8 @@ std::vector<ContinuationScore> score(Session& session, const Program& program,
   const Rows rows = make_rows(prompts, continuations);
   const auto length = static_cast<std::int64_t>(rows.inputs.front().size());
   if (config.positions == GptPositions::learned && length > config.context) {
-    throw ArgumentError(
-        fmt::format("prompt and continuation have {} ids to read, the model {} positions", length,
-                    config.context));
+    throw ArgumentError(fmt::format(
+        "prompt and continuation need {} positions, but the model has {}", length, config.context));
   }
   const Value tokens = session.graph().find_input("tokens");
   const Value targets = session.graph().find_input("targets");
@@ -121,7 +120,7 @@ std::vector<ContinuationScore> score(Session& session, const Program& program,
                                      const TokenIds& start, const std::vector<TokenIds>& prompts,
                                      const std::vector<TokenIds>& continuations) {
   check(prompts, continuations);
-  if (start.empty()) throw ArgumentError("there is no id that the decoder starts from");
+  if (start.empty()) throw ArgumentError("the decoder needs at least one id to start from");
   std::vector<TokenIds> ids = prompts, mask;
   for (const TokenIds& prompt : prompts) mask.emplace_back(prompt.size(), 1);
   fill_up(ids, 0);

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-/// Every id that the options name, to be looked up in scores.
+/// Returns every id that the options name, to be checked against the vocabulary.
 TokenIds named_ids(const GenerationOptions& options) {
   TokenIds ids = options.never;
   for (const TokenIds* more : {&options.forbidden, &options.forbidden_first, &options.stop_ids})
@@ -72,7 +72,7 @@ void SearchModel::run(const std::vector<TokenIds>& rows, const TokenIds& parents
   seen_ = rows.front().size();
   if (logits_.dtype() != DType::f32 || logits_.rank() != 2 || logits_.size(0) != count) {
     throw ShapeError(
-        fmt::format("a step must give f32[{}, vocab], not {}", count, logits_.type_str()));
+        fmt::format("a decode step must return f32[{}, vocab], not {}", count, logits_.type_str()));
   }
   for (const std::int64_t id : named_ids(options_)) {
     if (id < 0 || id >= vocab())
@@ -121,8 +121,8 @@ SearchResult follow_rows(SearchModel& model, const SearchStarts& starts,
       const auto best = std::max_element(scores.begin(), scores.end());
       if (*best == kForbidden) {
         throw DataError(fmt::format(
-            "the options forbid every id of the vocabulary after {} ids of row {}: nothing can "
-            "follow",
+            "the options exclude every id of the vocabulary after {} ids of row {}: no id can be "
+            "generated",
             prompt.length(rows[r]), row));
       }
       std::int64_t id = best - scores.begin();
@@ -152,7 +152,9 @@ SearchResult search(const DecodeStep& step, const SearchStarts& starts,
                     const GenerationOptions& options, const OnToken& on_token) {
   options.check();
   if (on_token && options.beams > 1 && options.results > 1)
-    throw ArgumentError("several results of beams are known at the end only: no on_token for them");
+    throw ArgumentError(
+        "on_token is not supported with several results of beam search, which are known only at "
+        "the end");
   if (starts.ids.empty() || starts.ids.front().empty())
     throw ArgumentError("there is no id to start from");
   std::vector<PromptRules> prompts;
@@ -160,7 +162,8 @@ SearchResult search(const DecodeStep& step, const SearchStarts& starts,
     const std::int64_t padding = starts.padding.empty() ? 0 : starts.padding.at(p);
     const auto length = static_cast<std::int64_t>(starts.ids[p].size()) - padding;
     if (starts.ids[p].size() != starts.ids.front().size() || padding < 0 || length < 1)
-      throw ArgumentError("starts must have one length, and an id that is no padding each");
+      throw ArgumentError(
+          "starts must all have the same length and at least one id that is not padding");
     prompts.push_back({padding, length_rules(options, length)});
     if (prompts.back().lengths.max <= length) {
       throw ArgumentError(
@@ -177,8 +180,8 @@ SearchResult search(const DecodeStep& step, const SearchStarts& starts,
 SearchResult search(const DecodeStep& step, const Tensor& starts, const GenerationOptions& options,
                     const OnToken& on_token) {
   if (starts.dtype() != DType::i64 || starts.rank() != 2 || starts.numel() == 0)
-    throw ShapeError(fmt::format("starts must be i64 [prompts, length] and not empty, not {}",
-                                 starts.type_str()));
+    throw ShapeError(fmt::format(
+        "starts must be i64 [prompts, length] and must not be empty, not {}", starts.type_str()));
   return search(step, SearchStarts{ids_rows(starts)}, options, on_token);
 }
 

@@ -1,4 +1,4 @@
-// The model as greedy and beam search see it. Internal to search.
+// The interface of greedy and beam search to the model. Internal to search.
 #pragma once
 
 #include <vector>
@@ -8,16 +8,18 @@
 
 namespace WEFT_API weft {
 
-/// Runs a DecodeStep for sequences that grow by one id at a time, and checks what it gives.
+/// Runs a DecodeStep for sequences that grow by one id at a time, and checks its results.
 class SearchModel {
  public:
   SearchModel(const DecodeStep& step, const GenerationOptions& options)
       : step_(step), options_(options) {}
 
-  /// Scores of what follows each row, of which row r went on from row parents[r].
+  /// Computes the logits of the next id of each row. Row r continues row parents[r] of the previous
+  /// call.
   void run(const std::vector<TokenIds>& rows, const TokenIds& parents);
   std::int64_t vocab() const { return logits_.size(1); }
-  /// The logits of a row in double. Throws DataError where they are not numbers.
+  /// Returns the logits of a row in double. Throws DataError if one is NaN or the largest is
+  /// infinite.
   std::vector<double> logits(std::size_t row) const;
 
  private:
@@ -27,7 +29,7 @@ class SearchModel {
   std::size_t seen_ = 0;
 };
 
-/// A row's sequence without its padding, and what holds for its prompt.
+/// Padding and length rules of a prompt, applied to its rows.
 struct PromptRules {
   std::int64_t padding;
   LengthRules lengths;
@@ -41,10 +43,11 @@ struct PromptRules {
   bool full(const TokenIds& row) const { return length(row) >= lengths.max; }
 };
 
-/// Takes the likeliest, or draws.
+/// Greedy search and sampling: extends each row by its most likely id, or by a sampled one.
 SearchResult follow_rows(SearchModel& model, const SearchStarts& starts,
                          const std::vector<PromptRules>& prompts, const GenerationOptions& options,
                          const OnToken& on_token);
+/// Beam search, for options.beams above 1.
 SearchResult beam_search(SearchModel& model, const SearchStarts& starts,
                          const std::vector<PromptRules>& prompts, const GenerationOptions& options,
                          const OnToken& on_token);

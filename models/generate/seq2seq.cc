@@ -35,22 +35,23 @@ SearchResult run(Session& session, const Seq2SeqPrograms& programs, const Tensor
                  const OnToken& on_token) {
   options.check();
   if (options.slide)
-    throw ArgumentError("slide is for decoders: an encoder-decoder's output has no window");
+    throw ArgumentError(
+        "slide is supported for decoders only: the output of an encoder-decoder has no window");
   if (ids.dtype() != DType::i64 || ids.rank() != 2 || ids.numel() == 0 ||
       mask.dtype() != DType::i64 || mask.sizes() != ids.sizes()) {
-    throw ShapeError(
-        fmt::format("ids and mask must be i64 [prompts, source] and not empty, not {} and {}",
-                    ids.type_str(), mask.type_str()));
+    throw ShapeError(fmt::format(
+        "ids and mask must be i64 [prompts, source] and must not be empty, not {} and {}",
+        ids.type_str(), mask.type_str()));
   }
   if (start.dtype() != DType::i64 || start.rank() != 2 || start.numel() == 0 ||
       start.size(0) != ids.size(0)) {
-    throw ShapeError(fmt::format("start must be i64 [{}, length] and not empty, not {}",
+    throw ShapeError(fmt::format("start must be i64 [{}, length] and must not be empty, not {}",
                                  ids.size(0), start.type_str()));
   }
   const std::int64_t each = rows_per_prompt(options), rows = ids.size(0) * each;
   TokenIds prompt_of_row;
   for (std::int64_t r = 0; r < rows; ++r) prompt_of_row.push_back(r / each);
-  // Caches are as large as this search allows; another size means other caches.
+  // The caches have the capacity that this search needs, so those of an earlier one are dropped.
   session.reset_caches();
   const DimValues sizes = {{"capacity", length_rules(options, start.size(1)).max}};
   session.run(programs.prompt,
@@ -59,7 +60,8 @@ SearchResult run(Session& session, const Seq2SeqPrograms& programs, const Tensor
                {"prompt_of_row", Tensor::of<std::int64_t>({rows}, prompt_of_row)}},
               {.dims = sizes});
   const auto step = [&](const Tensor& tokens, std::int64_t position, const Tensor& parents) {
-    // Rows of one prompt share what they see of it, so that only the decoder's own caches move.
+    // Rows of one prompt share its encoding, so only the caches of the decoder's self-attention are
+    // reordered.
     if (position > 0 && rows_move(parents))
       session.run(programs.reorder, {{"cache_rows", parents}}, {.dims = sizes});
     return session.run(programs.step,
@@ -92,11 +94,11 @@ SearchResult generate(Session& session, const Seq2SeqPrograms& programs,
                       const GenerationOptions& options, const OnToken& on_token) {
   std::vector<TokenIds> ids = prompts, mask;
   for (const TokenIds& prompt : prompts) {
-    if (prompt.empty()) throw ArgumentError("the prompt is empty: nothing can be encoded");
+    if (prompt.empty()) throw ArgumentError("the prompt is empty: there is nothing to encode");
     mask.emplace_back(prompt.size(), 1);
   }
   if (prompts.empty()) throw ArgumentError("there is no prompt");
-  if (start.empty()) throw ArgumentError("there is no id that the decoder starts from");
+  if (start.empty()) throw ArgumentError("the decoder needs at least one id to start from");
   fill_up(ids, options.pad_id);
   fill_up(mask, 0);
   return run(session, programs, ids_tensor(ids), ids_tensor(mask),

@@ -21,7 +21,8 @@ constexpr std::array<std::string_view, 3> kEarlyStoppingNames = {"heuristic", "f
 
 ChoiceNames choice_names(EarlyStopping) { return {"early_stopping", kEarlyStoppingNames}; }
 
-/// Calls use(name, field) for all that files hold of `o`, whether they are read or written.
+/// Calls use(name, field) for every field of `o` that is stored in files, for reading and for
+/// writing.
 template <class Options, class Use>
 void for_options(Options& o, Use&& use) {
   use("beams", o.beams);
@@ -129,8 +130,8 @@ void read(const json& value, const std::string& key, std::map<std::int64_t, std:
     TokenIds both;
     read(pair, key, both);
     if (both.size() != 2)
-      throw FormatError(
-          fmt::format("'{}' must hold pairs of place and id, not {}", key, json_excerpt(pair)));
+      throw FormatError(fmt::format("'{}' must contain pairs of position and id, not {}", key,
+                                    json_excerpt(pair)));
     field[both[0]] = both[1];
   }
 }
@@ -141,7 +142,7 @@ template <class T>
 requires std::is_arithmetic_v<T>
 void read(const json& value, const std::string& key, T& field) { read_json(value, key, field); }
 
-/// Reads fields of an object one by one, and then there must be no others.
+/// Reads the fields of an object one by one. finish() throws if the object has other fields.
 class ObjectReader {
  public:
   explicit ObjectReader(const json& object) : object_(object) {}
@@ -150,14 +151,14 @@ class ObjectReader {
   void operator()(const char* name, T& field) {
     const auto found = object_.find(name);
     if (found == object_.end())
-      throw FormatError(fmt::format("the settings of generation lack '{}'", name));
+      throw FormatError(fmt::format("the generation settings lack '{}'", name));
     known_.insert(name);
     read(*found, name, field);
   }
   void operator()(const char* name, std::optional<SamplingOptions>& field) {
     const auto found = object_.find(name);
     if (found == object_.end() || !(found->is_null() || found->is_object()))
-      throw FormatError(fmt::format("the settings of generation lack the object '{}'", name));
+      throw FormatError(fmt::format("the generation settings lack the object '{}'", name));
     known_.insert(name);
     field.reset();
     if (found->is_null()) return;
@@ -181,7 +182,7 @@ class ObjectReader {
   void finish() const {
     for (const auto& [key, value] : object_.items()) {
       if (!known_.contains(key))
-        throw FormatError(fmt::format("the settings of generation know no '{}'", key));
+        throw FormatError(fmt::format("the generation settings have an unknown field '{}'", key));
     }
   }
 
@@ -199,7 +200,7 @@ const TaskGeneration& GenerationSettings::task(std::string_view name) const {
     for (const auto& [known, settings] : tasks) names.push_back(known);
     throw ArgumentError(
         names.empty()
-            ? fmt::format("the model has no settings for tasks, and so not for '{}'", excerpt(name))
+            ? fmt::format("the model has no task settings, so '{}' is not available", excerpt(name))
             : unknown_name("task", excerpt(name), names));
   }
   if (!found->second.refused.empty()) throw ArgumentError(found->second.refused);
@@ -213,7 +214,7 @@ std::string GenerationSettings::to_json() const {
 }
 
 GenerationSettings GenerationSettings::from_json(std::string_view text) {
-  const json object = parse_json_object(text, "the settings of generation");
+  const json object = parse_json_object(text, "the generation settings");
   GenerationSettings settings;
   ObjectReader reader(object);
   for_fields(settings, reader);

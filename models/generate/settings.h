@@ -1,4 +1,4 @@
-// What a model's authors say of generating with it: part of the model, as its file holds it.
+// Generation settings that belong to a model and are stored in its file.
 #pragma once
 
 #include <functional>
@@ -10,35 +10,36 @@
 
 namespace WEFT_API weft {
 
-/// What is different where a model is used for one of several tasks: "translation_en_to_de".
+/// Settings for one of several tasks of a model, for example "translation_en_to_de".
 struct TaskGeneration {
-  std::string prefix = {};         // in front of every text: "translate English to German: "
-  GenerationOptions options = {};  // all of them, not only those that differ
-  bool states_length = false;      // as GenerationSettings
-  TokenIds start = {};             // as GenerationSettings
-  std::string refused = {};        // why the task is not supported; empty: it is
+  std::string prefix = {};         // added before every text: "translate English to German: "
+  GenerationOptions options = {};  // complete options, not only those that differ
+  bool states_length = false;      // see GenerationSettings
+  TokenIds start = {};             // see GenerationSettings
+  std::string refused = {};        // reason why the task is not supported; empty if it is
 };
 
-/// Of a model of a Hugging Face folder: what its generation_config.json says, and what its texts
-/// are among.
+/// Generation settings of a model from a Hugging Face folder: the contents of its
+/// generation_config.json, and the special ids around its texts.
 struct GenerationSettings {
-  /// Without stop_sequences and `stop`, which are not of the model.
+  /// stop_sequences and `stop` are not used, since they do not belong to the model.
   GenerationOptions options = {};
-  /// Whether lengths were stated; else those of `options` are only the library's defaults.
+  /// True if the model states a length; else the lengths in `options` are only the defaults of
+  /// Hugging Face transformers.
   bool states_length = false;
-  /// What the output of an encoder-decoder begins with; empty: not stated.
+  /// The first ids of an encoder-decoder's output; empty if the model does not state them.
   TokenIds start = {};
-  /// Ids in front of and behind every text that is read, where the tokenizer puts none there.
+  /// Ids before and after every input text, if the tokenizer does not add them.
   TokenIds before = {}, after = {};
-  /// By their names. Files of earlier versions know none.
+  /// Settings of tasks by name. Empty in files of earlier versions.
   std::map<std::string, TaskGeneration, std::less<>> tasks = {};
 
-  /// Throws ArgumentError that lists the tasks for a name that is none of them, and for a task that
-  /// is not supported.
+  /// Returns the settings of a task. Throws ArgumentError if the name is unknown (the message lists
+  /// the tasks), or if the task is not supported.
   const TaskGeneration& task(std::string_view name) const;
   std::string to_json() const;
-  /// Throws FormatError for a missing, unknown or wrongly typed field. Who generates looks at what
-  /// the values are.
+  /// Throws FormatError for a missing, unknown or wrongly typed field. The values are checked when
+  /// the settings are used.
   static GenerationSettings from_json(std::string_view json);
 };
 

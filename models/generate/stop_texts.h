@@ -1,4 +1,4 @@
-// Texts that end what is generated.
+// Stop texts, which end a generated sequence.
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@
 
 namespace WEFT_API weft {
 
-/// Sequences for `prompts` end where their new text holds one of `texts`, which stays in it.
-/// Characters are compared as ids; which pieces a text is made of depends on what stands around it,
-/// so that those are compared as texts. `prompts`: of a decoder; of an encoder-decoder what each
-/// output begins with. The tokenizer must outlive the options. Throws ArgumentError for an empty
-/// text; options.check() does for beams.
+/// Ends sequences for `prompts` when their new text contains one of `texts`, which remains in the
+/// result. With a character tokenizer, ids are compared. With other tokenizers the texts themselves
+/// are compared, because the ids of a text depend on the text around it. `prompts` are the prompts
+/// of a decoder, or the first ids of each output of an encoder-decoder. The tokenizer must outlive
+/// the options. Throws ArgumentError for an empty text; with beams, options.check() throws.
 void stop_at(const std::vector<std::string>& texts, const Tokenizer& tokenizer,
              const std::vector<TokenIds>& prompts, GenerationOptions& options);
 
-/// Whether `text` holds one of `texts`.
+/// Returns true if `text` contains one of `texts`.
 bool holds_one(std::string_view text, const std::vector<std::string>& texts);
 
 }  // namespace weft

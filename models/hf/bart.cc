@@ -7,7 +7,7 @@
 namespace weft::hf {
 namespace {
 
-/// The keys that these families share.
+/// Keys that these families share.
 template <class Config>
 void bart_keys(Config& config, EncoderDecoderConfig& c) {
   config.field("vocab_size", c.vocab)
@@ -31,13 +31,14 @@ void bart_keys(Config& config, EncoderDecoderConfig& c) {
       .optional_id("decoder_start_token_id", c.start_id)
       .optional_id("pad_token_id", c.padding_id)
       .stated("is_encoder_decoder", true, "a decoder without its encoder is not supported")
-      // num_hidden_layers repeats encoder_layers; classifiers have no dropout outside training;
-      // biases of logits are there whatever add_bias_logits says; the last belongs to generation.
+      // num_hidden_layers repeats encoder_layers. Classifiers have no dropout outside training. The
+      // logits have biases regardless of add_bias_logits. force_bos_token_to_be_generated concerns
+      // generation only.
       .ignore({"num_hidden_layers", "classifier_dropout", "classif_dropout", "add_bias_logits",
                "force_bos_token_to_be_generated", "save_step"});
 }
 
-/// Marian's languages may have tables of their own.
+/// In Marian models, source and target language may have separate embedding tables.
 void vocabulary_keys(ConfigReader& config, EncoderDecoderConfig& c) {
   bool shared = true;
   std::int64_t decoder_vocab = c.vocab;
@@ -52,7 +53,7 @@ void vocabulary_keys(ConfigWriter& config, const EncoderDecoderConfig& c) {
 
 void read_bart(ConfigReader& config, EncoderDecoderConfig& c) {
   bart_keys(config, c);
-  // Tables have a padding_idx where there is an id.
+  // If there is a padding id, the embedding tables freeze its row (padding_idx).
   c.frozen_padding = c.padding_id >= 0;
 }
 
@@ -89,7 +90,7 @@ Model build(Request& request, const EncoderDecoderConfig& c, const std::string& 
                             .default_labels = request.config.model_type() == "bart" ? 3 : 2,
                             .decodes_inputs = decodes_inputs};
   if (c.positions == Seq2SeqPositions::sinusoidal) {
-    // Computed, not stored.
+    // Sinusoidal positions are computed, so the tables of a file are not used.
     style.unused_buffers.insert("encoder.embed_positions.weight");
     style.unused_buffers.insert("decoder.embed_positions.weight");
   }
@@ -101,12 +102,12 @@ Model build(Request& request, const EncoderDecoderConfig& c, const std::string& 
 Model build_bart(Request& request) {
   EncoderDecoderConfig c = EncoderDecoderConfig::bart();
   read_bart(request.config, c);
-  // Of the first version: what it did is how these models always are.
+  // Keys of the first version of the format. Published models always have these values.
   request.config.fixed("normalize_before", false, "BART normalises after its blocks")
       .fixed("add_final_layer_norm", false, "BART has no norm at the end of its stacks")
       .fixed("normalize_embedding", true, "BART normalises its embeddings")
       .fixed("static_position_embeddings", false, "BART learns its positions")
-      .fixed("extra_pos_embeddings", 2, "BART's positions have 2 rows in front");
+      .fixed("extra_pos_embeddings", 2, "BART's table of positions has 2 extra rows at the front");
   return build(request, c, "ForConditionalGeneration", true);
 }
 
@@ -119,7 +120,7 @@ Model build_mbart(Request& request) {
       .fixed("add_final_layer_norm", true, "mBART has a norm at the end of its stacks")
       .fixed("normalize_embedding", true, "mBART normalises its embeddings")
       .fixed("static_position_embeddings", false, "mBART learns its positions")
-      .fixed("extra_pos_embeddings", 2, "mBART's positions have 2 rows in front");
+      .fixed("extra_pos_embeddings", 2, "mBART's table of positions has 2 extra rows at the front");
   return build(request, c, "ForConditionalGeneration", true);
 }
 

@@ -8,8 +8,8 @@
 namespace weft::hf {
 namespace {
 
-/// Keys of every config that say nothing about values and gradients: bookkeeping, special ids and
-/// defaults of generation.
+/// Keys of any config that do not affect values and gradients: bookkeeping, special ids and
+/// generation defaults.
 constexpr const char* kHarmless[] = {
     "_name_or_path",
     "architectures",
@@ -75,7 +75,7 @@ ConfigReader::ConfigReader(std::string_view text, std::string file)
     : file_(std::move(file)),
       object_(parse_json_object(text, file_)),
       known_(std::begin(kHarmless), std::end(kHarmless)) {
-  // What the library can switch on for any model, and what is not there.
+  // Features that any config can enable, and that are not supported.
   fixed("is_decoder", false, "an encoder that is used as a decoder is not supported");
   fixed("add_cross_attention", false, "cross attention in this model is not supported");
   fixed("cross_attention_hidden_size", nullptr, "cross attention is not supported");
@@ -172,10 +172,10 @@ std::int64_t ConfigReader::labels() {
 
 void ConfigReader::finish() const {
   for (const auto& [key, value] : object_.items()) {
-    // Families of encoders and decoders know this key; for the others it has one value.
+    // Encoder-decoder families read this key; for all others it is false.
     if (known_.contains(key) || (key == "is_encoder_decoder" && value == false)) continue;
     throw ArgumentError(fmt::format(
-        "config.json: {} = {} is not known for model_type \"{}\", and might change its numbers",
+        "config.json: {} = {} is not known for model_type \"{}\" and might change its results",
         excerpt(key), json_excerpt(value), model_type()));
   }
 }
@@ -183,7 +183,7 @@ void ConfigReader::finish() const {
 void ConfigReader::finish(std::string_view what) const {
   for (const auto& [key, value] : object_.items()) {
     if (!known_.contains(key)) {
-      throw ArgumentError(fmt::format("{}: {} = {} is not known, and might change {}", file_,
+      throw ArgumentError(fmt::format("{}: {} = {} is not known and might change {}", file_,
                                       excerpt(key), json_excerpt(value), what));
     }
   }

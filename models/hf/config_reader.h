@@ -1,5 +1,5 @@
-// Reading Hugging Face's config.json: every key is read, fixed to what is supported, or known not
-// to change numbers. Any other one is refused by name.
+// Reading of Hugging Face's config.json. Every key is read, restricted to a supported value, or
+// known not to change results. Any other key is an error that names it.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -16,23 +16,23 @@ using nlohmann::json;
 
 class ConfigReader {
  public:
-  /// Throws FormatError unless `text` is a JSON object. `file` is what errors call it.
+  /// Throws FormatError if `text` is not a JSON object. `file` is the name in error messages.
   explicit ConfigReader(std::string_view text, std::string file = "config.json");
 
   const json& object() const { return object_; }
   std::string model_type() const { return text("model_type"); }
-  /// A text, or "" where the key is absent or null.
+  /// Returns a string, or "" if the key is absent, null or not a string.
   std::string text(const char* key) const;
 
-  /// Reads a key into `value`, which stays as it is (the library's default) where the key is absent
-  /// or null. FormatError for another type.
+  /// Reads a key into `value`. If the key is absent or null, `value` keeps its default (that of
+  /// Hugging Face transformers). Throws FormatError for another type.
   template <class T>
   ConfigReader& field(const char* key, T& value) {
     if (const json* found = find(key)) read_json(*found, key, value);
     return *this;
   }
-  /// What field() does. A ConfigWriter, which goes over the same descriptions of keys, only changes
-  /// a repeated one where a file has it, and never writes an old one.
+  /// These do the same as field(). They differ in ConfigWriter, which uses the same descriptions of
+  /// keys: it changes a repeated key only if the file has it, and never writes an old key.
   template <class T>
   ConfigReader& repeated(const char* key, T& value) {
     return field(key, value);
@@ -41,38 +41,40 @@ class ConfigReader {
   ConfigReader& old(const char* key, T& value) {
     return field(key, value);
   }
-  /// The same for a size, where 0 means that another one says it.
+  /// As field(), for a size that is 0 if it follows from other keys.
   ConfigReader& optional_size(const char* key, std::int64_t& value) { return field(key, value); }
-  /// A key that says fields in words of its own: `read` takes its value where there is one, `write`
-  /// gives it.
+  /// A key that JSON represents in another way than the field. `read` is called with the JSON value
+  /// if there is one; `write`, used by ConfigWriter, returns the JSON value.
   template <class Read, class Write>
   ConfigReader& converted(const char* key, const Read& read, const Write&) {
     if (const json* found = find(key)) read(*found);
     return *this;
   }
-  /// The same for an id, where null means -1: none.
+  /// As field(), for an id. Null means -1, no id.
   ConfigReader& optional_id(const char* key, std::int64_t& value);
-  /// A size in pixels: one number, or [height, width]. FormatError for anything else.
+  /// Reads a size in pixels: one number, or [height, width]. Throws FormatError for anything else.
   ConfigReader& size(const char* key, std::int64_t& height, std::int64_t& width);
-  /// A list of strings, or one string with '|' between them.
+  /// Returns the strings of a list, or the parts of one string that is separated by '|'.
   std::vector<std::string> list(const char* key);
-  /// The key must be absent, null or `allowed`; else an ArgumentError with `why`.
+  /// Requires the key to be absent, null or `allowed`. Otherwise throws ArgumentError with the
+  /// reason `why`.
   ConfigReader& fixed(const char* key, const json& allowed, std::string_view why);
-  /// The same for a key that files say all the same.
+  /// As fixed(), but a ConfigWriter writes the key.
   ConfigReader& stated(const char* key, const json& allowed, std::string_view why) {
     return fixed(key, allowed, why);
   }
-  /// The keys do not change what is computed.
+  /// Accepts keys that do not change results.
   ConfigReader& ignore(std::initializer_list<const char*> keys);
-  /// The value of a key, or null where it is absent or null; counts as read.
+  /// Returns the value of a key, or null if it is absent or null. Marks the key as read.
   const json* find(const char* key);
-  /// Number of labels of classifiers: entries of id2label, or num_labels; 2 by default.
+  /// Returns the number of labels of a classifier: the entries of id2label, or num_labels; 2 by
+  /// default.
   std::int64_t labels();
 
-  /// Throws ArgumentError that names a key which nobody asked for.
+  /// Throws an ArgumentError that names a key that was not read.
   void finish() const;
-  /// The same for files about something else than a model: the error says what the key might
-  /// change.
+  /// As above, for files that do not describe a model. `what` completes the error: the key "might
+  /// change" it.
   void finish(std::string_view what) const;
 
  private:

@@ -1,5 +1,5 @@
-// Writing Hugging Face's config.json: what a ConfigReader reads by a description of keys, a
-// ConfigWriter writes by the same description.
+// Writing of Hugging Face's config.json. ConfigReader and ConfigWriter use the same descriptions of
+// keys:
 //
 //   template <class Config>
 //   void describe(Config& config, EncoderConfig& c) {
@@ -20,17 +20,17 @@ namespace weft::hf {
 
 using nlohmann::json;
 
-/// What the library calls it: "gelu_new".
+/// Returns the name of an activation in Hugging Face transformers, for example "gelu_new".
 std::string_view library_name(Activation activation);
 
 class ConfigWriter {
  public:
-  /// All that was written.
+  /// Returns all keys that were written.
   const json& object() const { return object_; }
-  /// Whether a key only says again what another one says: files that lack it need not have it.
+  /// Returns true if a key only repeats another one, so that a file may omit it.
   bool is_repeated(const std::string& key) const { return repeated_.contains(key); }
 
-  // As in ConfigReader.
+  // The following functions are described in ConfigReader.
   template <class T>
   ConfigWriter& field(const char* key, const T& value) {
     object_[key] = form(value);
@@ -57,7 +57,7 @@ class ConfigWriter {
     object_[key] = value;
     return *this;
   }
-  /// Files need not say what is always so.
+  /// Writes nothing, since the value is constant.
   ConfigWriter& fixed(const char*, const json&, std::string_view) { return *this; }
   ConfigWriter& ignore(std::initializer_list<const char*>) { return *this; }
 

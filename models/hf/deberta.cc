@@ -1,4 +1,4 @@
-// DeBERTa, its version 2, and version 3, which is a configuration of version 2.
+// DeBERTa: version 1, and version 2, of which version 3 is a configuration.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace weft::hf {
 namespace {
 
-/// What both versions share.
+/// Returns the defaults that both versions share.
 EncoderConfig deberta_defaults() {
   EncoderConfig c;
   c.positions = EncoderPositions::disentangled;
@@ -83,7 +83,7 @@ void relative_norm_key(ConfigWriter& config, const EncoderConfig& c) {
   config.field("norm_rel_ebd", std::string(c.relative_norm ? "layer_norm" : "none"));
 }
 
-/// Of the second version.
+/// Keys of version 2.
 template <class Config>
 void deberta_v2_keys(Config& config, EncoderConfig& c, EncoderStyle& style) {
   deberta_keys(config, c, style);
@@ -103,7 +103,7 @@ void deberta_v2_keys(Config& config, EncoderConfig& c, EncoderStyle& style) {
   relative_norm_key(config, c);
 }
 
-/// What follows from the keys.
+/// Derives settings that follow from the keys.
 void derive(EncoderConfig& c, EncoderStyle& style) {
   if (c.max_relative < 1) c.max_relative = c.context;
   if (c.embeddings() != c.width) c.embedding_projection = EmbeddingProjection::before_norm;
@@ -124,7 +124,8 @@ EncoderStyle deberta_style() {
   return style;
 }
 
-/// `attention` names the parts of the attention that differ.
+/// Adds the names of all modules. `attention` contains the parts of the attention that differ
+/// between versions.
 void add_names(EncoderStyle& style, const EncoderConfig& c, const ModuleNames& attention) {
   style.encoder = {{"embeddings.tokens", "embeddings.word_embeddings"},
                    {"embeddings.positions", "embeddings.position_embeddings"},

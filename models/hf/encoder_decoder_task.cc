@@ -11,7 +11,7 @@
 namespace weft::hf {
 namespace {
 
-/// The decoder's input: as given, or made from labels or input ids.
+/// Returns the decoder's input: the given one, or the labels or input ids shifted to the right.
 Value decoder_ids(Request& request, const EncoderDecoder& net, const EncoderDecoderStyle& style,
                   Value ids, Value labels) {
   const Value given = request.input("decoder_input_ids", {"batch", "target"});
@@ -31,20 +31,21 @@ Model build_encoder_class(Request& request, const EncoderDecoderConfig& config, 
   return model;
 }
 
-/// The classifiers that stand on the decoder's last hidden state.
+/// Classifiers over the decoder's last hidden state.
 class Classifier {
  public:
   Classifier(Request& request, const EncoderDecoderConfig& config, Model& model)
       : request_(request), config_(config), model_(model) {}
 
-  /// A hidden layer and scores over the last end-of-text token of each row. The published class
-  /// asks for the same number of these in every row, which changes nothing where it is content.
+  /// Classifies the last end-of-text token of each row with a hidden layer. The Hugging Face class
+  /// requires the same number of end-of-text tokens in every row; for inputs that it accepts, the
+  /// result is the same.
   void sequence(Value h, Value ids, std::int64_t labels) {
     std::int64_t end_id = 2;
     request_.config.field("eos_token_id", end_id);
     const Value ends = equal(ids, end_id);
     const Value place = iota(request_.graph, {ids.size(1)}, 0, DType::i64);
-    // A row without one reads beyond the end: a DataError of the run.
+    // For a row without an end-of-text token the index is out of range: the run throws DataError.
     const Value last = where(any(ends, {1}, true), max(where(ends, place, 0), {1}, true),
                              dim_value(request_.graph, ids.size(1), DType::i64));
     const Value index = broadcast_to(unsqueeze(last, 2), {h.size(0), Dim(1), h.size(2)});

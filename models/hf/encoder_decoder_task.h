@@ -1,4 +1,4 @@
-// Encoder-decoders, as Hugging Face's classes put them together. Internal to hf.
+// Encoder-decoders in the form of the Hugging Face classes. Internal to hf.
 #pragma once
 
 #include <string>
@@ -8,28 +8,29 @@
 
 namespace weft::hf {
 
-/// How a family calls its parts.
+/// Module names of a family, and the classes that it has.
 struct EncoderDecoderStyle {
-  std::string lm_class;  // what follows the prefix in the class with a head
-  /// In front of all names but the head's, in classes with a head ("model." of BART).
+  std::string lm_class;  // the class with a language-model head, without the prefix of the family
+  /// Prefix of all names except those of heads, in classes with a head ("model." in BART).
   std::string base = {};
   ModuleNames modules = {};
   bool has_encoder_class = false;
-  /// There are classifiers of sequences and of spans (BART, mBART); how many labels where the
-  /// config does not say.
+  /// True if there are classifiers of sequences and of spans (BART, mBART).
   bool has_classifiers = false;
+  /// Number of labels if the config does not state it.
   std::int64_t default_labels = 2;
-  /// Without decoder_input_ids and labels the decoder reads the input ids, shifted (BART).
+  /// True if the decoder reads the shifted input ids when decoder_input_ids and labels are missing
+  /// (BART).
   bool decodes_inputs = false;
   std::set<std::string> unused_buffers = {};
 };
 
-/// Adds the names of one stack's layers: "<stack>.layers.<i>.<ours>" and
+/// Adds the names of the layers of one stack: "<stack>.layers.<i>.<ours>" and
 /// "<prefix>.<i>.<theirs>".
 void add_stack(ModuleNames& names, const std::string& stack, std::int64_t layers,
                const std::string& prefix, const ModuleNames& parts);
 
-/// Builds the model and its loss for the request's class.
+/// Builds the model and its loss for the class of the request.
 Model build_encoder_decoder(Request& request, const EncoderDecoderConfig& config,
                             const EncoderDecoderStyle& style);
 

@@ -1,5 +1,5 @@
-// Keys of config.json that families of encoders share; a ConfigReader or a ConfigWriter goes over
-// them. Internal to hf.
+// Keys of config.json that encoder families share, for ConfigReader and ConfigWriter. Internal to
+// hf.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace weft::hf {
 
-/// The keys that most encoders share.
+/// Keys that most encoders share.
 template <class Config>
 void encoder_keys(Config& config, EncoderConfig& c) {
   config.field("vocab_size", c.vocab)
@@ -30,9 +30,10 @@ void encoder_keys(Config& config, EncoderConfig& c) {
       .optional_id("pad_token_id", c.padding_id);
 }
 
-/// position_embedding_type, which has names of its own for the positions that there are. Throws
-/// ArgumentError where it is none of them.
+/// Sets c.positions from a value of position_embedding_type. Throws ArgumentError if the value is
+/// not supported.
 void read_positions(const std::string& name, EncoderConfig& c);
+/// The key position_embedding_type.
 template <class Config>
 void position_key(Config& config, EncoderConfig& c) {
   config.converted(
@@ -45,7 +46,7 @@ void position_key(Config& config, EncoderConfig& c) {
       [&]() -> json { return std::string(choice_name(c.positions)); });
 }
 
-/// Writes what `keys` describe of an encoder.
+/// Writes the keys of an encoder that `keys` describes.
 template <class Keys>
 void write_encoder(ConfigWriter& config, const FamilyConfig& family, const HeadFacts& heads,
                    const Keys& keys) {

@@ -12,7 +12,7 @@
 namespace weft::hf {
 namespace {
 
-/// One class being built.
+/// Builds one class of an encoder family.
 class Task {
  public:
   Task(Request& request, const EncoderConfig& config, const EncoderStyle& style)
@@ -63,7 +63,7 @@ class Task {
   }
 
  private:
-  /// Classifiers of BERT and ALBERT stand on the pooler of the base model.
+  /// Returns the pooler of sequence classifiers. BERT and ALBERT use that of the base model.
   const PoolerStyle& classifier_pooler() const {
     return style_.classifier_dense.name.empty() ? style_.pooler : style_.classifier_dense;
   }
@@ -89,7 +89,7 @@ class Task {
   Value pooled(const PoolerStyle& style) const {
     return make_pooler(root_ / "pooler", config_, style.activation)(h_);
   }
-  /// Of all tokens, or of the picked ones.
+  /// Returns the logits of all tokens, or of those that the input "picks" selects.
   Value masked_lm_logits() {
     const Value picks = request_.input("picks", {"picks"});
     const Value h = picks.defined() ? take(flatten(h_, 0, 1), picks) : h_;
@@ -238,7 +238,7 @@ Problem label_problem(const Request& request, std::int64_t labels) {
 }
 
 Model build_encoder(Request& request, const EncoderConfig& config, const EncoderStyle& style) {
-  request.config.labels();  // known to every class, used by some
+  request.config.labels();  // the key is valid for every class
   return Task(request, config, style).build();
 }
 

@@ -1,4 +1,4 @@
-// Encoders with their heads, as Hugging Face's classes put them together. Internal to hf.
+// Encoders with their heads in the form of the Hugging Face classes. Internal to hf.
 #pragma once
 
 #include <functional>
@@ -12,53 +12,56 @@
 
 namespace weft::hf {
 
-/// Names of modules: Weft's and the library's.
+/// Pairs of module names: Weft's and Hugging Face's.
 using ModuleNames = std::vector<std::pair<std::string, std::string>>;
 
-/// A dense layer over the first token, and what it is called in the library.
+/// A dense layer over the first token, with its Hugging Face name.
 struct PoolerStyle {
   std::string name;
   Activation activation = Activation::tanh;
 };
 
-/// How a family calls its parts, and what its heads are made of.
+/// Module names of a family, and the structure of its heads.
 struct EncoderStyle {
-  std::string base;          // "bert": in front of the encoder's names, but in the base class
-  ModuleNames encoder = {};  // without the base
-  ModuleNames heads = {};    // as they are
-  /// Of the base model and of heads for pairs of sentences, below the base; no name: none.
+  std::string base;          // "bert": prefix of the encoder's names, except in the base class
+  ModuleNames encoder = {};  // without the prefix `base`
+  ModuleNames heads = {};    // complete names
+  /// Pooler of the base model and of sentence-pair heads. The name is without the prefix `base`; an
+  /// empty name means that there is no pooler.
   PoolerStyle pooler = {};
-  PoolerStyle classifier_dense = {};  // of sequence classification, as it is
+  PoolerStyle classifier_dense = {};  // pooler of sequence classifiers; complete name
   std::string masked_lm_class = "ForMaskedLM";
   MaskedLmOptions masked_lm = {};
-  // Pre-training on pairs of sentences; no logits: there is none.
+  // Pre-training on sentence pairs; without it, pair_logits is empty.
   std::string pair_logits = {};  // "seq_relationship_logits"
   std::string pair_labels = {};  // "next_sentence_label"
   std::int64_t pair_classes = 2;
-  bool replaced_tokens = false;  // pre-training is ELECTRA's
+  bool replaced_tokens = false;  // pre-training detects replaced tokens (ELECTRA)
   bool takes_position_ids = true, takes_token_types = true;
-  /// DeBERTa's loss of sequences where the config states no problem_type: labels below 0 do not
-  /// count, and labels with two axes are probabilities.
+  /// DeBERTa's loss of sequence classifiers if the config has no problem_type: labels below 0 are
+  /// ignored, and labels with two axes are probabilities.
   bool soft_sequence_labels = false;
 };
 
-/// The style of a family's classes with these heads.
+/// Returns the style of classes with these heads.
 EncoderStyle style_with(const HeadFacts& heads);
 
-/// Adds the names of all layers' modules: "layers.<index>.<ours>" and "<prefix(index)>.<theirs>".
-/// Throws ArgumentError for more layers than any model has: names are made before the rest of a
-/// configuration is checked, and for a number that is a mistake they would fill the memory.
+/// Adds the names of the modules of all layers: "layers.<index>.<ours>" and
+/// "<prefix(index)>.<theirs>". Throws ArgumentError for more layers than any model has: names are
+/// created before the rest of a configuration is checked, and with a mistaken number they would
+/// fill the memory.
 void add_layers(ModuleNames& names, std::int64_t layers,
                 const std::function<std::string(std::int64_t)>& prefix, const ModuleNames& parts);
-/// The same where the prefix is "<stack>.<index>".
+/// As above, with the prefix "<stack>.<index>".
 void add_layers(ModuleNames& names, std::int64_t layers, std::string_view stack,
                 const ModuleNames& parts);
 
-/// What the input "labels" is to a classifier: as the config's problem_type says, else by their
-/// number and dtype. Throws ArgumentError for an unknown problem_type.
+/// Returns how a classifier interprets the input "labels": by the problem_type of the config, else
+/// by the number of labels and the dtype of the input. Throws ArgumentError for an unknown
+/// problem_type.
 Problem label_problem(const Request& request, std::int64_t labels);
 
-/// Builds encoder, head and loss for the request's class.
+/// Builds encoder, head and loss for the class of the request.
 Model build_encoder(Request& request, const EncoderConfig& config, const EncoderStyle& style);
 
 }  // namespace weft::hf

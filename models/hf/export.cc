@@ -18,8 +18,8 @@
 namespace weft::hf {
 namespace {
 
-/// Model types by family, in the order in which they are tried for a model that came from no
-/// folder.
+/// Returns the model types of a family, in the order in which they are tried for a model that did
+/// not come from a folder.
 std::vector<std::string> types_of(const FamilyConfig& family) {
   static const std::array<std::vector<std::string>, 4> types = {
       {{"gpt2", "openai-gpt", "gpt_neox", "llama", "mistral"},
@@ -29,8 +29,8 @@ std::vector<std::string> types_of(const FamilyConfig& family) {
   return types.at(family.index());
 }
 
-/// Fields that change what is learned, not what a model computes: there are libraries' configs
-/// without them.
+/// Returns true for fields that affect training but not the outputs of a model. Some Hugging Face
+/// configs have no keys for them.
 bool is_of_training(std::string_view field) {
   static const std::set<std::string_view> names = {"embedding_dropout",
                                                    "attention_dropout",
@@ -49,12 +49,13 @@ bool is_of_training(std::string_view field) {
   return names.contains(field);
 }
 
-// What other fields say in another way, and what means nothing beside them.
+// Prepares configs for comparison: sets fields that are implied by others, and resets fields that
+// have no effect.
 void make_explicit(GptConfig& c) {
   c.inner = c.inner_width();
   c.kv_heads = c.key_heads();
   c.head_dim = c.head_size();
-  // It concerns gradients alone.
+  // Affects gradients only.
   c.padding_id = -1;
   const GptConfig usual;
   if (c.positions != GptPositions::rotary) {
@@ -101,10 +102,10 @@ json fields_of(FamilyConfig family) {
       family);
 }
 
-/// What a class computes otherwise than the model: one entry for each difference.
+/// Differences between a class and the model, with one entry each.
 struct Differences {
-  std::vector<std::string> problems;
-  std::vector<std::string> left_out;
+  std::vector<std::string> problems;  // differences that change results
+  std::vector<std::string> left_out;  // training settings that the class has no key for
 };
 
 void compare_configs(const FamilyConfig& wanted, const Model& built, Differences& found) {
@@ -116,8 +117,8 @@ void compare_configs(const FamilyConfig& wanted, const Model& built, Differences
       continue;
     }
     found.problems.push_back(fmt::format(
-        "no model of Hugging Face's has {} = {} with the rest of this config: the nearest, \"{}\", "
-        "has {}",
+        "no Hugging Face model type supports {} = {} with the rest of this config: the nearest, "
+        "\"{}\", has {}",
         field, value.dump(), built.model_type, got.at(field).dump()));
   }
 }
@@ -125,8 +126,8 @@ void compare_configs(const FamilyConfig& wanted, const Model& built, Differences
 void compare_heads(const LibraryModel& model, const Model& built, Differences& found) {
   const auto differs = [&](const char* what, const auto& wanted, const auto& got) {
     if (wanted == got) return;
-    found.problems.push_back(fmt::format("{} has {} in its head, the model {}", built.architecture,
-                                         fmt::format("{} {}", what, got),
+    found.problems.push_back(fmt::format("{} has {} in its head, the model has {}",
+                                         built.architecture, fmt::format("{} {}", what, got),
                                          fmt::format("{} {}", what, wanted)));
   };
   if (model.pooler)
@@ -137,14 +138,14 @@ void compare_heads(const LibraryModel& model, const Model& built, Differences& f
   differs("layer_norm_eps", model.masked_lm->layer_norm_eps, built.heads.masked_lm.layer_norm_eps);
 }
 
-/// What the keys say of the model, those that only repeat others apart.
+/// Returns the config keys of the model, with those that only repeat others marked.
 ConfigWriter keys_of(const std::string& type, const FamilyConfig& family, const HeadFacts& heads) {
   ConfigWriter writer;
   find_model_type(type)->write(writer, type, family, heads);
   return writer;
 }
 
-/// Changes `config` where two writings differ.
+/// Changes the keys of `config` that differ between two writers.
 void patch(json& config, const ConfigWriter& before, const ConfigWriter& after) {
   for (const auto& [key, value] : after.object().items()) {
     const auto old = before.object().find(key);
@@ -161,7 +162,7 @@ void put_labels(json& config, const std::string& architecture, const LibraryMode
     for (const char* key : {"id2label", "label2id", "num_labels", "_num_labels"}) config.erase(key);
   };
   if (model.labels.empty()) {
-    // Of these there are two, whatever the folder was of.
+    // These classes have two labels, regardless of the class of the original folder.
     const bool two =
         architecture.ends_with("ForQuestionAnswering") || architecture.ends_with("ForPreTraining");
     if (two && ConfigReader(config.dump()).labels() != 2) forget();
@@ -177,7 +178,7 @@ void put_labels(json& config, const std::string& architecture, const LibraryMode
     const auto found = ids.find(std::to_string(i));
     same = found != ids.end() && *found == model.labels[i];
   }
-  // What the library calls them where nothing is said.
+  // The names that Hugging Face transformers uses by default.
   bool usual = ids.empty() && ConfigReader(config.dump()).labels() == std::ssize(model.labels);
   for (std::size_t i = 0; usual && i < model.labels.size(); ++i)
     usual = model.labels[i] == fmt::format("LABEL_{}", i);
@@ -189,7 +190,7 @@ void put_labels(json& config, const std::string& architecture, const LibraryMode
   }
 }
 
-/// Weights are written as they are here: f32.
+/// Sets the dtype to float32, the dtype in which weights are written.
 void put_dtype(json& config, bool is_new) {
   for (const char* key : {"torch_dtype", "dtype"}) {
     if (config.contains(key) && config[key] != "float32") config[key] = "float32";
@@ -228,8 +229,9 @@ std::string write_config(const LibraryModel& model, const std::string& type,
   return !base.empty() && config == json::parse(base) ? base : config.dump(2) + "\n";
 }
 
-/// The weights, and zeros for those that a class has and never reads (BERT's table of positions
-/// beside relative ones), which programs without it do not keep, and for what nothing learned.
+/// Returns the weights, with zeros for missing tensors that a class has but never reads (BERT's
+/// table of absolute positions next to relative ones), which programs drop, and for missing
+/// untrained tensors.
 TensorMap with_unread(const LibraryModel& model, const Model& built, const Graph& graph) {
   Program outputs("outputs");
   for (const auto& [name, value] : built.outputs) outputs.output(name, value);
@@ -249,7 +251,7 @@ TensorMap with_unread(const LibraryModel& model, const Model& built, const Graph
   return weights;
 }
 
-/// A class that the model may be, and what is in its way.
+/// A class that the model may be exported as, and its differences from the model.
 struct Candidate {
   ExportedModel exported;
   Differences differences;
@@ -278,7 +280,7 @@ Candidate try_class(const LibraryModel& model, const std::string& type, const st
   return candidate;
 }
 
-/// The class that the folder was of, where it is one of those, comes first.
+/// Moves the class of the original folder to the front, if it is one of the candidates.
 std::vector<std::string> in_order(std::vector<std::string> endings, const std::string& prefix,
                                   const std::string& base) {
   const std::string named = base.empty() ? std::string() : architecture_of(base);
@@ -301,7 +303,7 @@ ExportedModel export_model(const LibraryModel& model, const std::string& base) {
       try {
         candidate = try_class(model, type, ending, base);
       } catch (const ArgumentError& e) {
-        // It has no such class, or none with these sizes.
+        // The model type has no such class, or none with these sizes.
         if (refused.empty()) refused = e.what();
         continue;
       }

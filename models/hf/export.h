@@ -1,7 +1,8 @@
-// Models as Hugging Face's library has them: the inverse of build_model() and match_weights().
+// Export of models to Hugging Face form: the inverse of build_model() and match_weights().
 //
-// What is written is read again by the builders themselves: config.json by the same descriptions of
-// keys, names of tensors by the maps of the class that the written config builds.
+// config.json is written with the descriptions of keys that are also used to read it. To check the
+// result, the class is built from the written config.json and compared with the model. Tensors get
+// the names of that class.
 #pragma once
 
 #include <cstdint>
@@ -15,41 +16,43 @@
 namespace WEFT_API weft {
 namespace hf {
 
-/// A model that is to become one of the library's.
+/// A model to export.
 struct LibraryModel {
   FamilyConfig family;
   TensorMap weights;  // parameters and buffers as floats, by Weft's names
-  /// What the names of classes end in that it may be one of, the best first: "ForMaskedLM".
+  /// Suffixes of the possible class names, best first: "ForMaskedLM".
   std::vector<std::string> endings;
-  /// Of its head, where no config says it and the class must have the same.
+  /// Properties of the head that no config states. The exported class must have the same ones.
   std::optional<MaskedLmOptions> masked_lm = {};
   std::optional<Activation> pooler = {};
-  /// What the classes of a classifier are called; empty where it is none.
+  /// Names of the classes of a classifier; empty if the model is not a classifier.
   std::vector<std::string> labels = {};
-  /// How a classifier's labels are to be understood ("regression"); nothing: as the folder says
-  /// that it came from.
+  /// How a classifier interprets its labels ("regression"). If it is not set, the problem type of
+  /// the original folder is kept.
   std::optional<std::string> problem_type = {};
-  /// Beginnings of names of tensors that nothing learned: where they are missing they are zeros.
+  /// Prefixes of the names of tensors that were not trained. Missing ones are written as zeros.
   std::vector<std::string> untrained = {};
 };
 
-/// A folder's config.json and tensors.
+/// The config.json and the tensors of a folder.
 struct ExportedModel {
   std::string type, architecture;  // "bert", "BertForMaskedLM"
   std::string config;              // the text of config.json
-  TensorMap weights;               // by the library's names, each tensor once
-  /// What only training knows and the library has no key for: "residual_dropout = 0.1".
+  TensorMap weights;               // by Hugging Face names, each tensor once
+  /// Training settings that the model type has no key for: "residual_dropout = 0.1".
   std::vector<std::string> left_out = {};
 };
 
-/// The model as one of the library's. `base` is the config.json of the folder that it came from, or
-/// empty: what it says and Weft has no field for stays, and so does its text where nothing else is
-/// to be said; without it the model type is the first that can say the same. Throws ArgumentError
-/// that names the field, the head or the tensor that no class has. Tables that a class
-/// has and never reads may be missing: they are zeros.
+/// Exports a model to Hugging Face form. `base` is the config.json of the folder that the model
+/// came from, or empty. Keys of `base` that Weft has no field for are kept, and its text is kept
+/// unchanged if no value differs. Without `base`, the model type is the first one that can
+/// represent the model. Throws an ArgumentError that names the field, the head or the tensor that
+/// no class supports. Tables that a class has but never reads may be missing; they are written as
+/// zeros.
 ExportedModel export_model(const LibraryModel& model, const std::string& base = {});
 
-/// A config.json of the class with such an ending; throws as export_model() for the config.
+/// Returns a config.json for a class with one of these suffixes. Throws like export_model() for the
+/// config.
 std::string config_json(const FamilyConfig& family, const std::vector<std::string>& endings);
 
 }  // namespace hf

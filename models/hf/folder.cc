@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// No config comes near it.
+// Far above the size of any config.
 constexpr ReadOptions kJsonFile = {.most_bytes = std::uint64_t{64} << 20};
 
 }  // namespace
@@ -59,7 +59,7 @@ void write_folder(const std::string& path, const Model& model, const Graph& grap
   const fs::path folder(path);
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) throw IoError(fmt::format("cannot make {}: {}", path, error.message()));
+  if (error) throw IoError(fmt::format("cannot create {}: {}", path, error.message()));
   write_safetensors((folder / "model.safetensors").string(), export_weights(model, graph, store),
                     {{"format", "pt"}});
   AtomicFile file((folder / "config.json").string());

@@ -1,5 +1,5 @@
-// Folders as Hugging Face's libraries write them: config.json and model.safetensors (also in
-// shards, with model.safetensors.index.json).
+// Folders of Hugging Face transformers: config.json and model.safetensors (or its shards with
+// model.safetensors.index.json).
 #pragma once
 
 #include <memory>
@@ -12,25 +12,27 @@
 namespace WEFT_API weft {
 namespace hf {
 
-/// What a folder holds. Tensors are views of mapped files.
+/// Contents of a folder. Tensors are views of mapped files.
 struct Folder {
   std::string path;
   std::string config;  // the text of config.json
   TensorMap weights;
 };
 
-/// Reads a folder. Throws IoError where a file is missing, FormatError where one is not what it
-/// should be; weights in PyTorch's own format are an IoError that says so.
+/// Reads a folder. Throws IoError if a file is missing or the weights are in PyTorch's own format,
+/// and FormatError if a file is invalid.
 Folder read_folder(const std::string& path);
 
-/// What a config.json calls the classes of a classifier (of texts, words or images), in order of
-/// their ids; empty where it names none, not all, or another class of model.
+/// Returns the names of the classes of a classifier (of texts, words or images) from its
+/// config.json, in order of their ids. Returns nothing if not all classes have names, or if the
+/// model is not a classifier.
 std::vector<std::string> class_names(const std::string& config);
 
-/// A store with the folder's weights for the model's variables; strict, as match_weights.
+/// Returns a store with the weights of the folder for the variables of the model. Strict like
+/// match_weights; also throws if a weight is not finite.
 std::shared_ptr<VariableStore> load_weights(const Model& model, Graph& graph, const Folder& folder);
 
-/// Writes config.json and model.safetensors, each as a whole or not at all; makes the folder.
+/// Writes config.json and model.safetensors, each atomically. Creates the folder if necessary.
 void write_folder(const std::string& path, const Model& model, const Graph& graph,
                   const VariableStore& store);
 

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Whether models' folders have files of this name: what the library or weft writes of a model.
+/// Returns true if Hugging Face transformers or weft writes files of this name to model folders.
 bool is_of_models(const std::string& name) {
   constexpr std::array<std::string_view, 22> kNames = {"1_Pooling",
                                                        "added_tokens.json",
@@ -52,7 +52,8 @@ void check_folder_place(const std::string& path, bool force) {
   if (there.type() == fs::file_type::not_found) return;
   if (error) throw IoError(fmt::format("cannot write {}: {}", path, error.message()));
   if (!fs::is_directory(there))
-    throw IoError(fmt::format("cannot write the folder {}: it is there and is no folder", path));
+    throw IoError(
+        fmt::format("cannot write the folder {}: the path exists and is not a folder", path));
   bool is_model = false;
   std::string other;
   for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
@@ -63,16 +64,15 @@ void check_folder_place(const std::string& path, bool force) {
   if (error) throw IoError(fmt::format("cannot read the folder {}: {}", path, error.message()));
   if (!is_model && fs::is_empty(path, error)) return;
   if (!is_model) {
-    throw IoError(
-        fmt::format("the folder {} is there, is not empty and holds no model (config.json): name "
-                    "another one",
-                    path));
+    throw IoError(fmt::format(
+        "the folder {} exists, is not empty and contains no model (config.json): choose "
+        "another one",
+        path));
   }
   if (!other.empty() && !force) {
     throw IoError(
-        fmt::format("the folder {} would be replaced, and with it {}, which is no file of a model: "
-                    "name another "
-                    "folder, or add --force",
+        fmt::format("replacing the folder {} would delete {}, which is not a model file: choose "
+                    "another folder, or add --force",
                     path, other));
   }
 }

@@ -1,4 +1,4 @@
-// Where a model may be written as a folder of Hugging Face's library.
+// Check before a model is written to a Hugging Face folder.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 namespace WEFT_API weft {
 namespace hf {
 
-/// Throws IoError where a model's folder must not be written: where something is there that is no
-/// folder, or a folder that is neither empty nor a model's (it lacks config.json). A model's folder
-/// that holds files besides those of models, which would be lost, may be replaced by `force` only.
+/// Throws IoError if a model folder must not be written to `path`: the path exists and is not a
+/// folder, or it is a folder that is neither empty nor a model folder (it lacks config.json). A
+/// model folder that also contains other files, which would be lost, is replaced only with `force`.
 void check_folder_place(const std::string& path, bool force = false);
 
 }  // namespace hf

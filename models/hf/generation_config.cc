@@ -16,13 +16,13 @@ namespace {
 
 std::int64_t id_of(const char* key, const json& value) {
   if (!value.is_number_integer())
-    throw FormatError(fmt::format("'{}' must hold ids, not {}", key, json_excerpt(value)));
+    throw FormatError(fmt::format("'{}' must contain ids, not {}", key, json_excerpt(value)));
   std::int64_t id = 0;
   read_json(value, key, id);
   return id;
 }
 
-/// An id, a list of ids, or nothing.
+/// Reads an id, a list of ids, or nothing.
 TokenIds ids_of(ConfigReader& config, const char* key) {
   const json* found = config.find(key);
   TokenIds ids;
@@ -38,7 +38,7 @@ void read_ends(ConfigReader& config, GenerationOptions& o) {
     o.eos_id = ends.front();
     o.stop_ids.assign(ends.begin() + 1, ends.end());
   }
-  // Without padding of its own a model fills up with its end.
+  // Without a padding id, sequences are padded with the end id.
   o.pad_id = std::max<std::int64_t>(o.eos_id, 0);
   config.field("pad_token_id", o.pad_id);
   o.pad_id = std::max<std::int64_t>(o.pad_id, 0);
@@ -56,9 +56,9 @@ void read_forbidden(ConfigReader& config, GenerationOptions& o) {
       TokenIds ids;
       if (!word.is_array() || word.empty())
         throw FormatError(
-            fmt::format("'bad_words_ids' must hold lists of ids, not {}", json_excerpt(word)));
+            fmt::format("'bad_words_ids' must contain lists of ids, not {}", json_excerpt(word)));
       for (const json& id : word) ids.push_back(id_of("bad_words_ids", id));
-      // The library lets a sequence end all the same.
+      // As in Hugging Face transformers, this does not prevent a sequence from ending.
       if (ids.size() > 1) {
         o.forbidden_sequences.push_back(ids);
       } else if (!o.is_end(ids.front())) {
@@ -69,8 +69,9 @@ void read_forbidden(ConfigReader& config, GenerationOptions& o) {
   if (const json* forced = config.find("forced_decoder_ids")) {
     for (const json& pair : *forced) {
       if (!pair.is_array() || pair.size() != 2)
-        throw FormatError(fmt::format(
-            "'forced_decoder_ids' must hold pairs of place and id, not {}", json_excerpt(pair)));
+        throw FormatError(
+            fmt::format("'forced_decoder_ids' must contain pairs of position and id, not {}",
+                        json_excerpt(pair)));
       if (!pair.at(1).is_null())
         o.forced[id_of("forced_decoder_ids", pair.at(0))] = id_of("forced_decoder_ids", pair.at(1));
     }
@@ -101,7 +102,7 @@ void sampling_keys(Config& config, SamplingOptions& sampling) {
 void read_sampling(ConfigReader& config, GenerationOptions& o) {
   bool sample = false;
   config.field("do_sample", sample);
-  SamplingOptions sampling{.top_k = 50};  // the library's default
+  SamplingOptions sampling{.top_k = 50};  // the default of Hugging Face transformers
   sampling_keys(config, sampling);
   if (!sample) {
     config.ignore({"typical_p", "epsilon_cutoff", "eta_cutoff", "top_h"});
@@ -109,7 +110,7 @@ void read_sampling(ConfigReader& config, GenerationOptions& o) {
     config.fixed("penalty_alpha", nullptr, why);
     return;
   }
-  const std::string why = "drawing with it is not supported";
+  const std::string why = "sampling with it is not supported";
   config.fixed("typical_p", 1.0, why)
       .fixed("epsilon_cutoff", 0.0, why)
       .fixed("eta_cutoff", 0.0, why)
@@ -118,7 +119,7 @@ void read_sampling(ConfigReader& config, GenerationOptions& o) {
   o.sampling = sampling;
 }
 
-/// What stands there as it is here.
+/// Keys that correspond directly to fields.
 template <class Config>
 void plain_keys(Config& config, GenerationOptions& o) {
   config.optional_id("forced_bos_token_id", o.forced_bos_id)
@@ -144,14 +145,15 @@ void refuse_others(ConfigReader& config) {
       .fixed("sequence_bias", nullptr, why)
       .fixed("guidance_scale", nullptr, why)
       .fixed("watermarking_config", nullptr, why)
-      .fixed("stop_strings", nullptr, "texts that end a sequence need a tokenizer")
+      .fixed("stop_strings", nullptr,
+             "stop texts in this file are not supported, since they need a tokenizer")
       .fixed("max_time", nullptr, why)
       .fixed("dola_layers", nullptr, why)
       .fixed("token_healing", false, why)
       .fixed("low_memory", nullptr, why);
 }
 
-/// All that is said of one use of a model.
+/// Reads all generation keys for one use of a model.
 void read_all(ConfigReader& config, GenerationConfig& result) {
   GenerationOptions& o = result.options;
   config.field("decoder_start_token_id", result.start_id);
@@ -166,20 +168,21 @@ void read_all(ConfigReader& config, GenerationConfig& result) {
   refuse_others(config);
 }
 
-/// Marian's beams do not score padding; its greedy search does, as the library's.
+/// Beam search of Marian excludes padding before the softmax; greedy search does not, as in Hugging
+/// Face transformers.
 void add_never(bool is_marian, GenerationOptions& o) {
   if (is_marian) o.never.push_back(o.pad_id);
 }
 
-/// Nothing else may be in a file that is about generating.
+/// Throws if a file with generation settings has other keys. Keys that are null are accepted.
 void finish(ConfigReader& config) {
   for (const auto& [key, value] : config.object().items()) {
     if (value.is_null()) config.find(key.c_str());
   }
-  config.finish("what is generated");
+  config.finish("the generated output");
 }
 
-/// What a task's `params` change of `base`.
+/// Reads the settings of a task: `base` with the changes in `params`.
 TaskGeneration read_task(const json& base, const json& params, const std::string& where,
                          const std::string& prefix, bool is_marian) {
   TaskGeneration task{.prefix = prefix};
@@ -210,7 +213,7 @@ GenerationConfig generation_config(const std::string& config_json, const std::st
                                            : ConfigReader(generation, "generation_config.json");
   GenerationConfig result;
   read_all(config, result);
-  // In config.json other keys are the model's, which its builder reads.
+  // Other keys of config.json belong to the model and are read by its builder.
   if (!generation.empty()) {
     config.ignore({"_from_model_config", "cache_config", "cache_implementation", "compile_config",
                    "assistant_confidence_threshold", "assistant_early_exit", "assistant_lookbehind",
@@ -233,7 +236,7 @@ GenerationConfig generation_config(const std::string& config_json, const std::st
     TaskGeneration& task = result.tasks[name];
     try {
       task = read_task(config.object(), params, where, model.text("prefix"), is_marian);
-    } catch (const Error& e) {  // which matters to who wants the task
+    } catch (const Error& e) {  // reported when the task is used
       task.refused = e.what();
     }
   }
@@ -253,7 +256,8 @@ std::string generation_config_json(GenerationConfig config, std::int64_t bos_id)
   }
   out.field("pad_token_id", o.pad_id).optional_id("forced_eos_token_id", o.forced_eos_id);
   plain_keys(out, o);
-  // Each of them has a meaning of its own where it is stated.
+  // max_length and max_new_tokens are written only if they are stated, because each has its own
+  // meaning when stated.
   if (config.states_length && o.max_new >= 0) out.field("max_new_tokens", o.max_new);
   if (config.states_length && (o.max_new < 0 || o.max_length != GenerationOptions().max_length))
     out.field("max_length", o.max_length);

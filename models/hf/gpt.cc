@@ -16,11 +16,12 @@
 namespace weft::hf {
 namespace {
 
-/// Parts of a block: Weft's names and the library's, below the block.
+/// Pairs of module names: Weft's and Hugging Face's. The names of the parts of a block are relative
+/// to the block.
 using Names = std::vector<std::pair<std::string, std::string>>;
 
-/// What a file says of rotary positions: rope_scaling, or rope_parameters in newer files, which
-/// also hold the base. Reads the context first.
+/// Reads the settings of rotary positions: rope_scaling, or rope_parameters in newer files, which
+/// also contain the base. c.context must be set before.
 void rotary_keys(ConfigReader& config, GptConfig& c, bool partial) {
   const char* key = "rope_parameters";
   const json* found = config.find(key);
@@ -32,7 +33,7 @@ void rotary_keys(ConfigReader& config, GptConfig& c, bool partial) {
   }
   if (found == nullptr) return;
   ConfigReader rotary(found->dump(), fmt::format("config.json: {}", key));
-  // The older name, where the newer one is absent.
+  // "type" is the older name of "rope_type", which takes precedence.
   std::string type = "default";
   rotary.field("type", type).field("rope_type", type).field("rope_theta", c.rotary_base);
   if (partial) rotary.field("partial_rotary_factor", c.rotary_share);
@@ -79,7 +80,7 @@ GptConfig gpt2_defaults() {
 
 template <class Config>
 void gpt2_keys(Config& config, GptConfig& c) {
-  // The older name of the number of positions, where the newer one is absent.
+  // n_ctx is the older name of n_positions, which takes precedence.
   config.old("n_ctx", c.context).field("n_positions", c.context);
   config.field("vocab_size", c.vocab)
       .field("n_embd", c.width)
@@ -95,7 +96,7 @@ void gpt2_keys(Config& config, GptConfig& c) {
       .field("scale_attn_weights", c.scale_attention)
       .field("scale_attn_by_inverse_layer_idx", c.scale_attention_by_inverse_layer)
       .field("tie_word_embeddings", c.tied_head)
-      // The upcast changes nothing in float32 but the place of a multiplication.
+      // In float32, the upcast changes only the position of a multiplication.
       .ignore({"reorder_and_upcast_attn", "pad_token_id"});
 }
 
@@ -107,14 +108,15 @@ GptConfig gpt1_defaults() {
   return c;
 }
 
-/// Its "gelu" is the tanh form, whatever other models of the library call so.
+/// Reads the activation of GPT-1. Its "gelu" is the tanh approximation, unlike in other Hugging
+/// Face models.
 Activation gpt1_activation(const json& value) {
   std::string name;
   read_json(value, "afn", name);
   if (name == "gelu") return Activation::gelu_tanh;
   if (name == "relu" || name == "silu" || name == "swish") return parse_choice<Activation>(name);
   throw ArgumentError(
-      fmt::format("config.json: afn is \"{}\": this model has gelu, relu, silu and swish", name));
+      fmt::format("config.json: afn is \"{}\"; supported are gelu, relu, silu and swish", name));
 }
 
 template <class Config>
@@ -183,7 +185,7 @@ void gpt_neox_keys(Config& config, GptConfig& c) {
       .field("attention_dropout", c.attention_dropout)
       .field("hidden_dropout", c.residual_dropout)
       .fixed("attention_bias", true, "attention without biases is not supported")
-      // What newer files call rotary_emb_base and rotary_pct, and repeat.
+      // Newer files repeat rotary_emb_base and rotary_pct under these names.
       .repeated("rope_theta", c.rotary_base)
       .repeated("partial_rotary_factor", c.rotary_share)
       .ignore({"pad_token_id", "classifier_dropout"});
@@ -209,7 +211,7 @@ GptConfig mistral_defaults() {
   return c;
 }
 
-/// What LLaMA and Mistral share.
+/// Keys that LLaMA and Mistral share.
 template <class Config>
 void llama_family_keys(Config& config, GptConfig& c) {
   config.field("vocab_size", c.vocab)
@@ -227,8 +229,8 @@ void llama_family_keys(Config& config, GptConfig& c) {
       .optional_size("head_dim", c.head_dim)
       .field("attention_dropout", c.attention_dropout)
       .optional_id("pad_token_id", c.padding_id)
-      .fixed("partial_rotary_factor", 1, "all features of a head turn")
-      // Slices of products, which are summed in another order.
+      .fixed("partial_rotary_factor", 1, "rotary positions must cover all features of a head")
+      // It splits products into slices, which changes only the order of summation.
       .ignore({"pretraining_tp"});
   rotary_keys(config, c, false);
 }
@@ -239,7 +241,8 @@ void llama_keys(Config& config, GptConfig& c) {
   config.field("attention_bias", c.attention_bias).field("mlp_bias", c.mlp_bias);
 }
 
-/// The library lets a query see the window and itself.
+/// In Hugging Face transformers a query attends to the window and to itself, so c.window is larger
+/// by one.
 void window_key(ConfigReader& config, GptConfig& c) {
   constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max() - 1;
   std::int64_t window = c.window - 1;
@@ -258,7 +261,7 @@ void mistral_keys(Config& config, GptConfig& c) {
   window_key(config, c);
 }
 
-/// The keys of a decoder of this type, read or written.
+/// Reads or writes the keys of a decoder of this type.
 template <class Config>
 void gpt_keys(Config& config, const std::string& type, GptConfig& c) {
   if (type == "gpt2") return gpt2_keys(config, c);
@@ -284,7 +287,7 @@ void add_names(NameMap& map, const GptConfig& c, const Names& top, const std::st
   }
 }
 
-/// What the library's classes of a family call the base model.
+/// Returns the prefix of the base model's names in classes with a head.
 const std::string& base_of(const std::string& model_type) {
   static const std::map<std::string, std::string> table = {{"gpt2", "transformer."},
                                                            {"openai-gpt", "transformer."},
@@ -294,7 +297,8 @@ const std::string& base_of(const std::string& model_type) {
   return table.at(model_type);
 }
 
-/// GPT-1 and GPT-2 may carry a summary, which their language models have no use for.
+/// Accepts the summary settings that GPT-1 and GPT-2 may have. Their language models do not use
+/// them.
 void ignore_summary(ConfigReader& config) {
   config.labels();
   config.ignore({"summary_type", "summary_use_proj", "summary_activation", "summary_first_dropout",
@@ -308,11 +312,11 @@ GptConfig gpt_config(const std::string& config_json) {
   const std::string type = config.model_type();
   if (!is_gpt(config_json)) {
     throw ArgumentError(
-        fmt::format("config.json: model_type \"{}\" is no decoder of the GPT family", type));
+        fmt::format("config.json: model_type \"{}\" is not a decoder of the GPT family", type));
   }
   GptConfig c = gpt_defaults(type);
   gpt_keys(config, type, c);
-  // Stated to be null, it is the number of heads.
+  // An explicit null means the number of heads.
   const json& object = config.object();
   if (const auto kv_heads = object.find("num_key_value_heads");
       kv_heads != object.end() && kv_heads->is_null())
@@ -327,7 +331,7 @@ GptConfig gpt_config(const std::string& config_json) {
 void write_gpt(ConfigWriter& config, const std::string& type, const FamilyConfig& family,
                const HeadFacts&) {
   GptConfig c = std::get<GptConfig>(family);
-  // Where the library has no other way to say it.
+  // Configs of these types must state the inner width.
   if (type == "gpt_neox" || type == "llama" || type == "mistral") c.inner = c.inner_width();
   c.kv_heads = c.key_heads();
   gpt_keys(config, type, c);

@@ -1,4 +1,4 @@
-// Classes of the GPT family: the base model, the language model and the classifier of sequences.
+// Classes of the GPT family: the base model, the language model and the sequence classifier.
 #include <fmt/format.h>
 
 #include "weft/core/error.h"
@@ -9,8 +9,9 @@
 namespace weft::hf {
 namespace {
 
-/// scores [batch, seq, classes] -> [batch, classes] of the last token that is no padding (whose id
-/// is -1 where there is none); of the first token where all are.
+/// Selects from scores [batch, seq, classes] those of the last token of each row that is not
+/// padding, as [batch, classes]. If all tokens are padding, the first token is used. If
+/// `padding_id` is -1, the last position is used.
 Value last_token_scores(Value scores, Value ids, std::int64_t padding_id) {
   if (padding_id < 0) return select(scores, 1, scores.size(1) - 1);
   Graph& graph = scores.graph();
@@ -38,7 +39,7 @@ void classify(Request& request, Model& model, const GptConfig& config, Value ids
 Model build_gpt(Request& request) {
   auto [gpt, model] =
       build_gpt_model(request.graph, request.config.object().dump(), request.architecture);
-  // That reads the whole config, and refuses what it does not know.
+  // build_gpt_model has read the whole config and rejected unknown keys: mark all keys as read.
   for (const auto& [key, value] : request.config.object().items()) request.config.find(key.c_str());
   const bool classifies = request.architecture.ends_with("ForSequenceClassification");
   const std::string& type = model.model_type;
@@ -49,13 +50,13 @@ Model build_gpt(Request& request) {
   }
   std::int64_t padding_id = -1;
   request.config.optional_id("pad_token_id", padding_id);
-  // Without padding the last token of every row is its last one only where there is one row.
+  // Without a padding id, the end of a row is known only if there is a single row.
   const std::string_view batch = classifies && padding_id < 0 ? "" : "batch";
   GptInputs inputs{.ids = request.required("input_ids", {batch, "seq"})};
   if (batch.empty() && inputs.ids.size(0) != Dim(1)) {
     throw ArgumentError(fmt::format(
-        "{} cannot classify {} rows at once: config.json states no pad_token_id, so that it is not "
-        "known where they end",
+        "{} cannot classify {} rows at once: config.json has no pad_token_id, so the ends of the "
+        "rows are unknown",
         request.architecture, inputs.ids.size(0).str()));
   }
   inputs.attention_mask = request.input("attention_mask", {batch, "seq"});

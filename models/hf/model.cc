@@ -36,8 +36,8 @@ const std::map<std::string, ModelType>& model_types() {
   return table;
 }
 
-/// "LayerNorm.gamma" -> "LayerNorm.weight": what files older than the library's second version
-/// hold.
+/// Converts names of files from before version 2 of Hugging Face transformers: "LayerNorm.gamma" ->
+/// "LayerNorm.weight".
 std::string modern_name(const std::string& name) {
   for (const auto& [old, now] : {std::pair{"LayerNorm.gamma", "LayerNorm.weight"},
                                  std::pair{"LayerNorm.beta", "LayerNorm.bias"}}) {
@@ -47,7 +47,7 @@ std::string modern_name(const std::string& name) {
   return name;
 }
 
-/// What the request asks for.
+/// Builds the requested model.
 Model build(Request& request, SourceLocation loc) {
   const std::string type = request.config.model_type();
   const ModelType* known = find_model_type(type);
@@ -65,9 +65,9 @@ Model build(Request& request, SourceLocation loc) {
   return model;
 }
 
-/// The tensors of a file under the names that this version of the library gives them. GPT-1's and
-/// GPT-2's published files were written by the base class: they lack "transformer.", which the
-/// classes with a head have.
+/// Returns the tensors of a file under the current names. The published files of GPT-1 and GPT-2
+/// were written by the base class, so their names lack the prefix "transformer." of classes with a
+/// head.
 TensorMap modern_names(const Model& model, const TensorMap& tensors) {
   constexpr std::string_view kBase = "transformer.";
   bool lacks = (model.model_type == "gpt2" || model.model_type == "openai-gpt") &&

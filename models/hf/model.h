@@ -1,5 +1,6 @@
-// Models of Hugging Face folders: from config.json to a graph, with the names of that library on
-// the outside (inputs, outputs, parameters of its files) and Weft's inside.
+// Models of Hugging Face folders: builds a graph from config.json. Inputs, outputs and the tensors
+// of files have the names of Hugging Face transformers; the variables of the graph have Weft's
+// names.
 #pragma once
 
 #include <functional>
@@ -24,18 +25,19 @@ class EncoderDecoder;
 namespace WEFT_API weft {
 namespace hf {
 
-/// What the inputs of a model are: dtypes and sizes by the library's names ("input_ids", ...).
+/// Dtypes and sizes of the inputs of a model by their Hugging Face names ("input_ids", ...).
 using InputTypes = std::map<std::string, std::pair<DType, Sizes>>;
+/// Returns the dtypes and sizes of tensors.
 InputTypes input_types(const TensorMap& tensors);
-/// Values that a model reads, by the library's names of inputs.
+/// Values of the inputs of a model by their Hugging Face names.
 using InputValues = std::map<std::string, Value, std::less<>>;
 
-/// What a class has in its heads that is in no family's config.
+/// Properties of the heads of a class that are not part of a family's config.
 struct HeadFacts {
   MaskedLmOptions masked_lm = {};
-  /// Of the hidden layer that stands in front of a classifier of texts.
+  /// Activation of the hidden layer before a text classifier.
   Activation pooler = Activation::tanh;
-  std::int64_t stride = 0;  // of a vision transformer's head that makes pixels
+  std::int64_t stride = 0;  // of the pixel head of a vision transformer
 
   friend bool operator==(const HeadFacts&, const HeadFacts&) = default;
 };
@@ -45,58 +47,63 @@ struct Model {
   std::string model_type;    // "bert"
   std::string architecture;  // "BertForMaskedLM"
   std::string config;        // the config.json it was built from
-  /// Values by the library's names: "logits", "last_hidden_state", "hidden.0", ... and, where the
-  /// inputs hold labels, "loss". The graph knows them by these names, too.
+  /// Values by their Hugging Face names: "logits", "last_hidden_state", "hidden.0", ... and "loss"
+  /// if the inputs include labels. The values have these names in the graph, too.
   std::map<std::string, Value> outputs;
-  /// Where rows of a causal model's outputs mean something (its attention_mask), or undefined: all.
+  /// Mask of the output rows of a causal model that are meaningful (its attention_mask); undefined
+  /// if all are.
   Value valid_rows;
   NameMap names;
-  /// What generates, where the class is an encoder-decoder with a head; else null.
+  /// The network for generation if the class is an encoder-decoder with a head; else null.
   std::shared_ptr<const EncoderDecoder> encoder_decoder;
-  /// What it is made of; empty for a part of one, as T5's encoder alone.
+  /// The config that the model was built with; empty for a part of a model, such as T5's encoder.
   std::optional<FamilyConfig> family = {};
   HeadFacts heads = {};
-  /// Ends of names of buffers that files may hold and that the model has no use for.
+  /// Suffixes of the names of buffers that files may contain but the model does not use.
   std::set<std::string> unused_buffers;
 };
 
-/// Builds the model that `config` (the text of a config.json) describes, over graph inputs that are
-/// declared with the given types, the axes for batch and sequence being symbols. `architecture` is
-/// one of the library's classes; by default the first of the config. Throws ArgumentError for a
-/// model type, class, key of the config or input that is not supported, naming it.
+/// Builds the model that `config` (the text of a config.json) describes. Declares graph inputs with
+/// the given types; their batch and sequence axes are symbols. `architecture` is a Hugging Face
+/// class, by default the first one in the config. Throws an ArgumentError that names a model type,
+/// class, config key or input that is not supported.
 Model build_model(Graph& graph, const std::string& config, const InputTypes& inputs,
                   const std::string& architecture = {},
                   SourceLocation loc = SourceLocation::current());
 
-/// The same over values of the graph, which may be computed or have other names: "input_ids"
-/// [batch, seq] may be an input "tokens". Masked language models also take "picks" i32 [picks],
-/// places in the flattened [batch * seq] tokens: their logits are [picks, vocab] then, and only
-/// picked places pay for the product with the vocabulary.
+/// As above, but with values of the graph as inputs, which may be computed or have other names:
+/// "input_ids" [batch, seq] may be an input "tokens". Masked language models also accept "picks"
+/// i32 [picks], positions in the flattened [batch * seq] tokens. Their logits are then [picks,
+/// vocab], and the product with the vocabulary is computed for these positions only.
 Model build_model_over(Graph& graph, const std::string& config, const InputValues& inputs,
                        const std::string& architecture = {},
                        SourceLocation loc = SourceLocation::current());
 
-/// The class that `config` names first; empty where it names none.
+/// Returns the first class that `config` names, or "" if it names none.
 std::string architecture_of(const std::string& config);
 
-/// What `config` says that the labels of a classifier are ("regression"); empty where it does not.
+/// Returns how a classifier interprets its labels according to `config` ("regression"), or "" if
+/// this is not stated.
 std::string problem_type(const std::string& config);
 
-/// Inputs that are enough to build the class that `config` names: one row of one token, one image.
-/// Throws FormatError where it states no model type, or sizes of images that are none.
+/// Returns minimal inputs with which the class that `config` names can be built: one row of one
+/// token, or one image. Throws FormatError if `config` is not a JSON object, or if its number of
+/// channels or image size is invalid.
 InputTypes least_inputs(const std::string& config);
 
-/// The model types that build_model knows.
+/// Returns the model types that build_model supports.
 std::vector<std::string> supported_model_types();
 
-/// The tensors of a file as variables of the model: translated names, tied tensors under any of
-/// their names, shorter floats widened, unused buffers left out. Throws one FormatError that lists
-/// everything missing, unexpected and misshapen by the names in the file.
+/// Matches the tensors of a file with the variables of the model: translates names, accepts tied
+/// tensors under any of their names, widens narrower floats, and ignores unused buffers. Throws one
+/// FormatError that lists all missing and unexpected tensors and all wrong shapes, by the names in
+/// the file.
 std::vector<std::pair<Variable, Tensor>> match_weights(const Model& model, Graph& graph,
                                                        const TensorMap& tensors,
                                                        std::string_view source);
 
-/// The parameters and buffers of a store under the names of the library: what its files hold.
+/// Returns the parameters and buffers of a store by their Hugging Face names, as files contain
+/// them.
 TensorMap export_weights(const Model& model, const Graph& graph, const VariableStore& store);
 
 }  // namespace hf

@@ -10,8 +10,8 @@ void NameMap::add(const std::string& ours, const std::string& theirs) {
   const auto put = [&](Table& table, const std::string& from, const std::string& to) {
     const auto [it, added] = table.emplace(from, to);
     if (!added && it->second != to) {
-      throw ArgumentError(
-          fmt::format("'{}' is already called '{}': it cannot be '{}' too", from, it->second, to));
+      throw ArgumentError(fmt::format("'{}' is already mapped to '{}' and cannot be mapped to '{}'",
+                                      from, it->second, to));
     }
   };
   put(theirs_, ours, theirs);

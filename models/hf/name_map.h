@@ -1,4 +1,4 @@
-// Names of parameters: Weft's and Hugging Face's, both ways.
+// Translation of parameter names between Weft and Hugging Face, in both directions.
 #pragma once
 
 #include <map>
@@ -10,12 +10,13 @@
 namespace WEFT_API weft {
 namespace hf {
 
-/// A dictionary of modules ("layers.0.attention.query" <-> "bert.encoder.layer.0.attention.self
-/// .query") and of whole names. A name is translated by the longest entry that is the name itself
-/// or a module in front of its last words; where there is none it is the same in both.
+/// A dictionary of module names ("layers.0.attention.query" <->
+/// "bert.encoder.layer.0.attention.self.query") and of complete names. A name is translated by the
+/// longest entry that is the name itself or a module that contains it. A name without such an entry
+/// is the same in both.
 class NameMap {
  public:
-  /// Throws ArgumentError if either side is there already with another partner.
+  /// Adds an entry. Throws ArgumentError if either name already has a different translation.
   void add(const std::string& ours, const std::string& theirs);
   std::string theirs(std::string_view ours) const { return translate(theirs_, ours); }
   std::string ours(std::string_view theirs) const { return translate(ours_, theirs); }

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kWhat = "the folder that the model came from";
 
-/// Files beside config.json that are kept.
+/// Files that are kept in addition to config.json.
 constexpr std::array kSmallFiles = {
     "added_tokens.json",         "chat_template.jinja",
     "chat_template.json",        "config_sentence_transformers.json",
@@ -42,7 +42,7 @@ FolderOrigin FolderOrigin::from_json(std::string_view text) {
   FolderOrigin origin;
   const nlohmann::json json = parse_json_object(text, kWhat);
   for (const auto& [name, file] : json.items()) {
-    if (!file.is_string()) throw FormatError(fmt::format("{}: '{}' is no text", kWhat, name));
+    if (!file.is_string()) throw FormatError(fmt::format("{}: '{}' is not a string", kWhat, name));
     origin.files.emplace(name, file.get<std::string>());
   }
   return origin;
@@ -54,7 +54,8 @@ FolderOrigin read_origin(const Folder& folder) {
   origin.files["config.json"] = folder.config;
   for (const char* name : kSmallFiles) {
     const std::filesystem::path file = std::filesystem::path(folder.path) / name;
-    // What is no such file is left to who reads it for what it says.
+    // Missing and oversized files are skipped. Errors are reported by the code that uses their
+    // contents.
     std::error_code error;
     if (!std::filesystem::is_regular_file(file, error) ||
         std::filesystem::file_size(file, error) > kMostBytes || error)

@@ -1,4 +1,4 @@
-// What models keep of the folder that they came from.
+// The files that a model keeps from its original folder.
 #pragma once
 
 #include <map>
@@ -12,22 +12,22 @@ namespace hf {
 
 struct Folder;
 
-/// The small files of a folder of Hugging Face's library, as they were: config.json, and what is
-/// said of tokenizer, generation and images. What Weft has no field for is in none of a model's
-/// other parts; who writes the model back as a folder finds it here.
+/// Unchanged copies of the small files of a Hugging Face folder: config.json, and the settings of
+/// tokenizer, generation and images. They preserve settings that Weft has no field for, so that
+/// these can be written when the model is exported to a folder again.
 struct FolderOrigin {
-  std::map<std::string, std::string> files = {};  // by name
+  std::map<std::string, std::string> files = {};  // texts by file name
 
-  /// The text of a file, or "" where the folder had none.
+  /// Returns the text of a file, or "" if the folder does not have it.
   const std::string& text(const std::string& name) const;
-  /// {"config.json": "...", ...}.
+  /// Returns {"config.json": "...", ...}.
   std::string to_json() const;
   /// Throws FormatError.
   static FolderOrigin from_json(std::string_view json);
   friend bool operator==(const FolderOrigin&, const FolderOrigin&) = default;
 };
 
-/// Throws IoError.
+/// Reads the small files of a folder. Throws IoError.
 FolderOrigin read_origin(const Folder& folder);
 
 }  // namespace hf

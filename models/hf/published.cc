@@ -63,7 +63,7 @@ PublishedModel bart(const char* name, std::int64_t layers, std::int64_t width, s
           .width = width};
 }
 
-// On 224 x 224 images, with a head of 1000 classes.
+// A ViT for 224 x 224 images with a head for 1000 classes.
 PublishedModel vit(const char* name, std::int64_t patch, std::int64_t layers, std::int64_t width,
                    std::int64_t heads, std::int64_t parameters) {
   constexpr std::int64_t kSide = 224;
@@ -89,8 +89,8 @@ std::vector<PublishedModel> make_models() {
       gpt("gpt2-medium", 24, 16, 1024, 1024, 354823168),
       gpt("gpt2-large", 36, 20, 1280, 1024, 774030080),
       gpt("gpt2-xl", 48, 25, 1600, 1024, 1557611200),
-      // Brown et al. 2020, table 2.1: 96 layers of width 12288 (that its attention is sparse in
-      // every other layer changes no parameter).
+      // Brown et al. 2020, table 2.1: 96 layers of width 12288. The sparse attention in every other
+      // layer does not change the number of parameters.
       gpt("gpt3-175b", 96, 96, 12288, 2048, 174604259328),
       encoder("bert-base", "Bert", R"({"model_type": "bert"})", 12, 768, 109482240),
       encoder("bert-large", "Bert",

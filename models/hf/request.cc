@@ -7,7 +7,7 @@
 namespace weft::hf {
 namespace {
 
-/// Sizes that are symbols count as 1: only ranks are asked for where values are given.
+/// Returns the dtypes and ranks of values. Sizes are set to 1, since only the rank is used.
 InputTypes types_of(const InputValues& values) {
   InputTypes types;
   for (const auto& [name, value] : values)
@@ -23,7 +23,7 @@ Request::Request(Graph& g, const std::string& text, InputTypes inputs, const std
   const std::vector<std::string> names = config.list("architectures");
   if (names.size() != 1) {
     throw ArgumentError(fmt::format(
-        "config.json: architectures must name one class, but names {}: say which to build",
+        "config.json: architectures must name one class, but names {}; specify the class to build",
         names.size()));
   }
   architecture = names.front();
@@ -69,7 +69,7 @@ int Request::rank(const std::string& name) const {
 void Request::finish() const {
   for (const auto& [name, type] : inputs_) {
     if (!used_.contains(name))
-      throw ArgumentError(fmt::format("{} has no use for the input {}", architecture, name));
+      throw ArgumentError(fmt::format("{} does not use the input {}", architecture, name));
   }
 }
 

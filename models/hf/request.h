@@ -1,4 +1,4 @@
-// What a family's builder is given. Internal to hf.
+// Request: the arguments of a family's builder. Internal to hf.
 #pragma once
 
 #include "weft/models/hf/config_reader.h"
@@ -7,6 +7,7 @@
 
 namespace weft::hf {
 
+/// The graph, config, class and inputs of a model to build.
 class Request {
  public:
   Request(Graph& graph, const std::string& config, InputTypes inputs,
@@ -18,42 +19,42 @@ class Request {
   ConfigReader config;
   std::string architecture;
 
-  /// The input of this name as a value of the graph; undefined where it is not given. An axis is
-  /// the name of a symbol, or "" for the size it has; a value that was given keeps its own. Throws
-  /// ShapeError for another rank.
+  /// Returns the input with this name as a value of the graph, or an undefined value if the request
+  /// does not have it. An input that is declared here has symbolic axes named by `axes`; "" keeps
+  /// the size of an axis. Throws ShapeError for another rank.
   Value input(const std::string& name, std::initializer_list<std::string_view> axes);
-  /// The same, but it must be given (ArgumentError).
+  /// As input(), but throws ArgumentError if the request does not have the input.
   Value required(const std::string& name, std::initializer_list<std::string_view> axes);
-  /// Rank of an input, or -1 where it is not given.
+  /// Returns the rank of an input, or -1 if the request does not have it.
   int rank(const std::string& name) const;
   DType dtype(const std::string& name) const { return inputs_.at(name).first; }
-  /// Throws ArgumentError naming an input that nobody asked for.
+  /// Throws an ArgumentError that names an input that was not used.
   void finish() const;
 
-  /// What follows the prefix of the model type's classes in the architecture ("BertForMaskedLM" ->
-  /// "ForMaskedLM"); ArgumentError if it starts otherwise.
+  /// Returns the architecture without the prefix of the model type ("BertForMaskedLM" ->
+  /// "ForMaskedLM"). Throws ArgumentError if it has a different prefix.
   std::string task() const;
-  /// The error of a class without a builder.
+  /// Throws the error for a class that is not supported.
   [[noreturn]] void unsupported_architecture() const;
 
  private:
   InputTypes inputs_;
-  InputValues values_;  // of inputs that are not declared, but given
+  InputValues values_;  // inputs that are existing values of the graph
   std::set<std::string> used_;
 };
 
-/// Names hidden.<i> in the outputs.
+/// Adds hidden states to the outputs as <prefix><i>.
 void put_hidden(Model& model, const std::string& prefix, const std::vector<Value>& hidden);
 
-/// What there is of a model type, by the name that config.json gives it.
+/// A model type of config.json.
 struct ModelType {
-  std::string prefix;  // of its classes: "Bert"
-  /// Builds what is asked for.
+  std::string prefix;  // prefix of its classes: "Bert"
+  /// Builds the requested model.
   Model (*build)(Request&);
-  /// Writes the keys of a config of this type: those that `build` reads.
+  /// Writes the keys of a config of this type, which `build` reads.
   void (*write)(ConfigWriter&, const std::string& type, const FamilyConfig&, const HeadFacts&);
 };
-/// Null where there is none of this name.
+/// Returns the model type with this name, or null if it is not supported.
 const ModelType* find_model_type(const std::string& name);
 
 Model build_bart(Request&);

@@ -1,4 +1,4 @@
-// The loss of classifiers of whole sequences, as the library's classes have it. Internal to hf.
+// The loss of sequence classifiers, as in the Hugging Face classes. Internal to hf.
 #pragma once
 
 #include <string_view>
@@ -7,9 +7,9 @@
 
 namespace weft::hf {
 
-/// The loss of logits [batch, classes] against the input "labels", [batch] or [batch, n], of the
-/// kind that label_problem() says; undefined where the input is not given. `batch` is the axis'
-/// symbol, or "" for the size it has.
+/// Returns the loss of logits [batch, classes] for the input "labels", which is [batch] or [batch,
+/// n]. The kind of loss is that of label_problem(). Returns an undefined value if there is no such
+/// input. `batch` is the symbol of the batch axis, or "" to keep its size.
 Value sequence_label_loss(Request& request, Value logits, std::int64_t classes,
                           std::string_view batch = "batch");
 

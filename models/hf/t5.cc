@@ -7,7 +7,8 @@
 namespace weft::hf {
 namespace {
 
-/// "relu", "gated-gelu", ...: the published models mean GELU's approximation by the latter.
+/// Reads "relu", "gated-gelu", ... In the published models, "gated-gelu" means the tanh
+/// approximation of GELU.
 void read_feed_forward(const std::string& projection, EncoderDecoderConfig& c) {
   const std::size_t dash = projection.find('-');
   c.gated = dash != std::string::npos && projection.substr(0, dash) == "gated";
@@ -51,13 +52,13 @@ void t5_keys(Config& config, EncoderDecoderConfig& c) {
             read_feed_forward(projection, c);
           },
           [&]() -> json { return feed_forward(c); })
-      // What the library derives from it, and what comes before it.
+      // Hugging Face transformers derives these keys from feed_forward_proj and also writes them.
       .repeated("dense_act_fn", c.activation)
       .repeated("is_gated_act", c.gated)
       .ignore({"n_positions", "classifier_dropout"});
 }
 
-/// As many as the encoder has where nothing is said.
+/// The default number of decoder layers is that of the encoder.
 void decoder_layers_key(ConfigReader& config, EncoderDecoderConfig& c) {
   c.decoder_layers = c.encoder_layers;
   config.field("num_decoder_layers", c.decoder_layers);
@@ -129,7 +130,7 @@ Model build_t5(Request& request) {
 
   EncoderDecoderStyle style{
       .lm_class = "ForConditionalGeneration", .modules = t5_names(c), .has_encoder_class = true};
-  // Files of the first models hold a bias of cross-attention that is never read.
+  // Files of the first models contain a bias of the cross-attention that is never read.
   style.unused_buffers = {"decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"};
   return build_encoder_decoder(request, c, style);
 }

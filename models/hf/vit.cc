@@ -9,7 +9,7 @@
 namespace weft::hf {
 namespace {
 
-/// One class being built.
+/// Builds one class of ViT or DeiT.
 class Task {
  public:
   Task(Request& request, const VitConfig& config, const std::string& base)
@@ -52,7 +52,7 @@ class Task {
     if (masked) mask_ = request_.input("bool_masked_pos", {"batch", ""});
     if (mask_.defined() && mask_.size(1) != Dim(patches)) {
       throw ShapeError(
-          fmt::format("bool_masked_pos must be [batch, {}], a number per patch, not "
+          fmt::format("bool_masked_pos must be [batch, {}], one number per patch, not "
                       "[batch, {}]",
                       patches, mask_.size(1).str()));
     }
@@ -78,7 +78,7 @@ class Task {
   }
 
  private:
-  /// A linear layer over the token in front of the patches.
+  /// Applies a linear layer to one of the tokens before the patches.
   Value head(const std::string& name, std::int64_t outputs, std::int64_t token) const {
     const LinearOptions options{.initializer = Initializer::normal(config_.initializer_range)};
     return make_linear(root_ / name, DType::f32, config_.width, outputs,
@@ -97,7 +97,8 @@ class Task {
       throw ArgumentError(
           fmt::format("config.json: encoder_stride {} must be the patch_size, {} x {}", stride,
                       config_.patch_height, config_.patch_width));
-    // DeiT's class leaves out the first and the last token, not both tokens in front: as published.
+    // As in Hugging Face transformers, DeiT's class drops the first and the last token, not the two
+    // tokens before the patches.
     const std::int64_t end = config_.tokens() - (config_.distillation ? 1 : 0);
     const Value h = slice(h_, 1, {.begin = Dim(1), .end = Dim(end)});
     const Value pixels =
@@ -113,7 +114,8 @@ class Task {
     model_.outputs["cls_logits"] = of_class;
     model_.outputs["distillation_logits"] = of_teacher;
     model_.outputs["logits"] = (of_class + of_teacher) / 2;
-    // The library's class computes none; this is the paper's with the labels as the hard teacher.
+    // The Hugging Face class has no loss. This is the loss of the paper with the labels as the hard
+    // teacher.
     if (const Value labels = request_.input("labels", {"batch"}); labels.defined())
       model_.outputs["loss"] =
           0.5 * label_loss(of_class, labels) + 0.5 * label_loss(of_teacher, labels);

@@ -1,4 +1,4 @@
-// The averaging language model: the simplest one that sees all that came before.
+// The averaging language model, the simplest model that uses the whole context.
 #pragma once
 
 #include "weft/models/language/network.h"
@@ -7,11 +7,11 @@
 
 namespace WEFT_API weft {
 
-/// Scores that are linear in the mean embedding of the context, whose order is lost:
+/// Logits are linear in the mean embedding of the context, so the order of the tokens is lost:
 ///   logits_t = W mean(E[x_1], ..., E[x_t]) + b.
-/// It is attention with equal weights, without queries and keys. Parameters:
+/// This is attention with equal weights and without queries and keys. Parameters:
 /// "<scope>.embedding.weight" [vocab, width], "<scope>.head.{weight [vocab, width], bias [vocab]}".
-/// The state is the sum so far and how many tokens it is of.
+/// The state is the sum of the embeddings so far and their number.
 class AveragingNetwork final : public CarryingNetwork {
  public:
   AveragingNetwork(const Scope& scope, std::int64_t vocab, std::int64_t width);

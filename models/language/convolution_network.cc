@@ -16,7 +16,7 @@ namespace {
 
 const ConvolutionOptions& checked_convolution(const ConvolutionOptions& options) {
   if (options.kernel < 1)
-    throw ArgumentError(fmt::format("a kernel has at least 1 place, not {}", options.kernel));
+    throw ArgumentError(fmt::format("the kernel must be at least 1, but is {}", options.kernel));
   for (std::size_t i = 0; i < options.dilations.size(); ++i) {
     if (options.dilations[i] >= 1) continue;
     throw ArgumentError(fmt::format("the dilation of layer {} is {}; it must be at least 1", i,

@@ -12,19 +12,22 @@ namespace WEFT_API weft {
 struct ConvolutionOptions {
   std::int64_t width = 128;
   std::int64_t kernel = 3;
-  /// One layer each: distance of the places that it sees. With these a place sees 63.
+  /// Dilation of each layer, i.e. the distance between the positions that it reads.
   std::vector<std::int64_t> dilations = {1, 2, 4, 8, 16};
 
-  /// Tokens that a score depends on: 1 + (kernel - 1) * (sum of dilations).
+  /// Number of tokens that a prediction depends on: 1 + (kernel - 1) * (sum of dilations), 63 with
+  /// the defaults.
   std::int64_t receptive_field() const;
 };
 
-/// h = E[x];  for every layer: [a, g] = W * norm(h) + b, a convolution of `kernel` places;
-/// h += a sigmoid(g);  logits = V norm(h) + c. Norms are LayerNorms. What is before the first token
-/// counts as zeros. Parameters: "<scope>.embedding.weight" [vocab, width], "<scope>.layers.<i>.norm
-/// .{weight, bias}", "<scope>.layers.<i>.convolution.{weight [2 width, kernel * width], bias}",
-/// "<scope>.norm.{weight, bias}", "<scope>.head.{weight, bias}". The state is what each layer still
-/// sees of the places before.
+/// A stack of gated convolutions over `kernel` positions with residual connections and LayerNorms:
+///   h = E[x]
+///   for every layer:  [a, g] = W * norm(h) + b;  h += a sigmoid(g)
+///   logits = V norm(h) + c
+/// Positions before the first token are zeros. Parameters: "<scope>.embedding.weight" [vocab,
+/// width], "<scope>.layers.<i>.norm.{weight, bias}", "<scope>.layers.<i>.convolution.{weight [2
+/// width, kernel * width], bias}", "<scope>.norm.{weight, bias}", "<scope>.head.{weight, bias}".
+/// The state is the input of each layer at the last positions, as far as later positions read it.
 class ConvolutionNetwork final : public CarryingNetwork {
  public:
   ConvolutionNetwork(const Scope& scope, std::int64_t vocab, const ConvolutionOptions& options);

@@ -35,7 +35,7 @@ void check(const HmmParameters& p, const Value& symbols, const char* function, S
   }
 }
 
-// [time, batch, states]: the emission of every symbol, and what each row has seen first.
+// Log probabilities of the symbols in each state. Those of the first symbol include the start.
 struct Sites {
   Value first;  // [batch, states]
   Value rest;   // [time - 1, batch, states]
@@ -49,7 +49,7 @@ Sites sites_of(const HmmParameters& p, const Value& symbols) {
   return sites;
 }
 
-// Steps of the loop over all symbols but the first.
+// Number of loop steps for each row: all symbols but the first.
 OptionalArg later(const HmmOptions& options) {
   return options.lengths.present() ? OptionalArg(options.lengths.value() - 1) : OptionalArg();
 }
@@ -66,7 +66,7 @@ Value hmm_log_likelihood(const HmmParameters& p, Arg arg, const HmmOptions& opti
   const ScanResult forward = scan(
       graph, {sites.first}, {sites.rest}, {p.transition},
       [](Graph&, const ScanElements& in) {
-        // All ways into each state: [batch, from, to].
+        // Scores of all transitions: [batch, from, to].
         const Value ways = unsqueeze(in.carries[0], 2) + in.operands[0];
         return ScanStep{{logsumexp(ways, {1}) + in.elements[0]}};
       },
@@ -77,14 +77,14 @@ Value hmm_log_likelihood(const HmmParameters& p, Arg arg, const HmmOptions& opti
 HmmParameters hmm_maximised(const std::vector<Value>& counts) {
   if (counts.size() != 3) {
     throw ArgumentError(
-        fmt::format("hmm_maximised needs three tensors of counts, got {}", counts.size()));
+        fmt::format("hmm_m_step needs three tensors of counts, got {}", counts.size()));
   }
   const auto normalised = [](const Value& c) {
     const Value total = sum(c, {-1}, true);
     const Value width = dim_value(c.graph(), c.shape()[c.rank() - 1], c.dtype());
     const Value uniform = broadcast_to(-log(width), c.shape());
     const Value rows = broadcast_to(greater(total, 0), c.shape());
-    // log 0 is -inf: what was never used is impossible.
+    // log 0 is -inf: transitions and emissions that never occur become impossible.
     return where(rows, log(c) - log(total), uniform);
   };
   return {normalised(counts[0]), normalised(counts[1]), normalised(counts[2])};
@@ -106,7 +106,7 @@ Value hmm_best_path(const HmmParameters& p, Arg arg, const HmmOptions& options,
       },
       {.lengths = later(options), .name = "hmm.viterbi"}, loc);
   const Value last = argmax(forward.carries[0], 1);  // [batch]
-  // Back along the ways that were best. Behind a row's length the state stays the last one.
+  // Backtrack along the best transitions. After the end of a row, the state remains the last one.
   const Value from = forward.outputs[0];  // [time - 1, batch, states]
   const ScanResult back = scan(
       graph, {last}, {from}, {},

@@ -1,4 +1,4 @@
-// Hidden Markov models as graphs: likelihood, posteriors and the best path (Rabiner 1989).
+// Hidden Markov models as graphs: likelihood, re-estimation and the best path (Rabiner 1989).
 #pragma once
 
 #include <vector>
@@ -7,34 +7,34 @@
 
 namespace WEFT_API weft {
 
-/// Logarithms of a model's probabilities, f32 or f64: rows of each are normalised for a model, but
-/// need not be for the functions below.
+/// Log probabilities of a hidden Markov model, f32 or f64. The rows of a model are normalised, but
+/// the functions below do not require it.
 struct HmmParameters {
   Value start;       // [states]
-  Value transition;  // [states, states]: from row to column
+  Value transition;  // [states, states]: from the row's state to the column's
   Value emission;    // [states, symbols]
 };
 
 struct HmmOptions {
-  /// i32 or i64 [batch]: how many symbols of each row count, at least 1; absent: all.
+  /// i32 or i64 [batch]: number of valid symbols of each row, at least 1. Absent: all.
   OptionalArg lengths = {};
 };
 
-/// Logarithm of the probability of each row of `symbols` (i32 or i64 [batch, time]): [batch]. The
-/// forward algorithm in log space, a scan over time; differentiable: the gradient of its sum with
-/// respect to the log parameters is the expected number of uses of each, which is what the
-/// forward-backward algorithm counts.
+/// Log-likelihood of each row of `symbols` (i32 or i64 [batch, time]): [batch]. This is the forward
+/// algorithm in log space, a scan over time. It is differentiable: the gradient of the sum with
+/// respect to the log parameters is the expected number of uses of each one, i.e. the counts of the
+/// forward-backward algorithm.
 Value hmm_log_likelihood(const HmmParameters& p, Arg symbols, const HmmOptions& options = {},
                          SourceLocation loc = SourceLocation::current());
 
-/// One step of expectation-maximisation (Baum and Welch): the parameters of greatest likelihood
-/// under the expected counts, from the gradient of the likelihood. `counts` are the gradients of
-/// hmm_log_likelihood's sum in the order start, transition, emission; rows without any count become
-/// uniform.
+/// The M step of expectation-maximisation (Baum and Welch): returns the parameters of maximum
+/// likelihood for expected counts. `counts` are the gradients of the sum of hmm_log_likelihood(),
+/// in the order start, transition, emission. Rows without any count become uniform.
 HmmParameters hmm_maximised(const std::vector<Value>& counts);
 
-/// The most probable states of each row (Viterbi 1967), i64 [batch, time]: 0 behind the row's
-/// length; of paths as good as another that with the lower states at the end.
+/// The most probable state sequence of each row (Viterbi 1967), i64 [batch, time], followed by 0
+/// after the row's length. Among equally probable sequences, returns the one with the lower states
+/// at the end.
 Value hmm_best_path(const HmmParameters& p, Arg symbols, const HmmOptions& options = {},
                     SourceLocation loc = SourceLocation::current());
 

@@ -15,7 +15,8 @@
 namespace weft {
 namespace {
 
-// Where all states that are possible cannot emit a token in float's range: no 0 / 0, no log 0.
+// Lower bound of probabilities that avoids 0 / 0 and log 0, in case no possible state can emit a
+// token within the range of float.
 constexpr double kLeast = 1e-37;
 
 }  // namespace
@@ -23,7 +24,8 @@ constexpr double kLeast = 1e-37;
 HmmNetwork::HmmNetwork(const Scope& scope, std::int64_t vocab, std::int64_t states)
     : CarryingNetwork(scope, vocab), states_(states) {
   if (states < 1)
-    throw ArgumentError(fmt::format("a hidden Markov model has at least 1 state, not {}", states));
+    throw ArgumentError(
+        fmt::format("a hidden Markov model needs at least 1 state, not {}", states));
   const VariableOptions start{.initializer = Initializer::normal(1)};
   start_ = scope.variable("start", DType::f32, {states}, start);
   transition_ = scope.variable("transition", DType::f32, {states, states}, start);

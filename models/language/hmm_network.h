@@ -1,4 +1,4 @@
-// A hidden Markov model as a language model that is learned by gradients.
+// A hidden Markov model as a language model that is trained by gradient descent.
 #pragma once
 
 #include "weft/models/language/hmm.h"
@@ -6,13 +6,13 @@
 
 namespace WEFT_API weft {
 
-/// p(x_t+1 | x_1 ... x_t) of a hidden Markov model with `states` states (hmm.h): the forward
-/// algorithm with probabilities that are normalised at every step (Rabiner 1989, section V.A), so
-/// that a step is a matrix product, and none underflows in a text of any length. Scores are
-/// logarithms of probabilities; together they are hmm_log_likelihood.
-/// Parameters, whose softmaxes over the last axis are the probabilities: "<scope>.start" [states],
-/// "<scope>.transition" [states, states], "<scope>.emission" [states, vocab]. The state is the
-/// probability of each hidden one at the next token, and whether there has been a token.
+/// Computes p(x_t+1 | x_1 ... x_t) of a hidden Markov model with `states` states (hmm.h). The
+/// forward algorithm normalises the probabilities at every step (Rabiner 1989, section V.A), so
+/// that a step is a matrix product and no probability underflows in texts of any length. Logits are
+/// log probabilities, consistent with hmm_log_likelihood(). Parameters: "<scope>.start" [states],
+/// "<scope>.transition" [states, states] and "<scope>.emission" [states, vocab]; the probabilities
+/// are their softmaxes over the last axis. The state is the probability of each hidden state at the
+/// next token, and a flag that is set after the first token.
 class HmmNetwork final : public CarryingNetwork {
  public:
   HmmNetwork(const Scope& scope, std::int64_t vocab, std::int64_t states);
@@ -21,7 +21,7 @@ class HmmNetwork final : public CarryingNetwork {
   Reading read(Value tokens, const std::vector<Value>& state,
                SourceLocation loc = SourceLocation::current()) const override;
 
-  /// The logarithms of the model's probabilities.
+  /// The log probabilities of the model.
   HmmParameters parameters() const;
 
  private:

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-/// Where a network keeps its state between runs.
+/// Variables that keep the state of a network between runs.
 std::vector<Variable> state_variables(const Scope& scope, const std::vector<StatePart>& parts,
                                       VariableKind kind, SourceLocation loc) {
   std::vector<Variable> variables;
@@ -57,9 +57,10 @@ Value CarryingNetwork::go_on(Value tokens, Value fresh, Updates* updates,
                              SourceLocation loc) const {
   Graph& graph = scope().graph();
   if (!tokens.size(0).is_constant()) {
-    graph.fail(ShapeError(fmt::format("a carried state is of so many rows, but the batch is {}",
-                                      tokens.size(0).str())),
-               "go_on", {tokens}, loc);
+    graph.fail(ShapeError(fmt::format(
+                   "carrying the state over needs a constant batch size, but the batch is {}",
+                   tokens.size(0).str())),
+               "continue_text", {tokens}, loc);
   }
   const std::vector<Variable> buffers =
       state_variables(scope() / "carried", state(tokens.size(0)), VariableKind::buffer, loc);

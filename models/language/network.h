@@ -1,5 +1,5 @@
-// Language models as networks, all with one interface: what is trained, measured and generated with
-// does not know which one it is.
+// The common interface of language models that are networks. Training, evaluation and generation
+// work with all of them alike.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,9 @@
 
 namespace WEFT_API weft {
 
-/// A model of the next token, from those before it in its row. Its parameters are f32 variables
-/// below its scope, declared when it is made; it may be applied as often as programs need it.
+/// A model that predicts the next token from the tokens before it in its row. Its parameters are
+/// f32 variables below its scope, which the constructor declares. Programs can apply it any number
+/// of times.
 class LanguageNetwork {
  public:
   LanguageNetwork(Scope scope, std::int64_t vocab);
@@ -22,20 +23,22 @@ class LanguageNetwork {
   LanguageNetwork& operator=(const LanguageNetwork&) = delete;
 
   const Scope& scope() const { return scope_; }
-  /// Ids are from 0 to vocab - 1.
+  /// Token ids are in [0, vocab).
   std::int64_t vocab() const { return vocab_; }
 
-  /// Logits f32 [batch, time, vocab] of the token that follows each of `tokens` (i32 or i64 [batch,
-  /// time]), from those of its row up to it: the whole sequence at once. A row begins a text.
+  /// Returns logits f32 [batch, time, vocab]: for each of `tokens` (i32 or i64 [batch, time]), the
+  /// prediction of the next token from the tokens of its row up to this one. Processes whole
+  /// sequences at once; every row is the beginning of a text.
   virtual Value operator()(Value tokens, SourceLocation loc = SourceLocation::current()) const = 0;
 
-  /// The same, [batch, vocab] behind the last of `tokens`, where these go on with texts whose state
-  /// is in variables of kind cache below the scope: `updates` gets their new values. Texts begin
-  /// where the caches are new (Session::reset_caches). Once per graph.
+  /// Incremental form: returns logits [batch, vocab] after the last of `tokens`, which continue the
+  /// texts whose state is in variables of kind cache below the scope. `updates` receives the new
+  /// state. Resetting the caches begins new texts (Session::reset_caches). May be called once per
+  /// graph.
   virtual Value step(Value tokens, Updates* updates,
                      SourceLocation loc = SourceLocation::current()) const = 0;
 
-  /// Tokens that a text may have, which step() counts; absent: any number.
+  /// Maximum number of tokens of a text across calls of step(); absent: unlimited.
   virtual std::optional<std::int64_t> longest() const { return std::nullopt; }
 
  private:
@@ -43,41 +46,42 @@ class LanguageNetwork {
   std::int64_t vocab_;
 };
 
-/// A piece of a state: a tensor that is zero where a text begins.
+/// Name and type of one tensor of the state. The tensor is zero at the beginning of a text.
 struct StatePart {
   std::string name;
   ValueType type;
 };
 
-/// What a piece of a text comes to.
+/// Result of one chunk of text: its logits and the state after it.
 struct Reading {
   Value logits;              // [batch, time, vocab]
-  std::vector<Value> state;  // behind its last token, part by part
+  std::vector<Value> state;  // after the last token, one value per StateSpec
 };
 
-/// A network that knows of a text, however long, no more than a state of fixed size: what it has
-/// read can be carried from one piece of the text to the next.
+/// A network whose only memory of a text, however long, is a state of fixed size. A text can
+/// therefore be processed chunk by chunk, carrying the state over.
 class CarryingNetwork : public LanguageNetwork {
  public:
   using LanguageNetwork::LanguageNetwork;
 
-  /// The state of that many rows.
+  /// Describes the state for `batch` rows.
   virtual std::vector<StatePart> state(const Dim& batch) const = 0;
-  /// Reads tokens (i32 or i64 [batch, time]) that go on from `state`.
+  /// Applies the network to tokens (i32 or i64 [batch, time]) that continue from `state`.
   virtual Reading read(Value tokens, const std::vector<Value>& state,
                        SourceLocation loc = SourceLocation::current()) const = 0;
 
   Value operator()(Value tokens, SourceLocation loc = SourceLocation::current()) const final;
-  /// By read(), from the state in the caches.
+  /// Applies read() to the state in the caches.
   Value step(Value tokens, Updates* updates,
              SourceLocation loc = SourceLocation::current()) const final;
 
-  /// Truncated back-propagation through time (Williams and Peng 1990): the logits of the next piece
-  /// [batch, time] of each row's text, from the state in variables "<scope>.carried.*" of kind
-  /// buffer, through which no gradient passes; `updates` gets their new values. `fresh`, a bool
-  /// scalar, is true where texts begin: the state is then zero. Files keep the state, so that a run
-  /// that is resumed goes on as one that was not. The batch must be a constant (ShapeError). Once
-  /// per graph.
+  /// Truncated back-propagation through time (Williams and Peng 1990). Returns the logits of the
+  /// next chunk [batch, time] of each row's text. The state before the chunk is in the variables
+  /// "<scope>.carried.*" of kind buffer, and no gradient passes through it; `updates` receives the
+  /// state after the chunk. `fresh`, a bool scalar, is true at the beginning of new texts, for
+  /// which the state is zero. Checkpoints contain the state, so a resumed run is identical to an
+  /// uninterrupted one. The batch size must be a constant (ShapeError). May be called once per
+  /// graph.
   Value go_on(Value tokens, Value fresh, Updates* updates,
               SourceLocation loc = SourceLocation::current()) const;
 };

@@ -18,7 +18,7 @@ constexpr std::string_view kKinds[] = {"averaging", "hmm",  "window",      "rnn"
                                        "gru",       "lstm", "convolution", "transformer"};
 constexpr std::int64_t kHeads = 4;
 
-// The form of nanoGPT's character models: width 4 * 32 is the preset nanogpt-cpu.
+// The architecture of nanoGPT's character-level models; width 4 * 32 is the preset nanogpt-cpu.
 GptConfig transformer_config(const NetworkSizes& sizes) {
   GptConfig config;
   config.vocab = sizes.vocab;
@@ -68,7 +68,7 @@ std::int64_t width_for_budget(const std::function<void(const Scope&, std::int64_
   };
   if (const std::int64_t least = parameters(1); least > budget) {
     throw ArgumentError(fmt::format(
-        "a budget of {} parameters is too small: width 1 has {} already", budget, least));
+        "a budget of {} parameters is too small: width 1 already needs {}", budget, least));
   }
   std::int64_t fits = 1, beyond = 2;
   for (; parameters(beyond) <= budget; beyond *= 2) fits = beyond;

@@ -1,4 +1,4 @@
-// The kinds of language networks that are compared, each with one number for its size.
+// The kinds of language networks, each with a single number for its size, for comparisons.
 #pragma once
 
 #include <cstdint>
@@ -10,37 +10,37 @@
 
 namespace WEFT_API weft {
 
-/// The kinds of networks.
+/// Kinds of language networks, with the meaning of NetworkSizes::width for each.
 enum class NetworkKind : std::uint8_t {
-  averaging,    // AveragingNetwork: numbers of an embedding
-  hmm,          // HmmNetwork: states
-  window,       // WindowNetwork of 16 tokens with embeddings of 32: hidden units
-  rnn,          // RecurrentNetwork of one layer of tanh units, and embeddings of that size
-  gru,          // the same of gated units
-  lstm,         // the same of cells
-  convolution,  // ConvolutionNetwork of five layers that see 63 tokens: features
-  transformer,  // TransformerNetwork of nanoGPT's form with 4 layers of 4 heads: features, over 4
+  averaging,    // AveragingNetwork: embedding width
+  hmm,          // HmmNetwork: number of states
+  window,       // WindowNetwork of 16 tokens with embeddings of width 32: hidden units
+  rnn,          // RecurrentNetwork with one layer of tanh units: hidden units and embedding width
+  gru,          // RecurrentNetwork with one GRU layer: hidden units and embedding width
+  lstm,         // RecurrentNetwork with one LSTM layer: hidden units and embedding width
+  convolution,  // ConvolutionNetwork with five layers and a receptive field of 63 tokens: width
+  transformer,  // TransformerNetwork like nanoGPT with 4 layers of 4 heads: width / 4
 };
 /// "averaging", "hmm", "window", "rnn", "gru", "lstm", "convolution", "transformer".
 ChoiceNames choice_names(NetworkKind);
 
-/// What a network of a kind is made of.
+/// Sizes of a network.
 struct NetworkSizes {
   std::int64_t vocab = 0;
-  std::int64_t width = 0;     // as NetworkKind says
-  std::int64_t context = 64;  // the transformer's
+  std::int64_t width = 0;     // as described at NetworkKind
+  std::int64_t context = 64;  // of the transformer
 };
 
-/// Declares a network below `scope`. Throws ArgumentError for sizes that make none.
+/// Declares a network below `scope`. Throws ArgumentError for invalid sizes.
 std::unique_ptr<LanguageNetwork> make_network(NetworkKind kind, const Scope& scope,
                                               const NetworkSizes& sizes);
 
-/// The largest width with which `make` declares at most `budget` parameters, every learnt number
-/// counted, those of embeddings, heads, biases and norms too; more must never come of a smaller
-/// width. Throws ArgumentError where width 1 is too much already.
+/// Returns the largest width for which `make` declares at most `budget` trainable parameters,
+/// including those of embeddings, heads, biases and norms. The number of parameters must not
+/// decrease as the width grows. Throws ArgumentError if width 1 already exceeds the budget.
 std::int64_t width_for_budget(const std::function<void(const Scope&, std::int64_t width)>& make,
                               std::int64_t budget);
-/// The same for a kind.
+/// As above, for a kind of network.
 std::int64_t width_for_budget(NetworkKind kind, const NetworkSizes& sizes, std::int64_t budget);
 
 }  // namespace weft

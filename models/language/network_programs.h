@@ -1,4 +1,4 @@
-// What is run of a language network.
+// Programs to train, evaluate and generate with a language network.
 #pragma once
 
 #include "weft/graph/ir/program.h"
@@ -6,13 +6,14 @@
 
 namespace WEFT_API weft {
 
-/// Programs over inputs "tokens" and "targets", both i32 [batch, seq]; targets[b][t] is the token
-/// that follows tokens[b][t]:
+/// Programs with the inputs "tokens" and "targets", both i32 [batch, seq]; targets[b][t] is the
+/// token after tokens[b][t]:
 ///   evaluate  "loss": mean cross-entropy over all positions
-///   score     "losses" [batch, seq]: what `evaluate` takes the mean of
-///   step      incremental: reads "tokens" alone, which go on with the texts of the caches;
-///             "logits" [batch, vocab] of what follows them
-/// Each row of the former two begins a text. Trained is evaluate's loss.
+///   score     "losses" [batch, seq]: the cross-entropy at every position
+///   step      incremental: takes only "tokens", which continue the texts in the caches; "logits"
+///             [batch, vocab] of the next token
+/// In `evaluate` and `score` every row is the beginning of a text. `loss` is the loss of
+/// `evaluate`, to be minimised.
 struct NetworkPrograms {
   Program evaluate{"evaluate"}, score{"score"}, step{"step"};
   Value loss;
@@ -20,9 +21,10 @@ struct NetworkPrograms {
 NetworkPrograms network_programs(const LanguageNetwork& network,
                                  SourceLocation loc = SourceLocation::current());
 
-/// Truncated back-propagation through time over inputs "stream.tokens" and "stream.targets", both
-/// i32 [batch, seq] with that constant batch, and "stream.fresh", a bool scalar
-/// (CarryingNetwork::go_on): the mean loss, and the updates that a program of it must have.
+/// Truncated back-propagation through time (StatefulNetwork::continue_text) with the inputs
+/// "stream.tokens" and "stream.targets", both i32 [batch, seq] with a constant batch, and
+/// "stream.fresh", a bool scalar. Contains the mean loss and the updates that every program with
+/// this loss must have.
 struct CarriedLoss {
   Value loss;
   Updates updates;

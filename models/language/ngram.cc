@@ -13,7 +13,8 @@ namespace {
 
 using Index = std::size_t;
 
-// Where no gram was counted once, so that the estimate would be 0 and unseen ones impossible.
+// The discount if no n-gram was counted once. The estimate would be 0, which makes unseen n-grams
+// impossible.
 constexpr double kDiscount = 0.5;
 
 char32_t letter(std::int32_t id) { return static_cast<char32_t>(id); }
@@ -35,13 +36,13 @@ NGramModel::NGramModel(std::span<const std::int32_t> ids, const NGramOptions& op
   for (Index i = 0; i < ids.size(); ++i) {
     if (ids[i] < 0 || ids[i] >= vocab_) {
       throw DataError(
-          fmt::format("token {} is {}, outside of the vocabulary of {}", i, ids[i], vocab_));
+          fmt::format("token {} is {}, outside the vocabulary of {}", i, ids[i], vocab_));
     }
     text.push_back(letter(ids[i]));
   }
   orders_.resize(static_cast<Index>(options.order));
-  // The highest order counts grams; each order below counts the different grams one longer that
-  // end in its own.
+  // The highest order counts n-grams. Each lower order counts the different n-grams of the next
+  // higher order that end with its own.
   const Index n = orders_.size();
   for (Index i = n - 1; i < text.size(); ++i) {
     History& h = orders_[n - 1].histories[text.substr(i + 1 - n, n - 1)];
@@ -71,7 +72,7 @@ NGramModel::NGramModel(std::span<const std::int32_t> ids, const NGramOptions& op
 }
 
 double NGramModel::probability(std::u32string_view history, std::int32_t token) const {
-  // From the shortest history to the longest.
+  // Interpolate from the shortest history to the longest.
   double p = 1.0 / static_cast<double>(vocab_);
   for (Index length = 0; length <= history.size() && length < orders_.size(); ++length) {
     const Order& order = orders_[length];
@@ -90,7 +91,7 @@ double NGramModel::probability(std::u32string_view history, std::int32_t token) 
 
 double NGramModel::probability(std::span<const std::int32_t> history, std::int32_t token) const {
   if (token < 0 || token >= vocab_) {
-    throw DataError(fmt::format("token {} is outside of the vocabulary of {}", token, vocab_));
+    throw DataError(fmt::format("token {} is outside the vocabulary of {}", token, vocab_));
   }
   const Index used = std::min(history.size(), orders_.size() - 1);
   std::u32string text;
@@ -105,7 +106,7 @@ double NGramModel::log_probability(std::span<const std::int32_t> ids) const {
 }
 
 double NGramModel::perplexity(std::span<const std::int32_t> ids) const {
-  if (ids.empty()) throw ArgumentError("the perplexity of no tokens is not defined");
+  if (ids.empty()) throw ArgumentError("perplexity needs at least one token");
   return std::exp(-log_probability(ids) / static_cast<double>(ids.size()));
 }
 

@@ -1,4 +1,4 @@
-// Models of text by counts: interpolated Kneser-Ney smoothing.
+// N-gram language models with interpolated Kneser-Ney smoothing.
 #pragma once
 
 #include <cstdint>
@@ -13,40 +13,41 @@
 namespace WEFT_API weft {
 
 struct NGramOptions {
-  /// Tokens of a gram: the last `order` - 1 tokens predict the next one.
+  /// Tokens per n-gram: the last `order` - 1 tokens predict the next one.
   int order = 5;
-  /// Ids are from 0 to vocab - 1. The lowest order is interpolated with the uniform distribution,
-  /// so that every token has a probability above 0.
+  /// Token ids are in [0, vocab). The lowest order is interpolated with the uniform distribution,
+  /// so that every token has a positive probability.
   std::int64_t vocab = 0;
 };
 
 /// An n-gram model with interpolated Kneser-Ney smoothing (Kneser and Ney 1995, in the interpolated
-/// form of Chen and Goodman 1998, equation 4.34 of the report): with history h, shortened by its
-/// first token to h',
-///   p(w | h) = max(c(h w) - D, 0) / c(h) + D N(h) / c(h) p(w | h'),
-/// where c counts grams at the highest order and, below, the different tokens seen before a gram;
-/// N(h) is how many different tokens follow h, and D = n1 / (n1 + 2 n2) from the numbers of grams
-/// counted once and twice at that order (0.5 where none was counted once). Unseen histories are
-/// those without their first token.
+/// form of Chen and Goodman 1998, equation 4.34 of the report). For a history h, and h' without the
+/// first token of h,
+///   p(w | h) = max(c(h w) - D, 0) / c(h) + D N(h) / c(h) p(w | h').
+/// c counts n-grams at the highest order; at lower orders it counts the different tokens seen
+/// before an n-gram. N(h) is the number of different tokens that follow h. The discount is D = n1 /
+/// (n1 + 2 n2), computed from the numbers of n-grams counted once and twice at that order (0.5 if
+/// none was counted once). For an unseen history, p(w | h) = p(w | h').
 class NGramModel {
  public:
-  /// Counts `ids`. Throws ArgumentError for an order below 1, DataError for an id outside of the
-  /// vocabulary.
+  /// Counts the n-grams of `ids`. Throws ArgumentError for an order or a vocabulary below 1, and
+  /// DataError for an id outside the vocabulary.
   NGramModel(std::span<const std::int32_t> ids, const NGramOptions& options);
 
   /// p(token | the last order - 1 tokens of `history`).
   double probability(std::span<const std::int32_t> history, std::int32_t token) const;
-  /// Sum of the natural logarithms of all tokens' probabilities, each given those before it.
+  /// Sum of the natural logarithms of the probabilities of all tokens, each given the tokens before
+  /// it.
   double log_probability(std::span<const std::int32_t> ids) const;
-  /// exp(-log_probability / tokens).
+  /// exp(-log_probability / tokens). Throws ArgumentError if there are no tokens.
   double perplexity(std::span<const std::int32_t> ids) const;
-  /// Of grams of `length` tokens, from 1 to order.
+  /// The discount D of n-grams of `length` tokens, 1 <= length <= order.
   double discount(int length) const {
     return orders_[static_cast<std::size_t>(length - 1)].discount;
   }
   int order() const { return static_cast<int>(orders_.size()); }
   std::int64_t vocab() const { return vocab_; }
-  /// Counts held.
+  /// Number of stored counts.
   std::size_t size() const;
 
  private:
@@ -61,7 +62,7 @@ class NGramModel {
   double probability(std::u32string_view history, std::int32_t token) const;
 
   std::int64_t vocab_;
-  std::vector<Order> orders_;  // by length of gram - 1
+  std::vector<Order> orders_;  // by n-gram length - 1
 };
 
 }  // namespace weft

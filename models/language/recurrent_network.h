@@ -1,4 +1,4 @@
-// Recurrent language models (Mikolov et al. 2010; with LSTM Sundermeyer et al. 2012).
+// Recurrent language models (Mikolov et al. 2010; with LSTM: Sundermeyer et al. 2012).
 #pragma once
 
 #include "weft/models/language/network.h"
@@ -10,15 +10,15 @@ namespace WEFT_API weft {
 
 struct RecurrentNetworkOptions {
   Recurrence kind = Recurrence::lstm;
-  std::int64_t hidden = 256;   // units of each layer
-  std::int64_t embedding = 0;  // numbers for each token; 0 = as many as units
+  std::int64_t hidden = 256;   // units per layer
+  std::int64_t embedding = 0;  // width of the token embeddings; 0 = hidden
   int layers = 1;
 };
 
-/// Embeddings, recurrent layers (layers/recurrent.h) and a linear layer. Parameters:
-/// "<scope>.embedding.weight" [vocab, embedding], "<scope>.layers.weight_ih_l0" and so on, as
-/// PyTorch's, "<scope>.head.{weight [vocab, hidden], bias [vocab]}". The state is that of the
-/// layers, with their cells.
+/// Embeddings, recurrent layers (layers/recurrent.h) and a linear head. Parameters:
+/// "<scope>.embedding.weight" [vocab, embedding], "<scope>.layers.weight_ih_l0" and so on with
+/// PyTorch's names, "<scope>.head.{weight [vocab, hidden], bias [vocab]}". The state is the hidden
+/// state of all layers and, for an LSTM, their cell state.
 class RecurrentNetwork final : public CarryingNetwork {
  public:
   RecurrentNetwork(const Scope& scope, std::int64_t vocab, const RecurrentNetworkOptions& options);

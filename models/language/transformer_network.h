@@ -1,4 +1,4 @@
-// A decoder of the GPT family as one language model among others.
+// A decoder of the GPT family as a LanguageNetwork.
 #pragma once
 
 #include "weft/models/families/gpt.h"
@@ -6,9 +6,9 @@
 
 namespace WEFT_API weft {
 
-/// Gpt (families/gpt.h) below `scope`. What it knows of a text are the keys and values of all its
-/// tokens, so that a step costs more the longer the text is, and `context` ends it: step() beyond
-/// is a DataError of the run.
+/// A Gpt (families/gpt.h) below `scope`. Its memory of a text is the keys and values of all tokens,
+/// so that a step costs more the longer the text is, and a text is limited to `context` tokens:
+/// step() beyond that throws DataError at run time.
 class TransformerNetwork final : public LanguageNetwork {
  public:
   TransformerNetwork(const Scope& scope, const GptConfig& config);

@@ -12,7 +12,7 @@ namespace {
 
 const WindowNetworkOptions& checked_window(const WindowNetworkOptions& options) {
   if (options.tokens >= 1) return options;
-  throw ArgumentError(fmt::format("a window has at least 1 token, not {}", options.tokens));
+  throw ArgumentError(fmt::format("the window must have at least 1 token, not {}", options.tokens));
 }
 
 }  // namespace

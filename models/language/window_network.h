@@ -10,19 +10,19 @@
 namespace WEFT_API weft {
 
 struct WindowNetworkOptions {
-  std::int64_t tokens = 16;     // that are seen, the last ones: the paper's n - 1
-  std::int64_t embedding = 32;  // numbers for each: the paper's m
-  std::int64_t hidden = 256;    // the paper's h
-  bool direct = true;           // whether scores also depend on the embeddings without hidden units
+  std::int64_t tokens = 16;     // size of the window: the paper's n - 1
+  std::int64_t embedding = 32;  // width of the embeddings: the paper's m
+  std::int64_t hidden = 256;    // hidden units: the paper's h
+  /// Adds direct connections from the embeddings to the logits, which bypass the hidden units (W).
+  bool direct = true;
 };
 
-/// Equation 1 of the paper: with x the embeddings of the last `tokens` tokens side by side,
+/// Equation 1 of the paper: with x the concatenated embeddings of the last `tokens` tokens,
 ///   logits = b + W x + U tanh(d + H x).
-/// What is before the first token of a text counts as zeros. Parameters:
-/// "<scope>.embedding.weight" [vocab, embedding], "<scope>.hidden.{weight [hidden, tokens *
-/// embedding], bias}" (H, d), "<scope>.head.{weight [vocab, hidden], bias}" (U, b),
-/// "<scope>.direct.weight" [vocab, tokens * embedding] (W). The state is the embeddings of the last
-/// tokens - 1.
+/// Positions before the first token of a text are zeros. Parameters: "<scope>.embedding.weight"
+/// [vocab, embedding], "<scope>.hidden.{weight [hidden, tokens * embedding], bias}" (H, d),
+/// "<scope>.head.{weight [vocab, hidden], bias}" (U, b), "<scope>.direct.weight" [vocab, tokens *
+/// embedding] (W). The state is the embeddings of the last tokens - 1 tokens.
 class WindowNetwork final : public CarryingNetwork {
  public:
   WindowNetwork(const Scope& scope, std::int64_t vocab, const WindowNetworkOptions& options);

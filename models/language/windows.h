@@ -1,5 +1,4 @@
-// What stands before each place of a sequence: the operand of models that see a fixed number of
-// places.
+// Causal windows over a sequence, the input of models that read a fixed number of positions.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +7,17 @@
 
 namespace WEFT_API weft {
 
-/// A sequence in windows.
+/// A sequence as overlapping windows.
 struct CausalWindows {
   Value windows;  // [batch, time, kernel * width]
-  Value past;     // [batch, (kernel - 1) * dilation, width]: what the places after these also see
+  /// [batch, (kernel - 1) * dilation, width]: the last elements, which later windows also contain.
+  Value past;
 };
 
-/// Of every place the elements `dilation` apart that end there, the oldest first, side by side: x
-/// [batch, time, width] goes on from `past` [batch, (kernel - 1) * dilation, width], zeros where
-/// there is nothing before it. A linear layer of the windows is a causal convolution.
+/// Returns the window of every position of x [batch, time, width]: the `kernel` elements `dilation`
+/// apart that end there, concatenated from oldest to newest. `past` [batch, (kernel - 1) *
+/// dilation, width] holds the elements before x and is zero at the beginning of a text. A linear
+/// layer over the windows is a causal convolution.
 CausalWindows causal_windows(Value x, Value past, std::int64_t kernel, std::int64_t dilation = 1);
 
 }  // namespace weft

@@ -12,7 +12,7 @@ constexpr std::string_view kNames[] = {"gelu_tanh", "gelu_erf",   "relu",    "si
                                        "tanh",      "quick_gelu", "gelu_10", "relu6",
                                        "mish",      "sigmoid",    "linear"};
 
-/// What Hugging Face's library calls some of them.
+/// Hugging Face's names for some activations.
 constexpr std::pair<std::string_view, Activation> kOtherNames[] = {
     {"gelu_new", Activation::gelu_tanh},          {"gelu_fast", Activation::gelu_tanh},
     {"gelu_pytorch_tanh", Activation::gelu_tanh}, {"gelu", Activation::gelu_erf},

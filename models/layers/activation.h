@@ -1,4 +1,4 @@
-// The nonlinearities that models name in their configs.
+// Elementwise nonlinearities, by their names in model configs.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace WEFT_API weft {
 
-/// What an Activation layer applies, elementwise.
+/// Elementwise nonlinearities.
 enum class Activation : std::uint8_t {
   gelu_tanh,
   gelu_erf,
@@ -18,20 +18,20 @@ enum class Activation : std::uint8_t {
   silu,
   tanh,
   quick_gelu,  // x sigmoid(1.702 x)
-  gelu_10,     // gelu_erf between -10 and 10
-  relu6,       // relu, at most 6
+  gelu_10,     // gelu_erf, clamped to [-10, 10]
+  relu6,       // min(relu(x), 6)
   mish,
   sigmoid,
-  linear,  // none
+  linear,  // x
 };
 
-/// The names above.
+/// The names are those of the enumerators.
 ChoiceNames choice_names(Activation);
-/// Takes Hugging Face's names, too ("gelu_new", "gelu", "swish", ...).
+/// Also accepts Hugging Face's names ("gelu_new", "gelu", "swish", ...).
 template <>
 Activation parse_choice<Activation>(std::string_view name);
 
-/// Applies it elementwise.
+/// Applies the activation elementwise.
 Value activate(Activation activation, Value x, SourceLocation loc = SourceLocation::current());
 
 }  // namespace weft

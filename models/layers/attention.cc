@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kProjections[] = {"fused", "fused_by_head", "separate"};
 
-/// slope * (offset - zero) for offsets 0 ... count - 1: f32 [heads, count].
+/// ALiBi biases slope * (offset - zero) for offsets 0, ..., count - 1: `dtype` [heads, count].
 Value linear_bias_table(Graph& graph, std::int64_t heads, const Dim& count, const Dim& zero,
                         DType dtype) {
   std::vector<float> slopes;
@@ -26,9 +26,9 @@ Value linear_bias_table(Graph& graph, std::int64_t heads, const Dim& count, cons
   return column * cast(offset, dtype);
 }
 
-/// softmax(scale * q k^T + mask) v in primitives. Keys that causality forbids get the dtype's
-/// lowest number before the mask is added, so that a row whose other keys are all masked spreads
-/// evenly over both kinds, and passes gradients on, exactly as in Hugging Face's GPT-2.
+/// softmax(scale * q k^T + mask) v from primitives. Keys excluded by causality get the dtype's
+/// lowest number before the mask is added. A row whose other keys are all masked therefore attends
+/// evenly to both kinds of keys and passes gradients on, exactly as in Hugging Face's GPT-2.
 Value masked_attention(Value q, Value k, Value v, const SelfAttentionOptions& options,
                        const AttentionInputs& inputs) {
   Graph& graph = q.graph();
@@ -179,7 +179,7 @@ SelfAttention make_self_attention(const Scope& scope, DType dtype, std::int64_t 
         fmt::format("heads {} is not a multiple of kv_heads {}", options.heads, options.kv_heads));
   const bool separate = options.projection == QkvProjection::separate;
   if (!separate && options.kv_heads != options.heads)
-    refuse(fmt::format("kv_heads {} differ from heads {}: the projection must be separate",
+    refuse(fmt::format("kv_heads {} differs from heads {}: the projection must be separate",
                        options.kv_heads, options.heads));
   if (options.head_size == 0) options.head_size = width / options.heads;
   const std::int64_t size = options.head_size, inner = options.heads * size;

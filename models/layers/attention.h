@@ -1,5 +1,5 @@
-// Multi-head causal self-attention (Vaswani et al. 2017), with what decoders add to it: grouped
-// heads, rotary and linear-bias positions, a local window, caches of keys and values.
+// Multi-head causal self-attention (Vaswani et al. 2017) with the extensions of decoder models:
+// grouped heads, rotary and linear-bias positions, a local window, key/value caches.
 #pragma once
 
 #include "weft/graph/ir/program.h"
@@ -9,98 +9,114 @@
 
 namespace WEFT_API weft {
 
-/// How queries, keys and values are made of x.
+/// How queries, keys and values are projected from x.
 enum class QkvProjection : std::uint8_t {
-  fused,          // one matrix, all queries before all keys before all values (GPT-2)
-  fused_by_head,  // one matrix, query, key and value of a head side by side (GPT-NeoX)
-  separate,       // a matrix each (LLaMA)
+  fused,          // one matrix: all queries, then all keys, then all values (GPT-2)
+  fused_by_head,  // one matrix: query, key and value of each head in turn (GPT-NeoX)
+  separate,       // one matrix for each (LLaMA)
 };
 /// "fused", "fused_by_head", "separate".
 ChoiceNames choice_names(QkvProjection);
 
-/// How keys that causality or the window forbid are kept out where there is also a padding mask.
-/// Published models differ, and it shows in rows that have no key of their own: whose tokens are
-/// all padding so far.
+/// How keys excluded by causality or the window are masked in the presence of a padding mask.
+/// Published models differ in this. It affects only rows without a visible key, i.e. rows whose
+/// tokens up to there are all padding.
 struct PaddedCausality {
-  double score = 0;  // of a forbidden key; 0 means the lowest number
-  bool added =
-      false;  // to the score of the key (LLaMA), which then gets gradients; not in its place
+  /// Score of an excluded key; 0 means the lowest finite number.
+  double score = 0;
+  /// True: `score` is added to the key's score (LLaMA), which therefore gets a gradient. False:
+  /// `score` replaces it.
+  bool added = false;
 };
 
+/// Options of SelfAttention.
 struct SelfAttentionOptions {
   std::int64_t heads = 1;
-  std::int64_t kv_heads = 0;   // of keys and values, a divisor of heads; 0 means heads
+  std::int64_t kv_heads = 0;   // heads of keys and values, must divide heads; 0 means heads
   std::int64_t head_size = 0;  // features per head; 0 means width / heads
   bool causal = true;
-  std::int64_t window = 0;  // a query sees itself and window - 1 tokens before; 0 = all
+  /// Size of the local window: a query attends to itself and the window - 1 tokens before it; 0 =
+  /// no limit.
+  std::int64_t window = 0;
   /// Factor on the scores; 0 means 1 / sqrt(head_size).
   double scale = 0;
   QkvProjection projection = QkvProjection::fused;
-  std::int64_t rotary = 0;  // features per head that turn with the position (RoPE); 0 = none
+  /// Features per head that are rotated by the position (RoPE); 0 = none.
+  std::int64_t rotary = 0;
   double rotary_base = 10000;
   RotaryScaling rotary_scaling = {};
-  bool linear_bias = false;  // scores fall with the distance (ALiBi, Press et al. 2022)
+  /// ALiBi (Press et al. 2022): scores decrease linearly with the distance.
+  bool linear_bias = false;
   PaddedCausality padded = {};
-  LinearOptions in = {};   // of queries, keys, values
-  LinearOptions out = {};  // heads * head_size -> width
-  /// Names of the layers below the scope; separate projections are "query", "key", "value".
+  /// The projections of queries, keys and values.
+  LinearOptions in = {};
+  /// The output projection, heads * head_size -> width.
+  LinearOptions out = {};
+  /// Names of the fused projection and the output projection below the scope. Separate projections
+  /// are called "query", "key" and "value".
   std::string in_name = "c_attn", out_name = "c_proj";
 };
 
-/// Keys and values of earlier tokens, for incremental decoding.
+/// Key/value cache for incremental decoding.
 struct AttentionCache {
   Variable keys = {}, values = {};  // kind cache, [batch, kv_heads, capacity, head_size]
-  Value position = {};  // i64 scalar: tokens that are in the cache already, the same in every row
+  /// i64 scalar: number of tokens in the cache, the same in every row.
+  Value position = {};
 };
 
-/// What differs from call to call.
+/// Inputs of one application of SelfAttention, in addition to x.
 struct AttentionInputs {
-  double dropout = 0;      // rate on the probabilities
-  Value dropout_key = {};  // required if the rate is not 0
-  /// Additive mask [batch or 1, 1, queries or 1, keys] whose entries are 0 or very negative. The
-  /// probabilities are then made by softmax(scores + mask) in primitives, O(queries * keys) memory:
-  /// this is what Hugging Face's models compute, also where a row has no key left.
+  /// Dropout rate of the attention probabilities.
+  double dropout = 0;
+  /// The random key; required if the rate is not 0.
+  Value dropout_key = {};
+  /// Additive mask [batch or 1, 1, queries or 1, keys] whose entries are 0 or very negative. With
+  /// it, the probabilities are computed as softmax(scores + mask) from primitives, in O(queries *
+  /// keys) memory. This reproduces Hugging Face's models, even in rows without a visible key.
   Value additive_mask = {};
-  /// Optional, bool [batch, 1, queries, keys], not with a cache or an additive mask: false for keys
-  /// that a query does not see, besides those that causality and the window forbid. Every query
-  /// must see one.
+  /// Optional, bool [batch, 1, queries, keys], not together with a cache or an additive mask: false
+  /// excludes a key for a query, in addition to causality and the window. Every query must have a
+  /// visible key.
   Value mask = {};
-  /// Positions for RoPE, i32 or i64 [batch, seq] or [seq]; 0, 1, ... if undefined (after those in
-  /// the cache).
+  /// Positions for RoPE, i32 or i64 [batch, seq] or [seq]. By default 0, 1, ..., counted from the
+  /// number of tokens in the cache if there is one.
   Value position_ids = {};
-  /// Decode: x holds new tokens; they are appended to the cache and see all that came before.
+  /// Incremental decoding: x holds new tokens, whose keys and values are appended to the cache.
+  /// They attend to all earlier tokens.
   AttentionCache* cache = nullptr;
-  /// With a cache, optional: bool [batch, capacity], false for entries that are padding.
+  /// Optional, with a cache: bool [batch, capacity], false for entries that are padding.
   Value cache_mask = {};
 };
 
-/// The variables of self-attention.
+/// The parameters of self-attention.
 struct SelfAttention {
   Scope scope;
-  SelfAttentionOptions options;  // with defaults filled in
-  Linear in;                     // fused
-  Linear query, key, value;      // separate
+  SelfAttentionOptions options;  // with all defaults resolved
+  Linear in;                     // fused projections
+  Linear query, key, value;      // separate projections
   Linear out;
 
-  /// x [batch, seq, width] -> [batch, seq, width]. With a cache, `updates` receives its new values
-  /// (an overflow of the capacity is a DataError of the run).
+  /// x [batch, seq, width] -> [batch, seq, width]. With a cache, `updates` receives its new values;
+  /// exceeding the capacity throws DataError at run time.
   Value operator()(Value x, const AttentionInputs& inputs = {}, Updates* updates = nullptr,
                    SourceLocation loc = SourceLocation::current()) const;
 };
 
-/// Declares "<scope>.c_attn" (or "<scope>.{query,key,value}") and "<scope>.c_proj" (names as
-/// options say). Throws ArgumentError where width is not a multiple of heads (and head_size
-/// is 0), or heads not of kv_heads.
+/// Declares "<scope>.c_attn" (or "<scope>.{query,key,value}") and "<scope>.c_proj"; the options can
+/// change the names. Throws ArgumentError if width is not a multiple of heads (with head_size 0),
+/// if heads is not a multiple of kv_heads, or if kv_heads differs from heads without separate
+/// projections.
 SelfAttention make_self_attention(const Scope& scope, DType dtype, std::int64_t width,
                                   const SelfAttentionOptions& options,
                                   SourceLocation loc = SourceLocation::current());
 
-/// Declares and applies self-attention to x, floating [batch, seq, width].
+/// Declares self-attention below `scope` and applies it to x, floating [batch, seq, width].
 Value self_attention(const Scope& scope, Value x, const SelfAttentionOptions& options,
                      SourceLocation loc = SourceLocation::current());
 
-/// The slopes of ALiBi's heads: 2^(-8 i / n) for i from 1 where n heads are a power of two;
-/// otherwise those of the power below and every other one of the power above.
+/// Slopes of ALiBi's heads: 2^(-8 i / n) for i = 1, ..., n if the number of heads n is a power of
+/// two. Otherwise the slopes of the next lower power of two, followed by every other slope of the
+/// next higher one.
 std::vector<double> linear_bias_slopes(std::int64_t heads);
 
 }  // namespace weft

@@ -6,7 +6,8 @@
 namespace weft {
 namespace {
 
-/// Attention to the unit vectors: its output is the probabilities, whatever its scores are made of.
+/// Attention with unit vectors as values: its output is the probabilities, whichever way the scores
+/// are computed.
 Value probabilities(Node& attention) {
   constexpr std::size_t kKeys = 1, kValues = 2, kRandomKey = 12;
   Graph& graph = attention.graph();

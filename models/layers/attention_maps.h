@@ -1,4 +1,4 @@
-// What attention looks at, for people to see.
+// Attention probabilities of a model, for visualisation.
 #pragma once
 
 #include <string>
@@ -10,17 +10,18 @@ namespace WEFT_API weft {
 
 /// The probabilities of one application of attention.
 struct AttentionMap {
-  std::string scope;    // the layer's: "layers.0.attention", "decoder.layers.1.cross_attention"
-  Value probabilities;  // [batch, heads, queries, keys], before dropout; rows of queries that see
-                        // no key are 0
+  /// Scope of the layer: "layers.0.attention", "decoder.layers.1.cross_attention".
+  std::string scope;
+  /// [batch, heads, queries, keys], before dropout. Rows of queries without a visible key are 0.
+  Value probabilities;
 };
 
-/// A map for every attention op that `output` is computed from, in the order in which the model
-/// applies them: of any model, built or loaded, with all its biases and masks. They are new values
-/// beside the model's own, O(queries * keys) in memory, which the attention op itself never needs;
-/// what does not fetch them does not compute them. `output` may be any value of a model: its logits
-/// or its loss. Causal self-attention with an additive mask (SelfAttention) is made of primitives,
-/// not of the op, and has no map.
+/// Returns a map for every attention op that `output` is computed from, in the order in which the
+/// model applies them, with all biases and masks. This works for any model, built or loaded, and
+/// `output` may be any of its values, e.g. its logits or its loss. The maps are new values in the
+/// graph. They take O(queries * keys) memory, which the attention op itself never needs, and are
+/// computed only by programs that fetch them. Causal self-attention with an additive mask
+/// (SelfAttention) is built from primitives instead of the op and has no map.
 std::vector<AttentionMap> attention_maps(Value output);
 
 }  // namespace weft

@@ -17,7 +17,8 @@ struct ConvVariables {
   OptionalArg bias;
 };
 
-// `kernel` has one size per spatial axis; a transposed weight has the channels of x in front.
+// Declares the parameters of a convolution. `kernel` has one size per spatial axis. The weight of a
+// transposed convolution has the channels of x on its first axis.
 template <class Options>
 ConvVariables declare_conv(const Scope& scope, std::string_view layer, Value x,
                            std::int64_t channels, const std::vector<std::int64_t>& kernel,
@@ -26,8 +27,8 @@ ConvVariables declare_conv(const Scope& scope, std::string_view layer, Value x,
   const std::int64_t groups = o.groups;
   if (channels < 1 || in < 1 || groups < 1 || channels % groups != 0 || in % groups != 0) {
     scope.graph().fail(
-        ArgumentError(fmt::format("channels must be at least 1 and multiples of groups, but there "
-                                  "are {} -> {} in {} groups",
+        ArgumentError(fmt::format("channels must be at least 1 and multiples of groups, but are "
+                                  "{} -> {} in {} groups",
                                   in, channels, groups)),
         layer, {x}, loc);
   }
@@ -36,8 +37,8 @@ ConvVariables declare_conv(const Scope& scope, std::string_view layer, Value x,
   for (const std::int64_t size : kernel) {
     if (size < 1) {
       scope.graph().fail(
-          ArgumentError(fmt::format("the kernel must have sizes of at least 1, but has {}", size)),
-          layer, {x}, loc);
+          ArgumentError(fmt::format("kernel sizes must be at least 1, but one is {}", size)), layer,
+          {x}, loc);
     }
     shape.push_back(Dim(size));
     taps *= size;

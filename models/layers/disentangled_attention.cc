@@ -13,8 +13,9 @@
 namespace weft {
 namespace {
 
-/// The bucket of a distance >= 0: itself up to half the buckets, then logarithmic. Single precision
-/// as in the reference implementation, so that both round up at the same distances.
+/// Bucket of a distance >= 0: the distance itself up to half the buckets, then logarithmic. Uses
+/// single precision, as the reference implementation does, so that both round up at the same
+/// distances.
 std::int64_t log_bucket(std::int64_t distance, std::int64_t buckets, std::int64_t max_relative) {
   const std::int64_t mid = buckets / 2;
   if (distance <= mid) return distance;
@@ -24,7 +25,7 @@ std::int64_t log_bucket(std::int64_t distance, std::int64_t buckets, std::int64_
   return static_cast<std::int64_t>(std::ceil(share * static_cast<float>(mid - 1))) + mid;
 }
 
-/// [heads, rows, size] of a table [rows, heads * size].
+/// Splits a table [rows, heads * size] into heads: [heads, rows, size].
 Value table_heads(Value table, std::int64_t heads, std::int64_t size) {
   return permute(reshape(table, {table.size(0), heads, size}), {1, 0, 2});
 }
@@ -36,8 +37,8 @@ Value relative_position_index(Graph& graph, const Dim& length, std::int64_t buck
   Value d = position_differences(graph, length);
   const std::int64_t span = buckets > 0 ? buckets : max_relative;
   if (buckets > 0) {
-    // One table for all distances, up to the first whose bucket is beyond the span (or, where the
-    // logarithm never gets there, to one far away).
+    // A look-up table of distances, up to the first one whose bucket is beyond the span. If the
+    // logarithm never gets there, the table ends at a large distance.
     std::vector<std::int64_t> half;
     for (std::int64_t i = 0; i <= 8 * max_relative; ++i) {
       half.push_back(log_bucket(i, buckets, max_relative));

@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-// Whether there is anything to leave out.
+// Checks the arguments. Returns true if elements are dropped.
 bool leaves_out(const Scope& scope, Value x, double rate, std::string_view layer,
                 SourceLocation loc) {
   scope.graph().check_owned(x, fmt::format("the operand of {}", layer), loc);
@@ -28,7 +28,7 @@ bool leaves_out(const Scope& scope, Value x, double rate, std::string_view layer
   return scope.is_training(layer, loc) && rate > 0;
 }
 
-// x with what has the same index on the first `axes` axes left out together.
+// Drops all elements with the same index on the first `axes` axes together.
 Value drop_together(const Scope& scope, Value x, int axes, double rate, std::string_view layer,
                     SourceLocation loc) {
   const Graph::Frame frame(scope.graph(), layer, loc, scope.path());
@@ -41,7 +41,7 @@ Value drop_together(const Scope& scope, Value x, int axes, double rate, std::str
   }
   Shape shape;
   for (int axis = 0; axis < x.rank(); ++axis) shape.push_back(axis < axes ? x.shape()[axis] : 1);
-  // Not x * mask: what is left out may be infinite.
+  // where() instead of x * mask, because dropped elements may be infinite.
   return where(bernoulli(scope.graph().key("dropout"), shape, 1 - rate), x / (1 - rate), 0.0);
 }
 
@@ -85,12 +85,13 @@ Value residual(const Scope& scope, Value shortcut, Value branch, const ResidualO
   for (int axis = 0; same && axis < shortcut.rank(); ++axis)
     same = graph.facts().equal(shortcut.size(axis), branch.size(axis));
   if (!same) {
-    graph.fail(ShapeError(fmt::format("the shortcut, {}, and the branch, {}, must have one shape: "
-                                      "give the shortcut a layer of its own",
-                                      shortcut.type().str(), branch.type().str())),
-               "residual", {shortcut, branch}, loc);
+    graph.fail(
+        ShapeError(fmt::format("the shortcut, {}, and the branch, {}, must have the same shape: "
+                               "apply a layer to the shortcut, too",
+                               shortcut.type().str(), branch.type().str())),
+        "residual", {shortcut, branch}, loc);
   }
-  // Without a rate there is nothing that a mode could change.
+  // With rate 0 the scope needs no mode.
   return shortcut +
          (options.drop_path == 0 ? branch : drop_path(scope, branch, options.drop_path, loc));
 }

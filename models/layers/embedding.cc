@@ -18,7 +18,7 @@ Embedding make_embedding(const Scope& scope, const EmbeddingOptions& options, So
   Graph::Frame frame(scope.graph(), "embedding", loc, scope.path());
   if (options.vocab < 1 || options.width < 1) {
     scope.graph().fail(
-        ArgumentError(fmt::format("vocab and width must be at least 1, not {} and {}: write "
+        ArgumentError(fmt::format("vocab and width must be at least 1, not {} and {}: set "
                                   "{{.vocab = ..., .width = ...}}",
                                   options.vocab, options.width)),
         "embedding", {}, loc);
@@ -43,7 +43,7 @@ Value learned_positions(const Scope& scope, Value h, const PositionOptions& opti
   const Dim& length = h.size(-2);
   if (options.context == 0 && !length.is_constant()) {
     scope.graph().fail(
-        ArgumentError(fmt::format("the sequence has the symbolic size {}: give the number of "
+        ArgumentError(fmt::format("the sequence has the symbolic size {}: set the number of "
                                   "positions, {{.context = ...}}",
                                   length.str())),
         "learned_positions", {h}, loc);

@@ -1,4 +1,4 @@
-// Look-up tables: tokens and learned positions.
+// Embedding layers: tokens and learned positions.
 #pragma once
 
 #include <optional>
@@ -16,35 +16,36 @@ struct EmbeddingOptions {
   std::optional<std::int64_t> padding_id = {};
 };
 
-/// The table "<scope>.weight" [vocab, width], to be used more than once (a tied head, say).
+/// An embedding table "<scope>.weight" [vocab, width] that can be used more than once, e.g. also by
+/// a tied head.
 struct Embedding {
   Scope scope;
   Variable weight;
   std::optional<std::int64_t> padding_id = {};
 
-  /// ids: i32 or i64 [...] -> [..., width]. An id outside [0, vocab) is a DataError of the run.
+  /// ids: i32 or i64 [...] -> [..., width]. An id outside [0, vocab) throws DataError at run time.
   Value operator()(Value ids, SourceLocation loc = SourceLocation::current()) const;
 };
 
-/// Declares the table. Throws ArgumentError where vocab or width is not given.
+/// Declares the table. Throws ArgumentError if vocab or width is missing.
 Embedding make_embedding(const Scope& scope, const EmbeddingOptions& options,
                          SourceLocation loc = SourceLocation::current());
 
-/// Declares a table and looks `ids` up in it: i32 or i64 [...] -> [..., width]. Costs a pass over
-/// the result; the gradient keeps the ids and is a whole table, [vocab, width], unless the
-/// optimizer is told that few rows move (StepOptions::sparse).
+/// Declares a table and looks `ids` up in it: i32 or i64 [...] -> [..., width]. Costs one pass over
+/// the result. The gradient keeps the ids and is a dense table [vocab, width], unless the optimizer
+/// updates sparsely (StepOptions::sparse).
 Value embedding(const Scope& scope, Value ids, const EmbeddingOptions& options,
                 SourceLocation loc = SourceLocation::current());
 
 struct PositionOptions {
-  /// Number of positions; 0 means the size of the sequence axis, which must then be known.
+  /// Number of positions; 0 means the size of the sequence axis, which must then be a constant.
   std::int64_t context = 0;
   Initializer initializer = Initializer::normal(0.02);
 };
 
 /// Learned position embeddings for h [..., seq, width]: the first seq rows of the table
-/// "<scope>.weight" [context, width], as [seq, width] (add them to h). A sequence longer than
-/// `context` is an error of the run.
+/// "<scope>.weight" [context, width], as [seq, width], to be added to h. A sequence longer than
+/// `context` is an error at run time.
 Value learned_positions(const Scope& scope, Value h, const PositionOptions& options = {},
                         SourceLocation loc = SourceLocation::current());
 

@@ -9,7 +9,8 @@ Value embedding_bag(const Scope& scope, Value ids, const EmbeddingOptions& table
   const Graph::Frame frame(scope.graph(), "embedding_bag", loc, scope.path());
   if (table.padding_id) {
     scope.graph().fail(
-        ArgumentError("bags know no padding id: say how many ids count (lengths or offsets)"),
+        ArgumentError(
+            "embedding bags have no padding id: set lengths or offsets to exclude padding"),
         "embedding_bag", {ids}, loc);
   }
   return embedding_bag(Arg(ids, loc), make_embedding(scope, table, loc).weight, bags);

@@ -1,4 +1,4 @@
-// What layers ask of their operand: a floating tensor whose axis of features has a known size.
+// Checks of a layer's operand: it must be floating, and the size of its feature axis must be known.
 #pragma once
 
 #include <string_view>
@@ -7,14 +7,14 @@
 
 namespace WEFT_API weft {
 
-/// Size of the last axis of `x`. Throws GraphError for a value of another graph, DTypeError where x
-/// is not floating, ShapeError where it is a scalar or the size is a symbol (a layer must know the
-/// size of its weights); messages name `layer` and the user's line.
+/// Returns the size of the last axis of `x`. Throws GraphError if x belongs to another graph,
+/// DTypeError if x is not floating, and ShapeError if x is a scalar or the size is a symbol (a
+/// layer must know the size of its weights). Messages name `layer` and the user's line.
 std::int64_t last_axis_size(const Scope& scope, Value x, std::string_view layer,
                             SourceLocation loc);
 
-/// The same for the channels, axis 1 of x [N, C, ...], which has `spatial` axes behind it (-1: any
-/// number of them).
+/// As above, for the channels: axis 1 of x [N, C, ...], which must be followed by `spatial` axes
+/// (-1: any number).
 std::int64_t channel_count(const Scope& scope, Value x, int spatial, std::string_view layer,
                            SourceLocation loc);
 

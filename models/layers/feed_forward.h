@@ -16,30 +16,31 @@ struct FeedForwardOptions {
   LinearOptions down = {};  // inner -> width
   /// Names of the layers below the scope.
   std::string up_name = "c_fc", down_name = "c_proj";
-  /// down(activation(gate(x)) * up(x)) (Shazeer 2020: SwiGLU with silu, GeGLU with gelu).
+  /// Compute down(activation(gate(x)) * up(x)) (Shazeer 2020: SwiGLU with silu, GeGLU with gelu).
   bool gated = false;
   std::string gate_name = "gate";
 };
 
-/// The variables of down(activation(up(x))), or with a gate.
+/// The parameters of a feed-forward block, down(activation(up(x))) or its gated form.
 struct FeedForward {
   Scope scope;
   Linear up, down;
   Activation activation;
   std::optional<Linear> gate = {};
 
-  /// What `down` reads: x [..., width] -> [..., inner].
+  /// The input of `down`: x [..., width] -> [..., inner].
   Value hidden(Value x) const;
   /// x [..., width] -> [..., width].
   Value operator()(Value x, SourceLocation loc = SourceLocation::current()) const;
 };
 
-/// Declares "<scope>.c_fc", "<scope>.c_proj" and perhaps "<scope>.gate" (names as options say).
+/// Declares "<scope>.c_fc", "<scope>.c_proj" and, if gated, "<scope>.gate"; the options can change
+/// the names.
 FeedForward make_feed_forward(const Scope& scope, DType dtype, std::int64_t width,
                               const FeedForwardOptions& options = {},
                               SourceLocation loc = SourceLocation::current());
 
-/// Declares and applies a feed-forward block to x, floating [..., width].
+/// Declares a feed-forward block and applies it to x, floating [..., width].
 Value feed_forward(const Scope& scope, Value x, const FeedForwardOptions& options = {},
                    SourceLocation loc = SourceLocation::current());
 

@@ -1,5 +1,5 @@
-// The layers that models of one's own are made of, in one include (README.md lists them). With
-// weft/weft.h it is all that most programs which train a model need.
+// All layers for building models in one include (README.md lists them). Together with weft/weft.h
+// it is all that most training programs need.
 #pragma once
 
 #include "weft/models/layers/attention.h"

@@ -36,7 +36,7 @@ Value MultiHeadAttention::decode(Value x, const KeysValuesCache& cache, Value po
   Graph& graph = scope.graph();
   Graph::Frame frame(graph, "multi_head_attention", loc, scope.path());
   if (relative_keys != RelativeKeys::none) {
-    graph.fail(ArgumentError("relative keys cannot be decoded over a cache"),
+    graph.fail(ArgumentError("relative keys do not support decoding with a cache"),
                "multi_head_attention", {x}, loc);
   }
   const KeysValues added = keys_values(x);
@@ -95,7 +95,7 @@ MultiHeadAttention make_multi_head_attention(const Scope& scope, DType dtype, st
     refuse(fmt::format("heads {} is not a multiple of kv_heads {}", heads, kv_heads));
   const bool relative = options.relative_keys != RelativeKeys::none;
   if (relative && (options.context < 1 || kv_heads != heads))
-    refuse("relative keys need a context of at least 1 and as many heads of keys as of queries");
+    refuse("relative keys need a context of at least 1 and kv_heads equal to heads");
   const std::int64_t size = options.head_size == 0 ? width / heads : options.head_size;
   MultiHeadAttention layer{
       scope,

@@ -1,5 +1,5 @@
-// Multi-head attention (Vaswani et al. 2017) with a projection each for queries, keys and values:
-// over the sequence itself or over another one (cross attention), with grouped heads.
+// Multi-head attention (Vaswani et al. 2017) with separate projections for queries, keys and
+// values: self-attention or cross-attention, with grouped heads.
 #pragma once
 
 #include "weft/graph/functions/attention.h"
@@ -8,15 +8,15 @@
 
 namespace WEFT_API weft {
 
-/// Learned relative positions in the scores, a vector E[i - j] per distance: q_i . E (Shaw et al.
-/// 2018), or q_i . E + k_j . E (Huang et al. 2020, method 4).
+/// Learned relative positions in the scores, with an embedding E[i - j] per distance. `key` adds
+/// q_i . E (Shaw et al. 2018), `key_query` adds q_i . E + k_j . E (Huang et al. 2020, method 4).
 enum class RelativeKeys { none, key, key_query };
 
-/// What attention looks at.
+/// Keys and values, split into heads, each [batch, kv_heads, keys, head_size].
 struct KeysValues {
   Value keys, values;
 };
-/// The same of tokens before, kind cache, each [batch, kv_heads, capacity, head_size].
+/// Keys and values of earlier tokens, of kind cache, each [batch, kv_heads, capacity, head_size].
 struct KeysValuesCache {
   Variable keys, values;
 };
@@ -27,19 +27,19 @@ KeysValuesCache make_keys_values_cache(const Scope& scope, DType dtype, const Di
 
 struct MultiHeadAttentionOptions {
   std::int64_t heads = 1;
-  std::int64_t kv_heads = 0;   // of keys and values, a divisor of heads; 0 means heads
+  std::int64_t kv_heads = 0;   // heads of keys and values, must divide heads; 0 means heads
   std::int64_t head_size = 0;  // 0 means width / heads
   double scale = 0;            // factor on the scores; 0 means 1 / sqrt(head_size)
-  LinearOptions in = {};       // of queries, keys and values
-  /// Where queries start otherwise than keys and values.
+  LinearOptions in = {};       // projections of queries, keys and values
+  /// Initializer of the query projection, if it differs from that of keys and values.
   std::optional<Initializer> query_initializer = {};
   LinearOptions out = {};
   RelativeKeys relative_keys = RelativeKeys::none;
-  std::int64_t context = 0;  // longest sequence: sizes the table of relative keys
+  std::int64_t context = 0;  // maximum sequence length, which sizes the table of relative keys
 };
 
-/// The variables: "<scope>.{query,key,value,out}.{weight,bias}" and, with relative keys,
-/// "<scope>.distances.weight" [2 * context - 1, head_size].
+/// The parameters of multi-head attention: "<scope>.{query,key,value,out}.{weight,bias}" and, with
+/// relative keys, "<scope>.distances.weight" [2 * context - 1, head_size].
 struct MultiHeadAttention {
   Scope scope;
   Linear query, key, value, out;
@@ -50,27 +50,31 @@ struct MultiHeadAttention {
   Variable distances;
 
   /// x [batch, seq, width] attends to memory [batch, keys, width] (x itself for self-attention) ->
-  /// [batch, seq, width]. `options` say what else the scores are made of; their scale is ours.
-  /// Relative keys need x as memory; a sequence longer than `context` is a DataError of the run.
+  /// [batch, seq, width]. `options` can add biases, masks and dropout; the layer overrides their
+  /// scale. With relative keys, memory must be x, and a sequence longer than `context` throws
+  /// DataError at run time.
   Value operator()(Value x, Value memory, AttentionOptions options = {},
                    SourceLocation loc = SourceLocation::current()) const;
 
-  /// The keys and values of memory, split into heads, each [batch, kv_heads, keys, head_size].
+  /// Projects memory to keys and values, split into heads, each [batch, kv_heads, keys, head_size].
   KeysValues keys_values(Value memory) const;
-  /// x attends to keys and values that are there already: cross-attention while decoding.
+  /// x attends to precomputed keys and values: cross-attention during decoding.
   Value attend(Value x, const KeysValues& memory, AttentionOptions options = {},
                SourceLocation loc = SourceLocation::current()) const;
-  /// x [batch, new, width] are tokens after `position` ones whose keys and values are in the cache:
-  /// self-attention while decoding, causal; the new ones are added to `updates`. Row r goes on from
-  /// the cache's row parents[r] (i32 or i64 [batch]; undefined: its own), as beams do. A cache that
-  /// is full is a DataError of the run; relative keys have no cache. An offset bias must have an
-  /// entry for every distance that the capacity allows (AttentionOptions).
+  /// Causal self-attention during decoding. x [batch, new, width] are new tokens after `position`
+  /// earlier ones, whose keys and values are in the cache; `updates` receives the extended cache.
+  /// Row r continues from row parents[r] of the cache (i32 or i64 [batch]), as in beam search; if
+  /// undefined, every row continues from itself. Exceeding the capacity throws DataError at run
+  /// time. Relative keys are not supported. An offset bias must have an entry for every distance
+  /// that the capacity allows (AttentionOptions).
   Value decode(Value x, const KeysValuesCache& cache, Value position, Value parents,
                Updates* updates, AttentionOptions options = {},
                SourceLocation loc = SourceLocation::current()) const;
 };
 
-/// Declares the variables. Throws ArgumentError where heads do not fit.
+/// Declares the parameters. Throws ArgumentError if width is not a multiple of heads (with
+/// head_size 0), if heads is not a multiple of kv_heads, or if relative keys lack a context or are
+/// combined with grouped heads.
 MultiHeadAttention make_multi_head_attention(const Scope& scope, DType dtype, std::int64_t width,
                                              const MultiHeadAttentionOptions& options,
                                              SourceLocation loc = SourceLocation::current());

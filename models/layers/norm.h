@@ -1,4 +1,4 @@
-// Normalisation over the last axis.
+// LayerNorm and RMSNorm: normalisation over the last axis.
 #pragma once
 
 #include "weft/graph/ir/scope.h"
@@ -7,34 +7,35 @@ namespace WEFT_API weft {
 
 struct NormLayerOptions {
   double eps = 1e-5;
-  bool bias = true;  // layer norms only
+  bool bias = true;  // for LayerNorm only
   bool rms = false;  // RMSNorm instead of LayerNorm
 };
 
-/// The variables of a LayerNorm (Ba et al. 2016) or an RMSNorm (Zhang and Sennrich 2019):
-/// "<scope>.weight" [width] (starts at 1) and "<scope>.bias" [width] (starts at 0, if any).
+/// The parameters of a LayerNorm (Ba et al. 2016) or an RMSNorm (Zhang and Sennrich 2019):
+/// "<scope>.weight" [width], initialised to 1, and for a LayerNorm with bias "<scope>.bias"
+/// [width], initialised to 0.
 struct Norm {
   Scope scope;
   Variable weight;
-  Variable bias;  // undefined if there is none
+  Variable bias;  // undefined without bias
   double eps;
   bool rms = false;
 
-  /// (x - mean) / sqrt(variance + eps) * weight + bias over the last axis, or x / sqrt(mean(x^2) +
-  /// eps) * weight; same type as x.
+  /// Returns (x - mean) / sqrt(variance + eps) * weight + bias over the last axis, or x /
+  /// sqrt(mean(x^2) + eps) * weight for RMSNorm, with the type of x.
   Value operator()(Value x, SourceLocation loc = SourceLocation::current()) const;
 };
 
-/// Declares the variables of the norm that the options ask for.
+/// Declares the parameters of the norm that the options select.
 Norm make_norm(const Scope& scope, DType dtype, std::int64_t width,
                const NormLayerOptions& options = {},
                SourceLocation loc = SourceLocation::current());
 
-/// Declares and applies a LayerNorm over the last axis of x, floating [..., width].
+/// Declares a LayerNorm and applies it over the last axis of x, floating [..., width].
 Value layer_norm(const Scope& scope, Value x, const NormLayerOptions& options = {},
                  SourceLocation loc = SourceLocation::current());
 
-/// Declares and applies an RMSNorm over the last axis of x, floating [..., width].
+/// Declares an RMSNorm and applies it over the last axis of x, floating [..., width].
 Value rms_norm(const Scope& scope, Value x, const NormLayerOptions& options = {},
                SourceLocation loc = SourceLocation::current());
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kScalings[] = {"none", "linear", "dynamic", "llama3"};
 
-/// What llama3 makes of a frequency.
+/// Scales a frequency as llama3 does.
 double smoothed(double frequency, const RotaryScaling& scaling) {
   const double waves = static_cast<double>(scaling.context) * frequency / (2 * std::numbers::pi);
   const double kept = std::clamp(
@@ -39,7 +39,7 @@ Value sinusoidal_positions(Value positions, std::int64_t width, DType dtype, Sou
   for (std::int64_t j = 0; j < width / 2; ++j) {
     rates.push_back(std::pow(10000.0, -2.0 * static_cast<double>(j) / static_cast<double>(width)));
   }
-  // In double: sines of large angles in single precision would be off by p * 1e-7.
+  // In double precision: in single precision, sines of large angles would be off by p * 1e-7.
   const Value angle = unsqueeze(cast(positions, DType::f64), positions.rank()) *
                       graph.constant(Tensor::of({width / 2}, rates));
   return cast(concat({sin(angle), cos(angle)}, -1), dtype);
@@ -69,7 +69,7 @@ Value scaled_rotary(Value x, Value positions, Value length, std::int64_t feature
   Value frequencies =
       graph.constant(Tensor::of({pairs}, rotary_frequencies(features, base, scaling)));
   if (scaling.kind == RotaryScalingKind::dynamic) {
-    // Two features are one pair, of frequency 1 whatever the base.
+    // Pair 0 has frequency 1 for every base. With two features it is the only pair.
     std::vector<double> exponents;
     for (std::int64_t j = 0; j < pairs; ++j)
       exponents.push_back(
@@ -78,9 +78,9 @@ Value scaled_rotary(Value x, Value positions, Value length, std::int64_t feature
     const Value stretch = maximum(cast(length, DType::f64) * rate - (scaling.factor - 1), 1.0);
     frequencies = frequencies * exp(log(stretch) * graph.constant(Tensor::of({pairs}, exponents)));
   }
-  // In double, as sinusoidal_positions.
+  // In double precision, as in sinusoidal_positions.
   Value angle = unsqueeze(cast(positions, DType::f64), positions.rank()) * frequencies;
-  if (angle.rank() == 3) angle = unsqueeze(angle, 1);  // one for all heads
+  if (angle.rank() == 3) angle = unsqueeze(angle, 1);  // the same for all heads
   const Value cosine = cast(cos(angle), x.dtype()), sine = cast(sin(angle), x.dtype());
   const auto part = [&](std::int64_t begin, const Dim& end) {
     return slice(x, 3, {.begin = Dim(begin), .end = end});

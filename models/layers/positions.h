@@ -1,4 +1,4 @@
-// Positions that are not learned.
+// Position encodings without parameters: sinusoidal and rotary.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,20 @@
 
 namespace WEFT_API weft {
 
-/// The sinusoids of Vaswani et al. (2017) at `positions` (i32 or i64, any shape): [..., width] with
-/// feature j < width/2 sin(p / 10000^(2j/width)), and the cosines of the same in the second half
-/// (the paper has them side by side, a fixed permutation of features). `width` must be even.
+/// Sinusoidal encodings (Vaswani et al. 2017) of `positions` (i32 or i64, any shape) -> [...,
+/// width]. Feature j < width/2 is sin(p / 10000^(2j/width)); the second half holds the cosines of
+/// the same angles. (The paper interleaves sines and cosines, which is a fixed permutation of the
+/// features.) `width` must be even.
 Value sinusoidal_positions(Value positions, std::int64_t width, DType dtype,
                            SourceLocation loc = SourceLocation::current());
 
 /// How the frequencies of rotary positions, base^(-2j/n) for pair j of n features, are changed so
-/// that a model reads longer texts than it was trained on.
+/// that a model can process longer texts than it was trained on.
 enum class RotaryScalingKind : std::uint8_t {
   none,
-  linear,   // all divided by factor (Chen et al. 2023)
-  dynamic,  // the base grows with the text once it is longer than context (NTK-aware)
-  llama3,   // those of long waves divided by factor, of short ones kept (LLaMA 3.1)
+  linear,   // divides all frequencies by factor (Chen et al. 2023)
+  dynamic,  // increases the base once the text exceeds context (NTK-aware)
+  llama3,   // divides the frequencies of long waves by factor, keeps short ones (LLaMA 3.1)
 };
 /// "none", "linear", "dynamic", "llama3".
 ChoiceNames choice_names(RotaryScalingKind);
@@ -32,21 +33,21 @@ struct RotaryScaling {
   RotaryScalingKind kind = RotaryScalingKind::none;
   double factor = 1;  // at least 1
   /// llama3: waves longer than context / low_factor tokens are long, those shorter than context /
-  /// high_factor are short; between them the factor goes from one to the other.
+  /// high_factor are short. In between, the two frequencies are interpolated.
   double low_factor = 1, high_factor = 4;
-  std::int64_t context = 0;  // dynamic, llama3: tokens that the model was trained on
+  std::int64_t context = 0;  // dynamic, llama3: context length of the original training, in tokens
 
   friend bool operator==(const RotaryScaling&, const RotaryScaling&) = default;
 };
 
-/// Frequencies of the features / 2 pairs, in radians per token; with `dynamic`, of texts within the
-/// context.
+/// Returns the frequencies of the features / 2 pairs, in radians per token. With `dynamic`, they
+/// are those of texts within the context.
 std::vector<double> rotary_frequencies(std::int64_t features, double base,
                                        const RotaryScaling& scaling);
 
-/// Turns pairs (j, j + features/2) of the first `features` features of x [batch, heads, seq, size]
-/// by positions * frequencies (RoPE, Su et al. 2021). positions are i32 or i64, [batch, seq] or
-/// [seq]; `length`, an i64 scalar, is how long the text is, and read by `dynamic` only:
+/// Rotates pairs (j, j + features/2) of the first `features` features of x [batch, heads, seq,
+/// size] by positions * frequencies (RoPE, Su et al. 2021). positions are i32 or i64, [batch, seq]
+/// or [seq]. `length`, an i64 scalar, is the length of the text; only `dynamic` reads it:
 ///   frequency_j = base^(-2j/n) s^(-2j/(n-2)), s = max(1, factor length / context - (factor - 1)).
 Value scaled_rotary(Value x, Value positions, Value length, std::int64_t features, double base,
                     const RotaryScaling& scaling, SourceLocation loc = SourceLocation::current());

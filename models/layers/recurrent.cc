@@ -16,13 +16,13 @@ namespace {
 
 using Index = std::size_t;
 
-// x W^T + b, b absent without biases.
+// Returns x W^T + b, or x W^T without a bias.
 Value affine(const Value& x, const Value& weight, const Value& bias) {
   const Value y = matmul(x, weight, {.transpose_b = true});
   return bias.defined() ? y + bias : y;
 }
 
-// One step: from the element and the state to the new state.
+// One time step: maps an input element and the state to the new state.
 struct Cell {
   Recurrence kind;
   bool bias;
@@ -92,15 +92,16 @@ RecurrentResult apply_recurrent(Recurrence kind, Arg arg,
                                  x.type().str(), graph.describe_source(loc)));
   }
   if (options.layers < 1 || weights.size() != directions * static_cast<Index>(options.layers)) {
-    throw ArgumentError(fmt::format(
-        "recurrent: {} layers in {} direction{} need as many weights, but {} are given\n  {}",
-        options.layers, directions, directions > 1 ? "s" : "", weights.size(),
-        graph.describe_source(loc)));
+    throw ArgumentError(
+        fmt::format("recurrent: {} layers in {} direction{} need one entry of weights each, but "
+                    "there are {}\n  {}",
+                    options.layers, directions, directions > 1 ? "s" : "", weights.size(),
+                    graph.describe_source(loc)));
   }
   const bool cells = kind == Recurrence::lstm;
   if (options.c0.present() && !cells) {
     throw ArgumentError(
-        fmt::format("recurrent: only an lstm has cells, so that c0 has no use\n  {}",
+        fmt::format("recurrent: c0 is only for lstm; other kinds have no cell state\n  {}",
                     graph.describe_source(loc)));
   }
   std::vector<Value> last_h, last_c;

@@ -1,7 +1,7 @@
 // Recurrent layers: Elman networks, gated recurrent units (Cho et al. 2014) and long short-term
-// memory (Hochreiter and Schmidhuber 1997; with the forget gate of Gers et al. 2000), with the
-// equations, the layouts and the names of weights of PyTorch's nn.RNN, nn.GRU and nn.LSTM, so that
-// their weights load as they are.
+// memory (Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000). Equations,
+// weight layouts and parameter names are those of PyTorch's nn.RNN, nn.GRU and nn.LSTM, so that
+// their weights load unchanged.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace WEFT_API weft {
 
-/// The kinds of layers.
+/// Kinds of recurrent layers.
 enum class Recurrence { rnn_tanh, rnn_relu, gru, lstm };
-/// Rows of weights per unit: 1, 3 for gru (reset, update, new), 4 for lstm (input, forget, cell,
-/// output).
+/// Returns the number of gates, i.e. rows of the weights per hidden unit: 1 for the rnn kinds, 3
+/// for gru (reset, update, new), 4 for lstm (input, forget, cell, output).
 int gate_count(Recurrence kind);
 
 /// The weights of one layer in one direction.
@@ -28,48 +28,52 @@ struct RecurrentWeights {
 
 struct RecurrentOptions {
   int layers = 1;
-  /// Each layer also reads backwards, and gives both results side by side.
+  /// Each layer also reads the sequence backwards; the outputs of both directions are concatenated.
   bool bidirectional = false;
   bool bias = true;
-  /// i32 or i64 [batch]: how many steps of each row count; its outputs behind them are 0, and its
-  /// state is that of its last step (as PyTorch's packed sequences). Absent: all.
+  /// i32 or i64 [batch]: number of valid steps of each row. Outputs after them are 0, and the final
+  /// state is that of the last valid step (as for PyTorch's packed sequences). Absent: all steps
+  /// are valid.
   OptionalArg lengths = {};
-  /// Initial state [layers * directions, batch, hidden]; absent: zeros. `c0` is the LSTM's alone.
+  /// Initial state [layers * directions, batch, hidden]; absent: zeros. `c0` is for lstm only.
   OptionalArg h0 = {}, c0 = {};
-  /// As ScanOptions::segment: less memory for one more forward pass.
+  /// See ScanOptions::segment: saves memory at the cost of one more forward pass.
   std::int64_t segment = 0;
 };
 
-/// What layers give.
+/// Outputs of recurrent layers.
 struct RecurrentResult {
-  Value output;  // [batch, time, directions * hidden]: the last layer's states
-  Value h;       // [layers * directions, batch, hidden]: the last state of every layer
-  Value c;       // the same for the LSTM's cells, else undefined
+  /// [batch, time, directions * hidden]: the states of the last layer.
+  Value output;
+  /// [layers * directions, batch, hidden]: the final state of every layer.
+  Value h;
+  /// As `h`, for the cell states of an LSTM, otherwise undefined.
+  Value c;
 };
 
-/// Applies given weights to x [batch, time, input], f32 or f64: one entry per layer and direction,
-/// forward before backward. Throws ShapeError where shapes do not fit, ArgumentError for another
-/// number of weights, or for c0 where there are no cells.
+/// Applies existing weights to x [batch, time, input], f32 or f64. `weights` has one entry per
+/// layer and direction, forward before backward. Throws ShapeError if shapes do not fit, and
+/// ArgumentError for a wrong number of weights, or for c0 with a kind other than lstm.
 RecurrentResult apply_recurrent(Recurrence kind, Arg x,
                                 const std::vector<RecurrentWeights>& weights,
                                 const RecurrentOptions& options = {},
                                 SourceLocation loc = SourceLocation::current());
 
-/// Declares the weights of layers over `input` features, for apply_recurrent; of `options` layers,
-/// bidirectional and bias count. Parameters, in PyTorch's order and names: "<scope>.weight_ih_l0"
-/// [gates * hidden, input], "<scope>.weight_hh_l0", "<scope>.bias_ih_l0", "<scope>.bias_hh_l0",
-/// with "_reverse" behind the names of the other direction; they start uniform in
-/// +-1/sqrt(hidden). Throws ArgumentError for hidden below 1.
+/// Declares the weights of layers over `input` features, for apply_recurrent(). Of the options, it
+/// uses layers, bidirectional and bias. Parameters, in PyTorch's order and with its names:
+/// "<scope>.weight_ih_l0" [gates * hidden, input], "<scope>.weight_hh_l0", "<scope>.bias_ih_l0",
+/// "<scope>.bias_hh_l0", with the suffix "_reverse" for the backward direction. They are
+/// initialised uniformly in +-1/sqrt(hidden). Throws ArgumentError if hidden is below 1.
 std::vector<RecurrentWeights> make_recurrent(const Scope& scope, Recurrence kind, DType dtype,
                                              const Dim& input, std::int64_t hidden,
                                              const RecurrentOptions& options = {},
                                              SourceLocation loc = SourceLocation::current());
 
-/// Declares (make_recurrent) and applies the layers.
+/// Declares the weights (make_recurrent()) and applies the layers.
 RecurrentResult recurrent(const Scope& scope, Recurrence kind, Arg x, std::int64_t hidden,
                           const RecurrentOptions& options = {},
                           SourceLocation loc = SourceLocation::current());
-/// recurrent() of that kind.
+/// recurrent() with the kind gru or lstm.
 inline RecurrentResult gru(const Scope& scope, Arg x, std::int64_t hidden,
                            const RecurrentOptions& options = {},
                            SourceLocation loc = SourceLocation::current()) {

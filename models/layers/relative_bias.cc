@@ -11,10 +11,10 @@
 namespace weft {
 namespace {
 
-/// The rows of the table for offsets -zero, ..., count - zero - 1: [heads, count].
+/// Biases for the offsets -zero, ..., count - zero - 1: [heads, count].
 Value look_up(const RelativeBias& layer, const Dim& count, const Dim& zero) {
   Graph& graph = layer.scope.graph();
-  // Farther offsets share the buckets of the ends.
+  // Offsets beyond max_distance share the bucket of the largest distance.
   const std::int64_t end = layer.options.max_distance;
   std::vector<std::int64_t> buckets;
   for (std::int64_t offset = -end; offset <= end; ++offset)
@@ -37,7 +37,7 @@ std::int64_t relative_bucket(std::int64_t offset, const RelativeBiasOptions& opt
   }
   const std::int64_t exact = buckets / 2;
   if (distance < exact) return first + distance;
-  // Single precision as in the reference implementation, so that both round at the same distances.
+  // Single precision, as in the reference implementation, so that both round at the same distances.
   const auto scale = static_cast<float>(
       std::log(static_cast<double>(options.max_distance) / static_cast<double>(exact)));
   const float share = std::log(static_cast<float>(distance) / static_cast<float>(exact)) / scale;
@@ -60,8 +60,8 @@ RelativeBias make_relative_bias(const Scope& scope, DType dtype, const RelativeB
   if (options.heads < 1 || buckets < 2 || options.max_distance <= buckets / 2) {
     scope.graph().fail(
         ArgumentError(fmt::format(
-            "a relative bias needs heads of at least 1, 2 buckets per direction and a "
-            "max_distance of more than half of these: heads is {}, buckets {}, max_distance {}",
+            "a relative bias needs at least 1 head, 2 buckets per direction and a max_distance of "
+            "more than half of these: heads is {}, buckets {}, max_distance {}",
             options.heads, options.buckets, options.max_distance)),
         "relative_bias", {}, loc);
   }

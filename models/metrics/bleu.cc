@@ -17,7 +17,7 @@ namespace {
 void check(const std::vector<std::string>& outputs, const std::vector<References>& references) {
   if (outputs.empty()) throw ArgumentError("there are no outputs to score");
   if (outputs.size() != references.size()) {
-    throw ArgumentError(fmt::format("{} outputs have references for {}: one list each is needed",
+    throw ArgumentError(fmt::format("{} outputs have {} lists of references: each needs one list",
                                     outputs.size(), references.size()));
   }
   for (std::size_t i = 0; i < references.size(); ++i) {
@@ -27,14 +27,16 @@ void check(const std::vector<std::string>& outputs, const std::vector<References
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// What Python's str.split() splits at: the definition's tokens are words in this sense.
+/// Returns true for the white space at which Python's str.split() splits. 13a tokens are words in
+/// this sense.
 bool is_space(char32_t c) {
   return (c >= 9 && c <= 13) || (c >= 28 && c <= 32) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
          (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
          c == 0x3000;
 }
 
-/// Symbols that are always tokens of their own: all of ASCII but ' , - . and letters and digits.
+/// Returns true for symbols that are always separate tokens: all ASCII characters except ' , - .
+/// and letters and digits.
 bool is_symbol(char c) {
   return (c >= '{' && c <= '~') || (c >= '[' && c <= '`') || (c >= ' ' && c <= '&') ||
          (c >= '(' && c <= '+') || (c >= ':' && c <= '@') || c == '/';
@@ -45,9 +47,9 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
     text.replace(at, from.size(), to);
 }
 
-/// One rule "two characters that fit: a space goes around or between them", over the whole text;
-/// pairs do not overlap. White space in UTF-8 is none of the characters that rules name, and its
-/// bytes are no digits, so that bytes will do.
+/// Applies one rule to the whole text: puts a space between two adjacent characters that match, and
+/// `before` and `after` around them. Pairs do not overlap. Working on bytes is sufficient, because
+/// the rules name no character outside ASCII, and the bytes of such characters are not digits.
 template <class First, class Second>
 std::string split_pairs(const std::string& text, First&& first, Second&& second,
                         std::string_view before, std::string_view after) {
@@ -67,14 +69,14 @@ std::string split_pairs(const std::string& text, First&& first, Second&& second,
   return out;
 }
 
-/// The code points of a text; where it is no UTF-8, FormatError.
+/// Returns the code points of a text. Throws FormatError if it is not valid UTF-8.
 std::u32string code_points(std::string_view text) {
   std::u32string out;
   for (std::size_t at = 0; at < text.size();) out += next_code_point(text, at);
   return out;
 }
 
-/// How often each n-gram of each order occurs.
+/// Counts the occurrences of each n-gram of length `order`.
 template <class Sequence>
 std::map<Sequence, std::int64_t> count_ngrams(const Sequence& tokens, std::size_t order) {
   std::map<Sequence, std::int64_t> counts;
@@ -115,11 +117,11 @@ void finish(Bleu& bleu) {
   const auto length = static_cast<double>(bleu.output_length);
   const auto wanted = static_cast<double>(bleu.reference_length);
   bleu.brevity_penalty = length >= wanted ? 1 : length > 0 ? std::exp(1 - wanted / length) : 0;
-  // Smoothing is for orders without a match; with none at all there is nothing to smooth.
+  // Smoothing is for orders without a match. Without any match at all there is nothing to smooth.
   if (bleu.correct[0] == 0) return;
   double share = 1, logarithms = 0;
   for (std::size_t n = 0; n < Bleu::kOrder; ++n) {
-    if (bleu.total[n] == 0) return;  // no output is as long as the order: the score is 0
+    if (bleu.total[n] == 0) return;  // no output is long enough for this order: the score is 0
     double matches = static_cast<double>(bleu.correct[n]);
     if (bleu.correct[n] == 0) matches = share /= 2;
     bleu.precisions[n] = 100 * matches / static_cast<double>(bleu.total[n]);
@@ -128,7 +130,7 @@ void finish(Bleu& bleu) {
   bleu.score = bleu.brevity_penalty * std::exp(logarithms / static_cast<double>(Bleu::kOrder));
 }
 
-/// "1", or "var" where outputs have different numbers of references.
+/// Returns the number of references per output, or "var" if outputs have different numbers.
 std::string reference_count(const std::vector<References>& references) {
   const std::size_t count = references.front().size();
   const bool same = std::all_of(references.begin(), references.end(),
@@ -149,7 +151,7 @@ struct CharacterCounts {
     }
     return *this;
   }
-  /// F2 of the mean precision and the mean recall over the orders that both sides have.
+  /// Returns F2 of the mean precision and the mean recall over the orders that both sides have.
   double score() const {
     double precision = 0, recall = 0;
     int orders = 0;
@@ -178,7 +180,7 @@ CharacterCounts count_characters(const std::u32string& output, const std::u32str
     const auto ours = count_ngrams(output, n), theirs = count_ngrams(reference, n);
     for (const auto& [ngram, count] : theirs) counts.reference[n - 1] += static_cast<double>(count);
     for (const auto& [ngram, count] : ours) {
-      // sacreBLEU: an output counts only in orders that its reference has.
+      // As in sacreBLEU, an output counts only in orders that its reference has.
       if (!theirs.empty()) counts.output[n - 1] += static_cast<double>(count);
       const auto found = theirs.find(ngram);
       if (found != theirs.end())
@@ -195,7 +197,7 @@ std::vector<std::string> tokenize_13a(std::string_view line) {
   replace_all(text, "<skipped>", "");
   replace_all(text, "-\n", "");
   replace_all(text, "\n", " ");
-  // In this order: "&amp;lt;" becomes "<".
+  // The order matters: "&amp;lt;" becomes "<".
   replace_all(text, "&quot;", "\"");
   replace_all(text, "&amp;", "&");
   replace_all(text, "&lt;", "<");

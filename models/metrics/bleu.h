@@ -1,5 +1,5 @@
-// How close translations are to references, as sacreBLEU 2 computes it (Post 2018, "A call for
-// clarity in reporting BLEU scores"): the same numbers for the same texts.
+// Translation metrics (BLEU, chrF, exact match) that match sacreBLEU 2 (Post 2018, "A call for
+// clarity in reporting BLEU scores"): the same texts give the same numbers.
 #pragma once
 
 #include <array>
@@ -12,12 +12,12 @@
 
 namespace WEFT_API weft {
 
-/// One output's references: as many as there are, at least one.
+/// The references of one output, at least one.
 using References = std::vector<std::string>;
 
-/// Tokens of mteval-v13a, the tokenisation of WMT: punctuation and symbols of ASCII are tokens of
-/// their own, but a full stop or comma only next to something that is no digit, and a hyphen only
-/// after a digit. &quot; &amp; &lt; &gt; are what they stand for.
+/// Tokenises a line like mteval-v13a, the tokeniser of WMT. Each ASCII punctuation mark or symbol
+/// is a separate token, but a full stop or comma only next to a non-digit, and a hyphen only after
+/// a digit. The entities &quot; &amp; &lt; &gt; are replaced by their characters.
 std::vector<std::string> tokenize_13a(std::string_view line);
 
 /// Corpus BLEU (Papineni et al. 2002): brevity penalty times the geometric mean of the precisions
@@ -30,27 +30,29 @@ struct Bleu {
   std::array<double, kOrder> precisions{};     // 0 to 100, smoothed
   double brevity_penalty = 0;
   std::int64_t output_length = 0;     // in tokens
-  std::int64_t reference_length = 0;  // of the references closest in length
-  std::string signature;              // what was computed: "nrefs:1|case:mixed|eff:no|tok:13a|..."
+  std::int64_t reference_length = 0;  // total tokens of the references closest in length
+  std::string signature;              // the settings: "nrefs:1|case:mixed|eff:no|tok:13a|..."
 
-  /// As sacreBLEU prints it: "BLEU = 48.53 82.4/50.0/45.5/37.5 (BP = 0.943 ratio = 0.944 hyp_len =
-  /// 17 ref_len = 18)".
+  /// Returns the score in the format of sacreBLEU: "BLEU = 48.53 82.4/50.0/45.5/37.5 (BP = 0.943
+  /// ratio = 0.944 hyp_len = 17 ref_len = 18)".
   std::string to_string() const;
 };
 
-/// BLEU of texts with 13a tokens, case kept, exponential smoothing: the k-th order in a row without
-/// a match counts 1 / 2^k matches (Chen and Cherry 2014, method 3). Throws ArgumentError unless
-/// there are as many outputs as lists of references, and one of each at least.
+/// Computes BLEU with 13a tokens, case-sensitive, with exponential smoothing: the k-th consecutive
+/// order without a match counts as 1 / 2^k matches (Chen and Cherry 2014, method 3). Throws
+/// ArgumentError if there is no output, if the numbers of outputs and of lists of references
+/// differ, or if an output has no reference.
 Bleu corpus_bleu(const std::vector<std::string>& outputs,
                  const std::vector<References>& references);
 
-/// Corpus chrF2 (Popović 2015): F-score, recall counting twice, averaged over n-grams of 1 to 6
-/// characters without white space; the reference that scores best counts. 0 to 100. Throws as
+/// Computes corpus chrF2 (Popović 2015): the F-score, with recall counting twice as much as
+/// precision, averaged over n-grams of 1 to 6 characters without white space. If an output has
+/// several references, the one with the best score counts. The result is in 0 to 100. Throws like
 /// corpus_bleu.
 double corpus_chrf(const std::vector<std::string>& outputs,
                    const std::vector<References>& references);
 
-/// Share of the outputs that equal one of their references. Throws as corpus_bleu.
+/// Returns the share of outputs that equal one of their references. Throws like corpus_bleu.
 double exact_match(const std::vector<std::string>& outputs,
                    const std::vector<References>& references);
 

@@ -13,7 +13,8 @@ namespace weft {
 ConfusionMatrix::ConfusionMatrix(std::vector<std::string> names)
     : names_(std::move(names)), counts_(names_.size() * names_.size(), 0) {
   if (names_.size() < 2)
-    throw ArgumentError(fmt::format("a confusion matrix needs two classes, not {}", names_.size()));
+    throw ArgumentError(
+        fmt::format("a confusion matrix needs at least two classes, not {}", names_.size()));
 }
 
 void ConfusionMatrix::add(std::int64_t truth, std::int64_t predicted) {
@@ -95,7 +96,7 @@ HeatMap ConfusionMatrix::heat_map(const std::string& title) const {
           .column_labels = names_,
           .row_axis = "true class",
           .column_axis = "predicted class",
-          // Numbers no longer fit the cells of many classes.
+          // With many classes the cells are too small for numbers.
           .show_values = classes() <= 40};
 }
 

@@ -1,4 +1,4 @@
-// How well classes are told apart: counts, and the figures made of them.
+// Confusion matrix of a classifier, and the metrics computed from it.
 #pragma once
 
 #include <cstdint>
@@ -10,38 +10,38 @@
 
 namespace WEFT_API weft {
 
-/// counts[true * classes + predicted].
+/// Confusion matrix: counts of examples by true and predicted class.
 class ConfusionMatrix {
  public:
   /// Throws ArgumentError for fewer than two names.
   explicit ConfusionMatrix(std::vector<std::string> names);
-  /// Counts one example; ArgumentError where a class is out of range.
+  /// Counts one example. Throws ArgumentError if a class is out of range.
   void add(std::int64_t truth, std::int64_t predicted);
-  /// Counts as many; ArgumentError, too, where the numbers of both differ.
+  /// Counts several examples. Also throws ArgumentError if the two lists differ in length.
   void add(std::span<const std::int32_t> truth, std::span<const std::int32_t> predicted);
 
   std::int64_t classes() const { return static_cast<std::int64_t>(names_.size()); }
   const std::vector<std::string>& names() const { return names_; }
-  /// How often class `truth` was called `predicted`.
+  /// Returns how often `predicted` was predicted for class `truth`.
   std::int64_t count(std::int64_t truth, std::int64_t predicted) const;
   std::int64_t total() const;
-  /// How many were found.
+  /// Returns the number of examples with a correct prediction.
   std::int64_t correct() const;
 
-  /// Share of examples whose class was found; NaN without examples.
+  /// Returns the share of examples with a correct prediction; NaN without examples.
   double accuracy() const;
-  /// Of those said to be c, the share that is; 0 where none was.
+  /// Returns the share of predictions of c that are correct; 0 without such predictions.
   double precision(std::int64_t c) const;
-  /// Of those that are c, the share that was found; 0 where there is none.
+  /// Returns the share of examples of class c that were predicted as c; 0 without such examples.
   double recall(std::int64_t c) const;
-  /// Harmonic mean of both; 0 where both are.
+  /// Returns the harmonic mean of precision and recall; 0 if both are 0.
   double f1(std::int64_t c) const;
-  /// Mean of the F1 of all classes.
+  /// Returns the mean F1 over all classes.
   double macro_f1() const;
 
-  /// The figures of every class, a line each, as text for people.
+  /// Returns a readable table with one line of metrics per class.
   std::string table() const;
-  /// True classes down, predicted ones across.
+  /// Returns a heat map with true classes as rows and predicted classes as columns.
   HeatMap heat_map(const std::string& title = {}) const;
 
  private:
@@ -49,7 +49,7 @@ class ConfusionMatrix {
   std::int64_t truths(std::int64_t c) const;
 
   std::vector<std::string> names_;
-  std::vector<std::int64_t> counts_;
+  std::vector<std::int64_t> counts_;  // counts_[truth * classes + predicted]
 };
 
 }  // namespace weft

@@ -16,7 +16,7 @@ namespace {
 
 void check(std::span<const double> x, std::span<const double> y) {
   if (x.size() != y.size())
-    throw ArgumentError(fmt::format("{} numbers cannot follow {} others", x.size(), y.size()));
+    throw ArgumentError(fmt::format("cannot correlate {} numbers with {}", x.size(), y.size()));
   for (const auto& numbers : {x, y}) {
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       if (!std::isfinite(numbers[i]))
@@ -25,8 +25,9 @@ void check(std::span<const double> x, std::span<const double> y) {
   }
 }
 
-/// Differences from the mean, the largest of them 1, so that no square leaves the range of doubles.
-/// Nothing where all numbers are the same: their mean may differ from them by a rounding.
+/// Returns the differences from the mean, scaled to a largest magnitude of 1, so that their squares
+/// stay in the range of doubles. Returns nothing if all numbers are equal, since rounding may make
+/// their mean differ from them.
 std::vector<double> centred(std::span<const double> numbers) {
   const auto [low, high] = std::minmax_element(numbers.begin(), numbers.end());
   if (numbers.empty() || *low == *high) return {};
@@ -41,7 +42,7 @@ std::vector<double> centred(std::span<const double> numbers) {
   return result;
 }
 
-/// From 1 on; equal numbers get the mean of theirs.
+/// Returns the ranks of the numbers, starting from 1. Equal numbers get the mean of their ranks.
 std::vector<double> ranks(std::span<const double> numbers) {
   std::vector<std::size_t> order(numbers.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -65,7 +66,7 @@ double pearson(std::span<const double> x, std::span<const double> y) {
   const auto product = [](const std::vector<double>& p, const std::vector<double>& q) {
     return std::inner_product(p.begin(), p.end(), q.begin(), 0.0);
   };
-  // Rounding may go beyond the ends.
+  // Rounding may exceed the bounds.
   return std::clamp(product(a, b) / std::sqrt(product(a, a) * product(b, b)), -1.0, 1.0);
 }
 

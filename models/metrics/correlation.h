@@ -1,4 +1,4 @@
-// How well numbers follow other numbers.
+// Correlation coefficients.
 #pragma once
 
 #include <span>
@@ -7,13 +7,13 @@
 
 namespace WEFT_API weft {
 
-/// Pearson's coefficient: 1 where the points lie on a rising line, -1 on a falling one. NaN where
-/// one of both is the same number everywhere, which goes with nothing. Throws ArgumentError where
-/// there are not as many of both, and for a number that is not finite.
+/// Returns Pearson's correlation coefficient: 1 if the points are on a rising line, -1 if they are
+/// on a falling line. Returns NaN if x or y is constant, because the correlation is then undefined.
+/// Throws ArgumentError if x and y differ in length, and for a number that is not finite.
 double pearson(std::span<const double> x, std::span<const double> y);
 
-/// Spearman's: Pearson's of the ranks, so that only the order counts. Equal numbers share the mean
-/// of their ranks. NaN and errors as above.
+/// Returns Spearman's rank correlation: Pearson's coefficient of the ranks, so that only the order
+/// matters. Equal numbers get the mean of their ranks. NaN and errors are as above.
 double spearman(std::span<const double> x, std::span<const double> y);
 
 }  // namespace weft

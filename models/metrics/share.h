@@ -1,4 +1,4 @@
-// Shares of counts.
+// Ratios of counts: shares and F1.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,13 @@
 
 namespace WEFT_API weft {
 
-/// part / whole; 0 where there is nothing.
+/// Returns part / whole, or 0 if `whole` is 0.
 inline double share(std::int64_t part, std::int64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-/// The harmonic mean of precision and recall, 2 / (1 / precision + 1 / recall), from counts: of
-/// what was found, what there is and what is both. 0 where there is nothing.
+/// Returns F1, the harmonic mean 2 / (1 / precision + 1 / recall), from counts: `right` correct
+/// items of `found` predicted and `truth` true ones. Returns 0 if there are no items.
 inline double f1_of_counts(std::int64_t right, std::int64_t found, std::int64_t truth) {
   return share(2 * right, found + truth);
 }

@@ -12,12 +12,12 @@ namespace weft {
 
 std::vector<TagSpan> tag_spans(std::span<const std::string> tags) {
   std::vector<TagSpan> spans;
-  bool inside = false;  // of the last span
+  bool inside = false;  // true while the last span may continue
   for (std::size_t i = 0; i < tags.size(); ++i) {
     const auto tag = parse_bio_tag(tags[i]);
     if (!tag) {
       throw ArgumentError(
-          fmt::format("the tag '{}' of word {} is none of O, B-TYPE and I-TYPE", tags[i], i));
+          fmt::format("the tag '{}' of word {} is not O, B-TYPE or I-TYPE", tags[i], i));
     }
     if (tag->part == 'O') {
       inside = false;
@@ -39,8 +39,8 @@ double SpanCounts::f1() const { return f1_of_counts(right, found, truth); }
 
 void SpanScores::add(std::span<const std::string> truth, std::span<const std::string> found) {
   if (truth.size() != found.size()) {
-    throw ArgumentError(
-        fmt::format("{} tags were found for a sentence of {} words", found.size(), truth.size()));
+    throw ArgumentError(fmt::format("{} tags were predicted for a sentence of {} words",
+                                    found.size(), truth.size()));
   }
   const std::vector<TagSpan> true_spans = tag_spans(truth), found_spans = tag_spans(found);
   for (const TagSpan& span : true_spans) ++types_[span.type].truth;
@@ -48,7 +48,7 @@ void SpanScores::add(std::span<const std::string> truth, std::span<const std::st
   for (const TagSpan& span : found_spans) {
     SpanCounts& counts = types_[span.type];
     ++counts.found;
-    // Spans do not overlap: those of both are in order of where they begin.
+    // Spans do not overlap, so both lists are ordered by `begin`.
     candidate = std::find_if(candidate, true_spans.end(),
                              [&](const TagSpan& other) { return other.begin >= span.begin; });
     if (candidate != true_spans.end() && *candidate == span) ++counts.right;

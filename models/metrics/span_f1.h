@@ -1,4 +1,4 @@
-// How well spans are found that tags stand for: named entities in sentences.
+// Span-level F1 of taggers, for example of named entities in sentences.
 #pragma once
 
 #include <cstdint>
@@ -11,42 +11,43 @@
 
 namespace WEFT_API weft {
 
-/// Words [begin, end) of a sentence.
+/// A span of the words [begin, end) of a sentence.
 struct TagSpan {
   std::string type;
   std::size_t begin = 0, end = 0;
   friend bool operator==(const TagSpan&, const TagSpan&) = default;
 };
-/// The spans of a sentence's BIO tags, in their order: a span begins with a "B-", and with an "I-"
-/// that has no span of its type in front of it. So does conlleval, and seqeval unless it is told
-/// to be strict about the scheme. Throws ArgumentError for a tag that is not of the scheme.
+/// Returns the spans of a sentence's BIO tags, in order. A span begins with a "B-" tag, or with an
+/// "I-" tag that does not continue a span of its type. This is the rule of conlleval, and of
+/// seqeval without its strict mode. Throws ArgumentError for a tag that is not in the scheme.
 std::vector<TagSpan> tag_spans(std::span<const std::string> tags);
 
-/// What is true, what was found, and how much of it is right.
+/// Numbers of true spans, predicted spans, and correctly predicted spans.
 struct SpanCounts {
   std::int64_t truth = 0, found = 0, right = 0;
 
-  /// Of those found, the share that is right; 0 where none was.
+  /// Returns the share of predicted spans that are correct; 0 if none was predicted.
   double precision() const;
-  /// Of the true ones, the share that was found; 0 where there is none.
+  /// Returns the share of true spans that were predicted; 0 if there are no true spans.
   double recall() const;
-  /// 2 precision recall / (precision + recall); 0 where both are.
+  /// Returns 2 precision recall / (precision + recall); 0 if both are 0.
   double f1() const;
 };
 
-/// Counts spans as seqeval does: one is right where type, begin and end are all those of a true
-/// one.
+/// Counts spans like seqeval: a predicted span is correct if its type, begin and end are those of a
+/// true span.
 class SpanScores {
  public:
-  /// Tags of one sentence. Throws ArgumentError as tag_spans, and where the numbers of both differ.
+  /// Adds the tags of one sentence. Throws ArgumentError like tag_spans, and if the numbers of true
+  /// and predicted tags differ.
   void add(std::span<const std::string> truth, std::span<const std::string> found);
 
-  /// By type: those that are true or were found somewhere.
+  /// Returns the counts by type, for all types that occur in true or predicted spans.
   const std::map<std::string, SpanCounts>& types() const { return types_; }
-  /// Of all types together: its F1 is the micro-averaged one.
+  /// Returns the counts over all types. Their F1 is the micro-averaged F1.
   SpanCounts all() const;
 
-  /// The figures of every type and of all, a line each, as text for people.
+  /// Returns a readable table with one line of metrics per type and one for all types.
   std::string table() const;
 
  private:

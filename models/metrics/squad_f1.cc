@@ -12,7 +12,7 @@ namespace {
 
 bool is_ascii_punctuation(char32_t c) { return c < 0x80 && is_punctuation(c); }
 
-/// In lower case, without punctuation.
+/// Returns the text in lower case and without punctuation.
 std::u32string bare(std::string_view text) {
   std::u32string result;
   for (std::size_t at = 0; at < text.size();) {
@@ -26,7 +26,7 @@ bool is_article(std::u32string_view word) {
   return word == U"a" || word == U"an" || word == U"the";
 }
 
-/// A blank for every article, which is one only where no other character of a word touches it.
+/// Replaces every article by a space. A word is an article only if it is not part of a longer word.
 std::u32string without_articles(std::u32string_view text) {
   std::u32string result;
   for (std::size_t at = 0; at < text.size();) {

@@ -1,5 +1,5 @@
-// How good answers to questions are, as SQuAD's official script counts (Rajpurkar et al. 2016,
-// 2018: evaluate-v2.0.py): the same numbers for the same texts.
+// Exact match and F1 of answers to questions, as in the official script of SQuAD (Rajpurkar et al.
+// 2016, 2018: evaluate-v2.0.py): the same texts give the same numbers.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,27 @@
 
 namespace WEFT_API weft {
 
-/// An answer as it is compared: in lower case, without ASCII's punctuation, without the words "a",
-/// "an" and "the", single blanks between words. `text` is valid UTF-8.
+/// Returns an answer in normalised form: in lower case, without ASCII punctuation and the words
+/// "a", "an" and "the", with single spaces between words. `text` must be valid UTF-8.
 std::string normalised_answer(std::string_view text);
 
-/// How close `found` is to the best of `answers`; "" is "there is no answer", and so are no answers
-/// (those of which nothing is left are passed over).
+/// Scores of one answer.
 struct AnswerScore {
-  double exact = 0;  // 1 where both are the same as they are compared
-  double f1 = 0;     // of their words, each as often as it occurs
+  double exact = 0;  // 1 if the normalised answers are equal
+  double f1 = 0;     // F1 of their words, counted with multiplicity
 };
+/// Scores `found` against the best of `answers`. An empty `found` means "no answer", and so does an
+/// empty list of `answers`. Answers that are empty after normalisation are ignored.
 AnswerScore score_answer(std::string_view found, std::span<const std::string> answers);
 
-/// The means over questions.
+/// Mean scores over questions.
 class SquadScores {
  public:
-  /// Counts an answer.
+  /// Adds the answer to a question.
   void add(std::string_view found, std::span<const std::string> answers);
 
   std::int64_t questions() const { return questions_; }
-  /// From 0 to 1; 0 of no questions.
+  /// The means are in 0 to 1, and 0 without questions.
   double exact_match() const { return mean(exact_); }
   double f1() const { return mean(f1_); }
 

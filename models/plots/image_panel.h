@@ -1,4 +1,4 @@
-// Images as panels of a picture.
+// Heat maps that show images as panels of a plot.
 #pragma once
 
 #include <string>
@@ -10,8 +10,9 @@ namespace WEFT_API weft {
 /// The side of a panel in pixels.
 inline constexpr int kPanelPixels = 140;
 
-/// An image [channels, height, width] in greys, about kPanelPixels high; pixels that are not finite
-/// stay empty. ShapeError for a tensor that is no image of 1 or 3 channels.
+/// Returns an image [channels, height, width] in shades of grey, about kPanelPixels high. Pixels
+/// that are not finite are left empty. Throws ShapeError if the tensor is not an image with 1 or 3
+/// channels.
 HeatMap image_panel(const Tensor& image, const std::string& title);
 
 }  // namespace weft

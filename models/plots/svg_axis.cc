@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-/// 1, 2 or 5 times a power of ten, so that about `count` of them fill `span`.
+/// Returns a step of 1, 2 or 5 times a power of ten, so that about `count` steps fill `span`.
 double round_step(double span, int count) {
   const double raw = span / count;
   const double power = std::pow(10.0, std::floor(std::log10(raw)));
@@ -18,8 +18,9 @@ double round_step(double span, int count) {
   return 10 * power;
 }
 
-/// Up to so many powers of ten have ticks between them.
+/// Up to this many decades, there are also ticks between the powers of ten.
 constexpr int kShortDecades = 3;
+/// From this many decades on, not every power of ten has a tick.
 constexpr int kMostDecades = 8;
 
 }  // namespace
@@ -49,7 +50,7 @@ PlotAxis PlotAxis::linear(PlotRange range, int ticks) {
 
 PlotAxis PlotAxis::logarithmic(PlotRange range) {
   if (range.empty()) range = {1, 10};
-  // A tick at an end may be off by rounding.
+  // Tolerance for rounding of ticks at the ends.
   const double low = range.low * (1 + 1e-9), high = range.high * (1 - 1e-9);
   const int first = static_cast<int>(std::floor(std::log10(low))),
             last = static_cast<int>(std::ceil(std::log10(high)));
@@ -59,7 +60,7 @@ PlotAxis PlotAxis::logarithmic(PlotRange range) {
     for (const double factor : {1.0, 2.0, 5.0}) {
       if (factor > 1 && last - first > kShortDecades) continue;
       const double tick = factor * std::pow(10.0, power);
-      if (tick <= low) places.clear();  // the last one of these is the lower end
+      if (tick <= low) places.clear();  // keep only the last tick that is not above the lower end
       if (places.size() > 1 && places.back() >= high) break;
       places.push_back(tick);
     }

@@ -1,4 +1,4 @@
-// Axes of charts: where ticks are, and what they are called. Internal to models/plots.
+// Axes of charts: positions and labels of ticks. Internal to models/plots.
 #pragma once
 
 #include <limits>
@@ -10,7 +10,7 @@
 
 namespace WEFT_API weft {
 
-/// The numbers that an axis must show.
+/// Range of the numbers that an axis must show.
 struct PlotRange {
   double low = std::numeric_limits<double>::infinity();
   double high = -std::numeric_limits<double>::infinity();
@@ -18,15 +18,16 @@ struct PlotRange {
   bool empty() const { return low > high; }
 };
 
-/// A range widened to its ticks, which are round numbers.
+/// An axis: a range that is extended to round tick values at both ends.
 class PlotAxis {
  public:
-  /// About `ticks` ticks, equally far from one another.
+  /// Returns a linear axis with about `ticks` equidistant ticks.
   static PlotAxis linear(PlotRange range, int ticks);
-  /// Ticks at powers of ten, in short ranges at 2 and 5 times them, too. The range is positive.
+  /// Returns a logarithmic axis with ticks at powers of ten, in short ranges also at 2 and 5 times
+  /// them. The range must be positive.
   static PlotAxis logarithmic(PlotRange range);
 
-  /// 0 at the lower end, 1 at the upper one.
+  /// Returns the position of a value: 0 at the lower end, 1 at the upper end.
   double place(double v) const;
   const std::vector<double>& ticks() const { return ticks_; }
   std::string label(double tick) const;

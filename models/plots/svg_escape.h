@@ -1,4 +1,4 @@
-// Text inside SVG documents. Internal to models/train.
+// Escaping of text in SVG documents. Internal to models/plots.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace WEFT_API weft {
 
-/// `text` with the characters that mean something to XML replaced.
+/// Returns `text` with the special characters of XML replaced by entities.
 inline std::string svg_escape(std::string_view text) {
   std::string out;
   for (const char c : text) {

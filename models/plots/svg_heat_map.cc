@@ -20,9 +20,9 @@ constexpr std::array<Colour, 4> kBlues = {
 constexpr std::array<Colour, 2> kGreys = {{{0, 0, 0}, {255, 255, 255}}};
 
 constexpr double kMargin = 24, kGap = 14, kTitle = 40, kPanelTitle = 24, kAxis = 24, kScale = 74;
-constexpr double kCharacter = 6.8;  // width of a character of a label, about
+constexpr double kCharacter = 6.8;  // approximate width of a character of a label
 
-/// The colour `t` of the way, in [0, 1], from the first stop to the last.
+/// Interpolates between colour stops: t = 0 is the first stop, t = 1 the last.
 template <std::size_t N>
 Colour between(const std::array<Colour, N>& stops, double t) {
   const double at = t * static_cast<double>(N - 1);
@@ -42,12 +42,12 @@ std::string hex(const Colour& colour) {
                      std::lround(colour[2]));
 }
 
-/// Rec. 709 luma tells what a number on this colour needs.
+/// Returns a text colour that is readable on `c`, chosen by its Rec. 709 luma.
 const char* ink_on(const Colour& c) {
   return 0.2126 * c[0] + 0.7152 * c[1] + 0.0722 * c[2] < 140 ? "#ffffff" : "#0f172a";
 }
 
-/// Characters, not bytes: labels are UTF-8.
+/// Returns the approximate width of a UTF-8 text. Characters count, not bytes.
 double text_width(std::string_view text) {
   const auto characters =
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; });
@@ -76,7 +76,7 @@ void check(const HeatMap& map) {
   require(fits(map.column_labels, map.columns), "labels of columns", map.column_labels.size());
 }
 
-/// A heat map with its measures.
+/// A heat map with its dimensions in pixels.
 class Panel {
  public:
   explicit Panel(const HeatMap& map) : map_(map) {
@@ -112,7 +112,7 @@ class Panel {
   }
   double height() const { return top_ + grid_height() + bottom_; }
 
-  /// Draws with its upper left corner at (x0, y0).
+  /// Draws the panel with its upper left corner at (x0, y0).
   void draw(double x0, double y0, std::string& out) const {
     const auto write = [&]<class... T>(fmt::format_string<T...> format, T&&... args) {
       fmt::format_to(std::back_inserter(out), format, std::forward<T>(args)...);
@@ -125,7 +125,7 @@ class Panel {
     }
     write(R"(<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" fill="#e2e8f0"/>)", x, y,
           grid_width(), grid_height());
-    // A gap between cells that hold numbers; neighbours of an image touch.
+    // Cells with numbers are separated by a gap; the pixels of an image are not.
     const double gap = map_.show_values ? 1 : 0;
     for (std::int64_t r = 0; r < map_.rows; ++r) {
       for (std::int64_t c = 0; c < map_.columns; ++c) {
@@ -179,13 +179,13 @@ class Panel {
     }
   }
 
-  /// A bar from the highest value, at the top, to the lowest.
+  /// Draws a colour bar with the highest value at the top.
   template <class Write>
   void draw_scale(double x, double y, const Write& write) const {
     constexpr int kSteps = 32;
     const double step = grid_height() / kSteps;
     for (int i = 0; i < kSteps; ++i) {
-      // Half a pixel over the next one, so that no gaps show.
+      // Each step overlaps the next one by half a pixel, so that there are no visible gaps.
       write(R"(<rect x="{:.1f}" y="{:.2f}" width="12" height="{:.2f}" fill="{}"/>)", x,
             y + i * step, step + (i + 1 < kSteps ? 0.5 : 0),
             hex(colour_at(map_.colours, 1 - (i + 0.5) / kSteps)));
@@ -196,7 +196,7 @@ class Panel {
 
   const HeatMap& map_;
   double low_ = 0, high_ = 0, cell_ = 0, left_ = 0, bottom_ = 0, top_ = 0;
-  bool tilted_ = false;  // labels of columns that are too long stand upright
+  bool tilted_ = false;  // column labels are rotated because they are too long
 };
 
 }  // namespace

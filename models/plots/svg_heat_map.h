@@ -1,4 +1,4 @@
-// Matrices as coloured cells, as SVG: confusion matrices, attention maps, images.
+// Heat maps as SVG: confusion matrices, attention maps, images.
 #pragma once
 
 #include <cstdint>
@@ -11,31 +11,31 @@
 namespace WEFT_API weft {
 
 enum class HeatColours : std::uint8_t {
-  blues,  // white for the lowest value to dark blue for the highest
-  greys,  // black to white: an image
+  blues,  // from white for the lowest value to dark blue for the highest
+  greys,  // from black to white, for images
 };
 
-/// A matrix and how it is drawn.
+/// A matrix and its drawing options.
 struct HeatMap {
   std::string title = {};
   std::int64_t rows = 0, columns = 0;
-  std::vector<double> values = {};  // [rows, columns], row-major; a cell not finite stays empty
-  /// Names of rows and columns: as many as there are, or none.
+  std::vector<double> values = {};  // [rows, columns], row-major; non-finite cells stay empty
+  /// Names of all rows and of all columns, or empty.
   std::vector<std::string> row_labels = {}, column_labels = {};
-  std::string row_axis = {}, column_axis = {};  // what rows and columns are: "true", "predicted"
+  std::string row_axis = {}, column_axis = {};  // titles of the axes: "true", "predicted"
   HeatColours colours = HeatColours::blues;
-  /// Values of the ends of the colour scale; those beyond take the end's colour. NaN: the smallest
-  /// value or 0, whichever is less, and the largest value.
+  /// Values at the ends of the colour scale; values beyond an end get its colour. NaN: the smaller
+  /// of 0 and the smallest value, and the largest value.
   double low = std::numeric_limits<double>::quiet_NaN();
   double high = std::numeric_limits<double>::quiet_NaN();
-  int decimals = 0;         // of the numbers in cells and at the scale
+  int decimals = 0;         // of the numbers in the cells and at the colour scale
   bool show_values = true;  // numbers in the cells
-  bool show_scale = true;   // a bar of the colours with its ends' values
-  int cell = 0;             // pixels per cell; 0: as the matrix asks for (10 to 44)
+  bool show_scale = true;   // a colour bar with the values of its ends
+  int cell = 0;             // pixels per cell; 0: chosen by the size of the matrix (10 to 44)
 };
 
-/// A matrix [rows, columns] of any numeric dtype as a heat map without labels. ShapeError for
-/// another rank.
+/// Returns a matrix [rows, columns] of any numeric dtype as a heat map without labels. Throws
+/// ShapeError for another rank.
 HeatMap heat_map(const Tensor& matrix);
 
 struct HeatMapOptions {
@@ -43,8 +43,9 @@ struct HeatMapOptions {
   int panels_per_row = 4;
 };
 
-/// A self-contained SVG document of the heat maps, in rows of `panels_per_row`. Paints its own
-/// background. ArgumentError where a map's values or labels do not fit its sizes.
+/// Returns a self-contained SVG document with the heat maps in rows of `panels_per_row`, on a white
+/// background. Throws ArgumentError if the number of values or labels of a map does not match its
+/// size.
 std::string svg_heat_maps(const std::vector<HeatMap>& maps, const HeatMapOptions& options = {});
 
 }  // namespace weft

@@ -17,13 +17,14 @@ constexpr const char* kColours[] = {"#2563eb", "#ea580c", "#059669",
                                     "#9333ea", "#dc2626", "#64748b"};
 constexpr double kLeft = 68, kRight = 24, kTop = 52, kBottom = 56;
 constexpr double kLegendRow = 20, kLegendLine = 30;
-constexpr double kLetter = 7.2;   // width of a character of a legend, about
-constexpr double kCutMargin = 4;  // marks on the frame are whole
-constexpr double kAllTitle = 40;  // height of the title of several charts
+constexpr double kLetter = 7.2;   // approximate width of a character of the legend
+constexpr double kCutMargin = 4;  // marks on the frame are not clipped
+constexpr double kAllTitle = 40;  // height of the common title of several charts
 
 using Points = std::vector<std::pair<double, double>>;
 
-/// Exponential moving average over about a thirtieth of the points, started at the first value.
+/// Returns the exponential moving average over about a thirtieth of the points, starting at the
+/// first value.
 Points smoothed(const Points& points) {
   Points out;
   const double keep = 1 - 1 / std::max(1.0, static_cast<double>(points.size()) / 30);
@@ -81,7 +82,7 @@ double legend_width(const std::vector<PlotSeries>& series) {
   return std::max(120.0, kLegendLine + widest);
 }
 
-/// A chart with its measures.
+/// A chart with its dimensions in pixels.
 class Chart {
  public:
   Chart(const LinePlot& plot, double x0, double y0, int title_size, std::string& out)
@@ -100,7 +101,7 @@ class Chart {
   void draw() {
     draw_frame();
     const bool cut = !std::isnan(plot_.options.y_low) || !std::isnan(plot_.options.y_high);
-    if (cut) {  // an inner document shows nothing outside of it
+    if (cut) {  // an inner document clips its contents
       write(
           R"(<svg x="{0:.1f}" y="{1:.1f}" width="{2:.1f}" height="{3:.1f}" viewBox="{0:.1f} {1:.1f} {2:.1f} {3:.1f}">)",
           left_ - kCutMargin, top_ - kCutMargin, width_ + 2 * kCutMargin, height_ + 2 * kCutMargin);

@@ -1,4 +1,4 @@
-// Line charts as SVG: loss curves, errors, times, with no dependency.
+// Line charts as SVG (loss curves, errors, times), without dependencies.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@ namespace WEFT_API weft {
 /// One line of a chart.
 struct PlotSeries {
   std::string name = {};  // in the legend, if there is one
-  /// (x, y), x ascending; points not finite, and on logarithmic axes those not positive, are left
-  /// out.
+  /// (x, y) with ascending x. Points that are not finite are left out, and on logarithmic axes
+  /// points that are not positive.
   std::vector<std::pair<double, double>> points = {};
-  /// A thin pale line for noisy values (per-step losses), with a smoothed one over it.
+  /// Draws a thin pale line for noisy values (per-step losses), with a smoothed line over it.
   bool noisy = false;
-  /// A dashed line without marks: what theory says, a bound.
+  /// Draws a dashed line without marks, for example for a theoretical value or a bound.
   bool dashed = false;
-  /// Marks without a line.
+  /// Draws marks without a line.
   bool scattered = false;
-  /// Number of the line whose colour this one has; -1: a colour of its own.
+  /// Index of a series to share the colour with; -1: a separate colour.
   int colour = -1;
 };
 
@@ -37,23 +37,23 @@ struct PlotOptions {
   int width = 860, height = 480;  // pixels
   PlotScale x_scale = PlotScale::linear, y_scale = PlotScale::linear;
   PlotLegend legend = PlotLegend::top_right;
-  /// Ends of the y axis, about; lines beyond are cut. NaN: as the points ask for.
+  /// Approximate ends of the y axis; lines beyond them are clipped. NaN: chosen to fit the points.
   double y_low = std::numeric_limits<double>::quiet_NaN();
   double y_high = std::numeric_limits<double>::quiet_NaN();
 };
 
-/// A chart among others.
+/// One chart of a document with several charts.
 struct LinePlot {
   std::vector<PlotSeries> series = {};
   PlotOptions options = {};
 };
 
-/// A self-contained SVG document with axes, round tick labels and a legend. Readable in light and
-/// dark viewers (it paints its own background).
+/// Returns a self-contained SVG document with axes, round tick labels and a legend. Its white
+/// background makes it readable in light and dark viewers.
 std::string svg_line_plot(const std::vector<PlotSeries>& series, const PlotOptions& options);
 
-/// The same with several charts, in rows of `per_row` (at least 1, else ArgumentError), below a
-/// title of all.
+/// As above, with several charts in rows of `per_row` below a common title. Throws ArgumentError if
+/// `per_row` is less than 1.
 std::string svg_line_plots(const std::vector<LinePlot>& plots, const std::string& title,
                            int per_row = 2);
 

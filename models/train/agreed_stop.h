@@ -1,4 +1,4 @@
-// All ranks stop at the same step.
+// Agreement of all ranks to stop at the same step.
 #pragma once
 
 #include <cstddef>
@@ -9,27 +9,29 @@
 
 namespace WEFT_API weft {
 
-/// Whether any rank was asked to stop, told to all at the end of every step without waiting: a rank
-/// sends what it was asked, and looks at what the others sent a step ago, which has long arrived
-/// with the sums of this one (some 20 microseconds a step on one machine). So all ranks stop at the
-/// same step: with one rank the one that was asked in, with several the one after it.
+/// Shares stop requests among all ranks without waiting. At the end of every step each rank sends
+/// whether it has a request, and reads the flags that the others sent one step earlier, which
+/// arrived with the sums of this step (about 20 microseconds per step on one machine). All ranks
+/// therefore stop at the same step: with one rank at the step of the request, with several at the
+/// next one.
 ///
-/// That all ranks agree to stop also says that all of them were there after one was asked to: a
-/// launcher that ends the others since one is lost does not make them save.
+/// An agreement to stop also shows that all ranks were still running after the request. If a rank
+/// is lost and the launcher terminates the others, they therefore do not save.
 class AgreedStop {
  public:
   explicit AgreedStop(World world) : world_(std::move(world)) {}
-  // Transfers may be under way to what is in it: it lives until they are done, or the world ends.
+  // Not copyable, because pending transfers write into it. It must live until they are complete or
+  // the world has ended.
   AgreedStop(const AgreedStop&) = delete;
   AgreedStop& operator=(const AgreedStop&) = delete;
 
-  // All ranks call these in the same order; they throw WorldError.
+  // All ranks must call these functions in the same order; they throw WorldError.
 
-  /// Before the first step. Waits for the others.
+  /// Returns true if any rank has a stop request before the first step. Waits for the other ranks.
   bool begin(bool asked);
-  /// After a step. Once it was true, it remains so.
+  /// Returns true if all ranks stop after this step. Once true, the result remains true.
   bool after_step(bool asked);
-  /// After the last step: takes what is still on its way.
+  /// Receives the messages that are still pending after the last step.
   void end();
 
  private:
@@ -42,7 +44,7 @@ class AgreedStop {
   bool receive();
 
   const World world_;
-  std::deque<Round> rounds_;  // under way
+  std::deque<Round> rounds_;  // rounds with pending transfers
   bool stop_ = false;
 };
 

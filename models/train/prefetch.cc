@@ -66,7 +66,7 @@ void BatchPrefetcher::begin(std::int64_t place, std::int64_t end) {
   }
   {
     const std::lock_guard lock(mutex_);
-    // Behind a batch that could not be made there is none.
+    // Stop prefetching after a failed batch.
     if (!made_.empty() && made_.back().error) return;
     if (made_.empty() && !is_making_) next_ = place;
     end_ = end;

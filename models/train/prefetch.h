@@ -1,4 +1,4 @@
-// Batches are made while the step before them runs.
+// Prefetching: the next batches are made while a step runs.
 #pragma once
 
 #include <condition_variable>
@@ -15,57 +15,59 @@
 
 namespace WEFT_API weft {
 
-/// Gives batches by step and shard, and makes the next ones on a thread of its own: as many as are
-/// asked for in a step, so that a program that needs all its shards at once waits for none. Where
-/// the machine gives no thread, batches are made when they are asked for. For one thread.
+/// Returns batches by step and shard, and makes the next ones on its own thread: enough shards for
+/// one step, so that a program that needs all its shards at once does not wait. If no thread can be
+/// started, batches are made when they are requested. Must be used from one thread only.
 class BatchPrefetcher {
  public:
   using Make = std::function<TrainBatch(const BatchPart&)>;
 
-  /// Of batches in so many shards those that are `mine`. `make` must outlive it, and is never
-  /// called twice at once.
+  /// Provides the shards `mine` of batches that are split into `shards` shards. `make` must outlive
+  /// the prefetcher; calls of it never overlap.
   BatchPrefetcher(const Make& make, int shards, ShardRun mine)
       : make_(make), shards_(shards), mine_(mine) {}
   explicit BatchPrefetcher(const Make& make, int shards = 1)
       : BatchPrefetcher(make, shards, {0, shards}) {}
-  /// Waits until the batch that is being made is done; it is dropped.
+  /// Waits for the batch that is being made, and discards it.
   ~BatchPrefetcher();
   BatchPrefetcher(const BatchPrefetcher&) = delete;
   BatchPrefetcher& operator=(const BatchPrefetcher&) = delete;
 
-  /// A shard of a step; then those behind it are begun, of the next step too where there is to be a
-  /// `next` one. Throws what making this one throws, and of those behind it nothing.
+  /// Returns a shard of a step and starts to prefetch the shards after it, including those of the
+  /// next step if `next` is set. Rethrows the exception of `make` for this shard; the exception of
+  /// a later shard is thrown when that shard is taken.
   TrainBatch take(std::int64_t step, int shard, bool next);
 
  private:
-  /// A batch, or why there is none.
+  /// A batch, or the exception that was thrown while making it.
   struct Made {
     std::optional<TrainBatch> batch;
     std::exception_ptr error;
   };
 
-  /// Shards in the order in which they are taken, counted from 0.
+  /// Returns the part at `place`: shards are counted from 0 in the order in which they are taken.
   BatchPart part(std::int64_t place) const;
   Made make(std::int64_t place) const;
-  /// The batch that was begun as `place`; nothing where another one was, or none.
+  /// Waits for the prefetched batch at `place` and returns it. If another place or none was being
+  /// prefetched, discards the prefetched batches and returns nothing.
   std::optional<Made> finish(std::int64_t place);
-  /// Has places made up to `end` - 1.
+  /// Starts to prefetch the places from `place` to `end` - 1.
   void begin(std::int64_t place, std::int64_t end);
   void work();
 
   const Make& make_;
   const int shards_;
   const ShardRun mine_;
-  bool refused_ = false;  // there was no thread
+  bool refused_ = false;  // no thread could be started
   std::thread thread_;
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  // Under the mutex:
-  std::deque<Made> made_;   // those before next_, in order
-  std::int64_t next_ = 0;   // to be made next,
-  std::int64_t end_ = 0;    // if it is before this
-  bool is_making_ = false;  // at this moment
+  // Guarded by mutex_:
+  std::deque<Made> made_;   // finished batches of the places before next_, in order
+  std::int64_t next_ = 0;   // the next place to make
+  std::int64_t end_ = 0;    // places from here on are not made yet
+  bool is_making_ = false;  // true while a batch is being made
   bool stop_ = false;
 };
 

@@ -1,4 +1,4 @@
-// Models and how to train them, under names.
+// Presets: named model configurations with their training settings.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,12 +15,13 @@ namespace WEFT_API weft {
 template <class Config>
 struct Preset {
   std::string name;
-  std::string about;  // one line
+  std::string about;  // description in one line
   Config model = {};
   TrainSettings training = {};
 };
 
-/// Of presets of any kind. Throws ArgumentError that lists them.
+/// Returns the preset with this name. Throws an ArgumentError that lists the presets if the name is
+/// unknown.
 template <class AnyPreset>
 const AnyPreset& find_preset(const std::vector<AnyPreset>& presets, std::string_view name) {
   std::string known;
@@ -28,7 +29,7 @@ const AnyPreset& find_preset(const std::vector<AnyPreset>& presets, std::string_
     if (preset.name == name) return preset;
     known += (known.empty() ? "" : ", ") + preset.name;
   }
-  throw ArgumentError(fmt::format("unknown preset '{}': there are {}", name, known));
+  throw ArgumentError(fmt::format("unknown preset '{}': expected one of {}", name, known));
 }
 
 }  // namespace weft

@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-/// Of each rank, before all are told: few messages, and little that waits.
+/// Runs of each rank between two exchanges: few messages, and few results that wait for them.
 constexpr std::int64_t kAtOnce = 4;
 
 std::string to_word(const Results& results) {

@@ -27,7 +27,7 @@ Points read_points(const nlohmann::json& parsed, const std::string& key) {
     throw FormatError(fmt::format("the training history lacks the list '{}'", key));
   Points points;
   for (const auto& entry : *it) {
-    // A loss that was not finite is written as null.
+    // A loss that is not finite is stored as null.
     if (!entry.is_array() || entry.size() != 2 || !entry[0].is_number_integer() ||
         !(entry[1].is_number() || entry[1].is_null())) {
       throw FormatError(
@@ -42,15 +42,15 @@ Points read_points(const nlohmann::json& parsed, const std::string& key) {
 }
 
 std::vector<std::int64_t> read_batches(const nlohmann::json& parsed, std::size_t evaluations) {
-  const auto it = parsed.find("validation_batches");  // the first versions' files have none
+  const auto it = parsed.find("validation_batches");  // missing in files of the first versions
   if (it == parsed.end()) return {};
   const bool fits =
       it->is_array() && it->size() <= evaluations &&
       std::all_of(it->begin(), it->end(), [](const auto& n) { return n.is_number_integer(); });
   if (!fits) {
     throw FormatError(
-        "the training history has 'validation_batches' that are no list of integers, one for each "
-        "entry of 'validation'");
+        "the training history: 'validation_batches' must be a list of integers, at most one for "
+        "each entry of 'validation'");
   }
   return it->get<std::vector<std::int64_t>>();
 }
@@ -66,7 +66,7 @@ std::string_view choice_name<Precision>(Precision precision) {
 
 template <>
 Precision parse_choice<Precision>(std::string_view name) {
-  return parse_precision(name);  // they do not count from 0
+  return parse_precision(name);  // the values of Precision do not count from 0
 }
 
 ChoiceNames choice_names(Optimizer) { return {"optimizer", kOptimizers}; }
@@ -75,7 +75,7 @@ ChoiceNames choice_names(LearningRate) { return {"schedule", kLearningRates}; }
 void TrainSettings::check() const {
   check::at_least("steps", steps, 1);
   check::at_least("batch", batch, 1);
-  // Far beyond any run: what is more is a slip, and sums of steps fit 64 bits.
+  // Far above any real run: larger values are mistakes, and sums of steps fit in 64 bits.
   constexpr std::int64_t kMaxSteps = 1'000'000'000, kMaxRows = std::int64_t{1} << 24;
   check::at_most({{"steps", steps, kMaxSteps}, {"batch", batch, kMaxRows}});
   check::at_least("warmup", warmup, 0);
@@ -93,7 +93,7 @@ void TrainSettings::check() const {
   if (warmup >= steps && warmup > 0)
     throw ArgumentError(fmt::format("warmup must be less than steps ({}), not {}", steps, warmup));
   if (schedule == LearningRate::inverse_sqrt && warmup == 0)
-    throw ArgumentError("warmup must be at least 1 where the schedule is inverse_sqrt");
+    throw ArgumentError("warmup must be at least 1 if the schedule is inverse_sqrt");
   check::in_range("lr", lr, 0, 1000);
   check::in_range("min_lr", min_lr, 0, lr);
   check::in_range("beta1", beta1, 0, 0.9999999);
@@ -101,42 +101,43 @@ void TrainSettings::check() const {
   check::in_range("weight_decay", weight_decay, 0, 1000);
   check::in_range("validation_fraction", validation_fraction, 0, 0.9);
   if (!(clip >= 0 && std::isfinite(clip)))
-    throw ArgumentError(fmt::format("clip must be 0 (never) or more, and finite, not {}", clip));
+    throw ArgumentError(
+        fmt::format("clip must be finite and at least 0 (0 = no clipping), not {}", clip));
 }
 
 const FieldList<TrainSettings>& TrainSettings::fields() {
   static const auto list =
       FieldList<TrainSettings>("the training settings")
-          .add("steps", &TrainSettings::steps, "training steps in all")
+          .add("steps", &TrainSettings::steps, "total number of training steps")
           .add("batch", &TrainSettings::batch, "examples per step")
-          .added("shards", &TrainSettings::shards,
-                 "parts of a batch, a power of two, computed one after the other: large batches in "
-                 "the memory of a part")
+          .added(
+              "shards", &TrainSettings::shards,
+              "number of shards of a batch, a power of two; they are computed one after another, "
+              "so that a large batch needs the memory of one shard")
           .add("lr", &TrainSettings::lr, "learning rate after warm-up")
           .add("min_lr", &TrainSettings::min_lr,
-               "learning rate at the last step, where the schedule is cosine or linear")
-          .added("schedule", &TrainSettings::schedule,
-                 "how the learning rate goes on after warm-up")
+               "learning rate at the last step if the schedule is cosine or linear")
+          .added("schedule", &TrainSettings::schedule, "learning-rate schedule after warm-up")
           .add("warmup", &TrainSettings::warmup, "steps of linear warm-up")
           .added("optimizer", &TrainSettings::optimizer,
-                 "what makes a step of gradients; adafactor\'s learning rate is relative to the "
-                 "size of a "
-                 "parameter, lion\'s is a third to a tenth of adamw\'s")
+                 "the optimizer; adafactor's learning rate is relative to the size of a parameter, "
+                 "lion's is a third to a tenth of adamw's")
           .add("beta1", &TrainSettings::beta1,
-               "adamw, adam, lion: decay of the mean of gradients; sgd: momentum")
+               "adamw, adam, lion: decay of the running mean of gradients; sgd: momentum")
           .add("beta2", &TrainSettings::beta2,
-               "adamw, adam: decay of the mean of squared gradients; lion: of the momentum")
-          .add("weight_decay", &TrainSettings::weight_decay, "of parameters with two or more axes")
-          .add("clip", &TrainSettings::clip, "largest global gradient norm; 0 = any")
+               "adamw, adam: decay of the running mean of squared gradients; lion: decay of the "
+               "momentum")
+          .add("weight_decay", &TrainSettings::weight_decay,
+               "weight decay of parameters with two or more axes")
+          .add("clip", &TrainSettings::clip, "maximum of the global gradient norm; 0 = no clipping")
           .add("validation_fraction", &TrainSettings::validation_fraction,
-               "share of the data that is held out to validate on")
+               "share of the data that is held out for validation")
           .added("ema", &TrainSettings::ema,
-                 "decay of moving averages of the weights, which are evaluated and saved beside "
-                 "the model; "
-                 "0 = none")
+                 "decay of moving averages of the weights, which are used for evaluation and saved "
+                 "next to the model; 0 = none")
           .add("seed", &TrainSettings::seed,
-               "of start values, batches and dropout: the same seed gives the same bits")
-          .added("precision", &TrainSettings::precision, "of matrix products")
+               "seed of initial values, batches and dropout; the same seed gives the same bits")
+          .added("precision", &TrainSettings::precision, "precision of matrix products")
           .add("eval_every", &TrainSettings::eval_every,
                "steps between evaluations; 0 = only at the end")
           .add("eval_batches", &TrainSettings::eval_batches,
@@ -144,10 +145,11 @@ const FieldList<TrainSettings>& TrainSettings::fields() {
           .add("save_every", &TrainSettings::save_every,
                "steps between checkpoints; 0 = only at the end")
           .added("patience", &TrainSettings::patience,
-                 "end after so many periodic evaluations in a row without a better loss; 0 = never")
+                 "end the run after this many periodic evaluations in a row without a better loss; "
+                 "0 = never")
           .added("skip_nonfinite", &TrainSettings::skip_nonfinite,
-                 "most steps in a row that may be skipped because loss or gradient norm is not "
-                 "finite; 0 = such a step ends the run");
+                 "maximum number of steps in a row that are skipped because their loss or gradient "
+                 "norm is not finite; 0 = such a step ends the run");
   return list;
 }
 
@@ -201,10 +203,9 @@ TrainHistory TrainHistory::from_json(std::string_view text) {
   history.validation_batches = read_batches(parsed, history.validation.size());
   if (const auto found = parsed.find("data"); found != parsed.end())
     read_json(*found, "data", history.data);
-  const auto metrics = parsed.find("metrics");  // the first version's files have none
+  const auto metrics = parsed.find("metrics");  // missing in files of the first version
   if (metrics == parsed.end()) return history;
-  if (!metrics->is_object())
-    throw FormatError("the training history has 'metrics' that are no object");
+  if (!metrics->is_object()) throw FormatError("the training history: 'metrics' must be an object");
   for (const auto& [name, points] : metrics->items())
     history.metrics[name] = read_points(*metrics, name);
   return history;

@@ -19,13 +19,14 @@
 namespace weft {
 namespace {
 
-/// The sign of a NaN says nothing.
+/// Formats a number. The sign of a NaN is left out, since it has no meaning.
 std::string figure(double value) {
   return std::isnan(value) ? "nan" : fmt::format("{:.5g}", value);
 }
 
-/// "the loss is nan": what of a step is not finite; empty where all is. A gradient norm says
-/// something of its own only where the loss is finite.
+/// Describes the value of a step that is not finite ("the loss is nan"); empty if both are finite.
+/// The gradient norm is reported only if the loss is finite, since otherwise it adds no
+/// information.
 std::string not_finite(double loss, double gradient_norm) {
   if (!std::isfinite(loss)) return fmt::format("the loss is {}", figure(loss));
   if (!std::isfinite(gradient_norm))
@@ -42,7 +43,7 @@ double StepClock::end() {
   const auto now = std::chrono::steady_clock::now();
   const double seconds = std::chrono::duration<double>(now - start_).count();
   ++steps_;
-  // The first step also compiles: forget it as soon as there is another one.
+  // The first step includes compilation: discard it as soon as there is another one.
   const double keep = steps_ <= 2 ? 0 : std::min(0.95, 1 - 1.0 / static_cast<double>(steps_));
   mean_ = keep * mean_ + (1 - keep) * seconds;
   return seconds;
@@ -55,19 +56,19 @@ Trainer::Trainer(Session& session, TrainTask task, Options options)
     throw ArgumentError("a TrainTask needs a program `train` and a source of batches `batch`");
   if (const int made = task_.train->shards().count; made != options_.settings.shards) {
     throw ArgumentError(fmt::format(
-        "shards: the program's training step was made with {}, the settings say {}, and what a "
-        "step does is fixed when it is made",
+        "shards: the program's training step was built with {}, but the settings have {}; the "
+        "number is fixed when the step is built",
         made, options_.settings.shards));
   }
   if (options_.settings.skip_nonfinite > 0 && !skips_nonfinite(*task_.train)) {
     throw ArgumentError(
-        "skip_nonfinite: the program's training step was made without it, and what a step does is "
-        "fixed when it is made");
+        "skip_nonfinite: the program's training step was built without it, and it can only be "
+        "enabled when the step is built");
   }
   if (compares() && !task_.evaluate) {
-    throw ArgumentError(fmt::format(
-        "{} held-out data, and there are none",
-        options_.save_best ? "the best model (save_best) is found on" : "patience needs"));
+    throw ArgumentError(
+        fmt::format("{} needs held-out data, but the task has none",
+                    options_.save_best ? "the best model (save_best)" : "patience"));
   }
   if (compares()) best_ = options_.history.best(options_.settings.compared_batches());
 }
@@ -84,12 +85,13 @@ bool Trainer::out_of_patience() const {
 void Trainer::evaluate(std::int64_t step, std::int64_t batches) {
   TrainHistory& history = options_.history;
   world().set_phase(fmt::format("step {}: evaluation", step));
-  // Averages of the weights are state of the optimizer.
+  // The averages of the weights are part of the optimizer state.
   if (options_.settings.ema > 0) session_.gather_state();
   last_ = task_.evaluate(batches == 0);
   last_at_ = {step, batches};
   if (options_.observer != nullptr) options_.observer->on_evaluation(step, last_, batches == 0);
-  // A run that was at its end already and is resumed measures its model once more.
+  // A finished run that is resumed evaluates its model again, but the history already contains this
+  // evaluation.
   if (history.has_evaluation(step, batches)) return;
   history.add(step, last_, batches);
   if (!compares() || batches != options_.settings.compared_batches()) return;
@@ -125,8 +127,8 @@ void Trainer::write(std::int64_t step, const std::function<void(const TrainHisto
 
 void Trainer::diverged(const std::string& what, std::int64_t step) const {
   throw DataError(fmt::format(
-      "{} at step {}: training has diverged; try a lower learning rate (--lr); where it begins, "
-      "SessionOptions::check_finite (--check-finite) says; {}",
+      "{} at step {}: training has diverged; try a lower learning rate (--lr), or "
+      "find the first such value with SessionOptions::check_finite (--check-finite); {}",
       what, step,
       saved_ >= 0 ? fmt::format("the checkpoint of step {} is kept", saved_)
                   : "no checkpoint was written"));
@@ -134,14 +136,15 @@ void Trainer::diverged(const std::string& what, std::int64_t step) const {
 
 void Trainer::check_variables(std::int64_t step) const {
   auto found = first_nonfinite(*session_.store());
-  // Else the first rank's store has it all.
+  // Without all_save, the store of the first rank contains the whole state.
   if (!found && options_.all_save) found = first_nonfinite(owned_state(session_), world().rank());
   if (found) diverged(found->message, step);
 }
 
 Results Trainer::run_step(BatchPrefetcher& batches, std::int64_t& items) {
   const TrainSettings& settings = options_.settings;
-  // The last batch of a run has none behind it, unless its step is skipped.
+  // No batch is prefetched after the last one of a run. (If its step is skipped, the next batch is
+  // made when it is needed.)
   const bool last_step = step_ + 1 == settings.steps || stop_asked() || stops(step_ + 1);
   const std::int64_t number = step_ + skipped_;
   RunOptions options;
@@ -154,7 +157,7 @@ Results Trainer::run_step(BatchPrefetcher& batches, std::int64_t& items) {
   return session_.run_shards(*task_.train, feeds, options);
 }
 
-// How many times what this rank computes all ranks do.
+// Scales the items of this rank to those of all ranks.
 double Trainer::share_of_rank() const {
   const int shards = task_.train->shards().count;
   return static_cast<double>(shards) / session_.shards_of_rank(*task_.train).size();
@@ -180,12 +183,12 @@ bool Trainer::take_step(BatchPrefetcher& batches) {
   try {
     results = run_step(batches, items);
   } catch (const WorldError&) {
-    throw;  // the same line on all ranks
+    throw;  // unchanged, since its message is the same on all ranks
   } catch (const Error& e) {
     e.rethrow_as(fmt::format("step {}: {}", step_ + 1, e.what()));
   }
   const double seconds = clock_.end();
-  if (rank_clock_.steps++ == 1) rank_clock_ = {.steps = 2};  // forgets the first
+  if (rank_clock_.steps++ == 1) rank_clock_ = {.steps = 2};  // discards the first
   rank_clock_.items += items;
   rank_clock_.seconds += seconds;
   rank_clock_.waited += seconds_waited(world()) - waited;
@@ -230,7 +233,8 @@ bool Trainer::take_step(BatchPrefetcher& batches) {
 
 TrainOutcome Trainer::run() {
   begin();
-  // Outside of what may throw: what is sent to it may come until the world has ended.
+  // Declared outside of or_poison(): if a step throws, transfers into `agreed` may still arrive
+  // until the world has ended.
   AgreedStop agreed(world());
   TrainOutcome outcome;
   world().or_poison([&] { outcome = take_steps(agreed); });
@@ -257,7 +261,7 @@ void Trainer::begin() {
                                             .step = step_,
                                             .skipped = skipped_});
   });
-  // These two throw on all ranks alike.
+  // Both throw on all ranks or on none.
   agree(world(), greeting);
   check_shards(task_.train->shards().count, world().size());
 }

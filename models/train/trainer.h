@@ -1,4 +1,4 @@
-// The training loop: data in, steps, evaluations and checkpoints out.
+// The training loop: runs a training step on batches, evaluates, and writes checkpoints.
 #pragma once
 
 #include <atomic>
@@ -18,85 +18,90 @@ namespace WEFT_API weft {
 /// Inputs of one run of a training program.
 struct TrainBatch {
   NamedTensors inputs;
-  std::int64_t items = 0;  // tokens or images in it: what speed is counted in
+  std::int64_t items = 0;  // tokens or images in the batch; speed is reported in items per second
 };
 
-/// What a run of training feeds and measures.
+/// A training step, its batches, and its evaluation.
 struct TrainTask {
-  /// A training step as add_training_step makes it; must outlive the Trainer.
+  /// A training step made by add_training_step; must outlive the Trainer.
   const Program* train = nullptr;
-  /// Inputs of a batch, or of a shard of it where the program has shards. Batches are counted from
-  /// 0, those of steps that were skipped included. Must be a function of the part alone, so that a
-  /// resumed run sees what an uninterrupted one does. The next ones are made on another thread
-  /// while a step runs, never two at once; only `evaluate` runs beside it.
+  /// Returns the inputs of a batch, or of one shard of it if the program has shards. Batches are
+  /// numbered from 0, including those of skipped steps. The result must be a function of the part
+  /// alone, so that a resumed run sees the same batches as an uninterrupted one. Batches are
+  /// prefetched on another thread while a step runs. Calls never overlap each other; a call may
+  /// overlap one of `evaluate`.
   std::function<TrainBatch(const BatchPart& part)> batch = {};
-  /// Measures on held-out data: all of it (`whole`), or as much as a look now and then may cost.
-  /// Empty: there is none.
+  /// Evaluates on held-out data: on all of it if `whole`, else on a part that is small enough for
+  /// periodic evaluations. Empty if there is no held-out data.
   std::function<Evaluation(bool whole)> evaluate = {};
-  /// What `items` are.
+  /// The unit of `items`.
   std::string unit = "tokens";
 };
 
-/// One step, just done.
+/// Report of a completed step.
 struct StepReport {
-  std::int64_t step = 0;   // steps completed, this one counted
+  std::int64_t step = 0;   // steps completed, including this one
   std::int64_t steps = 0;  // steps of the whole run
-  double loss = 0;         // before the step
+  double loss = 0;         // before the update
   double learning_rate = 0;
   double gradient_norm = 0;  // before clipping
-  // Of the last steps, with what they wait for their batches, without evaluations:
+  // Averages over the last steps, including the wait for batches and excluding evaluations:
   double items_per_second = 0;
-  std::string_view unit = {};  // what items are
+  std::string_view unit = {};  // unit of the items
   double seconds_left = 0;
 };
 
-/// A step that was skipped (TrainSettings::skip_nonfinite), just now.
+/// Report of a skipped step (TrainSettings::skip_nonfinite).
 struct SkipReport {
-  std::int64_t step = 0;  // the one that it would have been
-  std::string what = {};  // is not finite: "the gradient norm is nan (the loss is 2.31)"
+  std::int64_t step = 0;  // number that the step would have had
+  /// Description of the value that is not finite: "the gradient norm is nan (the loss is 2.31)".
+  std::string what = {};
   double loss = 0, gradient_norm = 0;
-  std::int64_t in_a_row = 0, most = 0;  // this one counted; as many as may be
+  /// Steps skipped in a row, including this one, and the maximum allowed.
+  std::int64_t in_a_row = 0, most = 0;
 };
 
-/// Is told what happens. All calls come from the thread of run().
+/// Observer of a training run. All calls come from the thread of run().
 class TrainObserver {
  public:
   virtual ~TrainObserver() = default;
-  /// A step was taken, or skipped since it was not finite.
+  /// Called after a step was taken.
   virtual void on_step(const StepReport&) {}
+  /// Called after a step was skipped because it was not finite.
   virtual void on_skip(const SkipReport&) {}
-  /// `whole`: over all held-out data, not some batches of it.
+  /// Called after an evaluation. `whole` is true if it covered all held-out data.
   virtual void on_evaluation(std::int64_t /*step*/, const Evaluation&, bool /*whole*/) {}
-  /// The model was saved.
+  /// Called after a checkpoint was saved.
   virtual void on_checkpoint(std::int64_t /*step*/) {}
-  /// After save_best: of the evaluations that are compared this one's loss is the lowest so far.
+  /// Called after save_best: the loss is the lowest so far among the evaluations that are compared.
   virtual void on_best(std::int64_t /*step*/, double /*loss*/) {}
 };
 
-/// What a rank did of a run, without evaluations.
+/// Speed of one rank during a run, excluding evaluations.
 struct RankSpeed {
-  double items_per_second = 0;  // of what all ranks did: its part
-  double waiting = 0;  // of its time the part in which it waited for others (TimedTransport)
+  double items_per_second = 0;  // items processed by this rank alone
+  double waiting = 0;           // share of the time spent waiting for other ranks (TimedTransport)
 };
 
-/// How a run ended.
+/// Result of a run.
 struct TrainOutcome {
   std::int64_t step = 0;  // steps completed
-  bool stopped = false;   // as asked to, before all steps were done
-  /// Ended before all steps were done: `patience` evaluations in a row brought no better loss.
+  bool stopped = false;   // stopped on request before all steps were completed
+  /// Ended before all steps were completed: no better loss in `patience` evaluations in a row.
   bool out_of_patience = false;
-  std::int64_t skipped = 0;  // steps that were not finite, of earlier runs too
-  /// Over all held-out data; the loss is NaN if the run was stopped or there is none.
+  std::int64_t skipped = 0;  // skipped steps, including those of earlier runs
+  /// Evaluation over all held-out data. The loss is NaN if the run was stopped or there is no
+  /// held-out data.
   Evaluation evaluation = {};
-  /// Of the evaluations that are compared, those of `history` included; NaN where neither save_best
-  /// nor patience asks for it.
+  /// Best of the evaluations that are compared, including those in `history`. The loss is NaN if
+  /// neither save_best nor patience is used.
   BestEvaluation best = {};
-  /// Where the Session has a World of several ranks: each one's.
+  /// Speed of each rank if the Session has a World of several ranks; else empty.
   std::vector<RankSpeed> ranks = {};
 };
 
-/// Time per step over the last few steps: follows a machine that changes its speed, and is not
-/// thrown by the first step, which plans.
+/// Average time per step over the last few steps. Adapts if the machine changes its speed, and
+/// leaves out the first step, which includes planning.
 class StepClock {
  public:
   void begin();
@@ -110,7 +115,7 @@ class StepClock {
   std::int64_t steps_ = 0;
 };
 
-/// What this rank does, over all steps but the first, which plans.
+/// Totals of this rank over all steps except the first, which includes planning.
 struct RankClock {
   std::int64_t steps = 0, items = 0;
   double seconds = 0, waited = 0;
@@ -119,90 +124,95 @@ struct RankClock {
 class AgreedStop;
 class BatchPrefetcher;
 
-/// Trains a model in a Session. What a step computes is in its program; this loop only feeds it, so
-/// that a run stopped anywhere and resumed from its checkpoint gives the same bits as one that was
-/// not. One batch is made ahead, on a thread that ends with run().
+/// Trains a model in a Session. A step is computed entirely by its program and this loop only feeds
+/// it, so a run that is stopped and resumed from its checkpoint gives the same bits as an
+/// uninterrupted one. One batch is prefetched, on a thread that ends with run().
 ///
-/// Models that learn their training data by heart get worse on all other: save_best keeps the best,
-/// `patience` ends the run. Both compare validation losses over the same part of the held-out data
-/// only (TrainSettings::compared_batches), where the last step is then looked at, too; and both
-/// count what `history` knows, so that a resumed run finds the best that an uninterrupted one does.
+/// A model that memorises its training data gets worse on all other data: save_best keeps the best
+/// model, and `patience` ends the run. Both compare only validation losses over the same part of
+/// the held-out data (TrainSettings::compared_batches), on which the last step is evaluated as
+/// well. Both include the evaluations in `history`, so a resumed run finds the same best step as an
+/// uninterrupted one.
 ///
-/// Where the Session has a World of several ranks, each runs a Trainer of its own with the same
-/// settings over its shards, and has the same numbers and the same parameters. Before the first
-/// step they compare what they begin with (training_greeting.h). Rank 0 alone saves, while the
-/// others wait; only then the optimizer's state is whole, in its store (Session::gather_state()
-/// makes it so on all). Or all save together (Options::all_save). `stop`, set on any of them, stops
-/// all at the same step. What one throws ends all (WorldError).
+/// If the Session has a World of several ranks, each rank runs its own Trainer with the same
+/// settings on its shards, and all ranks have the same numbers and parameters. Before the first
+/// step the ranks compare their settings, data and parameters (training_greeting.h). Only rank 0
+/// saves, while the others wait. The optimizer state is complete only during a save and only in the
+/// store of rank 0; Session::gather_state() completes it on all ranks. With Options::all_save all
+/// ranks save together instead. Setting `stop` on any rank stops all ranks at the same step. An
+/// exception on one rank ends all of them (WorldError).
 ///
-/// What is saved is finite: a step whose loss or gradient norm is not ends the run, or is skipped
-/// (TrainSettings::skip_nonfinite), and before anything is saved all parameters and moments are
-/// looked at. So a run that diverges leaves the last good file as it is.
+/// Only finite values are saved. A step with a loss or gradient norm that is not finite ends the
+/// run or is skipped (TrainSettings::skip_nonfinite), and all parameters and moments are checked
+/// before each save. A run that diverges therefore leaves the last good file unchanged.
 class Trainer {
  public:
   struct Options {
     TrainSettings settings = {};
-    TrainHistory history = {};  // of an earlier run
-    /// A fingerprint of the data, which ranks compare.
+    TrainHistory history = {};  // of the run that is resumed
+    /// Fingerprint of the training data, which the ranks compare.
     std::string data = {};
     TrainObserver* observer = nullptr;
-    /// Writes a checkpoint; may be empty. Called every save_every steps and at the end; of several
-    /// ranks on the first alone, and so is save_best: they are given on all ranks or on none.
+    /// Writes a checkpoint; may be empty. Called every save_every steps and at the end. With
+    /// several ranks, `save` and `save_best` are called on the first rank only, but must be set on
+    /// all ranks or on none.
     std::function<void(const TrainHistory&)> save = {};
-    /// Of several ranks all call `save` and `save_best`, and nothing is gathered before: for those
-    /// that write together (save_model_in_shards).
+    /// Calls `save` and `save_best` on all ranks, without gathering the optimizer state first. For
+    /// functions with which the ranks write together (save_model_in_shards).
     bool all_save = false;
-    /// Writes the model to another place; may be empty. Called after every evaluation whose loss is
-    /// the lowest so far; the last entry of the history is that evaluation.
+    /// Writes the best model to another place; may be empty. Called after every compared evaluation
+    /// with the lowest loss so far. That evaluation is the last entry of the history.
     std::function<void(const TrainHistory&)> save_best = {};
-    /// Set by a signal handler, say: the run saves and ends after the step that is under way (with
-    /// several ranks after the next).
+    /// A stop request, set for example by a signal handler: the run saves and ends after the
+    /// current step (with several ranks, after the next one).
     const std::atomic<bool>* stop = nullptr;
-    /// Ends as `stop` does once this many steps are completed; 0 = never.
+    /// Stops in the same way once this many steps are completed; 0 = never.
     std::int64_t stop_after = 0;
   };
 
-  /// The session must outlive the Trainer. Continues at the step that its variables are at. Throws
-  /// ArgumentError for settings that make no sense, where save_best or patience is given and the
-  /// task has nothing to evaluate on, where the program has another number of shards, and where
-  /// steps are to be skipped that the program does not skip.
+  /// The session must outlive the Trainer. Training continues at the step that is stored in the
+  /// session's variables. Throws ArgumentError for invalid settings, if save_best or patience is
+  /// set and the task has no held-out data, if the program has a different number of shards, and if
+  /// the settings skip steps but the program does not.
   Trainer(Session& session, TrainTask task, Options options);
 
-  /// Runs to the last step (or a stop). Throws DataError that says at which step what was no longer
-  /// finite (the loss, the gradient norm, which parameter), after nothing more was saved. What a
-  /// batch throws is thrown at its step, which the message of an Error begins with. ArgumentError,
-  /// on all ranks, where they differ.
+  /// Runs to the last step, or until it is stopped. If a value is not finite, throws a DataError
+  /// that names the step and the value (the loss, the gradient norm or a parameter), without saving
+  /// again. An exception from `batch` is thrown at the step of that batch; if it is an Error, its
+  /// message begins with the step. Throws ArgumentError on all ranks if they differ.
   TrainOutcome run();
 
   const TrainHistory& history() const { return options_.history; }
 
  private:
   const World& world() const { return session_.options().world; }
-  /// Reads where the variables are, and compares it with the other ranks.
+  /// Reads the step counters from the variables and compares the start with the other ranks.
   void begin();
   TrainOutcome take_steps(AgreedStop& agreed);
   bool stop_asked() const { return options_.stop != nullptr && options_.stop->load(); }
-  /// Whether the run is to end after that step.
+  /// Returns true if the run was stopped or ends after `step` because of stop_after.
   bool stops(std::int64_t step) const;
   bool compares() const { return options_.save_best || options_.settings.patience > 0; }
   bool out_of_patience() const;
-  /// Over that many held-out batches, 0 = all.
+  /// Evaluates over `batches` held-out batches; 0 = all.
   void evaluate(std::int64_t step, std::int64_t batches);
-  /// The looks at the model of the last step.
+  /// Final evaluations: over compared_batches() if evaluations are compared, and over all held-out
+  /// data.
   void evaluate_last(std::int64_t step);
   void save(std::int64_t step);
-  /// Looks at all variables, and lets all ranks write. Or makes them whole on the first rank, and
-  /// lets that one; the others wait until it has.
+  /// Checks that all variables are finite, and saves: with all_save on all ranks; else on the first
+  /// rank, after the optimizer state was gathered there, while the others wait.
   void write(std::int64_t step, const std::function<void(const TrainHistory&)>& save) const;
+  /// Returns the number of all shards divided by the number of shards of this rank.
   double share_of_rank() const;
   std::vector<RankSpeed> speeds_of_ranks() const;
-  /// Takes one step. False where it was skipped.
+  /// Takes one step. Returns false if it was skipped.
   bool take_step(BatchPrefetcher& batches);
-  /// Runs the programs of a step over its batches; `items` is what these hold.
+  /// Runs the programs of a step on its batch and adds the items of the batch to `items`.
   Results run_step(BatchPrefetcher& batches, std::int64_t& items);
-  /// Throws DataError: the run is over, because of `what` ("the loss is nan").
+  /// Throws the DataError that ends a diverged run, because of `what` ("the loss is nan").
   [[noreturn]] void diverged(const std::string& what, std::int64_t step) const;
-  /// Throws as diverged() where a variable that is about to be saved is not finite.
+  /// Throws like diverged() if a variable that is about to be saved is not finite.
   void check_variables(std::int64_t step) const;
 
   Session& session_;
@@ -212,10 +222,10 @@ class Trainer {
   Evaluation last_;
   std::pair<std::int64_t, std::int64_t> last_at_{-1, 0};  // step and batches of last_
   std::int64_t step_ = 0;                                 // steps completed
-  std::int64_t skipped_ = 0;                              // steps skipped, of earlier runs too
-  std::int64_t in_a_row_ = 0;                             // of these, the last ones
-  std::int64_t saved_ = -1;                               // step of the last checkpoint
-  bool stop_ = false;                                     // all ranks have agreed to
+  std::int64_t skipped_ = 0;                              // steps skipped, including earlier runs
+  std::int64_t in_a_row_ = 0;  // steps skipped since the last one that was taken
+  std::int64_t saved_ = -1;    // step of the last checkpoint
+  bool stop_ = false;          // all ranks have agreed to stop
   StepClock clock_;
   RankClock rank_clock_;
 };

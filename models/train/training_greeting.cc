@@ -13,7 +13,8 @@
 namespace weft {
 namespace {
 
-// Of names, types and bytes; no matter in which order the variables were made.
+// Returns a checksum of names, types and bytes that is independent of the order in which the
+// variables were created.
 std::string checksum_of(const VariableStore& store, VariableKind kind) {
   std::vector<std::string> names = store.names();
   std::sort(names.begin(), names.end());
@@ -36,7 +37,7 @@ Greeting training_greeting(const Session& session, const TrainingStart& start) {
   Greeting greeting = greeting_of(start.train, session.options());
   const auto settings = nlohmann::json::parse(start.settings.to_json());
   for (const auto& [name, value] : settings.items()) {
-    if (name == "shards") continue;  // the program's, which is a fact already
+    if (name == "shards") continue;  // already a fact of the program
     greeting.add(fmt::format("the setting '{}'", name), value.dump());
   }
   greeting.add("the data (a fingerprint)", start.data);

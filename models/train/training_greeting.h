@@ -1,4 +1,4 @@
-// What ranks compare before they train together.
+// The facts that ranks compare before a common training run.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,17 @@
 
 namespace WEFT_API weft {
 
-/// Where a training begins.
+/// State at the start of a training run.
 struct TrainingStart {
-  const Program& train;  // what takes a step
+  const Program& train;  // the training step
   const TrainSettings& settings;
-  std::string_view data;               // their fingerprint
+  std::string_view data;               // fingerprint of the training data
   std::int64_t step = 0, skipped = 0;  // steps completed and skipped so far
 };
 
-/// What greeting_of() says of the program, and: every setting, the data, the step, and checksums of
-/// all parameters and buffers (running statistics) in the session's store, which have started.
+/// Returns greeting_of() the program, with these additional facts: every setting, the data, the
+/// step, and checksums of all parameters and buffers (running statistics) in the session's store,
+/// which must be initialised.
 Greeting training_greeting(const Session& session, const TrainingStart& start);
 
 }  // namespace weft

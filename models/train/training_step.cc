@@ -8,8 +8,8 @@
 namespace weft {
 namespace {
 
-/// Counters of skipped steps, as variables, so that a run that goes on knows which batches are gone
-/// and how many in a row were skipped.
+/// Counts skipped steps in variables, so that a resumed run knows which batches were used and how
+/// many steps in a row were skipped.
 void count_skipped(Program& train, Value taken, SourceLocation loc) {
   Graph& graph = taken.graph();
   const auto counter = [&](const char* name) {
@@ -21,7 +21,7 @@ void count_skipped(Program& train, Value taken, SourceLocation loc) {
       .update(in_a_row, where(taken, graph.scalar(DType::i64, 0, loc), in_a_row.value() + 1), loc);
 }
 
-/// One step of the optimizer that the settings name.
+/// Returns a step of the optimizer that the settings name.
 TrainingStep optimizer_step(Value loss, const ParameterGroups& groups, const TrainSettings& s,
                             const StepOptions& step, SourceLocation loc) {
   const Schedule lr = learning_rate(s);
@@ -60,7 +60,7 @@ TrainingStep optimizer_step(Value loss, const ParameterGroups& groups, const Tra
 
 Schedule learning_rate(const TrainSettings& s) {
   const auto warmup = static_cast<double>(s.warmup), steps = static_cast<double>(s.steps);
-  // The first step already moves: warm-up counts from 1.
+  // Warm-up counts from 1, so that the first step already changes the parameters.
   switch (s.schedule) {
     case LearningRate::cosine:
       return warmup_cosine(s.lr, warmup, steps, {.final = s.min_lr, .shift = 1});

@@ -1,18 +1,18 @@
-// The mean of batches' means.
+// Mean over batches of different sizes.
 #pragma once
 
 #include "weft/core/export.h"
 
 namespace WEFT_API weft {
 
-/// The mean over all examples of what batches say of theirs: a mean loss and how many it is of.
+/// Mean over all examples, computed from the mean of each batch and its number of examples.
 class WeightedMean {
  public:
   void add(double mean, double weight) {
     sum_ += mean * weight;
     weight_ += weight;
   }
-  /// NaN of nothing.
+  /// Returns the mean, or NaN if nothing was added.
   double value() const { return sum_ / weight_; }
   double weight() const { return weight_; }
 

@@ -15,10 +15,11 @@ namespace weft {
 
 const FieldList<LoraOptions>& lora_fields() {
   static const auto list =
-      FieldList<LoraOptions>("the adapters' options")
-          .add("rank", &LoraOptions::rank, "of the adapters")
-          .add("alpha", &LoraOptions::alpha, "what adapters give is scaled by alpha / rank")
-          .add("dropout", &LoraOptions::dropout, "dropout of the adapters' inputs");
+      FieldList<LoraOptions>("the adapter options")
+          .add("rank", &LoraOptions::rank, "rank of the adapters")
+          .add("alpha", &LoraOptions::alpha,
+               "the output of the adapters is multiplied by alpha / rank")
+          .add("dropout", &LoraOptions::dropout, "dropout rate of the inputs of the adapters");
   return list;
 }
 

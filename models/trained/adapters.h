@@ -1,4 +1,4 @@
-// Low-rank adapters beside the weights of a trained model.
+// Low-rank adapters (LoRA) of trained models.
 #pragma once
 
 #include <string>
@@ -12,29 +12,31 @@ namespace WEFT_API weft {
 struct Pretrained;
 struct TrainedModel;
 
-/// What files keep of a model's adapters: rank, alpha and dropout.
+/// The adapter options that model files contain: rank, alpha and dropout.
 const FieldList<LoraOptions>& lora_fields();
 
-/// Puts adapters beside the matrices of a model whose "train" has no training step yet, only the
-/// output "loss". Graph, programs and store become others, which share the tensors. Parameters
-/// without weights yet, `fresh` (a new head), start anew and are trained themselves. Throws
-/// ArgumentError as add_lora.
+/// Adds adapters to the matrices of a model. Its program "train" must have only the output "loss",
+/// and no training step yet. Graph, programs and store are replaced; the new store shares the
+/// tensors of the old one. The parameters `fresh`, which have no trained weights (a new head), are
+/// initialised and trained without adapters. Throws ArgumentError as add_lora.
 void add_adapters(TrainedModel& model, const LoraOptions& options,
                   const std::vector<std::string>& fresh = {});
 
-/// What quantize() converts of a model's matrices that these patterns name: adapters are not among
-/// them, they stay floats as beside weights that were in fewer bits before. Throws ArgumentError
-/// for a pattern that names no other matrix.
+/// Returns the patterns for quantize(). For a model with adapters, these are the names of the
+/// matrices that match `patterns`, without the adapters, which always stay floats. For other
+/// models, they are `patterns`. Throws ArgumentError for a pattern that matches adapters only, or
+/// nothing.
 std::vector<std::string> quantized_patterns(const TrainedModel& model,
                                             const std::vector<std::string>& patterns);
 
-/// Keeps the matrices of a new model, whose variables are not made yet, in as few bits as they have
-/// in `from`, whose weights it can then take over: adapters are trained beside them. Matrices that
-/// match a pattern of `reinit` stay floats. Throws ArgumentError where shapes do not fit.
+/// Prepares a new model, which has no variables yet, for the quantised weights of `from`: its
+/// matrices get the formats that they have in `from`. The model can then load these weights, and
+/// train adapters on them. Matrices that match a pattern of `reinit` stay floats. Throws
+/// ArgumentError for mismatched shapes.
 void keep_quantized(TrainedModel& model, const Pretrained& from,
                     const std::vector<std::string>& reinit);
 
-/// The adapters of a model that has them. Throws ArgumentError where it has none.
+/// Returns the adapters of a model. Throws ArgumentError if it has none.
 LoraAdapters lora_adapters(const TrainedModel& model);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// What all trained encoders have in common.
+// Consistency of the config and the tokenizer of an encoder.
 #pragma once
 
 #include "weft/models/families/encoder_config.h"
@@ -6,8 +6,9 @@
 
 namespace WEFT_API weft {
 
-/// Throws ArgumentError where the tokenizer has ids that the model has no rows for, or another
-/// padding. Tables of weights that were started from may have more rows than there are ids.
+/// Throws ArgumentError if the tokenizer has more ids than the embedding table of the model has
+/// rows, or another padding id. A table from weights to start from may have more rows than the
+/// tokenizer has ids.
 void check_vocabulary(const EncoderConfig& config, const Tokenizer& tokenizer);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// The parts of a trained model's file besides its programs and variables: each an attachment, and a
-// member of the model's struct.
+// The parts of a model file other than programs and variables. Each part is an attachment of the
+// file and a member of the model struct.
 #pragma once
 
 #include <concepts>
@@ -15,7 +15,7 @@ namespace WEFT_API weft {
 
 struct TrainedModel;
 
-/// How a value is written as an attachment and read again. Reading throws FormatError.
+/// Converts a value to the bytes of an attachment and back. Reading throws FormatError.
 template <class T>
 struct PartValue;
 
@@ -30,7 +30,7 @@ struct PartValue<T> {
   static T read(const Attachment& part) { return T::from_json(part.bytes); }
 };
 
-/// Values that say their type themselves: tokenizers.
+/// Values that determine the type of their attachment: tokenizers.
 template <class T>
 concept TypedValue = requires(const T& value, std::string_view text) {
   { value.type() } -> std::convertible_to<std::string>;
@@ -43,18 +43,19 @@ struct PartValue<T> {
   static T read(const Attachment& part) { return T::from_bytes(part.type, part.bytes); }
 };
 
-/// Names of classes: a list of strings.
+/// Class names: a list of strings.
 template <>
 struct PartValue<std::vector<std::string>> {
   static std::string write(const std::vector<std::string>& names);
   static std::vector<std::string> read(const Attachment& part);
 };
 
-/// One part: an attachment's name, and how it comes out of a model and into one.
+/// One part: the name of its attachment, and functions that write it from a model and read it into
+/// a model.
 struct FilePart {
   std::string name;
   bool required = true;
-  /// Nothing where an optional part is not there.
+  /// Returns nullopt if the model has no value for an optional part.
   std::function<std::optional<Attachment>(const TrainedModel&)> write;
   std::function<void(TrainedModel&, const Attachment&)> read;
 };

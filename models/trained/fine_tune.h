@@ -1,5 +1,5 @@
-// Fine-tuning of any model: keep some of its weights, let the lower layers learn slower. Patterns
-// are names with * and ? as in a shell: "layers.0.*", "*.bias".
+// Fine-tuning options for any model: frozen parameters, and lower learning rates for lower layers.
+// Patterns are names with * and ? as in a shell: "layers.0.*", "*.bias".
 #pragma once
 
 #include <string>
@@ -10,24 +10,27 @@
 
 namespace WEFT_API weft {
 
-/// Makes the parameters that match a pattern constant: to be called before the training step is
-/// added. Returns their names. A pattern that matches none is an ArgumentError that says what names
-/// there are.
+/// Freezes the parameters that match a pattern. Must be called before the training step is added.
+/// Returns the names of the parameters that were trainable before. Throws ArgumentError that lists
+/// existing names if a pattern matches no parameter.
 std::vector<std::string> freeze(Graph& graph, const std::vector<std::string>& patterns);
 
-/// Layer-wise learning rates (Howard and Ruder 2018): the trainable parameters of the graph in one
-/// group per layer. What stands above the layers learns at the full rate, layer i of n at
-/// decay^(n - i), embeddings and whatever else stands below at decay^(n + 1). A layer is known by
-/// the first number in its name ("layers.3.norm.weight", "transformer.h.3.ln_1.bias"); of those
-/// without one, the names that were declared before the first layer stand below. Stacks are counted
-/// side by side: encoder.layers.0 and decoder.layers.0 learn at one rate. `decay` is in (0, 1]
-/// (ArgumentError), 1 is one rate for all.
+/// Layer-wise learning rates (Howard and Ruder 2018): returns the trainable parameters of the graph
+/// in one group per layer. For n layers, numbered from 0, the learning rate is multiplied by
+///   1              for parameters above the layers,
+///   decay^(n - i)  for layer i,
+///   decay^(n + 1)  for embeddings and other parameters below the layers.
+/// The number of a layer is the first number in the name of a parameter ("layers.3.norm.weight",
+/// "transformer.h.3.ln_1.bias"). Parameters without a number are below the layers if they were
+/// declared before the first layer, else above. Layers with the same number in different stacks
+/// share a learning rate: encoder.layers.0 and decoder.layers.0. With `decay` = 1, all parameters
+/// have the same learning rate. Throws ArgumentError unless `decay` is in (0, 1].
 std::vector<ParameterGroup> learning_rate_groups(const Graph& graph, double decay);
 
-/// How a model that starts from trained weights learns.
+/// Options for training that starts from trained weights.
 struct FineTuneOptions {
-  std::vector<std::string> freeze = {};  // patterns of parameters that stay as they are
-  double layer_lr_decay = 1;             // learning_rate_groups() says more
+  std::vector<std::string> freeze = {};  // patterns of parameters to freeze
+  double layer_lr_decay = 1;             // see learning_rate_groups()
 };
 
 }  // namespace weft

@@ -9,8 +9,8 @@
 namespace weft {
 namespace {
 
-/// The config of a folder's encoder; nothing where it is no encoder. What the class takes besides
-/// ids can only be said once it is known: this costs a graph, no weights.
+/// Returns the config of the encoder in a folder, or nullopt if it holds no encoder. The inputs of
+/// the class depend on the config, so a first graph is built to find it, without weights.
 std::optional<EncoderConfig> encoder_config(const hf::Folder& folder) {
   Graph graph;
   const hf::Model model = hf::build_model(graph, folder.config, hf::least_inputs(folder.config));

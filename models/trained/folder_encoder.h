@@ -1,4 +1,4 @@
-// Encoders of Hugging Face's folders, over the inputs that models which Weft trained have.
+// Encoders from Hugging Face folders, with the same inputs as encoders that Weft trained.
 #pragma once
 
 #include <memory>
@@ -14,19 +14,19 @@
 
 namespace WEFT_API weft {
 
-/// What there is of one of the library's classes: its graph is what models/hf builds, its inputs
-/// are called as those of models that Weft trained: "tokens" and "mask" i32 [batch, seq], and, of
-/// classes that read pairs and tell them apart, "token_types" i32 [batch, seq].
+/// A model of a transformers class. models/hf builds its graph. Its inputs have the names that they
+/// have in models that Weft trained: "tokens" and "mask" i32 [batch, seq] and, for pairs of texts
+/// if the encoder has token types, "token_types" i32 [batch, seq].
 struct FolderEncoder {
   EncoderConfig config;
   Tokenizer tokenizer;
   std::optional<TextReading> reading;
   Value mask;       // the input
-  hf::Model model;  // its outputs: "logits", say
+  hf::Model model;  // with its outputs, for example "logits"
   std::shared_ptr<VariableStore> store;
 
   Value output(const std::string& name) const { return model.outputs.at(name); }
-  /// The parts that kinds of encoders have in common go into a model.
+  /// Moves the members that all kinds of encoders share into a model.
   template <class Model>
   void into(Model& made) {
     made.config = std::move(config);
@@ -36,24 +36,24 @@ struct FolderEncoder {
   }
 };
 
-/// What is wanted of a folder.
+/// Requirements on the encoder of a folder.
 struct FolderUse {
-  std::vector<std::string_view> endings = {};  // of the names of classes; none: any class
-  bool pairs = false;                          // of texts, also
-  hf::InputValues more = {};                   // what the class takes besides texts
+  std::vector<std::string_view> endings = {};  // of accepted class names; empty: any class
+  bool pairs = false;                          // the encoder must also read pairs of texts
+  hf::InputValues more = {};                   // inputs of the class other than texts
 };
-/// The encoder of a folder in `graph`, with its weights. Nothing where the config's class is not
-/// one that is wanted, or no encoder's. Throws ArgumentError for a config that is not supported and
-/// for a tokenizer that does not fit the table of tokens, FormatError where there is no tokenizer,
-/// and as hf::load_weights.
+/// Builds the encoder of a folder in `graph` and loads its weights. Returns nullopt if the class of
+/// the folder does not match `use`, or is not an encoder. Throws ArgumentError for an unsupported
+/// config and for a tokenizer with more ids than the embedding table has rows, FormatError if there
+/// is no tokenizer, and as hf::load_weights.
 std::optional<FolderEncoder> read_folder_encoder(Graph& graph, const hf::Folder& folder,
                                                  const FolderTokenizer& text, const FolderUse& use);
 
-/// The tokenizer of a folder. Throws FormatError that says why there is none.
+/// Returns the tokenizer of a folder. Throws FormatError with the reason if there is none.
 const Tokenizer& require_tokenizer(const FolderTokenizer& text);
 
-/// What a folder's config calls `count` labels; where it does not, what the library does:
-/// "LABEL_0".
+/// Returns the names of `count` labels from the config of a folder or, if it does not have that
+/// number of names, the defaults of transformers: "LABEL_0", ...
 std::vector<std::string> label_names(const std::string& config, std::int64_t count);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// What files of vision transformers say about the images that a model was trained on.
+// Information in the files of vision transformers about the images that a model was trained on.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 namespace WEFT_API weft {
 
 struct ImageInfo {
-  std::vector<std::string> classes = {};  // empty where the model knows none
+  std::vector<std::string> classes = {};  // names; empty for models without classes
   ImageNormalisation normalisation = {};
 
   /// {"classes": [...], "mean": [...], "deviation": [...]}.

@@ -21,10 +21,10 @@ Value per_channel(Graph& graph, const std::vector<double>& values) {
 void ImageNormalisation::check(std::int64_t channels) const {
   const auto count = static_cast<std::size_t>(channels);
   if (mean.size() != count || deviation.size() != count) {
-    throw ArgumentError(fmt::format("{} means and {} deviations for images of {} channels",
+    throw ArgumentError(fmt::format("{} means and {} deviations do not match images of {} channels",
                                     mean.size(), deviation.size(), channels));
   }
-  // As models compute with them.
+  // Models compute in float32.
   for (const double d : deviation) {
     const auto f = static_cast<float>(d);
     if (!(f > 0 && std::isfinite(f)))

@@ -1,4 +1,4 @@
-// How pixels become what a vision transformer sees.
+// Normalisation of pixels for vision transformers.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,18 @@ namespace WEFT_API weft {
 struct ImageNormalisation {
   std::vector<double> mean, deviation;
 
-  /// Throws ArgumentError unless there is one of each per channel and deviations are positive.
+  /// Throws ArgumentError unless there are one mean and one deviation per channel, all values are
+  /// finite in float32, and deviations are positive.
   void check(std::int64_t channels) const;
 };
 
-/// That of the images' own statistics; a channel that is all one value is only shifted.
+/// Returns the normalisation by the mean and standard deviation of the images. A channel with a
+/// constant value has deviation 1, so it is only shifted.
 ImageNormalisation normalisation_of(const ImageSet& set);
 
-/// Images [batch, channels, height, width] of pixels in [0, 1] as a model sees them, and back.
+/// Normalises images [batch, channels, height, width] with pixels in [0, 1].
 Value normalised(const Value& images, const ImageNormalisation& normalisation);
+/// The inverse of normalised().
 Value denormalised(const Value& pixels, const ImageNormalisation& normalisation);
 
 }  // namespace weft

@@ -11,7 +11,7 @@ void TextError::rethrow_as(const std::string& message) const { throw DataError(m
 
 void cut_or_throw(const CutText& cut, const OnCut& on_cut, std::string_view reader) {
   if (on_cut) return on_cut(cut);
-  throw TextError(cut.text, fmt::format("it has {} tokens, and {} {} at most (--truncate cuts it)",
+  throw TextError(cut.text, fmt::format("it has {} tokens, but {} at most {} (use --truncate)",
                                         cut.tokens, reader, cut.kept));
 }
 

@@ -1,4 +1,5 @@
-// Texts that are longer than their model reads: errors, or cut where somebody listens.
+// Texts that exceed the context of their model. They are truncated if there is a callback for
+// truncation, else they are errors.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +12,15 @@
 
 namespace WEFT_API weft {
 
-/// Something is wrong with one of several texts: "text 3: it has 62 tokens, ...".
+/// An error in one of several texts: "text 3: it has 62 tokens, ...".
 class TextError : public DataError {
  public:
-  /// `text` counts from 0, messages from 1.
+  /// `text` is an index from 0; messages count from 1.
   TextError(std::size_t text, const std::string& reason);
   [[noreturn]] void rethrow_as(const std::string& message) const override;
 
   std::size_t text() const { return text_; }
-  /// The message without the number: for who knows a better name of the text.
+  /// The message without the number, for callers that have a better name for the text.
   const std::string& reason() const { return reason_; }
 
  private:
@@ -27,23 +28,23 @@ class TextError : public DataError {
   std::string reason_;
 };
 
-/// A text that was cut to what its model reads.
+/// A text that was truncated to the context of its model.
 struct CutText {
-  std::size_t text = 0;     // its number among those that were given, from 0
-  std::int64_t tokens = 0;  // of the whole, with those around it
-  std::int64_t kept = 0;    // of them
+  std::size_t text = 0;     // index among the given texts, from 0
+  std::int64_t tokens = 0;  // number of tokens of the whole text, with special tokens
+  std::int64_t kept = 0;    // number of tokens after truncation
 };
-/// Is told of every text that is too long, in their order, and it is cut: encoders and
-/// encoder-decoders read its beginning, decoders go on from its end. Where there is none, such a
-/// text is a TextError.
+/// Truncation callback, called for every text that is too long, in the order of the texts. Encoders
+/// and encoder-decoders keep the beginning of the text, decoders its end. If the callback is empty,
+/// a text that is too long is a TextError.
 using OnCut = std::function<void(const CutText&)>;
 
-/// For who cuts texts anyway: training, and what measures it.
+/// Returns a callback that ignores truncation, for training and its evaluations.
 inline OnCut cut_unheard() {
   return [](const CutText&) {};
 }
 
-/// Calls `read`; what is wrong with the text that it reads becomes a TextError with its number.
+/// Calls `read`, and rethrows DataError and FormatError as a TextError with the index of the text.
 template <class Read>
 auto with_number(std::size_t text, Read&& read) {
   try {
@@ -57,8 +58,8 @@ auto with_number(std::size_t text, Read&& read) {
   }
 }
 
-/// Tells `on_cut`; throws the TextError where it is empty. `reader` says in the message what reads
-/// no more: "the model reads".
+/// Calls `on_cut`, or throws a TextError if it is empty. `reader` is the part of the message that
+/// names the reader of the text: "the model reads".
 void cut_or_throw(const CutText& cut, const OnCut& on_cut,
                   std::string_view reader = "the model reads");
 

@@ -23,7 +23,7 @@ constexpr const char* kQuantized = "weft.lora.quantized";
 constexpr std::string_view kA = ".lora_a", kB = ".lora_b";
 
 bool is_finite(const Tensor& tensor) {
-  if (tensor.dtype() != DType::f32) return true;  // refused for that, where it is used
+  if (tensor.dtype() != DType::f32) return true;  // users of the adapters reject other dtypes
   const auto* values = tensor.data<float>();
   return std::all_of(values, values + tensor.numel(), [](float x) { return std::isfinite(x); });
 }
@@ -66,7 +66,7 @@ void save_lora(const std::string& path, const LoraAdapters& adapters) {
 LoraAdapters load_lora(const std::string& path) {
   const Safetensors file = read_safetensors(path);
   const auto fail = [&](const std::string& what) {
-    return FormatError(fmt::format("{} is no file of adapters: {}", path, what));
+    return FormatError(fmt::format("{} is not a valid adapter file: {}", path, what));
   };
   const auto text = file.metadata.find(kScale);
   if (text == file.metadata.end()) throw fail(fmt::format("it lacks the metadata '{}'", kScale));
@@ -96,7 +96,7 @@ LoraAdapters load_lora(const std::string& path) {
     } else if (name.ends_with(kB)) {
       result.adapters[name.substr(0, name.size() - kB.size())].b = tensor;
     } else {
-      throw fail(fmt::format("tensor '{}' ends neither in {} nor in {}", name, kA, kB));
+      throw fail(fmt::format("the name of tensor '{}' ends neither in {} nor in {}", name, kA, kB));
     }
   }
   if (result.adapters.empty()) throw fail("it has no tensors");

@@ -19,12 +19,13 @@ namespace {
 constexpr const char* kTaskPart = "model.task";
 constexpr const char* kHistoryPart = "train.history";
 
-/// What all kinds of models have. A file without its task is of the first versions.
+/// The parts that all kinds of models have. The task is not one of them, because files of the first
+/// versions lack it.
 const std::vector<FilePart>& common_parts() {
   static const std::vector<FilePart> parts = [] {
     std::vector<FilePart> all = {
         detail::make_part("train.settings", "weft.train.settings", &TrainedModel::settings)};
-    // A file that only infers may be without it.
+    // Models for inference may have no history.
     all.push_back({kHistoryPart, false,
                    [](const TrainedModel& model) -> std::optional<Attachment> {
                      const TrainHistory& history = model.history;
@@ -50,7 +51,8 @@ const std::vector<FilePart>& common_parts() {
   return parts;
 }
 
-/// The program of this name in the file, or under the name that it had once.
+/// Returns the program with this name, or with the name that it has in files of the first versions;
+/// null if the file has neither.
 const Program* program_in(const Checkpoint& file, const ModelLayout& layout,
                           const std::string& name) {
   if (file.has_program(name)) return &file.program(name);
@@ -64,7 +66,7 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// The programs of a model in the order of files.
+/// Returns the programs of a model in file order.
 std::vector<Program> programs_in_file(const TrainedModel& model) {
   const ModelLayout& layout = model.layout();
   std::vector<Program> programs;
@@ -102,8 +104,7 @@ std::vector<std::string> PartValue<std::vector<std::string>>::read(const Attachm
     }
   }
   if (names.empty() || names.size() != parsed.size())
-    throw FormatError(
-        fmt::format("the attachment '{}' is not a list of names of classes", part.name));
+    throw FormatError(fmt::format("the attachment '{}' is not a list of class names", part.name));
   return names;
 }
 

@@ -1,4 +1,4 @@
-// What Hugging Face's library does to images before its models see them.
+// Image preprocessing of Hugging Face folders.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace WEFT_API weft {
 
-/// The normalisation that a preprocessor_config.json describes. The library's images have values in
-/// [0, 255], which it multiplies by rescale_factor before it takes the mean away; Weft's have
-/// values in [0, 1]. Throws IoError, FormatError.
+/// Returns the normalisation that a preprocessor_config.json specifies, converted to pixel values
+/// in [0, 1]. In transformers, pixel values are in [0, 255] and are multiplied by rescale_factor
+/// before the mean is subtracted. Throws IoError, FormatError.
 ImageNormalisation read_normalisation(const std::string& path, std::int64_t channels);
 
 }  // namespace weft

@@ -28,8 +28,8 @@ Pretrained read_folder(const std::string& path) {
           : hf::build_model(graph, folder.config, hf::least_inputs(folder.config));
   if (!model.family) {
     throw FormatError(
-        fmt::format("{} holds a {} (model_type \"{}\"): no training starts from such a model", path,
-                    model.architecture, model.model_type));
+        fmt::format("{} holds a {} (model_type \"{}\"): training cannot start from such a model",
+                    path, model.architecture, model.model_type));
   }
   Pretrained result{.source = path, .config = *model.family};
   result.about = fmt::format("a {} (model_type \"{}\")", model.architecture, model.model_type);
@@ -45,7 +45,7 @@ Pretrained read_folder(const std::string& path) {
   return result;
 }
 
-/// The configuration of the first of the families that has this type.
+/// Returns the configuration in an attachment; the type of the attachment determines the family.
 template <class... Configs>
 FamilyConfig read_config(const Attachment& part, const std::string& path,
                          const std::variant<Configs...>&) {
@@ -74,9 +74,8 @@ Pretrained read_file(const std::string& path, bool quantized) {
   }
   if (!quantized && is_quantized(file.graph())) {
     throw ArgumentError(fmt::format(
-        "the weights in {} were quantised, and steps too small for their few bits would "
-        "be lost: start from the file that it was made from, or train adapters beside "
-        "them (--lora-rank)",
+        "the weights in {} are quantised, so small updates would be lost in rounding: start from "
+        "the original file, or train adapters (--lora-rank)",
         path));
   }
   Pretrained result{.source = path,

@@ -1,5 +1,4 @@
-// A trained model to start others from: of any .weft file, or of a folder of Hugging Face's
-// library.
+// Trained models as the start of new ones, read from a .weft file or a Hugging Face folder.
 #pragma once
 
 #include <optional>
@@ -15,46 +14,55 @@
 
 namespace WEFT_API weft {
 
-/// Of files of models that compare texts.
+/// Attachment with the head options of similarity models.
 inline constexpr const char* kSimilarityPart = "model.similarity";
 
 struct Pretrained {
-  std::string source;      // the path
-  std::string about = {};  // what is there, for messages: "a GPT2LMHeadModel (model_type \"gpt2\")"
+  std::string source;  // the path
+  /// Description for messages: "a GPT2LMHeadModel (model_type \"gpt2\")".
+  std::string about = {};
   FamilyConfig config = {};
-  TensorMap weights = {};  // parameters and buffers, heads included, by Weft's names
-  /// Matrices that are kept in fewer bits: of W there are W.q and W.scale, say, in `weights`.
+  /// Parameters and buffers, heads included, by their names in Weft.
+  TensorMap weights = {};
+  /// Quantised matrices. For such a matrix W, `weights` has, for example, W.q and W.scale.
   QuantizedWeights quantized = {};
-  bool narrow_caches = false;             // keys and values of decoding are kept as bf16
-  FolderTokenizer text = {};              // its tokenizer, or why there is none
-  std::vector<std::string> classes = {};  // that a classifier's head knows; empty where none are
-  std::optional<Attachment> head = {};    // how a classifier reads texts, where its file says so
-  std::optional<Attachment> similarity = {};  // how a model compares texts, where its file says so
-  std::optional<ImageNormalisation> normalisation = {};  // of the images that it was trained to see
-  /// Of the layer in front of a classifier of texts, in the library's classes of that type.
+  bool narrow_caches = false;  // keys and values of decoding are cached as bf16
+  FolderTokenizer text = {};   // the tokenizer, or the reason why there is none
+  /// Class names of a classifier; empty if there are none.
+  std::vector<std::string> classes = {};
+  /// Head options of a text classifier, if its file has them.
+  std::optional<Attachment> head = {};
+  /// Head options of a similarity model, if its file has them.
+  std::optional<Attachment> similarity = {};
+  /// Normalisation of the images that the model was trained on.
+  std::optional<ImageNormalisation> normalisation = {};
+  /// Activation of the hidden layer in the head of text classifiers, in the transformers classes of
+  /// this model type.
   Activation pooler = Activation::tanh;
-  std::optional<hf::FolderOrigin> origin = {};  // of a folder, or of a file that came from one
+  /// For folders, and for files of models that came from one.
+  std::optional<hf::FolderOrigin> origin = {};
 
-  /// The config of a model of this family. Throws FormatError that says what is there instead.
+  /// Returns the config. Throws FormatError that names the actual family if the model is of another
+  /// family than `Config`.
   template <class Config>
   const Config& config_of() const {
     const Config* found = std::get_if<Config>(&config);
     if (found == nullptr) wrong_family(family_name(FamilyConfig(Config{})));
     return *found;
   }
-  /// Throws FormatError where there is none, or none that Weft reads.
+  /// Returns the tokenizer. Throws FormatError if there is none, or none that Weft can read.
   const Tokenizer& tokenizer() const;
 
  private:
   [[noreturn]] void wrong_family(std::string_view wanted) const;
 };
 
-/// Of a .weft file whatever its task, or of a folder with a model of any class that Weft builds,
-/// its tokenizer (a byte-pair model of SentencePiece: spiece.model, say) and its
-/// preprocessor_config.json, where there are any. Throws IoError; FormatError; ArgumentError for a
-/// config that is not supported, and for files whose weights cannot be started from: those with
-/// adapters, which must be merged first, and, unless `quantized` weights are wanted to train
-/// adapters beside them, quantised ones.
+/// Reads a model from a .weft file of any task, or from a Hugging Face folder of any class that
+/// Weft supports. From a folder, also reads the tokenizer (for example a SentencePiece BPE model in
+/// spiece.model) and preprocessor_config.json, if they exist. Throws IoError; FormatError;
+/// ArgumentError for an unsupported config, and for weights that training cannot start from. These
+/// are weights with adapters, which must be merged first, and quantised weights, unless `quantized`
+/// is set because adapters are to be trained on them.
 Pretrained load_pretrained(const std::string& path, bool quantized = false);
 
 }  // namespace weft

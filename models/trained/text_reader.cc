@@ -13,19 +13,21 @@
 namespace weft {
 namespace {
 
-/// Texts of so many bytes are encoded by one thread; about what a byte takes.
+/// Number of bytes of text that a thread encodes at a time.
 constexpr std::size_t kBytesTogether = 4096;
+/// Approximate cost of encoding one byte of text.
 constexpr double kNanosecondsPerByte = 100;
 
 constexpr const char* kNothingLeft =
-    "it has no ids: the tokenizer leaves nothing of it, and puts none around";
+    "it has no tokens: the tokenizer removes all of it, and adds no special tokens";
 
 }  // namespace
 
 const FieldList<TextReading>& TextReading::fields() {
-  static const auto list = FieldList<TextReading>("how an encoder reads texts")
+  static const auto list = FieldList<TextReading>("the input options of an encoder")
                                .add("token_types", &TextReading::token_types,
-                                    "programs are told which of two texts a token is of");
+                                    "programs have an input that assigns tokens to the first or "
+                                    "second text");
   return list;
 }
 
@@ -43,14 +45,14 @@ void check_vocabulary(const EncoderConfig& config, const Tokenizer& tokenizer,
 
 std::string ids_without_rows(std::int64_t ids, std::int64_t rows) {
   return fmt::format(
-      "the tokenizer has {} ids, and the model's table of embeddings {} rows: they do not belong "
-      "together",
+      "the tokenizer has {} ids, but the embedding table of the model has {} rows: they do not "
+      "belong together",
       ids, rows);
 }
 
 std::int32_t padding_id(const EncoderConfig& config, const Tokenizer& tokenizer) {
   if (config.padding_id >= 0) return static_cast<std::int32_t>(config.padding_id);
-  return std::max(tokenizer.pad_id(), 0);  // the mask hides it whatever it is
+  return std::max(tokenizer.pad_id(), 0);  // any id will do, because padding is masked
 }
 
 TextRow TextReader::row(std::string_view text) const {
@@ -132,8 +134,8 @@ std::vector<Encoding> TextReader::windows(std::string_view first, std::string_vi
                     static_cast<std::int64_t>(added(true));
   if (room < 1) {
     throw ArgumentError(fmt::format(
-        "it takes {} tokens with what stands around, and rows of {} leave no room for a text "
-        "beside it",
+        "it has {} tokens including special tokens, which leaves no room for the other text in "
+        "rows of {} tokens",
         std::min(most, longest()) - room, std::min(most, longest())));
   }
   Encoding behind = alone(second, true);
@@ -163,8 +165,8 @@ std::size_t TextReader::added(bool pair) const {
   return put_around(nothing, pair ? &nothing : nullptr).size();
 }
 
-/// Where the tokenizer does not say what stands around: "[CLS] first [SEP] second [SEP]", as BERT
-/// has it; RoBERTa and those after it part texts by two ends.
+/// If the tokenizer does not define the special ids, they are those of BERT: "[CLS] first [SEP]
+/// second [SEP]". RoBERTa and its successors separate texts by two end ids.
 Encoding TextReader::put_around(const Encoding& first, const Encoding* second) const {
   const auto text_alone = [](const Encoding& text) { return text.part(0, text.size()); };
   if (puts_around()) {
@@ -176,7 +178,7 @@ Encoding TextReader::put_around(const Encoding& first, const Encoding* second) c
   const std::int32_t front = ids.cls >= 0 ? ids.cls : ids.bos;
   const std::int32_t behind = ids.sep >= 0 ? ids.sep : ids.eos;
   if (second != nullptr && behind < 0)
-    throw ArgumentError("the tokenizer has no id that parts two texts");
+    throw ArgumentError("the tokenizer has no id that separates two texts");
   Encoding result;
   if (front >= 0) result.add_special(front, 0);
   result.append(text_alone(first));

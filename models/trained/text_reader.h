@@ -1,4 +1,4 @@
-// How encoders read texts: which ids stand around them, what is cut off, what programs are given.
+// Encodes texts as inputs of encoders: special ids, truncation, padding and token types.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,13 @@
 
 namespace WEFT_API weft {
 
-/// What files say of encoders that were made of a folder, whose texts are read as its tokenizer
-/// says. Encoders that Weft trained have none: they read "[CLS] text [SEP]".
+/// Stored in the files of encoders from Hugging Face folders; the tokenizer determines the special
+/// ids around their texts. Encoders that Weft trained have no TextReading: their input is "[CLS]
+/// text [SEP]".
 struct TextReading {
   bool token_types = false;  // programs have an input "token_types"
 
-  /// Every field, with its help.
+  /// All fields with their help texts.
   static const FieldList<TextReading>& fields();
   std::string to_json() const;
   /// Throws FormatError for a missing, unknown or wrongly typed field.
@@ -30,24 +31,25 @@ struct TextReading {
 };
 inline constexpr const char* kReadingPart = "model.reading";
 
-/// Throws ArgumentError where a tokenizer does not fit an encoder: of one that Weft trained
-/// vocabulary and padding are the same; tables of a folder may have more rows than ids, not less.
+/// Throws ArgumentError if a tokenizer does not fit an encoder. The embedding table must not have
+/// fewer rows than the tokenizer has ids. For encoders that Weft trained (without `reading`), the
+/// padding ids must also be equal.
 void check_vocabulary(const EncoderConfig& config, const Tokenizer& tokenizer,
                       const std::optional<TextReading>& reading);
 
-/// What is said of a tokenizer with more ids than a table has rows.
+/// Returns the message for a tokenizer with more ids than the embedding table has rows.
 std::string ids_without_rows(std::int64_t ids, std::int64_t rows);
 
-/// The id that fills up rows.
+/// Returns the id that pads rows.
 std::int32_t padding_id(const EncoderConfig& config, const Tokenizer& tokenizer);
 
-/// A text, or two, as a row of a batch.
+/// One or two texts as a row of a batch.
 struct TextRow {
   std::vector<std::int32_t> ids;
-  std::vector<std::int32_t> token_types = {};  // as many; none: all 0
+  std::vector<std::int32_t> token_types = {};  // one per id; empty: all 0
 };
 
-/// Reads texts for one encoder. Config and tokenizer must outlive it.
+/// Encodes texts for one encoder. Config and tokenizer must outlive it.
 class TextReader {
  public:
   TextReader(const EncoderConfig& config, const Tokenizer& tokenizer,
@@ -55,43 +57,46 @@ class TextReader {
       : config_(config), tokenizer_(tokenizer), reading_(reading) {}
 
   const Tokenizer& tokenizer() const { return tokenizer_; }
-  /// Most ids of a row.
+  /// Maximum number of ids of a row.
   std::int64_t longest() const { return config_.longest_row(); }
 
-  /// A text cut to what fits. Throws as Tokenizer::encode of encoders that Weft trained, as
-  /// Tokenizer::encode_text of others.
+  /// Returns the row of a text, truncated to the context of the encoder. Throws as
+  /// Tokenizer::encode for encoders that Weft trained, as Tokenizer::encode_text for others.
   TextRow row(std::string_view text) const;
-  /// All of them, on all threads. Throws TextError for the first that is too long where nobody
-  /// listens, and for one that cannot be encoded.
+  /// Returns the rows of many texts, encoded on all threads. Throws TextError for a text that
+  /// cannot be encoded and, if `on_cut` is empty, for the first text that is too long.
   std::vector<TextRow> rows(std::span<const std::string> texts, const OnCut& on_cut) const;
-  /// One text, or two, with all that is to be known of ids (spans, words), cut to what fits, the
-  /// longer one first. What spells a special id becomes it. Throws ArgumentError where two texts
-  /// are given and no id parts them.
+  /// Encodes one or two texts, with the spans and words of all ids. They are truncated to the
+  /// context of the encoder, the longer one first. Text that spells a special token is encoded as
+  /// that token. Throws ArgumentError for two texts if the tokenizer has no id that separates them.
   Encoding encode(const TokenizerInput& texts) const;
-  /// The same of one of several texts, which is told of where it is cut.
-  /// Throws TextError as rows().
+  /// As above, for text `number` of several texts; `on_cut` is called if it is truncated. Throws
+  /// TextError as rows().
   Encoding encode(std::string_view text, std::size_t number, const OnCut& on_cut) const;
-  /// Two texts as rows of at most `most` ids: the first whole, windows onto the second, of which
-  /// each has `stride` ids (but not more than half of them) in common with the one before. Throws
-  /// ArgumentError as encode(), and where the first leaves no room.
+  /// Encodes two texts as rows of at most `most` ids. Each row contains the whole first text and a
+  /// window of the second. Adjacent windows share `stride` ids, but at most half of a window.
+  /// Throws ArgumentError as encode(), and if the first text leaves no room for the second.
   std::vector<Encoding> windows(std::string_view first, std::string_view second, std::int64_t most,
                                 std::int64_t stride) const;
 
-  /// The inputs "tokens", "mask" (1 = token) and, where programs have it, "token_types": i32 [rows,
-  /// length], the length rounded up to `multiple`. Throws DataError for a row without any id.
+  /// Returns the inputs "tokens", "mask" (1 = token) and, if programs have it, "token_types": i32
+  /// [rows, length]. The length is rounded up to `multiple`. Throws DataError for a row without
+  /// ids.
   NamedTensors inputs(std::span<const TextRow* const> rows, std::int64_t multiple = 16) const;
 
  private:
-  /// Nothing is cut without `truncation`.
+  /// As the public encode(), but truncates according to `truncation`; not at all if it is empty.
   Encoding encode(const TokenizerInput& texts, const std::optional<Truncation>& truncation) const;
-  /// A text cut to what fits, and how many tokens the whole has.
+  /// As the public row(); sets `tokens` to the number of tokens before truncation.
   TextRow row(std::string_view text, std::int64_t& tokens) const;
   Truncation to_fit() const;
-  /// A text alone, or a second one: nothing around it.
+  /// Encodes a text without special ids. `is_second`: as the second of two texts.
   Encoding alone(std::string_view text, bool is_second) const;
-  /// Ids that put_around() adds to one text or to two.
+  /// Number of special ids that add_special_tokens() adds to one text or, if `pair`, to two.
   std::size_t added(bool pair) const;
+  /// Adds the special ids around one or two texts; `second` may be null.
   Encoding put_around(const Encoding& first, const Encoding* second) const;
+  /// Returns true if the tokenizer defines the special ids around texts.
   bool puts_around() const;
 
   const EncoderConfig& config_;

@@ -1,4 +1,4 @@
-// A model that computes a loss becomes one that learns.
+// Adds a training step to a model that computes a loss.
 #pragma once
 
 #include <concepts>
@@ -11,13 +11,13 @@
 
 namespace WEFT_API weft {
 
-/// Makes the program "train", which has the output "loss" only, one whole training step over the
-/// trainable parameters, as settings and options say. Throws ArgumentError as add_training_step,
-/// freeze() and learning_rate_groups().
+/// Turns the program "train", which has only the output "loss", into one complete training step for
+/// the trainable parameters, according to the settings of the model and `options`. Throws
+/// ArgumentError as add_training_step, freeze() and learning_rate_groups().
 void make_trainable(TrainedModel& model, const FineTuneOptions& options = {},
                     SourceLocation loc = SourceLocation::current());
 
-/// The model that `build_...` gave, made trainable:
+/// Returns a model from one of the `build_...` functions, made trainable:
 ///
 ///     LanguageModel model = trainable(build_language_model(config, tokenizer, settings));
 template <std::derived_from<TrainedModel> Model>
@@ -27,8 +27,8 @@ Model trainable(Model model, const FineTuneOptions& options = {},
   return model;
 }
 
-/// A task that feeds a trainable model, which must outlive it, with batches of `unit`. What it
-/// measures is still to be said.
+/// Returns a task that feeds batches to a trainable model, which must outlive it. `unit` is the
+/// unit of the batch size. TrainTask::evaluate is not set.
 TrainTask train_task(const TrainedModel& model, std::string unit,
                      std::function<TrainBatch(const BatchPart&)> batch);
 

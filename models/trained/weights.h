@@ -1,4 +1,4 @@
-// Weights of one model for another: what is there is taken over, what is not starts anew.
+// Copies weights from one model to another. Parameters that the source lacks are initialised.
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@
 
 namespace WEFT_API weft {
 
-/// The parameters and buffers of `graph` that `store` has, by name.
+/// Returns the parameters and buffers of `graph` that `store` contains, by name.
 TensorMap weights_of(const Graph& graph, const VariableStore& store);
 
-/// Gives the parameters and buffers of `graph` that `weights` has by name (or alias) these values,
-/// in a store that has none of them yet; the others start as always: load_parameters() where
-/// anything may be missing or unexpected. Throws one FormatError that lists all whose shapes or
-/// dtypes do not fit, and one where nothing is taken over; `source` names the weights in it.
-/// Parameters that match one of the patterns `reinit` ("layers.0.*") start anew though there are
-/// weights: a head for other classes.
+/// Sets the parameters and buffers of `graph` that `weights` contains by name or alias. `store`
+/// must not contain any of them yet. The others start from their initialisers. This is
+/// load_parameters() with all missing and unexpected keys allowed. Parameters that match one of the
+/// patterns `reinit` ("layers.0.*") are initialised although `weights` contains them, for example a
+/// head for other classes. Throws a FormatError that lists all tensors with mismatched shapes or
+/// dtypes, and one if no weights match at all; `source` names the weights in these messages.
 LoadReport load_weights(VariableStore& store, const Graph& graph, const TensorMap& weights,
                         std::string_view source, const std::vector<std::string>& reinit = {});
 

@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::int64_t kCountedRows = 64;
 
-// Where each word stands in the text, in order.
+// Positions of each word in the text, in ascending order.
 struct Places {
-  std::vector<std::int64_t> ends, places;  // of the words
+  std::vector<std::int64_t> ends, places;  // ends[w]: end of the range of word w
 
   explicit Places(const WordText& text) : places(text.words.size()) {
     std::int64_t sum = 0;
@@ -31,7 +31,7 @@ struct Places {
   }
 };
 
-// The sentence of every word of the text.
+// Returns the sentence number of every position of the text.
 std::vector<std::int32_t> sentences_of(const WordText& text) {
   std::vector<std::int32_t> result;
   for (std::size_t s = 0; s < text.ends.size(); ++s)
@@ -39,7 +39,7 @@ std::vector<std::int32_t> sentences_of(const WordText& text) {
   return result;
 }
 
-// The sums of some rows.
+// The sums of a range of rows.
 struct Part {
   std::vector<std::int64_t> ends;
   std::vector<std::int32_t> column;

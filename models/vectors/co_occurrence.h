@@ -1,4 +1,4 @@
-// How often words stand near each other.
+// Co-occurrence counts of words.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,18 @@
 namespace WEFT_API weft {
 
 struct CoOccurrenceOptions {
-  int window = 10;          // words to either side, within a sentence
-  bool by_distance = true;  // two words n places apart count 1 / n, else 1
-  /// Told, from any thread, how many elements the result has so far: nobody knows before how many
-  /// there will be. May throw, which ends the counting.
+  /// Words on either side, within a sentence.
+  int window = 10;
+  /// True: two words n positions apart count 1 / n. False: they count 1.
+  bool by_distance = true;
+  /// Called from any thread with the number of elements counted so far, which cannot be known in
+  /// advance. May throw to abort the counting.
   std::function<void(std::int64_t elements)> check = {};
 };
 
-/// Row by row what stands near each word: symmetric, without rows that are empty left out.
-/// Throws ArgumentError for a window below 1. The same bits for any number of threads.
+/// Counts the words in the window around each word. The result is symmetric, with one row per word,
+/// including empty rows. Throws ArgumentError for a window below 1. Bit-identical for any number of
+/// threads.
 SparseMatrix co_occurrences(const WordText& text, const CoOccurrenceOptions& options,
                             Workers& workers);
 

@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-// About what a worker takes for an element with the usual options.
+// Approximate time of a worker per element with the default options.
 constexpr double kNsPerElement = 200;
 
 void check_glove(const GloveOptions& o) {
@@ -35,7 +35,8 @@ Glove::Glove(const SparseMatrix& counts, const GloveOptions& options)
       word_squares_(counts.rows, options.width + 2),
       context_squares_(counts.rows, options.width + 2) {
   check_glove(options);
-  if (counts.value.empty()) throw ArgumentError("no word stands near another one");
+  if (counts.value.empty())
+    throw ArgumentError("the co-occurrence counts are empty: no two words are within a window");
   const std::int64_t step = kShards * kShardCounts, width = options.width;
   steps_per_epoch_ = (std::ssize(counts.value) + step - 1) / step;
   row_.resize(counts.value.size());
@@ -102,7 +103,7 @@ void Glove::learn(std::int64_t number, Shard& shard) const {
 }
 
 double Glove::advance(Workers& workers) {
-  if (step_ >= steps()) throw StateError("the training has taken its last step");
+  if (step_ >= steps()) throw StateError("the training run has taken its last step");
   workers.for_chunks(
       kShards,
       [&](std::int64_t s, int) {
@@ -113,7 +114,7 @@ double Glove::advance(Workers& workers) {
         learn(s, shard);
       },
       kNsPerElement * static_cast<double>(kShards * kShardCounts));
-  // AdaGrad needs the whole gradient of a row.
+  // AdaGrad needs the complete gradient of a row.
   workers.for_chunks(
       RowSums::kParts,
       [&](std::int64_t part, int) {

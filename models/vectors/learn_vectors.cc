@@ -10,7 +10,7 @@ constexpr std::string_view kMatrices[] = {"ppmi", "tf-idf"};
 
 using Report = std::function<void(const VectorProgress&)>;
 
-// Takes all steps of a model, which returns the cost of each.
+// Takes all steps of a model and reports every epoch. `step` returns the loss of a step.
 template <class Step>
 void take_steps(std::int64_t steps, int epochs, std::int64_t items, const Report& report,
                 Step step) {
@@ -45,7 +45,7 @@ VectorRecipe usual_recipe(VectorModel model) {
       break;
     case VectorModel::glove:
       recipe.glove.epochs = 25;
-      recipe.glove.most = 10;  // as its authors' own example for a small text
+      recipe.glove.most = 10;  // as in the authors' example for a small text
       break;
     case VectorModel::lsa:
       recipe.counts.window = 5;

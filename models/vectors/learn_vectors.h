@@ -1,4 +1,4 @@
-// Any of the models that give words vectors, from a text.
+// Training of word embeddings on a text, with any of the models.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,20 @@
 
 namespace WEFT_API weft {
 
-/// The models that learn vectors of words.
+/// Models of word embeddings.
 enum class VectorModel : std::uint8_t { skip_gram, cbow, fasttext, glove, lsa };
 /// "skip-gram", "cbow", "fasttext", "glove", "lsa".
 ChoiceNames choice_names(VectorModel);
 
-/// What LSA decomposes.
+/// The matrix that LSA factorises.
 enum class LsaMatrix : std::uint8_t {
-  ppmi,    // positive_information() of co-occurrences
-  tf_idf,  // words_by_sentences()
+  ppmi,    // positive_pmi() of co-occurrences
+  tf_idf,  // tf_idf_matrix()
 };
 /// "ppmi", "tf-idf".
 ChoiceNames choice_names(LsaMatrix);
 
-/// A model with its options; those of other models mean nothing.
+/// A model with its options; the options of other models are ignored.
 struct VectorRecipe {
   VectorModel model = VectorModel::skip_gram;
   NegativeSamplingOptions sampling = {};
@@ -37,19 +37,20 @@ struct VectorRecipe {
   LsaOptions lsa = {};
   LsaMatrix matrix = LsaMatrix::ppmi;
 };
-/// Words that occur less often are left out of texts of some million words.
+/// Default minimum count for texts of a few million words: less frequent words are dropped.
 inline constexpr std::int64_t kUsualMinCount = 2;
-/// What is usual for a model, for texts of some million words.
+/// Returns the default options of a model for texts of a few million words.
 VectorRecipe usual_recipe(VectorModel model);
 
-/// How far a training is.
+/// Progress of a training run.
 struct VectorProgress {
-  int epoch = 0, epochs = 0;  // that are done
-  std::int64_t items = 0;     // words of the text, or counts, that were taken in so far
-  double cost = 0;            // GloVe: the mean of the epoch
+  int epoch = 0, epochs = 0;  // completed epochs, and their total
+  /// Words of the text, or co-occurrence counts, processed so far.
+  std::int64_t items = 0;
+  double cost = 0;  // GloVe: mean loss of the epoch
 };
-/// Learns vectors of all words of the text; `report` (may be empty) is called behind every epoch of
-/// models that have some. The same bits for any number of threads.
+/// Trains embeddings of all words of the text. `report` (may be empty) is called after every epoch
+/// of iterative models. Bit-identical for any number of threads.
 WordVectors learn_vectors(const WordText& text, const VectorRecipe& recipe, Workers& workers,
                           const std::function<void(const VectorProgress&)>& report = {});
 

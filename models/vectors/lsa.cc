@@ -39,7 +39,7 @@ SparseMatrix positive_information(const SparseMatrix& counts, double smoothing, 
 }
 
 SparseMatrix words_by_sentences(const WordText& text) {
-  // Sentence by sentence first: a row of the transpose.
+  // Build the transpose first, with one row per sentence.
   SparseMatrix across{std::ssize(text.ends), text.counts.size(), {}, {}, {}};
   std::vector<double> sentences_with(static_cast<std::size_t>(text.counts.size()), 0.0);
   std::int64_t begin = 0;

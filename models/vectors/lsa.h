@@ -1,5 +1,5 @@
-// Latent semantic analysis (Deerwester et al., "Indexing by latent semantic analysis", 1990):
-// vectors from the largest singular values of a matrix of words.
+// Latent semantic analysis (Deerwester et al., "Indexing by latent semantic analysis", 1990): word
+// embeddings from the largest singular values of a word matrix.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +11,24 @@
 
 namespace WEFT_API weft {
 
-/// Positive pointwise mutual information: max(0, ln(p(w, c) / (p(w) p(c))) - shift) of the counts
-/// (co_occurrences()), where p(c) follows the counts to the power of `smoothing` (Levy, Goldberg
-/// and Dagan, "Improving distributional similarity with lessons learned from word embeddings",
-/// 2015).
+/// Positive pointwise mutual information of co-occurrence counts (co_occurrences()): max(0, ln(p(w,
+/// c) / (p(w) p(c))) - shift). p(c) is proportional to the counts to the power of `smoothing`
+/// (Levy, Goldberg and Dagan, "Improving distributional similarity with lessons learned from word
+/// embeddings", 2015).
 SparseMatrix positive_information(const SparseMatrix& counts, double smoothing = 0.75,
                                   double shift = 0);
 
-/// Words by sentences: (1 + ln n) * ln(N / d) for a word that occurs n times in a sentence and in d
-/// of N sentences.
+/// Tf-idf weights of words by sentences: (1 + ln n) * ln(N / d) for a word that occurs n times in a
+/// sentence and in d of N sentences.
 SparseMatrix words_by_sentences(const WordText& text);
 
 struct LsaOptions {
   std::int64_t width = 100;
-  double power = 0.5;  // a vector's k-th element is u_k s_k ^ power
+  double power = 0.5;  // element k of an embedding is u_k s_k ^ power
   std::uint64_t seed = 1;
 };
-/// Vectors of the rows of a matrix with a row for each word. Throws ArgumentError as
-/// truncated_svd().
+/// Embeddings of the rows of a matrix with one row per word. Throws ArgumentError as
+/// truncated_svd() does.
 WordVectors lsa(const SparseMatrix& matrix, const WordCounts& words, const LsaOptions& options,
                 Workers& workers);
 

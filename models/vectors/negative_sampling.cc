@@ -13,10 +13,11 @@ namespace weft {
 namespace {
 
 constexpr double kLastRate = 1e-4;
-// A row may be moved in one step so often, times the rate, by gradients from before it. The loss of
-// a row bends by at most h^2 / 4 for each: where h^2 is 10, steps overshoot from 0.8 on.
+// Limit on the learning rate times the number of updates of a row in one step, all of which are
+// computed from the row before the step. Each update adds at most h^2 / 4 to the curvature of the
+// row's loss; for h^2 = 10, steps overshoot from 0.8 on.
 constexpr double kMostMoves = 0.75;
-// About what a worker takes for a word with the usual options.
+// Approximate time of a worker per word with the default options.
 constexpr double kNsPerWord = 500;
 
 void check_sampling(const NegativeSamplingOptions& o) {
@@ -29,16 +30,16 @@ void check_sampling(const NegativeSamplingOptions& o) {
   if (!o.subwords) return;
   const SubwordOptions& s = *o.subwords;
   if (s.shortest < 1 || s.longest < s.shortest || s.buckets < 1) {
-    throw ArgumentError(fmt::format(
-        "n-grams of {} to {} characters in {} buckets: 1 <= shortest <= longest, and a bucket at "
-        "least",
-        s.shortest, s.longest, s.buckets));
+    throw ArgumentError(
+        fmt::format("n-grams of {} to {} characters in {} buckets: need 1 <= shortest <= longest "
+                    "and at least 1 bucket",
+                    s.shortest, s.longest, s.buckets));
   }
 }
 
 }  // namespace
 
-// What a piece of a step works with: its sums, and the numbers of one example.
+// Working memory of a shard: its sums, and buffers for one example.
 struct NegativeSampling::Shard {
   explicit Shard(std::int64_t width)
       : rows(width),
@@ -61,7 +62,7 @@ NegativeSampling::NegativeSampling(const WordText& text, const NegativeSamplingO
     : text_(text), options_(options), windows_(text, options.windows) {
   check_sampling(options);
   const std::int64_t words = text.counts.size();
-  // CBOW moves a row once for a word, skip-gram once for each word around it.
+  // CBOW updates a row once per word, skip-gram once per context word.
   const double moves = windows_.largest_share() * (options.cbow ? 1 : options.windows.window + 1);
   const double most = kMostMoves / (moves * options.rate * static_cast<double>(kShards));
   shard_words_ = static_cast<std::int64_t>(std::clamp(most, 1.0, static_cast<double>(kShardWords)));
@@ -108,7 +109,7 @@ void NegativeSampling::mean_of(std::span<const std::int32_t> rows, float* to) co
   }
 }
 
-// The words around are rows as they are: nothing is copied.
+// Takes the rows of the context words as inputs, without copies.
 void NegativeSampling::take_rows(const WordWindows::Example& example, Shard& shard) const {
   shard.rows.reserve(std::ssize(example.around));
   for (const std::int32_t word : example.around) {
@@ -117,7 +118,7 @@ void NegativeSampling::take_rows(const WordWindows::Example& example, Shard& sha
   }
 }
 
-// The mean of the words around, or of the word itself.
+// Takes as input the mean of the context words (CBOW), or that of the word's own rows.
 void NegativeSampling::take_mean(const WordWindows::Example& example, Shard& shard) const {
   shard.mean_rows.clear();
   const auto add = [&](std::int32_t word) {
@@ -135,7 +136,7 @@ void NegativeSampling::take_mean(const WordWindows::Example& example, Shard& sha
   shard.input_sums.push_back(shard.mean_sum.data());
 }
 
-// Each row of a mean gets its share of what the mean gets.
+// Distributes the update of a mean equally over its rows.
 void NegativeSampling::spread_mean(Shard& shard) const {
   const float share = 1 / static_cast<float>(shard.mean_rows.size());
   const float* const sum = shard.mean_sum.data();
@@ -146,7 +147,7 @@ void NegativeSampling::spread_mean(Shard& shard) const {
   }
 }
 
-// Right answers first; how many there are.
+// Collects the rows to predict, positives first. Returns the number of positives.
 std::int64_t NegativeSampling::take_answers(const WordWindows::Example& example,
                                             Shard& shard) const {
   const bool outwards = options_.subwords && !options_.cbow;
@@ -180,7 +181,7 @@ void NegativeSampling::learn(std::int64_t number, Shard& shard) const {
     float* const steps = shard.steps.data();
     kernels::row_products(shard.inputs.data(), m, shard.targets.data(), k, width, steps);
     kernels::logistic_steps(steps, m, k, right, rate);
-    // Each right answer comes with all wrong ones.
+    // Every positive is paired with all negatives, so their updates count once per positive.
     for (std::int64_t j = right; right > 1 && j < k; ++j) steps[j] *= static_cast<float>(right);
     kernels::add_row_sums(shard.input_sums.data(), m, steps, k, 1, shard.targets.data(), k, width);
     kernels::add_row_sums(shard.target_sums.data(), k, steps, 1, k, shard.inputs.data(), m, width);
@@ -190,7 +191,7 @@ void NegativeSampling::learn(std::int64_t number, Shard& shard) const {
 }
 
 void NegativeSampling::advance(Workers& workers) {
-  if (step_ >= steps()) throw StateError("the training has taken its last step");
+  if (step_ >= steps()) throw StateError("the training run has taken its last step");
   workers.for_chunks(
       kShards,
       [&](std::int64_t s, int) {

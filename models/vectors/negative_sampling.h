@@ -1,6 +1,6 @@
-// Vectors of words from the words around them: skip-gram and CBOW with negative sampling (Mikolov
-// et al., "Distributed representations of words and phrases and their compositionality", 2013), and
-// with n-grams of characters as fastText's (Bojanowski et al. 2017).
+// Word embeddings from the contexts of words: skip-gram and CBOW with negative sampling (Mikolov et
+// al., "Distributed representations of words and phrases and their compositionality", 2013),
+// optionally with character n-grams as in fastText (Bojanowski et al. 2017).
 #pragma once
 
 #include <cstdint>
@@ -19,50 +19,55 @@
 namespace WEFT_API weft {
 
 struct NegativeSamplingOptions {
-  /// False: each word near a word says by itself what that one is (skip-gram). True: the mean of
-  /// all of them does (CBOW).
+  /// False: each context word predicts the word by itself (skip-gram). True: the mean of all
+  /// context words predicts it (CBOW).
   bool cbow = false;
   std::int64_t width = 100;
   int epochs = 5;
-  double rate = 0.025;  // falls linearly, to a 10,000th
+  double rate = 0.025;  // learning rate, which decays linearly to 1/10,000 of this
   WindowOptions windows = {};
   std::optional<SubwordOptions> subwords = {};
 };
 
-/// A run of training. A word w among wrong answers a_1, a_2, ... costs
-///   -ln sigmoid(h . w) - ln sigmoid(-h . a_1) - ln sigmoid(-h . a_2) - ...
-/// for each word around it, whose row h is, or once with their mean as h (CBOW). Skip-gram with
-/// subwords goes the other way, so that a mean is computed once: h is the word, and each word
-/// around it takes the place of w. Each row goes down its gradient.
+/// A training run. The loss of a word w with negatives n_1, n_2, ... is
+///   -ln sigmoid(h . w) - ln sigmoid(-h . n_1) - ln sigmoid(-h . n_2) - ...
+/// Skip-gram sums this loss over the context words, with h the row of the context word; CBOW uses
+/// it once, with h the mean of all context words. Skip-gram with subwords swaps the roles, so that
+/// a mean is computed only once: h is the word, and each context word takes the place of w. Each
+/// row takes an SGD step.
 ///
-/// A step takes kShards pieces of up to kShardWords words: each sums what it adds to the rows that
-/// it touches, from the matrices as they were before the step; then the sums are added, piece by
-/// piece. So the bits do not depend on the number of threads, and a step costs what its rows cost.
-/// Pieces are shorter where a word is so frequent that its row would go too far in one step.
-/// Wrong answers are shared by all words around one (Ji et al., "Parallelizing word2vec in shared
-/// and distributed memory", 2016), which makes the work products of a few rows with a few rows.
+/// A step processes kShards shards of up to kShardWords words. Each shard sums its updates of the
+/// rows that it touches, computed from the matrices as they were before the step. Then the sums are
+/// added, shard by shard. The result is therefore bit-identical for any number of threads, and the
+/// cost of a step depends only on the rows that it touches. Shards are shorter if a word is so
+/// frequent that its row would move too far in one step. All context words of a word share its
+/// negatives (Ji et al., "Parallelizing word2vec in shared and distributed memory", 2016), which
+/// turns the work into products of small matrices.
 class NegativeSampling {
  public:
   static constexpr std::int64_t kShards = 8, kShardWords = 32;
 
-  /// `text` must outlive it. Throws ArgumentError for options that make no sense.
+  /// `text` must outlive the object. Throws ArgumentError for invalid options.
   NegativeSampling(const WordText& text, const NegativeSamplingOptions& options);
 
   std::int64_t steps() const { return steps_per_epoch_ * options_.epochs; }
   std::int64_t step() const { return step_; }
+  /// The current learning rate.
   double rate() const;
-  /// Words of the text that a step takes (the last one of an epoch: the rest).
+  /// Words of the text per step; the last step of an epoch processes the rest.
   std::int64_t step_words() const { return kShards * shard_words_; }
-  /// Takes the next step. Throws StateError behind the last one.
+  /// Takes the next step. Throws StateError after the last one.
   void advance(Workers& workers);
 
+  /// The embeddings of all words of the text.
   WordVectors vectors() const;
-  /// The vector of any word, known or not: from its row, if it has one, and its n-grams; zeros
-  /// where it has neither.
+  /// The embedding of any word, known or not, from its row, if it has one, and its n-grams; zeros
+  /// if it has neither.
   std::vector<float> vector_of(std::string_view word) const;
 
-  /// The rows whose mean a word is, and the matrices of those and of answers.
+  /// The rows whose mean is the embedding of a word.
   std::span<const std::int32_t> rows_of(std::int32_t word) const;
+  /// The matrix of inputs h, and the matrix of predicted words.
   const RowMatrix& rows() const { return rows_; }
   const RowMatrix& answer_rows() const { return answer_rows_; }
   const WordWindows& windows() const { return windows_; }
@@ -80,7 +85,7 @@ class NegativeSampling {
   NegativeSamplingOptions options_;
   WordWindows windows_;
   std::int64_t shard_words_ = kShardWords, steps_per_epoch_ = 0, step_ = 0;
-  std::vector<std::int32_t> word_rows_;  // of all words, one behind the other
+  std::vector<std::int32_t> word_rows_;  // rows_of() for all words, concatenated
   std::vector<std::int64_t> word_rows_end_;
   RowMatrix rows_, answer_rows_;
   std::vector<Shard> shards_;

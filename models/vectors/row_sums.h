@@ -1,4 +1,5 @@
-// What a part of a batch adds to the rows of a large matrix: a sum for each row that it touches.
+// Sparse sums of row updates: one sum for each row of a large matrix that a shard of a batch
+// touches.
 #pragma once
 
 #include <array>
@@ -11,7 +12,7 @@
 
 namespace WEFT_API weft {
 
-/// A matrix of float whose rows are filled up with zeros to kernels::padded_row() elements.
+/// A float matrix whose rows are padded with zeros to kernels::padded_row() elements.
 class RowMatrix {
  public:
   RowMatrix() = default;
@@ -28,21 +29,25 @@ class RowMatrix {
   std::vector<float> data_;
 };
 
-/// Sums by row number, as many as are touched: memory and time do not grow with the matrix.
+/// Sums by row number, stored for touched rows only: memory and time do not grow with the size of
+/// the matrix.
 class RowSums {
  public:
-  /// Workers that apply sums take the rows whose number is the same modulo this.
+  /// Number of parts. A part consists of the rows with the same number modulo kParts, so that
+  /// different workers can apply different parts.
   static constexpr std::int32_t kParts = 8;
 
   explicit RowSums(std::int64_t width);
 
-  /// Room for `more` rows: pointers to rows stay good until that many new ones were asked for.
+  /// Reserves space for `more` new rows: pointers to rows stay valid until row() has created that
+  /// many.
   void reserve(std::int64_t more);
-  /// The sum for a row: zeros if it is new. Valid until the next reserve().
+  /// Returns the sum of a row, zeros if it is new. Valid until the next reserve().
   float* row(std::int32_t number);
-  /// Adds to the sum of a row.
+  /// Adds `values` to the sum of a row.
   void add(std::int32_t number, const float* values);
-  /// Calls use(number, sum) for the touched rows of a part, in the order in which they were.
+  /// Calls use(number, sum) for the touched rows of a part, in the order in which they were first
+  /// touched.
   template <class Use>
   void for_part(std::int32_t part, Use&& use) const {
     for (const std::int32_t slot : parts_[static_cast<std::size_t>(part)])
@@ -56,9 +61,9 @@ class RowSums {
 
   std::int64_t stride_;
   std::vector<std::int32_t> table_;    // open addressing: slot, or -1
-  std::vector<std::int32_t> numbers_;  // of the slots
+  std::vector<std::int32_t> numbers_;  // row number of each slot
   std::vector<float> data_;
-  std::array<std::vector<std::int32_t>, kParts> parts_;  // slots
+  std::array<std::vector<std::int32_t>, kParts> parts_;  // slots of each part
 };
 
 }  // namespace weft

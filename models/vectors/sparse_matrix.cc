@@ -16,7 +16,7 @@ namespace weft {
 namespace {
 
 constexpr std::int64_t kProductRows = 64;
-// Elements of a row of `a` that are taken at once.
+// Elements of a row of `a` that are processed at once.
 constexpr std::int64_t kSumRows = 256;
 
 std::vector<Tensor> apply(std::string_view op, const Tensor& x) {
@@ -52,7 +52,8 @@ SparseMatrix SparseMatrix::transposed() const {
                  std::vector<std::int32_t>(column.size()), std::vector<float>(value.size())};
   for (const std::int32_t c : column) ++t.ends[static_cast<std::size_t>(c)];
   std::int64_t sum = 0;
-  // Where the next element of each row goes; at the end where the row ends.
+  // ends[r] is now the position of the next element of row r; after the loops it is the end of the
+  // row.
   for (std::int64_t& end : t.ends) sum += std::exchange(end, sum);
   for (std::int64_t r = 0; r < rows; ++r) {
     for (std::int64_t i = begin(r); i < end(r); ++i) {
@@ -103,8 +104,8 @@ TruncatedSvd truncated_svd(const SparseMatrix& a, const TruncatedSvdOptions& opt
   const std::int64_t most = std::min(a.rows, a.columns);
   if (options.rank < 1 || options.rank > most) {
     throw ArgumentError(
-        fmt::format("a matrix of {} rows and {} columns has 1 to {} singular values, not {}",
-                    a.rows, a.columns, most, options.rank));
+        fmt::format("a matrix of {} rows and {} columns allows ranks from 1 to {}, not {}", a.rows,
+                    a.columns, most, options.rank));
   }
   const SparseMatrix across = a.transposed();
   const std::int64_t width = std::min(options.rank + options.more, most);
@@ -113,7 +114,7 @@ TruncatedSvd truncated_svd(const SparseMatrix& a, const TruncatedSvdOptions& opt
     const Tensor z = apply("qr", product(across, q, workers))[0];
     q = apply("qr", product(a, z, workers))[0];
   }
-  // a is about q (q^T a) = q (a^T q)^T.
+  // a is approximately q (q^T a) = q (a^T q)^T.
   const auto parts = apply("svd", product(across, q, workers));
   const Tensor u =
       evaluate_op(builtin_ops()->at("matmul"), {q, parts[2]}, {{"transpose_b", true}})[0];

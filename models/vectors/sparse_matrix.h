@@ -1,4 +1,4 @@
-// Matrices that are mostly zeros, and their largest singular values.
+// Sparse matrices and their truncated singular value decomposition.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,11 @@
 
 namespace WEFT_API weft {
 
-/// The elements that are not zero, row by row, by column in each.
+/// A matrix in compressed sparse row format: its non-zero elements row by row, in each row by
+/// ascending column.
 struct SparseMatrix {
   std::int64_t rows = 0, columns = 0;
-  std::vector<std::int64_t> ends;  // of the rows
+  std::vector<std::int64_t> ends;  // end of each row in `column` and `value`
   std::vector<std::int32_t> column;
   std::vector<float> value;
 
@@ -23,23 +24,24 @@ struct SparseMatrix {
   SparseMatrix transposed() const;
 };
 
-/// a x for x f32 [a.columns, n]: f32 [a.rows, n], the same bits for any number of threads.
+/// Returns a x for x f32 [a.columns, n]: f32 [a.rows, n]. Bit-identical for any number of threads.
 Tensor product(const SparseMatrix& a, const Tensor& x, Workers& workers);
 
 struct TruncatedSvdOptions {
   std::int64_t rank = 100;
-  std::int64_t more = 16;  // dimensions beside these while it is computed
+  std::int64_t more = 16;  // oversampling: extra dimensions during the computation
   int iterations = 4;
   std::uint64_t seed = 1;
 };
 struct TruncatedSvd {
   Tensor u;  // f32 [rows, rank]
-  Tensor s;  // f32 [rank], falling
+  Tensor s;  // f32 [rank], descending
   Tensor v;  // f32 [columns, rank]
 };
-/// The `rank` largest singular values of a with their vectors, about: by random projections and
-/// subspace iterations (Halko, Martinsson and Tropp, "Finding structure with randomness", 2011,
-/// algorithms 4.4 and 5.1). Throws ArgumentError unless 1 <= rank <= min(rows, columns).
+/// Approximates the `rank` largest singular values of a and their singular vectors by random
+/// projection and subspace iteration (Halko, Martinsson and Tropp, "Finding structure with
+/// randomness", 2011, algorithms 4.4 and 5.1). Throws ArgumentError unless 1 <= rank <= min(rows,
+/// columns).
 TruncatedSvd truncated_svd(const SparseMatrix& a, const TruncatedSvdOptions& options,
                            Workers& workers);
 

@@ -1,4 +1,4 @@
-// The parts of words that fastText learns vectors of (Bojanowski et al., "Enriching word vectors
+// Character n-grams of words, as fastText uses them (Bojanowski et al., "Enriching word vectors
 // with subword information", 2017).
 #pragma once
 
@@ -12,13 +12,13 @@ namespace WEFT_API weft {
 
 struct SubwordOptions {
   int shortest = 3, longest = 6;   // characters of an n-gram
-  std::int64_t buckets = 100'000;  // rows that n-grams share by their hash
+  std::int64_t buckets = 100'000;  // rows; n-grams are assigned to them by their hash
   friend bool operator==(const SubwordOptions&, const SubwordOptions&) = default;
 };
 
-/// The buckets of a word's n-grams of characters, "<" and ">" around the word counted as such, as
-/// fastText makes them: "<" or ">" alone is none. The hash is its FNV-1a of 32 bits, which takes
-/// bytes beyond ASCII with their sign.
+/// Returns the buckets of the character n-grams of a word, computed as in fastText: "<" and ">" are
+/// added around the word and count as characters, but neither is an n-gram by itself. The hash is
+/// fastText's 32-bit FNV-1a, which sign-extends bytes beyond ASCII.
 std::vector<std::int32_t> subword_buckets(std::string_view word, const SubwordOptions& options);
 
 }  // namespace weft

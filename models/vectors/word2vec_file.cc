@@ -23,16 +23,16 @@ namespace {
 
 constexpr std::string_view kFormats[] = {"text", "binary"};
 constexpr std::size_t kFileBlock = std::size_t{1} << 16;
-// A first line and a word are no longer.
+// Maximum length of a word in bytes.
 constexpr std::size_t kMostWordBytes = std::size_t{1} << 16;
 constexpr std::int64_t kMostWidth = std::int64_t{1} << 24;
 
-/// The bytes of a file, some of them looked at ahead.
+/// Reads the bytes of a file with lookahead.
 class FileBytes {
  public:
   explicit FileBytes(const std::string& path) : stream_(path) {}
 
-  /// So many bytes, or fewer where the file ends; they stay.
+  /// Returns the next `count` bytes, or fewer at the end of the file, without consuming them.
   std::string_view ahead(std::size_t count) {
     while (buffer_.size() - used_ < count && fill()) {
     }
@@ -42,8 +42,8 @@ class FileBytes {
     used_ += count;
     offset_ += count;
   }
-  /// Up to `end`, which is taken, too, and is no part of it; nullopt where the file ends before, or
-  /// after `most` bytes without one.
+  /// Consumes the text up to `end` and `end` itself, and returns the text. Returns nullopt if
+  /// neither the rest of the file nor its next `most` bytes contain `end`.
   std::optional<std::string> until(char end, std::size_t most) {
     for (std::size_t size = 64;; size *= 2) {
       const std::string_view there = ahead(std::min(size, most));
@@ -74,7 +74,7 @@ class FileBytes {
   std::uint64_t offset_ = 0;
 };
 
-/// Takes a number and the blanks before it; nullopt where there is none.
+/// Consumes blanks and a finite number; nullopt if there is none.
 std::optional<float> take_number(std::string_view& text) {
   text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
   float value = 0;
@@ -90,7 +90,7 @@ bool is_blank(std::string_view text) {
   return text.find_first_not_of(" \t\r") == std::string_view::npos;
 }
 
-/// Whether people can read it: numbers as their bytes are not so.
+/// Returns true for readable text, which the bytes of float numbers are not.
 bool is_readable(std::string_view bytes) {
   for (std::size_t at = 0; at < bytes.size();) {
     const int size = examine_character(bytes, at);
@@ -105,8 +105,8 @@ class VectorReader {
  public:
   explicit VectorReader(const std::string& path) : path_(path), bytes_(path) {}
 
-  /// Whether its first word is as it should be. Of tables of anything the first line may be two
-  /// numbers, too.
+  /// Returns true if the first word is valid. Two numbers on the first line are not enough, because
+  /// other tables have them, too.
   bool begins_well() {
     read_head();
     if (is_text()) {
@@ -122,10 +122,11 @@ class VectorReader {
     read_head();
     const bool text = is_text();
     for (std::int64_t i = 0; i < words_; ++i) text ? read_line(i) : read_record(i);
-    // What follows may be a line break.
+    // Only a line break may follow.
     const std::string_view rest = bytes_.ahead(2);
     if (rest.size() > 1 || (rest.size() == 1 && rest != "\n"))
-      fail(fmt::format("there is more behind the {} words that its first line says", words_));
+      fail(fmt::format("the file continues after the {} words that its first line declares",
+                       words_));
     try {
       return WordVectors(std::move(names_), Tensor::of<float>({words_, width_}, values_));
     } catch (const ArgumentError& e) {
@@ -156,11 +157,13 @@ class VectorReader {
     width_ = number(kMostWidth);
     if (words_ == 0 || width_ == 0 || !is_blank(rest)) {
       throw FormatError(fmt::format(
-          "{}: the first line of a file of word vectors is their number and their width", path_));
+          "{}: the first line of a file of word embeddings must hold their number and their width",
+          path_));
     }
   }
 
-  /// Whether the first word has numbers in letters behind it, and nothing else.
+  /// Returns true if the line of the first word consists of the word and decimal numbers, as in the
+  /// text format.
   bool is_text() {
     const std::size_t most = kMostWordBytes + 64 * static_cast<std::size_t>(width_);
     std::string_view there;
@@ -181,10 +184,10 @@ class VectorReader {
     const std::size_t most = kMostWordBytes + 64 * static_cast<std::size_t>(width_);
     std::optional<std::string> line = bytes_.until('\n', most);
     if (!line && !bytes_.ahead(1).empty() && bytes_.ahead(most).size() < most) {
-      line = std::string(bytes_.ahead(most));  // the last one without its end
+      line = std::string(bytes_.ahead(most));  // the last line, without a line break
       bytes_.skip(line->size());
     }
-    if (!line) fail_line(i, fmt::format("here should be word {} of {}", i + 1, words_));
+    if (!line) fail_line(i, fmt::format("expected word {} of {}", i + 1, words_));
     std::string_view rest = *line;
     const std::size_t blank = std::min(rest.find(' '), rest.size());
     names_.emplace_back(rest.substr(0, blank));
@@ -192,24 +195,23 @@ class VectorReader {
     for (std::int64_t k = 0; k < width_; ++k) {
       const std::optional<float> value = take_number(rest);
       if (!value) {
-        fail_line(i,
-                  fmt::format("a word and {} finite numbers should stand here; number {} is none",
-                              width_, k + 1));
+        fail_line(i, fmt::format("expected a word and {} finite numbers, but number {} is invalid",
+                                 width_, k + 1));
       }
       values_.push_back(*value);
     }
-    if (!is_blank(rest)) fail_line(i, fmt::format("there are more than {} numbers", width_));
+    if (!is_blank(rest)) fail_line(i, fmt::format("the line has more than {} numbers", width_));
   }
 
   void read_record(std::int64_t i) {
     // Some writers end each word's numbers with a line break, others do not.
     if (bytes_.ahead(1) == "\n") bytes_.skip(1);
     std::optional<std::string> word = bytes_.until(' ', kMostWordBytes);
-    if (!word) fail(fmt::format("here should be word {} of {} and a blank", i + 1, words_));
+    if (!word) fail(fmt::format("expected word {} of {} and a space", i + 1, words_));
     const std::size_t size = static_cast<std::size_t>(width_) * sizeof(float);
     const std::string_view there = bytes_.ahead(size);
     if (there.size() < size)
-      fail(fmt::format("the file ends in the numbers of word {} of {}", i + 1, words_));
+      fail(fmt::format("the file ends within the numbers of word {} of {}", i + 1, words_));
     const std::size_t before = values_.size();
     values_.resize(before + static_cast<std::size_t>(width_));
     std::memcpy(values_.data() + before, there.data(), size);
@@ -221,7 +223,7 @@ class VectorReader {
   FileBytes bytes_;
   std::int64_t words_ = 0, width_ = 0;
   std::vector<std::string> names_;
-  std::vector<float> values_;  // as they come: the file's first line may say anything
+  std::vector<float> values_;  // grows with the data: the sizes in the first line are not trusted
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Files of vectors as the program word2vec writes them, and others since.
+// Files of word embeddings in the formats of the word2vec program, which later programs also write.
 #pragma once
 
 #include <cstdint>
@@ -9,25 +9,26 @@
 
 namespace WEFT_API weft {
 
-/// The two formats of word2vec's program.
+/// The two formats of word2vec.
 enum class VectorFormat : std::uint8_t {
-  text,    // "words width", then on each line a word and its numbers
-  binary,  // the same first line, then for each word the word, a blank and its floats
+  text,    // "words width", then one line per word: the word and its numbers
+  binary,  // the same first line, then for each word: the word, a space and its floats
 };
 /// "text", "binary".
 ChoiceNames choice_names(VectorFormat);
 
-/// Writes all vectors, atomically. Numbers in text are the shortest that read back as they are.
+/// Writes all embeddings atomically. Numbers in text are the shortest that read back unchanged.
 /// Throws IoError.
 void write_word_vectors(const std::string& path, const WordVectors& vectors, VectorFormat format);
 
-/// Reads a file of either format, plain or packed by gzip or zstd, which it tells apart itself.
-/// Throws IoError, and FormatError with the file and the line (of text) or the byte for what is not
-/// as it should be: a first line without two numbers, more or fewer words or numbers than it says,
-/// NaN and infinity, a word that is there twice.
+/// Reads a file of either format, which it detects, plain or compressed with gzip or zstd. Throws
+/// IoError, and FormatError with the file and the line (text) or byte (binary) for malformed files:
+/// a first line without two numbers, more or fewer words or numbers than it declares, NaN and
+/// infinity, a duplicate word.
 WordVectors read_word_vectors(const std::string& path);
 
-/// Whether the file begins as such a file does: two numbers, and the first word with its own.
+/// Returns true if the file begins like one of these files: with two numbers, and a first word with
+/// its numbers.
 bool is_word_vectors(const std::string& path);
 
 }  // namespace weft

@@ -34,8 +34,8 @@ std::vector<WordPair> read_word_pairs(const std::string& path) {
     if (fields.empty() || fields[0].starts_with('#')) return;
     const std::string place = fmt::format("{}:{}", path, number);
     if (fields.size() != 3) {
-      throw FormatError(fmt::format("{}: expected two words and a score, here are {} fields", place,
-                                    fields.size()));
+      throw FormatError(
+          fmt::format("{}: expected two words and a score, found {} fields", place, fields.size()));
     }
     try {
       pairs.push_back({fields[0], fields[1], parse_real("the score", fields[2])});
@@ -43,7 +43,7 @@ std::vector<WordPair> read_word_pairs(const std::string& path) {
       throw FormatError(fmt::format("{}: {}", place, e.what()));
     }
   });
-  if (pairs.empty()) throw FormatError(fmt::format("{}: there is no pair of words", path));
+  if (pairs.empty()) throw FormatError(fmt::format("{}: the file contains no pair of words", path));
   return pairs;
 }
 

@@ -1,4 +1,4 @@
-// How well cosines of vectors follow what people say of how alike words are.
+// Evaluation of word embeddings: correlation of cosines with human similarity ratings.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,22 @@
 
 namespace WEFT_API weft {
 
+/// Two words and a rating of their similarity.
 struct WordPair {
   std::string first, second;
   double score = 0;
 };
 
-/// Reads a UTF-8 file of lines "word word score" with tabs or blanks between, as WordSim-353's
-/// (Finkelstein et al. 2002). Lines that are blank or begin with # are dropped. Throws IoError;
-/// FormatError with file and line for a line of another form, and where there is none.
+/// Reads a UTF-8 file of lines "word word score", separated by tabs or spaces, such as WordSim-353
+/// (Finkelstein et al. 2002). Skips lines that are blank or begin with #. Throws IoError, and
+/// FormatError with file and line for a malformed line or if there are no pairs.
 std::vector<WordPair> read_word_pairs(const std::string& path);
 
-/// How well vectors follow what people say.
+/// Agreement of embeddings with human ratings.
 struct WordSimilarity {
-  double spearman = 0;  // of the pairs of which both words have vectors; NaN where they are < 2
+  /// Rank correlation over the pairs whose words both have embeddings; NaN for fewer than 2 pairs.
+  double spearman = 0;
+  /// Number of these pairs, and of all pairs.
   std::int64_t covered = 0, pairs = 0;
 };
 WordSimilarity measure_similarity(const WordVectors& vectors, const std::vector<WordPair>& pairs);

@@ -19,7 +19,7 @@ WordCounts::WordCounts(std::vector<Entry> entries) : entries_(std::move(entries)
   for (const Entry& entry : entries_) {
     const auto number = static_cast<std::int32_t>(numbers_.size());
     if (!numbers_.emplace(entry.word, number).second)
-      throw ArgumentError(fmt::format("the word '{}' is there twice", entry.word));
+      throw ArgumentError(fmt::format("the word '{}' occurs twice", entry.word));
   }
 }
 
@@ -37,7 +37,7 @@ std::vector<std::string> WordCounts::words() const {
 void WordTextBuilder::add_sentence(std::string_view sentence) {
   for (std::string& word : words(sentence, false)) {
     if (counts_.size() == static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
-      throw DataError("the text has more different words than 32 bits can count");
+      throw DataError("the text has too many different words for 32-bit word numbers");
     const auto [it, is_new] =
         numbers_.try_emplace(std::move(word), static_cast<std::int32_t>(counts_.size()));
     if (is_new) counts_.push_back(0);

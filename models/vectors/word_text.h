@@ -1,4 +1,4 @@
-// A text as numbers of words, sentence by sentence.
+// A text as word numbers, sentence by sentence.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +11,24 @@
 
 namespace WEFT_API weft {
 
-/// The words of a text with how often they occur: the most frequent one has number 0, of equally
-/// frequent ones the one that comes first in order of bytes.
+/// The words of a text and their counts, by descending count: the most frequent word has number 0.
+/// Equally frequent words are in byte order.
 class WordCounts {
  public:
   WordCounts() = default;
-  /// A word, and how often it occurs.
+  /// A word and its count.
   struct Entry {
     std::string word;
     std::int64_t count = 0;
   };
-  /// Sorts the entries. Throws ArgumentError for a word that occurs twice.
+  /// Sorts the entries. Throws ArgumentError for a duplicate word.
   explicit WordCounts(std::vector<Entry> entries);
 
   std::int64_t size() const { return static_cast<std::int64_t>(entries_.size()); }
-  /// Word `i` of the order of counts, and how often it occurs.
+  /// Word number `i` and its count.
   const std::string& word(std::int64_t i) const { return entries_[index(i)].word; }
   std::int64_t count(std::int64_t i) const { return entries_[index(i)].count; }
-  /// -1 for one that is not there.
+  /// Returns the number of a word, or -1 if it is unknown.
   std::int32_t find(std::string_view word) const;
   std::vector<std::string> words() const;
 
@@ -38,24 +38,23 @@ class WordCounts {
   std::unordered_map<std::string, std::int32_t> numbers_;
 };
 
-/// A text as numbers of words.
+/// A text as word numbers.
 struct WordText {
   WordCounts counts;
-  std::vector<std::int32_t> words;  // of all sentences, without those that are too rare
-  std::vector<std::int64_t> ends;   // of the sentences in `words`; none is empty
-  std::int64_t rare = 0;            // occurrences that were left out
+  std::vector<std::int32_t> words;  // of all sentences, without rare words
+  std::vector<std::int64_t> ends;   // end of each sentence in `words`; no sentence is empty
+  std::int64_t rare = 0;            // number of occurrences dropped as rare
 
   std::int64_t size() const { return static_cast<std::int64_t>(words.size()); }
 };
 
-/// Collects a text. Words are runs of letters and digits, in lower case (words() of
-/// data/tfidf.h).
+/// Builds a WordText. Words are lower-case runs of letters and digits (words() of data/tfidf.h).
 class WordTextBuilder {
  public:
   /// Adds the words of a sentence.
   void add_sentence(std::string_view sentence);
-  /// The text without words that occur fewer than `min_count` times. Throws DataError where none is
-  /// left. The builder is empty afterwards.
+  /// Returns the text without words that occur fewer than `min_count` times, and clears the
+  /// builder. Throws DataError if no word is left.
   WordText finish(std::int64_t min_count = 1);
 
  private:

@@ -46,12 +46,12 @@ WordVectors::WordVectors(std::vector<std::string> words, Tensor vectors)
   for (std::int64_t i = 0; i < size(); ++i) {
     const std::string& word = words_[static_cast<std::size_t>(i)];
     if (!is_word(word))
-      throw ArgumentError(fmt::format("word {} is empty or has white space in it", i));
+      throw ArgumentError(fmt::format("word {} is empty or contains white space", i));
     if (!numbers_.emplace(word, i).second)
-      throw ArgumentError(fmt::format("the word '{}' is there twice", word));
+      throw ArgumentError(fmt::format("the word '{}' occurs twice", word));
     const double square = inner_product(vector(i), vector(i));
     if (!std::isfinite(square))
-      throw ArgumentError(fmt::format("the vector of '{}' has a NaN or infinity", word));
+      throw ArgumentError(fmt::format("the embedding of '{}' contains NaN or infinity", word));
     lengths_.push_back(std::sqrt(square));
   }
 }
@@ -66,7 +66,7 @@ std::int64_t WordVectors::at(std::string_view word) const {
   const std::int64_t found = find(word);
   if (found < 0) {
     throw ArgumentError(
-        fmt::format("there is no vector of '{}'{}", word, did_you_mean(word, words_)));
+        fmt::format("there is no embedding of '{}'{}", word, did_you_mean(word, words_)));
   }
   return found;
 }

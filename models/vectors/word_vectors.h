@@ -1,4 +1,4 @@
-// Words as vectors: which are alike, and which are to one word as two others are to each other.
+// Word embeddings with queries for similar words and analogies.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,18 @@
 
 namespace WEFT_API weft {
 
+/// A word and the cosine of its embedding with the query.
 struct SimilarWord {
   std::string word;
   double cosine = 0;
 };
 
-/// Vectors of words, to be asked.
+/// The embeddings of a set of words, with similarity queries.
 class WordVectors {
  public:
   WordVectors() = default;
-  /// `vectors` is f32 [words, width] of finite numbers. Throws ArgumentError where it is not, and
-  /// for a word that is there twice, is empty, or has white space in it.
+  /// `vectors` is f32 [words, width] of finite numbers. Throws ArgumentError if it is not, and for
+  /// a word that is a duplicate, is empty or contains white space.
   WordVectors(std::vector<std::string> words, Tensor vectors);
 
   std::int64_t size() const { return static_cast<std::int64_t>(words_.size()); }
@@ -30,19 +31,20 @@ class WordVectors {
   const std::vector<std::string>& words() const { return words_; }
   const Tensor& vectors() const { return vectors_; }
 
-  /// The number of a word as it is written, else of its lower case (ASCII); -1 for neither.
+  /// Returns the number of a word as written, otherwise that of its lower-case form (ASCII); -1 if
+  /// neither is known.
   std::int64_t find(std::string_view word) const;
-  /// The same; ArgumentError with the closest words that there are.
+  /// As above, but throws ArgumentError that suggests the closest known words.
   std::int64_t at(std::string_view word) const;
-  /// The numbers of word `i`.
+  /// The embedding of word number `i`.
   std::span<const float> vector(std::int64_t i) const;
 
-  /// Cosine of two words' vectors; 0 where one is zero.
+  /// Cosine of the embeddings of two words; 0 if either of them is zero.
   double cosine(std::int64_t a, std::int64_t b) const;
-  /// The `count` words most like a word, most alike first.
+  /// The `count` most similar words, by descending cosine.
   std::vector<SimilarWord> nearest(std::string_view word, std::int64_t count) const;
-  /// The words d for which "a is to b as c is to d": nearest to b - a + c of vectors of length 1
-  /// (Mikolov, Yih and Zweig 2013), without a, b and c.
+  /// The words d for which "a is to b as c is to d": the nearest to b - a + c, computed with
+  /// embeddings of unit length (Mikolov, Yih and Zweig 2013), without a, b and c.
   std::vector<SimilarWord> analogy(std::string_view a, std::string_view b, std::string_view c,
                                    std::int64_t count) const;
 

@@ -11,8 +11,8 @@
 namespace weft {
 namespace {
 
-// SplitMix64 (Steele, Lea and Flood 2014): some draws per word, of which Philox would take most of
-// the time.
+// SplitMix64 (Steele, Lea and Flood 2014). Each word needs several random numbers, and Philox would
+// take most of the time of training.
 std::uint64_t mixed(std::uint64_t x) {
   x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
   x = (x ^ x >> 27) * 0x94D049BB133111EBu;
@@ -21,7 +21,7 @@ std::uint64_t mixed(std::uint64_t x) {
 
 class PlaceDraws {
  public:
-  /// `what` tells the draws of one place apart.
+  /// `what` selects one of the independent streams of a position.
   PlaceDraws(std::uint64_t seed, std::int64_t epoch, std::int64_t place, std::uint64_t what)
       : state_(mixed(
             mixed(seed + 0x9E3779B97F4A7C15u * (2 * static_cast<std::uint64_t>(epoch) + what)) +
@@ -37,7 +37,7 @@ std::uint32_t share_of_32_bits(double share) {
   return static_cast<std::uint32_t>(std::min(share * 4294967296.0, kAll));
 }
 
-/// High half of the product: a number below `bound` from 32 random bits.
+/// Maps 32 random bits to a number below `bound`: the high half of the product.
 std::uint32_t below(std::uint32_t bits, std::uint64_t bound) {
   return static_cast<std::uint32_t>(bits * bound >> 32);
 }
@@ -53,7 +53,7 @@ WordWindows::WordWindows(const WordText& text, const WindowOptions& options)
     throw ArgumentError(
         fmt::format("subsample must not be negative, but is {}", options.subsample));
   const std::int64_t words = text.counts.size();
-  if (words < 2) throw ArgumentError("a text of one word alone says nothing of it");
+  if (words < 2) throw ArgumentError("training needs a text with at least 2 different words");
   std::vector<double> weights;
   double total = 0;
   for (std::int64_t w = 0; w < words; ++w) {
@@ -67,7 +67,7 @@ WordWindows::WordWindows(const WordText& text, const WindowOptions& options)
     weights.push_back(std::pow(count, 0.75));
     total += weights.back();
   }
-  // What a word has too little of, one that has more gives it.
+  // Each word with a weight below 1 gets its missing share from a word above 1, its alias.
   own_share_.assign(weights.size(), std::numeric_limits<std::uint32_t>::max());
   alias_.resize(weights.size());
   std::vector<std::size_t> less, more;

@@ -1,4 +1,4 @@
-// Words with the words around them and wrong answers: what vectors are learned from.
+// Training examples for word embeddings: words with their context words and negatives.
 #pragma once
 
 #include <cstdint>
@@ -11,35 +11,41 @@
 namespace WEFT_API weft {
 
 struct WindowOptions {
-  int window = 5;  // words to either side; for each word a number in [1, window] is drawn
-  int negatives = 5;
-  /// Of a word that is a share f of the text sqrt(s / f) + s / f occurrences are kept; 0: all.
+  /// Maximum context words on either side. The number is drawn from [1, window] for each word.
+  int window = 5;
+  int negatives = 5;  // drawn for each word
+  /// Subsampling of frequent words: a word with the share f of the text keeps the share sqrt(s / f)
+  /// + s / f of its occurrences, for s = `subsample`. 0 keeps all.
   double subsample = 1e-3;
   std::uint64_t seed = 1;
 };
 
-/// Everything that is drawn for a word is a function of seed, epoch and the word's place in the
-/// text: parts of the text can be worked on in any order.
+/// Enumerates the training examples of a text. All random numbers of a word are a function of seed,
+/// epoch and the position of the word in the text, so that parts of the text can be processed in
+/// any order.
 class WordWindows {
  public:
-  /// `text` must outlive it. Throws ArgumentError for options that make no sense.
+  /// `text` must outlive the object. Throws ArgumentError for invalid options.
   WordWindows(const WordText& text, const WindowOptions& options);
 
-  /// The largest share of the text's places that one word takes, of those that are kept.
+  /// The largest share of the text's positions that the kept occurrences of one word take.
   double largest_share() const { return largest_share_; }
 
-  /// A word and those around it.
+  /// A word with its context words and negatives.
   struct Example {
-    std::span<const std::int32_t> around;        // at least one
-    std::span<const std::int32_t> answers = {};  // the word itself, then up to `negatives` others
+    /// The context words, at least one.
+    std::span<const std::int32_t> around;
+    /// The word itself, then up to `negatives` negatives.
+    std::span<const std::int32_t> answers = {};
   };
-  /// Memory that calls use again.
+  /// Buffers that are reused between calls.
   struct Scratch {
     std::vector<std::int32_t> kept = {}, around = {}, answers = {};
     std::vector<std::int64_t> places = {};
   };
-  /// Gives an example for each word in [begin, end) of the text that is kept and has others around
-  /// it. Wrong answers are drawn by their counts to the power of 3/4, the right one left out.
+  /// Calls `use` with an example for each word in [begin, end) of the text that is kept and has
+  /// context words. Negatives are drawn with probabilities proportional to their counts to the
+  /// power of 3/4; draws of the word itself are dropped.
   void for_examples(std::int64_t epoch, std::int64_t begin, std::int64_t end, Scratch& scratch,
                     FunctionRef<void(const Example&)> use) const;
 
@@ -52,8 +58,9 @@ class WordWindows {
   const WordText& text_;
   WindowOptions options_;
   double largest_share_ = 0;
-  std::vector<std::uint32_t> kept_share_;  // of each word's occurrences, times 2^32
-  // Walker's alias method: a word by itself, or else its alias.
+  std::vector<std::uint32_t> kept_share_;  // share of each word's occurrences, times 2^32
+  // Walker's alias method: own_share_ is the probability of a word itself, times 2^32; otherwise
+  // its alias is drawn.
   std::vector<std::uint32_t> own_share_;
   std::vector<std::int32_t> alias_;
 };

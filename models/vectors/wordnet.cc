@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-// Takes the next of the fields that blanks part.
+// Consumes and returns the next field; fields are separated by spaces.
 std::string_view next_field(std::string_view& line) {
   const std::size_t end = std::min(line.find(' '), line.size());
   const std::string_view field = line.substr(0, end);
@@ -29,19 +29,18 @@ int hexadecimal(std::string_view text) {
   return text.size() == 2 ? value : -1;
 }
 
-// offset lex_filenum ss_type w_cnt word lex_id [word lex_id...] ... | gloss
+// Parses "offset lex_filenum ss_type w_cnt word lex_id [word lex_id...] ... | gloss".
 WordNetEntry read_entry(std::string_view line, const std::string& place) {
   const std::size_t bar = line.find(" | ");
   std::string_view rest = line;
   for (int i = 0; i < 3; ++i) next_field(rest);
   const int count = hexadecimal(next_field(rest));
   if (bar == std::string_view::npos || count < 1)
-    throw FormatError(
-        fmt::format("{}: this is no synset with a gloss, as WordNet's files have them", place));
+    throw FormatError(fmt::format("{}: not a synset with a gloss in WordNet's format", place));
   WordNetEntry entry;
   for (int i = 0; i < count; ++i) {
     std::string_view word = next_field(rest);
-    // "galore(ip)": where an adjective stands.
+    // Drop the syntactic marker of an adjective, as in "galore(ip)".
     word = word.substr(0, word.find('('));
     if (i > 0) entry.words += ' ';
     for (const char c : word) entry.words += c == '_' ? ' ' : c;
@@ -58,14 +57,14 @@ void for_wordnet(const std::string& folder,
   std::error_code ignored;
   if (!std::filesystem::exists(folder + "/data.noun", ignored)) {
     throw IoError(fmt::format(
-        "{} has no data.noun: WordNet's files come with Debian's package wordnet-base (apt install "
+        "{} has no data.noun: WordNet's files are in Debian's package wordnet-base (apt install "
         "wordnet-base puts them into {})",
         folder, kWordNetFolder));
   }
   for (const char* part : {"noun", "verb", "adj", "adv"}) {
     const std::string path = fmt::format("{}/data.{}", folder, part);
     for_lines(read_utf8_file(path), [&](std::int64_t number, std::string_view line) {
-      // The licence at the beginning is indented.
+      // The licence at the beginning of the file is indented.
       if (line.empty() || line.front() == ' ') return;
       use(read_entry(line, fmt::format("{}:{}", path, number)));
     });

@@ -1,4 +1,4 @@
-// The definitions of WordNet (Miller 1995), as Debian's package wordnet-base holds them.
+// The definitions of WordNet (Miller 1995), in the files of Debian's package wordnet-base.
 #pragma once
 
 #include <functional>
@@ -11,15 +11,16 @@ namespace WEFT_API weft {
 
 inline constexpr const char* kWordNetFolder = "/usr/share/wordnet";
 
-/// A synset: words that mean the same, what that is, and maybe examples in quotation marks.
+/// A synset: synonymous words, their definition and possibly examples in quotation marks.
 struct WordNetEntry {
-  std::string words;  // with blanks between; those of several words, too
+  std::string words;  // separated by spaces, also within terms of several words
   std::string gloss = {};
 };
 
-/// Gives every synset of the files data.noun, data.verb, data.adj and data.adv of a folder, in this
-/// order. Throws IoError where they cannot be read (of Debian's folder it says which package has
-/// them) and FormatError with file and line for what is not as wndb(5WN) says.
+/// Calls `use` for every synset in the files data.noun, data.verb, data.adj and data.adv of a
+/// folder, in this order. Throws IoError if they cannot be read, naming Debian's package if
+/// data.noun is missing, and FormatError with file and line for lines that do not conform to
+/// wndb(5WN).
 void for_wordnet(const std::string& folder,
                  const std::function<void(const WordNetEntry& entry)>& use);
 

@@ -9,9 +9,9 @@
 namespace weft {
 namespace {
 
-constexpr int kOperands = TileProgram::kMaxInputs - 1;  // of the steps, beside the product
+constexpr int kOperands = TileProgram::kMaxInputs - 1;  // in addition to the product
 
-// Dims as the graph knows them, for the shape rules of steps.
+// Passes the graph's equality of dims to the shape rules of steps.
 class ContextFacts : public DimFacts {
  public:
   explicit ContextFacts(const InferContext& context) : context_(context) {}
@@ -49,8 +49,8 @@ std::vector<ValueType> infer_epilogue(const InferContext& context, const ValueTy
   for (std::size_t i = 1; i < inputs.size(); ++i) {
     if (whole[i] || epilogue_operand(inputs[i]->shape, product.shape, equal)) continue;
     throw ShapeError(fmt::format(
-        "%{} must be of the product's shape {}, one element for each of its columns, or "
-        "one element, but is {}",
+        "%{} must have the product's shape {}, one element per column, or a single element, but "
+        "its shape is {}",
         i, product.shape.str(), inputs[i]->shape.str()));
   }
   std::vector<ValueType> results = {product};

@@ -1,5 +1,5 @@
-// Elementwise steps on the tiles of a matrix product: what matmul_fused and quantized_matmul_fused
-// share.
+// Elementwise epilogues on the tiles of a matrix product, shared by matmul_fused and
+// quantized_matmul_fused.
 #pragma once
 
 #include <memory>
@@ -12,15 +12,15 @@
 
 namespace WEFT_API weft {
 
-/// How an operand of the steps lies over the product.
+/// How an operand of the epilogue broadcasts to the product.
 enum class EpilogueOperand : std::uint8_t {
-  dense,   // of the same shape
-  row,     // one element for each column: a bias
+  dense,   // same shape as the product
+  row,     // one element per column: a bias
   scalar,  // one element
 };
 
-/// For an operand of shape `operand` over a product of shape `product`; none if it lies otherwise,
-/// which steps on tiles cannot follow. `equal` compares dims.
+/// Returns how an operand of shape `operand` broadcasts to a product of shape `product`, or nothing
+/// for any other broadcast, which epilogues do not support. `equal` compares dims.
 template <class Equal>
 std::optional<EpilogueOperand> epilogue_operand(const Shape& operand, const Shape& product,
                                                 const Equal& equal) {
@@ -39,37 +39,37 @@ std::optional<EpilogueOperand> epilogue_operand(const Shape& operand, const Shap
   return row ? std::optional(EpilogueOperand::row) : std::nullopt;
 }
 
-/// Inputs of a record for the steps, "in1" and so on, all optional.
+/// Returns the inputs of a record for its epilogue, "in1" and so on, all optional.
 std::vector<InputSpec> epilogue_inputs();
-/// Outputs of a record: the product and the results of the steps.
+/// Returns the outputs of a record: the product and the results of the epilogue.
 std::vector<std::string> epilogue_outputs();
 
-/// Types of the outputs: the product and the results of the attribute `program`, whose %0 is the
-/// product and whose %1 and so on are the inputs from `first` on.
+/// Returns the types of the outputs: the product and the results of the attribute `program`. In the
+/// program, %0 is the product, and %1 and so on are the inputs starting with `first`.
 std::vector<ValueType> infer_epilogue(const InferContext& context, const ValueType& product,
                                       int first);
 
-/// The steps made for one product, output 0 of a request; their operands are the inputs from
-/// `first` on.
+/// The epilogue of one product, which is output 0 of a request. Its operands are the inputs
+/// starting with `first`.
 class Epilogue {
  public:
   Epilogue(const KernelRequest& request, std::size_t first);
 
-  /// The memory in which the product is summed up: an output of its dtype, or else the begin of the
-  /// shared scratch, which shared_scratch() then asks for.
+  /// Returns the memory in which the product is accumulated: an output of its dtype, or else the
+  /// beginning of the shared scratch, for which shared_scratch() then returns the size.
   void* product(const KernelRun& run) const {
     return product_in_ < 0 ? run.shared_scratch : run.outputs[product_in_];
   }
   std::size_t shared_scratch() const { return product_in_ < 0 ? product_bytes_ : 0; }
-  /// At the begin of the slot scratch.
+  /// Bytes that are used at the beginning of the slot scratch.
   std::size_t slot_scratch() const { return interpreter_->scratch_bytes(); }
 
-  /// Does the steps; `row` is the first row of the tile in the whole result, all products below
-  /// each other.
+  /// Runs the steps on a tile. `row` is the first row of the tile in the whole result, with the
+  /// products of the batch below each other.
   void run(const KernelRun& run, const OutputTile& tile, std::int64_t row) const;
 
  private:
-  struct Operand {  // bytes from one element, or column, to the next
+  struct Operand {  // strides in bytes
     std::ptrdiff_t per_element = 0, per_column = 0;
   };
 
@@ -83,9 +83,9 @@ class Epilogue {
   std::unique_ptr<TileInterpreter> interpreter_;
 };
 
-/// FLOPs of the steps.
+/// Returns the FLOPs of the epilogue.
 double epilogue_flops(const KernelRequest& request);
-/// Bytes of all operands and results.
+/// Returns the bytes of all operands and results.
 double operand_bytes(const KernelRequest& request);
 
 }  // namespace weft

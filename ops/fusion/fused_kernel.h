@@ -5,17 +5,18 @@
 
 namespace weft {
 
-/// Attribute "program"; inputs broadcast to the results.
+/// Makes the kernel that runs the attribute "program", with inputs that broadcast to the results.
 Kernel make_fused_kernel(const KernelRequest& request);
-/// FLOPs: one per step and element; bytes: every operand once.
+/// One FLOP per step and element, and the bytes of every operand.
 Cost fused_cost(const KernelRequest& request);
 
-/// Attribute "program" with one result, which is reduced as "reduction", "axes" and "keepdims" say.
-/// The chunks, order and bits are those of the reduction on the whole tensor, which never exists.
+/// Makes the kernel that runs the attribute "program" with one result and reduces the result as
+/// specified by "reduction", "axes" and "keepdims". Chunks, order and bits are the same as for a
+/// reduction of the whole tensor, which is never materialised.
 Kernel make_fused_reduce_kernel(const KernelRequest& request);
 Cost fused_reduce_cost(const KernelRequest& request);
 
-/// NumPy broadcasting of all inputs that are not keys.
+/// Returns the NumPy broadcast of the sizes of all inputs that are not keys.
 Sizes program_sizes(const TileProgram& program, const std::vector<OperandSpec>& inputs);
 
 }  // namespace weft

@@ -12,15 +12,15 @@ namespace {
 
 using elementwise::at;
 
-// Rows of a broadcast shorter than this are not worth a round of the interpreter: such inputs are
-// spread out to whole tiles first.
+// If the rows of a broadcast are shorter than this, running the interpreter per row would be
+// inefficient: such inputs are first expanded to whole tiles.
 constexpr std::int64_t kShortRow = 256;
 // Results at least this large are written with non-temporal stores (past the caches), unless they
 // overwrite an input.
 constexpr std::size_t kNontemporalBytes = std::size_t{32} << 20;
-// Inputs that together are at least this large come from memory and are prefetched, so many tiles
-// ahead: nothing else keeps the memory busy while the steps of a tile run (without prefetching, a
-// chain of ten ops takes a fifth longer).
+// Inputs of at least kPrefetchBytes in total come from memory and are prefetched kPrefetchTiles
+// tiles ahead, because nothing else keeps the memory busy while the steps of a tile run. (Without
+// prefetching, a chain of ten ops takes a fifth longer.)
 constexpr std::int64_t kPrefetchTiles = 2;
 constexpr std::size_t kPrefetchBytes = std::size_t{1} << 20;
 
@@ -96,7 +96,8 @@ double FusedProgram::ns_per_element() const {
   return interpreter_->ns_per_element() + 0.05 * static_cast<double>(bytes);
 }
 
-/// Makes rows of whole tiles: inputs that do not run along with the result are copied.
+/// Makes rows as long as whole tiles: inputs that are neither dense nor scalars are marked to be
+/// expanded into scratch.
 void FusedProgram::spread(const Sizes& sizes, const std::vector<Sizes>& broadcast) {
   std::vector<Sizes> direct;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
@@ -161,7 +162,7 @@ void FusedProgram::run(const KernelRun& run, std::int64_t begin, std::int64_t en
       } else {
         in[i] = at(run.inputs[i], row[i] + in_row * plan_.step(i), input.element_size);
       }
-      // Dense inputs continue where this tile ends, whatever the rows are.
+      // Dense inputs continue after this tile, independent of rows.
       const std::int64_t next = position + n + kPrefetchTiles * most;
       if (prefetch_ && input.prefetch && next < numel_) {
         prefetch.add(at(run.inputs[i], next, input.element_size),

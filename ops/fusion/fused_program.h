@@ -1,5 +1,5 @@
-// A tile program made for tensors of concrete sizes: how its inputs broadcast to the shape of its
-// steps, and how they come to the interpreter tile by tile.
+// A tile program for tensors of concrete sizes. It broadcasts its inputs to the shape of its steps
+// and passes them to the interpreter tile by tile.
 #pragma once
 
 #include <cstdint>
@@ -14,31 +14,31 @@ namespace weft {
 
 class FusedProgram {
  public:
-  /// Where results go: tensors, or rows that somebody works on at once.
+  /// Where results are written: to tensors, or to rows that the caller consumes immediately.
   enum class Results { stored, rows };
 
-  /// `sizes` is the shape of all steps; `needed` says which results anybody wants.
+  /// `sizes` is the shape of all steps; `needed[r]` is true if result r has a reader.
   FusedProgram(TileProgram program, const std::vector<OperandSpec>& inputs, const Sizes& sizes,
                const std::vector<char>& needed, Results results);
 
   std::int64_t numel() const { return numel_; }
-  /// Scratch of a worker, in bytes.
+  /// Scratch per worker, in bytes.
   std::size_t scratch() const { return scratch_; }
   double ns_per_element() const;
-  /// Elements of which a row is made at once, at most.
+  /// The maximum number of elements that are computed at a time.
   std::int64_t tile() const { return interpreter_->tile(); }
 
-  /// Elements [begin, end) of all results, which begin at run.outputs with element `origin`. An
-  /// element's bits never depend on the range.
+  /// Computes elements [begin, end) of all results. run.outputs point to element `origin` of the
+  /// results. The bits of an element never depend on the range.
   void run(const KernelRun& run, std::int64_t begin, std::int64_t end,
            std::int64_t origin = 0) const;
 
  private:
-  /// How one input comes to a tile.
+  /// How one input is passed to a tile.
   struct Input {
     std::size_t element_size = 0;
     bool whole = false;   // a key
-    bool spread = false;  // copied into a dense row first
+    bool spread = false;  // expanded into a dense row first
     bool prefetch = false;
     std::size_t scratch = 0;
   };
@@ -52,11 +52,11 @@ class FusedProgram {
   std::vector<Input> inputs_;
   std::vector<std::size_t> result_size_;  // bytes of an element
   BroadcastPlan plan_{Sizes{}, {}};
-  std::vector<BroadcastPlan> plans_;  // of inputs that are spread
+  std::vector<BroadcastPlan> plans_;  // of inputs that are expanded
   std::unique_ptr<TileInterpreter> interpreter_;
   std::int64_t numel_ = 0;
   std::size_t scratch_ = 0;
-  std::uint32_t nontemporal_ = 0;  // bits of results to write past the caches
+  std::uint32_t nontemporal_ = 0;  // bits of results that are written past the caches
   bool prefetch_ = false;
 };
 

@@ -1,11 +1,11 @@
 // Runs a tile program on one row of elements at a time.
 //
-// Exact float steps that follow one another run as a chain (ops/kernels/chain.h): values between
-// them stay in vector registers. Between other steps a row of at most `tile()` elements stays in
-// the first-level cache. The constructor resolves everything (functions for the running CPU, places
-// of operands). The kernel of the `fused` op runs the interpreter over tensors. A matrix product
-// runs it on the rows of a finished block (run_block), which is one of the inputs; a result may
-// overwrite it. The bits are those of the single ops.
+// Consecutive exact float steps run as a chain (ops/kernels/chain.h): values between them stay in
+// vector registers. Between other steps, a row of at most `tile()` elements stays in the L1 cache.
+// The constructor resolves everything in advance (functions for the current CPU, operand
+// positions). The kernel of the `fused` op runs the interpreter over tensors. A matrix product runs
+// it on the rows of a finished block (run_block), which is one of the inputs; a result may
+// overwrite it. The bits are the same as those of the separate ops.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ class TileInterpreter {
                   std::uint32_t scalars, const std::vector<char>& needed)
       : schedule_(make_tile_schedule(program, dtypes, scalars, needed)) {}
 
-  /// Memory to prefetch into the second-level cache while a row is computed: that of later rows.
+  /// Memory of later rows, to be prefetched into the L2 cache while a row is computed.
   struct Prefetch {
     std::array<kernels::PrefetchRow, TileProgram::kMaxInputs> row;
     std::size_t rows = 0;
@@ -34,34 +34,36 @@ class TileInterpreter {
     }
   };
 
-  /// Most elements of a row; a multiple of 64.
+  /// The maximum number of elements of a row; a multiple of 64.
   std::int64_t tile() const { return schedule_.tile; }
-  /// Bytes that every worker needs, 64-byte aligned; contents do not matter.
+  /// Scratch bytes per worker, 64-byte aligned, not initialised.
   std::size_t scratch_bytes() const;
-  /// Bit r: the store of result r has to be deferred to the end of the row, because the result
-  /// shares its memory with an input that a later step reads.
+  /// Returns a mask: bit r is set if the store of result r must be deferred to the end of the row,
+  /// because the result shares memory with an input that a later step reads.
   std::uint32_t deferred_stores(const void* const* in, void* const* out) const;
 
   /// One row of 1 <= n <= tile() elements.
   struct Row {
-    /// in[i] is input i at the row's first element (or its one element, or the whole key).
+    /// in[i] points to input i at the first element of the row (or to its single element, or to the
+    /// whole key).
     const void* const* in = nullptr;
-    /// out[r] is result r (anything where it is not needed). A result may share the memory of an
-    /// input that is not a scalar and has elements of its size, if `deferred` is deferred_stores().
+    /// out[r] points to result r (any pointer if the result is not needed). A result may share the
+    /// memory of a non-scalar input with elements of the same size, if `deferred` is set to
+    /// deferred_stores().
     void* const* out = nullptr;
     std::int64_t n = 0;
     /// The index of the first element in the whole result.
     std::int64_t position = 0;
-    /// Bits of results that are copied to their memory after the last step.
+    /// Bits of the results that are copied to their destination after the last step.
     std::uint32_t deferred = 0;
-    /// Bits of results to write with non-temporal stores (past the caches): call
+    /// Bits of the results that are written with non-temporal stores (past the caches): call
     /// kernels::stream_fence() after the last row.
     std::uint32_t nontemporal = 0;
   };
   void run(const Row& row, std::byte* scratch, const Prefetch* prefetch = nullptr) const;
 
-  /// A block of `rows` rows of `columns` elements (any number): row r of input i begins at
-  /// in[i] + r * in_stride[i] bytes, of result k at out[k] + r * out_stride[k] bytes, and at
+  /// A block of `rows` rows of any number of `columns` elements. Row r of input i begins at in[i] +
+  /// r * in_stride[i] bytes and row r of result k at out[k] + r * out_stride[k] bytes; it is at
   /// position + r * position_stride of the whole result.
   struct Block {
     const void* const* in;

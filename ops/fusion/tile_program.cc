@@ -27,7 +27,7 @@ std::string attribute_text(const Attribute& value) {
   return std::string(dtype_name(std::get<DType>(value)));
 }
 
-// That an instruction of the interpreter has (TileSchedule::Instruction).
+// The maximum number of operands of an instruction (TileSchedule::Instruction).
 constexpr std::size_t kMaxOperands = 3;
 
 bool is_plain(const Attribute& value) {
@@ -54,7 +54,8 @@ class Parser {
     }
     do {
       const int value = parse_value();
-      if (value < program.inputs || value >= program.values()) fail("a result must be of a step");
+      if (value < program.inputs || value >= program.values())
+        fail("a result must be the value of a step");
       if (std::count(program.results.begin(), program.results.end(), value) > 0) {
         fail(fmt::format("%{} is returned twice", value));
       }
@@ -88,7 +89,7 @@ class Parser {
     expect("%");
     int value = -1;
     const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
-    if (error != std::errc() || value < 0 || value > 1000) fail("no number of a value");
+    if (error != std::errc() || value < 0 || value > 1000) fail("expected the number of a value");
     rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
     return value;
   }
@@ -98,7 +99,7 @@ class Parser {
     const std::string_view name = word("(");
     step.op = ops_.find(name);
     if (step.op == nullptr || step.op->row == nullptr) {
-      fail(fmt::format("'{}' is no elementwise op", name));
+      fail(fmt::format("'{}' is not an elementwise op", name));
     }
     expect("(");
     Attributes given;
@@ -156,7 +157,7 @@ class Parser {
       if (error == std::errc() && stop == end) return negative ? -value : value;
     }
     if (std::holds_alternative<DType>(like)) return parse_dtype(text);
-    fail(fmt::format("'{}' is no {}", text, attribute_type_name(like)));
+    fail(fmt::format("'{}' is not a {}", text, attribute_type_name(like)));
   }
 
   std::string_view rest_;
@@ -227,8 +228,8 @@ std::vector<const ValueType*> operands_from(const InferContext& context, int fir
     if (!context.has(i)) continue;
     if (static_cast<int>(operands.size()) < i - first) {
       throw ArgumentError(fmt::format(
-          "operand {} is missing, but operand {} is given: the inputs of a program have "
-          "no gaps",
+          "operand {} is missing, but operand {} is given: the inputs of a program must not "
+          "have gaps",
           first + static_cast<int>(operands.size()), i));
     }
     operands.push_back(&context.input(i));

@@ -59,7 +59,7 @@ class ScheduleBuilder {
   }
 
  private:
-  // An instruction, and what a chain needs to know of it.
+  // The properties of an instruction that are needed to build chains.
   struct Draft {
     int step;  // its index in the program
     DType dtype;
@@ -104,14 +104,14 @@ class ScheduleBuilder {
     instruction.operand_count = static_cast<std::uint8_t>(step.operands.size());
     instruction.kernel = step.op->row(request);
     instruction.destination = pointer_[value] = destination(s);
-    // Alone, an op pays for memory; here most of that is gone.
+    // The cost of a separate op includes memory access, most of which fusion eliminates.
     schedule_.ns_per_element += std::max(0.08, instruction.kernel.ns_per_element - 0.25);
     schedule_.instructions.push_back(instruction);
     drafts_.push_back(draft(s, instruction));
   }
 
-  // The pointer that the result of a step is written to: that of a result of the program, or a
-  // temporary. Frees the temporaries that the step is the last to read.
+  // Returns the pointer to which the value of a step is written: a result of the program or a
+  // temporary. Frees the temporaries whose last reader is this step.
   std::uint8_t destination(std::size_t s) {
     const TileStep& step = program_.steps[s];
     const std::size_t value = value_of(s);
@@ -166,9 +166,9 @@ class ScheduleBuilder {
     return result;
   }
 
-  // Makes chains as long as possible, of steps of one dtype. Temporaries hold elements of that
-  // dtype all along a chain, so it makes no difference that chains run block by block and not row
-  // by row.
+  // Makes the longest possible chains of steps of one dtype. All temporaries in a chain hold
+  // elements of that dtype, so the results do not depend on whether the chain runs block by block
+  // or row by row.
   void make_segments() {
     for (std::size_t begin = 0, end; begin < drafts_.size(); begin = end) {
       const Draft& first = drafts_[begin];
@@ -229,13 +229,13 @@ class ScheduleBuilder {
   const std::vector<DType>& dtypes_;
   const std::uint32_t scalars_;
   TileSchedule schedule_;
-  // By value.
-  std::vector<int> last_use_;   // step, or -1
-  std::vector<int> result_of_;  // result of the program that it is, or -1
-  std::vector<char> live_;      // whether a needed result depends on it
+  // Indexed by value.
+  std::vector<int> last_use_;   // last step that reads the value, or -1
+  std::vector<int> result_of_;  // number of the result that the value is, or -1
+  std::vector<char> live_;      // true if a needed result depends on the value
   std::vector<std::uint8_t> pointer_;
 
-  std::vector<Draft> drafts_;       // by instruction
+  std::vector<Draft> drafts_;       // indexed by instruction
   std::vector<std::uint8_t> free_;  // temporaries
 };
 

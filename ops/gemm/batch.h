@@ -1,4 +1,4 @@
-// Batches of matrix products: their sizes, and where operands and results lie in memory.
+// Batches of matrix products: their sizes, and the memory layout of operands and results.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,14 @@
 
 namespace weft {
 
-/// Where the matrices of a batch begin, in elements. Computes each offset on demand, so that a
-/// batch of any size takes no memory.
+/// The offsets of the matrices of a batch, in elements. Each offset is computed on demand, so that
+/// no table grows with the batch.
 class BatchOffsets {
  public:
-  /// 0 for all.
+  /// Offset 0 for all items.
   BatchOffsets() = default;
-  /// For matrices in a dense tensor of `sizes` (its last two axes are the matrix), whose batch axes
-  /// broadcast to `batch`.
+  /// Offsets of matrices in a dense tensor of `sizes` (the last two axes are the matrix) whose
+  /// batch axes broadcast to `batch`.
   BatchOffsets(const Sizes& sizes, const Sizes& batch);
   std::int64_t operator[](std::int64_t item) const {
     if (axes_.size() == 1) return item * axes_[0].stride;
@@ -50,21 +50,21 @@ struct GemmOperand {
   BatchOffsets offsets = {};
 };
 
-/// `count` products C = A B, or C += A B where `accumulate`, of m x k and k x n matrices. C is f32
-/// or f64 (A and B each have the same dtype or are bf16 or f16), has column_stride 1, and overlaps
-/// neither A nor B, nor the C of another item. Any size may be 0; an empty sum is 0.
+/// `count` products C = A B, or C += A B if `accumulate`, of m x k and k x n matrices. C is f32 or
+/// f64; A and B each have the dtype of C, bf16 or f16. C has column_stride 1 and overlaps neither A
+/// nor B, nor the C of another item. Any size may be 0; an empty sum is 0.
 struct GemmBatch {
   std::int64_t m = 0, n = 0, k = 0;
   std::int64_t count = 1;
   GemmOperand a, b, c;
   bool accumulate = false;
   Precision precision = Precision::highest;
-  /// The input of the kernel that B is, if that input is constant (OperandSpec::constant) and B
+  /// The kernel input that contains B, if that input is constant (OperandSpec::constant) and B
   /// begins at its first element.
   std::optional<std::size_t> constant_b = {};
 };
 
-/// Where the operands are during a run: in the kernel's inputs and outputs, or in its shared
+/// The addresses of the operands during a run, in the kernel's inputs and outputs or in its shared
 /// scratch.
 struct GemmPointers {
   const void* a = nullptr;
@@ -72,7 +72,7 @@ struct GemmPointers {
   void* c = nullptr;
 };
 
-/// A tile of C that has its final values and is still in cache.
+/// A tile of C with its final values, while it is still in cache.
 struct OutputTile {
   std::int64_t item = 0;             // of the batch
   std::int64_t row = 0, column = 0;  // of its first element in C
@@ -81,8 +81,8 @@ struct OutputTile {
   std::int64_t c_stride = 0;
 };
 
-/// Called once for every tile of C after its last sum, on the worker that computed it, in any
-/// order; the tiles cover C.
+/// Called once for every tile of C after its last accumulation, on the worker that computed it. The
+/// tiles cover C and are processed in any order.
 using TileEpilogue = std::function<void(const KernelRun&, const OutputTile&)>;
 
 }  // namespace weft

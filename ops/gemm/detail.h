@@ -1,4 +1,4 @@
-// What the files of ops/gemm/ share; not for others.
+// Shared by the files of ops/gemm/; not for use elsewhere.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace weft::gemm_detail {
 using kernels::GemmEngine;
 using kernels::MatrixSource;
 
-// Work that a packing or summing chunk has at least, and the rough speed of one core at it, for
+// The minimum work of a chunk that packs or sums, and the approximate speed of one core at it, for
 // Phase::cost_ns.
 constexpr std::int64_t kCopiedElementsPerChunk = 1 << 16;
 constexpr double kCopiedElementsPerNs = 4;
@@ -36,14 +36,15 @@ inline Range piece(const Range& whole, std::int64_t size, std::int64_t index) {
   return {begin, std::min(begin + size, whole.end)};
 }
 
-// What all phases of one batch know.
+// State shared by all phases of one batch.
 struct GemmJob {
   GemmBatch batch;
   std::function<GemmPointers(const KernelRun&)> pointers;
   TileEpilogue epilogue;
   const GemmEngine* engine = nullptr;
   GemmTiling tiling;
-  // Offsets into the kernel's scratch, in bytes; the last three count from the first two.
+  // Offsets into the kernel's scratch, in bytes. shared_b is relative to shared_begin; slot_a and
+  // slot_b are relative to slot_begin.
   std::size_t shared_begin = 0, slot_begin = 0;
   std::size_t shared_b = 0;            // packed B in shared scratch, after packed A
   std::size_t slot_a = 0, slot_b = 0;  // after the engine's own scratch
@@ -62,8 +63,8 @@ struct GemmJob {
   std::int64_t column_panels(std::int64_t columns) const {
     return divide_up(columns, engine->column_panel);
   }
-  // Where a panel of a range begins among packed panels: depth blocks follow one another, each with
-  // all its panels.
+  // Return the offset of a panel among the packed panels of a range. Depth blocks are stored one
+  // after the other, each with all its panels.
   std::size_t a_panel(std::int64_t panels, std::int64_t block, std::int64_t panel,
                       std::int64_t depth) const {
     return times(block * panels, engine->a_panel_bytes(engine->depth_block)) +
@@ -88,12 +89,13 @@ struct GemmJob {
 };
 using JobRef = std::shared_ptr<const GemmJob>;
 
-/// Appends the phase that adds the parts of a split-K product, which lie in shared scratch, in
-/// order, and runs the epilogue.
+/// Appends the phase that adds the partial sums of a split-K product, which are in shared scratch,
+/// in a fixed order and runs the epilogue.
 void add_split_k_sum(Kernel& kernel, const JobRef& job, std::int64_t item);
 
-/// Appends a skinny product (few rows or columns, which reads the large operand unpacked) if the
-/// job is one; returns false otherwise. `reserve(shared, slot)` asks for bytes of scratch.
+/// If the job is a skinny product (few rows or columns), appends its phases, which read the large
+/// operand unpacked, and returns true; otherwise returns false. `reserve(shared, slot)` reserves
+/// scratch, in bytes.
 bool add_skinny_gemm(Kernel& kernel, const std::shared_ptr<GemmJob>& job,
                      const std::function<void(std::size_t, std::size_t)>& reserve);
 

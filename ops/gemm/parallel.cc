@@ -16,14 +16,14 @@ namespace weft {
 namespace gemm_detail {
 namespace {
 
-// Rough speed of one core, for Phase::cost_ns.
+// Approximate speed of one core, for Phase::cost_ns.
 constexpr double kMultiplyAddsPerNs = 40;
-// The least work of a chunk of tiles, about 10 us.
+// The minimum work of a chunk of tiles, about 10 us.
 constexpr double kMultiplyAddsPerChunk = 5e5;
-// A product with so many multiply-adds feeds all workers alone.
+// A product with at least this many multiply-adds feeds all workers by itself.
 constexpr double kLargeGemm = 1.3e8;
-// The phases are a list. A job with more stages than so many (operands of some 100 GiB) has one
-// phase, in which tiles pack their own operands.
+// Phases are stored in a list. A job with more stages than this (operands of some 100 GiB) has a
+// single phase, in which tiles pack their own operands.
 constexpr double kMaxStages = 1 << 13;
 
 double multiply_adds(const Range& rows, const Range& columns, const Range& depth) {
@@ -42,14 +42,15 @@ struct Tile {
   Range rows, columns, depth;
 };
 
-// Where a tile's sums go: its first element, the elements from row to row, and whether to add.
+// The destination of the sums of a tile: its first element, the row stride in elements, and whether
+// to add to the old values.
 struct TileSums {
   std::byte* data = nullptr;
   std::int64_t stride = 0;
   bool accumulate = false;
 };
 
-// -- Packing for all -----------------------------------------------------------------------------
+// -- Shared packing ------------------------------------------------------------------------------
 
 void add_packing(Kernel& kernel, const JobRef& job, const Stage& stage, std::int64_t item,
                  bool pack_a, bool pack_b) {
@@ -93,14 +94,16 @@ void add_packing(Kernel& kernel, const JobRef& job, const Stage& stage, std::int
   kernel.phases.push_back(std::move(phase));
 }
 
-// The whole of a constant B in panels, for every run: depth blocks one after the other.
+// Packs all of a constant B into panels once for all runs. Depth blocks are stored one after the
+// other.
 PackedInput prepack_b(const JobRef& job, std::size_t input) {
   const GemmEngine& e = *job->engine;
   const GemmBatch& g = job->batch;
   const std::int64_t panels = job->column_panels(g.n);
   PackedInput packed;
   packed.input = input;
-  // Engines of one name compute in f32 and in f64, and the width of panels follows the vectors.
+  // Dtype and panel width are part of the layout: engines of one name compute in f32 and in f64,
+  // and the width of panels depends on the vectors.
   packed.layout =
       fmt::format("B of {} {} {}x{} [{}, {}] {} {}", e.name, dtype_name(e.result), e.depth_block,
                   e.column_panel, g.k, g.n, g.b.row_stride, g.b.column_stride);
@@ -123,8 +126,8 @@ PackedInput prepack_b(const JobRef& job, std::size_t input) {
 
 // -- Tiles ---------------------------------------------------------------------------------------
 
-// Computes one tile. Packs operands that are packed per tile: blocks of B once, blocks of A once
-// per depth block.
+// Computes one tile. Operands that are not packed in advance are packed here: blocks of B once,
+// blocks of A once per depth block.
 void multiply_tile(const GemmJob& job, const KernelRun& run, const Stage& stage, const Tile& tile,
                    const GemmPointers& at, const TileSums& sums) {
   const GemmEngine& e = *job.engine;
@@ -167,7 +170,7 @@ void multiply_tile(const GemmJob& job, const KernelRun& run, const Stage& stage,
   }
 }
 
-// The tiles of items [first_item, first_item + items) over the ranges of a stage.
+// Adds the phase of the tiles of items [first_item, first_item + items) over the ranges of a stage.
 void add_tiles(Kernel& kernel, const JobRef& job, const Stage& stage, std::int64_t first_item,
                std::int64_t items) {
   const std::int64_t row_tiles = divide_up(stage.rows.size(), job->tiling.tile_rows);
@@ -232,7 +235,7 @@ void add_split_k(Kernel& kernel, const JobRef& job, std::int64_t item) {
   add_split_k_sum(kernel, job, item);
 }
 
-// -- No sums at all ------------------------------------------------------------------------------
+// -- Empty products ------------------------------------------------------------------------------
 
 void add_empty(Kernel& kernel, const JobRef& job) {
   const std::int64_t rows = job->batch.count * job->batch.m;
@@ -255,21 +258,21 @@ void add_empty(Kernel& kernel, const JobRef& job) {
   kernel.phases.push_back(std::move(phase));
 }
 
-// -- Putting it together -------------------------------------------------------------------------
+// -- Jobs ----------------------------------------------------------------------------------------
 
 void check(const GemmBatch& g) {
   const DType result = g.c.dtype;
   const auto fits = [&](DType t) { return t == result || t == DType::bf16 || t == DType::f16; };
   if ((result != DType::f32 && result != DType::f64) || !fits(g.a.dtype) || !fits(g.b.dtype)) {
     throw DTypeError(
-        fmt::format("a product of {} and {} cannot be {}; it is f32 or f64, and its operands have "
-                    "the same dtype or are bf16 or f16",
+        fmt::format("a product of {} and {} cannot be {}: the result must be f32 or f64, and "
+                    "each operand must have the dtype of the result, bf16 or f16",
                     dtype_name(g.a.dtype), dtype_name(g.b.dtype), dtype_name(result)));
   }
 }
 
-// Chooses engine and tiling. Returns whether the batch feeds the workers with many small products,
-// which then share nothing.
+// Chooses engine and tiling. Returns true if the batch consists of many small products, which feed
+// all workers without sharing packed operands.
 bool choose_engine_and_tiling(GemmJob& job) {
   const GemmBatch& g = job.batch;
   job.engine = &kernels::choose_engine(g.c.dtype, g.a.dtype, g.b.dtype, g.precision, g.m, g.n, g.k);
@@ -286,7 +289,7 @@ bool choose_engine_and_tiling(GemmJob& job) {
   return true;
 }
 
-// Lays out the scratch of a job. `reserve(shared, slot)` asks for bytes.
+// Lays out the scratch of a job. `reserve(shared, slot)` reserves scratch, in bytes.
 template <class Reserve>
 void place_scratch(GemmJob& job, const Reserve& reserve) {
   const GemmTiling& t = job.tiling;
@@ -308,7 +311,7 @@ void place_scratch(GemmJob& job, const Reserve& reserve) {
           job.slot_b + bytes(t.b == Packing::per_tile, job.column_panels(t.tile_columns), b_panel));
 }
 
-// The stages of one item: packing of the operands that are shared, then tiles.
+// Adds the stages of one item: packing of the shared operands, then tiles.
 void add_stages(Kernel& kernel, const JobRef& job, std::int64_t item) {
   const GemmTiling& t = job->tiling;
   const bool share_a = t.a == Packing::shared, share_b = t.b == Packing::shared;
@@ -318,7 +321,7 @@ void add_stages(Kernel& kernel, const JobRef& job, std::int64_t item) {
         const Stage stage{piece({0, t.m}, t.range_rows, i), piece({0, t.n}, t.range_columns, j),
                           piece({0, t.k}, t.range_depth, q)};
         if (share_a || share_b) {
-          // An operand that the previous stage packed and this one needs too is not packed again.
+          // An operand that the previous stage has already packed is not packed again.
           const bool same_depth = t.depth_ranges() == 1;
           const bool pack_a = share_a && !(same_depth && j > 0);
           const bool pack_b = share_b && !(same_depth && t.column_ranges() == 1 && i > 0);

@@ -1,4 +1,4 @@
-// Matrix products as phases of a kernel: how ops of all families multiply with all workers.
+// Matrix products as phases of a kernel. All ops use it to multiply matrices with all workers.
 #pragma once
 
 #include <cstddef>
@@ -11,20 +11,21 @@ namespace weft {
 
 /// Appends the phases of matrix products to a kernel.
 ///
-/// All products of one object share their scratch, since phases run one after the other. Reserve
-/// scratch of your own (Kernel::shared_scratch, slot_scratch) before you make the object: it then
-/// stays yours, also while products run and in epilogues.
+/// All products of one object share their scratch, since phases run one after the other. A kernel
+/// that needs scratch itself (Kernel::shared_scratch, slot_scratch) must reserve it before it
+/// creates the object. The products then do not overwrite that scratch, which epilogues may also
+/// use.
 ///
-/// A constant B is packed once (Kernel::packed), except by skinny products and for several
+/// A constant B is packed once (Kernel::packed), except in skinny products and if there are several
 /// matrices B.
 ///
-/// Shapes and the CPU's features alone decide how the work is cut, so the bits are the same for any
-/// number of threads.
+/// The division of the work depends on shapes and CPU features only, so results have the same bits
+/// for any number of threads.
 class ParallelGemm {
  public:
   explicit ParallelGemm(Kernel& kernel);
 
-  /// Every chunk calls `pointers` once. `epilogue` may be null.
+  /// Appends the phases of a batch. Every chunk calls `pointers` once. `epilogue` may be null.
   void add(GemmBatch batch, std::function<GemmPointers(const KernelRun&)> pointers,
            TileEpilogue epilogue = nullptr);
 

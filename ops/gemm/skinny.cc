@@ -1,5 +1,5 @@
-// Skinny products (few rows or few columns): no operand is packed, the large one is read once, as
-// it lies.
+// Skinny products (few rows or few columns). No operand is packed; the large one is read once, in
+// its original layout.
 #include "weft/ops/kernels/gemm/skinny.h"
 #include "weft/ops/gemm/detail.h"
 
@@ -8,18 +8,19 @@ namespace {
 
 constexpr double kReadBytesPerNs = 15;  // of one core, for Phase::cost_ns
 
-// Chunks read about so many bytes of the large operand.
+// A chunk reads about this many bytes of the large operand.
 constexpr double kChunkBytes = 1 << 17;
-// Columns are cut at multiples of these. Where B has contiguous rows, a chunk reads them in long
-// runs if they come from memory (shorter ones do in cache); where it has contiguous columns, each
-// column is a run already.
+// Columns are divided at multiples of these. If B has contiguous rows, a chunk reads them in long
+// runs if they come from memory (short runs suffice in cache). If B has contiguous columns, each
+// column already is a run.
 constexpr std::int64_t kRowRun = 512, kCachedRowRun = 64, kColumns = 8;
 constexpr double kCachedBytes = 1 << 24;
-// Parts of a split-K product have at least so many elements of B: by number and not by bytes, so
-// that narrow numbers give the bits of those they stand for.
+// A part of a split-K product has at least this many elements of B. The limit is a number of
+// elements, not of bytes, so that 16-bit operands give the same bits as their values in f32.
 constexpr std::int64_t kPartElements = 1 << 17, kMaxParts = 16, kMinPartDepth = 16;
 
-// `transposed` computes C^T = B^T A^T, for few columns. `range` is of the many columns (or rows).
+// Computes `range` of the many columns. If `transposed`, which is for few columns, computes C^T =
+// B^T A^T for `range` of the many rows.
 void multiply_piece(const GemmJob& job, const KernelRun& run, std::int64_t item, bool transposed,
                     const Range& range) {
   const GemmBatch& batch = job.batch;
@@ -47,8 +48,8 @@ void multiply_piece(const GemmJob& job, const KernelRun& run, std::int64_t item,
   job.run_epilogue(run, item, transposed ? range : few, transposed ? few : range, at.c);
 }
 
-// Split-K, where B has contiguous rows and is large: every part reads one run of memory. (Pieces of
-// columns would read short runs, at 0.6 of the speed.)
+// Split-K for a large B with contiguous rows: every part reads one contiguous run of memory.
+// (Pieces of columns would read short runs, at 0.6 times the speed.)
 void add_split_k(Kernel& kernel, const JobRef& job, bool transposed) {
   const std::int64_t m = job->tiling.m, n = job->tiling.n;
   Phase phase;

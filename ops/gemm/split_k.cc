@@ -1,4 +1,4 @@
-// The end of split-K products: adding the partial sums.
+// The last phase of split-K products, which adds the partial sums.
 #include <algorithm>
 
 #include "weft/ops/gemm/detail.h"
@@ -24,7 +24,7 @@ void add_parts(const GemmJob& job, const KernelRun& run, void* c_data, std::int6
 
 }  // namespace
 
-// A chunk adds some of the rows, or some of the columns where rows are few.
+// A chunk adds a range of rows, or a range of columns if there are no more rows than columns.
 void add_split_k_sum(Kernel& kernel, const JobRef& job, std::int64_t item) {
   const GemmTiling& tiling = job->tiling;
   const bool by_rows = tiling.m > tiling.n;

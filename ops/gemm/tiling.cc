@@ -10,31 +10,33 @@ namespace {
 
 std::int64_t round_down(std::int64_t a, std::int64_t b) { return a / b * b; }
 
-// Packed operands of one range take at most so much shared scratch: they stay in the last-level
-// cache and add little to the memory plan.
+// The packed operands of one range take at most this much shared scratch, so that they stay in the
+// last-level cache and add little to the memory plan.
 constexpr std::int64_t kSharedBytes = 16 << 20;
 // Enough tiles to feed sixteen workers with little waiting at the end.
 constexpr std::int64_t kWantedTiles = 32;
-// Multiply-adds below which a tile is not worth being cut further (some 20 us).
+// Tiles with fewer multiply-adds than this (about 20 us) are not divided further.
 constexpr double kSmallTile = 2e6;
 // The largest tile: one packed block of A and one of B.
 constexpr std::int64_t kTileRows = kernels::kBlockRows, kTileColumns = kernels::kBlockColumns;
 // Smaller tiles read packed operands more often than they multiply.
 constexpr std::int64_t kMinRows = 48, kMinColumns = 64;
-// A strip crosses the whole of the other operand, so that its own packing is used for all of it and
-// stays in the L2 cache. Narrow ones read the other operand often: only where that fits L2 as well.
+// A strip spans the whole of the other operand, so that its own packed part is used for all of it
+// and stays in the L2 cache. Narrow strips read the other operand often and are used only if that
+// fits into L2 as well.
 constexpr std::int64_t kMinStrip = 96, kMaxStrip = 128;
 constexpr std::int64_t kNarrowStripExtent = 512, kNarrowStrip = 32;
 constexpr std::int64_t kWantedStrips = 24;
-// A depth of fewer blocks is not cut into parts.
+// A depth of fewer blocks is not split.
 constexpr std::int64_t kMinBlocks = 4;
 
-// Tiles of a grid with full freedom: halved until there are enough of them.
+// Divides the product into a grid of tiles without further constraints: halves tiles until there
+// are enough of them.
 void cut_grid(GemmTiling& tiling, std::int64_t rows, std::int64_t columns, double depth,
               const kernels::GemmEngine& engine) {
   const auto row_size = [&](std::int64_t size) { return round_up(size, engine.row_panel); };
   const auto column_size = [&](std::int64_t size) { return round_up(size, engine.column_panel); };
-  // Even tiles: 1024 rows are six times 171, not five times 192 and a rest of 64.
+  // Even tiles: 1024 rows become six tiles of 171 rows, not five of 192 and one of 64.
   std::int64_t row_tiles = divide_up(rows, kTileRows),
                column_tiles = divide_up(columns, kTileColumns);
   for (;;) {
@@ -42,7 +44,7 @@ void cut_grid(GemmTiling& tiling, std::int64_t rows, std::int64_t columns, doubl
     tiling.tile_columns = column_size(divide_up(columns, column_tiles));
     const double work = static_cast<double>(tiling.tile_rows * tiling.tile_columns) * depth;
     if (row_tiles * column_tiles >= kWantedTiles || work < 2 * kSmallTile) return;
-    // Halves, as wide as panels make them: with narrow ones 100 columns are 64 and 48.
+    // Halves are rounded up to whole panels: with narrow panels, 100 columns become 64 and 48.
     const bool rows_left = row_size(divide_up(rows, 2 * row_tiles)) >= kMinRows;
     const bool columns_left = column_size(divide_up(columns, 2 * column_tiles)) >= kMinColumns;
     if (columns_left && (tiling.tile_columns > tiling.tile_rows || !rows_left)) {
@@ -55,14 +57,15 @@ void cut_grid(GemmTiling& tiling, std::int64_t rows, std::int64_t columns, doubl
   }
 }
 
-// The size of equal pieces of `total`, each at most `most` (at least one multiple).
+// Returns the size of equal pieces of `total`, each a multiple of `multiple` and at most `most`
+// (but at least one multiple).
 std::int64_t even_pieces(std::int64_t total, std::int64_t most, std::int64_t multiple) {
   most = std::max(round_down(most, multiple), multiple);
   return round_up(divide_up(total, divide_up(total, most)), multiple);
 }
 
-// The width of strips when `large` is cut into strips that cross `small`, or 0 where those would be
-// too few or too thin.
+// Returns the width of strips if `large` is divided into strips that span `small`, or 0 if they
+// would be too few or too thin.
 std::int64_t strip_width(std::int64_t large, std::int64_t small, std::int64_t panel) {
   const std::int64_t least = small <= kNarrowStripExtent ? kNarrowStrip : kMinStrip;
   if (large < kWantedStrips * least) return 0;
@@ -90,7 +93,7 @@ GemmTiling choose_tiling(std::int64_t m, std::int64_t n, std::int64_t k, bool ma
   if (many || work < 4 * kSmallTile) return tiling;
   if (tiles < kWantedTiles / 2 && blocks >= kMinBlocks) {
     // C is small and the depth large (gradients of narrow weights): the depth is split among the
-    // workers, and tiles are large, so that little is packed twice.
+    // workers, and tiles are large, so that few operands are packed twice.
     tiling.tile_rows = even_pieces(m, kTileRows, engine.row_panel);
     tiling.tile_columns = even_pieces(n, kTileColumns, engine.column_panel);
     tiling.split_k = std::min(
@@ -123,7 +126,7 @@ GemmTiling choose_tiling(std::int64_t m, std::int64_t n, std::int64_t k, bool ma
     tiling.range_depth = depth_within(small_range * small_bytes);
     return tiling;
   }
-  // An operand part that only one tile needs is packed by that tile.
+  // A part of an operand that only one tile needs is packed by that tile.
   if (tiling.tile_columns < n) tiling.a = Packing::shared;
   if (tiling.tile_rows < m) tiling.b = Packing::shared;
   tiling.range_depth = depth_within(small * small_bytes + large * large_bytes);

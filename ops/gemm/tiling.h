@@ -1,4 +1,4 @@
-// How one matrix product is cut: ranges that are packed together, and tiles of C for the workers.
+// The tiling of a matrix product: ranges that are packed together, and tiles of C for the workers.
 #pragma once
 
 #include <cstddef>
@@ -8,26 +8,28 @@
 
 namespace weft {
 
-/// Who packs an operand, and when.
+/// Where and when an operand is packed.
 enum class Packing : std::uint8_t {
   per_tile,   // every tile packs its own part into the worker's scratch
   shared,     // all workers pack into shared scratch before the tiles run
   prepacked,  // the operand is constant and was packed before the run (Kernel::packed)
 };
 
-/// The cut of m x n x k. Sizes and the engine alone decide it, never the number of threads.
+/// The tiling of an m x n x k product. It depends on the sizes and the engine only, never on the
+/// number of threads.
 ///
-/// Rows, columns and depth are cut into ranges: one each, unless shared operands would take too
-/// much memory. For each triple of ranges, depth innermost, workers pack the shared operands and
-/// then compute the tiles of that part of C. Range and tile sizes are multiples of the engine's
+/// Rows, columns and depth are divided into ranges: one each, unless the shared operands would take
+/// too much memory. For each triple of ranges, depth innermost, workers pack the shared operands
+/// and then compute the tiles of that part of C. Range and tile sizes are multiples of the engine's
 /// panels, depth ranges of its depth block.
 struct GemmTiling {
   std::int64_t m = 0, n = 0, k = 0;
   std::int64_t range_rows = 0, range_columns = 0, range_depth = 0;
   std::int64_t tile_rows = 0, tile_columns = 0;
   Packing a = Packing::per_tile, b = Packing::per_tile;
-  /// More than 1: split-K. The depth is cut into so many parts, whose sums are computed apart, all
-  /// tiles at once, and added in order at the end. Only with one range of rows, columns and depth.
+  /// A value above 1 means split-K: the depth is divided into this many parts, whose sums are
+  /// computed separately, for all tiles in one phase, and added in order at the end. Requires a
+  /// single range of rows, columns and depth.
   std::int64_t split_k = 1;
 
   std::int64_t row_ranges() const;
@@ -35,8 +37,8 @@ struct GemmTiling {
   std::int64_t depth_ranges() const;
 };
 
-/// `many`: there are so many such products that they feed the workers by themselves; nothing is
-/// shared then.
+/// Chooses the tiling of a product. `many` is true if there are enough products of this size to
+/// feed all workers; packed operands are not shared then.
 GemmTiling choose_tiling(std::int64_t m, std::int64_t n, std::int64_t k, bool many,
                          const kernels::GemmEngine& engine);
 

@@ -24,8 +24,8 @@ struct GeluErf {
     return gated(d, x, vec_normal_cdf(d, x));
   }
 };
-/// 0.5 x (1 + tanh(u)) = x sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3): keeps digits for
-/// negative x.
+/// 0.5 x (1 + tanh(u)) = x sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3). The form with sigmoid
+/// loses no digits for negative x.
 struct GeluTanh {
   template <class D>
   HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {

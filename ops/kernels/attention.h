@@ -1,5 +1,5 @@
-// The inner work of attention and its gradient: one block of queries or keys of one head per call.
-// Formulas and operands are those of the record (ops/attention.cc).
+// The inner kernels of attention and its gradient. A call processes one block of queries or keys of
+// one head. Formulas and operands are those of the record (ops/attention.cc).
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace weft {
 
-/// i32 or i64 data, or nothing.
+/// Indices in i32 or i64, or no data.
 struct IndexData {
   const void* data = nullptr;
   bool wide = true;
@@ -27,21 +27,20 @@ struct ScoreStrides {
   std::int64_t b = 0, h = 0, i = 0, j = 0;
 };
 
-/// Queries and keys of one tile. Multiples of every register block; 64 x 128 floats stay in the L1
-/// and L2 caches.
+/// The number of queries and keys of one tile: multiples of every register block, and 64 x 128
+/// floats stay in the L1 and L2 caches.
 inline constexpr std::int64_t kQueryBlock = 64;
 inline constexpr std::int64_t kKeyBlock = 128;
 
-/// Operands of one attention. Null pointers stand for absent operands, or for some without
-/// elements.
+/// The operands of one attention. A pointer is null if the operand is absent or has no elements.
 template <class T>
 struct AttentionArgs {
   std::int64_t B = 0, H = 0, Hkv = 0, Lq = 0, Lk = 0, D = 0, Dv = 0;
   const T *q = nullptr, *k = nullptr, *v = nullptr;
-  /// In place of k and v, forward only: the same as bfloat16, where `narrow`.
+  /// If `narrow` is set (forward only), keys and values are bfloat16, and these replace k and v.
   bool narrow = false;
   const BFloat16 *narrow_k = nullptr, *narrow_v = nullptr;
-  /// Row of [B, Hkv, Lk, ...] that k and v begin with.
+  /// The row of [B, Hkv, Lk, ...] at which k and v begin.
   std::int64_t first_key_row = 0;
   const T* bias = nullptr;
   ScoreStrides bias_strides;
@@ -59,73 +58,74 @@ struct AttentionArgs {
   bool causal = false;
   std::int64_t window = 0;
   T scale = 1;
-  /// Dropout: an element is kept where its word is at least this; 0 means no dropout.
+  /// Dropout keeps an element if its random word is at least this; 0 means no dropout.
   std::uint64_t drop_below = 0;
   T keep_scale = 1;
   RandomStream random;
-  /// What all products of tiles run on, for float; null for fused multiply-adds. One engine for all
-  /// tiles, so that the gradient's scores are those that the forward pass normalised.
+  /// The engine of all products of tiles in float; null for fused multiply-adds. All tiles use one
+  /// engine, so that the gradient recomputes the scores that the forward pass normalised.
   const kernels::GemmEngine* engine = nullptr;
 
   std::int64_t kv_head(std::int64_t h) const { return h / (H / Hkv); }
   std::int64_t length(std::int64_t b) const { return lengths ? lengths[b] : Lk; }
-  /// Where query 0 stands among the keys: with q_start anything from 0 to the largest integer.
+  /// Returns the position of query 0 among the keys. With q_start it may be any integer from 0 to
+  /// the largest.
   std::int64_t first_position(std::int64_t b) const { return q_start ? q_start[b] : Lk - Lq; }
-  /// Index into offset_bias[h] for key 0; key j is j further. The check of the data has made sure
-  /// that all keys of all queries are in the table.
+  /// Returns the index into offset_bias[h] for query i and key 0; key j is j entries further. The
+  /// data check has ensured that the entries for all queries and keys are in the table.
   std::int64_t offset_origin(std::int64_t b, std::int64_t i) const {
     return q_start ? offset_count - Lk - q_start[b] - i : Lq - 1 - i;
   }
   struct Range {
     std::int64_t begin, end;
   };
-  /// Keys [begin, end) that query i may see, before any mask: 0 <= begin <= end <= Lk, and both
-  /// grow with i. Nothing overflows: positions and windows may be as large as integers get, so they
-  /// are compared by differences and added up only where the sum is a key's.
+  /// Returns the keys [begin, end) that are visible to query i, before any mask: 0 <= begin <= end
+  /// <= Lk, and both are non-decreasing in i. Nothing overflows: positions and windows may be any
+  /// integers, so they are compared by differences and added only if the sum is the index of a key.
   Range visible(std::int64_t b, std::int64_t i) const {
     const std::int64_t start = first_position(b);
     std::int64_t begin = 0, end = length(b);
     if (causal && start < end - i) end = start + i + 1;
     if (window > 0 && start < end - i && window < end - i - start) end = start + i + window;
     if (end < 0) end = 0;
-    const std::int64_t reach = window - 1;  // keys before the query's own
+    const std::int64_t reach = window - 1;  // keys before the position of the query
     if (window > 0 && start > reach - i) {
       begin = start - reach < end - i ? start - reach + i : end;
     }
     return {begin, end};
   }
-  /// Keys that any of the queries [i0, i1) may see.
+  /// Returns the range of the keys that are visible to any of the queries [i0, i1).
   Range visible(std::int64_t b, std::int64_t i0, std::int64_t i1) const {
     return {visible(b, i0).begin, visible(b, i1 - 1).end};
   }
-  /// Row of a [B, H, Lq, ...] array.
+  /// Returns the row in a [B, H, Lq, ...] array.
   std::int64_t query_row(std::int64_t b, std::int64_t h, std::int64_t i) const {
     return (b * H + h) * Lq + i;
   }
-  /// Row of a [B, Hkv, Lk, ...] array, for query head h.
+  /// Returns the row in a [B, Hkv, Lk, ...] array, for query head h.
   std::int64_t key_row(std::int64_t b, std::int64_t h, std::int64_t j) const {
     return (b * Hkv + kv_head(h)) * Lk + j - first_key_row;
   }
 };
 
-/// What the gradient knows besides, and where it writes; null where nobody asks.
+/// Further inputs of the gradient, and its outputs; null if they are absent or not requested.
 template <class T>
 struct AttentionGrads {
   const T *g = nullptr, *out = nullptr, *lse = nullptr;
   const T* g_lse = nullptr;
-  T* delta = nullptr;  // [B, H, Lq]: sum(g * out) - g_lse, made by attention_delta
+  T* delta = nullptr;  // [B, H, Lq]: sum(g * out) - g_lse, computed by attention_delta
   T *dq = nullptr, *dk = nullptr, *dv = nullptr;
   T *drow_bias = nullptr, *dcol_bias = nullptr;
 };
 
-/// Bytes of scratch of one worker, on any CPU.
+/// Return the scratch bytes of one worker, on any CPU.
 template <class T>
 std::size_t attention_scratch_bytes(const AttentionArgs<T>& args);
 template <class T>
 std::size_t attention_grad_scratch_bytes(const AttentionArgs<T>& args);
 
-/// out and lse (may be null) of queries [i0, i1), at most kQueryBlock of them. The scores of the
-/// block live in scratch: kQueryBlock x Lk.
+/// Computes out and lse (which may be null) of queries [i0, i1), at most kQueryBlock of them. The
+/// scores of the block, kQueryBlock x Lk, are kept in scratch.
 void attention_forward(const AttentionArgs<float>& args, std::int64_t b, std::int64_t h,
                        std::int64_t i0, std::int64_t i1, float* out, float* lse,
                        std::byte* scratch);
@@ -133,20 +133,20 @@ void attention_forward(const AttentionArgs<double>& args, std::int64_t b, std::i
                        std::int64_t i0, std::int64_t i1, double* out, double* lse,
                        std::byte* scratch);
 
-/// grads.delta of rows [begin, end) of [B * H * Lq].
+/// Computes grads.delta for rows [begin, end) of [B * H * Lq].
 void attention_delta(const AttentionArgs<float>& args, const AttentionGrads<float>& grads,
                      std::int64_t begin, std::int64_t end);
 void attention_delta(const AttentionArgs<double>& args, const AttentionGrads<double>& grads,
                      std::int64_t begin, std::int64_t end);
 
-/// dq and drow_bias of one block of queries (kQueryBlock from i0 on).
+/// Computes dq and drow_bias of one block of queries (kQueryBlock, starting with i0).
 void attention_grad_queries(const AttentionArgs<float>& args, const AttentionGrads<float>& grads,
                             std::int64_t b, std::int64_t h, std::int64_t i0, std::byte* scratch);
 void attention_grad_queries(const AttentionArgs<double>& args, const AttentionGrads<double>& grads,
                             std::int64_t b, std::int64_t h, std::int64_t i0, std::byte* scratch);
 
-/// dk, dv and dcol_bias of one block of keys (kKeyBlock from j0 on) of one key head: its query
-/// heads in order.
+/// Computes dk, dv and dcol_bias of one block of keys (kKeyBlock, starting with j0) of one key
+/// head, adding its query heads in order.
 void attention_grad_keys(const AttentionArgs<float>& args, const AttentionGrads<float>& grads,
                          std::int64_t b, std::int64_t kv_head, std::int64_t j0, std::byte* scratch);
 void attention_grad_keys(const AttentionArgs<double>& args, const AttentionGrads<double>& grads,

@@ -1,5 +1,5 @@
-// Attention of a single query, as decoding one token has it: products with matrices that are read
-// once. What counts is to keep up with memory. Included once per SIMD target.
+// Attention of a single query, as in decoding one token: products with matrices that are read once.
+// The speed is limited by memory. Included once per SIMD target.
 #if defined(WEFT_OPS_KERNELS_ATTENTION_ROW_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_ATTENTION_ROW_INL_H_
 #undef WEFT_OPS_KERNELS_ATTENTION_ROW_INL_H_
@@ -14,9 +14,9 @@ HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
 
-// Keys and values are of type S: T, or bfloat16 of which every number is one of T.
+// Keys and values have type S, which is T, or bfloat16, whose values are all representable in T.
 
-/// load_widened() of the first `count` elements; 0 behind them.
+/// As load_widened(), but reads only the first `count` elements and sets the other lanes to 0.
 template <class D>
 HWY_INLINE hn::Vec<D> load_widened_part(D d, const hn::TFromD<D>* from, size_t count) {
   return load_part(d, from, count);
@@ -28,7 +28,7 @@ requires(sizeof(S) == 2) HWY_INLINE hn::Vec<D> load_widened_part(D d, const S* f
   return hn::Load(d, buffer);
 }
 
-/// The dot product of q with one key of `size` elements, as one sum per lane.
+/// Returns the dot product of q with one key of `size` elements, as one sum per lane.
 template <class T, class S>
 HWY_INLINE hn::Vec<Full<T>> key_product(const T* q, const S* key, int64_t size) {
   const Full<T> d;
@@ -45,7 +45,7 @@ HWY_INLINE hn::Vec<Full<T>> key_product(const T* q, const S* key, int64_t size) 
 }
 
 #if HWY_TARGET != HWY_SCALAR
-/// The sum of the 128-bit blocks of v.
+/// Returns the sum of the 128-bit blocks of v.
 template <class D>
 HWY_INLINE hn::Vec<hn::FixedTag<float, 4>> sum_blocks(D d, hn::Vec<D> v) {
   if constexpr (hn::MaxLanes(D()) > 4) {
@@ -57,7 +57,7 @@ HWY_INLINE hn::Vec<hn::FixedTag<float, 4>> sum_blocks(D d, hn::Vec<D> v) {
   }
 }
 
-/// scores[0..4) = the lane sums of a, b, c and e: one tree for all four.
+/// Stores the lane sums of a, b, c and e in scores[0..4), using one tree for all four.
 HWY_INLINE void store_sums(hn::Vec<Full<float>> a, hn::Vec<Full<float>> b, hn::Vec<Full<float>> c,
                            hn::Vec<Full<float>> e, float* scores) {
   const Full<float> d;
@@ -72,16 +72,16 @@ HWY_INLINE void store_sums(hn::Vec<Full<float>> a, hn::Vec<Full<float>> b, hn::V
 }
 #endif
 
-/// Asks for `count` elements, so that they are in the cache when they are read.
+/// Prefetches `count` elements.
 template <class T>
 HWY_INLINE void fetch(const T* data, int64_t count) {
   constexpr int64_t kLine = static_cast<int64_t>(64 / sizeof(T));
   for (int64_t x = 0; x < count; x += kLine) __builtin_prefetch(data + x, 0, 2);
 }
 
-/// scores[j] = the dot product of q and key j of `count`, each of `size` contiguous elements. The
-/// `next` elements of `values`, which are needed afterwards, are fetched meanwhile: two streams
-/// from memory keep a core busier than one after the other.
+/// Sets scores[j] to the dot product of q and key j of `count`, each of `size` contiguous elements.
+/// Meanwhile prefetches the rows of `values`, of `width` elements, which are needed next: two
+/// concurrent streams from memory keep a core busier than one after the other.
 template <class T, class S>
 HWY_INLINE void single_query_scores(const T* q, const S* keys, int64_t count, int64_t size,
                                     const S* values, int64_t width, T* scores) {
@@ -100,7 +100,8 @@ HWY_INLINE void single_query_scores(const T* q, const S* keys, int64_t count, in
   for (; j < count; ++j) scores[j] = sum_lanes(Full<T>(), key_product(q, keys + j * size, size));
 }
 
-/// out[x] = sum over j of p[j] * values[j][x], in order of j; kVectors vectors of columns.
+/// Computes out[x] = sum over j of p[j] * values[j][x], in order of j, for kVectors vectors of
+/// columns.
 template <int kVectors, class T, class S>
 HWY_INLINE void value_columns(const T* p, const S* values, int64_t count, int64_t size, T* out) {
   const Full<T> d;
@@ -118,7 +119,7 @@ HWY_INLINE void value_columns(const T* p, const S* values, int64_t count, int64_
   for (int v = 0; v < kVectors; ++v) hn::StoreU(sum[v], d, out + v * lanes);
 }
 
-/// out[x] = sum over j of p[j] * values[j][x], in order of j, for x in [0, size).
+/// Computes out[x] = sum over j of p[j] * values[j][x], in order of j, for x in [0, size).
 template <class T, class S>
 HWY_INLINE void single_query_values(const T* p, const S* values, int64_t count, int64_t size,
                                     T* out) {

@@ -10,12 +10,12 @@ namespace weft {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Plain loops, which the compiler turns into vector code of this target.
+// Plain loops, which the compiler vectorises for this target.
 
 using kernels::CompareOp;
 using kernels::LogicalOp;
 
-/// How elements of a dtype are compared: storage-only floats as float, bools as bytes.
+/// Returns the value by which an element is compared: storage-only floats as float, bools as bytes.
 template <class T>
 HWY_INLINE T comparable(T x) {
   return x;
@@ -99,11 +99,11 @@ RowKernel::Function compare(CompareOp op) {
   return nullptr;
 }
 
-/// Bits of T are copied, so that NaNs keep their payload.
+/// Copies the bits of T, so that NaNs keep their payload.
 template <class T, bool StepA, bool StepB>
 HWY_INLINE void select(const uint8_t* c, const T* a, const T* b, T* out, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
-    const T va = a[StepA ? i : 0], vb = b[StepB ? i : 0];  // both read: no branch
+    const T va = a[StepA ? i : 0], vb = b[StepB ? i : 0];  // reads both: no branch
     out[i] = c[i] != 0 ? va : vb;
   }
 }

@@ -12,8 +12,7 @@ namespace weft {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Plain loops, which the compiler turns into vector code of this target. Bools are handled as
-// bytes.
+// Plain loops, which the compiler vectorises for this target. Bools are handled as bytes.
 
 struct Bool {};  // dtype tag: stored as uint8_t
 template <class T>
@@ -34,7 +33,8 @@ HWY_INLINE To bits(From x) {
 
 HWY_INLINE float widen(BFloat16 x) { return bits<float>(static_cast<uint32_t>(x.bits) << 16); }
 
-/// Multiplying by 2^112 moves the exponent and makes normal numbers of denormals; both are exact.
+/// Multiplying by 2^112 adjusts the exponent and converts denormals to normal numbers; both are
+/// exact.
 HWY_INLINE float widen(Float16 x) {
   const uint32_t magnitude = x.bits & 0x7FFFu, sign = static_cast<uint32_t>(x.bits & 0x8000u) << 16;
   const uint32_t finite = bits<uint32_t>(bits<float>(magnitude << 13) * 0x1p112f);
@@ -46,7 +46,8 @@ HWY_INLINE T widen(T x) {
   return x;
 }
 
-/// Truncates and saturates; NaN gives 0. The bounds are powers of two (or 0), so exact in F.
+/// Truncates and saturates; NaN becomes 0. The bounds are powers of two (or 0), so they are exact
+/// in F.
 template <class To, class F>
 HWY_INLINE To saturate(F x) {
   constexpr bool is_signed = To(-1) < To(0);
@@ -60,7 +61,7 @@ HWY_INLINE To saturate(F x) {
   return static_cast<To>(x);
 }
 
-/// Round to nearest, ties to even, as to_bfloat16() of core, without its branches.
+/// Rounds to nearest, ties to even, like to_bfloat16() of core, but without branches.
 HWY_INLINE BFloat16 narrow_bf16(float x) {
   const uint32_t u = bits<uint32_t>(x);
   const uint32_t rounded = (u + 0x7FFFu + ((u >> 16) & 1u)) >> 16;
@@ -99,7 +100,7 @@ template <>
 struct Convert<BFloat16> {
   static HWY_INLINE BFloat16 from(float x) { return narrow_bf16(x); }
   static HWY_INLINE BFloat16 from(int64_t x) { return to_bfloat16(integer_to_double_sticky(x)); }
-  template <class T>  // double and integers that it holds: one rounding
+  template <class T>  // double, and integers exact in double: rounded once
   static HWY_INLINE BFloat16 from(T x) {
     return to_bfloat16(static_cast<double>(x));
   }

@@ -5,9 +5,9 @@
 
 namespace weft::kernels {
 
-/// out[i] = in[i] converted. Floats to integers truncate and saturate, NaN gives 0; integers to
-/// narrower integers wrap around; to bool is x != 0; floats round to nearest, ties to even. Not in
-/// place.
+/// Returns the row kernel that converts elements. Floats to integers truncate and saturate, and NaN
+/// becomes 0; integers to narrower integers wrap around; conversion to bool is x != 0; conversion
+/// to floats rounds to nearest, ties to even. Not in place.
 RowKernel::Function cast_row(DType from, DType to);
 
 }  // namespace weft::kernels

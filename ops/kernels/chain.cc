@@ -17,8 +17,9 @@ using kernels::ChainRows;
 using kernels::ChainStep;
 using kernels::PrefetchRow;
 
-// The accumulator and the two places beside it: variables, since vectors of some targets cannot be
-// elements of an array. Three times eight registers, and eight to work with.
+// The accumulator and the registers A and B are separate variables, since vectors of some targets
+// cannot be elements of an array. They take three times eight vector registers, which leaves eight
+// for temporaries.
 #define WEFT_EACH(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7)
 constexpr size_t kVectors = 8;
 
@@ -41,7 +42,7 @@ constexpr size_t kVectors = 8;
 #define WEFT_B(k) v##k = op(d, v##k, b##k);
 #define WEFT_B_FIRST(k) v##k = op(d, b##k, v##k);
 
-// A step: where to jump to, what it does, and the jump to the next one.
+// A step: its label, its work, and the jump to the next step.
 #define WEFT_STEP(name, setup, F) \
   name : {                        \
     setup;                        \
@@ -67,8 +68,8 @@ constexpr size_t kVectors = 8;
   &&label##_self, &&label##_row, &&label##_row_first, &&label##_scalar, &&label##_scalar_first, \
       &&label##_a, &&label##_a_first, &&label##_b, &&label##_b_first
 
-// Into the second-level cache: in the first, what is prefetch would push out the rows in use, and
-// the misses it knows to wait for are too few.
+// Prefetches into the L2 cache: in the L1 cache, prefetched lines would evict the rows in use, and
+// the L1 cache supports too few outstanding misses.
 HWY_INLINE void fetch(const ChainRows& rows, size_t begin, size_t end) {
   for (size_t r = 0; r < rows.prefetch_rows; ++r) {
     const PrefetchRow& row = rows.prefetch[r];
@@ -78,7 +79,7 @@ HWY_INLINE void fetch(const ChainRows& rows, size_t begin, size_t end) {
   }
 }
 
-/// A step with its addresses.
+/// A step with resolved addresses.
 template <class T>
 struct ResolvedStep {
   const void* label;
@@ -87,8 +88,8 @@ struct ResolvedStep {
 };
 
 // One function that jumps from step to step, so that the accumulator stays in registers. (Functions
-// that call the next with the vectors as arguments would need a compiler that passes them in
-// registers: clang goes by the target of the whole file. A switch costs half as much again.)
+// that call the next one with the vectors as arguments would need a compiler that passes vectors in
+// registers; clang decides that by the target of the whole file. A switch takes 1.5 times as long.)
 template <class T>
 void chain(const ChainStep* steps, size_t count, const ChainRows& rows) {
   const Full<T> d;
@@ -201,8 +202,8 @@ HWY_EXPORT(RunChain);
 HWY_EXPORT(ChainBlock);
 namespace kernels {
 
-// Row kernels are told by their functions: what a chain does is thus what the op's own kernel does,
-// whoever made it.
+// Row kernels are identified by their functions. A chain thus computes the same as the op's own
+// kernel, no matter which record the kernel belongs to.
 std::optional<ChainOp> chain_op(const RowKernel& kernel, DType dtype) {
   constexpr std::pair<UnaryOp, ChainOp> kUnary[] = {
       {UnaryOp::neg, ChainOp::neg},   {UnaryOp::abs, ChainOp::abs},

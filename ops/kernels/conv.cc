@@ -5,12 +5,13 @@
 namespace weft::kernels {
 namespace {
 
-// Calls fn(offset, input, count) for every run of output positions of one tap that reads inside one
-// row of the image: `offset` into the positions from `begin` on, `input` the index in the plane.
+// Calls fn(offset, input, count) for every run of output positions for which the tap reads inside
+// one row of the image. `offset` is relative to position `begin`; `input` is the index in the
+// plane.
 template <class Fn>
 void for_runs(const ConvGeometry& g, std::int64_t tap_y, std::int64_t tap_x, std::int64_t begin,
               std::int64_t end, Fn&& fn) {
-  // Columns x of the output whose input column x * stride + shift is inside the image.
+  // The output columns x in [first, limit) read input columns x * stride + shift inside the image.
   const std::int64_t shift = tap_x * g.dilation_width - g.padding_width;
   const std::int64_t first = shift >= 0 ? 0 : (-shift + g.stride_width - 1) / g.stride_width;
   const std::int64_t limit = shift >= g.width ? 0 : (g.width - 1 - shift) / g.stride_width + 1;

@@ -1,4 +1,4 @@
-// Patches of images as matrices: what turns convolutions into matrix products.
+// Patches of images as matrices (im2col), which turn convolutions into matrix products.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,16 @@ struct ConvGeometry {
   std::int64_t taps() const { return kernel_height * kernel_width; }
   std::int64_t plane() const { return height * width; }
   std::int64_t positions() const { return out_height * out_width; }
-  /// Whether the patches of an image are the image itself.
+  /// True if the patches of an image are the image itself.
   bool pointwise() const {
     return taps() == 1 && stride_height == 1 && stride_width == 1 && padding_height == 0 &&
            padding_width == 0;
   }
 };
 
-/// patches[(c * taps + tap) * (end - begin) + p - begin] = what kernel tap `tap` of channel c sees
-/// at output position p (row-major over OH x OW), for positions [begin, end) and the `channels`
-/// planes from `image` on; 0 in the padding (im2col).
+/// Sets patches[(c * taps + tap) * (end - begin) + p - begin] to the element of channel c that
+/// kernel tap `tap` reads at output position p (row-major over OH x OW), or 0 in the padding.
+/// Covers positions [begin, end) and the `channels` planes starting at `image`.
 void gather_patches(const ConvGeometry& g, const float* image, std::int64_t channels,
                     std::int64_t begin, std::int64_t end, float* patches);
 void gather_patches(const ConvGeometry& g, const double* image, std::int64_t channels,

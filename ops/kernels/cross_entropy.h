@@ -1,13 +1,13 @@
-// What cross-entropy needs of a matrix of logits: log-sum-exp, sum, and the softmax part of the
-// gradient; classes along contiguous rows or down strided columns; float and double.
+// Kernels of cross-entropy on a matrix of logits: log-sum-exp, sum, and the softmax part of the
+// gradient, with classes along contiguous rows or along strided columns, in float and double.
 #pragma once
 
 #include <cstdint>
 
 namespace weft {
 
-/// Logits [n, stride] (classes down the columns) or rows of n classes (stride 1, one column per
-/// row). lse = max + ln(sum(exp(x - max))); sum = sum of the logits. `sum` may be null.
+/// Computes lse = max + ln(sum(exp(x - max))) and the sum of the logits. Logits are [n, stride]
+/// (classes along columns) or rows of n classes (stride 1, one column per row). `sum` may be null.
 template <class T>
 struct LogitsStats {
   const T* x = nullptr;
@@ -22,7 +22,8 @@ void logits_columns(const LogitsStats<float>& args, std::int64_t stride, std::in
 void logits_columns(const LogitsStats<double>& args, std::int64_t stride, std::int64_t begin,
                     std::int64_t end);
 
-/// dx = g * (exp(x - lse) - shift), g and lse per position; a position with g = 0 gives zeros.
+/// Computes dx = g * (exp(x - lse) - shift), with g and lse per position. For a position with g =
+/// 0, dx is zeros.
 template <class T>
 struct LogitsGrad {
   const T* x = nullptr;

@@ -16,7 +16,7 @@ void with_indices(Indices index, Fn&& fn) {
   }
 }
 
-// Integers wrap around without undefined behaviour.
+// Returns a + b; integers wrap around without undefined behaviour.
 template <class T>
 T sum_of(T a, T b) {
   if constexpr (std::is_floating_point_v<T>) {

@@ -1,4 +1,4 @@
-// Inner loops of the index ops. Indices are checked before these run.
+// Inner loops of the index ops. Indices have been checked before they run.
 #pragma once
 
 #include <cstddef>
@@ -14,25 +14,28 @@ struct Indices {
   DType dtype;
 };
 
-/// out[j] = x[index[j]] for j in [begin, end); rows of `row_bytes` bytes.
+/// Copies out[j] = x[index[j]] for j in [begin, end); rows have `row_bytes` bytes.
 void take_rows(const std::byte* x, Indices index, std::int64_t begin, std::int64_t end,
                std::size_t row_bytes, std::byte* out);
 
-/// out[index[j]][c] += src[j][c] for j in [0, count) in this order and c in [c_begin, c_end), where
-/// index[j] is in [d_begin, d_end); rows have `width` elements. f32, f64, integers (wrap around).
+/// The destination rows [d_begin, d_end) and columns [c_begin, c_end) of add_rows(), which computes
+/// out[index[j]][c] += src[j][c] for j in [0, count), in this order, and c in [c_begin, c_end), if
+/// index[j] is in [d_begin, d_end). Rows have `width` elements of f32, f64 or an integer (which
+/// wraps around).
 struct RowRange {
   std::int64_t d_begin, d_end, c_begin, c_end;
 };
 void add_rows(DType dtype, const void* src, Indices index, std::int64_t count, std::int64_t width,
               const RowRange& range, void* out);
 
-/// out[j][c] = x[index[j][c]][c] for j in [0, count), c in [c_begin, c_end); rows of `width`
-/// elements.
+/// Copies out[j][c] = x[index[j][c]][c] for j in [0, count) and c in [c_begin, c_end); rows have
+/// `width` elements.
 void take_along(std::size_t element_size, const void* x, Indices index, std::int64_t index_offset,
                 std::int64_t count, std::int64_t width, std::int64_t c_begin, std::int64_t c_end,
                 void* out);
 
-/// out[index[j][c]][c] += src[j][c] for j in [0, count) in this order, c in [c_begin, c_end).
+/// Computes out[index[j][c]][c] += src[j][c] for j in [0, count), in this order, and c in [c_begin,
+/// c_end).
 void add_along(DType dtype, const void* src, Indices index, std::int64_t index_offset,
                std::int64_t count, std::int64_t width, std::int64_t c_begin, std::int64_t c_end,
                void* out);

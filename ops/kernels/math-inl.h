@@ -1,7 +1,7 @@
-// Elementary functions on vectors of f32 and f64, right for every input: infinities, NaN,
-// denormals, signed zeros and arguments outside the range that hwy/contrib/math promises. At most 4
-// ULP, exp, log, tanh and erf of floats at most 2 (ELEMENTARY.md, tests). Included once per target;
-// everything lives in weft::HWY_NAMESPACE.
+// Elementary functions on vectors of f32 and f64, correct for every input: infinities, NaN,
+// denormals, signed zeros and arguments outside the range that hwy/contrib/math supports. The error
+// is at most 4 ULP; for exp, log, tanh and erf of floats, at most 2 ULP (ELEMENTARY.md, tests).
+// Included once per target; everything is in weft::HWY_NAMESPACE.
 #if defined(WEFT_OPS_KERNELS_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_MATH_INL_H_
 #undef WEFT_OPS_KERNELS_MATH_INL_H_
@@ -18,7 +18,7 @@ HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
 
-/// `value` in every lane, rounded to the element type.
+/// Returns `value` in every lane, rounded to the element type.
 template <class D>
 HWY_INLINE hn::Vec<D> constant(D d, double value) {
   return hn::Set(d, static_cast<hn::TFromD<D>>(value));
@@ -27,14 +27,14 @@ template <class D>
 HWY_INLINE hn::Vec<D> infinity(D d) {
   return constant(d, HUGE_VAL);
 }
-/// `value` where `x` is not a NaN, `x` where it is. (Not Ne(x, x): Highway 1.0.3 says false for NaN
-/// on AVX2.)
+/// Returns x in lanes in which x is NaN, and `value` in the others. (IsNaN and not Ne(x, x),
+/// because Ne of Highway 1.0.3 returns false for NaN on AVX2.)
 template <class D>
 HWY_INLINE hn::Vec<D> keep_nan(D, hn::Vec<D> x, hn::Vec<D> value) {
   return hn::IfThenElse(hn::IsNaN(x), x, value);
 }
 
-/// f of every lane through the C library.
+/// Applies f, a function of the C library, to every lane.
 template <class D>
 HWY_NOINLINE hn::Vec<D> per_lane(D d, hn::VecArg<hn::Vec<D>> x, double (*f)(double)) {
   using T = hn::TFromD<D>;
@@ -46,7 +46,7 @@ HWY_NOINLINE hn::Vec<D> per_lane(D d, hn::VecArg<hn::Vec<D>> x, double (*f)(doub
   return hn::Load(d, lanes);
 }
 
-/// e^x. Highway's is right up to the overflow bound only, and gives 0 for NaN.
+/// e^x. Highway's function is correct only up to the overflow bound, and returns 0 for NaN.
 template <class D>
 HWY_INLINE hn::Vec<D> vec_exp(D d, hn::Vec<D> x) {
   const auto bound = constant(d, sizeof(hn::TFromD<D>) == 4 ? 0x1.62e42ep6 : 0x1.62e42fefa39efp9);
@@ -86,7 +86,7 @@ HWY_INLINE hn::Vec<D> vec_log1p(D d, hn::Vec<D> x) {
 }
 
 /// tanh. Floats: x + x^3 p(x^2) up to 0.89, p a minimax polynomial with a relative error of 2^-29
-/// in the result; beyond, 1 - 2 / (e^2|x| + 1), where the exponential's error shrinks.
+/// in the result; above that, 1 - 2 / (e^2|x| + 1), which reduces the error of the exponential.
 template <class D>
 HWY_INLINE hn::Vec<D> vec_tanh(D d, hn::Vec<D> x) {
   if constexpr (sizeof(hn::TFromD<D>) == 8) {
@@ -103,14 +103,14 @@ HWY_INLINE hn::Vec<D> vec_tanh(D d, hn::Vec<D> x) {
   p = hn::MulAdd(p, s, constant(d, -0x1.b9d39d92392aep-5));
   p = hn::MulAdd(p, s, constant(d, 0x1.110f9da141b03p-3));
   p = hn::MulAdd(p, s, constant(d, -0x1.555550dffd139p-2));
-  // Denormals and zeros come out as they are: x^2 underflows to 0.
+  // Denormals and zeros are returned unchanged, since x^2 underflows to 0.
   const auto inner = hn::MulAdd(hn::Mul(p, s), x, x);
   return keep_nan(d, x,
                   hn::IfThenElse(hn::Gt(t, constant(d, 0.89)), hn::CopySign(outer, x), inner));
 }
 
-/// Sine and cosine. Highway reduces the argument in a few steps, which is exact enough up to
-/// `kBound` only; vectors with larger (or non-finite) lanes go through the C library.
+/// Sine and cosine. Highway reduces the argument in a few steps, which is accurate only up to
+/// kTrigonometricBound; vectors with larger (or non-finite) lanes use the C library.
 inline constexpr double kTrigonometricBound = 30000.0;
 
 template <class D>
@@ -131,10 +131,10 @@ HWY_INLINE hn::Vec<D> vec_cos(D d, hn::Vec<D> x) {
 }
 
 // Error function. For floats: minimax polynomials (N. Juffa, "Optimized version of erff()"): near 0
-// in x^2, elsewhere erfc(t) = exp(p(t)). Doubles exist for gradient checks and go through the C
+// in x^2, elsewhere erfc(t) = exp(p(t)). Doubles are used for gradient checks and computed by the C
 // library.
 
-/// The polynomial with erfc(t) ~ exp(p(t)) for floats 0.92 < t.
+/// The polynomial p with erfc(t) ~ exp(p(t)) for floats t > 0.92.
 template <class D>
 HWY_INLINE hn::Vec<D> log_erfc_polynomial(D d, hn::Vec<D> t) {
   const auto s = hn::Mul(t, t);
@@ -162,14 +162,15 @@ inline constexpr double kSmallErf = 0.927734375;
 template <class D>
 HWY_INLINE hn::Vec<D> vec_erf(D d, hn::Vec<D> x) {
   if constexpr (sizeof(hn::TFromD<D>) == 8) return per_lane(d, x, ::erf);
-  const auto t =
-      hn::Min(hn::Abs(x), constant(d, 10.0));  // erf is 1 from 4 on; the polynomial falls to 10
+  // erf is 1 for t >= 4; the polynomial decreases up to t = 10.
+  const auto t = hn::Min(hn::Abs(x), constant(d, 10.0));
   const auto tail = hn::Sub(constant(d, 1.0), hn::Exp(d, log_erfc_polynomial(d, t)));
   const auto y = hn::IfThenElse(hn::Gt(t, constant(d, kSmallErf)), hn::CopySign(tail, x),
                                 small_erf_polynomial(d, x));
   return keep_nan(d, x, hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, y));
 }
-/// Standard normal distribution function, 0.5 * erfc(-x / sqrt(2)): no cancellation for negative x.
+/// The cumulative distribution function of the standard normal distribution, computed as 0.5 *
+/// erfc(-x / sqrt(2)) without cancellation for negative x.
 template <class D>
 HWY_INLINE hn::Vec<D> vec_normal_cdf(D d, hn::Vec<D> x) {
   const auto half = constant(d, 0.5), one = constant(d, 1.0);
@@ -183,15 +184,15 @@ HWY_INLINE hn::Vec<D> vec_normal_cdf(D d, hn::Vec<D> x) {
   const auto inner = hn::MulAdd(half, small_erf_polynomial(d, z), half);
   return keep_nan(d, x, hn::IfThenElse(hn::Gt(t, constant(d, kSmallErf)), outer, inner));
 }
-/// 1 / (1 + e^-x) from e^-|x|, which cannot overflow.
+/// 1 / (1 + e^-x), computed from e^-|x|, which cannot overflow.
 template <class D>
 HWY_INLINE hn::Vec<D> vec_sigmoid(D d, hn::Vec<D> x) {
   const auto one = constant(d, 1.0);
   const auto e = vec_exp(d, hn::Neg(hn::Abs(x)));
   const auto sum = hn::Add(one, e);
   const auto y = hn::Div(hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one), sum);
-  // What the sum lost in rounding, up to an ULP of y. For the reciprocal of a sum in [1, 2] a line
-  // is enough.
+  // Correct the rounding error of the sum, which is up to one ULP of y. A linear approximation of
+  // the reciprocal of the sum, which is in [1, 2], is accurate enough.
   const auto lost = hn::Sub(e, hn::Sub(sum, one));
   const auto share = hn::Mul(lost, hn::NegMulAdd(constant(d, 0.5), sum, constant(d, 1.457)));
   return hn::NegMulAdd(y, share, y);
@@ -204,7 +205,7 @@ HWY_INLINE hn::Vec<D> vec_softplus(D d, hn::Vec<D> x) {
   return hn::Add(positive, vec_log1p(d, vec_exp(d, hn::Neg(hn::Abs(x)))));
 }
 
-/// x * gate, where the gate of -inf is 0: their product there is the limit, -0, and not NaN.
+/// Returns x * gate. For x = -inf, where the gate is 0, the result is the limit, -0, and not NaN.
 template <class D>
 HWY_INLINE hn::Vec<D> gated(D d, hn::Vec<D> x, hn::Vec<D> gate) {
   return hn::IfThenElse(hn::Eq(x, hn::Neg(infinity(d))), constant(d, -0.0), hn::Mul(x, gate));

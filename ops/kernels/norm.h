@@ -1,11 +1,12 @@
-// Layer norm and RMS norm over rows, forward and backward, of float and double.
+// Layer norm and RMS norm over rows, forward and backward, in float and double.
 #pragma once
 
 #include <cstdint>
 
 namespace weft {
 
-/// Rows of n contiguous elements; null pointers stand for absent operands and unwanted results.
+/// Normalises rows of n contiguous elements. Pointers are null for absent operands and for results
+/// that are not needed.
 ///   centered:  y = (x - mean) * rstd * gain + bias,  rstd = 1/sqrt(mean((x - mean)^2) + eps)
 ///   otherwise: the same with mean = 0 (RMS norm).
 template <class T>
@@ -24,15 +25,15 @@ void norm_rows(const NormRows<float>& args, std::int64_t begin, std::int64_t end
 void norm_rows(const NormRows<double>& args, std::int64_t begin, std::int64_t end);
 
 /// Gradients of norm_rows. With xhat = (x - mean) * rstd and h = g * gain:
-///   dx = rstd * (h - mean(h) - xhat * mean(h * xhat))   (without mean(h) where not centered)
-/// and, summed over the rows of the call, dgain = sum(g * xhat), dbias = sum(g): the call
-/// overwrites them.
+///   dx = rstd * (h - mean(h) - xhat * mean(h * xhat))   (without mean(h) if not centered)
+/// and, summed over the rows of the call, dgain = sum(g * xhat) and dbias = sum(g), which are
+/// overwritten.
 template <class T>
 struct NormGradRows {
   const T* g = nullptr;
   const T* x = nullptr;
   const T* gain = nullptr;
-  const T* mean = nullptr;  // null where not centered
+  const T* mean = nullptr;  // null if not centered
   const T* rstd = nullptr;
   T* dx = nullptr;
   std::int64_t n = 0;

@@ -7,7 +7,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "weft/ops/kernels/peak.cc"
 #include <hwy/foreach_target.h>
-// foreach_target.h must come before.
+// foreach_target.h must be included before the headers below.
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -17,7 +17,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Enough chains to hide the latency of every FMA unit so far; they fit the registers of AVX2.
+// Enough chains to hide the latency of all current FMA units; they fit into the registers of AVX2.
 constexpr int kChains = 12;
 
 template <class T>
@@ -35,7 +35,7 @@ double FmaChains(long rounds) {
   V sum = chain[0];
 #pragma GCC unroll 12
   for (int i = 1; i < kChains; ++i) sum = hn::Add(sum, chain[i]);
-  // The result is looked at, so that the loop is not removed.
+  // The result is used, so that the compiler does not remove the loop.
   volatile T sink = hn::GetLane(hn::SumOfLanes(d, sum));
   static_cast<void>(sink);
   return static_cast<double>(rounds) * kChains * 2 * static_cast<double>(hn::Lanes(d));

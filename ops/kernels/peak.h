@@ -1,4 +1,4 @@
-// What this machine can do at most, measured: the yardstick of benchmarks.
+// Measures the peak performance of this machine, as the reference of benchmarks.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,11 @@
 namespace WEFT_API weft {
 namespace kernels {
 
-/// What a run of fused multiply-adds did, and how long it took.
+/// The work and the duration of a run of fused multiply-adds.
 struct FmaRun {
   double flop = 0;            // a multiply-add counts as two
-  double seconds = 0;         // of wall time
-  double thread_seconds = 0;  // of the calling thread's processor time
+  double seconds = 0;         // wall time
+  double thread_seconds = 0;  // CPU time of the calling thread
 };
 /// Runs independent chains of fused multiply-adds on the widest vectors, on the calling thread, for
 /// about `seconds` of wall time. `dtype` is f32 or f64.

@@ -1,4 +1,4 @@
-// Plain loops: windows are a few elements, and pooling is a small part of any network here.
+// Plain loops: windows have few elements, and pooling takes a small part of the time of a network.
 #include "weft/ops/kernels/pool.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ void max_pool(const PoolGeometry& g, const T* x, T* out, std::int64_t* index) {
     std::int64_t best = y0 * g.width + x0;
     for (std::int64_t y = y0; y < y1; ++y) {
       for (std::int64_t i = y * g.width + x0; i < y * g.width + x1; ++i) {
-        // Written so that a NaN is taken, and kept.
+        // Written such that a NaN is selected and then kept.
         if (!(x[i] <= x[best]) && x[best] == x[best]) best = i;
       }
     }

@@ -5,7 +5,7 @@
 
 namespace weft::kernels {
 
-/// Sizes of a window that slides over a plane.
+/// The sizes of a plane, of the window that slides over it, and of the output.
 struct PoolGeometry {
   std::int64_t height = 0, width = 0, out_height = 0, out_width = 0;
   std::int64_t kernel_height = 1, kernel_width = 1;
@@ -13,17 +13,17 @@ struct PoolGeometry {
   std::int64_t padding_height = 0, padding_width = 0;
 };
 
-/// Maximum of each window inside the plane, and where it is (y * width + x). The first of equals
-/// wins; the first NaN wins over everything. Every window must touch the plane (padding at most
-/// half the kernel).
+/// Computes the maximum of each window inside the plane and its position (y * width + x). Among
+/// equal elements the first one is selected; the first NaN takes precedence over all numbers. Every
+/// window must touch the plane (padding at most half the kernel).
 void max_pool_plane(const PoolGeometry& g, const float* x, float* out, std::int64_t* index);
 void max_pool_plane(const PoolGeometry& g, const double* x, double* out, std::int64_t* index);
 
-/// Mean of each window, the padding counting as zeros.
+/// Computes the mean of each window; padding counts as zeros.
 void avg_pool_plane(const PoolGeometry& g, const float* x, float* out);
 void avg_pool_plane(const PoolGeometry& g, const double* x, double* out);
 
-/// The adjoint of avg_pool_plane: dx is overwritten.
+/// The adjoint of avg_pool_plane. Overwrites dx.
 void avg_pool_grad_plane(const PoolGeometry& g, const float* cotangent, float* dx);
 void avg_pool_grad_plane(const PoolGeometry& g, const double* cotangent, double* dx);
 

@@ -19,7 +19,7 @@ namespace {
 
 using kernels::QuantizedWeights;
 
-constexpr int64_t kPanel = 16, kGroup = 32, kStep = 8;  // kStep: inputs in a lane of int4
+constexpr int64_t kPanel = 16, kGroup = 32, kStep = 8;  // kStep: inputs per lane of int4
 constexpr int64_t kStepBytes = kPanel * kStep / 2;
 
 // A panel is 16 lanes wide: one vector, or several parts.
@@ -31,24 +31,24 @@ constexpr int kLanes = static_cast<int>(hn::MaxLanes(Floats()));
 constexpr int kParts = static_cast<int>(kPanel) / kLanes;
 static_assert(kParts * kLanes == kPanel);
 
-// How far ahead of the read weights are asked for: a page and more, since one input's worth of
-// weights takes few cycles.
+// The prefetch distance in bytes. It is large, since the weights of one input take only a few
+// cycles.
 constexpr int64_t kAhead = 2048;
 
-// -- Weights as floats, before their scale --------------------------------------------------------
+// -- Weights as floats, before scaling ------------------------------------------------------------
 
-// Weight `t` of the four in every lane.
+// Returns weight `t` of the four in every lane.
 template <int t>
 HWY_INLINE V int8_weights(hn::Vec<Words> lanes) {
   const auto top = hn::BitCast(Integers(), hn::ShiftLeft<24 - 8 * t>(lanes));
   return hn::ConvertTo(Floats(), hn::ShiftRight<24>(top));
 }
 
-// Weight `t` of the eight in every lane.
+// Returns weight `t` of the eight in every lane.
 template <int t>
 HWY_INLINE V int4_weights(hn::Vec<Words> lanes) {
 #if HWY_TARGET == HWY_AVX3
-  // A permutation looks at the low four bits of its index only: it is the table and the mask.
+  // The permutation uses only the low four bits of its indices: it is table lookup and mask in one.
   static const float kTable[16] = {0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1};
   const auto table = hn::LoadU(Floats(), kTable);
   return V{_mm512_permutexvar_ps(hn::ShiftRight<4 * t>(lanes).raw, table.raw)};
@@ -66,8 +66,7 @@ HWY_INLINE V int4_scales(const uint16_t* scale) {
 
 // -- Products of a few rows ----------------------------------------------------------------------
 
-// Sums of one product: for every row and part of the panel, several chains that do not wait for
-// each other.
+// The sums of one product: several independent chains for every row and part of the panel.
 template <int kRows>
 struct Sums {
   static constexpr int kChains = kRows >= 4 ? 1 : 4 / kRows;
@@ -169,7 +168,7 @@ HWY_INLINE void int4_step(const hn::Vec<Words>* words, const float* x, int64_t x
   }
 }
 
-// 32 inputs: their sums, times the group's scales, join `total`.
+// Adds the sums of 32 inputs, multiplied by the scales of the group, to `total`.
 template <int kRows>
 HWY_INLINE void int4_group(const uint8_t* q, const uint16_t* scale, const float* x,
                            int64_t x_stride, V* total) {
@@ -257,8 +256,8 @@ void product_fma(const QuantizedWeights& w, const float* x, int64_t rows, int64_
   }
 }
 
-// Dot products of bytes are outside Highway: they belong to its AVX3 target, so that tests which
-// force another one test that.
+// Byte dot products are implemented outside Highway. They are used with its AVX3 target only, so
+// that tests which force another target really test that target.
 bool has_dot() { return HWY_TARGET == HWY_AVX3 && kernels::dot_unit(); }
 
 // -- Conversion to float --------------------------------------------------------------------------
@@ -343,7 +342,7 @@ void block(const QuantizedWeights& w, int64_t first, int64_t last, int64_t begin
 }
 
 void channel(const QuantizedWeights& w, int64_t output, float* out) {
-  // A block of 32 inputs of the panel at a time: conversion in vectors, then one lane is taken.
+  // Converts 32 inputs of the whole panel at a time with vectors and copies one lane.
   HWY_ALIGN float tile[kGroup * kPanel];
   const int64_t panel = output / kPanel, lane = output % kPanel;
   for (int64_t i = 0; i < w.inputs; i += kGroup) {
@@ -355,14 +354,15 @@ void channel(const QuantizedWeights& w, int64_t output, float* out) {
 
 // -- Products of large numbers -------------------------------------------------------------------
 
-// Sums of products with weights before their scale may overflow where those of the matrix do not.
+// Returns true if an element is not finite or at least 2^100. Sums of products with unscaled
+// weights may then overflow even if the result does not.
 bool are_large(const float* x, int64_t count) {
-  int32_t large = 0;  // without a branch: the compiler makes vectors of it
+  int32_t large = 0;  // without a branch, so that the compiler vectorises the loop
   for (int64_t i = 0; i < count; ++i) large |= static_cast<int32_t>(!(fabsf(x[i]) < 0x1p100f));
   return large != 0;
 }
 
-// With the weights as floats, one row after the other: rare.
+// Converts the weights to floats and computes one row after the other. Rarely needed.
 void product_of_large(const QuantizedWeights& w, const float* x, int64_t rows, int64_t begin,
                       int64_t end, float* y) {
   const Floats d;
@@ -387,7 +387,7 @@ void product_of_large(const QuantizedWeights& w, const float* x, int64_t rows, i
   }
 }
 
-// Behind the prepared rows: whether they are large.
+// The flag after the prepared rows that is 1 if they contain large numbers.
 int32_t* large_at(const QuantizedWeights& w, int64_t rows, const std::byte* prepared) {
   return reinterpret_cast<int32_t*>(const_cast<std::byte*>(prepared) +
                                     kernels::dot_rows_bytes(w.inputs, rows));

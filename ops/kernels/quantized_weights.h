@@ -1,4 +1,4 @@
-// A quantised weight matrix as its kernels get it. The layouts are those of ops/quantized.h.
+// A quantised weight matrix as an argument of kernels. The layouts are those of ops/quantized.h.
 #pragma once
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "weft/ops/kernels/random.cc"
 #include <hwy/foreach_target.h>
-// foreach_target.h must come before.
+// foreach_target.h must be included before the headers below.
 #include <hwy/highway.h>
 
 #ifndef WEFT_OPS_KERNELS_RANDOM_SHARED
@@ -13,7 +13,7 @@
 namespace weft::kernels {
 namespace {
 
-// Words made at a time: they stay in the L1 cache.
+// The number of words that are generated at a time; they stay in the L1 cache.
 constexpr std::int64_t kWords = 1024;
 
 // The smallest integer t with (word < t) == (word < probability * 2^32) for every word.
@@ -37,8 +37,8 @@ void RandomWords(const RandomStream& stream, std::uint64_t first_block, std::int
                  std::uint32_t* HWY_RESTRICT out) {
   std::int64_t b = 0;
 #if HWY_TARGET != HWY_SCALAR
-  // A word per 64-bit lane, in its lower half: MulEven multiplies lower halves and gives all 64
-  // bits, and what the upper halves hold never matters.
+  // One word per 64-bit lane, in its lower half: MulEven multiplies lower halves and returns all 64
+  // bits; the contents of upper halves never matter.
   const hn::ScalableTag<std::uint64_t> d;
   const hn::Repartition<std::uint32_t, decltype(d)> d32;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -85,8 +85,8 @@ HWY_INLINE void ForWords(const RandomStream& stream, std::int64_t begin, std::in
   }
 }
 
-// The rows below are plain loops that compilers turn into vectors of the target; conversions of 24
-// bits and one product are exact or rounded once, so that all targets give the same bits.
+// The rows below are plain loops that compilers vectorise for the target. Conversions of 24 bits
+// are exact and a product is rounded once, so all targets return the same bits.
 
 struct UniformRow {
   float* out;
@@ -102,7 +102,7 @@ void UniformF32(const RandomStream& stream, std::int64_t begin, std::int64_t end
   ForWords(stream, begin, end, UniformRow{out});
 }
 
-// Two words per element: [begin, end) counts words.
+// Two words per element: offset and count are in words.
 struct UniformRow64 {
   double* out;
   HWY_INLINE void operator()(const std::uint32_t* words, std::int64_t offset,
@@ -142,7 +142,7 @@ void DropoutRows(const RowKernel& self, const void* const* in, void* out, std::i
                             static_cast<std::uint32_t>(key[1])};
   const T scale = static_cast<T>(self.reals[0]);
   const std::uint32_t limit = static_cast<std::uint32_t>(self.integers[1]);
-  if (self.integers[1] > 0xFFFFFFFF) {  // a rate so near 1 that no word is above
+  if (self.integers[1] > 0xFFFFFFFF) {  // the rate is so close to 1 that no word reaches the limit
     for (std::int64_t i = 0; i < n; ++i) to[i] = T{0};
     return;
   }

@@ -1,5 +1,5 @@
-// Rows of random numbers. Every element is a function of (stream, its index) alone. Where a row is
-// [begin, end), `begin` is a multiple of 4: it begins with a block of Philox.
+// Rows of random numbers. Every element is a function of the stream and its index only. For rows
+// [begin, end), `begin` is a multiple of 4, so that a row begins with a Philox block.
 #pragma once
 
 #include <cstdint>
@@ -9,27 +9,28 @@
 
 namespace weft::kernels {
 
-/// out[4 b + i] = word i of block first_block + b, for `blocks` blocks: the same bits as
-/// RandomStream::block, many blocks at once.
+/// Sets out[4 b + i] to word i of block first_block + b, for `blocks` blocks. Returns the same bits
+/// as RandomStream::block, but computes many blocks at once.
 void random_words(const RandomStream& stream, std::uint64_t first_block, std::int64_t blocks,
                   std::uint32_t* out);
 
-/// Elements [begin, end) of a uniform draw in [0, 1), to out[0 ...]. float: element i is
-/// uniform_float(word i). double: uniform_double(word 2 i, word 2 i + 1).
+/// Writes elements [begin, end) of uniform random numbers in [0, 1) to out[0 ...]. Element i is
+/// uniform_float(word i) for float and uniform_double(word 2 i, word 2 i + 1) for double.
 void uniform_row(const RandomStream& stream, std::int64_t begin, std::int64_t end, float* out);
 void uniform_row(const RandomStream& stream, std::int64_t begin, std::int64_t end, double* out);
 
-/// Standard normals: elements 2 i and 2 i + 1 are normal_pair(word 2 i, word 2 i + 1), rounded for
-/// float.
+/// Writes standard normal random numbers: elements 2 i and 2 i + 1 are normal_pair(word 2 i, word 2
+/// i + 1), rounded for float.
 void normal_row(const RandomStream& stream, std::int64_t begin, std::int64_t end, float* out);
 void normal_row(const RandomStream& stream, std::int64_t begin, std::int64_t end, double* out);
 
-/// out[i] = word i < probability * 2^32, as 0 or 1.
+/// Writes word i < probability * 2^32 as 0 or 1, for elements i in [begin, end).
 void bernoulli_row(const RandomStream& stream, double probability, std::int64_t begin,
                    std::int64_t end, std::uint8_t* out);
 
-/// Dropout of f32 or f64: out[i] = x[i] / (1 - rate) where word `position + i` >= rate * 2^32, else
-/// 0. Operand 1 is the key {seed, runs} (i64[2], whole). Null for other dtypes.
+/// Returns the row kernel of dropout on f32 or f64: out[i] = x[i] / (1 - rate) if word `position +
+/// i` >= rate * 2^32, else 0. Operand 1 is the key {seed, runs} (i64[2], read as a whole). Null for
+/// other dtypes.
 RowKernel dropout_row(DType dtype, double rate, std::int64_t stream);
 
 }  // namespace weft::kernels

@@ -1,7 +1,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "weft/ops/kernels/reduce.cc"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
-// After foreach_target.h:
+// foreach_target.h must be included before the headers below.
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
@@ -48,7 +48,7 @@ struct ProdOp {
     return a * b;
   }
 };
-// Instruction sets disagree about NaN in their min and max, hence the explicit selects.
+// Instruction sets treat NaN in min and max differently, hence the explicit selects.
 struct MaxOp {
   template <class T>
   static T identity() {
@@ -145,7 +145,7 @@ HWY_INLINE double sum_run(D d, const hn::TFromD<D>* x, std::int64_t n, const Tra
   return total;
 }
 
-// Block by block, in the element type.
+// Reduces block by block, in the element type.
 template <class Op, class D>
 HWY_INLINE hn::TFromD<D> block_run(D d, const hn::TFromD<D>* x, std::int64_t n) {
   using T = hn::TFromD<D>;
@@ -192,7 +192,7 @@ void RowsF64(Reduction kind, const double* x, std::int64_t rows, std::int64_t ro
 
 constexpr std::int64_t kPairwiseLeaf = 64;
 
-// One vector of columns, pairwise over the rows.
+// Reduces one vector of columns, pairwise over the rows.
 template <class Op, class D, class Transform>
 hn::Vec<D> strip(D d, const hn::TFromD<D>* x, std::int64_t stride, std::int64_t n,
                  const Transform& transform) {
@@ -209,7 +209,7 @@ hn::Vec<D> strip(D d, const hn::TFromD<D>* x, std::int64_t stride, std::int64_t 
   return acc;
 }
 
-// Four vectors of columns at once, in the same order per column as strip().
+// Reduces four vectors of columns at once, in the same order per column as strip().
 template <class Op, class D, class V>
 void wide_strip(D d, const hn::TFromD<D>* x, std::int64_t stride, std::int64_t n, V& a0, V& a1,
                 V& a2, V& a3) {
@@ -240,7 +240,7 @@ hn::Vec<D> logsumexp_strip(D d, const hn::TFromD<D>* x, std::int64_t stride, std
   const auto finite = hn::IsFinite(top);
   const ShiftedExp<hn::Vec<D>> transform{hn::IfThenElseZero(finite, top)};
   const auto sum = strip<SumOp>(d, x, stride, n, transform);
-  // Where all is -inf the sum is 0 and its logarithm is not used.
+  // If all elements are -inf, the sum is 0 and its logarithm is not used.
   return hn::IfThenElse(finite, hn::Add(top, hn::Log(d, sum)), top);
 }
 
@@ -269,13 +269,13 @@ HWY_INLINE void columns_op(bool logsumexp, const T* x, std::int64_t stride, std:
     hn::StoreU(hn::Div(column_strip<Op>(d, logsumexp, x + j, stride, n), by), d, out + j);
   }
   if (j == width) return;
-  if (width >= lanes) {  // the last vector overlaps the one before: columns do not mix
+  if (width >= lanes) {  // the last vector may overlap the previous one
     j = width - lanes;
     hn::StoreU(hn::Div(column_strip<Op>(d, logsumexp, x + j, stride, n), by), d, out + j);
     return;
   }
-  // Fewer columns than lanes: widen blocks of rows into a buffer, so that no load leaves the
-  // tensor.
+  // Fewer columns than lanes: copy blocks of rows to a wider buffer, so that no load reads outside
+  // of the tensor.
   const std::size_t max_lanes = hn::MaxLanes(d);
   HWY_ALIGN T rows[kPairwiseLeaf * hn::MaxLanes(d)] = {};
   HWY_ALIGN T total[2 * hn::MaxLanes(d)] = {};
@@ -364,7 +364,7 @@ void reduce_columns(Reduction kind, DType dtype, const void* x, std::int64_t row
 }
 
 void BlockReduction::add(const void* block, std::int64_t length) {
-  // What a block gives is a value of the element type, which double holds exactly.
+  // The result of a block is a value of the element type, which is exact in double.
   double result = 0;
   if (dtype_ == DType::f32) {
     float value = 0;

@@ -1,4 +1,5 @@
-// Reductions of integers and bool, and positions of extremes: memory-bound, so plain loops suffice.
+// Reductions of integers and bool, and positions of maxima and minima. They are memory-bound, so
+// plain loops suffice.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,12 +1,12 @@
-// Rotary position embedding of rows of features (Su et al. 2021), float and double.
+// Rotary position embedding of rows of features (Su et al. 2021), in float and double.
 #pragma once
 
 #include <cstdint>
 
 namespace weft {
 
-/// Rotates `rows` rows of `width` features. Row r uses table row r: cosines and sines [rows,
-/// pairs]. Pair j is (j, j + pairs), or (2j, 2j + 1) where `adjacent`:
+/// Rotates `rows` rows of `width` features. Row r uses row r of the tables cosines and sines [rows,
+/// pairs]. Pair j is (j, j + pairs), or (2j, 2j + 1) if `adjacent`:
 ///   (a, b) -> (a cos - b sin, b cos + a sin);
 /// features from 2 * pairs on are copied. y may be x.
 template <class T>

@@ -1,5 +1,5 @@
-// Copies between strided arrays of any dtype: what permute, slice, concat, pad, flip and
-// broadcast_to have in common.
+// Copies between strided arrays of any dtype, for permute, slice, concat, pad, flip and
+// broadcast_to.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +11,17 @@ namespace weft::kernels {
 
 /// A plan for dst[Σ i_k * dst_strides[k]] = src[Σ i_k * src_strides[k]] over all i in `sizes`.
 /// Strides are in elements; those of the source may be 0 (broadcast) or negative (flip). Axes are
-/// merged where both strides allow; contiguous runs are copied with memcpy, transposed planes in
+/// merged if both strides allow it; contiguous runs are copied with memcpy, transposed planes in
 /// blocks.
 class StridedCopy {
  public:
   StridedCopy(const Sizes& sizes, const Sizes& src_strides, const Sizes& dst_strides,
               std::size_t element_size);
 
-  /// Independent pieces, from the sizes only; at least 1.
+  /// The number of independent pieces, at least 1; depends on the sizes only.
   std::int64_t chunks() const { return chunks_; }
   double cost_ns() const;
-  /// Copies piece `chunk`. The pointers are those of element 0 of either array.
+  /// Copies piece `chunk`. The pointers are the addresses of element 0 of the arrays.
   void run(const std::byte* src, std::byte* dst, std::int64_t chunk) const;
 
  private:
@@ -31,8 +31,8 @@ class StridedCopy {
   struct Axis {
     std::int64_t size, src, dst;
   };
-  std::vector<Axis> outer_;  // without the inner one or two
-  Axis rows_ = {1, 0, 0};    // with a size above 1: the plane rows_ x inner_ is transposed
+  std::vector<Axis> outer_;  // all axes except the inner one or two
+  Axis rows_ = {1, 0, 0};    // if its size is above 1, the plane rows_ x inner_ is transposed
   Axis inner_ = {1, 1, 1};
   std::int64_t units_ = 0;  // elements, or rows of tiles of transposed planes
   std::int64_t elements_ = 0;

@@ -1,5 +1,5 @@
-// SIMD helpers that all kernel families share. Included once per target, from inside a file that
-// uses hwy/foreach_target.h; everything lives in weft::HWY_NAMESPACE.
+// SIMD helpers shared by all kernel families. Included once per target, from inside a file that
+// uses hwy/foreach_target.h; everything is in weft::HWY_NAMESPACE.
 //
 // Names are snake_case so that argument-dependent lookup never finds a function of a newer Highway
 // with the same meaning (LoadN, StoreN, ReduceSum are absent in Highway 1.0.3).
@@ -27,7 +27,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class T>
 using Full = hn::ScalableTag<T>;
 
-/// Untyped memory as elements of T.
+/// Returns untyped memory as elements of T.
 template <class T>
 HWY_INLINE const T* elements(const void* p) {
   return static_cast<const T*>(p);
@@ -39,8 +39,8 @@ HWY_INLINE T* elements(void* p) {
 
 // -- Partial vectors: the remainder of a row gets the same arithmetic as its body ----------------
 
-// Whether masked loads and stores of T neither fault nor read behind the end. Without them (SSSE3)
-// Highway 1.0.3 loads whole vectors, so a buffer is used.
+// True if masked loads and stores of T neither fault nor read past the end. On other targets
+// (SSSE3), Highway 1.0.3 loads whole vectors, so a buffer is used.
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
 template <class T>
 inline constexpr bool kSafeMasks = sizeof(T) >= 4;
@@ -49,8 +49,8 @@ template <class T>
 inline constexpr bool kSafeMasks = false;
 #endif
 
-/// The first `count` lanes from `from` (0 <= count <= Lanes(d)), the others `fill`. Reads exactly
-/// `count` elements.
+/// Loads the first `count` lanes from `from` (0 <= count <= Lanes(d)) and sets the others to
+/// `fill`. Reads exactly `count` elements.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> load_part_or(T fill, D d, const T* from, size_t count) {
   if constexpr (kSafeMasks<T>) {
@@ -64,7 +64,7 @@ HWY_INLINE hn::Vec<D> load_part_or(T fill, D d, const T* from, size_t count) {
   }
 }
 
-/// The same with zeros in the other lanes.
+/// As above, with zeros in the other lanes.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> load_part(D d, const T* from, size_t count) {
   if constexpr (kSafeMasks<T>) {
@@ -74,7 +74,7 @@ HWY_INLINE hn::Vec<D> load_part(D d, const T* from, size_t count) {
   }
 }
 
-/// Writes the first `count` lanes; touches nothing behind them.
+/// Writes the first `count` lanes and nothing else.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE void store_part(hn::Vec<D> v, D d, T* to, size_t count) {
   if constexpr (kSafeMasks<T>) {
@@ -86,10 +86,10 @@ HWY_INLINE void store_part(hn::Vec<D> v, D d, T* to, size_t count) {
   }
 }
 
-// -- Reductions over the lanes of one vector. The order is fixed by the target, so that the same
-// CPU gives
-//    the same bits always. Max and min follow the target for NaN: check for NaN separately.
-//    -------------
+// -- Reductions over the lanes of one vector ------------------------------------------------------
+//
+// The target determines the order, so that the same CPU always returns the same bits. The results
+// of max and min for NaN depend on the target: check for NaN separately.
 
 template <class D>
 HWY_INLINE hn::TFromD<D> sum_lanes(D d, hn::Vec<D> v) {
@@ -106,7 +106,7 @@ HWY_INLINE hn::TFromD<D> min_lanes(D d, hn::Vec<D> v) {
 
 // -- Floats as doubles: for sums that need more than 24 bits -------------------------------------
 
-/// As many floats as `d` (double) has lanes, promoted.
+/// Loads and promotes one float for every lane of `d` (double).
 template <class D>
 HWY_INLINE hn::Vec<D> load_as_double(D d, const float* from) {
   return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, D>(), from));
@@ -115,7 +115,7 @@ template <class D>
 HWY_INLINE hn::Vec<D> load_as_double(D d, const double* from) {
   return hn::LoadU(d, from);
 }
-/// The first `count` of them, the other lanes 0.
+/// As above, for the first `count` lanes; the other lanes are 0.
 template <class D>
 HWY_INLINE hn::Vec<D> load_part_as_double(D d, const float* from, size_t count) {
   return hn::PromoteTo(d, load_part(hn::Rebind<float, D>(), from, count));
@@ -125,13 +125,15 @@ HWY_INLINE hn::Vec<D> load_part_as_double(D d, const double* from, size_t count)
   return load_part(d, from, count);
 }
 
-// -- Whole rows
-// --------------------------------------------------------------------------------------- `op` is a
-// struct with a member template `template <class D> hn::Vec<D> operator()(D, hn::Vec<D>...) const`
-// marked HWY_INLINE. A struct and not a lambda: lambdas do not inherit the target on every
-// compiler. Outputs may be the inputs themselves (in place), but must not overlap them otherwise.
+// -- Whole rows -----------------------------------------------------------------------------------
+//
+// `op` is a struct with a member template
+//   template <class D> hn::Vec<D> operator()(D, hn::Vec<D>...) const
+// marked HWY_INLINE. It is a struct and not a lambda, because lambdas do not inherit the target on
+// every compiler. Outputs may be the inputs themselves (in place), but must not overlap them
+// otherwise.
 
-/// out[i] = op(in[i]).
+/// Computes out[i] = op(in[i]).
 template <class T, class Op>
 HWY_INLINE void map_row(const Op& op, const T* in, T* out, int64_t n) {
   const Full<T> d;
@@ -144,8 +146,8 @@ HWY_INLINE void map_row(const Op& op, const T* in, T* out, int64_t n) {
   }
 }
 
-/// out[i] = op(a[i], b[i]); with ScalarA or ScalarB that operand is one element for the whole row.
-/// Lanes behind the end hold 1, so that a division there raises no flag.
+/// Computes out[i] = op(a[i], b[i]). With ScalarA or ScalarB, that operand is a single element for
+/// the whole row. Lanes past the end contain 1, so that a division there raises no flag.
 template <bool ScalarA, bool ScalarB, class T, class Op>
 HWY_INLINE void map_row2(const Op& op, const T* a, const T* b, T* out, int64_t n) {
   const Full<T> d;
@@ -169,7 +171,7 @@ HWY_INLINE void map_row2(const Op& op, const T* a, const T* b, T* out, int64_t n
   }
 }
 
-// The same as functions of row kernels (ops/row_kernel.h), for ops without attributes.
+// The functions above as functions of row kernels (ops/row_kernel.h), for ops without attributes.
 
 template <class Op, class T>
 void map_rows(const RowKernel&, const void* const* in, void* out, int64_t n, int64_t) {

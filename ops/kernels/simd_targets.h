@@ -1,4 +1,4 @@
-// Which SIMD targets the kernels are compiled for.
+// Lists the SIMD targets of the kernels.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 namespace WEFT_API weft {
 namespace kernels {
 
-/// Bit mask (HWY_AVX2 | ...) of the targets that the kernel files generate code for. Only files
-/// compiled with the kernels' flags know it.
+/// Returns the bit mask (HWY_AVX2 | ...) of the targets for which the kernel files are compiled.
+/// The mask is known only in files that are compiled with the flags of the kernels.
 std::int64_t compiled_simd_targets();
 
-/// What decides about the bits of kernels on this CPU: the target that they run on and the unit for
-/// 16-bit products, as "AVX3_ZEN4 with AVX512_BF16".
+/// Describes the CPU features that determine the bits of results: the SIMD target of the kernels
+/// and the unit for 16-bit products, for example "AVX3_ZEN4 with AVX512_BF16".
 std::string cpu_kernels();
 
 }  // namespace kernels

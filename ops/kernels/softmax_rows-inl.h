@@ -1,4 +1,4 @@
-// Vector primitives over rows that softmax, cross-entropy, norm and attention kernels share.
+// Vector primitives over rows, shared by softmax, cross-entropy, norm and attention kernels.
 // Included once per SIMD target. Sums add at most kSumBlock elements in vectors of T and the blocks
 // in double, so that the error does not grow with the length of the row.
 #if defined(WEFT_OPS_KERNELS_SOFTMAX_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -15,7 +15,8 @@ HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
 
-/// At most 16 lanes: rows padded to 16 elements can be read in whole vectors on every target.
+/// At most 16 lanes, so that rows padded to 16 elements can be read in whole vectors on every
+/// target.
 template <class T>
 using RowTag = hn::CappedTag<T, 16>;
 
@@ -26,7 +27,8 @@ HWY_INLINE T negative_infinity() {
   return -static_cast<T>(HUGE_VAL);
 }
 
-/// A vector from memory of which `left` (> 0) elements may be read; the lanes behind hold `fill`.
+/// Loads a vector from memory of which `left` (> 0) elements may be read; the other lanes are
+/// `fill`.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> load_any(D d, const T* from, int64_t left, T fill) {
   if (HWY_LIKELY(left >= static_cast<int64_t>(hn::Lanes(d)))) return hn::LoadU(d, from);
@@ -42,13 +44,14 @@ HWY_INLINE void store_any(hn::Vec<D> v, D d, T* to, int64_t left) {
   }
 }
 
-/// exp(x) for x <= 0. Highway's Exp gives 0 for NaN; here NaN stays NaN.
+/// Returns exp(x) for x <= 0. NaN remains NaN, while Highway's Exp returns 0 for NaN.
 template <class D>
 HWY_INLINE hn::Vec<D> exp_of_negative(D d, hn::Vec<D> x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, x));
 }
 
-/// Largest of n elements; -inf for n = 0. A NaN may or may not win: the exp of it shows it.
+/// Returns the largest of n elements, or -inf for n = 0. The result may or may not be NaN if there
+/// is a NaN; the exponential of the elements is then NaN in any case.
 template <class T>
 HWY_INLINE T row_max(const T* x, int64_t n) {
   const RowTag<T> d;
@@ -60,7 +63,8 @@ HWY_INLINE T row_max(const T* x, int64_t n) {
   return max_lanes(d, m);
 }
 
-/// Sum of exp(x[i] - shift); writes the terms to `out` unless it is null (out may be x).
+/// Returns the sum of exp(x[i] - shift). Writes the terms to `out` unless it is null (out may be
+/// x).
 template <class T>
 HWY_INLINE double row_sum_exp(const T* x, int64_t n, T shift, T* out) {
   const RowTag<T> d;
@@ -83,7 +87,7 @@ HWY_INLINE double row_sum_exp(const T* x, int64_t n, T shift, T* out) {
   return total;
 }
 
-/// Sum of n elements.
+/// Returns the sum of n elements.
 template <class T>
 HWY_INLINE double row_sum(const T* x, int64_t n) {
   const RowTag<T> d;
@@ -100,7 +104,7 @@ HWY_INLINE double row_sum(const T* x, int64_t n) {
   return total;
 }
 
-/// Sum of (x[i] - shift)^2.
+/// Returns the sum of (x[i] - shift)^2.
 template <class T>
 HWY_INLINE double row_sum_squares(const T* x, int64_t n, T shift) {
   const RowTag<T> d;
@@ -119,7 +123,7 @@ HWY_INLINE double row_sum_squares(const T* x, int64_t n, T shift) {
   return total;
 }
 
-/// Sum of a[i] * b[i].
+/// Returns the sum of a[i] * b[i].
 template <class T>
 HWY_INLINE double row_dot(const T* a, const T* b, int64_t n) {
   const RowTag<T> d;
@@ -136,7 +140,7 @@ HWY_INLINE double row_dot(const T* a, const T* b, int64_t n) {
   return total;
 }
 
-/// out[i] = factor * x[i]; out may be x.
+/// Computes out[i] = factor * x[i]; out may be x.
 template <class T>
 HWY_INLINE void row_scale(const T* x, int64_t n, T factor, T* out) {
   const RowTag<T> d;

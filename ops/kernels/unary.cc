@@ -32,7 +32,7 @@ RowKernel::Function float_row(UnaryOp op) {
   return nullptr;
 }
 
-// Integers wrap around; plain loops, which the compiler turns into vector code of this target.
+// Integers use plain loops, which the compiler vectorises for this target, and wrap around.
 // Arithmetic is done in the unsigned type U (at least 32 bits wide).
 
 template <class T, class U>
@@ -152,7 +152,8 @@ RowKernel clamp_row(DType dtype, double lo, double hi) {
   if (is_floating(dtype)) {
     kernel.reals = {lo, hi};
   } else {
-    const std::optional<IntegerRange> range = whole_numbers(lo, hi, dtype);  // the shape rule asked
+    // The shape rule has checked that the range is not empty.
+    const std::optional<IntegerRange> range = whole_numbers(lo, hi, dtype);
     kernel.integers = {range->low, range->high};
   }
   return kernel;

@@ -1,5 +1,5 @@
-// Exact elementwise functions of one operand. A function is null for dtypes that the op does not
-// take.
+// Row kernels of exact elementwise ops with one operand. A function is null for dtypes that the op
+// does not accept.
 #pragma once
 
 #include "weft/ops/row_kernel.h"
@@ -9,13 +9,14 @@ namespace weft::kernels {
 /// For f32 and f64; neg, abs, sign and square also for integers, which wrap around.
 enum class UnaryOp { neg, abs, sign, square, sqrt, rsqrt, reciprocal, floor, ceil, round, relu };
 
-/// out[i] = op(in[i]).
+/// Returns the row kernel out[i] = op(in[i]).
 RowKernel::Function unary_row(UnaryOp op, DType dtype);
-/// min(max(x, lo), hi) for f32, f64 and integers; NaN stays NaN. lo <= hi, infinite for no bound.
+/// Returns the row kernel min(max(x, lo), hi) for f32, f64 and integers; NaN remains NaN. Requires
+/// lo <= hi; a missing bound is infinite.
 RowKernel clamp_row(DType dtype, double lo, double hi);
-/// f32 or f64 -> bool.
+/// From f32 or f64 to bool.
 RowKernel::Function isfinite_row(DType dtype);
-/// bool -> bool.
+/// From bool to bool.
 RowKernel::Function logical_not_row();
 
 }  // namespace weft::kernels

@@ -1,4 +1,4 @@
-// Cholesky factors, and the check that a factorisation has reached its end.
+// Cholesky factorisation, and the check that a factorisation has succeeded.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ Kernel make_cholesky(const KernelRequest& r) {
       list.count, flops, {{n, n}, {n}}, [n](const KernelRun& run, std::int64_t unit, double* u) {
         const T* const x = run.in<T>(0) + unit * n * n;
         for (std::int64_t i = 0; i < n; ++i) {
-          u[i * n + i] = static_cast<double>(x[i * n + i]);  // half of the least number would be 0
+          u[i * n + i] = static_cast<double>(x[i * n + i]);  // halving could underflow
           for (std::int64_t j = i + 1; j < n; ++j) {
             u[i * n + j] =
                 0.5 * static_cast<double>(x[i * n + j]) + 0.5 * static_cast<double>(x[j * n + i]);
@@ -56,7 +56,7 @@ Kernel cholesky_kernel(const KernelRequest& r) {
 
 Cost cholesky_cost(const KernelRequest& r) { return factorisation_cost(r, cholesky_flops); }
 
-// Diagonally dominant, so that variations of the elements are factorised, too.
+// Diagonally dominant, so that the perturbed matrices of finite differences have factors, too.
 Tensor definite(const Sizes& sizes, std::uint64_t seed) {
   Tensor t = sample_uniform(sizes, seed, -0.25, 0.25);
   const std::int64_t n = sizes.back();
@@ -113,8 +113,8 @@ Kernel pivots_kernel(const KernelRequest& r) {
           "the triangular matrix{} is singular: element {} of its diagonal is 0", which, *first));
     }
     throw DataError(fmt::format(
-        "the matrix{} is not positive definite: pivot {} of its Cholesky factor is no positive "
-        "number",
+        "the matrix{} is not positive definite: pivot {} of its Cholesky factor is not a "
+        "positive number",
         which, *first));
   };
   return kernel;
@@ -146,9 +146,9 @@ void add_cholesky_ops(OpSet& ops) {
   OpRecord cholesky;
   cholesky.name = "cholesky";
   cholesky.doc =
-      "The lower triangular L with L L^T = (x + x^T) / 2 for each matrix of x [..., n, n], and -1; "
-      "for a matrix that is not positive definite zeros, and the first pivot that is no positive "
-      "number. f32 computes in double.";
+      "For each matrix of x [..., n, n], out is the lower triangular L with L L^T = (x + x^T) / "
+      "2, and failed is -1. If a matrix is not positive definite, out is zeros and failed is "
+      "the index of the first pivot that is not a positive number. f32 is computed in double.";
   cholesky.inputs = {{"x"}};
   cholesky.outputs = {"out", "failed"};
   cholesky.infer = infer_cholesky;
@@ -159,8 +159,9 @@ void add_cholesky_ops(OpSet& ops) {
   OpRecord pivots;
   pivots.name = "require_pivots";
   pivots.doc =
-      "x [..., n, m], if no element of failed [...] says which pivot its matrix failed at (-1: "
-      "none); else a data error that names matrix and pivot. So do gradients.";
+      "Returns x [..., n, m] if all elements of failed [...] are -1. Otherwise a data error "
+      "names the first matrix whose factorisation failed, and its pivot. Gradients are checked "
+      "in the same way.";
   pivots.inputs = {{"x"}, {"failed"}};
   pivots.attributes = {{"problem", std::string(), true}};
   pivots.inplace = {{0, 0}};

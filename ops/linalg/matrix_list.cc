@@ -8,10 +8,11 @@
 namespace weft {
 namespace {
 
-// What a chunk should take at least, and what a worker does in a nanosecond.
+// The minimum work of a chunk, and the speed of one worker.
 constexpr double kFlopsPerChunk = 2e5;
 constexpr double kFlopsPerNs = 2;
-// So few large matrices do not take a scratch for every worker.
+// Up to this many units have one scratch per unit instead of one per worker, so that a few large
+// matrices do not reserve scratch for every worker.
 constexpr std::int64_t kUnitsWithOwnScratch = 4;
 
 template <class T>
@@ -22,7 +23,7 @@ double power_of_two(const T* x, std::int64_t n) {
     if (!std::isfinite(size)) return 0;
     largest = std::max(largest, size);
   }
-  // The inverse of the smallest numbers would be infinite.
+  // The exponent is limited because the inverse of the smallest numbers would be infinite.
   return largest == 0 ? 1 : std::ldexp(1.0, std::min(-std::ilogb(largest), 1000));
 }
 

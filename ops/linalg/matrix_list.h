@@ -1,5 +1,5 @@
-// What the ops on lists of matrices share: x [..., rows, columns] as one list, factorised matrix by
-// matrix in double.
+// Helpers shared by the ops on lists of matrices: x [..., rows, columns] is one list, factorised
+// matrix by matrix in double.
 #pragma once
 
 #include <cstddef>
@@ -11,33 +11,36 @@
 
 namespace WEFT_API weft {
 
-/// The axes in front of the last two.
+/// Returns the axes before the last two.
 Shape list_shape(const Shape& shape);
-/// Throws unless operand `i`, called `what`, is [..., n, n] of f32 or f64.
+/// Throws unless operand `i`, named `what` in the message, has shape [..., n, n] and dtype f32 or
+/// f64.
 void require_square(const InferContext& c, int i, std::string_view what);
 
 struct MatrixList {
   std::int64_t count = 1, rows = 0, columns = 0;
   std::int64_t numel() const { return rows * columns; }
 };
-/// Only where the kernel writes(): sizes beside an axis of size 0 may be too large to multiply.
+/// Returns the list of matrices in a tensor of `sizes`. Call it only if writes() is true: the
+/// product of sizes next to an axis of size 0 may overflow.
 MatrixList matrix_list(const Sizes& sizes);
-/// Whether any output that is read has elements. A kernel that writes nothing needs no phases.
+/// Returns true if an output that has a reader has elements. A kernel that writes nothing needs no
+/// phases.
 bool writes(const KernelRequest& request);
 
-/// A kernel of `count` units, of about `unit_flops` each, that run on one worker each with arrays
-/// of so many doubles as scratch, one behind the other. Throws ShapeError where there cannot be as
-/// many.
+/// Returns a kernel of `count` units of about `unit_flops` FLOPs each. Every unit runs on one
+/// worker. Its scratch consists of arrays of doubles of these sizes, one after the other. Throws
+/// ShapeError if a size is too large.
 Kernel unit_kernel(
     std::int64_t count, double unit_flops, std::initializer_list<Sizes> scratch,
     std::function<void(const KernelRun& run, std::int64_t unit, double* scratch)> body);
 
-/// The FLOPs of one matrix [rows, columns] for all those of input 0; all operands are read or
-/// written once.
+/// Returns the cost of factorising all matrices of input 0, at flops(rows, columns) each; all
+/// operands are read or written once.
 Cost factorisation_cost(const KernelRequest& request, double (*flops)(double rows, double columns));
 
-/// Vectors of double, one behind the other, from the columns of a matrix [rows, columns] times
-/// `scale`, and back.
+/// load_columns copies the columns of a matrix [rows, columns], multiplied by `scale`, to
+/// consecutive vectors of doubles; store_columns copies such vectors back to columns.
 template <class T>
 void load_columns(const T* x, const MatrixList& m, double scale, double* columns) {
   for (std::int64_t r = 0; r < m.rows; ++r) {
@@ -53,8 +56,8 @@ void store_columns(const double* columns, const MatrixList& m, T* x) {
   }
 }
 
-/// A power of two that brings the largest of n elements near 1, so that no square overflows or
-/// vanishes; 0 where one of them is infinite or NaN.
+/// Returns a power of two that scales the largest of n elements to about 1, so that no square
+/// overflows or vanishes; 0 if an element is infinite or NaN.
 double scale_of(const float* x, std::int64_t n);
 double scale_of(const double* x, std::int64_t n);
 

@@ -1,4 +1,4 @@
-// Orthonormal bases of the columns of matrices.
+// QR decompositions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -94,9 +94,10 @@ void add_qr_ops(OpSet& ops) {
   OpRecord r;
   r.name = "qr";
   r.doc =
-      "x = q r for each matrix of x [..., m, n], m >= n: q [..., m, n] has orthonormal columns, r "
-      "[..., n, n] is upper triangular with no negative number on its diagonal. By Householder "
-      "reflections; f32 computes in double. A matrix with a NaN or infinity gives NaNs.";
+      "x = q r for each matrix of x [..., m, n], m >= n: q [..., m, n] has orthonormal columns, "
+      "r [..., n, n] is upper triangular with a non-negative diagonal. Uses Householder "
+      "reflections; f32 is computed in double. The results for a matrix that contains NaN or "
+      "infinity are NaN.";
   r.inputs = {{"x"}};
   r.outputs = {"q", "r"};
   r.infer = infer_qr;

@@ -25,14 +25,15 @@ std::vector<ValueType> infer_svd(const InferContext& c) {
   return {{c.dtype(0), u}, {c.dtype(0), s}, {c.dtype(0), vt}};
 }
 
-// Some eight sweeps of rotations, of which each takes an inner product and turns two pairs of rows.
+// Assumes about eight sweeps of rotations. Each rotation computes an inner product and rotates two
+// pairs of rows.
 double svd_flops(double rows, double columns) {
   const double m = std::max(rows, columns), n = std::min(rows, columns);
   return 6 * m * n * n + 8 * 7 * n * n * n;
 }
 
-// Gives each of the n columns of u [n, m] and v [n, k] the sign with which the largest element of
-// u's is positive (of equals the first).
+// Flips the signs of columns of u [n, m] and v [n, k], so that in each of the n columns of u the
+// element of largest magnitude (the first in case of ties) is positive.
 void fix_signs(double* u, std::int64_t m, double* v, std::int64_t k, std::int64_t n) {
   for (std::int64_t c = 0; c < n; ++c) {
     double* const column = u + c * m;
@@ -44,7 +45,7 @@ void fix_signs(double* u, std::int64_t m, double* v, std::int64_t k, std::int64_
   }
 }
 
-// The outputs of one matrix; null where nobody reads them.
+// The outputs for one matrix; null for outputs without readers.
 template <class T>
 struct Parts {
   T *u, *s, *vt;
@@ -133,10 +134,11 @@ void add_svd_ops(OpSet& ops) {
   r.name = "svd";
   r.doc =
       "x = u diag(s) vt for each matrix of x [..., m, n], with k = min(m, n): u [..., m, k] has "
-      "orthonormal columns, vt [..., k, n] orthonormal rows, s [..., k] falls and is not negative. "
-      "The element of each column of u that is largest in magnitude is positive. By one-sided "
-      "Jacobi rotations after QR; f32 computes in double. Values below 2^-480 of the largest "
-      "element count as 0. A matrix with a NaN or infinity gives NaNs.";
+      "orthonormal columns, vt [..., k, n] has orthonormal rows, s [..., k] is non-negative and "
+      "in descending order. The element of largest magnitude in each column of u is positive. "
+      "Uses one-sided Jacobi rotations after QR; f32 is computed in double. Values below 2^-480 "
+      "of the largest element count as 0. The results for a matrix that contains NaN or "
+      "infinity are NaN.";
   r.inputs = {{"x"}};
   r.outputs = {"u", "s", "vt"};
   r.infer = infer_svd;

@@ -1,4 +1,4 @@
-// Systems of equations with triangular matrices, by substitution.
+// Solves systems of equations with triangular matrices by substitution.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-// Columns of the solution that one worker computes at a time: so many of 1,000 rows fit a
-// second-level cache. They do not know of each other.
+// Columns of the solution that one worker computes at a time. This many columns of 1,000 rows fit
+// into an L2 cache. Columns are independent of each other.
 constexpr std::int64_t kColumns = 64;
 
 std::vector<ValueType> infer_solve(const InferContext& c) {
@@ -23,7 +23,7 @@ std::vector<ValueType> infer_solve(const InferContext& c) {
   const Shape &t = c.shape(0), &b = c.shape(1);
   if (!c.equal(list_shape(t), list_shape(b))) {
     throw ShapeError(
-        fmt::format("t and b must have the same axes in front of the last two, but {} "
+        fmt::format("t and b must have the same axes before the last two, but {} "
                     "and {} differ",
                     list_shape(t).str(), list_shape(b).str()));
   }
@@ -37,7 +37,7 @@ struct Triangle {
       : upper(attributes.flag("upper")),
         transpose(attributes.flag("transpose")),
         unit(attributes.flag("unit_diagonal")) {}
-  /// Whether the last row of X is known first.
+  /// True if the last row of X is computed first.
   bool backward() const { return upper != transpose; }
 };
 
@@ -75,7 +75,7 @@ Kernel make_solve(const KernelRequest& r) {
   if (!writes(r)) return {};
   const MatrixList list = matrix_list(r.inputs[1].sizes);
   const std::int64_t n = list.rows, columns = list.columns;
-  // One that has no elements to compute still says whether it is singular.
+  // Even if there are no elements to compute, `failed` must be written.
   const std::int64_t tiles = n * columns == 0 ? 1 : (columns + kColumns - 1) / kColumns;
   const std::int64_t widest = std::min(columns, kColumns);
   const double flops = solve_flops(static_cast<double>(n), static_cast<double>(widest));
@@ -117,7 +117,7 @@ Attributes of_triangle(bool upper, bool transpose, bool unit) {
   return {{"upper", upper}, {"transpose", transpose}, {"unit_diagonal", unit}};
 }
 
-// Elements that are not near 0 and of one sign: solutions do not grow much.
+// Elements have one sign and are not near 0, so that solutions do not grow much.
 std::vector<Tensor> system(const Sizes& t, const Sizes& b, std::uint64_t seed) {
   return {sample_uniform(t, seed, 0.5, 1.5), sample_uniform(b, seed + 1)};
 }
@@ -146,7 +146,7 @@ std::vector<OpErrorSample> solve_errors() {
       {{t, {DType::f32, {2, 4, 3}}}, lower, "the size of t and the rows of b: 3 and 4 differ"},
       {{t, {DType::f32, {3, 3, 4}}},
        lower,
-       "t and b must have the same axes in front of the last two, but [2] and [3] differ"},
+       "t and b must have the same axes before the last two, but [2] and [3] differ"},
       {{{DType::f32, {3, 3}}, {DType::f32, {3}}},
        lower,
        "b must have at least 2 axes, but is f32[3] with 1"},
@@ -160,10 +160,10 @@ void add_triangular_solve_ops(OpSet& ops) {
   OpRecord r;
   r.name = "triangular_solve";
   r.doc =
-      "The X with T X = b for each matrix of b [..., n, m], or T^T X = b, and -1. T is the lower "
-      "or "
-      "upper triangle of t [..., n, n], with ones on its diagonal if unit_diagonal. Where T is "
-      "singular zeros, and the first element of its diagonal that is 0. f32 computes in double.";
+      "For each matrix of b [..., n, m], out is the X with T X = b, or with T^T X = b if "
+      "transpose, and failed is -1. T is the lower or upper triangle of t [..., n, n], with "
+      "ones on its diagonal if unit_diagonal. If T is singular, out is zeros and failed is the "
+      "index of the first 0 on its diagonal. f32 is computed in double.";
   r.inputs = {{"t"}, {"b"}};
   r.attributes = {{"upper", false}, {"transpose", false}, {"unit_diagonal", false}};
   r.outputs = {"out", "failed"};

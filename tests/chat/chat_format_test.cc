@@ -38,10 +38,9 @@ BOOST_AUTO_TEST_CASE(built_in_formats_take_the_special_tokens_of_a_tokenizer) {
   BOOST_TEST(ChatFormat::built_in("llama-2", {{"bos_token", "<B>"}, {"eos_token", "<E>"}})
                  .render(kShort)
                  .text == "<B>[INST] Hi [/INST] Hello <E>");
-  BOOST_CHECK_EXCEPTION(
-      ChatFormat::built_in("vicuna"), ArgumentError,
-      says_exactly("there is no chat format 'vicuna'; there are 'chatml', 'llama-2', 'llama-3', "
-                   "'alpaca'"));
+  BOOST_CHECK_EXCEPTION(ChatFormat::built_in("vicuna"), ArgumentError,
+                        says_exactly("unknown chat format 'vicuna'; built-in formats are 'chatml', "
+                                     "'llama-2', 'llama-3', 'alpaca'"));
 }
 
 BOOST_AUTO_TEST_CASE(variables_and_the_time_reach_the_template) {
@@ -59,9 +58,9 @@ BOOST_AUTO_TEST_CASE(variables_and_the_time_reach_the_template) {
 BOOST_AUTO_TEST_CASE(messages_that_are_no_utf8_are_refused_by_place) {
   const ChatFormat format = ChatFormat::built_in("chatml");
   BOOST_CHECK_EXCEPTION(format.render({{"user", "a"}, {"user", "a\xFF"}}), FormatError,
-                        says_exactly("messages[1].content is no UTF-8 at byte 1"));
+                        says_exactly("messages[1].content is not UTF-8 at byte 1"));
   BOOST_CHECK_EXCEPTION(format.render({{"\xFF", "a"}}), FormatError,
-                        says_exactly("messages[0].role is no UTF-8 at byte 0"));
+                        says_exactly("messages[0].role is not UTF-8 at byte 0"));
 }
 
 BOOST_AUTO_TEST_CASE(folders_have_templates_in_several_files) {
@@ -119,9 +118,9 @@ BOOST_AUTO_TEST_CASE(conversations_are_read_strictly) {
   refused(R"([3])", "c.json[0] must be an object with 'role' and 'content', not 3");
   refused(R"([{"role": "user"}])", "c.json[0] lacks 'content'");
   refused(R"({"messages": [{"content": "x"}]})", "c.json.messages[0] lacks 'role'");
-  refused(R"([{"role": "user", "content": null}])", "c.json[0].content must be a text, not null");
+  refused(R"([{"role": "user", "content": null}])", "c.json[0].content must be a string, not null");
   refused(R"([{"role": "user", "content": "x", "tool_calls": [1]}])",
-          "c.json[0].tool_calls must be a text, not [1], which is not supported");
+          "c.json[0].tool_calls must be a string, not [1], which is not supported");
   BOOST_CHECK_EXCEPTION(read_conversation("[", "c.json"), FormatError,
                         says("c.json is not valid JSON at line 1, column 2"));
 }

@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(what_is_outside_is_refused_by_name_with_line_and_column) {
   refused("{% raw %}{{ x }}{% endraw %}",
           "the chat template has the statement 'raw', which is not supported (line 1, column 1)");
   refused("{% endfor %}",
-          "the chat template has 'endfor' where no such statement can be (line 1, column 1)");
+          "the chat template has an unexpected statement 'endfor' (line 1, column 1)");
   refused(
       "{{ x | wordwrap }}",
       "the chat template uses the filter 'wordwrap', which is not supported (line 1, column 8)");
@@ -72,17 +72,18 @@ BOOST_AUTO_TEST_CASE(what_is_outside_is_refused_by_name_with_line_and_column) {
   refused("{{ x.format(1) }}",
           "the chat template calls the method 'format', which is not supported (line 1, column 6)");
   refused("{{ lipsum() }}",
-          "the chat template calls 'lipsum', which is no function of chat templates and no macro "
-          "(line 1, column 4)");
+          "the chat template calls 'lipsum', which is neither a function of chat templates nor a "
+          "macro (line 1, column 4)");
   refused("{{ 2 ** 3 }}",
           "the chat template has the operator '**', which is not supported (line 1, column 6)");
-  refused("{{ f(*x) }}",
-          "the chat template has '*' among arguments, which is not supported (line 1, column 6)");
+  refused(
+      "{{ f(*x) }}",
+      "the chat template has '*' in an argument list, which is not supported (line 1, column 6)");
   refused("{% for x in y recursive %}{% endfor %}",
           "the chat template has a 'recursive' loop, which is not supported (line 1, column 15)");
   refused("{% for x in y %}{{ loop }}{% endfor %}",
-          "the chat template uses 'loop' for itself; only its fields, as loop.index, are supported "
-          "(line 1, column 20)");
+          "the chat template uses 'loop' as a value; only its fields, such as loop.index, are "
+          "supported (line 1, column 20)");
   refused("{% for x in y %}{{ loop.index9 }}{% endfor %}",
           "the chat template uses 'loop.index9', which is not supported (line 1, column 25)");
   refused("{{ loop.index }}", "the chat template uses 'loop' outside of a loop (line 1, column 4)");
@@ -91,32 +92,30 @@ BOOST_AUTO_TEST_CASE(what_is_outside_is_refused_by_name_with_line_and_column) {
   refused("{% for x in y %}{% macro f(a=loop.index) %}{% endmacro %}{% endfor %}",
           "the chat template uses 'loop' outside of a loop (line 1, column 30)");
   refused("{% macro f() %}{{ caller() }}{% endmacro %}",
-          "the chat template uses 'caller' of macros, which is not supported (line 1, column 19)");
+          "the chat template uses the macro variable 'caller', which is not supported (line 1, "
+          "column 19)");
   refused("{% break %}", "the chat template has 'break' outside of a loop (line 1, column 1)");
   refused("{{ '\\N{DASH}' }}",
-          "the chat template has '\\N', a character by its name, which is not supported (line 1, "
+          "the chat template has '\\N' (a character by name), which is not supported (line 1, "
           "column 5)");
   refused("{{ 0x10 }}",
-          "the chat template has '0x', which is no decimal number (line 1, column 4)");
-  refused(
-      "{{ x | replace('a') }}",
-      "the chat template has a call that does not fit: 'replace' lacks its argument 'new' (line "
-      "1, column 8)");
-  refused(
-      "{{ x | upper(1) }}",
-      "the chat template has a call that does not fit: 'upper' takes at most 0 arguments, not 1 "
-      "(line 1, column 8)");
+          "the chat template has '0x', which is not a decimal number (line 1, column 4)");
+  refused("{{ x | replace('a') }}",
+          "the chat template has an invalid call: 'replace' lacks its argument 'new' (line 1, "
+          "column 8)");
+  refused("{{ x | upper(1) }}",
+          "the chat template has an invalid call: 'upper' takes at most 0 arguments, not 1 (line "
+          "1, column 8)");
   refused(
       "{{ x | tojson(nice=1) }}",
-      "the chat template has a call that does not fit: 'tojson' has no parameter 'nice' (line 1, "
-      "column 8)");
+      "the chat template has an invalid call: 'tojson' has no parameter 'nice' (line 1, column 8)");
   refused("{% if x %}\n", "the chat template ends without 'endif' (line 1, column 11)");
-  refused("{{ x", "the chat template has a tag without its end (line 1, column 1)");
-  refused("\n{{ 'x", "the chat template has a text without its end (line 2, column 4)");
+  refused("{{ x", "the chat template has an unterminated tag (line 1, column 1)");
+  refused("\n{{ 'x", "the chat template has an unterminated string (line 2, column 4)");
   refused("{{ 99999999999999999999 }}",
-          "the chat template has the number '99999999999999999999' of more than 64 bits (line 1, "
+          "the chat template has the number '99999999999999999999', which exceeds 64 bits (line 1, "
           "column 4)");
-  refused("\xFF", "the chat template is no UTF-8 at byte 0");
+  refused("\xFF", "the chat template is not UTF-8 at byte 0");
   refused(std::string((1 << 20) + 1, ' '),
           "the chat template has 1048577 bytes; the limit is 1048576");
 }
@@ -132,17 +131,17 @@ BOOST_AUTO_TEST_CASE(what_goes_wrong_on_the_way_is_said_with_line_and_column) {
         "Roles must alternate (chat template, line 1, column 4)");
   fails("{{ x.y }}", "'x' is undefined (chat template, line 1, column 5)");
   fails("\n{{ 'a' + 1 }}",
-        "'+' does not take a text and an integer (chat template, line 2, column 4)");
+        "'+' cannot be applied to a string and an integer (chat template, line 2, column 4)");
   fails("{{ 9223372036854775807 + 1 }}",
-        "the result of '+' has more than 64 bits (chat template, line 1, column 4)");
+        "the result of '+' exceeds 64 bits (chat template, line 1, column 4)");
   fails("{{ range }}", "a function cannot be printed (chat template, line 1, column 1)");
   fails("{{ [1] | map('string') }}",
-        "an iterator, of which only '|list' makes a list cannot be printed (chat template, line 1, "
+        "an iterator (use '|list' to make it a list) cannot be printed (chat template, line 1, "
         "column 1)");
   fails("{% macro f() %}{% endmacro %}{{ f }}",
         "'f' is a macro and must be called (chat template, line 1, column 33)");
   fails("{{ 'a'.upper }}",
-        "'upper' is a method of a text and must be called (chat template, line 1, column 7)");
+        "'upper' is a method of a string and must be called (chat template, line 1, column 7)");
 }
 
 BOOST_AUTO_TEST_CASE(work_and_text_are_bounded) {
@@ -152,7 +151,7 @@ BOOST_AUTO_TEST_CASE(work_and_text_are_bounded) {
   fails("{% for a in range(1000) %}x{% endfor %}",
         "rendering takes more than 100 steps (chat template, line 1, column 13)", {.steps = 100});
   fails("{% for a in range(9) %}xxxxxxxxxxxx{% endfor %}",
-        "rendering makes more than 100 bytes of text (chat template, line 1, column 24)",
+        "rendering produces more than 100 bytes of text (chat template, line 1, column 24)",
         {.bytes = 100});
   const std::string doubled =
       "{% set ns = namespace(s='x') %}{% for i in range(90) %}"
@@ -178,10 +177,11 @@ BOOST_AUTO_TEST_CASE(nesting_is_bounded) {
   for (const auto& [open, close] : std::vector<std::pair<std::string, std::string>>{
            {"(", ")"}, {"[", "]"}, {"-", ""}, {"not ", ""}, {"x[", "]"}, {"{'a':", "}"}}) {
     const std::string source = "{{ " + repeated(open, 10000) + "1" + repeated(close, 10000) + " }}";
-    BOOST_CHECK_EXCEPTION(Template::parse(source), FormatError, says("nests more than 100 deep"));
+    BOOST_CHECK_EXCEPTION(Template::parse(source), FormatError,
+                          says("is nested more than 100 levels deep"));
   }
   BOOST_CHECK_EXCEPTION(Template::parse(repeated("{% if 1 %}", 10000)), FormatError,
-                        says("nests more than 100 deep"));
+                        says("is nested more than 100 levels deep"));
   for (const char* link : {"+1", ".a", "|upper", "[0]", " and 1", " if 1 else 1"}) {
     const std::string source = "{{ x" + repeated(link, 10000) + " }}";
     BOOST_CHECK_EXCEPTION(Template::parse(source), FormatError, says("more than"));
@@ -189,9 +189,9 @@ BOOST_AUTO_TEST_CASE(nesting_is_bounded) {
   // Chains of many operands are fine if they are not a deep tree.
   BOOST_TEST(render("{{ 1" + repeated("~1", 5000) + " }}").size() == 5001);
   fails("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
-        "calls nest more than 500 deep (chat template, line 1, column 19)");
+        "calls are nested more than 500 levels deep (chat template, line 1, column 19)");
   fails("{% set ns = namespace(s=[]) %}{% for i in range(99) %}{% set ns.s = [ns.s] %}{% endfor %}",
-        "values nest more than 50 deep (chat template, line 1, column 69)");
+        "values are nested more than 50 levels deep (chat template, line 1, column 69)");
   // A namespace may contain itself.
   BOOST_TEST(render("{% set ns = namespace() %}{% set ns.s = ns %}{{ ns.s.s.s == ns }}") == "True");
 }

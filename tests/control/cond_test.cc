@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(errors_of_branches) {
         cond(flag, {x}, same,
              [](Graph&, const Values& in) { return Values{cast(in[0], DType::f64)}; });
       },
-      {"value 0 is f32[3] of one branch and f64[3] of the other"});
+      {"value 0 is f32[3] in one branch and f64[3] in the other"});
   check_error<ArgumentError>(
       [&] { cond(flag, {x}, same, [](Graph&, const Values& in) {
               return Values{in[0], in[0]};
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(errors_of_while_loops) {
   check_error<GradientError>([&] { gradient(while_loop(g, {x}, less_than, next, 10)[0], x); },
                              {"while_loop has no gradient", "a scan over a fixed number of steps"});
   check_error<DTypeError>([&] { while_loop(g, {x}, next, next, 10); },
-                          {"what the condition returns must be a bool scalar, but is f32[]"});
+                          {"the result of the condition must be a bool scalar, but is f32[]"});
   check_error<ArgumentError>([&] { while_loop(g, {x}, less_than, next, -1); },
                              {"limit must not be negative, but is -1"});
   const Value key = g.key("k");

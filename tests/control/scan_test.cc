@@ -285,7 +285,7 @@ BOOST_AUTO_TEST_CASE(errors_say_what_is_wrong) {
           return ScanStep{{cast(in.carries[0], DType::f64)}};
         });
       },
-      {"carry 0 goes in as f32[3], but the body returns f64[3]; its type must stay",
+      {"carry 0 enters the body as f32[3], but the body returns f64[3]; a carry must keep its type",
        "scan_test.cc"});
   check_error<ShapeError>(
       [&] {
@@ -293,7 +293,8 @@ BOOST_AUTO_TEST_CASE(errors_say_what_is_wrong) {
           return ScanStep{{concat({in.carries[0], in.elements[0]})}};
         });
       },
-      {"carry 0 goes in as f32[3], but the body returns f32[6]; its type must stay"});
+      {"carry 0 enters the body as f32[3], but the body returns f32[6]; a carry must keep its "
+       "type"});
   check_error<ShapeError>(
       [&] {
         scan(g, {h}, {x, y}, {}, same);

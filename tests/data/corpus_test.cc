@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(packed_files_are_read_as_plain_ones) {
     };
     const std::string format = bytes.starts_with("\x1f") ? "gzip" : "zstd";
     check_says<FormatError>([&] { cut(bytes.size() - 1); },
-                            fmt::format("/cut: the file ends too early, at byte {} of the {} file",
+                            fmt::format("/cut: unexpected end of file at byte {} of the {} file",
                                         bytes.size() - 1, format));
   }
   std::string wrong = zstd_packed(text);
@@ -157,14 +157,14 @@ BOOST_AUTO_TEST_CASE(what_is_not_utf8_is_named_by_line_and_byte) {
   refused(
       "ab\nc\xFF"
       "d",
-      ", line 2: not UTF-8: no character at byte 4 (0xff)");
+      ", line 2: not UTF-8: invalid sequence at byte 4 (0xff)");
   refused(
       "\xEF\xBB\xBF"
       "ab\n\xE3\x81",
-      ", line 2: not UTF-8: no character at byte 6 (0xe3)");
+      ", line 2: not UTF-8: invalid sequence at byte 6 (0xe3)");
   const std::string before = long_text(100'000) + "\n";
   refused(before + "\xC0\x80",
-          fmt::format(", line {}: not UTF-8: no character at byte {} (0xc0)",
+          fmt::format(", line {}: not UTF-8: invalid sequence at byte {} (0xc0)",
                       1 + std::count(before.begin(), before.end(), '\n'), before.size()));
   refused(
       "\xFF\xFE"
@@ -209,32 +209,33 @@ BOOST_AUTO_TEST_CASE(every_error_of_json_lines_says_where_it_is) {
   refused(good + "{\"text\":\"b\",}\n", ", line 2 (byte 25): not valid JSON: ");
   refused(good + "{\"text\":\"b\"} x", ", line 2 (byte 26): not valid JSON: ");
   refused(good + "{\"text\":\"b", ", line 2 (byte ");
-  refused(good + "\n" + good, ", line 2 (byte 13): the line is empty: each must be a JSON object");
+  refused(good + "\n" + good,
+          ", line 2 (byte 13): the line is empty: each line must be a JSON object");
   refused(good + " \r\n" + good, ", line 2 (byte 13): the line is empty");
-  refused(good + "[1]", ", line 2 (byte 13): an array stands where an object must be");
-  refused("3", ", line 1 (byte 0): a number stands where an object must be");
-  refused("-3", ", line 1 (byte 0): a number stands where an object must be");
-  refused("3.5", ", line 1 (byte 0): a number stands where an object must be");
-  refused("null", ", line 1 (byte 0): null stands where an object must be");
-  refused("true", ", line 1 (byte 0): a truth value stands where an object must be");
-  refused("\"x\"", ", line 1 (byte 0): a string stands where an object must be");
+  refused(good + "[1]", ", line 2 (byte 13): expected an object, not an array");
+  refused("3", ", line 1 (byte 0): expected an object, not a number");
+  refused("-3", ", line 1 (byte 0): expected an object, not a number");
+  refused("3.5", ", line 1 (byte 0): expected an object, not a number");
+  refused("null", ", line 1 (byte 0): expected an object, not null");
+  refused("true", ", line 1 (byte 0): expected an object, not a boolean");
+  refused("\"x\"", ", line 1 (byte 0): expected an object, not a string");
   refused(good + "{\"Text\":\"b\",\"id\":3}",
-          ", line 2 (byte 13): the object has no field 'text', but 'Text', 'id'");
+          ", line 2 (byte 13): the object has no field 'text'; its fields are 'Text', 'id'");
   refused("{}", ", line 1 (byte 0): the object has no field 'text'");
   refused("{\"text\":null}", ", line 1 (byte 0): the field 'text' is null, not a string");
   refused("{\"text\":[\"a\"]}", ", line 1 (byte 0): the field 'text' is an array, not a string");
   refused("{\"text\":{}}", ", line 1 (byte 0): the field 'text' is an object, not a string");
   refused("{\"text\":\"a\",\"text\":\"b\"}", ", line 1 (byte 0): the field 'text' occurs twice");
   refused("{\"x\":" + std::string(64, '[') + std::string(64, ']') + ",\"text\":\"a\"}",
-          ", line 1 (byte 0): it nests more than 64 deep");
+          ", line 1 (byte 0): the object is nested more than 64 levels deep");
   refused(good + "\xEF\xBB\xBF" + good,
-          ", line 2 (byte 13): a byte-order mark stands inside of the file");
+          ", line 2 (byte 13): there is a byte-order mark inside the file");
   refused(good + "{\"text\":\"\xFF\"}", ", line 2 (byte 22): not valid JSON: ");
   refused("{\"text\":\"\\ud800\"}", ", line 1 (byte 15): not valid JSON: ");
   refused(good + "{\"text\":\"" + std::string(100, 'x') + "\"}",
-          ", line 2 (byte 13): a line of more than 64 bytes", {.most_line_bytes = 64});
+          ", line 2 (byte 13): the line has more than 64 bytes", {.most_line_bytes = 64});
   refused("{\"text\":\"" + std::string(1 << 20, 'x'),
-          ", line 1 (byte 0): a line of more than 64 bytes", {.most_line_bytes = 64});
+          ", line 1 (byte 0): the line has more than 64 bytes", {.most_line_bytes = 64});
 }
 
 BOOST_AUTO_TEST_CASE(folders_give_their_texts_by_name) {
@@ -333,7 +334,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_encoded_is_named_by_file_and_line) {
   TokenSetWriter writer(folder.path("set"), testing::letters());
   check_says<DataError>(
       [&] { tokenize(find_corpus_files(Texts({path})), testing::letters(), {}, writer); },
-      path + ", text from line 2 on: ");
+      path + ", text that starts in line 2: ");
 }
 
 BOOST_AUTO_TEST_CASE(documents_of_all_files_come_in_parts_to_learn_from) {

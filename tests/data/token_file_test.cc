@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(files_of_a_set_read_as_one) {
       // A set can also be opened by its first file, but not by another one.
       BOOST_TEST(TokenSet::open(folder.path("parts-00000.tok")).tokens() == one.tokens());
       check_says<FormatError>([&] { TokenSet::open(folder.path("parts-00001.tok")); },
-                              "it is file 1 of its set, not 0: give the first");
+                              "it is file 1 of its set, not 0: pass the first");
     }
   }
   // A set with fewer files replaces one with more.
@@ -126,12 +126,14 @@ BOOST_AUTO_TEST_CASE(writing_refuses_what_cannot_be) {
   const Tokenizer tokenizer = letters();
   TokenSetWriter writer(folder.path("x"), tokenizer);
   const std::vector<std::int32_t> wrong = {26};
-  check_says<ArgumentError>([&] { writer.add(wrong, 1); }, "the tokenizer has 26 ids, not 26");
+  check_says<ArgumentError>([&] { writer.add(wrong, 1); },
+                            "the tokenizer has 26 ids: 26 is not one of them");
   writer.add({}, 3);  // a text without tokens
   writer.end_document();
-  check_says<DataError>([&] { writer.finish(); }, "there is no text to write token files of");
+  check_says<DataError>([&] { writer.finish(); }, "there is no text to write token files from");
   BOOST_TEST(!std::filesystem::exists(folder.path("x-00000.tok")));
-  check_says<ArgumentError>([&] { TokenSetWriter(folder.path("x"), Tokenizer()); }, "has none");
+  check_says<ArgumentError>([&] { TokenSetWriter(folder.path("x"), Tokenizer()); },
+                            "cannot write token files");
   check_says<ArgumentError>([&] { TokenSetWriter(folder.path("x"), tokenizer, 0); }, "needs room");
 }
 
@@ -148,7 +150,7 @@ BOOST_AUTO_TEST_CASE(no_file_has_its_name_before_it_is_whole) {
   }  // never finished
   check_says<FormatError>([&] { TokenSet::open(folder.path("x")); },
                           "x-00001.tok\" is missing: \"" + folder.path("x-00000.tok") +
-                              "\" says that a file comes after it");
+                              "\" is not the last file of its set");
 }
 
 BOOST_AUTO_TEST_CASE(files_of_different_sets_do_not_mix) {
@@ -158,10 +160,10 @@ BOOST_AUTO_TEST_CASE(files_of_different_sets_do_not_mix) {
   std::filesystem::copy_file(folder.path("b-00001.tok"), folder.path("a-00001.tok"),
                              std::filesystem::copy_options::overwrite_existing);
   check_says<FormatError>([&] { TokenSet::open(folder.path("a")); },
-                          "at byte 80: it does not belong to");
+                          "at byte 80: it does not follow");
   std::filesystem::rename(folder.path("b-00000.tok"), folder.path("first"));
   check_says<FormatError>([&] { TokenSet::open(folder.path("first")); },
-                          "one of several files, but has no name that ends in -00000.tok");
+                          "one of several files, but its name does not end in -00000.tok");
 }
 
 BOOST_AUTO_TEST_CASE(texts_of_more_bytes_than_can_be_counted_are_refused) {
@@ -175,7 +177,7 @@ BOOST_AUTO_TEST_CASE(texts_of_more_bytes_than_can_be_counted_are_refused) {
     before = writer.finish(number == 1);
   }
   check_says<FormatError>([&] { TokenSet::open(folder.path("x")); },
-                          "x-00001.tok\" at byte 40: all texts of the set together are too long");
+                          "x-00001.tok\" at byte 40: the texts of the set are too long in total");
   const std::int64_t most = std::numeric_limits<std::int64_t>::max();
   BOOST_TEST(training_part(most, 0) == most);
   BOOST_TEST(training_part(10, 0.1) == 9);
@@ -187,8 +189,9 @@ BOOST_AUTO_TEST_CASE(another_tokenizer_is_refused_with_both_named) {
   require_tokenizer(set, letters(), "the model");
   const Tokenizer other = CharacterTokenizer::from_text("abc");
   check_says<DataError>([&] { require_tokenizer(set, other, "the model in net.weft"); },
-                        "made with another tokenizer, 26 characters (digest " + str(set.digest()) +
-                            "), than the model in net.weft has, 3 characters (digest " +
+                        "was written with a tokenizer of 26 characters (digest " +
+                            str(set.digest()) +
+                            "), but the model in net.weft has one of 3 characters (digest " +
                             str(tokenizer_digest(other)));
 }
 
@@ -243,49 +246,50 @@ BOOST_AUTO_TEST_CASE(every_damage_is_named_with_its_place) {
   const auto with = [&](std::size_t at, auto value) {
     return damaged([&](Bytes& file) { file.put(at, value); });
   };
-  Bytes{good.substr(0, 5), folder}.refused("0: this is no token file");
-  Bytes{"\x89weft\r\n\x1a" + good.substr(8), folder}.refused("0: this is no token file");
+  Bytes{good.substr(0, 5), folder}.refused("0: not a token file");
+  Bytes{"\x89weft\r\n\x1a" + good.substr(8), folder}.refused("0: not a token file");
   Bytes{good.substr(0, 100), folder}.refused("100: the file ends within its header of 128 bytes");
   with(8, 2U).refused("8: the file has version 2; this program reads version 1");
   damaged([](Bytes& f) { f.put(16, 25U); }, false).refused("124: the header is damaged");
-  with(12, 3U).refused("12: an id has 3 bytes: 2 or 4 can be");
-  with(16, std::uint64_t{0}).refused("16: a vocabulary of 0 ids of 2 bytes: 1 to 65536 can be");
+  with(12, 3U).refused("12: an id has 3 bytes: must be 2 or 4");
+  with(16, std::uint64_t{0}).refused("16: a vocabulary of 0 ids of 2 bytes: must be 1 to 65536");
   with(16, std::uint64_t{65'537}).refused("16: a vocabulary of 65537 ids");
-  with(16, std::uint64_t{27}).refused("16: the vocabulary has 27 ids, that of the tokenizer in");
+  with(16, std::uint64_t{27})
+      .refused("16: the vocabulary has 27 ids, but the tokenizer in the file has");
   with(24, std::uint64_t{0}).refused("24: the file has no ids");
   with(24, ~std::uint64_t{0}).refused("24: a size in the file is too large");
-  with(32, std::uint64_t{0}).refused("32: 0 documents of 15002 ids");
-  with(32, std::uint64_t{15'003}).refused("32: 15003 documents of 15002 ids");
+  with(32, std::uint64_t{0}).refused("32: 0 documents with 15002 ids");
+  with(32, std::uint64_t{15'003}).refused("32: 15003 documents with 15002 ids");
   with(40, ~std::uint64_t{0}).refused("40: a text of 18446744073709551615 bytes is too long");
   with(48, std::uint64_t{1} << 60).refused("24: a size in the file is too large");
   with(48, std::uint64_t{4})
       .refused(std::to_string(good.size()) + ": the file should have " +
                std::to_string(good.size() + 16));
-  with(64, std::uint64_t{1}).refused("64: the digest is not that of the tokenizer in the file");
-  with(80, std::uint64_t{1}).refused("80: the first file of a set has none before it");
+  with(64, std::uint64_t{1}).refused("64: the digest does not match the tokenizer in the file");
+  with(80, std::uint64_t{1}).refused("80: the first file of a set must not have a previous file");
   with(88, 7U).refused("88: it is file 7 of its set, not 0");
-  with(92, 5U).refused("92: the flags 0x5 are not known");
-  with(96, -2).refused("96: the end of texts has the id -2");
-  with(96, 26).refused("96: the end of texts has the id 26, the vocabulary 26");
-  with(100, 1).refused("100: a reserved number is not zero");
-  with(108, 1).refused("108: a reserved number is not zero");
+  with(92, 5U).refused("92: the flags 0x5 are unknown");
+  with(96, -2).refused("96: the end-of-text id is -2");
+  with(96, 26).refused("96: the end-of-text id is 26, but the vocabulary has 26 ids");
+  with(100, 1).refused("100: a reserved field is not zero");
+  with(108, 1).refused("108: a reserved field is not zero");
   damaged([](Bytes& f) { f.bytes.resize(f.bytes.size() - 1); }, false)
       .refused(std::to_string(good.size() - 1) + ": the file should have");
   damaged([](Bytes& f) { f.bytes += 'x'; }, false)
       .refused(std::to_string(good.size()) + ": the file should have");
   with(tables - 1, 'x').refused(std::to_string(tables - 1) + ": a padding byte is not zero");
   damaged([&](Bytes& f) { f.put(tables, 'x'); }, false)
-      .refused(std::to_string(tables) + ": the tables behind the ids are damaged");
-  with(tables, std::int64_t{0}).refused(std::to_string(tables) + ": document 0 ends behind id 0");
-  with(tables, std::int64_t{1} << 40).refused(std::to_string(tables) + ": document 0 ends behind");
+      .refused(std::to_string(tables) + ": the tables after the ids are damaged");
+  with(tables, std::int64_t{0}).refused(std::to_string(tables) + ": document 0 ends after 0 ids");
+  with(tables, std::int64_t{1} << 40).refused(std::to_string(tables) + ": document 0 ends after");
   with(tables + 8, std::int64_t{-1}).refused(std::to_string(tables + 8) + ": document 0 ends");
   with(tables + 24, std::int64_t{15'001}).refused(std::to_string(tables + 16) + ": the last doc");
-  with(marks, std::int64_t{15'002}).refused(std::to_string(marks) + ": mark 0 is behind id 15002");
-  with(marks + 16, std::int64_t{5000}).refused(std::to_string(marks + 16) + ": mark 1 is behind");
+  with(marks, std::int64_t{15'002}).refused(std::to_string(marks) + ": mark 0 is after 15002 ids");
+  with(marks + 16, std::int64_t{5000}).refused(std::to_string(marks + 16) + ": mark 1 is after");
   with(marks + 8, std::int64_t{15'002})
-      .refused(std::to_string(marks + 8) + ": mark 0 is behind byte 15002 of the text, outside of");
-  with(crcs, 0U).refused("128: the ids are damaged: the checksum of 30004 bytes differs");
-  with(tokenizer, 1'000'000U).refused(std::to_string(tokenizer) + ": the type of the tokenizer");
+      .refused(std::to_string(marks + 8) + ": mark 0 is after 15002 bytes of text, outside");
+  with(crcs, 0U).refused("128: the ids are damaged: the checksum of 30004 bytes does not match");
+  with(tokenizer, 1'000'000U).refused(std::to_string(tokenizer) + ": the tokenizer section of");
   // Ids that were changed without and with a new checksum.
   with(ids, std::uint16_t{25}).refused("128: the ids are damaged");
   Bytes outside = with(ids + 2, std::uint16_t{26});
@@ -297,8 +301,8 @@ BOOST_AUTO_TEST_CASE(every_damage_is_named_with_its_place) {
   check_says<FormatError>([&] { file.read(0, some); },
                           "at byte 130: the id 26 is outside the vocabulary [0, 26)");
   file.read(2, some);
-  check_says<ArgumentError>([&] { file.read(14'999, some); }, "4 ids from 14999 on: \"");
-  check_says<ArgumentError>([&] { file.read(-1, some); }, "4 ids from -1 on");
+  check_says<ArgumentError>([&] { file.read(14'999, some); }, "4 ids from position 14999: \"");
+  check_says<ArgumentError>([&] { file.read(-1, some); }, "4 ids from position -1");
   check_says<ArgumentError>([&] { static_cast<void>(file.document_end(2)); },
                             "document 2 is outside");
 }

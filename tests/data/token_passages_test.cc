@@ -77,9 +77,9 @@ BOOST_AUTO_TEST_CASE(random_passages_begin_anywhere_and_sources_come_as_often_as
 BOOST_AUTO_TEST_CASE(too_little_text_for_a_passage_is_named) {
   const TemporaryFolder folder("passages");
   const TokenSet set = write_tokens(folder.path("set"), testing::letters(true), {"a"});
-  check_says<DataError>([&] { passages(set, 4); }, "a passage needs 2");
-  check_says<ArgumentError>([&] { passages(set, 1); }, "a passage needs 2 tokens, not 1");
-  check_says<DataError>([&] { TokenPassages({}, 8); }, "no text to learn from");
+  check_says<DataError>([&] { passages(set, 4); }, "a passage needs at least 2");
+  check_says<ArgumentError>([&] { passages(set, 1); }, "a passage needs at least 2 tokens, not 1");
+  check_says<DataError>([&] { TokenPassages({}, 8); }, "no text to train on");
 }
 
 }  // namespace

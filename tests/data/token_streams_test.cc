@@ -40,8 +40,9 @@ BOOST_AUTO_TEST_CASE(a_batch_goes_on_where_the_one_before_it_ended) {
 
 BOOST_AUTO_TEST_CASE(the_least_text_and_errors) {
   BOOST_TEST(TokenStreams(counted(7), 2, 3).size() == 1);
-  testing::check_error<ArgumentError>([] { TokenStreams(counted(6), 2, 3); },
-                                      {"6 tokens make no batch of 2 rows of 3: 7 are needed"});
+  testing::check_error<ArgumentError>(
+      [] { TokenStreams(counted(6), 2, 3); },
+      {"6 tokens are too few for a batch of 2 rows of 3: 7 are needed"});
   testing::check_error<ArgumentError>(
       [] { TokenStreams(counted(6), 0, 3); },
       {"streams need at least 1 row and 1 token of each, not 0 and 3"});

@@ -62,18 +62,18 @@ BOOST_AUTO_TEST_CASE(sources_are_named_with_weights) {
       [&] {
         open_token_sources(Texts({a + "=1", b}));
       },
-      "give all of them weights");
+      "set weights for all");
   check_says<ArgumentError>(
       [&] {
         open_token_sources(Texts({a, b + "=1"}));
       },
-      "give all of them weights");
+      "set weights for all");
   write_tokens(folder.path("other"), letters(true), many(3));
   check_says<DataError>(
       [&] {
         open_token_sources(Texts({a, folder.path("other")}));
       },
-      "made with another tokenizer");
+      "was written with a tokenizer of");
 }
 
 BOOST_AUTO_TEST_CASE(the_end_is_held_out_at_the_same_text_for_any_tokenizer) {
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(the_end_is_held_out_at_the_same_text_for_any_tokenizer) {
   }
   check_says<DataError>(
       [&] { split_tokens(write_tokens(folder.path("one"), letters(), {"abc"}), 0.1); },
-      "has 1 documents, and the first is more than all that should train");
+      "has 1 documents, and the first exceeds the training part");
   check_says<ArgumentError>([&] { split_tokens(plain, 1); }, "validation_fraction must be in");
 }
 
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(sources_come_as_often_as_their_weights_say_and_shards_are_r
   BOOST_TEST(predictions == data.predictions());
   BOOST_TEST(data.predictions() == 40 + 400 + 4 - 3);
   check_says<DataError>([&] { data.random_windows(1, 30, 1, 0); },
-                        "the training part of " + folder.path("c-00000.tok") +
+                        "the training set of " + folder.path("c-00000.tok") +
                             " has 16 tokens, but a window of 30 needs 31");
   check_says<ArgumentError>(
       [&] {

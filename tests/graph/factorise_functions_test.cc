@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(a_matrix_that_is_not_positive_definite_is_named_and_nothing
   const Tensor good = Tensor::of<float>({1, 2, 2}, {2, 1, 1, 2});
   const Tensor bad = Tensor::of<float>({2, 2, 2}, {2, 1, 1, 2, 1, 3, 3, 1});
   const std::string message =
-      "the matrix [1] is not positive definite: pivot 1 of its Cholesky factor is no positive "
+      "the matrix [1] is not positive definite: pivot 1 of its Cholesky factor is not a positive "
       "number";
   for (const bool check_finite : {false, true}) {
     Session session(g,

@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(a_packed_idx_file_unpacks_no_more_than_its_header_says) {
   for (int i = 0; i < 4000; ++i) bomb += block;
   const std::int64_t before = peak_bytes();
   BOOST_CHECK_EXCEPTION(read_idx(folder.write("i.gz", bomb)), FormatError,
-                        says("more than 11 bytes when unpacked"));
+                        says("more than 11 bytes when decompressed"));
   BOOST_TEST(peak_bytes() - before < std::int64_t{200} << 20);
 }
 
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(a_png_whose_data_are_more_than_its_pixels_is_refused) {
                           png_chunk("IDAT", data) + png_chunk("IEND", "");
   const std::int64_t before = peak_bytes();
   BOOST_CHECK_EXCEPTION(decode_image(png, 1, "b.png"), FormatError,
-                        says("b.png: the image data are more than its pixels take"));
+                        says("b.png: the image data exceed the size of the pixels"));
   BOOST_TEST(peak_bytes() - before < std::int64_t{200} << 20);
 }
 
@@ -131,8 +131,8 @@ BOOST_AUTO_TEST_CASE(
                           png_chunk("IEND", "");
   const std::int64_t before = peak_bytes();
   BOOST_CHECK_EXCEPTION(decode_image(png, 3, "b.png"), FormatError,
-                        says("b.png: the image data are 100 bytes, but its pixels take 268369924; "
-                             "they end at byte 5"));
+                        says("b.png: the image data are 100 bytes, but the pixels need 268369924; "
+                             "the data end at byte 5"));
   std::string jpeg = testing::grey_jpeg();
   const std::size_t frame = jpeg.find("\xff\xc0");
   BOOST_TEST_REQUIRE(frame != std::string::npos);
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(
   BOOST_CHECK_EXCEPTION(
       decode_image(jpeg, 3, "b.jpg"), FormatError,
       says("b.jpg: " + std::to_string(jpeg.size()) +
-           " bytes are too few for 8191 x 8191 pixels, which the file claims at byte " +
+           " bytes are too few for the 8191 x 8191 pixels that are declared at byte " +
            std::to_string(frame + 4)));
   BOOST_TEST(peak_bytes() - before < std::int64_t{50} << 20);
 }

@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(errors_of_hmms) {
       },
       {"hmm_best_path: transition must be [3, 3], but is f64[3, 4]"});
   testing::check_error<ArgumentError>([&] { hmm_maximised({start}); },
-                                      {"hmm_maximised needs three tensors of counts, got 1"});
+                                      {"hmm_m_step needs three tensors of counts, got 1"});
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -224,8 +224,9 @@ BOOST_AUTO_TEST_CASE(a_budget_of_parameters_is_used_up) {
   // The preset nanogpt-cpu: 65 characters, 4 layers of width 128, a context of 64, no biases.
   BOOST_TEST(width_for_budget(NetworkKind::transformer, {.vocab = 65}, 804'096) == 32);
   BOOST_TEST(width_for_budget(NetworkKind::transformer, {.vocab = 65}, 804'095) == 31);
-  check_error<ArgumentError>([] { width_for_budget(NetworkKind::lstm, {.vocab = 65}, 100); },
-                             {"a budget of 100 parameters is too small: width 1 has 211 already"});
+  check_error<ArgumentError>(
+      [] { width_for_budget(NetworkKind::lstm, {.vocab = 65}, 100); },
+      {"a budget of 100 parameters is too small: width 1 already needs 211"});
 }
 
 BOOST_AUTO_TEST_CASE(the_state_of_a_carried_text_has_a_constant_number_of_rows) {
@@ -233,8 +234,9 @@ BOOST_AUTO_TEST_CASE(the_state_of_a_carried_text_has_a_constant_number_of_rows) 
   const auto& network = dynamic_cast<const CarryingNetwork&>(*m.network);
   Updates updates;
   const Value fresh = m.g.input("fresh", DType::boolean, {});
-  check_error<ShapeError>([&] { network.go_on(m.g.find_input("tokens"), fresh, &updates); },
-                          {"a carried state is of so many rows, but the batch is batch"});
+  check_error<ShapeError>(
+      [&] { network.go_on(m.g.find_input("tokens"), fresh, &updates); },
+      {"carrying the state over needs a constant batch size, but the batch is batch"});
 }
 
 BOOST_AUTO_TEST_CASE(a_transformer_has_a_longest_text) {
@@ -253,11 +255,11 @@ BOOST_AUTO_TEST_CASE(errors_of_networks) {
   check_error<ArgumentError>([&] { make_network(NetworkKind::averaging, net, {.width = 3}); },
                              {"a language model needs a vocabulary of at least 1, not 0"});
   check_error<ArgumentError>([&] { HmmNetwork(net, 5, 0); },
-                             {"a hidden Markov model has at least 1 state, not 0"});
+                             {"a hidden Markov model needs at least 1 state, not 0"});
   check_error<ArgumentError>([&] { WindowNetwork(net, 5, {.tokens = 0}); },
-                             {"a window has at least 1 token, not 0"});
+                             {"the window must have at least 1 token, not 0"});
   check_error<ArgumentError>([&] { ConvolutionNetwork(net, 5, {.kernel = 0}); },
-                             {"a kernel has at least 1 place, not 0"});
+                             {"the kernel must be at least 1, but is 0"});
   check_error<ArgumentError>(
       [&] {
         ConvolutionNetwork(net, 5, {.dilations = {1, 0}});

@@ -82,11 +82,12 @@ BOOST_AUTO_TEST_CASE(errors_of_ngrams) {
       [] {
         NGramModel(Ids{0, 5}, {.order = 1, .vocab = 2});
       },
-      {"token 1 is 5, outside of the vocabulary of 2"});
+      {"token 1 is 5, outside the vocabulary of 2"});
   const NGramModel model(Ids{0, 1}, {.order = 1, .vocab = 2});
   check_error<DataError>([&] { model.probability(Ids{}, -1); },
-                         {"token -1 is outside of the vocabulary of 2"});
-  check_error<ArgumentError>([&] { model.perplexity(Ids{}); }, {"perplexity of no tokens"});
+                         {"token -1 is outside the vocabulary of 2"});
+  check_error<ArgumentError>([&] { model.perplexity(Ids{}); },
+                             {"perplexity needs at least one token"});
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -193,11 +193,10 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_told_is_refused) {
   BOOST_CHECK_EXCEPTION(
       Trainer(*script.session, task,
               {.settings = script.settings, .save_best = [](const TrainHistory&) {}}),
-      ArgumentError,
-      says("the best model (save_best) is found on held-out data, and there are none"));
+      ArgumentError, says("the best model (save_best) needs held-out data, but the task has none"));
   script.settings.patience = 2;
   BOOST_CHECK_EXCEPTION(Trainer(*script.session, task, {.settings = script.settings}),
-                        ArgumentError, says("patience needs held-out data, and there are none"));
+                        ArgumentError, says("patience needs held-out data, but the task has none"));
 }
 
 /// A text in which the last tenth, the validation set, differs from the rest: the validation loss

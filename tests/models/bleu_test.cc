@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(exact_match_counts_any_reference) {
 BOOST_AUTO_TEST_CASE(what_cannot_be_scored_is_refused) {
   BOOST_CHECK_EXCEPTION(corpus_bleu({}, {}), ArgumentError, says("there are no outputs to score"));
   BOOST_CHECK_EXCEPTION(corpus_bleu({"a"}, {}), ArgumentError,
-                        says("1 outputs have references for 0"));
+                        says("1 outputs have 0 lists of references"));
   BOOST_CHECK_EXCEPTION(corpus_chrf({"a", "b"}, {{"a"}, {}}), ArgumentError,
                         says("output 1 has no reference"));
   BOOST_CHECK_EXCEPTION(exact_match({"a"}, {{}}), ArgumentError, says("output 0 has no reference"));

@@ -241,8 +241,8 @@ BOOST_AUTO_TEST_CASE(residuals_add_equal_shapes_only) {
   BOOST_TEST(residual(net.evaluation(), x, tanh(x), {.drop_path = 0.1}).node().op().name == "add");
   BOOST_CHECK_EXCEPTION(residual(net, x, mean(x, 0, true)), ShapeError,
                         message_contains({"residual: the shortcut, f32[n, 4], and the branch, "
-                                          "f32[1, 4], must have one shape: give the shortcut a "
-                                          "layer of its own",
+                                          "f32[1, 4], must have the same shape: apply a layer to "
+                                          "the shortcut, too",
                                           "channel_layers_test.cc"}));
 }
 
@@ -279,19 +279,19 @@ BOOST_AUTO_TEST_CASE(mistakes_are_named) {
       },
       "the channels of x (axis 1) have the symbolic size c");
   refuses([&] { conv2d(net / "c", x, 6, {.groups = 4}); },
-          "channels must be at least 1 and multiples of groups, but there are 4 -> 6 in 4 groups");
+          "channels must be at least 1 and multiples of groups, but are 4 -> 6 in 4 groups");
   refuses([&] { conv_transpose2d(net / "c", x, 0); }, "4 -> 0 in 1 groups");
   refuses(
       [&] {
         conv2d(net / "c", x, 4, {.kernel = {3, 0}});
       },
-      "the kernel must have sizes of at least 1, but has 0");
+      "kernel sizes must be at least 1, but one is 0");
   refuses(
       [&] {
         embedding_bag(net / "e", g.input("bag", DType::i32, {2, 3}),
                       {.vocab = 4, .width = 2, .padding_id = 0});
       },
-      "bags know no padding id: say how many ids count (lengths or offsets)");
+      "embedding bags have no padding id: set lengths or offsets to exclude padding");
   BOOST_TEST(!g.has_variable("net.c.weight"));
 }
 

@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_over_several_sources_has_the_same_bits) {
       "train gpt --resume " + weft.path("part.weft") + " --steps 8 --data " + weft.path("a");
   check_error(weft(go_on + "=0.5 " + weft.path("b") + "=0.5"), 2, "trained on other data");
   check_error(weft(go_on), 2, "trained on other data");
-  check_error(weft(go_on + "=0.5 " + weft.path("b")), 2, "give all of them weights");
+  check_error(weft(go_on + "=0.5 " + weft.path("b")), 2, "set weights for all");
   check_error(weft(go_on + "=-1 " + weft.path("b") + "=1"), 2, "the weight of ");
   check_error(weft(go_on + " " + weft.path("text.txt")), 2,
               "text.txt is not a token file, but one of 2");
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(encoders_are_pretrained_on_token_files) {
   succeeds(weft(task + "mlm --from " + weft.path("mlm.weft") + " --text " + weft.path("set") +
                 " --steps 2 --warmup 1 --batch 4 --out " + weft.path("on.weft")));
   check_error(weft(task + "mlm+nsp --text " + weft.path("set") + tiny + weft.path("x.weft")), 2,
-              "is a token file: where sentences end");
+              "is a token file: it does not mark the ends of sentences");
   check_error(weft(task + "mlm --text " + weft.path("set") + " " + weft.path("text.txt") + tiny +
                    weft.path("x.weft")),
               2, "token files and texts cannot be mixed");
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(another_models_token_files_are_refused) {
                                  (std::string(command).find("--from") == std::string::npos
                                       ? ""
                                       : " --steps 2 --out " + weft.path("x.weft")));
-    check_error(outcome, 1, "was made with another tokenizer, 60 pieces (digest ");
+    check_error(outcome, 1, "was written with a tokenizer of 60 pieces (digest ");
     BOOST_TEST(contains(outcome.err, " characters (digest "));
   }
 }
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(data_tokenize_refuses_what_makes_no_sense) {
   check_error(weft.tokenize("set", weft.path("nowhere.txt")), 1, "nowhere.txt");
   check_error(weft.tokenize("nowhere/set", text), 1, "there is no folder");
   check_error(weft.tokenize("set", weft.write("bad.txt", "a\n\xFF")), 1,
-              "bad.txt, line 2: not UTF-8: no character at byte 2");
+              "bad.txt, line 2: not UTF-8: invalid sequence at byte 2");
   check_error(weft.tokenize("set", weft.write("bad.jsonl", "{}")), 1,
               "bad.jsonl, line 1 (byte 0): the object has no field 'text'");
   check_error(weft.tokenize("set", weft.write("empty.txt", "")), 1, "there is no text");

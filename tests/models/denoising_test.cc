@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(span_corruption_hides_what_it_says_and_loses_nothing) {
   refuses(ids, {.mean_span = 0.5}, "mean_span must be at least 1, not 0.5");
   refuses(ids, {.first_sentinel = 5}, "10 spans need 11 sentinels down from first_sentinel 5");
   refuses(ids, {.sentinels = 10},
-          "10 spans need 11 sentinels down from first_sentinel 32099: there are 10");
+          "10 spans need 11 sentinels down from first_sentinel 32099, but there are 10");
   BOOST_TEST(span_corruption(ids, {.first_sentinel = 10, .sentinels = 11}, 1).target[0] == 10);
   BOOST_TEST(corrupted_spans(200, {}) == 10);
   BOOST_TEST(mixture_spans(200) == 33);  // 100 tokens in spans of 3
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(the_mixture_has_all_its_modes) {
   BOOST_TEST(std::abs(modes[1] - 200) < 45);
   BOOST_TEST(std::abs(modes[2] - 100) < 35);
   BOOST_TEST(std::abs(modes[3] - 400) < 50);
-  BOOST_CHECK_EXCEPTION(prefix_split(text(1), 1, 1), ArgumentError, says("cannot be cut"));
+  BOOST_CHECK_EXCEPTION(prefix_split(text(1), 1, 1), ArgumentError, says("cannot be split"));
 }
 
 BOOST_AUTO_TEST_CASE(barts_noises_do_what_they_are_called) {
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(gap_sentences_are_those_that_say_most_of_the_rest) {
   BOOST_TEST((e.input == TokenIds{0, 0, 7, 8, 9, 4, 3, 99}));
   BOOST_TEST((e.target == TokenIds{1, 2, 3, 1, 2, 9, 4, 99}));
   BOOST_CHECK_EXCEPTION(gap_sentences(sentences, 4, 0, 1), ArgumentError,
-                        says("less than the 4 sentences, not 4"));
+                        says("less than the number of sentences (4), not 4"));
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ BOOST_AUTO_TEST_CASE(a_run_that_diverges_keeps_its_last_good_file_and_says_what_
   const std::string text = " --text " + weft.path("text.txt"), model = weft.path("m.weft");
   const std::string start = "train gpt" + text + kTiny + kDiverging + " --out " + model;
   const Outcome saved = weft(start + " --steps 20 --save-every 1");
-  check_error(saved, 1, "(--check-finite) says; the checkpoint");
+  check_error(saved, 1, "(--check-finite); the checkpoint");
   BOOST_TEST((contains(saved.err, "the loss is") || contains(saved.err, "the gradient norm is") ||
               contains(saved.err, "the parameter '")));
   const LanguageModel kept = load_model<LanguageModel>(model);
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(steps_are_skipped_as_often_as_asked_for) {
   BOOST_TEST(load_model<LanguageModel>(model).settings.skip_nonfinite == 7);
   BOOST_TEST(weft(start + " --steps 2").code == 0);
   check_error(weft(more + " --steps 3 --skip-nonfinite 1"), 2,
-              "skip_nonfinite: the program's training step was made without it");
+              "skip_nonfinite: the program's training step was built without it");
   check_error(weft(start + " --skip-nonfinite -1"), 2, "skip_nonfinite must be at least 0, not -1");
 }
 

@@ -81,11 +81,11 @@ struct Run {
       const std::string message = e.what();
       BOOST_TEST_CONTEXT(message) {
         BOOST_TEST(message.starts_with(what));
-        BOOST_TEST(message.ends_with(
-            " at step " + std::to_string(step) +
-            ": training has diverged; try a lower learning rate (--lr); where it begins, "
-            "SessionOptions::check_finite (--check-finite) says; " +
-            kept));
+        BOOST_TEST(message.ends_with(" at step " + std::to_string(step) +
+                                     ": training has diverged; try a lower learning rate (--lr), "
+                                     "or find the first such value with "
+                                     "SessionOptions::check_finite (--check-finite); " +
+                                     kept));
       }
       return true;
     });
@@ -271,7 +271,7 @@ BOOST_AUTO_TEST_CASE(steps_are_skipped_only_where_the_training_step_was_made_for
               {.settings = plain.settings}),
       ArgumentError, [](const Error& e) {
         return std::string(e.what()).starts_with(
-            "skip_nonfinite: the program's training step was made without it");
+            "skip_nonfinite: the program's training step was built without it");
       });
   // With skip_nonfinite set back to 0, a step that would have been skipped ends the run.
   skipping.settings.skip_nonfinite = 0;

@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(configs_round_trip_and_refuse_what_makes_no_sense) {
   text.replace(text.find("sinusoidal"), 10, "cuneiforms");
   BOOST_CHECK_EXCEPTION(
       EncoderDecoderConfig::from_json(text), ArgumentError,
-      says("unknown positions 'cuneiforms': legal are sinusoidal, learned, relative_bias"));
+      says("unknown positions 'cuneiforms': expected one of sinusoidal, learned, relative_bias"));
 }
 
 BOOST_AUTO_TEST_CASE(published_sizes_have_as_many_parameters_as_published) {
@@ -257,10 +257,10 @@ BOOST_AUTO_TEST_CASE(labels_move_behind_the_start) {
   c.decoder_start = DecoderStart::last_label;
   BOOST_TEST((shifted(c) == std::vector<std::int64_t>{8, 5, 6, 7, 10, 9, 10, 1}));
   c.padding_id = -1;
-  BOOST_CHECK_EXCEPTION(shifted(c), ArgumentError, says("only with a padding_id"));
+  BOOST_CHECK_EXCEPTION(shifted(c), ArgumentError, says("only if the config has a padding_id"));
   c = shrink({});
   c.start_id = -1;
-  BOOST_CHECK_EXCEPTION(shifted(c), ArgumentError, says("only with a start_id"));
+  BOOST_CHECK_EXCEPTION(shifted(c), ArgumentError, says("only if the config has a start_id"));
 }
 
 BOOST_AUTO_TEST_CASE(an_encoder_alone_does_not_decode) {
@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE(an_encoder_alone_does_not_decode) {
   const Value memory = net.encode(ids, {}).last_hidden_state;
   BOOST_CHECK_THROW(g.find_variable("decoder.layers.0.attention_norm.weight"), GraphError);
   BOOST_CHECK_EXCEPTION(net.decode(ids, {}, memory, {}), ArgumentError,
-                        says("the model has an encoder only"));
+                        says("the model has no decoder"));
 }
 
 // A small version of the complete recipe of Vaswani et al. (2017): the model learns to reverse

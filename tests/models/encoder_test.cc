@@ -221,11 +221,12 @@ BOOST_AUTO_TEST_CASE(encoder_configs_round_trip_and_nonsense_is_refused) {
   refuses([](EncoderConfig& c) { c.heads = 5; }, "width 24 is not a multiple of heads 5");
   refuses([](EncoderConfig& c) { c.padding_id = 29; }, "padding_id 29 is outside the vocabulary");
   refuses([](EncoderConfig& c) { c.embedding_width = 8; }, "embedding_projection must be");
-  refuses([](EncoderConfig& c) { c.layer_groups = 3; }, "layer_groups 3 are more than the 2");
+  refuses([](EncoderConfig& c) { c.layer_groups = 3; },
+          "layer_groups 3 exceeds the number of layers, 2");
   refuses([](EncoderConfig& c) { c.group_layers = 2; }, "group_layers is 2, but layer_groups is 0");
   refuses([](EncoderConfig& c) { c.conv_kernel = 4; }, "conv_kernel must be odd");
   refuses([](EncoderConfig& c) { c.conv_kernel = 3, c.conv_least_kernel = 5; },
-          "conv_least_kernel must be 0, or odd and not above the conv_kernel of 3, not 5");
+          "conv_least_kernel must be 0, or odd and at most the conv_kernel of 3, not 5");
   refuses([](EncoderConfig& c) { c.conv_kernel = 3, c.conv_least_kernel = 2; }, "not 2");
   refuses([](EncoderConfig& c) { c.hidden_dropout = 1; }, "hidden_dropout must be in [0, 1)");
   refuses([](EncoderConfig& c) { c.positions_skip_padding = true, c.padding_id = -1; },

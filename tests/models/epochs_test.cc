@@ -54,21 +54,19 @@ BOOST_AUTO_TEST_CASE(the_shards_of_a_batch_are_the_batch) {
 
 BOOST_AUTO_TEST_CASE(shards_that_cannot_be_are_refused) {
   const Epochs epochs(10, 7);
-  BOOST_CHECK_EXCEPTION(
-      epochs.examples({0, 0, 4}, 10), ArgumentError,
-      says_exactly("a batch of 10 rows cannot be cut into 4 equal shards: the rows must "
-                   "be a multiple of 4"));
+  BOOST_CHECK_EXCEPTION(epochs.examples({0, 0, 4}, 10), ArgumentError,
+                        says_exactly("a batch of 10 rows cannot be split into 4 equal shards: the "
+                                     "rows must be a multiple of 4"));
   BOOST_CHECK_EXCEPTION(BatchPart(0, 4, 4), ArgumentError,
                         says_exactly("there is no shard 4 of 4"));
   BOOST_CHECK_EXCEPTION(BatchPart(0, 0, 0), ArgumentError,
                         says_exactly("there is no shard 0 of 0"));
-  BOOST_CHECK_EXCEPTION(
-      BatchPart(5, 0, 4).nearly_equal_rows(3), ArgumentError,
-      says_exactly("the batch of step 5 has 3 rows, too few for 4 shards: make batches "
-                   "larger or take fewer shards"));
+  BOOST_CHECK_EXCEPTION(BatchPart(5, 0, 4).nearly_equal_rows(3), ArgumentError,
+                        says_exactly("the batch of step 5 has 3 rows, too few for 4 shards: use "
+                                     "larger batches or fewer shards"));
   BOOST_TEST((BatchPart(5, 1, 4).nearly_equal_rows(7) == RowRange{1, 3}));
   BOOST_CHECK_EXCEPTION(Epochs(0, 7).examples(0, 1), ArgumentError,
-                        says_exactly("there are no examples to make batches of"));
+                        says_exactly("there are no examples to build batches from"));
 }
 
 BOOST_AUTO_TEST_CASE(an_epoch_is_shuffled_once_for_all_of_its_steps_and_all_copies) {

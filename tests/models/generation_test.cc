@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(positions_that_are_not_learned_go_on_others_are_refused) {
       const GenerationOptions options{.max_length = length};
       if (variant.config.positions == GptPositions::learned) {
         BOOST_CHECK_EXCEPTION(model(kPrompts, options), ArgumentError,
-                              says("a sequence of 40 ids is beyond the 16 positions of the model"));
+                              says("a sequence of 40 ids exceeds the 16 positions of the model"));
       } else {
         BOOST_TEST((model({kPrompts[0]}, options).front() == model.greedy(kPrompts[0], length)));
       }
@@ -204,9 +204,9 @@ BOOST_AUTO_TEST_CASE(generators_say_what_they_cannot_read) {
     BOOST_CHECK_EXCEPTION(model.generator.generate(ids, mask, options), Error, says(message));
   };
   const Tensor ids = Tensor::full(DType::i64, {1, 3}, 1);
-  refuses(Tensor::full(DType::i64, {3}, 1), {}, "prompts must be i64 [prompts, length]");
-  refuses(ids, Tensor::full(DType::i64, {1, 2}, 1), "and so the mask");
-  refuses(ids, Tensor::full(DType::i64, {1, 3}, 0), "prompt 0 is nothing but padding");
+  refuses(Tensor::full(DType::i64, {3}, 1), {}, "must be i64 [prompts, length]");
+  refuses(ids, Tensor::full(DType::i64, {1, 2}, 1), "prompts and mask must be i64");
+  refuses(ids, Tensor::full(DType::i64, {1, 3}, 0), "prompt 0 contains only padding");
 
   // A decoding program without a mask, as in older files, accepts only prompts of equal length.
   Graph graph;
@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(generators_say_what_they_cannot_read) {
   BOOST_TEST(
       (old.generate({{3, 1, 4, 1, 5}}, options).sequences == model({{3, 1, 4, 1, 5}}, options)));
   BOOST_CHECK_EXCEPTION(old.generate(kPrompts, options), ArgumentError,
-                        says("older than batches of prompts of unequal length"));
+                        says("too old for prompts of different lengths in one batch"));
   Graph empty;
   Session nothing(empty);
   BOOST_CHECK_EXCEPTION(Generator(nothing, Program("p"), config), ArgumentError,
@@ -272,10 +272,10 @@ BOOST_AUTO_TEST_CASE(encoder_decoders_say_what_they_cannot_do) {
     BOOST_CHECK_EXCEPTION(generate(session, programs, prompts, start, options), ArgumentError,
                           says(message));
   };
-  refuses(kPrompts, {0}, {.slide = true}, "slide is for decoders");
+  refuses(kPrompts, {0}, {.slide = true}, "slide is supported for decoders only");
   refuses({{1}, {}}, {0}, {}, "the prompt is empty");
   refuses({}, {0}, {}, "there is no prompt");
-  refuses(kPrompts, {}, {}, "no id that the decoder starts from");
+  refuses(kPrompts, {}, {}, "the decoder needs at least one id to start from");
   const Tensor ids = Tensor::full(DType::i64, {2, 3}, 1);
   BOOST_CHECK_EXCEPTION(
       generate(session, programs, ids, ids, Tensor::full(DType::i64, {1, 1}, 0), {}), ShapeError,

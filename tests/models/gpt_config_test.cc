@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(values_that_make_no_sense_are_named) {
         "attention_dropout must be in [0, 1), not 1");
   check([](GptConfig& c) { c.layer_norm_eps = 0; }, "layer_norm_eps must be positive, not 0");
   BOOST_CHECK_EXCEPTION(parse_choice<Activation>("gelo"), ArgumentError,
-                        says("unknown activation 'gelo': legal are gelu_tanh"));
+                        says("unknown activation 'gelo': expected one of gelu_tanh"));
 }
 
 BOOST_AUTO_TEST_CASE(hugging_face_configs_are_honoured_or_refused_by_name) {
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(hugging_face_configs_are_honoured_or_refused_by_name) {
   const auto refuses = [](const std::string& json, const std::string& message) {
     BOOST_CHECK_EXCEPTION(hf::gpt_config(json), ArgumentError, says(message));
   };
-  refuses(R"({"model_type": "bloom"})", "model_type \"bloom\" is no decoder of the GPT family");
+  refuses(R"({"model_type": "bloom"})", "model_type \"bloom\" is not a decoder of the GPT family");
   refuses(R"({"model_type": "gpt2", "add_cross_attention": true})", "add_cross_attention is true");
   refuses(R"({"model_type": "gpt2", "is_decoder": true})", "is_decoder is true");
   refuses(R"({"model_type": "gpt2", "pruned_heads": {"0": [1]}})", "pruned models are not");
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(hugging_face_configs_are_honoured_or_refused_by_name) {
   refuses(R"({"model_type": "llama", "rope_scaling": {"type": "linear", "factor": 0.5}})",
           "rotary_factor must be at least 1, not 0.5");
   refuses(R"({"model_type": "llama", "partial_rotary_factor": 0.5})",
-          "partial_rotary_factor is 0.5: all features of a head turn");
+          "partial_rotary_factor is 0.5: rotary positions must cover all features of a head");
   refuses(R"({"model_type": "mistral", "mlp_bias": true})", "Mistral has no biases");
 }
 
@@ -143,9 +143,10 @@ BOOST_AUTO_TEST_CASE(every_preset_is_legal) {
   const Preset<GptConfig>& cpu = find_preset(gpt_presets(), "nanogpt-cpu");
   BOOST_TEST(cpu.model.layers == 4);
   BOOST_TEST(cpu.training.steps == 2000);
-  BOOST_CHECK_EXCEPTION(find_preset(gpt_presets(), "gpt9"), ArgumentError,
-                        says("unknown preset 'gpt9': there are char-small, nanogpt-cpu, llama-cpu, "
-                             "nanogpt-baby, gpt2"));
+  BOOST_CHECK_EXCEPTION(
+      find_preset(gpt_presets(), "gpt9"), ArgumentError,
+      says("unknown preset 'gpt9': expected one of char-small, nanogpt-cpu, llama-cpu, "
+           "nanogpt-baby, gpt2"));
 }
 
 BOOST_AUTO_TEST_CASE(decoders_go_to_hugging_face_and_back) {
@@ -192,7 +193,7 @@ BOOST_AUTO_TEST_CASE(decoders_go_to_hugging_face_and_back) {
   round_trip(neox);
   gpt2.bias = false;
   BOOST_CHECK_EXCEPTION(written(gpt2), ArgumentError,
-                        says("no model of Hugging Face's has bias = false"));
+                        says("no Hugging Face model type supports bias = false"));
   llama.rotary_scaling = RotaryScalingKind::none;
   llama.positions = GptPositions::linear_bias;
   BOOST_CHECK_EXCEPTION(written(llama), ArgumentError, says("has positions = \"linear_bias\""));

@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(configs_that_make_no_sense_are_refused) {
   refuses([](GptConfig& c) { c.kv_heads = 3; }, "kv_heads 3 must divide heads 4");
   refuses([](GptConfig& c) { c.kv_heads = 2, c.projection = QkvProjection::fused; },
           "projection must be separate");
-  refuses([](GptConfig& c) { c.rotary_share = 0.2; }, "they turn in pairs");
+  refuses([](GptConfig& c) { c.rotary_share = 0.2; }, "rotation needs an even number");
   refuses([](GptConfig& c) { c.rotary_share = 2; }, "rotary_share must be in (0, 1], not 2");
   refuses([](GptConfig& c) { c.window = -1; }, "window must not be negative");
   refuses([](GptConfig& c) { c.padding_id = 23; }, "padding_id 23 is outside the vocabulary");

@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(without_a_padding_id_only_one_row_is_classified) {
   };
   BOOST_CHECK_EXCEPTION(build(2), ArgumentError,
                         says("GPT2ForSequenceClassification cannot classify 2 rows at once: "
-                             "config.json states no pad_token_id"));
+                             "config.json has no pad_token_id"));
   const std::int64_t width = build(1);
   folder.weights["score.weight"] = numbers({2, width}, 0.3);
   const TensorMap out = run(folder, architecture,

@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(every_input_is_used_or_refused_by_name) {
   inputs["token_type_ids"] = {DType::i64, {2, 5}};
   BOOST_CHECK_EXCEPTION(
       build(config, inputs), ArgumentError,
-      says("DistilBertForSequenceClassification has no use for the input token_type_ids"));
+      says("DistilBertForSequenceClassification does not use the input token_type_ids"));
   BOOST_CHECK_EXCEPTION(build(config, {}), ArgumentError, says("needs the input input_ids"));
   inputs = ids();
   inputs["attention_mask"] = {DType::i64, {2}};

@@ -185,9 +185,9 @@ BOOST_AUTO_TEST_CASE(what_a_classifier_cannot_do_is_said) {
         ArgumentError, message_contains({message}));
   };
   refuses([](auto&, auto& classes, auto&) { classes.resize(1); },
-          "a classifier needs two classes or more, not 1");
+          "a classifier needs at least two classes, not 1");
   refuses([](auto&, auto&, auto& n) { n.mean.push_back(0); },
-          "2 means and 1 deviations for images of 1 channels");
+          "2 means and 1 deviations do not match images of 1 channels");
   refuses([](auto&, auto&, auto& n) { n.deviation[0] = 0; },
           "a deviation must be positive and finite, not 0");
   ImageClassifier model = fresh();
@@ -202,9 +202,9 @@ BOOST_AUTO_TEST_CASE(what_a_classifier_cannot_do_is_said) {
   other.classes = {"a", "b"};
   BOOST_CHECK_EXCEPTION(
       evaluate_images(session, model, other), DataError,
-      message_contains({"of the classes (a, b), the model knows (left, right, up, down)"}));
+      message_contains({"the classes (a, b), but the model has (left, right, up, down)"}));
   BOOST_CHECK_EXCEPTION(evaluate_images(session, model, set.slice(0, 0)), DataError,
-                        message_contains({"there are no images to measure on"}));
+                        message_contains({"there are no images to evaluate on"}));
 
   Program p("p");
   Graph g;
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(what_a_classifier_cannot_do_is_said) {
   BOOST_CHECK_EXCEPTION(
       load_model<ImageClassifier>(files.path("one.weft")), FormatError,
       message_contains(
-          {"holds no image classifier: a classifier needs two classes or more, not 1"}));
+          {"holds no image classifier: a classifier needs at least two classes, not 1"}));
 }
 
 // Trains on the real digits in the folder WEFT_DATA, if it is set. 60 of the 1500 steps of the

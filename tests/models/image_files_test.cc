@@ -48,13 +48,13 @@ BOOST_AUTO_TEST_CASE(gzip_members_are_unpacked) {
 
 BOOST_AUTO_TEST_CASE(damaged_gzip_names_the_byte) {
   refuses([] { gunzip(kHello.substr(0, 20), "x.gz"); },
-          {"x.gz: the file ends too early, at byte 20 of the gzip file"});
-  refuses([] { gunzip("", "x.gz"); }, {"ends too early, at byte 0"});
+          {"x.gz: unexpected end of file at byte 20 of the gzip file"});
+  refuses([] { gunzip("", "x.gz"); }, {"unexpected end of file at byte 0"});
   std::string wrong = kHello;
   wrong[21] ^= 1;  // the checksum
   refuses([&] { gunzip(wrong, "x.gz"); }, {"x.gz: incorrect data check at byte 24"});
   refuses([&] { gunzip(kHello + "rest", "x.gz"); }, {"incorrect header check at byte 30"});
-  refuses([] { gunzip(kHello, "x.gz", 16); }, {"more than 16 bytes when unpacked"});
+  refuses([] { gunzip(kHello, "x.gz", 16); }, {"more than 16 bytes when decompressed"});
 }
 
 BOOST_AUTO_TEST_CASE(idx_files_of_every_type) {
@@ -93,10 +93,9 @@ BOOST_AUTO_TEST_CASE(idx_files_that_lie_are_refused_with_the_byte) {
   refuses([] { parse_idx(unhex("1f8b0802"), "m"); }, {"it begins with 1f 8b, not 00 00"});
   refuses([] { parse_idx(unhex("00000b0100000000"), "m"); },
           {"element type 0x0b at byte 2 (16-bit integers)", "0x08 (u8)"});
-  refuses(
-      [] { parse_idx(unhex("000008010000000401"), "m"); },
-      {"sizes at byte 4 ask for 4 bytes of elements, after them are 1 up to the end at byte 9"});
-  refuses([] { parse_idx(unhex("00000801000000010102"), "m"); }, {"ask for 1 bytes", "are 2"});
+  refuses([] { parse_idx(unhex("000008010000000401"), "m"); },
+          {"sizes at byte 4 require 4 bytes of elements, but there are 1 up to the end at byte 9"});
+  refuses([] { parse_idx(unhex("00000801000000010102"), "m"); }, {"require 1 bytes", "are 2"});
   // The product of the sizes exceeds 64 bits, and no elements follow: no memory may be allocated.
   refuses(
       [] { parse_idx(unhex("00000804fffffffffffffffffffffffffffffff0"), "m"); },
@@ -125,16 +124,17 @@ BOOST_AUTO_TEST_CASE(tables_that_are_no_images_are_refused_with_line_and_byte) {
     return [text] { parse_image_csv(text, "d.csv"); };
   };
   refuses(parse(""), {"d.csv: no images, byte 0"});
-  refuses(parse("0,1,2,3,1\n0,1,x,3,1"), {"d.csv: an integer is missing, line 2 (byte 14)"});
-  refuses(parse("0,1,2,3,1\n0,1,2,1"), {"4 numbers; 2 x 2 pixels and a class are 5, line 2 (byte"});
-  refuses(parse("0,1,2,1"), {"3 pixels and a class are no square image, line 1"});
-  refuses(parse("7"), {"0 pixels and a class are no square image"});
+  refuses(parse("0,1,2,3,1\n0,1,x,3,1"), {"d.csv: expected an integer, line 2 (byte 14)"});
+  refuses(parse("0,1,2,3,1\n0,1,2,1"),
+          {"4 numbers, but 2 x 2 pixels and a class are 5, line 2 (byte"});
+  refuses(parse("0,1,2,1"), {"3 pixels and a class do not form a square image, line 1"});
+  refuses(parse("7"), {"0 pixels and a class do not form a square image"});
   refuses(parse("0,1,2,17,1"), {"pixel 17 is not in [0, 16], line 1"});
   refuses(parse("0,1,2,3,-1"), {"class -1 is not in [0, 100000)"});
   refuses(parse("0,1,2,3,9223372036854775807"), {"class 9223372036854775807"});
-  refuses(parse("0,1,2,3,92233720368547758070"), {"an integer is missing, line 1 (byte 8)"});
-  refuses(parse("0,1,2,3;1"), {"a comma or the end of the line is missing, line 1 (byte 7)"});
-  refuses(parse("0,1,2,3,\n"), {"a number is missing after the last comma, line 1 (byte 8)"});
+  refuses(parse("0,1,2,3,92233720368547758070"), {"expected an integer, line 1 (byte 8)"});
+  refuses(parse("0,1,2,3;1"), {"expected a comma or the end of the line, line 1 (byte 7)"});
+  refuses(parse("0,1,2,3,\n"), {"expected a number after the last comma, line 1 (byte 8)"});
   BOOST_CHECK_THROW(parse_image_csv("1", "d", {.highest = 0}), ArgumentError);
 }
 
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(cut_and_damaged_image_files_are_refused_with_the_byte) {
   }
   const std::string jpeg = testing::grey_jpeg();
   refuses([&] { decode_image(jpeg.substr(0, jpeg.size() - 2), 1, "a.jpg"); },
-          {"a.jpg: the file is cut: it ends at byte 343"});
+          {"a.jpg: the file is truncated: it ends at byte 343"});
   // With this table, the decoder would write beyond the end of a buffer.
   std::string crowded = jpeg;
   const std::size_t table = crowded.find("\xff\xc4");
@@ -178,15 +178,15 @@ BOOST_AUTO_TEST_CASE(cut_and_damaged_image_files_are_refused_with_the_byte) {
   std::string png = testing::grey_png();
   png[17] ^= 1;  // in the header chunk, which begins at byte 8
   refuses([&] { decode_image(png, 1, "a.png"); },
-          {"a.png: the checksum of the chunk 'IHDR' is wrong, the chunk begins at byte 8"});
+          {"a.png: the checksum does not match for the chunk 'IHDR', which begins at byte 8"});
   refuses([] { decode_image("GIF89a", 1, "a.gif"); },
-          {"a.gif: no PNG, JPEG or BMP file at byte 0"});
+          {"a.gif: not a PNG, JPEG or BMP file at byte 0"});
   std::string bmp = testing::colour_bmp();
   bmp[30] = 1;
-  refuses([&] { decode_image(bmp, 3, "a.bmp"); }, {"compression 1 is not read", "at byte 30"});
+  refuses([&] { decode_image(bmp, 3, "a.bmp"); }, {"compression 1 is not supported", "at byte 30"});
   bmp = testing::colour_bmp();
   bmp[20] = 1;  // a width of 65538 pixels
-  refuses([&] { decode_image(bmp, 3, "a.bmp"); }, {"a.bmp: the file is cut"});
+  refuses([&] { decode_image(bmp, 3, "a.bmp"); }, {"a.bmp: the file is truncated"});
 }
 
 BOOST_AUTO_TEST_CASE(folders_of_classes) {
@@ -207,12 +207,11 @@ BOOST_AUTO_TEST_CASE(folders_of_classes) {
   BOOST_TEST(std::abs(set.image(0).at(3) - (200 - 72 / 7.0) / 255) < 0.005);
   std::filesystem::create_directories(folder.path("all/empty"));
   refuses([&] { read_image_folder(folder.path("all"), size); },
-          {"all/empty of a class holds no .png, .jpg, .jpeg or .bmp"});
-  refuses([&] { read_image_folder(folder.path("all/dog"), size); },
-          {"dog has no folders of classes"});
+          {"all/empty has no .png, .jpg, .jpeg or .bmp file"});
+  refuses([&] { read_image_folder(folder.path("all/dog"), size); }, {"dog has no class folders"});
   BOOST_CHECK_THROW(read_image_folder("/nowhere", size), IoError);
   folder.write("bad/x/cut.png", testing::grey_png().substr(0, 40));
-  refuses([&] { read_image_folder(folder.path("bad"), size); }, {"cut.png: the file is cut"});
+  refuses([&] { read_image_folder(folder.path("bad"), size); }, {"cut.png: the file is truncated"});
 }
 
 BOOST_AUTO_TEST_CASE(data_sets_are_recognised_and_split) {
@@ -272,10 +271,10 @@ BOOST_AUTO_TEST_CASE(data_sets_are_recognised_and_split) {
   BOOST_TEST(load_image_data(folder.path("parts"), size, 1).train.classes.size() == 3U);
   std::filesystem::rename(folder.path("parts/val/a"), folder.path("parts/val/aa"));
   refuses([&] { load_image_data(folder.path("parts"), size, 1); },
-          {"the classes of the test set (aa, b, c) are not those of the training set (a, b)"});
+          {"the classes of the test set (aa, b, c) differ from those of the training set (a, b)"});
 
   refuses([&] { load_image_data(folder.write("x.txt", "x"), size, 1); },
-          {"x.txt: images come as a folder"});
+          {"x.txt: expected a folder"});
   BOOST_CHECK_THROW(load_image_data("/nowhere", size, 1), IoError);
 }
 

@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(images_are_turned_scaled_and_moved) {
 BOOST_AUTO_TEST_CASE(what_is_no_image_is_refused) {
   const Tensor flat = Tensor::of<float>({2, 2}, {1, 2, 3, 4});
   const auto no_image =
-      message_contains({"an image is f32[channels, height, width], not f32[2, 2]"});
+      message_contains({"an image must be f32[channels, height, width], not f32[2, 2]"});
   BOOST_CHECK_EXCEPTION(resize_image(flat, 1, 1), ShapeError, no_image);
   BOOST_CHECK_EXCEPTION(crop_image(flat, 0, 0, 1, 1), ShapeError, no_image);
   BOOST_CHECK_EXCEPTION(flip_horizontal(flat), ShapeError, no_image);
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_image_is_refused) {
   BOOST_CHECK_EXCEPTION(transform_image(pattern(), {.scale = 0}), ArgumentError,
                         message_contains({"the scale must be positive, not 0"}));
   BOOST_CHECK_EXCEPTION(to_channels(pattern(2, 2, 2), 1), ShapeError,
-                        message_contains({"2 channels cannot become 1"}));
+                        message_contains({"cannot convert 2 channels to 1"}));
   BOOST_CHECK_EXCEPTION(normalise_image(pattern(), {0, 0}, {1, 1}), ShapeError,
                         message_contains({"2 means and 2 deviations for an image of 1 channels"}));
 }
@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(augmentations_round_trip_and_refuse_what_makes_no_sense) {
   refuses({.zoom = 1}, "zoom must be in [0, 1), not 1");
   refuses({.min_area = 0}, "min_area must be in (0, 1], not 0");
   BOOST_CHECK_EXCEPTION(ImageAugmentation::from_json("{}"), FormatError,
-                        message_contains({"the augmentation of images lacks 'padding'"}));
+                        message_contains({"the image augmentation lacks 'padding'"}));
 }
 
 /// Returns `count` images of one pixel; the pixel of image i is i and its class i mod classes.
@@ -240,7 +240,7 @@ BOOST_AUTO_TEST_CASE(sets_are_split_class_by_class) {
   BOOST_TEST(split(set, 0.99, 5).first.count() == 3);  // at least one image of every class stays
   BOOST_TEST(split(set, 0, 5).second.count() == 0);
   BOOST_CHECK_EXCEPTION(split(set, 1, 5), ArgumentError,
-                        message_contains({"the part to take must be in [0, 1), not 1"}));
+                        message_contains({"the fraction to split off must be in [0, 1), not 1"}));
   BOOST_CHECK_EXCEPTION(set.slice(20, 31), ArgumentError,
                         message_contains({"images [20, 31) of a set of 30"}));
   BOOST_CHECK_EXCEPTION(set.pick({30}), ArgumentError,
@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(sets_are_split_class_by_class) {
   BOOST_TEST(std::abs(found.mean.at(0) - 14.5) < 1e-9);
   BOOST_TEST(std::abs(found.deviation.at(0) - std::sqrt((30.0 * 30 - 1) / 12)) < 1e-9);
   BOOST_CHECK_EXCEPTION(channel_statistics(set.slice(0, 0)), ArgumentError,
-                        message_contains({"a set of no images has no mean"}));
+                        message_contains({"an empty image set has no mean"}));
   BOOST_TEST((shuffled(5, 1, 0) == shuffled(5, 1, 0)));
   BOOST_TEST((shuffled(50, 1, 0) != shuffled(50, 1, 1)));
 }

@@ -38,10 +38,12 @@ BOOST_AUTO_TEST_CASE(adapters_round_trip_and_damage_is_named) {
           "is -1, which is not positive");
   refused({{"x.lora_a", Tensor::full(DType::f32, {2, 3}, NAN)}, {"x.lora_b", b}}, scale,
           "the adapter of x holds values that are not finite");
-  refused({{"x.lora_a", a}}, {}, "is no file of adapters: it lacks the metadata 'weft.lora.scale'");
+  refused({{"x.lora_a", a}}, {},
+          "is not a valid adapter file: it lacks the metadata 'weft.lora.scale'");
   refused({{"x.lora_a", a}}, {{"weft.lora.scale", "two"}}, "is 'two', which is not a number");
   refused({{"x.lora_a", a}}, scale, "it lacks 'x.lora_b'");
-  refused({{"x.weight", a}}, scale, "tensor 'x.weight' ends neither in .lora_a nor in .lora_b");
+  refused({{"x.weight", a}}, scale,
+          "the name of tensor 'x.weight' ends neither in .lora_a nor in .lora_b");
   refused({}, scale, "it has no tensors");
   std::filesystem::remove(path);
 }

@@ -38,11 +38,11 @@ BOOST_AUTO_TEST_CASE(masked_images_train_resume_and_start_a_classifier) {
   const Outcome trained = weft(start + " --out " + model + kTiny);
   BOOST_TEST(trained.code == 0);
   BOOST_TEST(trained.err == "");
-  BOOST_TEST(contains(trained.out, ": images 1 x 4 x 4, labels are not read\n"));
+  BOOST_TEST(contains(trained.out, ": images 1 x 4 x 4, labels are ignored\n"));
   BOOST_TEST(contains(trained.out, "40 training images, 4 of them held out for validation"));
   BOOST_TEST(
-      contains(trained.out, "hidden    12 of 16 patches of every image, in squares of 2 x 2\n"));
-  BOOST_TEST(contains(last_line(trained.out), "over the hidden pixels of 20 images; without a"));
+      contains(trained.out, "masked    12 of 16 patches of every image, in squares of 2 x 2\n"));
+  BOOST_TEST(contains(last_line(trained.out), "over the masked pixels of 20 images; baselines: "));
   BOOST_TEST(contains(read_text_file(weft.path("m.svg")), "loss (deviations)"));
   BOOST_TEST(contains(read_text_file(weft.path("m.reconstruction.svg")), ">filled in<"));
 
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(masked_images_train_resume_and_start_a_classifier) {
 
   const Outcome measured = weft("evaluate " + model + data);
   BOOST_TEST(measured.code == 0);
-  // Compares "test      loss 0.1234 over the hidden pixels of 20 images".
+  // Compares "test      loss 0.1234 over the masked pixels of 20 images".
   BOOST_TEST(measured.out.substr(0, 56) == last_line(trained.out).substr(0, 56));
   BOOST_TEST(weft("inspect " + model + " --programs").code == 0);
   const Outcome narrow =

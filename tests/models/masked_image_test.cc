@@ -286,14 +286,14 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_named) {
           "mask_unit must divide the 3 rows and 4 columns of patches, not 2");
   refuses([](auto&, auto&, auto& m) { m.mask_ratio = 0.99; }, "hides them all");
   refuses([](auto&, auto& n, auto&) { n.mean.push_back(0); },
-          "3 means and 2 deviations for images of 2 channels");
+          "3 means and 2 deviations do not match images of 2 channels");
 
   const MaskedImageModel model = fresh();
   Session session(*model.graph, model.store, {.seed = 1});
   BOOST_CHECK_EXCEPTION(masked_image_loss(session, model, set.slice(0, 0)), DataError,
-                        message_contains({"there are no images to measure on"}));
+                        message_contains({"there are no images to evaluate on"}));
   BOOST_CHECK_EXCEPTION(masked_image_baselines(model, set.slice(0, 0), set), DataError,
-                        message_contains({"there are no images to find their median"}));
+                        message_contains({"there are no images to compute a median of"}));
   BOOST_CHECK_EXCEPTION(masked_image_task(session, model, set.slice(0, 0), set), DataError,
                         message_contains({"there are no images to train on"}));
   const ImageSet wide{Tensor::zeros(DType::f32, {1, 2, 6, 10}), {0}, {"a"}};

@@ -241,7 +241,8 @@ BOOST_AUTO_TEST_CASE(pairs_are_joined_and_cut_at_the_longer_one) {
              boost::test_tools::per_element());
   BOOST_TEST(join_pair(pair, 4, 5, 7).ids == (Ids{4, 10, 11, 5, 20, 21, 5}),
              boost::test_tools::per_element());
-  check_says<ArgumentError>([&] { join_pair(pair, 4, 5, 4); }, "needs a context of 5, not 4");
+  check_says<ArgumentError>([&] { join_pair(pair, 4, 5, 4); },
+                            "needs a context of at least 5, not 4");
   check_says<ArgumentError>(
       [] {
         SentencePairs({{{1}}, {{2}, {}}}, PairTask::sentence_order, 2);
@@ -251,9 +252,9 @@ BOOST_AUTO_TEST_CASE(pairs_are_joined_and_cut_at_the_longer_one) {
       [] {
         SentencePairs({{{1}, {2}}, {{}}}, PairTask::next_sentence, 2);
       },
-      "need a second document");
+      "need at least two documents");
   check_says<ArgumentError>([] { SentencePairs(documents(), PairTask::sentence_order, 1); },
-                            "a pair needs 2 tokens, not 1");
+                            "a pair needs at least 2 tokens, not 1");
   check_says<ArgumentError>(
       [] { SentencePairs(documents(), PairTask::sentence_order, 2).at(12, 1, 0, 0); },
       "place 12 is outside [0, 12)");
@@ -270,8 +271,10 @@ BOOST_AUTO_TEST_CASE(rows_are_padded_to_few_lengths) {
              boost::test_tools::per_element());
   // Never padded beyond the context of the model.
   BOOST_TEST((pad_rows(rows, 0, 16, 11).ids.sizes() == Sizes{2, 11}));
-  check_says<ArgumentError>([] { with_ends(Ids{9}, 4, 5, 1); }, "need a context of 2, not 1");
-  check_says<ArgumentError>([] { pad_rows(std::vector<Ids>{}, 0); }, "a row that is not empty");
+  check_says<ArgumentError>([] { with_ends(Ids{9}, 4, 5, 1); },
+                            "need a context of at least 2, not 1");
+  check_says<ArgumentError>([] { pad_rows(std::vector<Ids>{}, 0); },
+                            "at least one row that is not empty");
 }
 
 }  // namespace

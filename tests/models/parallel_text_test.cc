@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(lines_that_are_no_pairs_are_named) {
                         says("line 1: the target is empty"));
   BOOST_CHECK_EXCEPTION(read_text_pairs(File("a\t\xff\n").path()), FormatError, says("line 1: "));
   BOOST_CHECK_EXCEPTION(read_text_pairs(File("\n\n").path()), FormatError,
-                        says("has no pair of texts"));
+                        says("has no text pairs"));
   BOOST_CHECK_EXCEPTION(read_text_pairs("/nowhere.tsv"), IoError, says("/nowhere.tsv"));
 }
 
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(no_source_is_in_two_parts) {
   BOOST_CHECK_EXCEPTION(split_by_source(some_pairs(), 0.5, 7), ArgumentError,
                         says("must be in (0, 0.5), not 0.5"));
   BOOST_CHECK_EXCEPTION(split_by_source({{"a", "b"}, {"c", "d"}}, 0.1, 7), DataError,
-                        says("2 different sources cannot be split"));
+                        says("2 distinct sources cannot be split"));
 }
 
 BOOST_AUTO_TEST_CASE(cases_have_all_translations_of_a_source) {
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(a_pair_longer_than_a_batch_is_one) {
   BOOST_CHECK_EXCEPTION(PairBatches({}, 20, 0), ArgumentError, says("there are no pairs"));
   BOOST_CHECK_EXCEPTION(PairBatches(pairs, 0, 0), ArgumentError, says("at least 1 token, not 0"));
   BOOST_CHECK_EXCEPTION(PairBatches({{{1}, {}}}, 20, 0), ArgumentError,
-                        says("pair 0 has a side without ids"));
+                        says("pair 0 has an empty side"));
 }
 
 BOOST_AUTO_TEST_CASE(batches_in_shards_have_a_pair_for_each) {
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(batches_in_shards_have_a_pair_for_each) {
   BOOST_TEST(seen == 37U);
   BOOST_CHECK_EXCEPTION(
       PairBatches(id_pairs(3), 20, 0, 4), ArgumentError,
-      says("3 pairs are too few for batches in 4 shards: there must be a pair for each"));
+      says("3 pairs are too few for batches of 4 shards: each shard needs at least one"));
 }
 
 BOOST_AUTO_TEST_CASE(strings_and_what_they_are_backwards) {
@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(strings_and_what_they_are_backwards) {
       (reversal_pairs(500, 3, {.alphabet = "xyz", .min_length = 2, .max_length = 5}) == pairs));
   BOOST_CHECK_EXCEPTION(reversal_pairs(1, 1, {.alphabet = ""}), ArgumentError, says("is empty"));
   BOOST_CHECK_EXCEPTION(reversal_pairs(1, 1, {.min_length = 3, .max_length = 2}), ArgumentError,
-                        says("1 <= min <= max, not 3 and 2"));
+                        says("1 <= min <= max, but are 3 and 2"));
 }
 
 }  // namespace

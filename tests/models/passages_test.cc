@@ -46,13 +46,17 @@ BOOST_AUTO_TEST_CASE(a_cover_has_every_sentence_even_where_the_last_is_too_short
 }
 
 BOOST_AUTO_TEST_CASE(where_no_passage_can_be_made_it_is_said) {
-  check_says<ArgumentError>([] { Passages(Documents{{{1, 2}}}, 1); }, "needs 2 tokens, not 1");
+  check_says<ArgumentError>(
+      [] {
+        Passages(Documents{{{1, 2}}}, 1);
+      },
+      "needs at least 2 tokens, not 1");
   check_says<ArgumentError>(
       [] {
         Passages(Documents{{{1, 2}}, {{3}}}, 8, 2);
       },
-      "no passage of up to 8 tokens has 2 sentences and 2 tokens or more: "
-      "there are 2 documents of 3 tokens together");
+      "no passage of up to 8 tokens has at least 2 sentences and 2 tokens: there are 2 documents "
+      "of 3 tokens in total");
   check_says<ArgumentError>([] { Passages(Documents{}, 8); }, "there are 0 documents");
 }
 

@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(maskings_are_written_and_read) {
   const PatchMasking masking{.mask_ratio = 0.75, .mask_unit = 2};
   BOOST_TEST((PatchMasking::from_json(masking.to_json()) == masking));
   BOOST_CHECK_EXCEPTION(PatchMasking::from_json(R"({"mask_ratio": 0.5})"), FormatError,
-                        message_contains({"the masking of images lacks 'mask_unit'"}));
+                        message_contains({"the image masking lacks 'mask_unit'"}));
   BOOST_CHECK_EXCEPTION(PatchMasking::from_json(R"({"mask_ratio": 2, "mask_unit": 1})"),
                         ArgumentError, message_contains({"mask_ratio must be in (0, 1), not 2"}));
 }

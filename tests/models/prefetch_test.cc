@@ -188,10 +188,10 @@ BOOST_AUTO_TEST_CASE(some_of_the_shards_are_made_in_the_order_in_which_they_are_
 BOOST_AUTO_TEST_CASE(a_program_of_other_shards_is_refused) {
   Small small(settings(6, 4));
   small.settings.shards = 2;
-  BOOST_CHECK_EXCEPTION(small.run(), ArgumentError,
-                        says_exactly("shards: the program's training step was made with 4, the "
-                                     "settings say 2, and what a step does is fixed when it is "
-                                     "made"));
+  BOOST_CHECK_EXCEPTION(
+      small.run(), ArgumentError,
+      says_exactly("shards: the program's training step was built with 4, but the "
+                   "settings have 2; the number is fixed when the step is built"));
 }
 
 BOOST_AUTO_TEST_CASE(no_batch_is_being_made_when_a_run_has_failed) {

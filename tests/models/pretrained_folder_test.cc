@@ -223,8 +223,8 @@ BOOST_AUTO_TEST_CASE(positions_are_interpolated_and_pixels_treated_as_before) {
   BOOST_TEST(normalisation(R"({"rescale_factor": 0.00784313725490196})").mean.at(0) == 0.25,
              boost::test_tools::tolerance(1e-12));
   for (const auto& [text, part] :
-       {std::pair{R"({"image_mean": [1, 2]})", "'image_mean' has 2 numbers for images of 1"},
-        {R"({"image_std": ["a"]})", "'image_std' is [\"a\"], not numbers"},
+       {std::pair{R"({"image_mean": [1, 2]})", "'image_mean' has 2 numbers, but images have 1"},
+        {R"({"image_std": ["a"]})", "'image_std' is [\"a\"], but must be numbers"},
         {R"({"rescale_factor": 0})", "'rescale_factor' must be positive"}})
     check_says<FormatError>([&, t = text] { normalisation(t); }, part);
 
@@ -266,7 +266,7 @@ BOOST_AUTO_TEST_CASE(the_program_starts_from_folders) {
                              " --layer-lr-decay 0.9");
   BOOST_TEST(tuned.code == 0, tuned.err);
   BOOST_TEST(contains(tuned.out, "2 new: classifier.weight, classifier.bias"));
-  BOOST_TEST(contains(tuned.out, "of these images"));
+  BOOST_TEST(contains(tuned.out, "of the training images"));
   BOOST_TEST(contains(tuned.out, "2 classes, images 3 x 6 x 6"));
   BOOST_TEST(contains(last_line(tuned.out), "accuracy 1.0000 (20 of 20)"));
   // A model file can be fine-tuned like a folder. With the same classes it keeps its head.

@@ -38,10 +38,10 @@ BOOST_AUTO_TEST_CASE(every_objective_is_trained_resumed_and_fine_tuned) {
   const Shell& weft = files.weft;
   const std::string model = weft.path("m.weft");
   const std::pair<const char*, const char*> tasks[] = {
-      {"mlm", "of the hidden tokens found\n"},
-      {"mlm+nsp", "% of the pairs right\n"},
-      {"mlm+sop", "% of the pairs right\n"},
-      {"rtd", "by the generator, replaced tokens told apart with accuracy"}};
+      {"mlm", "of the masked tokens predicted\n"},
+      {"mlm+nsp", "% of the pairs classified correctly\n"},
+      {"mlm+sop", "% of the pairs classified correctly\n"},
+      {"rtd", "by the generator, replaced tokens detected with accuracy"}};
   for (const auto& [task, result] : tasks) {
     BOOST_TEST_CONTEXT(task) {
       const std::string asked = std::string("--task ") + task;
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(every_objective_is_trained_resumed_and_fine_tuned) {
     }
   }
   BOOST_TEST(contains(files.train("--task rtd" + kSmall + " --generator-share 0.5").out,
-                      "a generator of width 8; finding what it replaced weighs 50"));
+                      "generator of width 8, weight 50 for the detection of replaced tokens"));
 }
 
 BOOST_AUTO_TEST_CASE(pretraining_options_that_do_not_fit_are_named) {
@@ -82,11 +82,11 @@ BOOST_AUTO_TEST_CASE(pretraining_options_that_do_not_fit_are_named) {
   fails("--task rtd" + kSmall + " --generator-share 1.5",
         "generator_share must be in (0, 1], not 1.5");
   fails("--task mlm+sop" + kSmall + " --token-types 1", "token_types must be at least 2, not 1");
-  fails("--held-out validation", "--held-out needs --data");
+  fails("--held-out validation", "--held-out requires --data");
   // With 40 documents the validation set has only one, so there is no other document to take a
   // sentence from.
   fails("--task mlm+nsp" + kSmall + " --validation-fraction 0.03",
-        "the validation part of the text: sentences that do not follow need a second document");
+        "the validation set: next-sentence pairs need at least two documents");
   BOOST_TEST(files.train("--task mlm" + kSmall).code == 0);
   const std::string resume = "--resume " + files.weft.path("m.weft");
   fails(resume + " --task rtd", "--task rtd cannot be given with --resume");

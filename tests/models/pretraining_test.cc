@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(inputs_ask_for_what_was_hidden) {
   }
   check_says<DataError>([&] { PackedTexts(model.tokenizer, Texts{" "}, 16); }, "there is no text");
   check_says<ArgumentError>([&] { PackedTexts(model.tokenizer, lines(), 2); },
-                            "a row needs 3 tokens, not 2");
+                            "a row needs at least 3 tokens, not 2");
 }
 
 BOOST_AUTO_TEST_CASE(pairs_are_padded_to_what_the_model_reads) {
@@ -309,7 +309,7 @@ BOOST_AUTO_TEST_CASE(no_gradient_goes_through_the_draws_and_embeddings_are_share
   const Value loss = replaced_token_loss(found.logits, found.replaced, {});
   BOOST_CHECK_EXCEPTION(
       replaced_token_loss(found.logits, found.replaced, tokens, Reduction::sum), ArgumentError,
-      testing::message_contains({"the reduction of a loss that weighs its elements is "
+      testing::message_contains({"the reduction of a loss with weighted elements must be "
                                  "Reduction::mean or Reduction::shard_mean"}));
   std::vector<Variable> generator;
   for (const Variable& v : graph.parameters()) {
@@ -442,14 +442,14 @@ BOOST_AUTO_TEST_CASE(what_an_objective_cannot_do_is_said) {
     return trainable(build_pretraining_model(config, document_tokenizer(), settings(), options));
   };
   check_says<ArgumentError>([&] { make({.objective = Objective::mlm_nsp}); },
-                            "mlm+nsp tells two segments apart by their token types: token_types "
+                            "mlm+nsp distinguishes two segments by their token types: token_types "
                             "must be at least 2, not 0");
   check_says<ArgumentError>([&] { make({.generator_share = 2}); },
                             "generator_share must be in (0, 1], not 2");
   check_says<ArgumentError>([&] { make({.replaced_weight = -1}); },
                             "replaced_weight must be in (0, 1000000], not -1");
   check_says<ArgumentError>([&] { parse_choice<PretrainingObjective>("nsp"); },
-                            "unknown objective 'nsp': legal are mlm, mlm+nsp, mlm+sop, rtd");
+                            "unknown objective 'nsp': expected one of mlm, mlm+nsp, mlm+sop, rtd");
   check_says<FormatError>([] { PretrainingOptions::from_json("{}"); },
                           "the pre-training options lacks 'objective'");
 
@@ -459,13 +459,13 @@ BOOST_AUTO_TEST_CASE(what_an_objective_cannot_do_is_said) {
   const SentencePairs pairs = sentence_pairs(nsp, documents());
   const PackedTexts texts(alone.tokenizer, lines(), 16);
   check_says<ArgumentError>([&] { sentence_pairs(alone, documents()); },
-                            "the objective rtd does not learn from pairs of sentences");
+                            "the objective rtd cannot be trained on pairs of sentences");
   check_says<ArgumentError>([&] { pretraining_task(session, alone, pairs, nullptr); },
-                            "the objective rtd does not learn from pairs for next sentences");
+                            "the objective rtd cannot be trained on pairs for next-sentence");
   check_says<ArgumentError>([&] { pretraining_task(session, sop, pairs, nullptr); },
-                            "mlm+sop does not learn from pairs for next sentences");
+                            "mlm+sop cannot be trained on pairs for next-sentence prediction");
   check_says<ArgumentError>([&] { pretraining_task(session, nsp, texts, nullptr); },
-                            "mlm+nsp does not learn from texts without pairs");
+                            "mlm+nsp cannot be trained on texts without pairs");
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(failed_runs_are_one_and_one_line) {
   std::ofstream(weft.path("short.txt")) << "abc";
   check_error(
       weft("train gpt --text " + weft.path("short.txt") + " --out " + weft.path("m.weft") + kTiny),
-      1, "the training part has 2 tokens, but a window of 16 needs 17");
+      1, "the training set has 2 tokens, but a window of 16 needs 17");
 }
 
 BOOST_AUTO_TEST_CASE(help_and_version_succeed) {

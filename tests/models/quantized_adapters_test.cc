@@ -168,8 +168,7 @@ BOOST_AUTO_TEST_CASE(adapters_of_quantised_weights_are_merged_into_the_floats_th
 BOOST_AUTO_TEST_CASE(what_cannot_be_trained_says_what_can) {
   const QuantizedShell weft;
   weft.quantize("--weights int8 --only '*mlp*'");
-  check_error(weft(weft.training("small.weft", "x.weft")), 2,
-              "or train adapters beside them (--lora-rank)");
+  check_error(weft(weft.training("small.weft", "x.weft")), 2, "or train adapters (--lora-rank)");
   check_error(weft("train gpt --text " + weft.path("text.txt") + " --resume " +
                    weft.path("small.weft") + " --out " + weft.path("x.weft")),
               2, "(--from with --lora-rank trains adapters on top of them)");

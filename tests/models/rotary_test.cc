@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(scalings_that_make_no_sense_are_refused) {
   config.head_dim = -1;
   refuses("head_dim must be 0 (width / heads) or more, not -1");
   BOOST_CHECK_EXCEPTION(parse_choice<RotaryScalingKind>("yarn"), ArgumentError, [](const Error& e) {
-    return std::string(e.what()).find("legal are none, linear, dynamic, llama3") !=
+    return std::string(e.what()).find("expected one of none, linear, dynamic, llama3") !=
            std::string::npos;
   });
 }

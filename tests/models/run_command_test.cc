@@ -80,20 +80,21 @@ BOOST_AUTO_TEST_CASE(generate_prints_ids_of_a_folders_model) {
           "generation_config.json: diversity_penalty is 1.5: generation with it is not supported");
   refuses(R"("penalty_alpha": 0.6)", "contrastive search is not supported");
   refuses(R"("do_sample": true, "typical_p": 0.9)",
-          "typical_p is 0.9: drawing with it is not supported");
-  refuses(R"("stop_strings": ["."])", "texts that end a sequence need a tokenizer");
-  refuses(R"("surprise": 1)",
-          "generation_config.json: surprise = 1 is not known, and might change what is generated");
+          "typical_p is 0.9: sampling with it is not supported");
+  refuses(R"("stop_strings": ["."])", "stop texts in this file are not supported");
+  refuses(
+      R"("surprise": 1)",
+      "generation_config.json: surprise = 1 is not known and might change the generated output");
   refuses(R"("early_stopping": "soon")", "'early_stopping' must be true, false or \"never\"");
-  refuses(R"("bad_words_ids": [[]])", "'bad_words_ids' must hold lists of ids, not []");
-  refuses(R"("eos_token_id": ["a"])", "'eos_token_id' must hold ids, not \"a\"");
-  refuses(R"("forced_decoder_ids": [[1]])", "must hold pairs of place and id, not [1]");
+  refuses(R"("bad_words_ids": [[]])", "'bad_words_ids' must contain lists of ids, not []");
+  refuses(R"("eos_token_id": ["a"])", "'eos_token_id' must contain ids, not \"a\"");
+  refuses(R"("forced_decoder_ids": [[1]])", "must contain pairs of position and id, not [1]");
   refuses(R"("forced_eos_token_id": [1, 2])", "forced_eos_token_id has several ids");
   weft.write("penalised/generation_config.json", "{}");
   check_error(generate(copy + " --prompt-ids 1 --ids"), 1, "sets no decoder_start_token_id");
   check_error(
       generate("bert-qa-default --prompt-ids \"1\" --ids"), 1,
-      "bert-qa-default holds a model that answers questions, which does not generate text; use it "
+      "bert-qa-default holds a question answering model, which does not generate text; use it "
       "with weft answer, weft embed");
   // A decoder continues the prompt.
   const std::string gpt = "gpt2-default --ids --prompt-ids ";
@@ -101,7 +102,7 @@ BOOST_AUTO_TEST_CASE(generate_prints_ids_of_a_folders_model) {
              "19 94 70 44 46 59 59 59 59 59 59 55 67\n");
   BOOST_TEST(ids(gpt + "\"19 94 70 44 46\" --max-length 17 --beams 4") ==
              "19 94 70 44 46 59 59 59 59 59 59 55 67\n");
-  check_error(generate(gpt + "\"1 2\" --max-length 99"), 1, "beyond the 24 positions");
+  check_error(generate(gpt + "\"1 2\" --max-length 99"), 1, "exceeds the 24 positions");
   const std::string many = ids(gpt + "\"1 2\" --tokens 60 --min-tokens 60 --slide");
   BOOST_TEST(std::count(many.begin(), many.end(), ' ') == 61);
   check_error(generate(gpt + "\"1 2 3\" --max-length 3"), 1, "nothing is left to generate");
@@ -172,7 +173,7 @@ BOOST_AUTO_TEST_CASE(generate_follows_every_option_or_refuses_it) {
   refuses(gpt + "--early-stopping true", "are only for beam search: add --beams");
   refuses(gpt + "--beams 2 --early-stopping soon",
           "--early-stopping: soon is not one of {true,false,never}");
-  refuses(gpt + "--results 2", "results must be at most beams, 1, not 2");
+  refuses(gpt + "--results 2", "results must be at most beams (1) without sampling, not 2");
   refuses(gpt + "--tokens 4 --max-length 4", "give only one of them");
   refuses(gpt + "--force 4", "--force must be POSITION:ID, not '4'");
   refuses(gpt + "--force \"4:1 2\"", "--force must be POSITION:ID, not '4:1 2'");
@@ -182,7 +183,7 @@ BOOST_AUTO_TEST_CASE(generate_follows_every_option_or_refuses_it) {
   refuses(gpt + "--prompt a", "the model reads and writes ids");
   refuses(gpt + "--repetition-penalty 0", "repetition_penalty must be positive, not 0");
   refuses(gpt + "--beams 2 --stop-sequence 1", "not supported with beams");
-  check_error(outcome(t5 + "--slide"), 1, "slide is for decoders");
+  check_error(outcome(t5 + "--slide"), 1, "slide is supported for decoders only");
   check_error(outcome(gpt + "--forbid-ids 999"), 1, "the id 999 is outside the vocabulary of 101");
 }
 
@@ -217,10 +218,9 @@ BOOST_AUTO_TEST_CASE(score_prints_log_probabilities_of_a_folders_model) {
   refuses("gpt2-default --start-ids 1 --prompt-ids 1 --continuation-ids 4",
           "--start-ids is for encoder-decoders");
   refuses("t5-v1.1-default --continuation-ids 4", "an encoder-decoder needs a prompt");
-  check_error(
-      score("bert-qa-default --continuation-ids 4"), 1,
-      "bert-qa-default holds a model that answers questions, which does not score texts; use "
-      "it with weft answer, weft embed");
+  check_error(score("bert-qa-default --continuation-ids 4"), 1,
+              "bert-qa-default holds a question answering model, which does not score texts; use "
+              "it with weft answer, weft embed");
 }
 
 }  // namespace

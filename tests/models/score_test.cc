@@ -153,9 +153,9 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_scored_is_named) {
                           says(message));
   };
   refuses({{1}}, {{2}, {3}}, "there are 1 prompts and 2 continuations");
-  refuses({{}}, {{2}}, "prompt 0 is empty: there is nothing to go on from");
+  refuses({{}}, {{2}}, "prompt 0 is empty: there is nothing to continue");
   refuses({{1}, {1}}, {{2}, {}}, "continuation 1 is empty: there is nothing to score");
-  refuses({{1}}, {TokenIds(17, 2)}, "have 17 ids to read, the model 16 positions");
+  refuses({{1}}, {TokenIds(17, 2)}, "need 17 positions, but the model has 16");
   refuses({}, {}, "there are 0 prompts");
 }
 

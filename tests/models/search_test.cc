@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(lengths_repetitions_and_ids_can_be_ruled) {
   BOOST_TEST((search(table(), kStart, o).sequences == Sequences{{0, 1, 2, 3}}));
   o.max_length = 5;
   BOOST_CHECK_EXCEPTION(search(table(), kStart, o), DataError,
-                        says("forbid every id of the vocabulary after 4 ids of row 0"));
+                        says("exclude every id of the vocabulary after 4 ids of row 0"));
   o = {.max_length = 4, .eos_id = 0, .forced_eos_id = 0, .forced_bos_id = 3};
   o.min_length = 4;
   BOOST_TEST((search(table(), kStart, o).sequences == Sequences{{0, 3, 1, 0}}));
@@ -238,7 +238,7 @@ BOOST_AUTO_TEST_CASE(searches_refuse_what_makes_no_sense) {
     BOOST_CHECK_EXCEPTION(search(table(), kStart, o), ArgumentError, says(message));
   };
   refuses({.beams = 0}, "beams must be in [1, 4096], not 0");
-  refuses({.beams = 2, .results = 3}, "results must be at most beams, 2, not 3");
+  refuses({.beams = 2, .results = 3}, "results must be at most beams (2) without sampling, not 3");
   refuses({.max_length = 0}, "max_length must be in [1, 1099511627776], not 0");
   refuses({.eos_id = 4}, "the id 4 is outside the vocabulary of 4");
   refuses({.beams = 2, .length_penalty = HUGE_VAL}, "length_penalty must be finite");
@@ -246,17 +246,18 @@ BOOST_AUTO_TEST_CASE(searches_refuse_what_makes_no_sense) {
   refuses({.min_new = -1}, "min_new must be at least 0, not -1");
   refuses({.repetition_penalty = 0}, "repetition_penalty must be positive, not 0");
   refuses({.no_repeat_ngram = -1}, "no_repeat_ngram must be at least 0, not -1");
-  refuses({.forbidden_sequences = {{}}}, "forbidden_sequences has an empty sequence");
-  refuses({.stop_sequences = {{1}, {}}}, "stop_sequences has an empty sequence");
+  refuses({.forbidden_sequences = {{}}}, "bad_token_sequences contains an empty sequence");
+  refuses({.stop_sequences = {{1}, {}}}, "stop_sequences contains an empty sequence");
   refuses({.beams = 2, .sampling = SamplingOptions{}}, "sampling with 2 beams is not supported");
-  refuses({.results = 2}, "results must be at most beams, 1, not 2 (sampling gives more)");
+  refuses({.results = 2}, "results must be at most beams (1) without sampling, not 2");
   refuses({.beams = 2, .stop_sequences = {{1}}}, "stop are not supported with beams");
   refuses({.max_length = 1}, "the prompt has 1 tokens, max_length is 1: nothing is left");
   refuses({.max_new = 0}, "the prompt has 1 tokens, max_new is 0: nothing is left");
   refuses({.stop_ids = {7}}, "the id 7 is outside the vocabulary of 4");
   BOOST_CHECK_EXCEPTION(search(table(), kStart, {.beams = 2, .results = 2},
                                [](std::int64_t, std::int64_t) { return true; }),
-                        ArgumentError, says("several results of beams are known at the end only"));
+                        ArgumentError,
+                        says("on_token is not supported with several results of beam search"));
   const DecodeStep broken = [](const Tensor&, std::int64_t, const Tensor&) {
     return Tensor::full(DType::f32, {1, 4}, std::nan(""));
   };
@@ -266,7 +267,7 @@ BOOST_AUTO_TEST_CASE(searches_refuse_what_makes_no_sense) {
   const DecodeStep wrong = [](const Tensor&, std::int64_t, const Tensor&) {
     return Tensor::full(DType::f32, {2, 4}, 0);
   };
-  BOOST_CHECK_EXCEPTION(search(wrong, kStart, {}), ShapeError, says("must give f32[1, vocab]"));
+  BOOST_CHECK_EXCEPTION(search(wrong, kStart, {}), ShapeError, says("must return f32[1, vocab]"));
 }
 
 BOOST_AUTO_TEST_CASE(prompts_and_masks_must_fit) {

@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(settings_and_history_round_trip) {
   settings.warmup = 0;
   BOOST_CHECK_EXCEPTION(settings.check(), ArgumentError, says("warmup must be at least 1"));
   BOOST_CHECK_EXCEPTION(parse_choice<LearningRate>("steps"), ArgumentError,
-                        says("unknown schedule 'steps': legal are cosine, linear"));
+                        says("unknown schedule 'steps': expected one of cosine, linear"));
   settings.warmup = settings.steps;
   BOOST_CHECK_EXCEPTION(settings.check(), ArgumentError, says("warmup must be less than steps"));
   BOOST_CHECK_EXCEPTION(TrainHistory::from_json(R"({"train": [[1, "x"]], "validation": []})"),
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(a_history_knows_its_best_evaluation) {
         TrainHistory::from_json(fmt::format(
             R"({{"train": [], "validation": [[1, 2.0]], "validation_batches": {}}})", wrong)),
         FormatError,
-        says("'validation_batches' that are no list of integers, one for each entry of"));
+        says("'validation_batches' must be a list of integers, at most one for each entry of"));
   }
 }
 

@@ -168,8 +168,9 @@ BOOST_AUTO_TEST_CASE(shards_that_cannot_be_are_refused) {
   };
   refused("3", "6", "shards must be a power of two in [1, 1048576], not 3");
   refused("8", "4", "shards must be at most 4, not 8");
-  refused("4", "6",
-          "a batch of 6 rows cannot be cut into 4 equal shards: the rows must be a multiple of 4");
+  refused(
+      "4", "6",
+      "a batch of 6 rows cannot be split into 4 equal shards: the rows must be a multiple of 4");
   trained(weft, "m.weft", "--shards 2 --stop-after 1");
   check_error(weft.train("--shards 4 --resume " + weft.path("m.weft")), 2,
               "--shards cannot be given with --resume: the training step is the one in the file");

@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(made_up_facts_have_one_answer_each_and_follow_from_the_seed
   for (const std::string& context : other.contexts)
     BOOST_TEST(std::count(data.contexts.begin(), data.contexts.end(), context) == 0);
   BOOST_TEST(fact_questions(0, 1).contexts.empty());
-  check_says<ArgumentError>([] { fact_questions(-1, 1); }, "-1 texts cannot be made");
+  check_says<ArgumentError>([] { fact_questions(-1, 1); }, "cannot generate -1 texts");
 }
 
 BOOST_AUTO_TEST_CASE(files_of_another_form_are_refused_with_their_place) {
@@ -234,17 +234,17 @@ BOOST_AUTO_TEST_CASE(files_of_another_form_are_refused_with_their_place) {
   };
   const std::string at = "f.json: data[0].paragraphs[0].qas[0]";
   check_says<FormatError>(read("{\"data\": [}"), "f.json");
-  check_says<FormatError>(read("[]"), "f.json is no file as SQuAD's: expected an object with");
+  check_says<FormatError>(read("[]"), "f.json is not in SQuAD's format: expected an object with");
   check_says<FormatError>(read("{\"data\": 3}"), "f.json: data must be a list, not 3");
-  check_says<FormatError>(read("{\"data\": []}"), "f.json has no question");
+  check_says<FormatError>(read("{\"data\": []}"), "f.json has no questions");
   check_says<FormatError>(read("{\"data\": [{}]}"), "f.json: data[0] lacks 'paragraphs'");
   check_says<FormatError>(read("{\"data\": [4]}"), "f.json: data[0] must be an object, not 4");
   check_says<FormatError>(read(squad(5, json::array())),
-                          "f.json: data[0].paragraphs[0].context must be a text, not 5");
+                          "f.json: data[0].paragraphs[0].context must be a string, not 5");
   check_says<FormatError>(read(squad("in York", json::array({{{"id", "x7"}}}))),
                           at + " lacks 'question'");
   check_says<FormatError>(read(squad("in York", json::array({question("x7", json::array())}))),
-                          at + " (id 'x7') has no answers, and is not is_impossible");
+                          at + " (id 'x7') has no answers, but is not is_impossible");
   json both = question("x7", json::array({answer_at("York", 3)}));
   both["is_impossible"] = true;
   check_says<FormatError>(read(squad("in York", json::array({both}))),
@@ -254,16 +254,17 @@ BOOST_AUTO_TEST_CASE(files_of_another_form_are_refused_with_their_place) {
                           at + ".is_impossible must be true or false, not \"no\"");
   check_says<FormatError>(of_answer({{"text", "York"}}), at + ".answers[0] lacks 'answer_start'");
   check_says<FormatError>(of_answer(answer_at("York", -1)),
-                          at + ".answers[0].answer_start must be an integer that is not negative");
-  check_says<FormatError>(of_answer(answer_at("York", 3.0)), ".answer_start must be an integer");
+                          at + ".answers[0].answer_start must be a non-negative integer");
+  check_says<FormatError>(of_answer(answer_at("York", 3.0)),
+                          ".answer_start must be a non-negative integer");
   check_says<FormatError>(of_answer(answer_at("", 3)), at + ".answers[0] (id 'x7') is empty");
   check_says<FormatError>(of_answer(answer_at("York", 2)),
-                          at + ".answers[0] (id 'x7'): the answer 'York' does not stand at "
-                               "character 2 of its context: there stands ' Yor'");
+                          at + ".answers[0] (id 'x7'): the answer 'York' is not at character 2 of "
+                               "its context: the text there is ' Yor'");
   check_says<FormatError>(of_answer(answer_at("York", 8)), "the context has 7 characters");
   const json twice = question("x7", json::array({answer_at("York", 3)}));
   check_says<FormatError>(read(squad("in York", {twice, twice})),
-                          "qas[1]: there is another question with the id 'x7'");
+                          "qas[1]: another question has the id 'x7'");
   check_says<IoError>([] { read_squad(Texts{"/nowhere/f"}); }, "/nowhere/f");
 }
 
@@ -367,7 +368,7 @@ BOOST_AUTO_TEST_CASE(a_small_model_learns_to_answer_and_goes_on_with_the_same_bi
   // A limit restricts the evaluation to evenly spread questions, to save time in periodic
   // evaluations.
   BOOST_TEST(score_spans(session, second, held_out, 7).answers.questions() == 7);
-  check_says<DataError>([&] { score_spans(session, second, {}); }, "no questions to measure on");
+  check_says<DataError>([&] { score_spans(session, second, {}); }, "no questions to evaluate on");
 }
 
 BOOST_AUTO_TEST_CASE(weft_trains_and_measures_models_that_answer) {
@@ -382,15 +383,15 @@ BOOST_AUTO_TEST_CASE(weft_trains_and_measures_models_that_answer) {
   BOOST_TEST(made.code == 0, made.err);
   BOOST_TEST(
       contains(made.out,
-               "22 questions about 9 texts to train on (4 without an answer), 2 to validate, "),
+               "22 questions about 9 texts for training (4 without an answer), 2 for validation, "),
       made.out);
   BOOST_TEST(contains(made.out, "\nwindows   22 of at most 32 tokens\n"), made.out);
   BOOST_TEST(contains(made.out, "\ntest      loss "), made.out);
   BOOST_TEST(contains(made.out, "\nwho ?  '"), made.out);
-  BOOST_TEST(contains(made.out, ", right is 'anna'\n"), made.out);
+  BOOST_TEST(contains(made.out, ", expected 'anna'\n"), made.out);
   const Outcome measured = weft("evaluate " + model + " --test " + places);
   BOOST_TEST(measured.code == 0, measured.err);
-  BOOST_TEST(contains(measured.out, " of 24 questions\n"));
+  BOOST_TEST(contains(measured.out, " on 24 questions\n"));
   BOOST_TEST(contains(made.out, measured.out), measured.out);
   BOOST_TEST(contains(weft("evaluate " + model + " --data " + places).out, "held out  loss "));
   const Outcome answered =
@@ -399,12 +400,12 @@ BOOST_AUTO_TEST_CASE(weft_trains_and_measures_models_that_answer) {
   BOOST_TEST(contains(answered.out, "\"question\":\"where ?\""), answered.out);
   BOOST_TEST(weft("embed " + model + " anna --out " + weft.path("v.npy")).code == 0);
 
-  check_error(weft(start), 2, "--data is required: JSON files as SQuAD's");
+  check_error(weft(start), 2, "--data is required: JSON files in SQuAD format");
   check_error(weft("train encoder --task answer --resume " + model + " --test " + places), 2,
               "--data is required");
   check_error(
       weft(start + " --data " + places + " --validation " + places + " --validation-fraction 0.1"),
-      2, "--validation-fraction is held out of --data");
+      2, "--validation-fraction applies only without --validation");
   check_error(weft(start + " --data " + weft.path("text.txt")), 1, "text.txt");
   check_error(weft(start + " --data " + places + " --window 2"), 2, "window");
   check_error(

@@ -109,13 +109,14 @@ BOOST_AUTO_TEST_CASE(files_that_are_not_scored_are_refused) {
     return [&files, text] { read_scored_pairs(Texts{files.write("f", text)}); };
   };
   check_says<FormatError>(read("1\ta\tb\n2\n"),
-                          "f:2: expected a score and two texts with tabs between, as in the lines "
-                          "before, here is a line of 1 columns");
-  check_says<FormatError>(read("1\ta\n\n2\tb\tc\n"),
-                          "f:3: expected a score and a text with a tab between, as in the lines");
-  check_says<FormatError>(read("1\ta\tb\tc\n"),
-                          "f:1: expected a score and one text or two with tabs between, here is a "
-                          "line of 4 columns");
+                          "f:2: expected a score and two texts separated by tabs, as in the "
+                          "previous lines, not a line of 1 columns");
+  check_says<FormatError>(
+      read("1\ta\n\n2\tb\tc\n"),
+      "f:3: expected a score and a text separated by a tab, as in the previous lines");
+  check_says<FormatError>(
+      read("1\ta\tb\tc\n"),
+      "f:1: expected a score and one or two texts separated by tabs, not a line of 4 columns");
   check_says<FormatError>(read("score\ta\tb\n"), "f:1: the score must be a finite number");
   check_says<FormatError>(read("nan\ta\tb\n"), "f:1: the score must be a finite number");
   check_says<FormatError>(read("1e31\ta\tb\n"), "f:1: the score must be a finite number");
@@ -188,7 +189,7 @@ BOOST_AUTO_TEST_CASE(correlations_of_any_size_and_of_nothing) {
       [] {
         pearson(Numbers{1, 2}, Numbers{1});
       },
-      "2 numbers cannot follow 1 others");
+      "cannot correlate 2 numbers with 1");
   check_says<ArgumentError>(
       [] {
         spearman(Numbers{1, NAN}, Numbers{1, 2});
@@ -317,14 +318,15 @@ BOOST_AUTO_TEST_CASE(models_that_compare_by_cosine_give_the_vectors_whose_cosine
 BOOST_AUTO_TEST_CASE(a_head_needs_scores_that_differ) {
   SimilarityHead head{.low = 2, .high = 2};
   check_says<ArgumentError>([&] { head.check(); },
-                            "the greatest score must be above the least one in float32: they are 2 "
-                            "and 2");
+                            "the highest score must be greater than the lowest in float32: they "
+                            "are 2 and 2");
   head = {.pooling = Pooling::mean, .pairs = false, .low = -0.1, .high = 1e30};
   BOOST_TEST((SimilarityHead::from_json(head.to_json()) == head));
-  check_says<ArgumentError>([] { parse_choice<Pooling>("max"); }, "legal are cls, mean");
-  check_says<ArgumentError>([] { parse_choice<Comparison>("dot"); }, "legal are joint, cosine");
+  check_says<ArgumentError>([] { parse_choice<Pooling>("max"); }, "expected one of cls, mean");
+  check_says<ArgumentError>([] { parse_choice<Comparison>("dot"); },
+                            "expected one of joint, cosine");
   head.comparison = Comparison::cosine;
-  check_says<ArgumentError>([&] { head.check(); }, "comparison cosine is of two texts: texts that");
+  check_says<ArgumentError>([&] { head.check(); }, "comparison cosine needs pairs of texts");
   // In files of the first versions, models read both texts jointly.
   BOOST_TEST(
       (SimilarityHead::from_json(R"({"pooling": "mean", "pairs": true, "low": 0, "high": 1})")
@@ -350,11 +352,11 @@ BOOST_AUTO_TEST_CASE(weft_trains_and_measures_similarity_models) {
       model;
   const Outcome made = weft(start + data + validation + test);
   BOOST_TEST(made.code == 0, made.err);
-  BOOST_TEST(contains(made.out, "100 pairs to train on, "));
+  BOOST_TEST(contains(made.out, "100 pairs for training, "));
   BOOST_TEST(contains(made.out, "scores from 0 to 4\nhead      comparison cosine, pooling mean\n"));
   BOOST_TEST(contains(made.out, "\ntest      loss "));
   BOOST_TEST(contains(made.out, "\nbaseline  pearson "));
-  BOOST_TEST(contains(made.out, " pairs: the model as it was before training\n"));
+  BOOST_TEST(contains(made.out, " pairs: the model before training\n"));
   BOOST_TEST(contains(made.out, " pairs: cosine of TF-IDF vectors\n"));
   // Evaluation on the test set prints the same result as training.
   const Outcome measured = weft("evaluate " + model + test);
@@ -381,19 +383,19 @@ BOOST_AUTO_TEST_CASE(weft_trains_and_measures_similarity_models) {
 
   check_error(weft(start), 2, "--data is required");
   check_error(weft(start + data + validation + " --validation-fraction 0.2"), 2,
-              "--validation-fraction is the share of --data that validates");
+              "--validation-fraction applies only without --validation");
   check_error(weft(start + data + " --test " + single), 1,
-              "--test has lines with one text, where lines with two texts are wanted");
+              "--test has lines with one text, but lines with two texts are expected");
   check_error(weft("evaluate " + model + " --data " + single), 1, "--data has lines with one text");
-  check_error(weft(start + " --data " + equal), 1, "lines to train on have the score 1");
+  check_error(weft(start + " --data " + equal), 1, "training lines have the score 1");
   check_error(weft(start + data + " --pooling max"), 2, "--pooling");
   const std::string alone = weft.write("alone", "1\ta\n2\tb\n3\tc\n4\td\n");
   check_error(weft(start + " --data " + alone + " --comparison cosine"), 2,
-              "comparison cosine is of two texts");
+              "comparison cosine needs pairs of texts");
   check_error(weft("train encoder --task similarity --resume " + model + data + " --pooling cls"),
               2, "--pooling cannot be given with --resume");
   check_error(weft("train encoder --task similarity --resume " + model + test), 2,
-              "--data is required: lines to learn from");
+              "--data is required: lines to train on");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

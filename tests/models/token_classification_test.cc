@@ -82,13 +82,13 @@ BOOST_AUTO_TEST_CASE(mistakes_in_tagged_files_are_named_with_file_and_line) {
     const Texts paths = {files.write("t", text)};
     check_says<FormatError>([&] { read_tagged_text(paths); }, files.path("t") + part);
   };
-  fails("a O\n\nrome\n", ":3: 'rome' has no tag: expected a word and a tag with a tab between");
+  fails("a O\n\nrome\n", ":3: 'rome' has no tag: expected a word and a tag separated by a tab");
   fails("a\tO\nrome\t\n", ":2: the tag of 'rome' is empty");
-  fails("\tO\n", ":1: there is no word in front of the tag");
-  fails("\f O\n", ":1: there is no word in front of the tag");
+  fails("\tO\n", ":1: there is no word before the tag");
+  fails("\f O\n", ":1: there is no word before the tag");
   for (const std::string tag : {"B", "B-", "B_town", "E-town", "S-town", "o", "town", "-town"})
-    fails("a O\nrome " + tag, ":2: the tag '" + tag + "' is none of O, B-TYPE and I-TYPE");
-  fails("\n \n-DOCSTART- O\n", " has no sentence");
+    fails("a O\nrome " + tag, ":2: the tag '" + tag + "' is not O, B-TYPE or I-TYPE");
+  fails("\n \n-DOCSTART- O\n", " has no sentences");
   fails("a\xFF O\n", ", line 1: ");
   check_says<IoError>([&] { read_tagged_text(Texts{files.path("none")}); }, files.path("none"));
 }
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(spans_begin_and_end_where_seqeval_says) {
   BOOST_TEST((spans({"B-a-b", "I-a-b", "I-a"}) == Spans{{"a-b", 0, 2}, {"a", 2, 3}}));
   BOOST_TEST(spans({"O", "O"}).empty());
   BOOST_TEST(spans({}).empty());
-  check_says<ArgumentError>([&] { spans({"O", "B"}); }, "the tag 'B' of word 1 is none of O");
+  check_says<ArgumentError>([&] { spans({"O", "B"}); }, "the tag 'B' of word 1 is not O, B-TYPE");
 }
 
 BOOST_AUTO_TEST_CASE(a_span_is_right_where_type_and_both_ends_are) {
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(a_span_is_right_where_type_and_both_ends_are) {
   none.add(Texts{"O"}, Texts{"O"});
   BOOST_TEST(none.all().f1() == 0);
   check_says<ArgumentError>([&] { none.add(Texts{"O"}, Texts{}); },
-                            "0 tags were found for a sentence of 1 words");
+                            "0 tags were predicted for a sentence of 1 words");
 }
 
 BOOST_AUTO_TEST_CASE(a_word_has_its_tag_at_its_first_piece_and_long_sentences_are_cut) {
@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(a_word_has_its_tag_at_its_first_piece_and_long_sentences_ar
       [&] {
         tagged_rows(model, {{{"x"}, {"B-lake"}}});
       },
-      "the tag B-lake of 'x' is none of those that the model knows: O, B-person");
+      "the tag B-lake of 'x' is unknown: the model has the tags O, B-person");
 }
 
 BOOST_AUTO_TEST_CASE(words_known_by_heart_have_the_tag_that_they_had_most_often) {
@@ -340,15 +340,17 @@ BOOST_AUTO_TEST_CASE(taggers_are_trained_measured_and_told_apart_by_the_program)
   const Outcome made = weft(train + small + out + " --validation-fraction 0.2 --eval-every 3");
   BOOST_TEST(made.code == 0, made.err);
   BOOST_TEST(contains(made.out, "data      38 sentences of "));
-  BOOST_TEST(contains(made.out, " words to train on, 10 to validate, 0 to test; tags O, B-person"));
-  BOOST_TEST(!contains(made.out, "cut  "));
+  BOOST_TEST(contains(made.out,
+                      " words for training, 10 for validation, 0 for testing; tags O, B-person"));
+  BOOST_TEST(!contains(made.out, "truncated "));
   BOOST_TEST(contains(made.out, "  type    precision  recall      F1     spans\n"));
   const Outcome held_out = weft("evaluate " + model + " --train " + kTowns);
   BOOST_TEST(last_line(held_out.out).starts_with("held out  loss "));
   BOOST_TEST(contains(last_line(held_out.out), " spans in 10 sentences"));
   // Training prints the same line, followed by the baseline.
   BOOST_TEST(contains(made.out, "\n" + last_line(held_out.out) + "\nbaseline  span F1 "));
-  BOOST_TEST(contains(last_line(made.out), "every word its most frequent tag in training, with"));
+  BOOST_TEST(contains(last_line(made.out),
+                      "every word gets its most frequent tag in the training set, with"));
   // Separate test files can be evaluated without the training data.
   const Outcome test = weft("evaluate " + model + " --test " + kTowns);
   BOOST_TEST(test.code == 0, test.err);
@@ -360,7 +362,7 @@ BOOST_AUTO_TEST_CASE(taggers_are_trained_measured_and_told_apart_by_the_program)
   const Outcome same = weft(train + next);
   BOOST_TEST(same.code == 0, same.err);
   BOOST_TEST(!contains(same.out, " new: "));
-  BOOST_TEST(contains(same.out, "48 to validate, 48 to test"));
+  BOOST_TEST(contains(same.out, "48 for validation, 48 for testing"));
   BOOST_TEST(contains(same.out, "\ntest      loss "));
   const std::string lakes =
       weft.write("lakes", "nobody O\n\ncomo B-lake\n\nshe O\ncame O\ntoday O\n");
@@ -369,7 +371,7 @@ BOOST_AUTO_TEST_CASE(taggers_are_trained_measured_and_told_apart_by_the_program)
                              " --reinit embeddings.positions.weight --out " + weft.path("n.weft"));
   BOOST_TEST(other.code == 0, other.err);
   BOOST_TEST(contains(other.out, "3 new: embeddings.positions.weight, classifier.weight"));
-  BOOST_TEST(contains(other.out, "cut       at 4 tokens: 1 sentences, whose last "));
+  BOOST_TEST(contains(other.out, "truncated to 4 tokens: 1 sentences, which lose "));
 
   const auto fails = [&](const std::string& arguments, int code, const std::string& part) {
     BOOST_TEST_CONTEXT(arguments) { check_error(weft(arguments), code, part); }
@@ -379,9 +381,9 @@ BOOST_AUTO_TEST_CASE(taggers_are_trained_measured_and_told_apart_by_the_program)
   fails("train encoder --task tag --resume " + model + " --test " + kTowns, 2,
         "--train is required");
   fails(train + small + out + " --validation-fraction 0.2 --validation " + kTowns, 2,
-        "--validation-fraction is held out of the training sentences");
-  fails("evaluate " + model + " --text " + kTowns, 2, "contains a tagger of words: evaluate it");
-  fails("evaluate " + model + " --test " + lakes, 1, "the tag B-lake of 'como' is none of those");
+        "--validation-fraction applies only without --validation");
+  fails("evaluate " + model + " --text " + kTowns, 2, "contains a word tagger: evaluate it");
+  fails("evaluate " + model + " --test " + lakes, 1, "the tag B-lake of 'como' is unknown");
   fails(train + " --data " + kTowns + out, 2, "--data is for ");
   fails("train encoder --task tag --train " + weft.write("o", "a O\nb O\n") + out, 1,
         "every word has the tag O");
@@ -394,7 +396,7 @@ BOOST_AUTO_TEST_CASE(taggers_are_trained_measured_and_told_apart_by_the_program)
   BOOST_TEST(read[0].words == (Texts{"anna", "is", "in", "new", "york"}),
              boost::test_tools::per_element());
   fails("tag " + model + " 'a\xFF'", 1, "UTF-8");
-  fails("classify " + model + " anna", 1, "tagger of words, which does not classify");
+  fails("classify " + model + " anna", 1, "word tagger, which does not classify");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(an_encoder_is_pretrained_and_fine_tuned) {
   const Outcome resumed =
       weft(mlm + both + " --resume " + encoder + " --best " + weft.path("best.weft"));
   BOOST_TEST(resumed.code == 0);
-  BOOST_TEST(contains(resumed.out, "of the hidden tokens found"));
+  BOOST_TEST(contains(resumed.out, "of the masked tokens predicted"));
   BOOST_TEST(contains(resumed.out, "over up to 20 held-out batches: " + weft.path("best.weft")));
 
   const Outcome tuned = weft(classifier + sms + " --from " + encoder +
@@ -51,8 +51,8 @@ BOOST_AUTO_TEST_CASE(an_encoder_is_pretrained_and_fine_tuned) {
   BOOST_TEST(tuned.code == 0);
   BOOST_TEST(contains(tuned.out, "4 new: pooler.weight, pooler.bias, classifier.weight"));
   BOOST_TEST(contains(tuned.out, "frozen    4 parameters"));
-  BOOST_TEST(contains(tuned.out, "72 texts to train on, 18 held out (test part)"));
-  BOOST_TEST(contains(tuned.out, "held out  accuracy 100.00% of 18 texts"));
+  BOOST_TEST(contains(tuned.out, "72 texts for training, 18 held out (test set)"));
+  BOOST_TEST(contains(tuned.out, "held out  accuracy 100.00% on 18 texts"));
   for (const char* name : {"spam.svg", "spam.confusion.svg", "spam.attention.svg"})
     BOOST_TEST(std::filesystem::exists(weft.path(name)));
   const std::vector<std::string> texts = {"call now, win"};
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(an_encoder_is_pretrained_and_fine_tuned) {
   const Outcome chosen = weft(classifier + sms + kSmall +
                               " --held-out validation --steps 4 --out " + weft.path("v.weft"));
   BOOST_TEST(chosen.code == 0);
-  BOOST_TEST(contains(chosen.out, "57 texts to train on, 15 held out (validation part)"));
+  BOOST_TEST(contains(chosen.out, "57 texts for training, 15 held out (validation set)"));
 }
 
 BOOST_AUTO_TEST_CASE(a_classifier_with_default_settings_stands_beside_its_baseline) {
@@ -79,10 +79,10 @@ BOOST_AUTO_TEST_CASE(a_classifier_with_default_settings_stands_beside_its_baseli
   BOOST_TEST_CONTEXT(made.out << made.err) {
     BOOST_TEST(made.code == 0);
     BOOST_TEST(contains(made.out, "400 steps of 32 texts"));
-    BOOST_TEST(contains(made.out, "held out  accuracy 100.00% of 18 texts"));
+    BOOST_TEST(contains(made.out, "held out  accuracy 100.00% on 18 texts"));
     BOOST_TEST(contains(made.out,
-                        "baseline  accuracy 100.00% of 18 texts: logistic regression on TF-IDF of "
-                        "words and pairs, its settings chosen within the training texts"));
+                        "baseline  accuracy 100.00% on 18 texts: logistic regression on TF-IDF of "
+                        "words and word pairs, tuned on the training texts"));
   }
   // The head options are loaded together with the weights.
   const std::string more = weft.path("more.weft");
@@ -104,21 +104,21 @@ BOOST_AUTO_TEST_CASE(a_classifier_with_default_settings_stands_beside_its_baseli
                               " --steps 4 --out " + more + " --force");
   BOOST_TEST_CONTEXT(tested.out << tested.err) {
     BOOST_TEST(tested.code == 0);
-    BOOST_TEST(contains(tested.out, "90 texts to train on, 2 held out (test part)"));
-    BOOST_TEST(contains(tested.out, " of 2 texts: logistic regression"));
+    BOOST_TEST(contains(tested.out, "90 texts for training, 2 held out (test set)"));
+    BOOST_TEST(contains(tested.out, " on 2 texts: logistic regression"));
   }
-  BOOST_TEST(contains(weft("evaluate " + more + sms + test).out, "of 2 texts"));
-  BOOST_TEST(contains(weft("evaluate " + more + test + " --label first").out, "of 2 texts"));
+  BOOST_TEST(contains(weft("evaluate " + more + sms + test).out, "on 2 texts"));
+  BOOST_TEST(contains(weft("evaluate " + more + test + " --label first").out, "on 2 texts"));
   check_error(weft("train encoder --task classify" + test + " --out " + net), 2,
               "--data is required");
   check_error(weft("train encoder --resume " + more + test + " --label first"), 2,
               "--data is required");
   check_error(weft("train encoder --task classify" + sms + test + " --split-seed 2 --out " + net),
-              2, "--split-seed says which part of --data is held out: with --test none is");
+              2, "--split-seed selects the held-out part of --data: do not combine it with --test");
   weft.write("other", "spam\tWIN a free prize\nfish\tsee you then\n");
   check_error(weft("train encoder --task classify" + sms + " --test " + weft.path("other") +
                    " --out " + net),
-              1, "the files of --test have the classes fish, ham, spam, those of --data ham, spam");
+              1, "the files of --test have the classes fish, ham, spam, those of --data have ham");
 }
 
 BOOST_AUTO_TEST_CASE(mistakes_of_encoders_are_named_in_one_line) {
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(mistakes_of_encoders_are_named_in_one_line) {
         "--vocab cannot be given with --from: its tokenizer is used");
   fails("classify", sms + out + " --new 'pooler.*'", 2, "--reinit needs --from");
   fails("classify", sms + out + " --validation-fraction 0.2", 2,
-        "--validation-fraction is for pre-training: --test-fraction and --held-out say what");
+        "--validation-fraction is for pre-training: --test-fraction and --held-out select");
   fails("classify", " --data " + weft.path("text") + out, 1, "expected a label and a text");
 }
 

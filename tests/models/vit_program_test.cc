@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(vit_mistakes_are_one_line) {
   check_error(weft("train vit" + out), 2, "--data is required");
   check_error(weft("train vit" + data), 2, "--out is required");
   check_error(weft("train vit --preset cats" + data + out), 2,
-              "unknown preset 'cats': there are digits, mnist, images");
+              "unknown preset 'cats': expected one of digits, mnist, images");
   check_error(weft("train vit --rotation 200" + data + out), 2,
               "rotation must be from 0 to 180 degrees, not 200");
   check_error(weft("train vit --width 30" + data + out), 2,
@@ -99,11 +99,11 @@ BOOST_AUTO_TEST_CASE(vit_mistakes_are_one_line) {
   check_error(weft("evaluate " + weft.path("m.weft") + " --text a" + data), 2,
               "contains an image classifier: evaluate it with --data, not with --text");
   check_error(weft("classify " + weft.path("m.weft") + " " + weft.path("data/digits.tra")), 1,
-              "digits.tra: no PNG, JPEG or BMP file at byte 0");
+              "digits.tra: not a PNG, JPEG or BMP file at byte 0");
   weft.write("more/a.tra", "0,16,0,16,2\n");
   weft.write("more/a.tes", "0,16,0,16,2\n");
   check_error(weft("train vit --resume " + weft.path("m.weft") + " --data " + weft.path("more")), 1,
-              "knows the classes (0, 1), not those of");
+              "the model has the classes (0, 1), but ");
 }
 
 }  // namespace

@@ -49,7 +49,8 @@ BOOST_AUTO_TEST_CASE(vit_configs_round_trip_and_refuse_what_makes_no_sense) {
     change(wrong);
     BOOST_CHECK_EXCEPTION(wrong.check(), ArgumentError, says(message));
   };
-  refuses([](auto& c) { c.patch_height = 9; }, "an image of 8 x 12 holds no patch of 9 x 3");
+  refuses([](auto& c) { c.patch_height = 9; },
+          "an image of 8 x 12 is smaller than a patch of 9 x 3");
   refuses([](auto& c) { c.heads = 3; }, "width 8 is not a multiple of heads 3");
   refuses([](auto& c) { c.layers = 0; }, "layers must be at least 1, not 0");
   refuses([](auto& c) { c.dropout = -1; }, "dropout must be in [0, 1), not -1");
@@ -151,7 +152,7 @@ BOOST_AUTO_TEST_CASE(images_and_masks_must_fit) {
   BOOST_CHECK_EXCEPTION(vit(g.input("wide", DType::f32, {"batch", 2, 8, 13})), ShapeError,
                         says("images must be [batch, 2, 8, 12]"));
   BOOST_CHECK_EXCEPTION(vit(images, g.input("mask", DType::boolean, {"batch", 8})), ArgumentError,
-                        says("only in a model built with masked_patches"));
+                        says("needs a model that was built with masked_patches"));
 }
 
 BOOST_AUTO_TEST_CASE(masked_patches_are_not_seen) {

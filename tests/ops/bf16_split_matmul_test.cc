@@ -227,10 +227,10 @@ BOOST_AUTO_TEST_CASE(numbers_of_products_that_no_unit_has_are_errors) {
     return std::string("no error");
   };
   BOOST_TEST(message(Bf16Unit::dot, 3)
-                 .find("no engine of 3 products on unit dot; there are 1, 3 and "
-                       "6 on amx, 1 on dot") != std::string::npos);
+                 .find("no engine with 3 products on unit dot; amx supports 1, 3 "
+                       "and 6 products, dot supports 1") != std::string::npos);
   BOOST_TEST(
-      message(Bf16Unit::emulated_amx, 2).find("no engine of 2 products on unit emulated amx") !=
+      message(Bf16Unit::emulated_amx, 2).find("no engine with 2 products on unit emulated amx") !=
       std::string::npos);
 }
 

@@ -295,9 +295,9 @@ BOOST_AUTO_TEST_CASE(other_numbers_of_ranks_are_named) {
         static_cast<void>(
             evaluate_op(builtin_ops()->at("all_reduce"), {fed}, {{"ranks", std::int64_t{2}}}));
       },
-      {"op all_reduce is for several ranks: a Session with a World runs it"});
+      {"op all_reduce needs several ranks: run it in a Session with a World"});
   check_error<ShapeError>([&] { reduce_scatter(g.input("odd", DType::f32, {3}), 2); },
-                          {"the first axis, 3, cannot be cut into 2 equal parts"});
+                          {"the first axis, 3, cannot be divided into 2 equal parts"});
   Session shards(g);
   check_error<GraphError>(
       [&] {

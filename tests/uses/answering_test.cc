@@ -132,8 +132,8 @@ BOOST_AUTO_TEST_CASE(questions_without_room_for_a_text_and_texts_without_words_a
       [&] {
         task.answer(session, *model, {{"who ?", kShort}, {question, kShort}}, {});
       },
-      "text 2: it takes 53 tokens with what stands around, and rows of 39 leave no room for a text "
-      "beside it");
+      "text 2: it has 53 tokens including special tokens, which leaves no room for the other text "
+      "in rows of 39 tokens");
   BOOST_TEST(task.answer(session, *model, {{"who ?", ""}}, {})[0].empty());
 }
 

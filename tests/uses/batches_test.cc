@@ -281,7 +281,7 @@ BOOST_AUTO_TEST_CASE(texts_that_are_longer_than_a_model_reads_are_cut_where_some
   std::vector<CutText> cut;
   const OnCut on_cut = [&](const CutText& c) { cut.push_back(c); };
   const auto said = [](std::int64_t tokens) {
-    return testing::says("text 2: it has " + std::to_string(tokens) + " tokens, and the model");
+    return testing::says("text 2: it has " + std::to_string(tokens) + " tokens, but the model");
   };
   // A decoder continues from the end of the text, as if the rest did not exist.
   const Tokenizer& tokenizer = gpt2.writer->tokenizer();

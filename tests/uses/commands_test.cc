@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(fill_prints_a_line_for_each_hidden_place) {
   BOOST_TEST(found[0]["hidden"].size() == 2U);
   BOOST_TEST(found[0]["hidden"][0]["begin"] == 4);
   BOOST_TEST(found[0]["hidden"][0]["guesses"].size() == 5U);
-  check_error(weft("fill " + folder.path() + " 'the film'"), 1, "'the film' hides nothing");
+  check_error(weft("fill " + folder.path() + " 'the film'"), 1, "'the film' has no mask");
 }
 
 BOOST_AUTO_TEST_CASE(embed_writes_vectors_and_ranks_lines) {

@@ -247,10 +247,11 @@ BOOST_AUTO_TEST_CASE(models_that_weft_trained_become_the_libraries) {
       bitwise_equal(losses(*pieces.model), losses(*load_any_model(weft.path("pieces")).model)));
   // Settings that no class of the library supports are named in the error.
   const auto odd = trained(" --bias --positions linear_bias");
-  check_says<ArgumentError>([&] { save_folder(weft.path("odd"), *odd.model); },
-                            "no model of Hugging Face's has positions = \"linear_bias\" with the "
-                            "rest of this config: the "
-                            "nearest, \"gpt2\", has \"learned\"");
+  check_says<ArgumentError>(
+      [&] { save_folder(weft.path("odd"), *odd.model); },
+      "no Hugging Face model type supports positions = \"linear_bias\" with the "
+      "rest of this config: the "
+      "nearest, \"gpt2\", has \"learned\"");
   BOOST_TEST(!fs::exists(weft.path("odd")));
 }
 
@@ -298,7 +299,7 @@ BOOST_AUTO_TEST_CASE(folders_are_replaced_as_a_whole_or_not_at_all) {
   BOOST_TEST(!fs::exists(out + "/vocab.txt"));
   weft.write("made/README.md", "mine");
   check_error(convert(out), 1,
-              "would be replaced, and with it README.md, which is no file of a model: name another "
+              "would delete README.md, which is not a model file: choose another "
               "folder, or add --force");
   BOOST_TEST(read_text_file(out + "/README.md") == "mine");
   BOOST_TEST(convert(out, " --force").code == 0);
@@ -306,10 +307,10 @@ BOOST_AUTO_TEST_CASE(folders_are_replaced_as_a_whole_or_not_at_all) {
   // Other folders are not replaced, not even with --force.
   weft.write("photos/cat.png", "cat");
   check_error(convert(weft.path("photos"), " --force"), 1,
-              "is not empty and holds no model (config.json): name another one");
+              "is not empty and contains no model (config.json): choose another one");
   BOOST_TEST(fs::exists(weft.path("photos/cat.png")));
   weft.write("plain", "text");
-  check_error(convert(weft.path("plain")), 1, "it is there and is no folder");
+  check_error(convert(weft.path("plain")), 1, "the path exists and is not a folder");
   check_error(convert(weft.path("none/out")), 1, "there is no folder ");
   check_error(convert(weft.path(std::string(300, 'x'))), 1, "File name too long");
   check_error(convert(file), 2, "would replace model ");
@@ -341,7 +342,7 @@ BOOST_AUTO_TEST_CASE(folders_are_replaced_as_a_whole_or_not_at_all) {
   broken.config.bias = false;
   const std::string before = read_text_file(out + "/config.json");
   check_says<ArgumentError>([&] { save_folder(out, broken); },
-                            "no model of Hugging Face's has bias = false");
+                            "no Hugging Face model type supports bias = false");
   BOOST_TEST(read_text_file(out + "/config.json") == before);
 }
 

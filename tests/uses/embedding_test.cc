@@ -95,8 +95,8 @@ BOOST_AUTO_TEST_CASE(vectors_that_would_be_others_are_refused) {
     check_says<ArgumentError>([&] { load_any_model(folder.path()); }, message);
   };
   pooling(R"({"pooling_mode_cls_token": false, "pooling_mode_max_tokens": true})",
-          "1_Pooling/config.json: pooling_mode_max_tokens is not supported: pooling_mode_cls_token "
-          "or pooling_mode_mean_tokens alone is");
+          "1_Pooling/config.json: pooling_mode_max_tokens is not supported, only "
+          "pooling_mode_cls_token or pooling_mode_mean_tokens alone");
   pooling(R"({"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": true})",
           "pooling_mode_cls_token with pooling_mode_mean_tokens is not supported");
   folder.write("1_Pooling/config.json",
@@ -111,9 +111,9 @@ BOOST_AUTO_TEST_CASE(vectors_that_would_be_others_are_refused) {
   modules("Dense");
   check_says<ArgumentError>([&] { load_any_model(folder.path()); },
                             "modules.json: the module \"sentence_transformers.models.Dense\" is "
-                            "not supported: Transformer, Pooling and Normalize are");
+                            "not supported, only Transformer, Pooling and Normalize");
   folder.write("modules.json", "{}");
-  check_says<FormatError>([&] { load_any_model(folder.path()); }, "is no list of modules");
+  check_says<FormatError>([&] { load_any_model(folder.path()); }, "is not a list of modules");
 }
 
 BOOST_AUTO_TEST_CASE(a_text_has_its_vector_whatever_is_computed_with_it) {

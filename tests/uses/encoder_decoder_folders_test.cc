@@ -287,7 +287,7 @@ BOOST_AUTO_TEST_CASE(translators_that_weft_trained_become_marians) {
       bitwise_equal(losses(*load_any_model(weft.path("marian")).model), losses(*post.model)));
   const auto odd = train(" --norm pre_norm --positions sinusoidal --rms-norm");
   check_says<ArgumentError>([&] { save_folder(weft.path("odd"), *odd.model); },
-                            "no model of Hugging Face's has rms_norm = true");
+                            "no Hugging Face model type supports rms_norm = true");
 }
 
 }  // namespace

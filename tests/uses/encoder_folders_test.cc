@@ -273,8 +273,7 @@ BOOST_AUTO_TEST_CASE(pre_training_writes_what_is_kept) {
   const FolderReport report = train("rtd", "electra");
   BOOST_TEST(report.architecture == "ElectraForPreTraining");
   BOOST_TEST_REQUIRE(report.notes.size() == 1U);
-  BOOST_TEST(
-      contains(report.notes[0], "the generator, which the library has as a model of its own"));
+  BOOST_TEST(contains(report.notes[0], "the generator, which is a separate model in transformers"));
 }
 
 BOOST_AUTO_TEST_CASE(encoders_that_weft_trained_become_berts) {
@@ -300,18 +299,17 @@ BOOST_AUTO_TEST_CASE(encoders_that_weft_trained_become_berts) {
     check_says<ArgumentError>([&] { save_folder(weft.path("no"), *model.model); }, message);
     BOOST_TEST(!fs::exists(weft.path("no")));
   };
-  refuses(" --summary mean --members 1",
-          "no classifier of Hugging Face's library has summary = mean");
-  refuses(" --summary cls --members 2", "has members = 2: it reads texts as they are");
-  refuses(" --summary cls --members 1 --lower-case", "has lower_case = true");
+  refuses(" --summary mean --members 1", "no transformers classifier supports summary = mean");
+  refuses(" --summary cls --members 2", "supports members = 2: its input is the unchanged text");
+  refuses(" --summary cls --members 1 --lower-case", "supports lower_case = true");
   refuses(" --summary cls --members 1 --no-lower-case --norm-first",
-          "no model of Hugging Face's has norm_first = true");
+          "no Hugging Face model type supports norm_first = true");
   const auto other = train(" --summary cls --members 1 --no-lower-case --no-norm-first");
   ClassifierHead& head = dynamic_cast<TextClassifier&>(*other.model).head;
   head.pooler = Activation::sigmoid;
   check_says<ArgumentError>([&] { save_folder(weft.path("no"), *other.model); },
                             "BertForSequenceClassification has the activation tanh in its head, "
-                            "the model the activation sigmoid");
+                            "the model has the activation sigmoid");
   head.pooler = Activation::relu;  // the head of another model type has this activation
   BOOST_TEST(save_folder(weft.path("relu"), *other.model).architecture ==
              "DistilBertForSequenceClassification");
@@ -325,8 +323,8 @@ BOOST_AUTO_TEST_CASE(scores_that_stand_on_the_mean_of_tokens_are_refused) {
                 "/scored/similar.tsv --steps 2 --warmup 1 --batch 4 --threads 2 --out " +
                 weft.path("m.weft")));
   check_error(weft("convert " + weft.path("m.weft") + " --out " + weft.path("no")), 1,
-              "no regression of Hugging Face's library has pooling = mean: it stands on the first "
-              "token");
+              "no transformers regression model supports pooling = mean: its head uses the first "
+              "token only");
 }
 
 BOOST_AUTO_TEST_CASE(vectors_whose_cosine_is_a_score_are_those_of_an_encoder) {
@@ -367,7 +365,7 @@ BOOST_AUTO_TEST_CASE(what_a_class_has_otherwise_is_named) {
   hf::LibraryModel model{.family = config, .weights = {}, .endings = {"ForMaskedLM"}};
   model.masked_lm = MaskedLmOptions{.activation = Activation::gelu_erf, .layer_norm_eps = 0.5};
   check_says<ArgumentError>([&] { hf::export_model(model); },
-                            "BertForMaskedLM has layer_norm_eps 1e-12 in its head, the model "
+                            "BertForMaskedLM has layer_norm_eps 1e-12 in its head, the model has "
                             "layer_norm_eps 0.5");
   model.masked_lm.reset();
   model.weights["embeddings.tokens.weight"] = Tensor::zeros(DType::f32, {20, 8});
@@ -377,7 +375,7 @@ BOOST_AUTO_TEST_CASE(what_a_class_has_otherwise_is_named) {
   check_says<ArgumentError>([&] { hf::export_model(model); },
                             "the class BertForPainting of model_type \"bert\" is not supported");
   check_says<FormatError>([] { hf::FolderOrigin::from_json(R"({"config.json": 3})"); },
-                          "the folder that the model came from: 'config.json' is no text");
+                          "the folder that the model came from: 'config.json' is not a string");
 }
 
 BOOST_AUTO_TEST_CASE(embeddings_keep_their_pooling_and_old_files_are_refused) {

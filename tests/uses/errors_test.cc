@@ -115,7 +115,7 @@ const std::vector<Use> kOfTexts = {Use::classify, Use::tag,   Use::fill,     Use
 BOOST_AUTO_TEST_CASE(texts_that_are_longer_than_the_model_reads) {
   const Commands& c = commands();
   const std::string& text = c.long_text();
-  const std::string cut = " at most (--truncate cuts it)";
+  const std::string cut = " (use --truncate)";
   std::vector<Case> cases;
   for (const Use use : kOfTexts) {
     const std::string file = use == Use::fill ? "long_masked.txt" : "long.txt";
@@ -128,21 +128,21 @@ BOOST_AUTO_TEST_CASE(texts_that_are_longer_than_the_model_reads) {
         {c.ask(use) + with_lines(use, file), 1, "weft: " + c.file(file) + ", line 2: it has "});
   }
   cases.push_back({c.ask(Use::classify) + "'" + text + "'", 1,
-                   "the text: it has 72 tokens, and the model reads 40" + cut});
+                   "the text: it has 72 tokens, but the model reads at most 40" + cut});
   cases.push_back({c.ask(Use::classify) + "good '" + text + "'", 1, "weft: text 2: it has 72"});
   cases.push_back({c.ask(Use::embed) + "good --similar " + c.file("long.txt"), 1,
                    c.file("long.txt") + ", line 2: it has 72 tokens"});
   cases.push_back({c.ask(Use::answer) + with_text(Use::answer, text), 1,
-                   "weft: the question: it takes 73 tokens with what stands around, and rows of 40 "
-                   "leave no room for a text beside it"});
+                   "weft: the question: it has 73 tokens including special tokens, which leaves "
+                   "no room for the other text in rows of 40 tokens"});
   cases.push_back(
       {c.ask(Use::generate) + "--prompt up --prompt '" + text + "'", 1, "weft: prompt 2: it has "});
   cases.push_back({c.ask(Use::generate) + with_text(Use::generate, text), 1,
-                   "and the model, which needs room to write, reads 47" + cut});
+                   "but the model, which needs room to write, reads at most 47" + cut});
   cases.push_back({"generate " + c.bart().path() + " --prompt '" + text + "'", 1,
-                   "and the model reads 64" + cut});
+                   "but the model reads at most 64" + cut});
   cases.push_back({c.ask(Use::generate) + "--tokens 99 --prompt up", 1,
-                   "ids is beyond the 48 positions of the model"});
+                   "ids exceeds the 48 positions of the model"});
   check_all(cases);
   // Nothing is generated before it is known that there is room.
   BOOST_TEST(c(c.ask(Use::generate) + "--tokens 99 --prompt up").out == "");
@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(languages_that_a_model_does_not_know) {
              {"generate " + t5.path() + " --prompt up --task summary", 1,
               "weft: unknown task 'summary'; available: translation_en_to_de"},
              {"generate " + c.bart().path() + " --prompt up --task summarization", 1,
-              "weft: the model has no settings for tasks, and so not for 'summarization'"}});
+              "weft: the model has no task settings, so 'summarization' is not available"}});
 }
 
 BOOST_AUTO_TEST_CASE(chat_formats_that_cannot_be_read) {
@@ -222,8 +222,8 @@ BOOST_AUTO_TEST_CASE(chat_formats_that_cannot_be_read) {
         folder.path() + ": the tokenizer has no chat template: set --format to one of "
                         "chatml, llama-2, llama-3, alpaca, or to a template file"},
        {chat + " --format surprise", 2,
-        "--format: there is no chat format 'surprise'; there are 'chatml', 'llama-2', 'llama-3', "
-        "'alpaca' (and there is no file of that name)"}});
+        "--format: unknown chat format 'surprise'; built-in formats are 'chatml', 'llama-2', "
+        "'llama-3', 'alpaca' (and there is no file of that name)"}});
   const std::string outside = "hello\n{% include 'x' %}";
   folder.write("chat_template.jinja", outside);
   const std::string file = c.weft.write("outside.jinja", outside);
@@ -247,8 +247,8 @@ BOOST_AUTO_TEST_CASE(vocabularies_that_do_not_fit_and_folders_without_one) {
     const std::string rest = " " + with_text(use, "good"), name(choice_name(use));
     check_all({{name + " " + folder.path() + rest, 1,
                 "weft: " + folder.path() +
-                    ": the tokenizer has 65 ids, and the model's table of embeddings 48 rows: they "
-                    "do not belong together"},
+                    ": the tokenizer has 65 ids, but the embedding table of the model has 48 rows: "
+                    "they do not belong together"},
                {name + " " + silent.path() + rest, 1,
                 "weft: " + silent.path() +
                     " has no tokenizer: it holds none of tokenizer.json, vocab.json with"}});
@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(vocabularies_that_do_not_fit_and_folders_without_one) {
     const std::string ask = std::string(choice_name(use)) + " " + folder.path() + " " +
                             (use == Use::chat ? "" : with_text(use, "good"));
     folder.write("tokenizer.json", testing::tokenizer_json(many, {}));
-    check_all({{ask, 1, folder.path() + ": the tokenizer has 387 ids, and the model's table of "}});
+    check_all({{ask, 1, folder.path() + ": the tokenizer has 387 ids, but the embedding table "}});
     std::filesystem::remove(folder.path("tokenizer.json"));
     const bool knows_ids = use == Use::generate || use == Use::score;
     check_all({{ask, knows_ids ? 2 : 1, "weft: " + folder.path() + " has no tokenizer: it holds"}});

@@ -117,13 +117,13 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_filled_is_said) {
     return loaded.task.fill(session, *loaded.model, {text}, {.on_cut = on_cut});
   };
   check_says<DataError>([&] { filled("the film"); },
-                        "'the film' hides nothing: write [MASK] for what is to be filled in");
+                        "'the film' has no mask: write [MASK] in place of the missing word");
   std::string text;
   for (int i = 0; i < 60; ++i) text += "the ";
   check_says<TextError>([&] { filled(text + "[MASK]"); },
-                        "text 1: it has 63 tokens, and the model reads 40 at most");
+                        "text 1: it has 63 tokens, but the model reads at most 40");
   check_says<TextError>([&] { filled(text + "[MASK]", cut_unheard()); },
-                        "it hides 1 places, of which the model sees 0 in the 40 tokens that it");
+                        "number of masks: 1 in the text, but only 0 in the 40 tokens that the");
   BOOST_TEST(filled("[MASK] " + text, cut_unheard())[0].size() == 1U);
 }
 

@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(images_of_folders_are_classified) {
                                    {"cat", "dog"}),
                           false);
   check_says<FormatError>([&] { load_any_model(folder.path()); },
-                          "holds no preprocessor_config.json, which says how the pixels of a "
+                          "holds no preprocessor_config.json, which specifies how the pixels of a "
                           "ViTForImageClassification are normalised");
   folder.write("preprocessor_config.json", R"({"image_mean": [0.5], "image_std": [0.25]})");
   const auto [task, model] = load_any_model(folder.path());
@@ -184,8 +184,8 @@ BOOST_AUTO_TEST_CASE(errors_say_what_is_there_and_what_would_be_right) {
   small.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n" + words);
   check_says<ArgumentError>([&] { load_any_model(small.path()); },
                             small.path() +
-                                ": the tokenizer has 65 ids, and the model's table of embeddings "
-                                "48 rows: they do not belong together");
+                                ": the tokenizer has 65 ids, but the embedding table of the model "
+                                "has 48 rows: they do not belong together");
   const TinyFolder pixels({{"model_type", "vit"},
                            {"architectures", {"ViTForMaskedImageModeling"}},
                            {"hidden_size", 16},
@@ -205,19 +205,18 @@ BOOST_AUTO_TEST_CASE(errors_say_what_is_there_and_what_would_be_right) {
   const auto& task = loaded.task;
   const auto& model = loaded.model;
   Session session(*model->graph, model->store);
-  check_says<FormatError>(
-      [&] { task.classify(session, *model, {"the film"}, {}); },
-      "the model is a tagger of words, which does not classify; use it with weft "
-      "tag, weft embed");
+  check_says<FormatError>([&] { task.classify(session, *model, {"the film"}, {}); },
+                          "the model is a word tagger, which does not classify; use it with weft "
+                          "tag, weft embed");
   check_says<FormatError>([&] { task.fill(session, *model, {"the [MASK]"}, {}); },
-                          "is a tagger of words, which does not predict masked words");
+                          "is a word tagger, which does not predict masked words");
   check_says<FormatError>(
       [&] {
         task.answer(session, *model, {{"who ?", "mary"}}, {});
       },
-      "is a tagger of words, which does not answer questions");
+      "is a word tagger, which does not answer questions");
   check_says<FormatError>([&] { load_model_for(Use::translate, tagger.path()); },
-                          tagger.path() + " holds a tagger of words, which does not translate");
+                          tagger.path() + " holds a word tagger, which does not translate");
 }
 
 }  // namespace

@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(images_that_weft_learned_from_have_their_own_normalisation)
   const auto odd =
       train("--task classify --shift 0 --rotation 0 --zoom 0 --pooling mean --positions learned");
   check_says<ArgumentError>([&] { save_folder(weft.path("odd"), *odd.model); },
-                            "no model of Hugging Face's has pooling = \"mean\"");
+                            "no Hugging Face model type supports pooling = \"mean\"");
 }
 
 }  // namespace

@@ -102,10 +102,10 @@ BOOST_AUTO_TEST_CASE(what_is_no_conversation_is_named_with_its_file_and_line) {
   fails("{\"instruction\": \"a\"", "");
   fails(R"({"text": "a"})", "neither 'messages' nor 'instruction'");
   fails(R"({"instruction": "a"})", "lacks 'output'");
-  fails(R"({"instruction": 3, "output": "b"})", "'instruction' must be a text, not 3");
+  fails(R"({"instruction": 3, "output": "b"})", "'instruction' must be a string, not 3");
   fails(R"({"instruction": "a", "output": "b", "output": "c"})", "");
   fails(R"({"messages": [{"role": "user", "content": "a"}]})", "there is no answer");
-  fails(R"({"messages": [{"role": "assistant", "content": "a"}]})", "before the first answer");
+  fails(R"({"messages": [{"role": "assistant", "content": "a"}]})", "precedes the first answer");
   fails(R"({"messages": [{"role": "user"}]})", "lacks 'content'");
   const std::vector<std::string> empty = {folder.write("empty.jsonl", "")};
   BOOST_CHECK_EXCEPTION(read_conversations(empty), FormatError, says("there is no conversation"));

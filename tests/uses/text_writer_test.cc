@@ -194,8 +194,8 @@ BOOST_AUTO_TEST_CASE(folders_that_cannot_write_texts_say_why) {
     std::string text;
     for (int i = 0; i < 60; ++i) text += "up and down ";
     BOOST_CHECK_EXCEPTION(opened.writer->write({"up", text}), TextError,
-                          says("text 2: it has 181 tokens, and the model, which needs room to "
-                               "write, reads 47 at most"));
+                          says("text 2: it has 181 tokens, but the model, which needs room to "
+                               "write, reads at most 47"));
     BOOST_CHECK_EXCEPTION(opened.writer->write({""}), TextError,
                           says("text 1: it is empty: generation needs at least one token"));
   }
@@ -230,16 +230,17 @@ BOOST_AUTO_TEST_CASE(settings_of_generation_survive_files) {
   BOOST_TEST(read.options.sampling->top_p == 0.9);
   BOOST_TEST((read.options.early_stopping == EarlyStopping::never));
   BOOST_CHECK_EXCEPTION(GenerationSettings::from_json("{}"), FormatError,
-                        says("the settings of generation lack 'beams'"));
+                        says("the generation settings lack 'beams'"));
   const auto broken = [&](const char* key, testing::Json value) {
     testing::Json object = testing::Json::parse(settings.to_json());
     object[key] = std::move(value);
     return object.dump();
   };
   for (const auto& [text, message] :
-       {std::pair{broken("surprise", 1), "the settings of generation know no 'surprise'"},
+       {std::pair{broken("surprise", 1),
+                  "the generation settings have an unknown field 'surprise'"},
         {broken("stop_ids", 7), "'stop_ids' must be a list, not 7"},
-        {broken("forced", {{1, 2, 3}}), "'forced' must hold pairs of place and id"},
+        {broken("forced", {{1, 2, 3}}), "'forced' must contain pairs of position and id"},
         {broken("sampling", 4), "lack the object 'sampling'"},
         {broken("start", {"a"}), "'start' must be an integer"}})
     BOOST_CHECK_EXCEPTION(GenerationSettings::from_json(text), FormatError, says(message));

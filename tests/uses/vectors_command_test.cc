@@ -73,9 +73,9 @@ BOOST_AUTO_TEST_CASE(words_are_asked_for) {
   BOOST_TEST(contains(analogy.out, "queen"));
   check_error(weft("vectors analogy " + file + " man king"), 2, "an analogy needs three words");
   check_error(weft("vectors nearest " + file + " kong"), 1,
-              "there is no vector of 'kong' (did you mean 'king'?)");
+              "there is no embedding of 'kong' (did you mean 'king'?)");
   check_error(weft("vectors nearest " + weft.path("text.txt") + " king"), 1,
-              "the first line of a file of word vectors");
+              "the first line of a file of word embeddings");
 }
 
 BOOST_AUTO_TEST_CASE(what_would_be_ignored_is_refused) {
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(what_would_be_ignored_is_refused) {
   check_error(weft(train + text + "--model fasttext --shortest 7"), 2,
               "--shortest 7 is greater than --longest 6");
   check_error(weft(train + text + "--min-count 100000"), 1, "occurs 100000 times or more");
-  check_error(weft(train + text + "--model lsa --width 1000"), 1, "singular values, not 1000");
+  check_error(weft(train + text + "--model lsa --width 1000"), 1, "allows ranks from 1 to ");
   check_error(weft(train + "--wordnet " + folder), 1, "Debian's package wordnet-base");
 }
 

@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(options_that_make_no_sense_are_refused) {
   };
   refused(counts, {.width = 0}, "width (0) and epochs (15) must be at least 1");
   refused(counts, {.rate = 0}, "rate (0) and most (100) must be positive");
-  refused(none, {}, "no word stands near another one");
+  refused(none, {}, "the co-occurrence counts are empty");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -82,9 +82,8 @@ BOOST_AUTO_TEST_CASE(the_largest_singular_values_are_found) {
     }
   }
   const SparseMatrix small = sparse(holey({4, 9}, 1));
-  check_error<ArgumentError>(
-      [&] { truncated_svd(small, {.rank = 5}, workers); },
-      {"a matrix of 4 rows and 9 columns has 1 to 4 singular values, not 5"});
+  check_error<ArgumentError>([&] { truncated_svd(small, {.rank = 5}, workers); },
+                             {"a matrix of 4 rows and 9 columns allows ranks from 1 to 4, not 5"});
 }
 
 BOOST_AUTO_TEST_CASE(positive_information_is_that_of_the_definition) {

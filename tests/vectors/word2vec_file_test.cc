@@ -63,27 +63,26 @@ BOOST_AUTO_TEST_CASE(broken_files_say_where) {
     check_error<FormatError>([&] { read_word_vectors(path); }, {path, why});
   };
   const std::string head =
-      "the first line of a file of word vectors is their number and their width";
+      "the first line of a file of word embeddings must hold their number and their width";
   for (const char* bytes : {"", "2\n", "2 x\n", "0 2\n", "-1 2\n", "2 2 2\n", "2 99999999999\n",
                             "a text without an end", "99999999999999999999 2\n"})
     broken(bytes, head);
-  broken("2 2\na 1 2\n", ":3: here should be word 2 of 2");
-  broken("2 2\na 1 2\nb 1\n",
-         ":3: a word and 2 finite numbers should stand here; number 2 is none");
-  broken("2 2\na 1 2\nb 1 nan\n", "number 2 is none");
-  broken("2 2\na 1 2\nb 1 2 3\n", ":3: there are more than 2 numbers");
-  broken("1 2\na 1 2\nb 1 2\n", "there is more behind the 1 words");
-  broken("2 2\na 1 2\na 1 2\n", "the word 'a' is there twice");
+  broken("2 2\na 1 2\n", ":3: expected word 2 of 2");
+  broken("2 2\na 1 2\nb 1\n", ":3: expected a word and 2 finite numbers, but number 2 is invalid");
+  broken("2 2\na 1 2\nb 1 nan\n", "number 2 is invalid");
+  broken("2 2\na 1 2\nb 1 2 3\n", ":3: the line has more than 2 numbers");
+  broken("1 2\na 1 2\nb 1 2\n", "the file continues after the 1 words");
+  broken("2 2\na 1 2\na 1 2\n", "the word 'a' occurs twice");
   const std::string one = floats({1, 2});
-  broken("2 2\na " + one + "b " + one.substr(1), "the file ends in the numbers of word 2 of 2");
-  broken("2 2\na " + one, "here should be word 2 of 2 and a blank");
-  broken("1 2\na " + one + "bcd", "there is more behind the 1 words");
-  broken("1 2\na " + floats({1, HUGE_VALF}), "has a NaN or infinity");
+  broken("2 2\na " + one + "b " + one.substr(1), "the file ends within the numbers of word 2 of 2");
+  broken("2 2\na " + one, "expected word 2 of 2 and a space");
+  broken("1 2\na " + one + "bcd", "the file continues after the 1 words");
+  broken("1 2\na " + floats({1, HUGE_VALF}), "contains NaN or infinity");
   // No memory is allocated for missing data.
   broken("1000000000000 16000000\na 1 2\n",
-         ":2: a word and 16000000 finite numbers should stand here; number 3 is none");
-  broken("1 2\na 1 2 3\n", ":2: there are more than 2 numbers");
-  broken("1000000000000 16000000\na \x01\x02", "the file ends in the numbers of word 1");
+         ":2: expected a word and 16000000 finite numbers, but number 3 is invalid");
+  broken("1 2\na 1 2 3\n", ":2: the line has more than 2 numbers");
+  broken("1000000000000 16000000\na \x01\x02", "the file ends within the numbers of word 1");
   BOOST_TEST(!is_word_vectors(folder.write("file", "some text\nand more\n")));
   BOOST_TEST(!is_word_vectors(folder.path("missing")));
   BOOST_TEST(!is_word_vectors(folder.write("file", "3 2\n1.0 2.0\n3.0 4.0\n5.0 6.0\n")));

@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(rare_words_are_left_out_and_sentences_of_them_alone) {
       [] {
         WordCounts({{"a", 1}, {"a", 2}});
       },
-      {"the word 'a' is there twice"});
+      {"the word 'a' occurs twice"});
 }
 
 BOOST_AUTO_TEST_CASE(wordnet_gives_words_and_glosses) {
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(wordnet_that_is_missing_or_broken_is_named) {
                        {"has no data.noun", "Debian's package wordnet-base", "apt install"});
   folder.write("data.noun", "  licence\n00001740 03 n 02 entity 0\n");
   check_error<FormatError>([&] { for_wordnet(folder.path(), nothing); },
-                           {"data.noun:2: this is no synset with a gloss"});
+                           {"data.noun:2: not a synset with a gloss"});
   folder.write("data.noun", "00001740 03 n 0x entity 0 000 | what is\n");
   check_error<FormatError>([&] { for_wordnet(folder.path(), nothing); }, {"data.noun:1"});
 }

@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(words_are_found_in_lower_case_too) {
   BOOST_TEST(v.find("King") == 2);
   BOOST_TEST(v.find("duke") == -1);
   check_error<ArgumentError>([&] { v.nearest("quene", 1); },
-                             {"there is no vector of 'quene' (did you mean 'queen'?)"});
+                             {"there is no embedding of 'quene' (did you mean 'queen'?)"});
 }
 
 BOOST_AUTO_TEST_CASE(copies_stand_alone) {
@@ -62,10 +62,10 @@ BOOST_AUTO_TEST_CASE(wrong_vectors_are_refused) {
   const Tensor two = Tensor::zeros(DType::f32, {2, 3});
   refused({"a"}, two, "1 words need vectors f32[1, width], not f32[2, 3]");
   refused({"a", "b"}, two.to(DType::f64), "not f64[2, 3]");
-  refused({"a", "a"}, two, "the word 'a' is there twice");
-  refused({"a", ""}, two, "word 1 is empty or has white space in it");
-  refused({"a", "b c"}, two, "word 1 is empty or has white space in it");
-  refused({"a", "b"}, Tensor::full(DType::f32, {2, 1}, NAN), "the vector of 'a' has a NaN");
+  refused({"a", "a"}, two, "the word 'a' occurs twice");
+  refused({"a", ""}, two, "word 1 is empty or contains white space");
+  refused({"a", "b c"}, two, "word 1 is empty or contains white space");
+  refused({"a", "b"}, Tensor::full(DType::f32, {2, 1}, NAN), "the embedding of 'a' contains NaN");
 }
 
 BOOST_AUTO_TEST_CASE(similarity_counts_the_pairs_that_have_vectors) {
@@ -86,9 +86,9 @@ BOOST_AUTO_TEST_CASE(similarity_counts_the_pairs_that_have_vectors) {
     const std::string file = folder.write("broken.txt", text);
     check_error<FormatError>([&] { read_word_pairs(file); }, {"broken.txt" + why});
   };
-  broken("a b 1\na b\n", ":2: expected two words and a score, here are 2 fields");
+  broken("a b 1\na b\n", ":2: expected two words and a score, found 2 fields");
   broken("a b much\n", ":1: the score");
-  broken("\n", ": there is no pair of words");
+  broken("\n", ": the file contains no pair of words");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

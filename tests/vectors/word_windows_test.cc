@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(options_that_make_no_sense_are_refused) {
   check_error<ArgumentError>([&] { WordWindows(text, {.negatives = 0}); }, {"negatives (0)"});
   check_error<ArgumentError>([&] { WordWindows(text, {.subsample = -1}); },
                              {"subsample must not be negative, but is -1"});
-  check_error<ArgumentError>([&] { WordWindows(one, {}); }, {"a text of one word alone"});
+  check_error<ArgumentError>([&] { WordWindows(one, {}); }, {"at least 2 different words"});
 }
 
 BOOST_AUTO_TEST_SUITE_END()

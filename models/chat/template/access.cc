@@ -20,7 +20,7 @@
 namespace weft::chat {
 namespace {
 
-/// What the library calls the type of a value.
+/// The name of a value's type in Jinja's messages.
 std::string_view type_name(const Value& value) {
   if (is<None>(value)) return "None";
   if (is<bool>(value)) return "bool object";
@@ -38,7 +38,7 @@ Value missing(const Value& value, std::string_view name) {
   return undefined(fmt::format("'{}' has no attribute '{}'", type_name(value), excerpt(name)));
 }
 
-/// The bounds of a slice over `size` items, as Python takes them.
+/// The bounds of a slice over `size` items, with Python's semantics.
 struct Range {
   std::int64_t begin, end, step;
 };
@@ -47,14 +47,14 @@ std::int64_t slice_number(Run& run, const Value& value) {
   if (const auto* number = as<std::int64_t>(value)) return *number;
   if (const auto* flag = as<bool>(value)) return *flag ? 1 : 0;
   require_defined(run, value);
-  run.fail(fmt::format("a slice takes integers, not {}", kind_of(value)));
+  run.fail(fmt::format("slice indices must be integers, not {}", kind_of(value)));
 }
 
 Range slice_range(Run& run, std::int64_t size, const Value& begin, const Value& end,
                   const Value& step) {
   Range range = {0, size, 1};
   if (!is<None>(step)) range.step = slice_number(run, step);
-  if (range.step == 0) run.fail("a slice takes no step of 0");
+  if (range.step == 0) run.fail("the step of a slice must not be 0");
   range.step = std::max(range.step, -std::numeric_limits<std::int64_t>::max());
   const bool backwards = range.step < 0;
   const std::int64_t low = backwards ? -1 : 0, high = backwards ? size - 1 : size;
@@ -69,10 +69,10 @@ Range slice_range(Run& run, std::int64_t size, const Value& begin, const Value& 
   return range;
 }
 
-/// visit(i) for each index of the range.
+/// Calls visit(i) for each index of the range.
 template <class Visit>
 void go_through(const Range& range, const Visit& visit) {
-  // The number of steps first: an index beyond the last one could overflow.
+  // Computes the number of iterations first: an index beyond the last one could overflow.
   const std::int64_t way = range.step > 0 ? range.end - range.begin : range.begin - range.end;
   if (way <= 0) return;
   const std::int64_t stride = range.step > 0 ? range.step : -range.step;
@@ -93,7 +93,7 @@ Value text_slice(Run& run, const TracedText& text, const Value& begin, const Val
                                       static_cast<std::size_t>(range.end - range.begin));
     return run.text(text.part(first, first + bytes));
   }
-  std::vector<std::size_t> starts;  // of all characters
+  std::vector<std::size_t> starts;  // start of each character
   run.step(text.size());
   for (std::size_t at = 0; at < text.size(); at += character_size(text.text()[at]))
     starts.push_back(at);
@@ -138,7 +138,7 @@ Value item_of(Run& run, const Value& value, const Value& key) {
     const std::int64_t index = slice_number(run, key);
     if (const Sequence* sequence = as_sequence(value)) {
       if (sequence->kind == Sequence::Kind::iterator || sequence->kind == Sequence::Kind::view)
-        run.fail(fmt::format("{} has no items by number", kind_of(value)));
+        run.fail(fmt::format("{} cannot be indexed by number", kind_of(value)));
       const auto size = static_cast<std::int64_t>(sequence->items.size());
       const std::int64_t at = index < 0 ? index + size : index;
       if (at >= 0 && at < size) return sequence->items[static_cast<std::size_t>(at)];

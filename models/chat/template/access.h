@@ -8,14 +8,16 @@
 
 namespace weft::chat {
 
-/// value.name; what is not there is undefined. Throws DataError for an undefined value.
+/// Returns value.name; undefined if there is no such attribute. Throws DataError for an undefined
+/// value.
 Value attribute_of(Run& run, const Value& value, std::string_view name);
-/// value[key]; the same.
+/// Returns value[key]; undefined if there is no such item. Throws DataError for an undefined value.
 Value item_of(Run& run, const Value& value, const Value& key);
-/// value[begin:end:step]; none for what is left out. Throws DataError for what has no slices.
+/// Returns value[begin:end:step], where None stands for an omitted bound. Throws DataError for a
+/// value that cannot be sliced.
 Value slice_of(Run& run, const Value& value, const Value& begin, const Value& end,
                const Value& step);
-/// What map(attribute=...) reads: names and numbers with dots between them.
+/// Returns the value at a path as in map(attribute=...): names and numbers separated by dots.
 Value path_of(Run& run, const Value& value, const Value& path);
 
 }  // namespace weft::chat

@@ -1,4 +1,4 @@
-// A template as a tree.
+// The syntax tree of a template.
 #pragma once
 
 #include <cstddef>
@@ -49,9 +49,9 @@ struct Item {
   ExpressionPtr object, key;
 };
 struct Slice {
-  ExpressionPtr object, begin, end, step;  // null for what is left out
+  ExpressionPtr object, begin, end, step;  // null for omitted parts
 };
-/// What a loop says of itself: loop.index. The loop itself is no value.
+/// The fields of a loop, such as loop.index. The loop itself is not a value.
 enum class LoopField : std::uint8_t {
   index,
   index0,
@@ -68,11 +68,12 @@ enum class LoopField : std::uint8_t {
 struct LoopAttribute {
   LoopField field = LoopField::index;
 };
-/// loop.cycle(...), or loop.changed(...).
+/// A call of loop.cycle(...) or loop.changed(...).
 struct LoopCall {
   bool cycle = true;
   Arguments arguments;
-  std::size_t place = 0;  // of the value that changed() keeps
+  /// For changed(): the index of its previous value among those that the loop keeps.
+  std::size_t place = 0;
 };
 struct Not {
   ExpressionPtr operand;
@@ -82,14 +83,15 @@ struct Signed {
   ExpressionPtr operand;
 };
 struct Logic {
-  bool both = false;  // "and"; otherwise "or"
+  /// True for "and", false for "or".
+  bool both = false;
   ExpressionPtr left, right;
 };
 struct Calculation {
   Arithmetic operation = Arithmetic::add;
   ExpressionPtr left, right;
 };
-/// a ~ b ~ c.
+/// A concatenation a ~ b ~ c.
 struct Concatenation {
   std::vector<ExpressionPtr> parts;
 };
@@ -103,20 +105,21 @@ enum class Comparison : std::uint8_t {
   in,
   not_in
 };
-/// a < b <= c.
+/// A chain of comparisons a < b <= c.
 struct Compared {
   ExpressionPtr first;
   std::vector<std::pair<Comparison, ExpressionPtr>> rest;
 };
 struct Conditional {
-  ExpressionPtr condition, value, otherwise;  // null where there is no "else"
+  // `otherwise` is null if there is no "else".
+  ExpressionPtr condition, value, otherwise;
 };
-/// Of a filter, a test or a function; functions have no subject.
+/// A call of a filter, test or function. Functions have no subject.
 struct BuiltinCall {
   const Builtin* builtin = nullptr;
   ExpressionPtr subject;
   Arguments arguments;
-  bool negated = false;  // "is not"
+  bool negated = false;  // for "is not"
 };
 struct MethodCall {
   ExpressionPtr object;
@@ -134,7 +137,7 @@ struct Expression {
                             Compared, Conditional, BuiltinCall, MethodCall, MacroCall>;
   Place place;
   Node node;
-  int depth = 1;  // of the tree below
+  int depth = 1;  // of the subtree, including this node
 };
 
 // Statements.
@@ -150,10 +153,11 @@ struct If {
   Body otherwise;
 };
 struct For {
-  std::vector<std::string> targets;  // several take apart each item
-  ExpressionPtr items, condition;    // the latter may be null
+  std::vector<std::string> targets;  // several names unpack each item
+  ExpressionPtr items, condition;    // `condition` may be null
   Body body, otherwise;
-  std::size_t kept = 0;  // values that calls of loop.changed() keep
+  /// The number of calls of loop.changed(), each of which keeps its previous value.
+  std::size_t kept = 0;
 };
 struct Set {
   std::vector<std::string> targets;
@@ -163,15 +167,17 @@ struct SetField {
   std::string space, field;
   ExpressionPtr value;
 };
-/// {% set name | filter %}text{% endset %}.
+/// A block assignment: {% set name | filter %}text{% endset %}.
 struct SetBlock {
-  std::string target, field;  // a field of the namespace `target` where it is not empty
+  /// If `field` is not empty, it is a field of the namespace `target`.
+  std::string target, field;
   std::vector<BuiltinCall> filters;
   Body body;
 };
 struct Macro {
   std::string name;
-  std::vector<std::pair<std::string, ExpressionPtr>> parameters;  // with defaults, or null
+  /// Names with default values, which may be null.
+  std::vector<std::pair<std::string, ExpressionPtr>> parameters;
   Body body;
 };
 struct Generation {

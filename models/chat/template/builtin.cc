@@ -26,12 +26,12 @@ std::string misfit(const Builtin& builtin, std::size_t positional,
         std::find(builtin.parameters.begin(), builtin.parameters.end(), name) -
         builtin.parameters.begin());
     if (place < count) {
-      if (given[place]) return fmt::format("'{}' is given '{}' twice", builtin.name, name);
+      if (given[place]) return fmt::format("'{}' receives '{}' twice", builtin.name, name);
       given[place] = true;
     } else if (!builtin.takes_named) {
       return fmt::format("'{}' has no parameter '{}'", builtin.name, excerpt(name));
     } else if (std::count(names.begin(), names.end(), name) > 1) {
-      return fmt::format("'{}' is given '{}' twice", builtin.name, excerpt(name));
+      return fmt::format("'{}' receives '{}' twice", builtin.name, excerpt(name));
     }
   }
   for (std::size_t i = 0; i < builtin.required; ++i) {
@@ -99,7 +99,7 @@ bool is_method(std::string_view name) {
 const TracedText& text_argument(Run& run, const Value& value, std::string_view what) {
   require_defined(run, value);
   const TracedText* text = as_text(value);
-  if (text == nullptr) run.fail(fmt::format("'{}' must be a text, not {}", what, kind_of(value)));
+  if (text == nullptr) run.fail(fmt::format("'{}' must be a string, not {}", what, kind_of(value)));
   return *text;
 }
 

@@ -1,4 +1,4 @@
-// Filters, tests, methods and functions that templates know: one table of each.
+// The tables of the filters, tests, methods and functions that templates support.
 #pragma once
 
 #include <array>
@@ -15,11 +15,11 @@
 
 namespace weft::chat {
 
-/// What a call was given, beside what stands in front of "|" or ".".
+/// The arguments of a call, without the subject before "|" or ".".
 struct CallArguments {
   static constexpr std::size_t kMost = 4;
-  std::array<std::optional<Value>, kMost> slots;  // as the parameters of the Builtin
-  std::vector<Value> rest;                        // where it takes more
+  std::array<std::optional<Value>, kMost> slots;  // in the order of Builtin::parameters
+  std::vector<Value> rest;                        // further positional arguments, if accepted
   std::vector<std::pair<std::string, Value>> named;
 
   bool has(std::size_t i) const { return slots[i].has_value(); }
@@ -31,32 +31,34 @@ struct Builtin {
   using Call = Value (*)(Run& run, const Value& subject, const CallArguments& arguments);
 
   std::string_view name;
-  std::array<std::string_view, CallArguments::kMost> parameters = {};  // empty behind the last
+  std::array<std::string_view, CallArguments::kMost> parameters = {};  // padded with empty names
   std::size_t required = 0;
-  bool takes_rest = false;   // arguments without names, beyond the parameters
-  bool takes_named = false;  // any names, beyond the parameters
+  /// True if it accepts positional arguments beyond the parameters.
+  bool takes_rest = false;
+  /// True if it accepts named arguments beyond the parameters.
+  bool takes_named = false;
   Call call = nullptr;
 
   std::size_t count() const;
 };
 
-/// Why the call does not fit; empty where it does.
+/// Returns why the arguments do not match the parameters; empty if they do.
 std::string misfit(const Builtin& builtin, std::size_t positional,
                    std::span<const std::string> names);
-/// Throws DataError where the call does not fit.
+/// Calls a builtin. Throws DataError if the arguments do not match the parameters.
 Value call(Run& run, const Builtin& builtin, const Value& subject, std::vector<Value> positional,
            std::vector<std::pair<std::string, Value>> named = {});
 
-// Null where there is none.
+// These return null if there is no such builtin.
 const Builtin* find_filter(std::string_view name);
 const Builtin* find_test(std::string_view name);
 const Builtin* find_function(std::string_view name);
-/// Of the value's type.
+/// Looks up a method of the value's type.
 const Builtin* find_method(const Value& value, std::string_view name);
-/// True for a method of any type.
+/// Returns true if any type has a method with this name.
 bool is_method(std::string_view name);
 
-/// An entry of a table; null where there is none.
+/// Returns the entry of a table with this name; null if there is none.
 const Builtin* find_in(std::span<const Builtin> table, std::string_view name);
 std::span<const Builtin> text_filters();
 std::span<const Builtin> sequence_filters();
@@ -64,7 +66,7 @@ std::span<const Builtin> text_methods();
 std::span<const Builtin> mapping_methods();
 std::span<const Builtin> sequence_methods();
 
-// What builtins read their arguments by. All throw DataError that names the parameter.
+// Conversions of arguments. All throw DataError that names the parameter.
 
 const TracedText& text_argument(Run& run, const Value& value, std::string_view what);
 std::int64_t integer_argument(Run& run, const Value& value, std::string_view what);

@@ -1,4 +1,4 @@
-// Characters as Python's texts know them.
+// Character classes and case mapping with the semantics of Python's str.
 #pragma once
 
 #include <cstddef>
@@ -9,27 +9,28 @@
 
 namespace weft::chat {
 
-/// White space of str.strip() and str.isspace().
+/// True for whitespace as defined by str.strip() and str.isspace().
 bool is_space(char32_t c);
-/// What repr() shows as it is (str.isprintable()).
+/// True for characters that repr() prints unchanged (str.isprintable()).
 bool is_printable(char32_t c);
 
-/// str.upper(), .lower(), .title() and .capitalize(): all of Unicode, one character may become
-/// several.
+/// Return str.upper(), .lower(), .title() and .capitalize(), for all of Unicode. One character may
+/// become several.
 TracedText upper(const TracedText& text);
 TracedText lower(const TracedText& text);
 TracedText title(const TracedText& text);
 TracedText capitalized(const TracedText& text);
 
 enum class Ends : std::uint8_t { left = 1, right = 2, both = 3 };
-/// Bytes [begin, end) of `text` that are left where characters at its ends are taken away: those of
-/// `characters`, or white space where it is null.
+/// Bytes [begin, end) of a text that remain after stripping.
 struct Stripped {
   std::size_t begin, end;
 };
+/// Strips the characters in `characters`, or whitespace if it is null, from the ends of `text`.
 Stripped strip(std::string_view text, Ends ends, const std::string_view* characters = nullptr);
 
-/// The byte where character `index` begins; the size of the text for one behind its end.
+/// Returns the byte offset of character `index`, or the size of the text if it has fewer
+/// characters.
 std::size_t byte_of(std::string_view text, std::size_t index);
 
 }  // namespace weft::chat

@@ -16,8 +16,9 @@
 namespace weft::chat {
 namespace {
 
-constexpr int kMostNesting = 100;  // of brackets and statements
-constexpr int kMostLinks = 200;    // of operators, filters, attributes behind each other
+constexpr int kMostNesting = 100;  // maximum nesting of brackets and statements
+// Maximum depth of an expression tree: operators, filters and attributes in a chain.
+constexpr int kMostLinks = 200;
 
 int depth_of(const ExpressionPtr& expression) {
   return expression == nullptr ? 0 : expression->depth;
@@ -71,35 +72,38 @@ bool ExpressionParser::take_symbol(std::string_view symbol) {
 }
 
 void ExpressionParser::expect(std::string_view symbol) {
-  if (!take_symbol(symbol)) fail(fmt::format("has {} where '{}' belongs", describe(now()), symbol));
+  if (!take_symbol(symbol))
+    fail(fmt::format("has {} where '{}' is expected", describe(now()), symbol));
 }
 
 void ExpressionParser::expect(Kind kind) {
   if (now().kind != kind)
-    fail(fmt::format("has {} where {} belongs", describe(now()), describe(Token{kind})));
+    fail(fmt::format("has {} where {} is expected", describe(now()), describe(Token{kind})));
   take();
 }
 
 std::string ExpressionParser::expect_name() {
-  if (now().kind != Kind::name) fail(fmt::format("has {} where a name belongs", describe(now())));
+  if (now().kind != Kind::name)
+    fail(fmt::format("has {} where a name is expected", describe(now())));
   return take().text;
 }
 
 void ExpressionParser::fail(std::string_view what) const { fail_template(now().place, what); }
 
 void ExpressionParser::fail_unexpected() const {
-  fail(fmt::format("has {} where an expression belongs", describe(now())));
+  fail(fmt::format("has {} where an expression is expected", describe(now())));
 }
 
 ExpressionParser::Level::Level(ExpressionParser& parser) : parser_(parser) {
   if (parser.level_ >= kMostNesting)
-    parser.fail(fmt::format("nests more than {} deep", kMostNesting));
+    parser.fail(fmt::format("is nested more than {} levels deep", kMostNesting));
   ++parser.level_;
 }
 
 ExpressionPtr ExpressionParser::make(Place place, Expression::Node node, int depth_below) const {
   if (depth_below >= kMostLinks)
-    fail_template(place, fmt::format("has an expression of more than {} links", kMostLinks));
+    fail_template(
+        place, fmt::format("has an expression with more than {} levels of operators", kMostLinks));
   return std::make_unique<const Expression>(Expression{place, std::move(node), depth_below + 1});
 }
 
@@ -108,14 +112,14 @@ void ExpressionParser::check_fit(const Builtin& builtin, const Arguments& argume
   std::vector<std::string> names;
   for (const auto& argument : arguments.named) names.push_back(argument.first);
   const std::string why = misfit(builtin, arguments.positional.size(), names);
-  if (!why.empty()) fail_template(place, "has a call that does not fit: " + why);
+  if (!why.empty()) fail_template(place, "has an invalid call: " + why);
 }
 
 void ExpressionParser::check_calls() const {
   for (const auto& [name, place] : called_) {
     if (std::find(macros_.begin(), macros_.end(), name) == macros_.end()) {
-      fail_template(place, fmt::format("calls '{}', which is no function of chat templates and no "
-                                       "macro",
+      fail_template(place, fmt::format("calls '{}', which is neither a function of chat templates "
+                                       "nor a macro",
                                        excerpt(name)));
     }
   }
@@ -266,9 +270,10 @@ ExpressionPtr ExpressionParser::unary(bool with_filters) {
     value = primary();
   }
   value = postfix(std::move(value));
-  // The loop itself is no value.
+  // The loop itself is not a value.
   if (is_loop(*value))
-    fail_template(place, "uses 'loop' for itself; only its fields, as loop.index, are supported");
+    fail_template(place,
+                  "uses 'loop' as a value; only its fields, such as loop.index, are supported");
   return with_filters ? filters(std::move(value)) : std::move(value);
 }
 
@@ -284,8 +289,9 @@ ExpressionPtr ExpressionParser::primary() {
       if (token.text == "false" || token.text == "False") return constant(false);
       if (token.text == "none" || token.text == "None") return constant(None());
       if (token.text == "caller" || token.text == "varargs" || token.text == "kwargs")
-        fail_template(token.place,
-                      fmt::format("uses '{}' of macros, which is not supported", token.text));
+        fail_template(
+            token.place,
+            fmt::format("uses the macro variable '{}', which is not supported", token.text));
       return make(token.place, Name{token.text}, 0);
     case Kind::text: {
       std::string text;
@@ -297,8 +303,8 @@ ExpressionPtr ExpressionParser::primary() {
       std::int64_t number = 0;
       const char* const end = token.text.data() + token.text.size();
       if (std::from_chars(token.text.data(), end, number).ec != std::errc())
-        fail_template(token.place,
-                      fmt::format("has the number '{}' of more than 64 bits", excerpt(token.text)));
+        fail_template(token.place, fmt::format("has the number '{}', which exceeds 64 bits",
+                                               excerpt(token.text)));
       return constant(number);
     }
     case Kind::floating: {
@@ -371,7 +377,9 @@ ExpressionPtr ExpressionParser::loop_attribute(const Expression& loop) {
   if (token.text == "cycle" || token.text == "changed") {
     LoopCall called = {token.text == "cycle", arguments(), 0};
     if (!called.arguments.named.empty() || (called.cycle && called.arguments.positional.empty()))
-      fail_template(token.place, fmt::format("calls loop.{} without values", token.text));
+      fail_template(
+          token.place,
+          fmt::format("calls loop.{} with named arguments, or without values", token.text));
     if (!called.cycle) called.place = (*around_.kept.back())++;
     const int depth = depth_of(called.arguments);
     return make(loop.place, std::move(called), depth);
@@ -391,11 +399,12 @@ ExpressionPtr ExpressionParser::attribute(ExpressionPtr object) {
     ExpressionPtr key = primary();
     return make(place, Item{std::move(object), std::move(key)}, depth);
   }
-  if (now().kind != Kind::name) fail(fmt::format("has {} where a name belongs", describe(now())));
+  if (now().kind != Kind::name)
+    fail(fmt::format("has {} where a name is expected", describe(now())));
   if (is_loop(*object)) return loop_attribute(*object);
   const Token name = take();
   if (!sees("(")) return make(place, Attribute{std::move(object), name.text}, depth);
-  // Templates call their methods at once.
+  // A method cannot be used without calling it.
   if (!is_method(name.text)) {
     fail_template(name.place,
                   fmt::format("calls the method '{}', which is not supported", excerpt(name.text)));
@@ -410,7 +419,8 @@ ExpressionPtr ExpressionParser::subscript(ExpressionPtr object) {
   const Level level(*this);
   take();
   if (is_loop(*object)) {
-    if (now().kind != Kind::text) fail("uses 'loop' otherwise than by the name of a field");
+    if (now().kind != Kind::text)
+      fail("subscripts 'loop' with something other than the name of a field");
     ExpressionPtr found = loop_attribute(*object);
     expect("]");
     return found;
@@ -439,13 +449,13 @@ Arguments ExpressionParser::arguments() {
   Arguments arguments;
   while (!sees(")")) {
     if (sees("*") || sees("**"))
-      fail(fmt::format("has '{}' among arguments, which is not supported", now().text));
+      fail(fmt::format("has '{}' in an argument list, which is not supported", now().text));
     if (now().kind == Kind::name && next().is(Kind::symbol, "=")) {
       std::string name = take().text;
       take();
       arguments.named.emplace_back(std::move(name), expression());
     } else {
-      if (!arguments.named.empty()) fail("has an argument without a name behind one with a name");
+      if (!arguments.named.empty()) fail("has a positional argument after a named one");
       arguments.positional.push_back(expression());
     }
     if (!take_symbol(",")) break;
@@ -456,7 +466,7 @@ Arguments ExpressionParser::arguments() {
 
 ExpressionPtr ExpressionParser::call(ExpressionPtr object) {
   const auto* name = std::get_if<Name>(&object->node);
-  if (name == nullptr) fail("calls what is no function");
+  if (name == nullptr) fail("calls an expression that is not a function");
   const Place place = object->place;
   if (const Builtin* function = find_function(name->name)) {
     BuiltinCall called = {function, nullptr, arguments()};
@@ -493,7 +503,7 @@ ExpressionPtr ExpressionParser::filters(ExpressionPtr object) {
     } else if (take_name("is")) {
       object = test(std::move(object));
     } else if (sees("(")) {
-      fail("calls what is no function");
+      fail("calls an expression that is not a function");
     } else {
       return object;
     }
@@ -514,7 +524,7 @@ ExpressionPtr ExpressionParser::test(ExpressionPtr subject) {
   if (sees("(")) {
     given = arguments();
   } else if (begins_value && !sees_name("else") && !sees_name("or") && !sees_name("and")) {
-    if (sees_name("is")) fail("has a test behind a test; brackets belong around the first");
+    if (sees_name("is")) fail("has a test of a test; put the first in parentheses");
     given.positional.push_back(postfix(primary()));
   }
   check_fit(*found, given, place);

@@ -1,4 +1,4 @@
-// Expressions of a template. Internal: the parser of statements is made of it.
+// Parses the expressions of a template. Internal: the base class of the statement parser.
 #pragma once
 
 #include <cstddef>
@@ -32,28 +32,29 @@ class ExpressionParser {
   [[noreturn]] void fail(std::string_view what) const;
   [[noreturn]] void fail_unexpected() const;
 
-  /// a, b, c: a tuple, if there is a comma.
+  /// Parses an expression, or a tuple "a, b, c" if there is a comma.
   ExpressionPtr tuple();
   ExpressionPtr expression();
-  /// Without an inline "if", which belongs to what stands around.
+  /// Parses an expression without an inline "if", which belongs to the enclosing construct.
   ExpressionPtr disjunction();
   Arguments arguments();
-  /// The filters at "| name(...) | name"; the first stands behind "|".
+  /// Parses one filter "name(...)" after "|".
   BuiltinCall filter();
 
-  /// A macro of this name may be called.
+  /// Declares a macro, so that it may be called.
   void define_macro(const std::string& name) { macros_.push_back(name); }
-  /// Throws FormatError for the first call of what is neither a function nor a macro.
+  /// Throws FormatError for the first call of a name that is neither a function nor a macro.
   void check_calls() const;
 
-  /// The loops and macros around what is being parsed.
+  /// The loops that enclose the current position, within the current macro.
   struct Around {
     std::size_t loops = 0;
-    std::vector<std::size_t*> kept;  // of each loop
+    /// The number of loop.changed() calls of each loop.
+    std::vector<std::size_t*> kept;
   };
   Around around_;
 
-  /// One level of nesting, in expressions and statements. Throws FormatError beyond the limit.
+  /// Counts a level of nesting of expressions or statements. Throws FormatError beyond the limit.
   class Level {
    public:
     explicit Level(ExpressionParser& parser);

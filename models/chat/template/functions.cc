@@ -1,4 +1,4 @@
-// Functions that every template may call.
+// The global functions of templates.
 #include <fmt/format.h>
 
 #include <array>
@@ -16,7 +16,7 @@
 namespace weft::chat {
 namespace {
 
-constexpr std::int64_t kMostInRange = 100'000;  // the sandbox's limit, too
+constexpr std::int64_t kMostInRange = 100'000;  // as in Jinja's sandbox
 constexpr std::size_t kLongestDate = 1000;
 
 Value raise_exception(Run& run, const Value&, const CallArguments& arguments) {
@@ -26,12 +26,12 @@ Value raise_exception(Run& run, const Value&, const CallArguments& arguments) {
 Value strftime_now(Run& run, const Value&, const CallArguments& arguments) {
   const std::string& format = text_argument(run, arguments[0], "format").text();
   if (format.empty()) return text_value("");
-  if (format.find('\0') != std::string::npos) run.fail("a date's format holds no zero bytes");
+  if (format.find('\0') != std::string::npos) run.fail("a date format must not contain zero bytes");
   std::array<char, kLongestDate> date = {};
-  // A blank tells an empty date from one that is too long.
+  // The trailing space distinguishes an empty date from one that is too long.
   const std::size_t size =
       std::strftime(date.data(), date.size(), (format + " ").c_str(), &run.now());
-  if (size == 0) run.fail(fmt::format("a date has at most {} bytes", kLongestDate - 2));
+  if (size == 0) run.fail(fmt::format("a date must have at most {} bytes", kLongestDate - 2));
   return run.text(TracedText(std::string(date.data(), size - 1)));
 }
 
@@ -42,11 +42,11 @@ Value range(Run& run, const Value&, const CallArguments& arguments) {
   }
   auto [begin, end, step] = numbers;
   if (!arguments.has(1)) std::swap(begin, end);
-  if (step == 0) run.fail("'range' takes no step of 0");
+  if (step == 0) run.fail("the step of 'range' must not be 0");
   std::vector<Value> items;
   for (std::int64_t i = begin; step > 0 ? i < end : i > end;) {
     if (static_cast<std::int64_t>(items.size()) >= kMostInRange)
-      run.fail(fmt::format("'range' gives at most {} numbers", kMostInRange));
+      run.fail(fmt::format("'range' yields at most {} numbers", kMostInRange));
     run.step();
     items.emplace_back(i);
     if (__builtin_add_overflow(i, step, &i)) break;
@@ -54,13 +54,14 @@ Value range(Run& run, const Value&, const CallArguments& arguments) {
   return run.sequence(Sequence::Kind::range, std::move(items));
 }
 
-/// The dict of a call's names, and of a dict in front of them.
+/// Returns a dict of the named arguments, added to the dict in the first argument if there is one.
 Mapping mapping_of(Run& run, const CallArguments& arguments, std::string_view what) {
   Mapping mapping;
   if (arguments.has(0)) {
     const Mapping* given = as_mapping(arguments[0]);
     if (given == nullptr)
-      run.fail(fmt::format("'{}' takes names and a dict, not {}", what, kind_of(arguments[0])));
+      run.fail(fmt::format("'{}' takes a dict and named arguments, not {}", what,
+                           kind_of(arguments[0])));
     run.step(given->entries.size());
     mapping.entries = given->entries;
   }
@@ -84,7 +85,8 @@ Value make_namespace(Run& run, const Value&, const CallArguments& arguments) {
 }  // namespace
 
 const Builtin* find_function(std::string_view name) {
-  // The first parameter of dict() and of namespace() has no name that a template could give.
+  // The first parameter of dict() and namespace() is positional only: its name cannot occur in a
+  // template.
   static constexpr Builtin kFunctions[] = {
       {.name = "dict", .parameters = {" "}, .takes_named = true, .call = make_dict},
       {.name = "namespace", .parameters = {" "}, .takes_named = true, .call = make_namespace},

@@ -24,13 +24,13 @@ namespace {
 
 struct Scope;
 
-/// A macro and where it was defined, whose variables it sees.
+/// A macro and the scope in which it was defined, whose variables it can read.
 struct Definition {
   const Macro* macro;
   Scope* scope;
 };
 
-/// The variables of a loop's turn, of a macro's call, or of the template.
+/// The variables of a loop iteration, of a macro call, or of the template.
 struct Scope {
   explicit Scope(Scope* around) : parent(around) {}
 
@@ -69,7 +69,7 @@ class Interpreter {
   }
 
  private:
-  /// A loop that is being gone through. Items are looked at no earlier than they are asked for.
+  /// A running loop. Items are filtered lazily, when they are needed.
   class Loop {
    public:
     Loop(Interpreter& interpreter, const For& node, std::vector<Value> items, Scope& scope)
@@ -84,7 +84,7 @@ class Interpreter {
       ++index;
       return has(index);
     }
-    /// True where there is a turn with this number.
+    /// Returns true if there is an iteration `turn`.
     bool has(std::size_t turn) {
       while (turn >= turns_.size()) {
         if (!fetch()) return false;
@@ -101,7 +101,8 @@ class Interpreter {
     Loop* outer() const { return outer_; }
 
     std::size_t index = static_cast<std::size_t>(-1);
-    std::vector<std::optional<std::vector<Value>>> kept;  // by calls of loop.changed()
+    // Previous values, one per call of loop.changed().
+    std::vector<std::optional<std::vector<Value>>> kept;
 
    private:
     bool fetch() {
@@ -226,7 +227,7 @@ class Interpreter {
     require_defined(run_, value);
     std::vector<Value> parts = items_of(run_, value);
     if (parts.size() != targets.size()) {
-      run_.fail(fmt::format("{} of {} items does not give {} variables", kind_of(value),
+      run_.fail(fmt::format("{} of {} items cannot be unpacked into {} variables", kind_of(value),
                             parts.size(), targets.size()));
     }
     for (std::size_t i = 0; i < parts.size(); ++i) scope.set(targets[i], std::move(parts[i]));
@@ -237,7 +238,7 @@ class Interpreter {
     require_defined(run_, found);
     const auto* space = as<Namespace*>(found);
     if (space == nullptr)
-      run_.fail(fmt::format("'{}' is {}; only fields of a namespace are assigned to", name,
+      run_.fail(fmt::format("'{}' is {}; only fields of a namespace can be assigned", name,
                             kind_of(found)));
     run_.step((*space)->fields.entries.size() / 16);
     (*space)->fields.set(std::make_shared<const TracedText>(field), std::move(value));
@@ -308,7 +309,7 @@ class Interpreter {
       require_defined(run_, name);
       const auto* text = as<TextPtr>(name);
       if (text == nullptr)
-        run_.fail(fmt::format("the keys of a dict must be texts, not {}", kind_of(name)));
+        run_.fail(fmt::format("the keys of a dict must be strings, not {}", kind_of(name)));
       run_.step(mapping.entries.size() / 16);
       mapping.set(*text, std::move(item));
     }
@@ -445,7 +446,8 @@ class Interpreter {
     run_.place = place;
     const Scope::Binding* binding = find(node.name, scope);
     const auto* definition = binding == nullptr ? nullptr : std::get_if<Definition>(binding);
-    if (definition == nullptr) run_.fail(fmt::format("'{}' is no macro here", excerpt(node.name)));
+    if (definition == nullptr)
+      run_.fail(fmt::format("'{}' is not a macro here", excerpt(node.name)));
     return call_macro(*definition->macro, *definition->scope, std::move(given), place);
   }
 
@@ -461,8 +463,8 @@ class Interpreter {
                        [&](const auto& parameter) { return parameter.first == argument.first; });
       if (known == macro.parameters.end() ||
           static_cast<std::size_t>(known - macro.parameters.begin()) < positional.size()) {
-        run_.fail(fmt::format("the macro '{}' takes no '{}' here", excerpt(macro.name),
-                              excerpt(argument.first)));
+        run_.fail(fmt::format("the macro '{}' does not accept an argument '{}' here",
+                              excerpt(macro.name), excerpt(argument.first)));
       }
     }
     Loop* const outer = std::exchange(loop_, nullptr);

@@ -1,4 +1,4 @@
-// Runs a parsed template.
+// Evaluates a parsed template.
 #pragma once
 
 #include "weft/models/chat/template/parser.h"
@@ -6,8 +6,8 @@
 
 namespace weft::chat {
 
-/// The text that `parsed` makes of `variables`. Throws DataError where the template raises an
-/// exception, does what values do not allow, or takes more than its limits.
+/// Returns the text of `parsed` for `variables`. Throws DataError if the template raises an
+/// exception, applies an operation to values that do not support it, or exceeds its limits.
 TracedText interpret(const ParsedTemplate& parsed, const Mapping& variables, Run& run);
 
 }  // namespace weft::chat

@@ -22,7 +22,7 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_name_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_name_part(char c) { return is_name_start(c) || is_digit(c); }
 
-/// One kind of line end, and not one at the end of the template.
+/// Converts all line ends to "\n" and removes the one at the end of the template.
 std::string with_plain_lines(std::string_view source) {
   std::string text;
   text.reserve(source.size());
@@ -51,7 +51,7 @@ class Lexer {
  private:
   using Kind = Token::Kind;
 
-  // Places of tokens are asked for in order.
+  // Must be called with ascending offsets.
   Place place(std::size_t at) {
     for (; placed_ < at; ++placed_) {
       if (text_[placed_] == '\n') {
@@ -74,7 +74,7 @@ class Lexer {
   std::string_view rest() const { return text_.substr(at_); }
   void skip_spaces() { at_ += strip(rest(), Ends::left).begin; }
 
-  /// Text up to a tag, and the tag.
+  /// Reads the text up to the next tag, and the tag.
   void data() {
     std::size_t tag = text_.find('{', at_);
     while (tag != std::string_view::npos &&
@@ -95,14 +95,14 @@ class Lexer {
     if (sign == '-') {
       before = before.substr(0, strip(before, Ends::right).end);
     } else if (sign != '+' && type != '{') {
-      const std::size_t line = before.rfind('\n') + 1;  // 0 where there is none
+      const std::size_t line = before.rfind('\n') + 1;  // 0 if there is none
       if ((line > 0 || line_starts_) &&
           strip(before.substr(line), Ends::left).begin == before.size() - line)
         before = before.substr(0, line);
     }
     if (!before.empty()) add(Kind::data, std::string(before), begin);
     if (type == '%') {
-      // What stands within it would be no tokens.
+      // The contents of a raw block cannot be split into tokens.
       const std::size_t name = at_ + strip(rest(), Ends::left).begin;
       if (text_.substr(name).starts_with("raw") &&
           (name + 3 == text_.size() || !is_name_part(text_[name + 3])))
@@ -116,7 +116,7 @@ class Lexer {
     }
   }
 
-  /// What stands behind the end of a tag and goes with it.
+  /// Skips the whitespace after a tag that the tag removes.
   void finish_tag(bool strips, bool trims_line) {
     const std::size_t end = at_;
     if (strips) {
@@ -130,8 +130,8 @@ class Lexer {
   void comment(std::size_t begin) {
     const std::size_t end = text_.find("#}", at_);
     if (end == std::string_view::npos)
-      fail_template(place_of(begin), "has a comment without its end");
-    // A "-" in front of the end, if it is not the "{#-" of the beginning.
+      fail_template(place_of(begin), "has an unterminated comment");
+    // A "-" before the end of the comment, unless it is the one of "{#-".
     const char sign = end > at_ ? text_[end - 1] : '\0';
     at_ = end + 2;
     finish_tag(sign == '-', sign != '+');
@@ -142,7 +142,7 @@ class Lexer {
     const std::string_view ending = variable ? "}}" : "%}";
     while (true) {
       skip_spaces();
-      if (at_ == text_.size()) fail_template(place_of(begin), "has a tag without its end");
+      if (at_ == text_.size()) fail_template(place_of(begin), "has an unterminated tag");
       if (open.empty() && ends_tag(ending, variable)) return;
       token(open);
     }
@@ -174,7 +174,8 @@ class Lexer {
     }
   }
 
-  /// Digits with "_" between them; how many characters stand at `at`.
+  /// Returns the number of characters of the digits at `at`, with single "_" allowed between
+  /// digits.
   std::size_t digits(std::size_t at) const {
     const std::size_t begin = at;
     while (at < text_.size() &&
@@ -188,7 +189,7 @@ class Lexer {
     const std::size_t begin = at_;
     std::size_t end = begin + digits(begin);
     bool whole = true;
-    // "a.0.5": what follows a dot is an index.
+    // In "a.0.5", each number after a dot is an index.
     const bool behind_dot = begin > 0 && text_[begin - 1] == '.';
     const auto more = [&](std::size_t prefix) {
       const std::size_t found = digits(end + prefix);
@@ -209,9 +210,9 @@ class Lexer {
     if (whole && digits_only.size() > 1 && digits_only.front() == '0' &&
         digits_only.find_first_not_of('0') != std::string::npos)
       fail_template(place_of(begin),
-                    fmt::format("has the number '{}', which begins with 0", excerpt(digits_only)));
+                    fmt::format("has the number '{}', which starts with 0", excerpt(digits_only)));
     if (end < text_.size() && is_name_part(text_[end]))
-      fail_template(place_of(begin), fmt::format("has '{}', which is no decimal number",
+      fail_template(place_of(begin), fmt::format("has '{}', which is not a decimal number",
                                                  excerpt(text_.substr(begin, end + 1 - begin))));
     at_ = end;
     add(whole ? Kind::integer : Kind::floating, std::move(digits_only), begin);
@@ -221,7 +222,7 @@ class Lexer {
     const std::size_t begin = at_++;
     std::string text;
     while (true) {
-      if (at_ >= text_.size()) fail_template(place_of(begin), "has a text without its end");
+      if (at_ >= text_.size()) fail_template(place_of(begin), "has an unterminated string");
       const char c = text_[at_++];
       if (c == quote) break;
       if (c == '\\') {
@@ -233,9 +234,9 @@ class Lexer {
     add(Kind::text, std::move(text), begin);
   }
 
-  /// What stands behind a backslash, as Python reads it.
+  /// Resolves the escape sequence after a backslash, as Python does.
   void escape(std::string& text) {
-    if (at_ >= text_.size()) return;  // no end: said there
+    if (at_ >= text_.size()) return;  // literal() reports the missing end
     constexpr std::string_view kLetters = "\\'\"abfnrtv", kMeanings = "\\'\"\a\b\f\n\r\t\v";
     const std::size_t begin = at_ - 1;
     const char c = text_[at_++];
@@ -252,8 +253,8 @@ class Lexer {
       --at_;
       append_code(text, begin, text_.substr(at_, size), size, 8);
     } else if (c == 'N') {
-      fail_template(place_of(begin), "has '\\N', a character by its name, which is not supported");
-    } else if (c != '\n') {  // a line that goes on is one
+      fail_template(place_of(begin), "has '\\N' (a character by name), which is not supported");
+    } else if (c != '\n') {  // a backslash at the end of a line continues it
       text += '\\';
       text += c;
     }
@@ -271,7 +272,7 @@ class Lexer {
       if (valid) code = code * static_cast<std::uint32_t>(base) + static_cast<std::uint32_t>(value);
     }
     if (!valid || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000))
-      fail_template(place_of(begin), fmt::format("has '{}', which is no character",
+      fail_template(place_of(begin), fmt::format("has '{}', which is not a valid character",
                                                  excerpt(text_.substr(begin, 2 + digits.size()))));
     append_utf8(text, code);
     at_ += size;
@@ -287,7 +288,7 @@ class Lexer {
     const std::size_t begin = at_;
     if (found->empty() || *found == "!") {
       fail_template(place_of(begin),
-                    fmt::format("has '{}', which means nothing in an expression",
+                    fmt::format("has '{}', which is not valid in an expression",
                                 excerpt(rest().substr(0, character_size(text_[at_])))));
     }
     const char c = found->front();
@@ -295,7 +296,7 @@ class Lexer {
       open += c == '(' ? ')' : c == '[' ? ']' : '}';
     } else if (c == ')' || c == ']' || c == '}') {
       if (open.empty() || open.back() != c)
-        fail_template(place_of(begin), fmt::format("has '{}' without its beginning", c));
+        fail_template(place_of(begin), fmt::format("has an unmatched '{}'", c));
       open.pop_back();
     }
     at_ += found->size();
@@ -305,7 +306,8 @@ class Lexer {
   const std::string source_;
   const std::string_view text_;
   std::size_t at_ = 0;
-  bool line_starts_ = true;  // what comes next stands at the beginning of a line
+  // True if the next character is at the start of a line.
+  bool line_starts_ = true;
   std::vector<Token> tokens_;
   Place place_;
   std::size_t placed_ = 0, line_begin_ = 0;
@@ -335,7 +337,7 @@ std::vector<Token> tokenize(std::string_view source) {
         fmt::format("the chat template has {} bytes; the limit is {}", source.size(), kMostBytes));
   }
   if (const std::size_t broken = first_broken(source); broken < source.size())
-    throw FormatError(fmt::format("the chat template is no UTF-8 at byte {}", broken));
+    throw FormatError(fmt::format("the chat template is not UTF-8 at byte {}", broken));
   return Lexer(source).tokens();
 }
 

@@ -1,5 +1,5 @@
-// A template's text as tokens: white space is controlled here, as transformers sets it
-// (trim_blocks, lstrip_blocks).
+// Splits the source of a template into tokens. Whitespace control is applied here, with the
+// settings of Hugging Face transformers (trim_blocks, lstrip_blocks).
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@ namespace weft::chat {
 
 struct Token {
   enum class Kind : std::uint8_t {
-    data,            // text outside of tags
+    data,            // text outside tags
     variable_begin,  // {{
     variable_end,    // }}
     block_begin,     // {%
     block_end,       // %}
     name,
-    text,      // a literal, without quotes and escapes
-    integer,   // as written, without "_"
-    floating,  // the same
-    symbol,    // an operator or a bracket
-    end        // of the template
+    text,      // a string literal, without quotes and with escapes resolved
+    integer,   // a number in decimal digits, without "_"
+    floating,  // a decimal fraction or power of ten, without "_"
+    symbol,    // an operator or bracket
+    end        // end of the template
   };
   Kind kind = Kind::end;
   std::string text = {};
@@ -32,13 +32,13 @@ struct Token {
   bool is(Kind wanted, std::string_view what) const { return kind == wanted && text == what; }
 };
 
-/// Throws FormatError with the place for what no template may hold, and for one that is too long.
+/// Throws FormatError with the place for a lexical error, and for a template that is too long.
 std::vector<Token> tokenize(std::string_view source);
 
-/// Throws FormatError: "the chat template ... (line 1, column 5)".
+/// Throws FormatError with a message of the form "the chat template {what} (line 1, column 5)".
 [[noreturn]] void fail_template(Place place, std::string_view what);
 
-/// How messages show a token.
+/// Returns a description of a token for error messages.
 std::string describe(const Token& token);
 
 }  // namespace weft::chat

@@ -1,5 +1,5 @@
-// Methods of texts, dicts and lists. Those that would change a value are not there: values do not
-// change, as in the sandbox whose results are the standard.
+// Methods of strings, dicts and lists. Methods that modify a value are not supported: values are
+// immutable, as in the sandbox of Hugging Face transformers, whose output is the reference.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ Value stripped(Run& run, const Value& subject, const CallArguments& arguments) {
   return run.text(text.part(left.begin, left.end));
 }
 
-/// Parts of a text, each without what separates it from the next.
+/// Splits a string into parts without the separators.
 class Splitter {
  public:
   Splitter(Run& run, const TracedText& text, std::int64_t most)
@@ -45,7 +45,7 @@ class Splitter {
     run.step(text.size() / 16 + 1);
   }
 
-  /// At a text.
+  /// Splits at `separator`.
   Value at(std::string_view separator, bool from_right) {
     const std::string_view all = text_.text();
     std::size_t begin = 0, end = all.size();
@@ -65,13 +65,13 @@ class Splitter {
     return result(from_right);
   }
 
-  /// At white space; no part is empty.
+  /// Splits at whitespace. No part is empty.
   Value at_spaces(bool from_right) {
     const std::string_view all = text_.text();
     const Ends side = from_right ? Ends::right : Ends::left;
     Stripped left = strip(all, side);
     while (left.begin < left.end) {
-      if (full()) {  // the rest, but for white space at its other end
+      if (full()) {  // the rest, including whitespace at its far end
         add(left.begin, left.end);
         break;
       }
@@ -119,18 +119,18 @@ Value split(Run& run, const Value& subject, const CallArguments& arguments) {
 }
 
 Value split_lines(Run& run, const Value& subject, const CallArguments& arguments) {
-  if (arguments.has(0) && truth(arguments[0])) run.fail("'splitlines' keeps no line ends");
+  if (arguments.has(0) && truth(arguments[0])) run.fail("'splitlines' does not support keepends");
   std::vector<Value> lines;
   for (TracedText& line : lines_of(run, self(subject)))
     lines.emplace_back(std::make_shared<const TracedText>(std::move(line)));
   return run.list(std::move(lines));
 }
 
-/// What find() and its kind look at: text[start:end].
+/// The part of a string that find() and similar methods search: text[start:end].
 struct Window {
   std::string_view text;
-  std::size_t begin = 0;  // the byte of the whole text
-  bool inside = true;     // false where `start` is behind the end
+  std::size_t begin = 0;  // byte offset in the whole text
+  bool inside = true;     // false if `start` is beyond the end
 };
 Window window(Run& run, const TracedText& text, const CallArguments& arguments) {
   run.step(text.size() / 64 + 1);
@@ -239,7 +239,7 @@ Value index_of(Run& run, const Value& subject, const CallArguments& arguments) {
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (equal(run, items[i], arguments[0])) return static_cast<std::int64_t>(i);
   }
-  run.fail("'index' finds no such item");
+  run.fail("'index' found no such item");
 }
 
 constexpr Builtin searches(std::string_view name, Builtin::Call call) {

@@ -15,7 +15,7 @@
 namespace weft::chat {
 namespace {
 
-/// A boolean counts as a number.
+/// A boolean counts as an integer.
 std::optional<std::int64_t> as_integer(const Value& value) {
   if (const auto* flag = as<bool>(value)) return *flag ? 1 : 0;
   if (const auto* number = as<std::int64_t>(value)) return *number;
@@ -36,11 +36,11 @@ int order(double a, double b) {
                                 const Value& b) {
   require_defined(run, a);
   require_defined(run, b);
-  run.fail(fmt::format("'{}' does not take {} and {}", operation, kind_of(a), kind_of(b)));
+  run.fail(fmt::format("'{}' cannot be applied to {} and {}", operation, kind_of(a), kind_of(b)));
 }
 
 [[noreturn]] void fail_overflow(const Run& run, std::string_view operation) {
-  run.fail(fmt::format("the result of '{}' has more than 64 bits", operation));
+  run.fail(fmt::format("the result of '{}' exceeds 64 bits", operation));
 }
 
 Value integers(const Run& run, Arithmetic operation, std::int64_t a, std::int64_t b) {
@@ -51,12 +51,12 @@ Value integers(const Run& run, Arithmetic operation, std::int64_t a, std::int64_
     case Arithmetic::subtract: overflows = __builtin_sub_overflow(a, b, &result); break;
     case Arithmetic::multiply: overflows = __builtin_mul_overflow(a, b, &result); break;
     default:
-      if (b == 0) run.fail(fmt::format("'{}' by zero", symbol(operation)));
+      if (b == 0) run.fail(fmt::format("division by zero in '{}'", symbol(operation)));
       if (operation == Arithmetic::divide) return static_cast<double>(a) / static_cast<double>(b);
       overflows = a == std::numeric_limits<std::int64_t>::min() && b == -1;
       if (overflows) break;
       result = operation == Arithmetic::modulo ? a % b : a / b;
-      // Python rounds down, and a remainder has the divisor's sign.
+      // Python rounds the quotient down, and a remainder has the sign of the divisor.
       if (a % b != 0 && (a < 0) != (b < 0)) result += operation == Arithmetic::modulo ? b : -1;
   }
   if (overflows) fail_overflow(run, symbol(operation));
@@ -70,7 +70,7 @@ Value floats(const Run& run, Arithmetic operation, double a, double b) {
     case Arithmetic::multiply: return a * b;
     default: break;
   }
-  if (b == 0) run.fail(fmt::format("'{}' by zero", symbol(operation)));
+  if (b == 0) run.fail(fmt::format("division by zero in '{}'", symbol(operation)));
   if (operation == Arithmetic::divide) return a / b;
   double rest = std::fmod(a, b);
   if (rest == 0) {
@@ -85,7 +85,7 @@ Value floats(const Run& run, Arithmetic operation, double a, double b) {
   return quotient - low > 0.5 ? low + 1 : low;
 }
 
-/// A text or a list several times.
+/// Returns a string or a list repeated `count` times.
 Value repeated(Run& run, const Value& value, std::int64_t count) {
   const auto times = static_cast<std::size_t>(std::max<std::int64_t>(count, 0));
   if (const TracedText* text = as_text(value)) {
@@ -203,7 +203,7 @@ std::vector<Value> items_of(Run& run, const Value& value) {
     run.step(mapping->entries.size());
     for (const auto& entry : mapping->entries) items.emplace_back(entry.first);
   } else if (!is<Undefined>(value)) {
-    run.fail(fmt::format("{} has no items to go through", kind_of(value)));
+    run.fail(fmt::format("{} is not iterable", kind_of(value)));
   }
   return items;
 }
@@ -253,7 +253,7 @@ int compare(Run& run, const Value& a, const Value& b, std::string_view operation
   const TracedText* right_text = as_text(b);
   if (left_text != nullptr && right_text != nullptr) {
     run.step(std::min(left_text->size(), right_text->size()) / 256);
-    // UTF-8 has the order of code points.
+    // The byte order of UTF-8 is the order of code points.
     const int order = left_text->text().compare(right_text->text());
     return order < 0 ? -1 : order > 0 ? 1 : 0;
   }
@@ -303,7 +303,7 @@ Value calculate(Run& run, Arithmetic operation, const Value& a, const Value& b) 
     if (repeatable(b) && left_integer) return repeated(run, b, *left_integer);
   }
   if (operation == Arithmetic::modulo && is<TextPtr>(a))
-    run.fail("'%' formats no texts in chat templates; '~' joins them");
+    run.fail("'%' does not format strings in chat templates; use '~' to join them");
   fail_operands(run, symbol(operation), a, b);
 }
 
@@ -313,7 +313,7 @@ Value signed_value(Run& run, const Value& value, bool negative) {
   }
   if (const auto* number = as<double>(value)) return negative ? -*number : *number;
   require_defined(run, value);
-  run.fail(fmt::format("'{}' does not take {}", negative ? "-" : "+", kind_of(value)));
+  run.fail(fmt::format("'{}' cannot be applied to {}", negative ? "-" : "+", kind_of(value)));
 }
 
 }  // namespace weft::chat

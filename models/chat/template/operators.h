@@ -1,4 +1,4 @@
-// Operators of expressions. All throw DataError where Python raises an error.
+// Operators of expressions. All throw DataError for operands for which Python raises an error.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +11,25 @@
 namespace weft::chat {
 
 bool truth(const Value& value);
-/// Items, keys of a dict, characters of a text; an iterator is spent afterwards. Throws DataError
-/// for what has none.
+/// Returns the items of a sequence, the keys of a dict, or the characters of a string. An iterator
+/// is consumed. Throws DataError for a value that is not iterable.
 std::vector<Value> items_of(Run& run, const Value& value);
-/// True where items_of() gives some.
+/// Returns true if items_of() accepts the value.
 bool is_iterable(const Value& value);
-/// len(). Throws DataError for what has none.
+/// Returns len(value). Throws DataError for a value without a length.
 std::int64_t length_of(Run& run, const Value& value);
 
 bool equal(Run& run, const Value& a, const Value& b);
-/// Below 0 where a < b, 0 where they are equal, 2 for a NaN. Throws DataError for what has no
-/// order.
+/// Returns a value below 0 if a < b, 0 if they are equal, 1 if a > b, and 2 if one is NaN. Throws
+/// DataError for values that cannot be ordered.
 int compare(Run& run, const Value& a, const Value& b, std::string_view operation);
-/// `item in container`.
+/// Returns `item in container`.
 bool contains(Run& run, const Value& container, const Value& item);
 
 enum class Arithmetic : std::uint8_t { add, subtract, multiply, divide, floor_divide, modulo };
 std::string_view symbol(Arithmetic operation);
 Value calculate(Run& run, Arithmetic operation, const Value& a, const Value& b);
-/// -value, +value.
+/// Returns -value or +value.
 Value signed_value(Run& run, const Value& value, bool negative);
 
 /// Throws DataError for an undefined value.

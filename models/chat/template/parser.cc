@@ -17,7 +17,8 @@
 namespace weft::chat {
 namespace {
 
-/// Statements of Jinja that no published chat format needs, or that would read files.
+/// Statements of Jinja that are not supported: no published chat format needs them, or they would
+/// read files.
 constexpr std::array<std::string_view, 13> kRefused = {
     "autoescape", "block",  "call",    "debug",     "do",    "extends", "filter",
     "from",       "import", "include", "pluralize", "trans", "with"};
@@ -37,8 +38,8 @@ class StatementParser : public ExpressionParser {
  private:
   using Ends = std::initializer_list<std::string_view>;
 
-  /// Up to a tag that begins with one of `ends`, whose name comes next; without any: up to the end
-  /// of the template.
+  /// Parses statements up to a tag whose name is in `ends`, and stops at that name. If `ends` is
+  /// empty, parses up to the end of the template.
   Body body(Ends ends) {
     const Level level(*this);
     Body statements;
@@ -74,7 +75,7 @@ class StatementParser : public ExpressionParser {
 
   void statement(Body& statements, Place place) {
     if (now().kind != Kind::name)
-      fail(fmt::format("has {} where a statement belongs", describe(now())));
+      fail(fmt::format("has {} where a statement is expected", describe(now())));
     const std::string name = take().text;
     if (name == "if") {
       add(statements, place, if_statement());
@@ -95,13 +96,13 @@ class StatementParser : public ExpressionParser {
     } else if (std::find(kRefused.begin(), kRefused.end(), name) != kRefused.end()) {
       fail_template(place, fmt::format("has the statement '{}', which is not supported", name));
     } else {
-      fail_template(place, fmt::format("has '{}' where no such statement can be", excerpt(name)));
+      fail_template(place, fmt::format("has an unexpected statement '{}'", excerpt(name)));
     }
   }
 
   void end_tag() { expect(Kind::block_end); }
 
-  /// Up to the tag `end`, which is taken.
+  /// Parses statements up to and including the tag `end`.
   Body closed_body(std::string_view end) {
     Body statements = body({end});
     take();
@@ -124,7 +125,7 @@ class StatementParser : public ExpressionParser {
     }
   }
 
-  /// "a", "a, b", "(a, b)".
+  /// Parses "a", "a, b" or "(a, b)".
   std::vector<std::string> targets() {
     const bool brackets = take_symbol("(");
     std::vector<std::string> names;
@@ -141,14 +142,14 @@ class StatementParser : public ExpressionParser {
     constexpr std::array<std::string_view, 7> kTaken = {"loop", "true",  "false", "none",
                                                         "True", "False", "None"};
     if (std::find(kTaken.begin(), kTaken.end(), name) != kTaken.end())
-      fail_template(place, fmt::format("assigns to '{}', which is no variable", name));
+      fail_template(place, fmt::format("assigns to '{}', which is not a variable", name));
     return name;
   }
 
   For for_statement() {
     For node;
     node.targets = targets();
-    if (!take_name("in")) fail(fmt::format("has {} where 'in' belongs", describe(now())));
+    if (!take_name("in")) fail(fmt::format("has {} where 'in' is expected", describe(now())));
     node.items = items();
     if (take_name("if")) node.condition = expression();
     if (sees_name("recursive")) fail("has a 'recursive' loop, which is not supported");
@@ -163,7 +164,7 @@ class StatementParser : public ExpressionParser {
     if (end == "else") node.otherwise = closed_body("endfor");
     return node;
   }
-  /// What a loop goes through: an "if" behind it is the loop's.
+  /// Parses the iterable of a loop. An "if" after it belongs to the loop.
   ExpressionPtr items() {
     const Place place = now().place;
     ExpressionPtr first = disjunction();
@@ -190,7 +191,7 @@ class StatementParser : public ExpressionParser {
     }
     std::vector<std::string> names = targets();
     if (take_symbol("=")) return Set{std::move(names), last_value()};
-    if (names.size() > 1) fail(fmt::format("has {} where '=' belongs", describe(now())));
+    if (names.size() > 1) fail(fmt::format("has {} where '=' is expected", describe(now())));
     SetBlock block;
     block.target = std::move(names.front());
     return set_block(std::move(block));
@@ -218,7 +219,7 @@ class StatementParser : public ExpressionParser {
       ExpressionPtr otherwise = take_symbol("=") ? expression() : nullptr;
       if (otherwise == nullptr && !node.parameters.empty() &&
           node.parameters.back().second != nullptr)
-        fail(fmt::format("has the parameter '{}' without a default behind one with a default",
+        fail(fmt::format("has the parameter '{}' without a default after one with a default",
                          excerpt(name)));
       node.parameters.emplace_back(std::move(name), std::move(otherwise));
       if (!take_symbol(",")) break;

@@ -1,4 +1,5 @@
-// Tokens as a tree. What chat templates may not use is refused here, by its name and place.
+// Parses the tokens of a template into a tree. Unsupported constructs are rejected here, with name
+// and place.
 #pragma once
 
 #include <string_view>
@@ -9,10 +10,12 @@ namespace weft::chat {
 
 struct ParsedTemplate {
   Body body;
-  bool marks_generation = false;  // it has {% generation %}
+  /// True if the template has {% generation %}.
+  bool marks_generation = false;
 };
 
-/// Throws FormatError that says what is wrong or not supported, and where.
+/// Throws FormatError that names the syntax error or the unsupported construct, with line and
+/// column.
 ParsedTemplate parse_template(std::string_view source);
 
 }  // namespace weft::chat

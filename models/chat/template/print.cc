@@ -16,7 +16,7 @@
 namespace weft::chat {
 namespace {
 
-/// A text within quotes, its origins kept.
+/// Appends a quoted string, preserving its origins.
 void print_quoted(Run& run, const TracedText& text, TracedText& out) {
   run.step(text.size() / 16 + 1);
   const bool has_single = text.text().find('\'') != std::string::npos;
@@ -66,7 +66,7 @@ void print_sequence(Run& run, const Sequence& sequence, TracedText& out) {
   }
 }
 
-/// Writes JSON; levels are bounded as those of values are.
+/// Writes JSON. The recursion depth is bounded by the nesting limit of values.
 class JsonPrinter {
  public:
   JsonPrinter(Run& run, const JsonStyle& style, TracedText& out)
@@ -93,9 +93,9 @@ class JsonPrinter {
                                        sequence->kind == Sequence::Kind::tuple)) {
       write_array(*sequence);
     } else if (const auto* unknown = as<Undefined>(value)) {
-      run_.fail(*unknown->what + ", and has no JSON");
+      run_.fail(*unknown->what + " and cannot be converted to JSON");
     } else {
-      run_.fail(fmt::format("{} has no JSON", kind_of(value)));
+      run_.fail(fmt::format("{} cannot be converted to JSON", kind_of(value)));
     }
   }
 

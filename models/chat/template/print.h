@@ -1,4 +1,4 @@
-// Values as text: str(), repr() and json.dumps() of Python.
+// Converts values to text: Python's str(), repr() and json.dumps().
 #pragma once
 
 #include <optional>
@@ -9,24 +9,24 @@
 
 namespace weft::chat {
 
-/// Appends what {{ value }} shows. Throws DataError for what has no form that a template could mean
-/// (functions, namespaces, iterators).
+/// Appends the output of {{ value }}. Throws DataError for functions, namespaces and iterators,
+/// which have no useful text form.
 void print(Run& run, const Value& value, TracedText& out);
-/// The same alone; a text is itself.
+/// Returns the output of {{ value }}. A string is returned unchanged.
 TextPtr printed(Run& run, const Value& value);
-/// As Python shows a value within a list.
+/// Appends repr(value), which Python prints for a value within a list.
 void print_inner(Run& run, const Value& value, TracedText& out);
 
 struct JsonStyle {
-  bool ascii = false;  // \u00e9 for all that is not ASCII
+  bool ascii = false;  // escape non-ASCII characters ("\u00e9")
   bool sort_keys = false;
-  std::optional<std::string> indent = {};  // of one level
+  std::optional<std::string> indent = {};  // indentation of one level
   std::string item_separator = ", ", key_separator = ": ";
 };
-/// Throws DataError for what has no JSON.
+/// Returns json.dumps(value). Throws DataError for a value that cannot be converted to JSON.
 TracedText to_json(Run& run, const Value& value, const JsonStyle& style);
 
-/// Floats as Python writes them.
+/// Returns a float in Python's notation.
 std::string float_text(double value);
 
 }  // namespace weft::chat

@@ -11,8 +11,9 @@ namespace weft::chat {
 namespace {
 
 constexpr int kMostLevels = 500;
-constexpr int kMostDepth = 50;  // of lists in lists
-// What is made takes memory: steps bound that, too.
+// Maximum nesting of values, such as lists of lists.
+constexpr int kMostDepth = 50;
+// Every new value takes memory, so it counts as several steps.
 constexpr std::size_t kStepsOfObject = 8;
 
 int depth_in(const Value& value) {
@@ -39,7 +40,7 @@ void Run::step(std::size_t count) {
 
 void Run::make_bytes(std::size_t count) {
   if (count > limits_.bytes - bytes_)
-    fail(fmt::format("rendering makes more than {} bytes of text", limits_.bytes));
+    fail(fmt::format("rendering produces more than {} bytes of text", limits_.bytes));
   bytes_ += count;
 }
 
@@ -50,7 +51,8 @@ Value Run::text(TracedText text) {
 }
 
 int Run::checked_depth(int depth) const {
-  if (depth > kMostDepth) fail(fmt::format("values nest more than {} deep", kMostDepth));
+  if (depth > kMostDepth)
+    fail(fmt::format("values are nested more than {} levels deep", kMostDepth));
   return depth;
 }
 
@@ -77,7 +79,8 @@ Namespace* Run::make_namespace() {
 }
 
 Run::Level::Level(Run& run) : run_(run) {
-  if (run.depth_ >= kMostLevels) run.fail(fmt::format("calls nest more than {} deep", kMostLevels));
+  if (run.depth_ >= kMostLevels)
+    run.fail(fmt::format("calls are nested more than {} levels deep", kMostLevels));
   ++run.depth_;
   run.step();
 }

@@ -1,4 +1,4 @@
-// One rendering of a template: what it may cost, and where it stands.
+// The state of one rendering of a template: its limits and its current place.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@
 
 namespace weft::chat {
 
-/// A place in a template, counted from 1; columns are bytes.
+/// A place in a template, counted from 1. Columns count bytes.
 struct Place {
   std::uint32_t line = 1, column = 1;
 };
-/// "line 1, column 5".
+/// Returns "line 1, column 5".
 std::string describe(Place place);
 
 class Run {
@@ -27,27 +27,28 @@ class Run {
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
-  /// What is being computed stands here.
+  /// The place of the construct that is being evaluated.
   Place place;
 
   const std::tm& now() const { return now_; }
 
-  /// Throws DataError with the place.
+  /// Throws DataError with `what` and the current place.
   [[noreturn]] void fail(std::string_view what) const;
-  /// Counts work. Throws DataError beyond the limit.
+  /// Counts `count` steps. Throws DataError beyond the limit.
   void step(std::size_t count = 1);
-  /// Counts bytes of a text that is being made, also of those that are no part of the result.
+  /// Counts bytes of text that is created, including intermediate results. Throws DataError beyond
+  /// the limit.
   void make_bytes(std::size_t count);
 
-  /// A text whose bytes have not been counted.
+  /// Makes a string value and counts its bytes.
   Value text(TracedText text);
   Value sequence(Sequence::Kind kind, std::vector<Value> items);
   Value list(std::vector<Value> items) { return sequence(Sequence::Kind::list, std::move(items)); }
   Value mapping(Mapping mapping);
-  /// Lives as long as the Run.
+  /// Returns a new namespace, which the Run owns.
   Namespace* make_namespace();
 
-  /// One level of calls and nested expressions.
+  /// Counts a level of nested calls and expressions. Throws DataError beyond the limit.
   class Level {
    public:
     explicit Level(Run& run);

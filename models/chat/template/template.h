@@ -1,4 +1,4 @@
-// Chat templates: the part of Jinja that published models use.
+// Chat templates: the subset of Jinja that published models use.
 #pragma once
 
 #include <ctime>
@@ -13,23 +13,26 @@ namespace weft::chat {
 
 struct ParsedTemplate;
 
-/// A template that can be rendered, with the settings of the library whose results are the standard
-/// (trim_blocks, lstrip_blocks, no escaping, immutable values). Immutable; one for several threads.
+/// A parsed template that can be rendered, with the settings of Hugging Face transformers
+/// (trim_blocks, lstrip_blocks, no escaping, immutable values), whose output is the reference.
+/// Immutable and thread-safe.
 ///
-/// Text, {{ expressions }}, {# comments #}, white space control; if, for (with "if" and "else";
-/// break, continue), set (names, fields of namespaces, blocks), macro, generation; all operators
-/// but "**"; the filters, tests, methods and functions of the tables in builtin.h. What is outside
-/// is refused by name when a template is parsed.
+/// The supported subset of Jinja: text, {{ expressions }}, {# comments #} and whitespace control;
+/// if, for (with "if", "else", break and continue), set (of names, fields of namespaces, and
+/// blocks), macro and generation; all operators except "**"; and the filters, tests, methods and
+/// functions in the tables of builtin.h. Any other construct is rejected by name when the template
+/// is parsed.
 class Template {
  public:
-  /// Throws FormatError that says what is wrong or not supported, with line and column.
+  /// Parses a template. Throws FormatError that names the syntax error or the unsupported
+  /// construct, with line and column.
   static Template parse(std::string_view source);
 
-  /// True where it says by {% generation %} what a model is to write.
+  /// Returns true if the template marks generated text with {% generation %}.
   bool marks_generation() const;
 
-  /// Throws DataError with line and column where the template raises an exception, where values do
-  /// not allow what it does with them, and beyond the limits.
+  /// Renders the template. Throws DataError with line and column if the template raises an
+  /// exception, applies an operation to values that do not support it, or exceeds the limits.
   TracedText render(const Mapping& variables, const TemplateLimits& limits,
                     const std::tm& now) const;
 

@@ -1,4 +1,4 @@
-// Tests: what stands behind "is".
+// Tests: the predicates after "is".
 #include <unicode/uchar.h>
 
 #include <string_view>
@@ -13,7 +13,7 @@ namespace {
 
 Value defined(Run&, const Value& subject, const CallArguments&) { return !is<Undefined>(subject); }
 
-/// True for values of one of the types.
+/// Returns true for values of one of the types.
 template <class... Types>
 Value has_type(Run&, const Value& subject, const CallArguments&) {
   return (is<Types>(subject) || ...);
@@ -57,7 +57,8 @@ Value is_in(Run& run, const Value& subject, const CallArguments& arguments) {
   return contains(run, arguments[0], subject);
 }
 
-/// Whether two values are one: of booleans, none and what is looked up, equal ones are.
+/// Returns true if two values are identical: the same object for strings, sequences and dicts,
+/// equal for other types.
 Value same_as(Run& run, const Value& subject, const CallArguments& arguments) {
   const Value& other = arguments[0];
   if (subject.index() != other.index()) return false;
@@ -80,7 +81,7 @@ Value odd(Run& run, const Value& subject, const CallArguments&) {
   return has_rest(run, subject, std::int64_t{2}, 1);
 }
 
-/// str.islower(), str.isupper(): some letter has the case, and none another one.
+/// str.islower() and str.isupper(): true if some letter has the case, and no letter another one.
 template <bool Lower>
 Value has_case(Run& run, const Value& subject, const CallArguments&) {
   const TextPtr text = printed(run, subject);

@@ -1,4 +1,4 @@
-// Filters that make texts and numbers of values.
+// Filters that convert values to strings and numbers.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::int64_t kMostIndent = 1000;
 
-/// The filter of a function from texts to texts; other values are printed first.
+/// Makes a filter of a function on strings. Other values are printed first.
 template <TracedText (*Change)(const TracedText&)>
 Value change_text(Run& run, const Value& subject, const CallArguments&) {
   const TextPtr text = printed(run, subject);
@@ -30,7 +30,8 @@ Value change_text(Run& run, const Value& subject, const CallArguments&) {
   return run.text(Change(*text));
 }
 
-/// "the-big cat" is "The-Big Cat": other words than those of str.title().
+/// Jinja's title(), whose word boundaries differ from those of str.title(): "the-big cat" becomes
+/// "The-Big Cat".
 TracedText word_title(const TracedText& text) {
   const auto separates = [](char32_t c) {
     return is_space(c) || c == U'-' || c == U'(' || c == U'{' || c == U'[' || c == U'<';
@@ -74,13 +75,13 @@ Value indent(Run& run, const Value& subject, const CallArguments& arguments) {
       indention = *own;
     } else {
       const std::int64_t width = integer_argument(run, arguments[0], "width");
-      if (width > kMostIndent) run.fail(fmt::format("'width' is at most {}", kMostIndent));
+      if (width > kMostIndent) run.fail(fmt::format("'width' must be at most {}", kMostIndent));
       indention = TracedText(std::string(width > 0 ? static_cast<std::size_t>(width) : 0, ' '));
     }
   }
   const bool first = arguments.has(1) && truth(arguments[1]);
   const bool blank = arguments.has(2) && truth(arguments[2]);
-  text.append("\n");  // a last line end stays
+  text.append("\n");  // keeps a final line end
   TracedText result;
   bool begins = true;
   for (const TracedText& line : lines_of(run, text)) {
@@ -101,14 +102,14 @@ Value to_json_filter(Run& run, const Value& subject, const CallArguments& argume
       style.indent = text->text();
     } else {
       const std::int64_t width = integer_argument(run, arguments[1], "indent");
-      if (width > kMostIndent) run.fail(fmt::format("'indent' is at most {}", kMostIndent));
+      if (width > kMostIndent) run.fail(fmt::format("'indent' must be at most {}", kMostIndent));
       style.indent = std::string(width > 0 ? static_cast<std::size_t>(width) : 0, ' ');
     }
     style.item_separator = ",";
   }
   if (arguments.has(2) && !is<None>(arguments[2])) {
     const std::vector<Value> both = items_of(run, arguments[2]);
-    if (both.size() != 2) run.fail("'separators' must be two texts");
+    if (both.size() != 2) run.fail("'separators' must be two strings");
     style.item_separator = text_argument(run, both[0], "separators").text();
     style.key_separator = text_argument(run, both[1], "separators").text();
   }
@@ -122,16 +123,16 @@ Value to_text(Run& run, const Value& subject, const CallArguments&) {
 
 std::optional<std::int64_t> truncated(Run& run, double number) {
   if (!std::isfinite(number)) return std::nullopt;
-  // The first power of two that is too large.
+  // 2^63, the smallest power of two that does not fit.
   constexpr double kEnd = 9223372036854775808.0;
-  if (number < -kEnd || number >= kEnd) run.fail("'int' gives more than 64 bits");
+  if (number < -kEnd || number >= kEnd) run.fail("the result of 'int' exceeds 64 bits");
   return static_cast<std::int64_t>(number);
 }
 
 Value to_integer(Run& run, const Value& subject, const CallArguments& arguments) {
   require_defined(run, subject);
   if (arguments.has(1) && integer_argument(run, arguments[1], "base") != 10)
-    run.fail("'int' reads numbers of base 10");
+    run.fail("'int' supports base 10 only");
   std::optional<std::int64_t> number;
   if (const auto* flag = as<bool>(subject)) {
     number = *flag ? 1 : 0;
@@ -176,7 +177,7 @@ std::span<const Builtin> text_filters() {
       {.name = "int", .parameters = {"default", "base"}, .call = to_integer},
       {.name = "lower", .call = change_text<lower>},
       {.name = "replace", .parameters = {"old", "new", "count"}, .required = 2, .call = replace},
-      // Nothing is escaped in chat formats.
+      // Chat formats do not escape text.
       {.name = "safe", .call = to_text},
       {.name = "string", .call = to_text},
       {.name = "title", .call = change_text<word_title>},

@@ -1,4 +1,4 @@
-// What filters and methods of texts have in common.
+// Functions shared by the filters and methods of strings.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,16 @@
 
 namespace weft::chat {
 
-/// str.replace(): at most `most` times, from the front; all where it is negative.
+/// str.replace(): replaces the first `most` occurrences, or all if `most` is negative.
 Value replaced(Run& run, const TracedText& text, const TracedText& from, const TracedText& to,
                std::int64_t most);
 /// str.splitlines().
 std::vector<TracedText> lines_of(Run& run, const TracedText& text);
-/// `items` as texts with `between` between them.
+/// Returns the printed `items`, separated by `between`. If `texts_only`, throws DataError for an
+/// item that is not a string.
 Value joined_texts(Run& run, const std::vector<Value>& items, const TracedText& between,
                    bool texts_only);
-/// int(text, 10) and float(text).
+/// Return int(text, 10) and float(text); nothing if the text is not a number.
 std::optional<std::int64_t> read_integer(const TracedText& text);
 std::optional<double> read_float(const TracedText& text);
 

@@ -49,7 +49,7 @@ std::string_view kind_of(const Value& value) {
       case Sequence::Kind::tuple: return "a tuple";
       case Sequence::Kind::range: return "a range";
       case Sequence::Kind::view: return "a view of a dict";
-      case Sequence::Kind::iterator: return "an iterator, of which only '|list' makes a list";
+      case Sequence::Kind::iterator: return "an iterator (use '|list' to make it a list)";
     }
   }
   if (is<Undefined>(value)) return "undefined";
@@ -57,7 +57,7 @@ std::string_view kind_of(const Value& value) {
   if (is<bool>(value)) return "a boolean";
   if (is<std::int64_t>(value)) return "an integer";
   if (is<double>(value)) return "a float";
-  if (is<TextPtr>(value)) return "a text";
+  if (is<TextPtr>(value)) return "a string";
   if (is<MappingPtr>(value)) return "a dict";
   if (is<Namespace*>(value)) return "a namespace";
   return "a function";

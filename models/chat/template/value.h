@@ -1,4 +1,4 @@
-// What expressions of a template are about: Python's values, as far as templates need them.
+// Values of template expressions: the types of Python that templates need.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ struct Sequence;
 struct Mapping;
 struct Namespace;
 
-/// What a template asked for and nobody gave: prints as nothing, is false and empty; whatever else
-/// is done with it is an error.
+/// The value of an undefined name or attribute. It prints as nothing, is false and empty; any other
+/// use is an error.
 struct Undefined {
   std::shared_ptr<const std::string> what;  // "'name' is undefined"
 };
@@ -29,8 +29,8 @@ using TextPtr = std::shared_ptr<const TracedText>;
 using SequencePtr = std::shared_ptr<const Sequence>;
 using MappingPtr = std::shared_ptr<const Mapping>;
 
-/// All but namespaces are immutable, as in the sandbox whose results are the standard. Namespaces
-/// belong to a Run.
+/// All values except namespaces are immutable, as in the sandbox of Hugging Face transformers,
+/// whose output is the reference. Namespaces are owned by a Run.
 using Value = std::variant<Undefined, None, bool, std::int64_t, double, TextPtr, SequencePtr,
                            MappingPtr, Namespace*, const Builtin*>;
 
@@ -39,26 +39,28 @@ struct Sequence {
     list,
     tuple,
     range,
-    view,     // of a dict: keys(), values(), items()
-    iterator  // of map() and its kind: has no length, and is gone through once
+    // A view of a dict: keys(), values(), items().
+    view,
+    // The result of map() and similar filters: has no length, and can be iterated once.
+    iterator
   };
   Kind kind = Kind::list;
   std::vector<Value> items;
-  int depth = 1;  // of values in values
+  int depth = 1;  // nesting depth
   mutable bool spent = false;
 };
 
-/// A dict: texts as keys, in the order in which they came.
+/// A dict with strings as keys, in insertion order.
 struct Mapping {
   std::vector<std::pair<TextPtr, Value>> entries;
   int depth = 1;
 
   const Value* find(std::string_view key) const;
-  /// Replaces the value of a key that is there.
+  /// Sets the value of `key`. If the key exists, its value is replaced.
   void set(TextPtr key, Value value);
 };
 
-/// What namespace() makes: the only thing that a template changes.
+/// The result of namespace(): the only mutable value of a template.
 struct Namespace {
   Mapping fields;
 };
@@ -71,16 +73,16 @@ template <class T>
 const T* as(const Value& value) {
   return std::get_if<T>(&value);
 }
-/// The text of a value that is one; null otherwise.
+/// Returns the text of a string value; null for other values.
 const TracedText* as_text(const Value& value);
-/// The sequence or the dict of a value; null where it is none.
+/// Returns the sequence or the dict of a value; null for other values.
 const Sequence* as_sequence(const Value& value);
 const Mapping* as_mapping(const Value& value);
 
-/// A text of the template's own.
+/// Makes a string value. By default, its origin is the template.
 Value text_value(std::string text, Origin origin = {});
 Value undefined(std::string what);
-/// "a text", "a list", "none": for messages.
+/// The type of a value for error messages: "a string", "a list", "none".
 std::string_view kind_of(const Value& value);
 
 }  // namespace weft::chat

@@ -11,7 +11,7 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kBlock = std::size_t{1} << 18;
-constexpr std::size_t kMagic = 4;  // bytes that tell formats apart
+constexpr std::size_t kMagic = 4;  // bytes that identify the format
 
 }  // namespace
 

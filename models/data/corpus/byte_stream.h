@@ -1,4 +1,4 @@
-// The bytes of a file as they come, unpacked where it is packed.
+// Reads the bytes of a file, decompressed if it is compressed.
 #pragma once
 
 #include <cstddef>
@@ -12,29 +12,30 @@
 
 namespace WEFT_API weft {
 
-/// A file, plain or packed by gzip or zstd: its first bytes say which, not its name. It takes
-/// little memory, however much comes out. Throws IoError as InputFile; FormatError with the byte of
-/// the packed file where it is damaged or cut.
+/// Reads a file that is plain or compressed with gzip or zstd. The format is detected by the first
+/// bytes, not by the name. Memory does not depend on the size of the contents. Throws IoError as
+/// InputFile does, and FormatError with the byte offset in the compressed file if it is damaged or
+/// truncated.
 class ByteStream {
  public:
   explicit ByteStream(const std::string& path);
 
   const std::string& path() const { return file_.path(); }
-  /// Up to `most` bytes, at least one; 0 at the end.
+  /// Reads at least 1 and at most `most` bytes and returns their number; 0 at the end.
   std::size_t read(char* to, std::size_t most);
-  /// How much of the file was read so far, packed as it is.
+  /// The number of bytes read from the file so far, in compressed form if the file is compressed.
   std::uint64_t bytes_read() const { return read_; }
 
  private:
   std::size_t read_plain(char* to, std::size_t most);
   std::size_t unpack(char* to, std::size_t most);
-  /// The next bytes of the file; false at its end.
+  /// Reads the next block of the file. Returns false at its end.
   bool fill();
 
   InputFile file_;
   std::uint64_t read_ = 0;
-  std::string block_;     // of the file, as it is
-  std::size_t used_ = 0;  // of that
+  std::string block_;     // bytes read from the file, before decompression
+  std::size_t used_ = 0;  // bytes of block_ consumed
   std::unique_ptr<Unpacker> unpacker_;
 };
 

@@ -21,7 +21,7 @@ constexpr std::string_view kFormats[] = {"text", "jsonl"};
 constexpr std::array<std::string_view, 3> kTextEndings = {".txt", ".text", ".md"};
 constexpr std::array<std::string_view, 2> kJsonEndings = {".jsonl", ".ndjson"};
 
-/// By the name, without what says that it is packed; nothing for other names.
+/// Returns the format by the file extension, ignoring .gz and .zst; nothing for other extensions.
 std::optional<CorpusFormat> format_of(fs::path path) {
   if (path.extension() == ".gz" || path.extension() == ".zst") path.replace_extension();
   const auto ends = [&](const auto& endings) {
@@ -83,8 +83,8 @@ std::vector<CorpusFile> find_corpus_files(std::span<const std::string> paths,
       throw DataError(
           fmt::format("the folder {} has no file {}", path,
                       format ? "in it"
-                             : "that ends in .txt, .text, .md, .jsonl or .ndjson (or these packed, "
-                               ".gz or .zst): say which format all of them have"));
+                             : "that ends in .txt, .text, .md, .jsonl or .ndjson (also with .gz or "
+                               ".zst): specify the format of its files"));
     }
   }
   return found;

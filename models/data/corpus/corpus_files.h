@@ -1,4 +1,4 @@
-// The files of a collection of texts.
+// Finds and opens the files of a text corpus.
 #pragma once
 
 #include <cstdint>
@@ -15,27 +15,30 @@
 namespace WEFT_API weft {
 
 enum class CorpusFormat : std::uint8_t { text, jsonl };
-/// "text", "jsonl".
+/// The names are "text" and "jsonl".
 ChoiceNames choice_names(CorpusFormat);
 
 struct CorpusFile {
   std::string path;
   CorpusFormat format;
-  std::uint64_t bytes = 0;  // packed as they are
+  std::uint64_t bytes = 0;  // size of the file as stored
 };
 
-/// The files that `paths` name, in their order; of a folder all inside of it, by name, but hidden
-/// ones. Without `format` a name says it: .jsonl and .ndjson are JSON, all other files that are
-/// named text; of a folder only these, .txt, .text and .md are taken. Behind any of them .gz and
-/// .zst may stand. Throws IoError for what is not there, DataError for a folder without any.
+/// Returns the files that `paths` name, in their order. For a folder, these are all files in it and
+/// in its subfolders, sorted by name, except hidden ones. If `format` is not given, the extension
+/// determines it: .jsonl and .ndjson files are JSON lines, and all other files are text. In
+/// folders, text files must then end in .txt, .text or .md; other files are skipped. Each extension
+/// may be followed by .gz or .zst. Throws IoError for a path that does not exist, DataError for a
+/// folder without suitable files.
 std::vector<CorpusFile> find_corpus_files(std::span<const std::string> paths,
                                           std::optional<CorpusFormat> format = {});
 
-/// How documents are found in files.
+/// How files are split into documents.
 struct CorpusOptions {
-  DocumentEnd end = DocumentEnd::file;  // of text
-  std::string field = "text";           // of JSON objects
+  DocumentEnd end = DocumentEnd::file;  // for text files
+  std::string field = "text";           // for JSON lines: the field that contains the document
 };
+/// Opens a file as read_text_documents() or read_jsonl_documents() does.
 std::unique_ptr<DocumentReader> open_corpus_file(const CorpusFile& file,
                                                  const CorpusOptions& options);
 

@@ -1,4 +1,4 @@
-// The documents of files as texts that tokenizers learn from.
+// Provides the documents of corpus files as training texts for tokenizers.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace WEFT_API weft {
 
-/// Documents one after the other, long ones in parts that end where words do (DocumentPiece).
-/// next() throws as open_corpus_file() and what it gives.
+/// Iterates over the documents of all files. Long documents are split into parts at word
+/// boundaries, see DocumentPiece. next() throws as open_corpus_file() and DocumentReader::next().
 class CorpusTexts final : public TextSource {
  public:
   explicit CorpusTexts(std::vector<CorpusFile> files, CorpusOptions options = {})
@@ -23,7 +23,8 @@ class CorpusTexts final : public TextSource {
   std::vector<CorpusFile> files_;
   CorpusOptions options_;
   std::size_t opened_ = 0;
-  std::unique_ptr<DocumentReader> reader_;  // of the last one opened; null: it has ended
+  /// The reader of the last opened file; null after its end.
+  std::unique_ptr<DocumentReader> reader_;
   DocumentPiece piece_;
 };
 

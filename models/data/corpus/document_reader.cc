@@ -47,7 +47,7 @@ class TextDocuments final : public DocumentReader {
   }
 
  private:
-  /// Of the document that text() begins with, and where the next one begins.
+  /// The end of the document at the start of text(), and the start of the next one.
   struct End {
     std::size_t end, behind;
   };
@@ -74,16 +74,17 @@ class TextDocuments final : public DocumentReader {
     }
   }
 
-  /// Bytes of text() that are of the document, where its end is not found.
+  /// Returns the number of bytes of text() that certainly belong to the current document if its end
+  /// has not been found.
   std::size_t known_bytes() const {
     const std::string_view text = buffer_.text();
     if (end_ != DocumentEnd::blank_line) return text.size();
-    // The last line may be a blank one; but not of any length.
+    // The last line may turn out to be blank, unless it is already longer than a piece.
     const std::string_view last = text.substr(scanned_);
     return trimmed_line(last).empty() && last.size() <= kPieceBytes ? scanned_ : text.size();
   }
 
-  /// The next piece; false for a document that is blank.
+  /// Sets `piece` to the next piece. Returns false if the document is blank.
   bool give(DocumentPiece& piece, std::size_t bytes, bool ends) {
     buffer_.check_utf8(bytes);
     const std::string_view text = buffer_.text().substr(0, bytes);
@@ -95,10 +96,11 @@ class TextDocuments final : public DocumentReader {
 
   TextBuffer buffer_;
   DocumentEnd end_;
-  bool at_end_ = false;       // of the file: all of it is in the buffer
-  bool open_ = false;         // a document is
-  bool inside_line_ = false;  // text() begins there
-  std::size_t scanned_ = 0;   // bytes in which no document ends: of blank_line, whole lines
+  bool at_end_ = false;       // the rest of the file is in the buffer
+  bool open_ = false;         // a document has been started
+  bool inside_line_ = false;  // text() begins inside a line
+  // Bytes without the end of a document; for blank_line, these are whole lines.
+  std::size_t scanned_ = 0;
 };
 
 }  // namespace

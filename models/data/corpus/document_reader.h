@@ -1,4 +1,4 @@
-// Documents one after the other, in pieces of a bounded size.
+// Reads documents one after the other, in pieces of bounded size.
 #pragma once
 
 #include <cstddef>
@@ -15,42 +15,45 @@ namespace WEFT_API weft {
 /// A document, or a piece of a long one.
 struct DocumentPiece {
   std::string text;
-  bool begins = true, ends = true;  // its document
-  std::int64_t line = 0;            // of the file, in which it begins
+  bool begins = true, ends = true;  // starts or ends its document
+  std::int64_t line = 0;            // line of the file in which the piece begins
 };
 
-/// Gives the documents of a file. Throws FormatError with the file, the line and the byte for what
+/// Reads the documents of a file. Throws FormatError with file, line and byte offset for text that
 /// is not UTF-8.
 class DocumentReader {
  public:
   virtual ~DocumentReader() = default;
-  /// Replaces `piece` by the next one; false at the end. The last piece of a document may be empty.
+  /// Replaces `piece` by the next piece. Returns false at the end. The last piece of a document may
+  /// be empty.
   virtual bool next(DocumentPiece& piece) = 0;
   virtual const std::string& path() const = 0;
-  /// Bytes of the file that were read, packed as they are: for progress.
+  /// The number of bytes read from the file so far, as in ByteStream. For progress reports.
   virtual std::uint64_t bytes_read() const = 0;
 };
 
-/// Where a document of a text file ends.
+/// What ends a document in a text file.
 enum class DocumentEnd : std::uint8_t {
-  file,        // with the file
-  blank_line,  // before a line without anything in it, as BERT's pre-training reads texts
-  line,        // with the line
+  file,  // the end of the file
+  // A blank line, as in the pre-training data of BERT.
+  blank_line,
+  line,  // the end of each line
 };
-/// "file", "blank-line", "line".
+/// The names are "file", "blank-line" and "line".
 ChoiceNames choice_names(DocumentEnd);
 
-/// The documents of a text file, plain or packed (ByteStream), without those that are blank. Throws
-/// as TextBuffer.
+/// Reads the documents of a text file, plain or compressed (see ByteStream). Blank documents are
+/// skipped. Throws as TextBuffer.
 std::unique_ptr<DocumentReader> read_text_documents(const std::string& path, DocumentEnd end);
 
-/// Documents longer than this come in pieces of about this size.
+/// Longer documents are split into pieces of about this size.
 inline constexpr std::size_t kPieceBytes = std::size_t{1} << 14;
 
-/// Where a text that goes on is cut, behind at most `most` of its bytes: in front of a blank
-/// between two letters, as tokenizers begin a word there, whatever else they do; where there is
-/// none in the second half, in front of a blank or a line break between other characters; or
-/// between any two characters. 0 where the text is not longer than `most` and a byte.
+/// Returns the size of the first piece of a long text, at most `most` bytes. The text is split
+/// before a space between two letters, where every tokenizer starts a new word. If there is no such
+/// space in the second half of the piece, it is split before a space or line break between other
+/// characters, and otherwise between any two characters. Returns 0 if the text has at most `most` +
+/// 1 bytes.
 std::size_t piece_end(std::string_view text, std::size_t most = kPieceBytes);
 
 }  // namespace weft

@@ -17,20 +17,20 @@ namespace {
 
 using nlohmann::json;
 
-/// Takes one field of an object as it is read, and builds nothing of the others.
+/// Extracts one field of an object during parsing, without storing the others.
 class FieldTaker final : public nlohmann::json_sax<json> {
  public:
   explicit FieldTaker(const JsonlOptions& options) : options_(options) {}
 
   std::string text;
   bool found = false;
-  std::string error;   // what is wrong
-  std::size_t at = 0;  // the byte, where it is known
+  std::string error;   // the reason if parsing failed
+  std::size_t at = 0;  // byte offset of the error, if placed
   bool placed = false;
-  std::string others;  // fields that the object has
+  std::string others;  // names of the other fields
 
   bool null() override { return value("null"); }
-  bool boolean(bool) override { return value("a truth value"); }
+  bool boolean(bool) override { return value("a boolean"); }
   bool number_integer(number_integer_t) override { return value("a number"); }
   bool number_unsigned(number_unsigned_t) override { return value("a number"); }
   bool number_float(number_float_t, const string_t&) override { return value("a number"); }
@@ -68,16 +68,17 @@ class FieldTaker final : public nlohmann::json_sax<json> {
     error = std::move(what);
     return false;
   }
-  /// A value that is no string.
+  /// Handles a value that is not a string.
   bool value(std::string_view kind) {
-    if (depth_ == 0) return stop(fmt::format("{} stands where an object must be", kind));
+    if (depth_ == 0) return stop(fmt::format("expected an object, not {}", kind));
     if (wanted_)
       return stop(fmt::format("the field '{}' is {}, not a string", options_.field, kind));
     return true;
   }
   bool open() {
     if (++depth_ > options_.most_depth)
-      return stop(fmt::format("it nests more than {} deep", options_.most_depth));
+      return stop(
+          fmt::format("the object is nested more than {} levels deep", options_.most_depth));
     return true;
   }
   bool close() {
@@ -87,7 +88,7 @@ class FieldTaker final : public nlohmann::json_sax<json> {
 
   const JsonlOptions& options_;
   int depth_ = 0;
-  bool wanted_ = false;  // the value that comes next
+  bool wanted_ = false;  // the next value belongs to the field
 };
 
 class JsonlDocuments final : public DocumentReader {
@@ -111,7 +112,7 @@ class JsonlDocuments final : public DocumentReader {
   }
 
  private:
-  /// The text of the next line; false at the end.
+  /// Reads the next line and extracts its text. Returns false at the end.
   bool take_line() {
     const auto line = buffer_.whole_line(options_.most_line_bytes);
     if (!line) return false;
@@ -122,15 +123,15 @@ class JsonlDocuments final : public DocumentReader {
 
   void take_field(std::string_view line) {
     if (trimmed_line(line).empty())
-      buffer_.fail(0, "the line is empty: each must be a JSON object");
+      buffer_.fail(0, "the line is empty: each line must be a JSON object");
     if (line.starts_with("\xEF\xBB\xBF"))
-      buffer_.fail(0, "a byte-order mark stands inside of the file");
+      buffer_.fail(0, "there is a byte-order mark inside the file");
     FieldTaker taker(options_);
     if (!json::sax_parse(line.begin(), line.end(), &taker))
       buffer_.fail(taker.placed ? taker.at : 0, taker.error);
     if (!taker.found) {
       buffer_.fail(0, fmt::format("the object has no field '{}'{}", options_.field,
-                                  taker.others.empty() ? "" : ", but " + taker.others));
+                                  taker.others.empty() ? "" : "; its fields are " + taker.others));
     }
     text_ = std::move(taker.text);
     rest_ = text_;
@@ -138,8 +139,8 @@ class JsonlDocuments final : public DocumentReader {
 
   TextBuffer buffer_;
   JsonlOptions options_;
-  std::string text_;       // of the last line
-  std::string_view rest_;  // of that, not given yet
+  std::string text_;       // text of the last line
+  std::string_view rest_;  // part of text_ that has not been returned yet
   std::int64_t line_ = 0;
 };
 

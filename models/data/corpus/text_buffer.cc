@@ -12,7 +12,7 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kReadBytes = std::size_t{1} << 18;
-constexpr std::size_t kLongestMark = 4;  // of a byte order
+constexpr std::size_t kLongestMark = 4;  // bytes of the longest byte-order mark
 
 }  // namespace
 
@@ -38,7 +38,7 @@ std::optional<std::string_view> TextBuffer::whole_line(std::size_t most_bytes) {
   for (bool at_end = false;;) {
     end = text().find('\n', scanned);
     if (std::min(end, text().size()) > most_bytes)
-      fail(0, fmt::format("a line of more than {} bytes", most_bytes));
+      fail(0, fmt::format("the line has more than {} bytes", most_bytes));
     if (end != std::string_view::npos) break;
     scanned = end = text().size();
     if (at_end) break;
@@ -62,7 +62,7 @@ void TextBuffer::consume(std::size_t bytes) {
 void TextBuffer::check_utf8(std::size_t bytes) const {
   const std::string_view part = text().substr(0, bytes);
   for (std::size_t at = 0; at < part.size();) {
-    if (static_cast<unsigned char>(part[at]) < 0x80) {  // most of a text
+    if (static_cast<unsigned char>(part[at]) < 0x80) {  // the most frequent case
       ++at;
       continue;
     }
@@ -70,9 +70,9 @@ void TextBuffer::check_utf8(std::size_t bytes) const {
     if (size <= 0) {
       const auto line =
           line_ + std::count(part.begin(), part.begin() + static_cast<std::ptrdiff_t>(at), '\n');
-      throw FormatError(fmt::format("{}, line {}: not UTF-8: no character at byte {} (0x{:02x})",
-                                    path(), line, offset_ + at,
-                                    static_cast<unsigned char>(part[at])));
+      throw FormatError(
+          fmt::format("{}, line {}: not UTF-8: invalid sequence at byte {} (0x{:02x})", path(),
+                      line, offset_ + at, static_cast<unsigned char>(part[at])));
     }
     at += static_cast<std::size_t>(size);
   }

@@ -1,4 +1,4 @@
-// A text that is read as it is needed.
+// A text file that is read incrementally.
 #pragma once
 
 #include <cstddef>
@@ -11,35 +11,36 @@
 
 namespace WEFT_API weft {
 
-/// The part of a text file that is looked at, and where it stands. A byte-order mark in front is
-/// left out; UTF-16 and UTF-32 are refused.
+/// A window of a text file, and its position in the file. A UTF-8 byte-order mark at the start is
+/// skipped; UTF-16 and UTF-32 are rejected.
 class TextBuffer {
  public:
-  /// Throws as ByteStream, FormatError for UTF-16 and UTF-32.
+  /// Throws as ByteStream, and FormatError for UTF-16 and UTF-32.
   explicit TextBuffer(const std::string& path);
 
   const std::string& path() const { return stream_.path(); }
-  /// What was read and not consumed.
+  /// The text that has been read but not consumed.
   std::string_view text() const { return std::string_view(buffer_).substr(begin_); }
-  /// Reads a further block; false at the end of the file.
+  /// Reads another block. Returns false at the end of the file.
   bool more();
-  /// The line that text() begins with, read as a whole, without its line feed: consume() takes it
-  /// and one byte more, where there is one. Nothing at the end of the file. Throws FormatError for
-  /// a line of more than `most_bytes`.
+  /// Reads the whole line at the start of text() and returns it without its line feed; nothing at
+  /// the end of the file. To consume it, call consume() with its size plus one byte for the line
+  /// feed, if there is one. Throws FormatError for a line of more than `most_bytes`.
   std::optional<std::string_view> whole_line(std::size_t most_bytes);
-  /// "FILE, line 3 (byte 120): what": of the place `at` bytes behind the beginning of text().
+  /// Throws FormatError "FILE, line 3 (byte 120): what" for the position `at` bytes after the start
+  /// of text(). The line is that of the start of text().
   [[noreturn]] void fail(std::size_t at, std::string_view what) const;
-  /// Goes behind the first `bytes` of text().
+  /// Removes the first `bytes` of text().
   void consume(std::size_t bytes);
 
-  /// Of the beginning of text(): its line, from 1, and its byte, both in the unpacked file.
+  /// The line (from 1) and byte offset of the start of text(), both in the decompressed file.
   std::int64_t line() const { return line_; }
   std::uint64_t offset() const { return offset_; }
-  /// Bytes of the file that were read, packed as they are.
+  /// The number of bytes read from the file so far, as in ByteStream.
   std::uint64_t bytes_read() const { return stream_.bytes_read(); }
 
-  /// Checks the first `bytes` of text(). Throws FormatError with file, line and byte where they are
-  /// not UTF-8.
+  /// Checks the first `bytes` of text(). Throws FormatError with file, line and byte offset if they
+  /// are not UTF-8.
   void check_utf8(std::size_t bytes) const;
 
  private:

@@ -14,11 +14,11 @@
 namespace weft {
 namespace {
 
-// Text that becomes ids at once: enough for many threads.
+// Text that is tokenized at a time: enough for many threads.
 constexpr std::size_t kBatchBytes = std::size_t{1} << 24;
 constexpr std::size_t kBatchPieces = std::size_t{1} << 16;
 
-/// A piece and what became of it.
+/// A piece and the result of tokenizing it.
 struct Job {
   DocumentPiece piece;
   std::vector<std::int32_t> ids = {};
@@ -30,7 +30,7 @@ class Tokenizing {
   Tokenizing(const Tokenizer& tokenizer, const TokenizeOptions& options, TokenSetWriter& writer)
       : tokenizer_(tokenizer), options_(options), writer_(writer), workers_({options.threads}) {}
 
-  /// `told` is called behind every batch.
+  /// Calls `told` after each batch.
   void file(const CorpusFile& file, const std::function<void(std::uint64_t bytes_read)>& told) {
     const std::unique_ptr<DocumentReader> reader = open_corpus_file(file, options_.corpus);
     DocumentPiece piece;
@@ -69,7 +69,8 @@ class Tokenizing {
     try {
       std::rethrow_exception(job.error);
     } catch (const Error& e) {
-      e.rethrow_as(fmt::format("{}, text from line {} on: {}", path, job.piece.line, e.what()));
+      e.rethrow_as(
+          fmt::format("{}, text that starts in line {}: {}", path, job.piece.line, e.what()));
     }
   }
 
@@ -87,7 +88,7 @@ void tokenize(std::span<const CorpusFile> files, const Tokenizer& tokenizer,
               const TokenizeOptions& options, TokenSetWriter& writer,
               const std::function<void(const TokenizeProgress&)>& progress) {
   Tokenizing work(tokenizer, options, writer);
-  std::uint64_t before = 0;  // bytes of the files that are done
+  std::uint64_t before = 0;  // total size of the finished files
   const auto tell = [&](std::uint64_t bytes) {
     if (progress) progress({before + bytes, writer.totals()});
   };

@@ -1,4 +1,4 @@
-// A collection of texts as token files.
+// Converts a text corpus to token files.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,21 @@ namespace WEFT_API weft {
 
 struct TokenizeOptions {
   CorpusOptions corpus = {};
-  int threads = 0;  // 0 = as many as there are
+  int threads = 0;  // 0: one per processor
 };
 
-/// How far it is.
+/// The progress of tokenize().
 struct TokenizeProgress {
-  std::uint64_t bytes_read = 0;  // of the files, packed as they are
+  std::uint64_t bytes_read = 0;  // of the files, as in ByteStream
   TokenSetWriter::Totals totals = {};
 };
 
-/// Writes the documents of `files` in their order. The ids do not depend on the number of threads,
-/// and memory not on the sizes of files and documents: long documents become ids in pieces
-/// (DocumentPiece), each with a mark behind it. Throws as the readers of files do, and as
-/// Tokenizer::encode with the file and the line of the document.
+/// Tokenizes the documents of `files` in their order and writes them. The ids do not depend on the
+/// number of threads. Memory does not depend on the sizes of files and documents: long documents
+/// are tokenized in pieces (see DocumentPiece), with a mark after each. Throws as the document
+/// readers do, and as Tokenizer::encode() with file and line of the document.
 ///
-/// `progress` is told now and then; it may throw to end the work.
+/// `progress` is called from time to time. It may throw to cancel the work.
 void tokenize(std::span<const CorpusFile> files, const Tokenizer& tokenizer,
               const TokenizeOptions& options, TokenSetWriter& writer,
               const std::function<void(const TokenizeProgress&)>& progress = {});

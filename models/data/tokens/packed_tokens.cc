@@ -12,11 +12,12 @@ namespace weft {
 
 PackedTokens::PackedTokens(std::vector<TokenSetPart> sources, std::int64_t context)
     : sources_(std::move(sources)), context_(context) {
-  if (context < 3) throw ArgumentError(fmt::format("a row needs 3 tokens, not {}", context));
+  if (context < 3)
+    throw ArgumentError(fmt::format("a row needs at least 3 tokens, not {}", context));
   const Tokenizer& tokenizer = sources_[0].set.tokenizer();
   cls_ = tokenizer.cls_id();
   sep_ = tokenizer.sep_id();
-  if (cls_ < 0 || sep_ < 0) throw ArgumentError("the tokenizer has no id for [CLS] or for [SEP]");
+  if (cls_ < 0 || sep_ < 0) throw ArgumentError("the tokenizer has no id for [CLS] or [SEP]");
   std::int64_t end = 0;
   for (const TokenSetPart& source : sources_.parts())
     ends_.push_back(end += (source.size + context - 2) / (context - 1));
@@ -25,7 +26,7 @@ PackedTokens::PackedTokens(std::vector<TokenSetPart> sources, std::int64_t conte
 std::vector<std::int32_t> PackedTokens::row_from(const TokenSetPart& source,
                                                  std::int64_t place) const {
   const TokenSet& set = source.set;
-  const std::int64_t behind = set.end_id() >= 0 ? 1 : 0;  // ids behind the text of a document
+  const std::int64_t behind = set.end_id() >= 0 ? 1 : 0;  // end-of-text ids per document
   std::vector<std::int32_t> row = {cls_};
   row.reserve(static_cast<std::size_t>(context_));
   std::int64_t document = set.document_of(place);
@@ -39,7 +40,7 @@ std::vector<std::int32_t> PackedTokens::row_from(const TokenSetPart& source,
     row.resize(at + static_cast<std::size_t>(taken));
     set.read(place, std::span(row).subspan(at));
     if (std::ssize(row) < context_) row.push_back(sep_);
-    // Behind the end comes the beginning.
+    // After the end of the source, continue at its beginning.
     place = end < source.end() ? end : source.begin;
     document = place == source.begin ? set.document_of(place) : document + 1;
   }

@@ -1,4 +1,4 @@
-// Documents of token files as rows of equal length for pre-training.
+// Packs the documents of token files into rows of equal length for pre-training.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,22 @@
 
 namespace WEFT_API weft {
 
-/// Rows "[CLS] document [SEP] next document [SEP] ...", all as long as the model's context, so that
-/// nothing is padding, as PackedTexts makes them of texts; the ids behind documents are left out. A
-/// long document fills several rows. For any number of threads.
+/// Rows "[CLS] document [SEP] next document [SEP] ..." that fill the model's context without
+/// padding, as PackedTexts builds them from texts. End-of-text ids are left out. A long document
+/// fills several rows. Immutable and thread-safe.
 class PackedTokens {
  public:
-  /// The tokenizer is that of all sources. Throws ArgumentError without any id, for a context of
-  /// less than 3, and for a tokenizer without [CLS] or [SEP].
+  /// All sources must have the same tokenizer. Throws DataError if no source has ids, ArgumentError
+  /// for a context below 3 and for a tokenizer without [CLS] or [SEP].
   PackedTokens(std::vector<TokenSetPart> sources, std::int64_t context);
 
   std::int64_t tokens() const { return sources_.tokens(); }
   std::int64_t documents() const { return sources_.documents(); }
-  /// The row of a random id: a function of these numbers. It begins with the id's document, or with
-  /// the part of it, as long as a row, that has the id.
+  /// Returns the row of a random id, a function of the arguments. The row begins at the start of
+  /// the id's document, or, in a document longer than a row, at the start of the row-sized part
+  /// that contains the id.
   std::vector<std::int32_t> random(std::uint64_t seed, std::int64_t step, std::int64_t row) const;
-  /// Rows that follow on each other, and together hold nearly everything once.
+  /// The number of consecutive rows that together contain nearly every id once.
   std::int64_t rows() const { return ends_.back(); }
   std::vector<std::int32_t> row(std::int64_t i) const;
 
@@ -30,7 +31,8 @@ class PackedTokens {
   std::vector<std::int32_t> row_from(const TokenSetPart& source, std::int64_t place) const;
 
   TokenSetParts sources_;
-  std::vector<std::int64_t> ends_;  // rows up to the end of each source
+  /// Number of rows up to the end of each source.
+  std::vector<std::int64_t> ends_;
   std::int64_t context_;
   std::int32_t cls_, sep_;
 };

@@ -1,4 +1,4 @@
-// Sources that are drawn from by weight.
+// Weighted selection among several sources.
 #pragma once
 
 #include <algorithm>
@@ -10,11 +10,12 @@
 
 namespace WEFT_API weft {
 
-/// Turns a number in [0, 1) into the number of a source, as often as its weight says.
+/// Maps a uniform number in [0, 1) to the index of a source, with probabilities proportional to the
+/// weights.
 class SourceShares {
  public:
   SourceShares() = default;
-  /// At least one, all positive.
+  /// Requires at least one weight. All weights must be positive.
   explicit SourceShares(const std::vector<double>& weights) {
     double sum = 0, up_to = 0;
     for (const double weight : weights) sum += weight;
@@ -28,7 +29,7 @@ class SourceShares {
   }
 
  private:
-  std::vector<double> up_to_;  // shares of the sources up to each, the last is 1
+  std::vector<double> up_to_;  // cumulative probabilities; the last is 1
 };
 
 }  // namespace weft

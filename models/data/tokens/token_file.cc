@@ -21,7 +21,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "files are little-endian");
 
 constexpr std::uint64_t kHeader = sizeof(TokenFileHeader), kAlignment = 64;
-constexpr std::uint64_t kEntry = 16;  // of a table of places
+constexpr std::uint64_t kEntry = 16;  // size of a TokenPlace in a table
 constexpr std::uint64_t kMaxVocab = std::uint64_t{1} << 31;
 
 template <class T>
@@ -38,7 +38,7 @@ TokenizerDigest digest_of(std::string_view type, std::string_view bytes) {
   return digest;
 }
 
-/// The first of `count` ids that is not below `vocab`; `count` where all are.
+/// Returns the index of the first of `count` ids that is not below `vocab`, or `count`.
 template <class Id>
 std::size_t first_outside(const std::byte* ids, std::size_t count, std::uint64_t vocab) {
   for (std::size_t i = 0; i < count; ++i) {
@@ -90,7 +90,7 @@ void TokenFile::read_header() {
   const std::size_t seen = std::min<std::uint64_t>(size, Header::kMagic.size());
   if (seen < Header::kMagic.size() ||
       std::memcmp(file_->data(), Header::kMagic.data(), Header::kMagic.size()) != 0)
-    fail(0, "this is no token file: it does not start with the magic number");
+    fail(0, "not a token file: it does not start with the magic number");
   if (size < kHeader)
     fail(size, fmt::format("the file ends within its header of {} bytes", kHeader));
   std::memcpy(&header_, file_->data(), kHeader);
@@ -101,33 +101,33 @@ void TokenFile::read_header() {
                      Header::kVersion));
   }
   if (h.crc != crc32c(file_->data(), offsetof(Header, crc)))
-    fail(offsetof(Header, crc), "the header is damaged: its checksum differs");
+    fail(offsetof(Header, crc), "the header is damaged: its checksum does not match");
   if (h.id_bytes != 2 && h.id_bytes != 4)
-    fail(offsetof(Header, id_bytes), fmt::format("an id has {} bytes: 2 or 4 can be", h.id_bytes));
+    fail(offsetof(Header, id_bytes), fmt::format("an id has {} bytes: must be 2 or 4", h.id_bytes));
   const std::uint64_t most = h.id_bytes == 2 ? std::uint64_t{1} << 16 : kMaxVocab;
   if (h.vocab == 0 || h.vocab > most) {
-    fail(offsetof(Header, vocab), fmt::format("a vocabulary of {} ids of {} bytes: 1 to {} can be",
+    fail(offsetof(Header, vocab), fmt::format("a vocabulary of {} ids of {} bytes: must be 1 to {}",
                                               h.vocab, h.id_bytes, most));
   }
   if (h.tokens == 0) fail(offsetof(Header, tokens), "the file has no ids");
   if (h.documents == 0 || h.documents > h.tokens) {
     fail(offsetof(Header, documents),
-         fmt::format("{} documents of {} ids together: each has at least one", h.documents,
+         fmt::format("{} documents with {} ids in total: each must have at least one", h.documents,
                      h.tokens));
   }
   if (h.bytes > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
     fail(offsetof(Header, bytes), fmt::format("a text of {} bytes is too long", h.bytes));
   if (h.number == 0 && h.before != 0)
-    fail(offsetof(Header, before), "the first file of a set has none before it");
+    fail(offsetof(Header, before), "the first file of a set must not have a previous file");
   if (h.flags > Header::kLast)
-    fail(offsetof(Header, flags), fmt::format("the flags {:#x} are not known", h.flags));
+    fail(offsetof(Header, flags), fmt::format("the flags {:#x} are unknown", h.flags));
   if (h.end_id < -1 || (h.end_id >= 0 && static_cast<std::uint64_t>(h.end_id) >= h.vocab)) {
     fail(offsetof(Header, end_id),
-         fmt::format("the end of texts has the id {}, the vocabulary {}", h.end_id, h.vocab));
+         fmt::format("the end-of-text id is {}, but the vocabulary has {} ids", h.end_id, h.vocab));
   }
-  if (h.reserved0 != 0) fail(offsetof(Header, reserved0), "a reserved number is not zero");
+  if (h.reserved0 != 0) fail(offsetof(Header, reserved0), "a reserved field is not zero");
   if (h.reserved1 != decltype(h.reserved1){})
-    fail(offsetof(Header, reserved1), "a reserved number is not zero");
+    fail(offsetof(Header, reserved1), "a reserved field is not zero");
 }
 
 void TokenFile::lay_out() {
@@ -150,20 +150,21 @@ void TokenFile::lay_out() {
   }
   if (end != size) {
     fail(std::min(end, size),
-         fmt::format("the file should have {} bytes as its header says, but has {}{}", end, size,
-                     size < end ? ": it is truncated" : ""));
+         fmt::format("the file should have {} bytes according to its header, but has {}{}", end,
+                     size, size < end ? ": it is truncated" : ""));
   }
   const std::byte* data = file_->data();
   for (std::uint64_t at = kHeader + h.tokens * h.id_bytes; at < documents_at_; ++at) {
     if (data[at] != std::byte{0}) fail(at, "a padding byte is not zero");
   }
   if (crc32c(data + documents_at_, size - documents_at_) != h.tables_crc)
-    fail(documents_at_, "the tables behind the ids are damaged: their checksum differs");
+    fail(documents_at_, "the tables after the ids are damaged: their checksum does not match");
   if (h.tokenizer_bytes < sizeof(std::uint32_t) ||
       read_number<std::uint32_t>(data + tokenizer_at_) >
           h.tokenizer_bytes - sizeof(std::uint32_t)) {
     fail(tokenizer_at_,
-         fmt::format("the type of the tokenizer does not fit its {} bytes", h.tokenizer_bytes));
+         fmt::format("the tokenizer section of {} bytes is too small for the type of the tokenizer",
+                     h.tokenizer_bytes));
   }
 }
 
@@ -178,20 +179,19 @@ void TokenFile::check_documents() const {
     const TokenPlace end = entry(documents_at_, i);
     const std::uint64_t at = documents_at_ + static_cast<std::uint64_t>(i) * kEntry;
     if (end.token <= before.token || end.token > tokens()) {
-      fail(at, fmt::format("document {} ends behind id {}, the one before it behind {} of {}", i,
+      fail(at, fmt::format("document {} ends after {} ids, the previous one after {} of {}", i,
                            end.token, before.token, tokens()));
     }
     if (end.byte < before.byte || end.byte > bytes()) {
       fail(at + sizeof(std::int64_t),
-           fmt::format("document {} ends behind byte {} of the text, the one before it behind {} "
-                       "of {}",
+           fmt::format("document {} ends after {} bytes of text, the previous one after {} of {}",
                        i, end.byte, before.byte, bytes()));
     }
     before = end;
   }
   if (before != TokenPlace{tokens(), bytes()}) {
     fail(marks_at_ - kEntry,
-         fmt::format("the last document ends behind id {} and byte {}, the file has {} and {}",
+         fmt::format("the last document ends after {} ids and {} bytes, but the file has {} and {}",
                      before.token, before.byte, tokens(), bytes()));
   }
 }
@@ -203,15 +203,15 @@ void TokenFile::check_marks() const {
     const TokenPlace mark = entry(marks_at_, i);
     const std::uint64_t at = marks_at_ + static_cast<std::uint64_t>(i) * kEntry;
     if (mark.token <= before.token || mark.token >= tokens()) {
-      fail(at, fmt::format("mark {} is behind id {}, the one before it behind {} of {}", i,
+      fail(at, fmt::format("mark {} is after {} ids, the previous one after {} of {}", i,
                            mark.token, before.token, tokens()));
     }
     while (document_end(document).token <= mark.token) ++document;
     const std::int64_t begin = document == 0 ? 0 : document_end(document - 1).byte;
     if (mark.byte < std::max(begin, before.byte) || mark.byte > document_end(document).byte) {
       fail(at + sizeof(std::int64_t),
-           fmt::format("mark {} is behind byte {} of the text, outside of its document {}", i,
-                       mark.byte, document));
+           fmt::format("mark {} is after {} bytes of text, outside its document {}", i, mark.byte,
+                       document));
     }
     before = mark;
   }
@@ -224,9 +224,9 @@ TokenPlace TokenFile::document_end(std::int64_t i) const {
 }
 
 TokenPlace TokenFile::last_place(std::int64_t byte) const {
-  // The last entry of a table with at most `byte` bytes before it.
+  // Returns the last entry of a table with at most `byte` bytes before it.
   const auto last_of = [&](std::uint64_t table, std::int64_t count) {
-    std::int64_t low = 0, high = count;  // entries in front of `low` have at most that many
+    std::int64_t low = 0, high = count;  // entries before `low` qualify
     while (low < high) {
       const std::int64_t middle = low + (high - low) / 2;
       if (entry(table, middle).byte <= byte) {
@@ -245,8 +245,8 @@ TokenPlace TokenFile::last_place(std::int64_t byte) const {
 void TokenFile::read(std::int64_t begin, std::span<std::int32_t> ids) const {
   const std::int64_t count = std::ssize(ids);
   if (begin < 0 || count > tokens() || begin > tokens() - count) {
-    throw ArgumentError(
-        fmt::format("{} ids from {} on: \"{}\" has {}", count, begin, path(), tokens()));
+    throw ArgumentError(fmt::format("cannot read {} ids from position {}: \"{}\" has {}", count,
+                                    begin, path(), tokens()));
   }
   const std::uint64_t offset = kHeader + static_cast<std::uint64_t>(begin) * header_.id_bytes;
   const std::byte* from = file_->data() + offset;
@@ -277,17 +277,17 @@ Tokenizer TokenFile::tokenizer() const {
   const std::string_view type = all.substr(sizeof(std::uint32_t), type_bytes);
   const std::string_view bytes = all.substr(sizeof(std::uint32_t) + type_bytes);
   if (digest_of(type, bytes) != header_.digest)
-    fail(offsetof(TokenFileHeader, digest), "the digest is not that of the tokenizer in the file");
+    fail(offsetof(TokenFileHeader, digest), "the digest does not match the tokenizer in the file");
   Tokenizer tokenizer = [&] {
     try {
       return Tokenizer::from_bytes(type, bytes);
     } catch (const Error& e) {
-      fail(tokenizer_at_, fmt::format("the tokenizer: {}", e.what()));
+      fail(tokenizer_at_, fmt::format("invalid tokenizer: {}", e.what()));
     }
   }();
   if (static_cast<std::uint64_t>(tokenizer.vocab_size()) != header_.vocab) {
     fail(offsetof(TokenFileHeader, vocab),
-         fmt::format("the vocabulary has {} ids, that of the tokenizer in the file {}",
+         fmt::format("the vocabulary has {} ids, but the tokenizer in the file has {}",
                      header_.vocab, tokenizer.vocab_size()));
   }
   return tokenizer;
@@ -301,7 +301,7 @@ void TokenFile::check_ids() const {
     const auto wanted = read_number<std::uint32_t>(file_->data() + crcs_at_ + 4 * range);
     if (crc32c(ids + at, size) != wanted)
       fail(kHeader + at,
-           fmt::format("the ids are damaged: the checksum of {} bytes differs", size));
+           fmt::format("the ids are damaged: the checksum of {} bytes does not match", size));
     const std::size_t count = size / header_.id_bytes;
     const std::size_t wrong = header_.id_bytes == 2
                                   ? first_outside<std::uint16_t>(ids + at, count, header_.vocab)
@@ -314,7 +314,7 @@ void TokenFile::check_ids() const {
 }
 
 bool is_token_file(const std::string& path) {
-  // What comes through a pipe can be read only once.
+  // A pipe can be read only once.
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return false;
   std::array<char, TokenFileHeader::kMagic.size()> start = {};

@@ -1,22 +1,22 @@
-// A token file: documents as ids, with all that is needed to learn from them. It is read through a
-// mapping, so that its size does not matter.
+// Token files: tokenized documents with everything that training needs. They are read through a
+// memory mapping, so memory does not depend on their size.
 //
 //   offset 0    128 bytes, TokenFileHeader
-//   128         the ids, of 2 or 4 bytes each, documents one after the other, each with the id of
-//               the end of a text behind it where the tokenizer has one; zeros up to a multiple of
-//               64
-//   then        for every document two u64: how many ids of the file, and how many bytes of text,
-//               come before its end
-//               for every mark the same of a place inside of a document: long ones have one every
-//               few thousand ids, so that parts of them have known sizes, too
+//   128         the ids, 2 or 4 bytes each, document after document, each document followed by the
+//               end-of-text id if the tokenizer has one; zeros up to a multiple of 64
+//   then        for every document two u64: the number of ids of the file, and of bytes of text,
+//               before its end
+//               for every mark the same two numbers for a position inside a document: long
+//               documents have a mark every few thousand ids, to give their parts known sizes
 //               for every 64 MiB of ids their CRC-32C, u32
 //               the tokenizer: u32 length of its type, its type, its bytes
-// All numbers are little-endian. Header and tables have checksums that are looked at when a file is
-// opened; those of the ids are looked at when asked for (check_ids): reading a few ids must not
-// read them all. That an id is inside of the vocabulary is checked whenever it is read.
 //
-// A large set is several files, "corpus-00000.tok", "corpus-00001.tok", ... Each says which number
-// it has, whether it is the last, and by a word which file comes before it.
+// All numbers are little-endian. The checksums of header and tables are verified when a file is
+// opened. Those of the ids are verified on request (check_ids), because reading a few ids must not
+// read all of them. Whether an id is inside the vocabulary is checked whenever it is read.
+//
+// A large set is several files, "corpus-00000.tok", "corpus-00001.tok", ... Each stores its number,
+// whether it is the last, and the fingerprint of the previous file.
 #pragma once
 
 #include <array>
@@ -31,16 +31,16 @@
 
 namespace WEFT_API weft {
 
-/// By which two tokenizers are the same: a hash of all that files keep of one.
+/// Identifies a tokenizer: a hash of everything that files store about it.
 using TokenizerDigest = std::array<std::uint64_t, 2>;
 TokenizerDigest tokenizer_digest(const Tokenizer& tokenizer);
-/// 32 hexadecimal digits.
+/// Returns 32 hexadecimal digits.
 std::string str(const TokenizerDigest& digest);
 
-/// A tokenizer in a few words, for messages: "50257 tokens (digest 0f3c...)".
+/// Returns a short description for messages: "50257 tokens (digest 0f3c...)".
 std::string describe_tokenizer(const Tokenizer& tokenizer);
 
-/// How a file begins, as it stands there.
+/// The header of a file, in its binary form.
 struct TokenFileHeader {
   static constexpr std::array<char, 8> kMagic = {'\x89', 't', 'o', 'k', 's', '\r', '\n', '\x1a'};
   static constexpr std::uint32_t kVersion = 1;
@@ -49,43 +49,43 @@ struct TokenFileHeader {
   std::array<char, 8> magic = kMagic;
   std::uint32_t version = kVersion;
   std::uint32_t id_bytes = 2;  // 2 or 4
-  std::uint64_t vocab = 0;     // all ids are less
+  std::uint64_t vocab = 0;     // all ids are smaller
   std::uint64_t tokens = 0, documents = 0;
-  std::uint64_t bytes = 0;  // of text, as UTF-8
+  std::uint64_t bytes = 0;  // size of the text in UTF-8
   std::uint64_t marks = 0;
-  std::uint64_t tokenizer_bytes = 0;  // of its part of the file
+  std::uint64_t tokenizer_bytes = 0;  // size of the tokenizer section
   TokenizerDigest digest = {};
-  std::uint64_t before = 0;  // word() of the file before; 0 of the first
-  std::uint32_t number = 0;  // in the set, from 0
+  std::uint64_t before = 0;  // word() of the previous file; 0 for the first
+  std::uint32_t number = 0;  // index in the set, from 0
   std::uint32_t flags = 0;
-  std::int32_t end_id = -1;  // behind every document; -1: none
+  std::int32_t end_id = -1;  // end-of-text id after every document; -1: none
   std::uint32_t reserved0 = 0;
-  std::uint32_t tables_crc = 0;  // of all that is behind the ids and their zeros
+  std::uint32_t tables_crc = 0;  // CRC-32C of everything after the ids and their padding
   std::array<std::uint32_t, 4> reserved1 = {};
-  std::uint32_t crc = 0;  // of the bytes before
+  std::uint32_t crc = 0;  // CRC-32C of the preceding bytes of the header
 
   bool last() const { return (flags & kLast) != 0; }
   /// Sets `crc`.
   void seal();
-  /// Tells files apart: a hash of the header, in which the checksums of everything else are.
+  /// Returns the fingerprint of the file: a hash of the header, which contains the checksums of all
+  /// other parts.
   std::uint64_t word() const;
 };
 static_assert(sizeof(TokenFileHeader) == 128);
 
-/// Bytes of ids under one checksum.
+/// Bytes of ids per checksum.
 inline constexpr std::uint64_t kTokenChecksumRange = std::uint64_t{64} << 20;
-/// Where the tables begin behind so many bytes of ids.
+/// Returns the offset of the tables after `id_bytes` bytes of ids.
 std::uint64_t token_tables_offset(std::uint64_t id_bytes);
 
-/// A place between two ids: how many ids and bytes of text come before it.
+/// A position between two ids: the numbers of ids and of bytes of text before it.
 struct TokenPlace {
   std::int64_t token = 0, byte = 0;
   friend bool operator==(const TokenPlace&, const TokenPlace&) = default;
 };
 
-/// A file that is there: mapped, its header and tables checked. For any number of threads. Whatever
-/// is wrong is a FormatError with the path and the byte offset; nothing outside of the file is ever
-/// read.
+/// A memory-mapped file with verified header and tables. Immutable and thread-safe. Any defect is a
+/// FormatError with path and byte offset; nothing outside the file is ever read.
 class TokenFile {
  public:
   /// Throws IoError, FormatError.
@@ -97,16 +97,17 @@ class TokenFile {
   std::int64_t documents() const { return static_cast<std::int64_t>(header_.documents); }
   std::int64_t bytes() const { return static_cast<std::int64_t>(header_.bytes); }
 
-  /// The end of document i in [0, documents()).
+  /// Returns the end of document i in [0, documents()).
   TokenPlace document_end(std::int64_t i) const;
-  /// The last beginning of a document, or mark, with at most `byte` bytes of text before it.
+  /// Returns the last document boundary or mark with at most `byte` bytes of text before it.
   TokenPlace last_place(std::int64_t byte) const;
-  /// Ids begin, begin + 1, ..., as many as `ids` has. Throws ArgumentError where there are not as
-  /// many, FormatError for one that is not in the vocabulary.
+  /// Reads the ids from position `begin` into `ids`. Throws ArgumentError if the range exceeds the
+  /// file, FormatError for an id outside the vocabulary.
   void read(std::int64_t begin, std::span<std::int32_t> ids) const;
-  /// Throws FormatError for a tokenizer that cannot be read.
+  /// Parses the tokenizer. Throws FormatError if it is invalid.
   Tokenizer tokenizer() const;
-  /// Reads all ids: throws FormatError where a checksum differs or one is not in the vocabulary.
+  /// Verifies all ids. Throws FormatError if a checksum does not match or an id is outside the
+  /// vocabulary.
   void check_ids() const;
 
  private:
@@ -122,7 +123,7 @@ class TokenFile {
   std::uint64_t documents_at_ = 0, marks_at_ = 0, crcs_at_ = 0, tokenizer_at_ = 0;
 };
 
-/// Whether a file begins as a token file does. False where it cannot be read.
+/// Returns true if a file begins with the magic number of token files; false if it cannot be read.
 bool is_token_file(const std::string& path);
 
 }  // namespace weft

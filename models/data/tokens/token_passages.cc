@@ -13,12 +13,13 @@ namespace weft {
 
 TokenPassages::TokenPassages(std::vector<TokenSetPart> sources, std::int64_t tokens)
     : sources_(std::move(sources)), tokens_(tokens) {
-  if (tokens < 2) throw ArgumentError(fmt::format("a passage needs 2 tokens, not {}", tokens));
+  if (tokens < 2)
+    throw ArgumentError(fmt::format("a passage needs at least 2 tokens, not {}", tokens));
   std::int64_t end = 0;
   for (const TokenSetPart& source : sources_.parts()) {
     if (read(source, source.begin).size() < 2) {
-      throw DataError(
-          fmt::format("{} has {} tokens here: a passage needs 2", source.set.path(), source.size));
+      throw DataError(fmt::format("{} has {} tokens in this part: a passage needs at least 2",
+                                  source.set.path(), source.size));
     }
     ends_.push_back(end += (source.size + tokens - 1) / tokens);
   }
@@ -39,8 +40,7 @@ TokenIds TokenPassages::read(const TokenSetPart& source, std::int64_t place) con
 }
 
 std::vector<TokenIds> TokenPassages::passage(const TokenSetPart& source, std::int64_t place) const {
-  // What begins near the end begins earlier, so that it is as long as others, or has 2 ids at
-  // least.
+  // A passage near the end starts earlier, so that it has full length, or at least 2 ids.
   place = std::min(place, std::max(source.begin, source.end() - tokens_));
   TokenIds ids = read(source, place);
   while (ids.size() < 2) ids = read(source, --place);

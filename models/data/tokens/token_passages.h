@@ -1,4 +1,4 @@
-// Token files as passages of equal length: what encoder-decoders are pre-trained on.
+// Splits token files into passages of equal length for pre-training encoder-decoder models.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,13 @@
 
 namespace WEFT_API weft {
 
-/// Passages of one sentence each, as T5 was trained on (Raffel et al. 2020): documents one after
-/// the other, cut wherever a passage is full; the ids behind documents are left out.
+/// Passages of one sentence each, as in the training data of T5 (Raffel et al. 2020): the documents
+/// are concatenated without their end-of-text ids and split wherever a passage is full.
 class TokenPassages final : public PassageSource {
  public:
-  /// `tokens`: ids of a passage, at least 2; the last ones of a source may have fewer. Throws
-  /// DataError where a source has fewer than 2, the ids behind documents left out.
+  /// `tokens`: the number of ids of a passage, at least 2. The last passages of a source may have
+  /// fewer. Throws ArgumentError if `tokens` is below 2, DataError if a source has fewer than 2
+  /// ids, not counting end-of-text ids.
   TokenPassages(std::vector<TokenSetPart> sources, std::int64_t tokens);
 
   std::int64_t documents() const override { return sources_.documents(); }
@@ -25,12 +26,12 @@ class TokenPassages final : public PassageSource {
   std::vector<TokenIds> random(Draws& draws) const override;
 
  private:
-  /// The ids from `place` on, without those behind documents.
+  /// Reads up to `tokens_` ids from `place`, without end-of-text ids.
   TokenIds read(const TokenSetPart& source, std::int64_t place) const;
   std::vector<TokenIds> passage(const TokenSetPart& source, std::int64_t place) const;
 
   TokenSetParts sources_;
-  std::vector<std::int64_t> ends_;  // passages up to the end of each source
+  std::vector<std::int64_t> ends_;  // number of passages up to the end of each source
   std::int64_t tokens_;
 };
 

@@ -1,4 +1,4 @@
-// Ids in order, wherever they are.
+// Sequences of ids in memory or in token files.
 #pragma once
 
 #include <algorithm>
@@ -13,12 +13,12 @@
 
 namespace WEFT_API weft {
 
-/// Ids in memory, or in token files. For any number of threads.
+/// A sequence of ids, in memory or in token files. Thread-safe.
 class TokenSequence {
  public:
   virtual ~TokenSequence() = default;
   virtual std::int64_t size() const = 0;
-  /// Ids begin, begin + 1, ..., which must all be there.
+  /// Reads the ids from position `begin` into `ids`. The range must lie within the sequence.
   virtual void read(std::int64_t begin, std::span<std::int32_t> ids) const = 0;
 };
 
@@ -46,13 +46,14 @@ class TokensInFiles final : public TokenSequence {
   TokenSet set_;
 };
 
-/// A part of a sequence that something is learned from, or measured on.
+/// A part of a sequence that is used for training or validation.
 struct TokenPart {
   std::shared_ptr<const TokenSequence> ids;
   std::int64_t begin = 0, size = 0;
-  std::string name = {};  // of its source, for messages; "" where there is one only
+  /// The name of its source for messages; "" if there is only one source.
+  std::string name = {};
 
-  /// Ids begin, begin + 1, ... of the part.
+  /// Reads the ids from position `from` of the part into `to`.
   void read(std::int64_t from, std::span<std::int32_t> to) const { ids->read(begin + from, to); }
 };
 

@@ -15,14 +15,15 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kFirstEnding = "-00000.tok";
 
-/// "corpus" of "corpus-00000.tok" and of itself; empty for the name of any other file.
+/// Returns "corpus" for "corpus-00000.tok" and for "corpus" itself; empty for the name of any other
+/// file.
 std::string prefix_of(const std::string& path) {
   std::error_code error;
   if (path.ends_with(kFirstEnding)) return path.substr(0, path.size() - kFirstEnding.size());
   return fs::exists(path, error) ? "" : path;
 }
 
-/// The number of the first of `ends` that `wanted` is before, by `less`.
+/// Returns the index of the first element of `ends` that comes after `wanted` according to `less`.
 template <class Ends, class Less>
 std::size_t part_of(const Ends& ends, std::int64_t wanted, Less&& less) {
   return static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), wanted, less) -
@@ -55,38 +56,40 @@ TokenSet TokenSet::open(const std::string& path) {
       const std::string& last = set.files_.back()->path();
       if (prefix.empty()) {
         throw FormatError(fmt::format(
-            "\"{}\" is one of several files, but has no name that ends in {}: where the others are "
-            "cannot be known",
+            "\"{}\" is one of several files, but its name does not end in {}: the other files "
+            "cannot be located",
             last, kFirstEnding));
       }
       std::error_code error;
       if (!fs::exists(name, error)) {
         throw FormatError(fmt::format(
-            "\"{}\" is missing: \"{}\" says that a file comes after it (was it made to the end?)",
+            "\"{}\" is missing: \"{}\" is not the last file of its set (was writing interrupted?)",
             name, last));
       }
     }
     const auto file = std::make_shared<const TokenFile>(name);
     const TokenFileHeader& h = file->header();
     if (h.number != static_cast<std::uint64_t>(number)) {
-      throw FormatError(fmt::format("\"{}\" at byte {}: it is file {} of its set, not {}{}", name,
-                                    offsetof(TokenFileHeader, number), h.number, number,
-                                    number == 0 ? ": give the first, or their common prefix" : ""));
+      throw FormatError(
+          fmt::format("\"{}\" at byte {}: it is file {} of its set, not {}{}", name,
+                      offsetof(TokenFileHeader, number), h.number, number,
+                      number == 0 ? ": pass the first file, or the common prefix" : ""));
     }
     if (h.before != before) {
       throw FormatError(
-          fmt::format("\"{}\" at byte {}: it does not belong to \"{}\": another file "
-                      "was before it when it was made",
+          fmt::format("\"{}\" at byte {}: it does not follow \"{}\": it was written after "
+                      "another file",
                       name, offsetof(TokenFileHeader, before), set.files_.back()->path()));
     }
     if (number > 0 && (h.digest != set.digest() || h.end_id != set.end_id())) {
-      throw FormatError(fmt::format("\"{}\" at byte {}: its tokenizer is not that of \"{}\"", name,
-                                    offsetof(TokenFileHeader, digest), set.files_.front()->path()));
+      throw FormatError(fmt::format("\"{}\" at byte {}: its tokenizer differs from that of \"{}\"",
+                                    name, offsetof(TokenFileHeader, digest),
+                                    set.files_.front()->path()));
     }
     before = h.word();
-    end.token += file->tokens();  // each is in a file
+    end.token += file->tokens();  // cannot overflow: every id takes space in a file
     if (__builtin_add_overflow(end.byte, file->bytes(), &end.byte)) {
-      throw FormatError(fmt::format("\"{}\" at byte {}: all texts of the set together are too long",
+      throw FormatError(fmt::format("\"{}\" at byte {}: the texts of the set are too long in total",
                                     name, offsetof(TokenFileHeader, bytes)));
     }
     documents += file->documents();
@@ -105,8 +108,8 @@ std::string TokenSet::word() const {
 void TokenSet::read(std::int64_t begin, std::span<std::int32_t> ids) const {
   const std::int64_t count = std::ssize(ids);
   if (begin < 0 || count > tokens() || begin > tokens() - count) {
-    throw ArgumentError(
-        fmt::format("{} ids from {} on: \"{}\" has {}", count, begin, path_, tokens()));
+    throw ArgumentError(fmt::format("cannot read {} ids from position {}: \"{}\" has {}", count,
+                                    begin, path_, tokens()));
   }
   std::size_t f =
       part_of(ends_, begin, [](std::int64_t at, const TokenPlace& end) { return at < end.token; });
@@ -155,9 +158,8 @@ std::int64_t TokenSet::document_of(std::int64_t token) const {
 void require_tokenizer(const TokenSet& set, const Tokenizer& tokenizer, std::string_view owner) {
   if (tokenizer_digest(tokenizer) == set.digest()) return;
   throw DataError(fmt::format(
-      "{} was made with another tokenizer, {}, than {} has, {}: make the token files anew with "
-      "weft "
-      "data tokenize --tokenizer and that one",
+      "{} was written with a tokenizer of {}, but {} has one of {}: write the token files again "
+      "with weft data tokenize --tokenizer and the latter",
       set.path(), describe_tokenizer(set.tokenizer()), owner, describe_tokenizer(tokenizer)));
 }
 

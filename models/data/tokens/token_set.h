@@ -1,4 +1,5 @@
-// The token files of a set as one: "corpus" is corpus-00000.tok, corpus-00001.tok, ...
+// Token sets: several token files that are read as one. "corpus" is corpus-00000.tok,
+// corpus-00001.tok, ...
 #pragma once
 
 #include <cstdint>
@@ -13,50 +14,50 @@
 
 namespace WEFT_API weft {
 
-/// The name of a file of the set `prefix`: "corpus-00012.tok".
+/// Returns the name of a file of the set `prefix`, for example "corpus-00012.tok".
 std::string token_file_name(const std::string& prefix, std::int64_t number);
-/// Whether `path` names a set: its prefix, or its first file (any file that begins as a token file
-/// does).
+/// Returns true if `path` names a set: it is the prefix of a set or its first file (any file that
+/// begins with the magic number of token files).
 bool is_token_set(const std::string& path);
 
-/// For any number of threads; copies share the files. Immutable.
+/// Immutable and thread-safe. Copies share the files.
 class TokenSet {
  public:
-  /// Of a prefix, or of a set's first file. Throws IoError; FormatError as TokenFile, and where
-  /// files are missing, are of different sets, or have different tokenizers.
+  /// Opens a set by its prefix or its first file. Throws IoError; FormatError as TokenFile, and if
+  /// files are missing, belong to different sets, or have different tokenizers.
   static TokenSet open(const std::string& path);
 
-  /// What it was opened by.
+  /// The path that was passed to open().
   const std::string& path() const { return path_; }
   const std::vector<std::shared_ptr<const TokenFile>>& files() const { return files_; }
-  /// Of all files.
+  /// Totals over all files.
   std::int64_t tokens() const { return ends_.back().token; }
   std::int64_t documents() const { return documents_.back(); }
   std::int64_t bytes() const { return ends_.back().byte; }
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   const TokenizerDigest& digest() const { return files_.front()->header().digest; }
-  /// The id behind every document; -1 where there is none.
+  /// The end-of-text id after every document; -1 if there is none.
   std::int32_t end_id() const { return files_.front()->header().end_id; }
-  /// Tells sets apart: as many digits as all that they hold decides.
+  /// Returns a content hash that identifies the set: 16 hexadecimal digits.
   std::string word() const;
 
-  /// As TokenFile says them, over all files.
+  /// As in TokenFile, for positions in the whole set.
   void read(std::int64_t begin, std::span<std::int32_t> ids) const;
   TokenPlace last_place(std::int64_t byte) const;
   TokenPlace document_end(std::int64_t i) const;
-  /// The document that id `token` is in.
+  /// Returns the index of the document that contains the id at position `token`.
   std::int64_t document_of(std::int64_t token) const;
 
  private:
   std::string path_;
   std::vector<std::shared_ptr<const TokenFile>> files_;
-  std::vector<TokenPlace> ends_;         // of each file
-  std::vector<std::int64_t> documents_;  // up to the end of each file
+  std::vector<TokenPlace> ends_;         // end of each file
+  std::vector<std::int64_t> documents_;  // number of documents up to the end of each file
   std::shared_ptr<const Tokenizer> tokenizer_;
 };
 
-/// Throws DataError that says both where `tokenizer`, that of `owner` ("the model in net.weft"), is
-/// not that of the set.
+/// Throws DataError that describes both tokenizers if `tokenizer` differs from that of the set.
+/// `owner` names the owner of `tokenizer`, for example "the model in net.weft".
 void require_tokenizer(const TokenSet& set, const Tokenizer& tokenizer, std::string_view owner);
 
 }  // namespace weft

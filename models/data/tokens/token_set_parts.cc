@@ -8,7 +8,7 @@ namespace weft {
 
 TokenSetParts::TokenSetParts(std::vector<TokenSetPart> parts) : parts_(std::move(parts)) {
   std::erase_if(parts_, [](const TokenSetPart& part) { return part.size == 0; });
-  if (parts_.empty()) throw DataError("there is no text to learn from");
+  if (parts_.empty()) throw DataError("there is no text to train on");
   std::vector<double> weights;
   for (const TokenSetPart& part : parts_) weights.push_back(part.weight);
   shares_ = SourceShares(weights);

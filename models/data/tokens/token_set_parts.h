@@ -1,4 +1,4 @@
-// Parts of token files that something is learned from, or measured on.
+// Parts of token sets that are used for training or validation.
 #pragma once
 
 #include <cstdint>
@@ -9,27 +9,27 @@
 
 namespace WEFT_API weft {
 
-/// A part of a set, and how often it is drawn from, relative to others.
+/// A part of a set with its sampling weight relative to other parts.
 struct TokenSetPart {
   TokenSet set;
-  std::int64_t begin = 0, size = 0;  // ids
+  std::int64_t begin = 0, size = 0;  // position and number of ids
   double weight = 1;
 
   std::int64_t end() const { return begin + size; }
 };
 
-/// For any number of threads.
+/// A list of parts. Immutable and thread-safe.
 class TokenSetParts {
  public:
-  /// Those without ids are left out. Throws DataError where no part is left.
+  /// Drops parts without ids. Throws DataError if no part is left.
   explicit TokenSetParts(std::vector<TokenSetPart> parts);
 
   std::int64_t tokens() const;
-  /// Whole ones and those that a part has some of.
+  /// The number of documents that lie at least partly within a part.
   std::int64_t documents() const;
   const std::vector<TokenSetPart>& parts() const { return parts_; }
   const TokenSetPart& operator[](std::size_t i) const { return parts_[i]; }
-  /// The part that a number in [0, 1) stands for.
+  /// Returns the part selected by a uniform number in [0, 1).
   const TokenSetPart& at(double uniform) const { return parts_[shares_.at(uniform)]; }
 
  private:

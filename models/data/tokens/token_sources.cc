@@ -33,7 +33,7 @@ std::vector<TokenSource> open_token_sources(std::span<const std::string> names) 
     const SourceName source = parse_source(name);
     if (weighted.value_or(source.weight.has_value()) != source.weight.has_value()) {
       throw ArgumentError(
-          fmt::format("{} has {} weight, {} has {}: give all of them weights (corpus=0.7), or none",
+          fmt::format("{} has {} weight, {} has {}: set weights for all (corpus=0.7), or for none",
                       names.front(), *weighted ? "a" : "no", name, *weighted ? "none" : "one"));
     }
     weighted = source.weight.has_value();
@@ -50,8 +50,8 @@ TokenSplit split_tokens(const TokenSet& set, double validation_fraction) {
   const TokenPlace place = set.last_place(bytes);
   if (place.token == 0) {
     throw DataError(fmt::format(
-        "{} has {} documents, and the first is more than all that should train: nothing can be "
-        "held out (make the held-out part smaller, or documents shorter)",
+        "{} has {} documents, and the first exceeds the training part: nothing can be held out "
+        "(reduce the validation fraction, or use shorter documents)",
         set.path(), set.documents()));
   }
   const auto ids = std::make_shared<const TokensInFiles>(set);

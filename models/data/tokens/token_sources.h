@@ -1,4 +1,4 @@
-// Token files as something to learn from: several sets, each as often as is asked for.
+// Token sets as training data: several sets with sampling weights.
 #pragma once
 
 #include <optional>
@@ -11,36 +11,35 @@
 
 namespace WEFT_API weft {
 
-/// "corpus", or "corpus=0.7": a path and a weight.
+/// A path with an optional weight: "corpus" or "corpus=0.7".
 struct SourceName {
   std::string path;
   std::optional<double> weight = {};
 };
-/// What stands behind the last "=" is a weight where the path in front of it names token files, and
-/// all of it does not. Throws ArgumentError for one that is no positive number.
+/// Parses a source. The text after the last "=" is a weight if the path before it names a token set
+/// and the whole text does not. Throws ArgumentError for a weight that is not a positive number.
 SourceName parse_source(const std::string& text);
 
-/// Whether a text that people give for what to learn from names token files.
+/// Returns true if a data argument names token files.
 bool names_token_set(const std::string& text);
 
 struct TokenSource {
   TokenSet set;
   double weight = 1;  // relative to the others
 };
-/// Opens all. Without weights every id is as likely as any other. Throws as TokenSet::open;
-/// ArgumentError where some have a weight and others have none, DataError where two have different
-/// tokenizers.
+/// Opens all sets. Without weights, every id has the same probability. Throws as TokenSet::open();
+/// ArgumentError if only some have a weight, DataError if two have different tokenizers.
 std::vector<TokenSource> open_token_sources(std::span<const std::string> names);
 
-/// A set in what trains, in front, and what validates.
+/// A set split into a training part at the front and a validation part.
 struct TokenSplit {
   TokenPart train, validation;
-  std::int64_t validation_bytes = 0;  // of text
+  std::int64_t validation_bytes = 0;  // bytes of text in the validation part
 };
-/// About `validation_fraction` of the bytes of text validate: from the beginning of a document on,
-/// or, of long documents, from a mark on. The place is a function of the text, whatever the
-/// tokenizer. Throws ArgumentError as training_part; DataError where nothing would be left to train
-/// on.
+/// Holds out about `validation_fraction` of the bytes of text at the end of the set. The validation
+/// part starts at the beginning of a document or, inside long documents, at a mark. The position is
+/// a function of the text and does not depend on the tokenizer. Throws ArgumentError as
+/// training_part(); DataError if nothing would be left to train on.
 TokenSplit split_tokens(const TokenSet& set, double validation_fraction);
 
 }  // namespace weft

@@ -37,7 +37,7 @@ TokenFileWriter::TokenFileWriter(const std::string& path, const Tokenizer& token
     : file_(path), tokenizer_(part_of_file(tokenizer)) {
   const std::int64_t vocab = tokenizer.vocab_size();
   if (vocab < 1 || vocab > std::int64_t{1} << 31)
-    throw ArgumentError(fmt::format("a tokenizer with {} ids has none to write", vocab));
+    throw ArgumentError(fmt::format("cannot write token files for a tokenizer with {} ids", vocab));
   header_.id_bytes = vocab <= std::int64_t{1} << 16 ? 2 : 4;
   header_.vocab = static_cast<std::uint64_t>(vocab);
   header_.tokenizer_bytes = tokenizer_.size();
@@ -51,10 +51,11 @@ TokenFileWriter::TokenFileWriter(const std::string& path, const Tokenizer& token
 void TokenFileWriter::add(std::span<const std::int32_t> ids, std::uint64_t bytes) {
   for (const std::int32_t id : ids) {
     if (id < 0 || static_cast<std::uint64_t>(id) >= header_.vocab)
-      throw ArgumentError(fmt::format("the tokenizer has {} ids, not {}", header_.vocab, id));
+      throw ArgumentError(
+          fmt::format("the tokenizer has {} ids: {} is not one of them", header_.vocab, id));
     const std::size_t at = buffer_.size();
     buffer_.resize(at + header_.id_bytes);
-    std::memcpy(buffer_.data() + at, &id, header_.id_bytes);  // the low bytes come first
+    std::memcpy(buffer_.data() + at, &id, header_.id_bytes);  // little-endian
     if (buffer_.size() >= kBuffer) flush();
   }
   open_ = true;
@@ -72,14 +73,15 @@ void TokenFileWriter::mark() {
 void TokenFileWriter::end_document() {
   open_ = false;
   if (header_.tokens == static_cast<std::uint64_t>(begin_.token)) {
-    header_.bytes = static_cast<std::uint64_t>(begin_.byte);  // of a text that became nothing
+    // Drops the text of a document without ids.
+    header_.bytes = static_cast<std::uint64_t>(begin_.byte);
     return;
   }
   if (header_.end_id >= 0) {
     add(std::span(&header_.end_id, 1), 0);
     open_ = false;
   } else if (!marks_.empty() && marks_.back().token == static_cast<std::int64_t>(header_.tokens)) {
-    marks_.pop_back();  // it is the document's end
+    marks_.pop_back();  // the mark coincides with the end of the document
   }
   begin_ = place(header_.tokens, header_.bytes);
   ends_.push_back(begin_);
@@ -104,8 +106,8 @@ void TokenFileWriter::flush() {
 }
 
 std::uint64_t TokenFileWriter::finish(bool last) {
-  if (!between_documents()) throw ArgumentError("the last document has no end");
-  if (header_.documents == 0) throw ArgumentError("a token file needs a document");
+  if (!between_documents()) throw ArgumentError("the last document has not been ended");
+  if (header_.documents == 0) throw ArgumentError("a token file needs at least one document");
   flush();
   const std::uint64_t tables = token_tables_offset(id_bytes());
   const std::string zeros(tables - file_.written(), '\0');
@@ -128,7 +130,7 @@ std::uint64_t TokenFileWriter::finish(bool last) {
 
 TokenSetWriter::TokenSetWriter(std::string prefix, Tokenizer tokenizer, std::uint64_t file_bytes)
     : prefix_(std::move(prefix)), tokenizer_(std::move(tokenizer)), file_bytes_(file_bytes) {
-  if (file_bytes == 0) throw ArgumentError("a token file needs room for an id");
+  if (file_bytes == 0) throw ArgumentError("a token file needs room for at least one id");
   begin_file();
 }
 
@@ -170,7 +172,7 @@ TokenSetWriter::Totals TokenSetWriter::totals() const {
 }
 
 TokenSetWriter::Totals TokenSetWriter::finish() {
-  if (totals().documents == 0) throw DataError("there is no text to write token files of");
+  if (totals().documents == 0) throw DataError("there is no text to write token files from");
   finish_file(true);
   for (std::int64_t number = totals_.files;; ++number) {
     const std::string name = token_file_name(prefix_, number);

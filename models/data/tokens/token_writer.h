@@ -12,31 +12,32 @@
 
 namespace WEFT_API weft {
 
-/// One token file, written from its beginning to its end. It has its name when it is whole.
+/// Writes one token file sequentially. The file gets its name when it is complete.
 class TokenFileWriter {
  public:
-  /// `before` is the word() of the file before in the set.
+  /// `before` is the word() of the previous file of the set.
   TokenFileWriter(const std::string& path, const Tokenizer& tokenizer, std::uint32_t number = 0,
                   std::uint64_t before = 0);
 
-  /// Ids of the document that is being written, of which `bytes` are the text. Throws ArgumentError
-  /// for an id that the tokenizer does not have.
+  /// Appends ids of the current document, which represent `bytes` bytes of its text. Throws
+  /// ArgumentError for an id that the tokenizer does not have.
   void add(std::span<const std::int32_t> ids, std::uint64_t bytes);
-  /// The document goes on behind here: a mark, if the last one is far enough away.
+  /// Writes a mark at the current position inside the document, if the previous mark or the start
+  /// of the document is far enough away.
   void mark();
-  /// The end of the document, with the id that the tokenizer has for it. A document without any id
-  /// is none.
+  /// Ends the document, with the tokenizer's end-of-text id if it has one. A document without ids
+  /// is dropped.
   void end_document();
 
   std::uint64_t id_bytes() const { return header_.tokens * header_.id_bytes; }
   std::uint64_t tokens() const { return header_.tokens; }
   std::uint64_t documents() const { return header_.documents; }
   std::uint64_t bytes() const { return header_.bytes; }
-  /// Nothing of a document is open.
+  /// Returns true if no document has been started.
   bool between_documents() const { return !open_; }
 
-  /// Writes the tables, and gives the file its name. Returns the word() of the file. Throws
-  /// IoError; ArgumentError without any document, and inside of one.
+  /// Writes the tables and gives the file its name. Returns the word() of the file. Throws IoError;
+  /// ArgumentError if there is no document or the last one has not been ended.
   std::uint64_t finish(bool last);
 
  private:
@@ -44,37 +45,38 @@ class TokenFileWriter {
 
   AtomicFile file_;
   TokenFileHeader header_;
-  std::string tokenizer_;          // as it stands in the file
-  std::vector<std::byte> buffer_;  // ids that are not written yet
+  std::string tokenizer_;          // its section of the file
+  std::vector<std::byte> buffer_;  // ids that have not been written yet
   std::vector<TokenPlace> ends_, marks_;
   std::vector<std::uint32_t> crcs_;
-  bool open_ = false;            // a document is being written
-  TokenPlace begin_;             // of that
-  std::uint64_t marked_ = 0;     // ids before the last mark
-  std::uint64_t crc_bytes_ = 0;  // under the last of crcs_
+  bool open_ = false;            // a document has been started
+  TokenPlace begin_;             // start of the current document
+  std::uint64_t marked_ = 0;     // number of ids before the last mark
+  std::uint64_t crc_bytes_ = 0;  // bytes covered by the last of crcs_
 };
 
-/// The files of a set: each ends with the document that reaches so many bytes.
+/// Writes the files of a set. A new file is started after the document with which a file reaches
+/// `file_bytes`.
 class TokenSetWriter {
  public:
   static constexpr std::uint64_t kUsualFile = std::uint64_t{1} << 30;
 
-  /// `file_bytes` are those of ids. A file with a few million documents ends, too: their bounds are
-  /// in memory while it is written.
+  /// `file_bytes` counts bytes of ids. A new file is also started after a few million documents,
+  /// because their ends are held in memory while the file is written.
   TokenSetWriter(std::string prefix, Tokenizer tokenizer, std::uint64_t file_bytes = kUsualFile);
 
-  /// As TokenFileWriter's.
+  /// As in TokenFileWriter.
   void add(std::span<const std::int32_t> ids, std::uint64_t bytes);
   void mark();
   void end_document();
 
-  /// What was written so far.
+  /// Totals of the data written so far.
   struct Totals {
     std::int64_t files = 0, documents = 0, tokens = 0, bytes = 0;
   };
   Totals totals() const;
-  /// Finishes the last file. What is left of a longer set of this name is removed. Throws
-  /// DataError where there was no document.
+  /// Finishes the last file, and removes leftover files of an older, longer set with this prefix.
+  /// Throws DataError if there was no document.
   Totals finish();
 
  private:
@@ -87,7 +89,7 @@ class TokenSetWriter {
   std::uint64_t file_bytes_;
   std::optional<TokenFileWriter> file_;
   std::uint64_t before_ = 0;
-  Totals totals_;  // of files that are finished
+  Totals totals_;  // totals of the finished files
 };
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// What a vision transformer looks at, as a picture.
+// Plots the attention of a vision transformer.
 #include <fmt/format.h>
 
 #include "weft/core/error.h"
@@ -15,8 +15,7 @@ std::string attention_svg(const ImageClassifier& model, const Tensor& image,
   const auto [channels, height, width] = model.image_size();
   if (image.sizes() != Sizes{channels, height, width}) {
     throw ShapeError(
-        fmt::format("the model takes an image f32[{}, {}, {}], not {}: fit_image() "
-                    "makes it fit",
+        fmt::format("the model takes an image f32[{}, {}, {}], not {}: resize it with fit_image()",
                     channels, height, width, image.type_str()));
   }
   Program program("attention");
@@ -28,7 +27,7 @@ std::string attention_svg(const ImageClassifier& model, const Tensor& image,
   const Results found =
       session.run(program, {{"images", image.reshape({1, channels, height, width})}});
 
-  // Every panel is as high as the image.
+  // All panels have the height of the image.
   std::vector<HeatMap> panels = {image_panel(image, "image")};
   const std::int64_t tokens = c.tokens(), extra = c.extra_tokens();
   const std::int64_t queries = c.pooling == VitPooling::class_token ? 1 : tokens;

@@ -22,7 +22,7 @@
 namespace weft {
 namespace {
 
-/// The programs that are not of training, of logits [batch, classes].
+/// Adds the programs "evaluate" and "classify" for logits [batch, classes].
 void add_inference(Programs& programs, const Value& logits, const Value& labels,
                    Precision precision, SourceLocation loc) {
   Program evaluate("evaluate"), classify("classify");
@@ -61,19 +61,19 @@ Programs build_programs(Graph& graph, const VitConfig& config, std::int64_t clas
   return programs;
 }
 
-/// `images` [count, ...] are of the model's size.
+/// Throws ShapeError unless `images` [count, ...] have the size of the model.
 void require_size(const ImageClassifier& model, const Tensor& images) {
   const ImageSize size = model.image_size();
   if (images.rank() != 4 || images.dtype() != DType::f32 ||
       ImageSize{images.size(1), images.size(2), images.size(3)} != size) {
     throw ShapeError(
         fmt::format("the model takes images f32[count, {}, {}, {}], not {}: "
-                    "fit_image() makes them fit",
+                    "resize them with fit_image()",
                     size.channels, size.height, size.width, images.type_str()));
   }
 }
 
-/// Images are looked at in so many parts.
+/// Returns the number of batches for the images of a set.
 std::int64_t parts_of(const ImageSet& set) {
   return (set.count() + kImagesAtOnce - 1) / kImagesAtOnce;
 }
@@ -102,7 +102,7 @@ void ImageClassifier::check() const {
   images.normalisation.check(config.channels);
   if (classes().size() < 2)
     throw ArgumentError(
-        fmt::format("a classifier needs two classes or more, not {}", classes().size()));
+        fmt::format("a classifier needs at least two classes, not {}", classes().size()));
 }
 
 ImageClassifier build_image_classifier(const VitConfig& config,
@@ -133,7 +133,8 @@ std::unique_ptr<ImageClassifier> image_classifier_of(const hf::Folder& folder) {
       (std::filesystem::path(folder.path) / "preprocessor_config.json").string();
   if (!std::filesystem::exists(about)) {
     throw FormatError(fmt::format(
-        "{} holds no preprocessor_config.json, which says how the pixels of a {} are normalised",
+        "{} holds no preprocessor_config.json, which specifies how the pixels of a {} are "
+        "normalised",
         folder.path, name));
   }
   model->images.normalisation = read_normalisation(about, sizes[1]);
@@ -200,10 +201,10 @@ ImageEvaluation evaluate_images(Session& session, const ImageClassifier& model,
                                 const ImageSet& set) {
   require_size(model, set.images);
   if (set.classes != model.classes()) {
-    throw DataError(fmt::format("the images are of the classes ({}), the model knows ({})",
+    throw DataError(fmt::format("the images have the classes ({}), but the model has ({})",
                                 fmt::join(set.classes, ", "), fmt::join(model.classes(), ", ")));
   }
-  if (set.count() == 0) throw DataError("there are no images to measure on");
+  if (set.count() == 0) throw DataError("there are no images to evaluate on");
   ImageEvaluation result{0, ConfusionMatrix(model.classes())};
   WeightedMean loss;
   run_spread(

@@ -1,9 +1,8 @@
-// A classifier of images as one file: a vision transformer with its head, what its classes are
-// called, and how it was trained.
+// Image classification: a vision transformer with its head, class names and training settings.
 //
-// Programs take images as f32 [batch, channels, height, width] with values in [0, 1]; the
-// normalisation is inside them. Parameters are those of Vit at the root, and
-// classifier.{weight,bias}, as models/hf names them.
+// Programs take images as f32 [batch, channels, height, width] with values in [0, 1] and normalise
+// them. Parameters are those of Vit at the root and classifier.{weight,bias}, the names that
+// models/hf uses.
 #pragma once
 
 #include <memory>
@@ -23,16 +22,16 @@
 
 namespace WEFT_API weft {
 
-/// What an image-classifier file holds. Programs:
-///   train     over "images" and "labels" (i32 [batch]): one whole training step
+/// An image classifier as stored in a model file. Programs:
+///   train     "images" and "labels" (i32 [batch]): one complete training step
 ///   evaluate  "images", "labels" -> "loss" (mean) and "predictions" (i64 [batch]), without dropout
 ///   classify  "images" -> "probabilities" (f32 [batch, classes]) and "predictions"
 struct ImageClassifier : ModelKind<ImageClassifier> {
   VitConfig config;
-  ImageInfo images;                // the names of the classes, and how pixels are normalised
-  ImageAugmentation augmentation;  // of training
+  ImageInfo images;                // class names, and the normalisation of pixels
+  ImageAugmentation augmentation;  // for training images
 
-  /// The parts of its file.
+  /// The parts of a model file.
   static const ModelLayout& file_layout();
   void check() const override;
   const std::vector<std::string>& classes() const { return images.classes; }
@@ -41,10 +40,10 @@ struct ImageClassifier : ModelKind<ImageClassifier> {
   }
 };
 
-/// A new model that cannot be trained yet, its variables not made (a Session does that). Throws
-/// ArgumentError where there are fewer than two classes or the normalisation does not fit the
-/// channels. A distillation token (DeiT) is there for weights that were trained with one: the class
-/// is read off the class token, as DeiTForImageClassification does it.
+/// Builds a new model. It has no variables yet (a Session creates them) and is not trainable.
+/// Throws ArgumentError if there are fewer than two classes, or if the normalisation does not match
+/// the number of channels. A distillation token (DeiT) is supported for weights that were trained
+/// with one; the head reads only the class token, as in DeiTForImageClassification.
 ImageClassifier build_image_classifier(const VitConfig& config,
                                        const std::vector<std::string>& classes,
                                        const ImageNormalisation& normalisation,
@@ -52,41 +51,43 @@ ImageClassifier build_image_classifier(const VitConfig& config,
                                        const TrainSettings& settings,
                                        SourceLocation loc = SourceLocation::current());
 
-/// The classifier in a folder of the library (ViTForImageClassification,
-/// DeiTForImageClassification, also WithTeacher): "evaluate" and "classify" only. Null where it
-/// holds another class. Throws FormatError where no preprocessor_config.json says how pixels are
-/// normalised, ArgumentError for a config that is not supported, and as hf::load_weights.
+/// Returns the classifier in a Hugging Face folder (ViTForImageClassification,
+/// DeiTForImageClassification, DeiTForImageClassificationWithTeacher), or null if the folder holds
+/// another class. The model has the programs "evaluate" and "classify" only. Throws FormatError if
+/// there is no preprocessor_config.json, which specifies the normalisation of pixels, ArgumentError
+/// for an unsupported config, and as hf::load_weights.
 std::unique_ptr<ImageClassifier> image_classifier_of(const hf::Folder& folder);
 
-/// The model as a folder of the library has it.
+/// Returns the model in Hugging Face layout.
 FolderModel folder_model_of(const ImageClassifier& model);
 
-/// Probabilities of the classes: f32 [count, classes] for images [count, channels, height, width]
-/// of the model's size; ShapeError for others (fit_image makes an image fit).
+/// Returns the class probabilities, f32 [count, classes], for images [count, channels, height,
+/// width] of the model's size. Throws ShapeError for other sizes; fit_image() resizes images.
 Tensor class_probabilities(Session& session, const ImageClassifier& model, const Tensor& images);
 
-/// The `most` likely classes of an image [channels, height, width] of any size, which is fitted to
-/// the model's; the likeliest first.
+/// Returns the `most` most likely classes of an image, most likely first. The image [channels,
+/// height, width] may have any size; it is resized to that of the model.
 std::vector<ClassScore> classify(Session& session, const ImageClassifier& model,
                                  const Tensor& image, std::int64_t most = 5);
 
-/// What an evaluation found.
+/// The results of an evaluation.
 struct ImageEvaluation {
   double loss = 0;  // mean
   ConfusionMatrix matrix;
 };
-/// Measures `model` on a set with its classes and its size of images (DataError, ShapeError).
+/// Evaluates `model` on a set of images. Throws DataError if the set is empty or has other classes
+/// than the model, ShapeError if its images have another size.
 ImageEvaluation evaluate_images(Session& session, const ImageClassifier& model,
                                 const ImageSet& set);
 
-/// Training on `train` with looks at `validation`, which may be empty: loss and "accuracy".
-/// Session, model and sets must outlive the task.
+/// Returns the task of training on `train` and evaluating on `validation`, which may be empty.
+/// Evaluations report the loss and "accuracy". Session, model and sets must outlive the task.
 TrainTask image_task(Session& session, const ImageClassifier& model, const ImageSet& train,
                      const ImageSet& validation);
 
-/// Where the model looks: the image, and for every layer how much each patch is attended to, by the
-/// class token or, in a model without one, by all patches, as a mean over heads. An SVG document.
-/// `image` is [channels, height, width] of the model's size.
+/// Returns an SVG document that shows the image and, for every layer, the attention that each patch
+/// receives from the class token, averaged over heads. In models without a class token, it is also
+/// averaged over all tokens. `image` is [channels, height, width] of the model's size.
 std::string attention_svg(const ImageClassifier& model, const Tensor& image,
                           const std::string& title);
 

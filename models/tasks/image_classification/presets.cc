@@ -5,7 +5,7 @@ namespace weft {
 const std::vector<Preset<VitRecipe>>& vit_fine_tuning_presets() {
   static const std::vector<Preset<VitRecipe>> presets = {
       {"fine-tune",
-       "with --from: small steps and mild crops",
+       "for use with --from: a low learning rate and moderate crops",
        {VitConfig{}, {.min_area = 0.5, .flip = true}},
        {.steps = 1000,
         .batch = 32,

@@ -18,7 +18,8 @@ constexpr const char *kConfusion = ".confusion.svg", *kAttention = ".attention.s
 
 class ImageClassificationRun final : public RunOf<ImageClassifier> {
  public:
-  /// `pixels` is a line on how they are normalised, where that was chosen now.
+  /// `pixels` is the line of the description about the normalisation of pixels; empty for models
+  /// that were opened from a file.
   ImageClassificationRun(std::unique_ptr<ImageClassifier> model, ImageParts parts, std::string path,
                          std::string pixels = {})
       : RunOf(std::move(model)),
@@ -87,9 +88,9 @@ class ImageClassificationTask final : public TaskOf<ImageClassifier> {
         .id = "image-classification",
         .family = "vit",
         .name = "classify",
-        .about = "classes of images",
+        .about = "classify images",
         .help = {{"batch", "images per step"},
-                 {"validation_fraction", "share of the training images that validates"}},
+                 {"validation_fraction", "share of the training images for validation"}},
         .plots = {kConfusion, kAttention},
         .folders = "ViT and DeiT ...ForImageClassification",
         .uses = {Use::classify}};
@@ -111,7 +112,7 @@ class ImageClassificationTask final : public TaskOf<ImageClassifier> {
 
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
     const std::string& path = image_path(args.options);
-    // Presets for new models may be meant with --from, too.
+    // With --from, presets for fine-tuning and for new models can both be chosen.
     std::vector<Preset<VitRecipe>> presets = vit_presets();
     if (args.from) {
       presets.insert(presets.begin(), vit_fine_tuning_presets().begin(),
@@ -130,9 +131,10 @@ class ImageClassificationTask final : public TaskOf<ImageClassifier> {
     auto loaded =
         start_vit_weights(*model, config, args, head_of_other_classes(args, parts.train.classes));
     const ImageNormalisation& pixels = model->images.normalisation;
-    std::string line = fmt::format("pixels    less mean ({:.3f}), by deviation ({:.3f}) of {}\n",
-                                   fmt::join(pixels.mean, ", "), fmt::join(pixels.deviation, ", "),
-                                   as_before ? "the trained model" : "these images");
+    std::string line =
+        fmt::format("pixels    normalised by mean ({:.3f}) and standard deviation ({:.3f}) of {}\n",
+                    fmt::join(pixels.mean, ", "), fmt::join(pixels.deviation, ", "),
+                    as_before ? "the trained model" : "the training images");
     return new_run<ImageClassificationRun>(preset.name, std::move(loaded), "", std::move(model),
                                            std::move(parts), path, std::move(line));
   }
@@ -152,7 +154,7 @@ class ImageClassificationTask final : public TaskOf<ImageClassifier> {
     const std::string& path = image_path(options);
     ImageParts parts = load_image_parts(path, known->image_size(), known->settings);
     if (parts.train.classes != known->classes()) {
-      throw DataError(fmt::format("the model knows the classes ({}), not those of {} ({})",
+      throw DataError(fmt::format("the model has the classes ({}), but {} has ({})",
                                   fmt::join(known->classes(), ", "), path,
                                   fmt::join(parts.train.classes, ", ")));
     }

@@ -1,14 +1,14 @@
-// Masked-image modelling as one file (Xie et al. 2022, "SimMIM"): a vision transformer that sees
-// some patches of an image and learns to fill in the others, from images alone. What it learned is
-// then the start of a classifier (pretrained_vit.h).
+// Masked-image modelling ("SimMIM", Xie et al. 2022): a vision transformer is trained to
+// reconstruct the masked patches of an image from the visible ones. It needs no labels. A
+// classifier can then be trained from its weights.
 //
-//   h = vit(image, hidden patches as the mask token)
+//   h = vit(image), with the mask token in place of masked patches
 //   pixels = pixel_shuffle(h of the patches * W + b)
-//   loss = mean of |pixels - image| over the pixels of hidden patches, both normalised
+//   loss = mean of |pixels - image| over the pixels of masked patches, both normalised
 //
-// Programs take "images" f32 [batch, channels, height, width] with values in [0, 1], the
-// normalisation is inside them, and "mask" i32 [batch, patches], 1 = hidden. Parameters are those
-// of Vit at the root, with its mask_token, and pixels.{weight,bias}.
+// Programs take "images" f32 [batch, channels, height, width] with values in [0, 1], which they
+// normalise, and "mask" i32 [batch, patches], 1 = masked. Parameters are those of Vit at the root,
+// with its mask_token, and pixels.{weight,bias}.
 #pragma once
 
 #include <string>
@@ -23,19 +23,19 @@
 
 namespace WEFT_API weft {
 
-/// What a file of it holds. Programs:
-///   train        one whole training step
-///   evaluate     "loss", without dropout: of hidden pixels, in deviations
-///   reconstruct  "reconstruction": the images with their hidden patches filled in, and "pixels",
-///                what the model says of all patches; f32, of the images' sizes and scale, not cut
-///                off at 0 and 1
+/// A masked-image model as stored in a model file. Programs:
+///   train        one complete training step
+///   evaluate     "loss", without dropout: the loss of masked pixels, in standard deviations
+///   reconstruct  "reconstruction", the images with predictions in place of masked patches, and
+///                "pixels", the predictions for all patches. Both are f32 of the size and scale of
+///                the images, not clamped to [0, 1].
 struct MaskedImageModel : ModelKind<MaskedImageModel> {
   VitConfig config;
-  ImageInfo images;                // how pixels are normalised; there are no classes
-  ImageAugmentation augmentation;  // of training
+  ImageInfo images;                // normalisation of pixels; there are no classes
+  ImageAugmentation augmentation;  // for training images
   PatchMasking masking;
 
-  /// The parts of its file.
+  /// The parts of a model file.
   static const ModelLayout& file_layout();
   void check() const override;
   ImageSize image_size() const {
@@ -43,9 +43,10 @@ struct MaskedImageModel : ModelKind<MaskedImageModel> {
   }
 };
 
-/// A new model that cannot be trained yet, its variables not made (a Session does that). Throws
-/// ArgumentError where the patches are not square (their pixels come out of a pixel shuffle), the
-/// masking does not fit their grid or the normalisation the channels.
+/// Builds a new model. It has no variables yet (a Session creates them) and is not trainable.
+/// Throws ArgumentError if the patches are not square (a pixel shuffle produces their pixels), if
+/// the masking does not fit the patch grid, or if the normalisation does not match the number of
+/// channels.
 MaskedImageModel build_masked_image_model(const VitConfig& config,
                                           const ImageNormalisation& normalisation,
                                           const ImageAugmentation& augmentation,
@@ -53,13 +54,13 @@ MaskedImageModel build_masked_image_model(const VitConfig& config,
                                           const TrainSettings& settings,
                                           SourceLocation loc = SourceLocation::current());
 
-/// Images [count, channels, height, width] as they are, as the model sees them with `mask` i32
-/// [count, patches], and with the hidden patches filled in: an SVG document. ShapeError for images
-/// and masks of other sizes.
+/// Returns an SVG document with three versions of every image: the original, the image with its
+/// masked patches removed, and the reconstruction. `images` is [count, channels, height, width] and
+/// `mask` i32 [count, patches]. Throws ShapeError for images and masks of other sizes.
 std::string reconstruction_svg(Session& session, const MaskedImageModel& model,
                                const Tensor& images, const Tensor& mask, const std::string& title);
 
-/// The model as a folder of the library has it.
+/// Returns the model in Hugging Face layout.
 FolderModel folder_model_of(const MaskedImageModel& model);
 
 }  // namespace weft

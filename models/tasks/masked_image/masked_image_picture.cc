@@ -1,4 +1,4 @@
-// What a masked-image model makes of images, as a picture.
+// Plots the reconstructions of a masked-image model.
 #include <fmt/format.h>
 
 #include <limits>

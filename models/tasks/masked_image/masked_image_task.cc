@@ -18,7 +18,7 @@
 namespace weft {
 namespace {
 
-/// The masks of the images at these rows of step `step`.
+/// Returns the masks of the images in the given rows of the batch of step `step`.
 Tensor masks(const MaskedImageModel& model, std::int64_t step,
              const std::vector<std::int64_t>& rows) {
   const VitConfig& c = model.config;
@@ -41,12 +41,12 @@ void check_set(const MaskedImageModel& model, const ImageSet& set, std::string_v
   }
 }
 
-/// Runs a program over held-out images, some at a time, and gives what comes out to `use`, with how
-/// many images it is of.
+/// Runs a program on held-out images in batches. Calls `use` with the results of every batch and
+/// its number of images.
 void over_held_out(Session& session, const Program& program, const MaskedImageModel& model,
                    const ImageSet& set, std::int64_t most,
                    const std::function<void(const Results&, double count)>& use) {
-  check_set(model, set, "measure on");
+  check_set(model, set, "evaluate on");
   const std::vector<std::int64_t> all = evenly_spread(set.count(), most);
   const std::int64_t parts = (std::ssize(all) + kImagesAtOnce - 1) / kImagesAtOnce;
   const auto places_of = [&](std::int64_t i) {
@@ -65,7 +65,8 @@ void over_held_out(Session& session, const Program& program, const MaskedImageMo
       });
 }
 
-/// f32 [1, channels, height, width]: of an even number of values the upper one of the middle two.
+/// Returns the median of every pixel, f32 [1, channels, height, width]. For an even number of
+/// values, this is the larger of the middle two.
 Tensor median_image(const ImageSet& set) {
   constexpr std::int64_t kMax = 2000;
   const ImageSet some = set.pick(evenly_spread(set.count(), kMax));
@@ -86,7 +87,7 @@ Tensor median_image(const ImageSet& set) {
 }  // namespace
 
 Tensor held_out_masks(const MaskedImageModel& model, const std::vector<std::int64_t>& places) {
-  // Steps of training count from 0.
+  // Training steps count from 0, so step -1 gives masks that training never uses.
   return masks(model, -1, places);
 }
 
@@ -124,7 +125,7 @@ TrainTask masked_image_task(Session& session, const MaskedImageModel& model, con
 
 MaskedImageBaselines masked_image_baselines(const MaskedImageModel& model, const ImageSet& train,
                                             const ImageSet& held_out) {
-  check_set(model, train, "find their median");
+  check_set(model, train, "compute a median of");
   const VitConfig& c = model.config;
   Graph graph;
   const Value images =

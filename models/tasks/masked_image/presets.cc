@@ -3,7 +3,8 @@
 namespace weft {
 namespace {
 
-/// Twice the steps of classifiers. Large images are hidden and changed by larger parts.
+/// Returns the presets. Pre-training takes twice the steps of classifiers. The preset for large
+/// images has larger masked units, stronger crops, no dropout and a longer warmup.
 std::vector<Preset<VitPretrainingRecipe>> made_presets() {
   std::vector<Preset<VitPretrainingRecipe>> presets;
   for (const Preset<VitRecipe>& of_classes : vit_presets()) {

@@ -1,4 +1,4 @@
-// Vision transformers that are pre-trained on images without labels, by name.
+// Presets for pre-training vision transformers without labels.
 #pragma once
 
 #include "weft/models/data/patch_mask.h"
@@ -6,12 +6,12 @@
 
 namespace WEFT_API weft {
 
-/// A model, what happens to its training images, and what of them is hidden.
+/// A model, the augmentation of its training images, and their masking.
 struct VitPretrainingRecipe : VitRecipe {
   PatchMasking masking;
 };
 
-/// The models of vit_presets() under the same names, pre-trained without labels.
+/// Returns the presets, with the models and names of vit_presets().
 const std::vector<Preset<VitPretrainingRecipe>>& vit_pretraining_presets();
 
 }  // namespace weft

@@ -29,11 +29,11 @@ class MaskedImageRun final : public RunOf<MaskedImageModel> {
     const VitConfig& c = model_->config;
     const std::int64_t unit = model_->masking.mask_unit;
     std::string text = describe_vit(c, *model_->graph);
-    text += fmt::format("data      {}: images {}, labels are not read\n", path_,
+    text += fmt::format("data      {}: images {}, labels are ignored\n", path_,
                         parts_.train.size().str());
     text += describe_split(parts_, model_->settings);
     text +=
-        fmt::format("hidden    {} of {} patches of every image",
+        fmt::format("masked    {} of {} patches of every image",
                     hidden_patches(model_->masking, c.rows(), c.columns()), c.rows() * c.columns());
     if (unit > 1) text += fmt::format(", in squares of {} x {}", unit, unit);
     return text + "\n";
@@ -51,16 +51,16 @@ class MaskedImageRun final : public RunOf<MaskedImageModel> {
   TaskReport report(Session& session, const TrainOutcome&, const std::string&) override {
     const ImageSet& test = parts_.data.test;
     if (test.count() == 0) return {};
-    // A cell of the picture is an element of the document: large images are shown fewer.
+    // Every pixel is an element of the SVG document: show fewer images if they are large.
     const ImageSize size = model_->image_size();
     const std::vector<std::int64_t> places = evenly_spread(
         test.count(), std::clamp<std::int64_t>(14000 / (3 * size.height * size.width), 1, 6));
     const double loss = masked_image_loss(session, *model_, test);
     const MaskedImageBaselines without = masked_image_baselines(*model_, parts_.train, test);
     return {
-        fmt::format("test      loss {:.4f} over the hidden pixels of {} images; without a model: "
-                    "{:.4f} (the image's mean of visible pixels), {:.4f} (the pixel's median in "
-                    "training)\n",
+        fmt::format("test      loss {:.4f} over the masked pixels of {} images; baselines: "
+                    "{:.4f} (mean of the visible pixels of the image), {:.4f} (median of the pixel over "
+                    "training images)\n",
                     loss, grouped(test.count()), without.visible_mean, without.training_median),
         {{kPicture, reconstruction_svg(session, *model_, test.pick(places).images,
                                        held_out_masks(*model_, places), "test images")}}};
@@ -70,7 +70,7 @@ class MaskedImageRun final : public RunOf<MaskedImageModel> {
     return {masked_image_loss(session, known(model), parts_.data.test), {}};
   }
   std::string measure_report(Session& session, const TrainedModel& model) override {
-    return fmt::format("test      loss {:.4f} over the hidden pixels of {} images ({})\n",
+    return fmt::format("test      loss {:.4f} over the masked pixels of {} images ({})\n",
                        finite_figure(measure(session, model).loss, "the loss"),
                        parts_.data.test.count(), parts_.data.about);
   }
@@ -88,10 +88,10 @@ class MaskedImageTask final : public TaskOf<MaskedImageModel> {
         .family = "vit",
         .name = "masked-image",
         .about =
-            "pre-training: some patches are hidden, and the model learns to fill them in "
+            "pre-training: some patches are masked, and the model learns to reconstruct them "
             "(SimMIM)",
         .help = {{"batch", "images per step"},
-                 {"validation_fraction", "share of the training images that validates"}},
+                 {"validation_fraction", "share of the training images for validation"}},
         .plots = {kPicture},
         .loss_unit = "deviations"};
     return info;

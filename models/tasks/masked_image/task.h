@@ -1,10 +1,11 @@
-// weft train vit --task masked-image: pre-training on images without labels.
+// Pre-training on images without labels: weft train vit --task masked-image.
 #pragma once
 
 #include "weft/models/tasks/common/task.h"
 
 namespace WEFT_API weft {
 
+/// The task "masked-image" of vision transformers.
 const Task& masked_image_task();
 
 }  // namespace weft

@@ -16,12 +16,13 @@
 namespace weft {
 namespace {
 
-/// Tokens that are computed together: of few, since any of them may be hidden, and a hidden one
-/// takes a number for each id of the vocabulary.
+/// Number of tokens per batch. It is small because every token may be masked, and a masked token
+/// needs one logit per id of the vocabulary.
 constexpr std::int64_t kFillTokens = 1024;
 constexpr std::string_view kUsualMask = "[MASK]";
 
-/// A text with the tokenizer's own mask, and where that stands in the text as it was.
+/// A text with its masks in the spelling of the tokenizer, and the positions of the masks in the
+/// original text.
 struct MaskedText {
   std::string text;
   std::vector<HiddenPlace> places;
@@ -42,14 +43,14 @@ MaskedText with_own_masks(std::string_view text, std::string_view own) {
 
 struct HiddenRow {
   TextRow row;
-  std::vector<std::int32_t> hidden;  // places of ids
+  std::vector<std::int32_t> hidden;  // positions of the masks among the ids
 };
 
 HiddenRow hidden_row(const TextReader& reader, const MaskedText& masked, const std::string& text,
                      std::size_t number, const OnCut& on_cut) {
   const std::int32_t mask = reader.tokenizer().mask_id();
   if (masked.places.empty()) {
-    throw TextError(number, fmt::format("'{}' hides nothing: write {} for what is to be filled in",
+    throw TextError(number, fmt::format("'{}' has no mask: write {} in place of the missing word",
                                         excerpt(text), reader.tokenizer().piece(mask)));
   }
   Encoding encoding = reader.encode(masked.text, number, on_cut);
@@ -59,8 +60,8 @@ HiddenRow hidden_row(const TextReader& reader, const MaskedText& masked, const s
   }
   if (result.hidden.size() != masked.places.size()) {
     throw TextError(number,
-                    fmt::format("it hides {} places, of which the model sees {} in the {} tokens "
-                                "that it reads",
+                    fmt::format("number of masks: {} in the text, but only {} in the {} tokens "
+                                "that the model reads: shorten the text",
                                 masked.places.size(), result.hidden.size(), reader.longest()));
   }
   result.row = {std::move(encoding.ids), std::move(encoding.type_ids)};
@@ -79,7 +80,7 @@ std::vector<PieceGuess> likeliest(const Tokenizer& tokenizer, std::span<const fl
   const float top = *std::max_element(logits.begin(), logits.end());
   double sum = 0;
   for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - top);
-  // A table may have more rows than there are ids.
+  // The embedding table may have more rows than the tokenizer has ids.
   std::vector<std::int32_t> ids;
   const auto known = std::min(std::ssize(logits), tokenizer.vocab_size());
   for (std::int32_t id = 0; id < known; ++id) {
@@ -102,7 +103,8 @@ std::vector<PieceGuess> likeliest(const Tokenizer& tokenizer, std::span<const fl
   return guesses;
 }
 
-/// The logits of picked places: what "evaluate" takes the likeliest ids of.
+/// Returns a program that computes the logits of the picked positions. Its output is the input of
+/// the argmax in the program "evaluate".
 Program logits_program(const PretrainingModel& model) {
   for (const auto& [name, value] : model.program("evaluate").outputs()) {
     if (name != "predicted") continue;
@@ -120,7 +122,7 @@ std::vector<std::vector<HiddenPlace>> fill(Session& session, const PretrainingMo
                                            const FillOptions& options) {
   const Tokenizer& tokenizer = model.tokenizer;
   if (tokenizer.mask_id() < 0)
-    throw FormatError("the model's tokenizer has no id that hides a word ([MASK])");
+    throw FormatError("the tokenizer of the model has no mask token ([MASK])");
   const TextReader reader(model.config, tokenizer, model.reading);
   const std::string own = tokenizer.piece(tokenizer.mask_id());
   std::vector<std::vector<HiddenPlace>> result;

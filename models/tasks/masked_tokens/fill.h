@@ -1,4 +1,4 @@
-// What may stand in the hidden places of texts.
+// Fill-mask inference: predicts the masked tokens of texts.
 #pragma once
 
 #include <span>
@@ -11,11 +11,11 @@
 
 namespace WEFT_API weft {
 
-/// For every hidden place of every text the likeliest pieces, special ones left out, with their
-/// probabilities among all ids. A text says "[MASK]", or what the tokenizer calls it, where it
-/// hides something. `session` runs the model's graph over its store. Throws FormatError where the
-/// tokenizer hides nothing (it has no such id), TextError for a text without a hidden place, for
-/// one that is too long where nobody listens, or that hides something behind the cut.
+/// Returns the most likely tokens for every mask of every text, without special tokens.
+/// Probabilities are taken over all ids of the vocabulary. A mask is written "[MASK]", or as the
+/// tokenizer spells it. `session` runs the model's graph with its store. Throws FormatError if the
+/// tokenizer has no mask token, and TextError for a text without a mask, for a text that is too
+/// long if options.on_cut is empty, and for a text with a mask beyond the truncation.
 std::vector<std::vector<HiddenPlace>> fill(Session& session, const PretrainingModel& model,
                                            std::span<const std::string> texts,
                                            const FillOptions& options = {});

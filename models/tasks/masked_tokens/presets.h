@@ -1,4 +1,4 @@
-// Encoders that are pre-trained, by name.
+// Presets for the pre-training of encoders.
 #pragma once
 
 #include "weft/models/families/encoder_config.h"
@@ -6,7 +6,8 @@
 
 namespace WEFT_API weft {
 
-/// Masked-LM pre-training: bert-mini, bert-base. The vocabulary is set by the text.
+/// Returns the presets bert-mini and bert-base, which pre-train masked language models. The
+/// vocabulary size depends on the training text.
 const std::vector<Preset<EncoderConfig>>& encoder_presets();
 
 }  // namespace weft

@@ -67,7 +67,7 @@ FolderModel folder_model_of(const PretrainingModel& model) {
     return folder;
   }
   folder.library.endings = {"ForPreTraining"};
-  folder.notes = {"the generator, which the library has as a model of its own, is left out"};
+  folder.notes = {"the generator, which is a separate model in transformers, is left out"};
   folder.weights = [](TensorMap weights) {
     std::erase_if(weights,
                   [](const auto& weight) { return weight.first.starts_with("generator"); });

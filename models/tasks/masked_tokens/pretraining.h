@@ -1,4 +1,4 @@
-// An encoder that is pre-trained, and what a file of it holds.
+// A pre-trained encoder: its parts in a model file, construction, import and export.
 #pragma once
 
 #include <memory>
@@ -15,31 +15,34 @@
 
 namespace WEFT_API weft {
 
-/// Programs as build_pretraining makes them.
+/// An encoder with the heads of its objective. Its programs are those of build_pretraining().
 struct PretrainingModel : ModelKind<PretrainingModel> {
   EncoderConfig config;
   Tokenizer tokenizer;
-  PretrainingOptions options;  // files of the first versions hid single tokens and do not say so
-  std::optional<TextReading> reading;  // of a folder's encoder
+  /// Absent from files of the first versions, whose models were trained with the default options:
+  /// single tokens were masked.
+  PretrainingOptions options;
+  std::optional<TextReading> reading;  // for encoders from folders
 
+  /// The parts of a model file.
   static const ModelLayout& file_layout();
   void check() const override;
 };
 
-/// A new model that cannot be trained yet, its variables not made. Throws ArgumentError where
-/// config and tokenizer differ in vocabulary or padding, and as build_pretraining.
+/// Builds a new model. It has no variables yet and is not trainable. Throws ArgumentError if
+/// `config` and `tokenizer` differ in vocabulary size or padding id, and as build_pretraining.
 PretrainingModel build_pretraining_model(const EncoderConfig& config, const Tokenizer& tokenizer,
                                          const TrainSettings& settings,
                                          const PretrainingOptions& options = {});
 
-/// The masked language model in a folder of the library (...ForMaskedLM, BertForPreTraining,
-/// AlbertForPreTraining): "evaluate" only, as of the objective mlm. Null where it holds another
-/// class. Throws as read_folder_encoder.
+/// Returns the masked language model in a Hugging Face folder (classes ...ForMaskedLM,
+/// BertForPreTraining and AlbertForPreTraining), or null if the folder holds another class. The
+/// model has the program "evaluate" of the objective mlm only. Throws as read_folder_encoder.
 std::unique_ptr<PretrainingModel> masked_language_model_of(const hf::Folder& folder,
                                                            const FolderTokenizer& text);
 
-/// The model as a folder of the library has it. Of replaced tokens it is the encoder that finds
-/// them, without its generator.
+/// Returns the model in Hugging Face layout. For the objective rtd, this is the discriminator
+/// without the generator.
 FolderModel folder_model_of(const PretrainingModel& model);
 
 }  // namespace weft

@@ -24,13 +24,13 @@ void PretrainingOptions::check() const {
 const FieldList<PretrainingOptions>& PretrainingOptions::fields() {
   static const auto list =
       FieldList<PretrainingOptions>("the pre-training options")
-          .add("objective", &PretrainingOptions::objective, "what is learned")
+          .add("objective", &PretrainingOptions::objective, "pre-training objective")
           .add("whole_words", &PretrainingOptions::whole_words,
-               "hide all pieces of a word together")
+               "mask all tokens of a word together")
           .add("generator_share", &PretrainingOptions::generator_share,
-               "width of the generator, as a share of the encoder's")
+               "width of the generator as a fraction of the width of the encoder")
           .add("replaced_weight", &PretrainingOptions::replaced_weight,
-               "weight of finding replaced tokens beside the generator's loss");
+               "weight of the loss for detecting replaced tokens; the generator's is 1");
   return list;
 }
 

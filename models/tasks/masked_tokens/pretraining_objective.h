@@ -1,4 +1,4 @@
-// What an encoder is pre-trained to do.
+// Pre-training objectives of encoders, and their options.
 #pragma once
 
 #include <cstdint>
@@ -10,29 +10,31 @@
 namespace WEFT_API weft {
 
 enum class PretrainingObjective : std::uint8_t {
-  mlm,      // find hidden tokens (RoBERTa, Liu et al. 2019)
-  mlm_nsp,  // ... and tell whether two segments follow each other (BERT, Devlin et al. 2019)
-  mlm_sop,  // ... and in which order two segments stand (ALBERT, Lan et al. 2020)
-  rtd,      // find tokens that a generator replaced (ELECTRA, Clark et al. 2020)
+  mlm,      // predict masked tokens (RoBERTa, Liu et al. 2019)
+  mlm_nsp,  // mlm, and whether the second segment follows the first (BERT, Devlin et al. 2019)
+  mlm_sop,  // mlm, and the order of two segments (ALBERT, Lan et al. 2020)
+  rtd,      // detect tokens that a generator replaced (ELECTRA, Clark et al. 2020)
 };
 /// "mlm", "mlm+nsp", "mlm+sop", "rtd".
 ChoiceNames choice_names(PretrainingObjective);
 
-/// True where inputs are pairs of segments.
+/// Returns true if inputs are pairs of segments.
 inline bool reads_pairs(PretrainingObjective objective) {
   return objective == PretrainingObjective::mlm_nsp || objective == PretrainingObjective::mlm_sop;
 }
 
 struct PretrainingOptions {
   PretrainingObjective objective = PretrainingObjective::mlm;
-  bool whole_words = false;  // all tokens of a word are hidden together
-  // Of rtd only:
-  double generator_share = 0.25;  // of the encoder's width (generator_config() says more)
-  double replaced_weight = 50;    // of the loss of finding them, beside the generator's loss
+  bool whole_words = false;  // mask all tokens of a word together
+  /// For rtd: width of the generator as a fraction of the width of the encoder; see
+  /// generator_config().
+  double generator_share = 0.25;
+  /// For rtd: weight of the detection loss. The loss of the generator has weight 1.
+  double replaced_weight = 50;
 
-  /// Throws ArgumentError naming the field, its value and what is allowed.
+  /// Throws ArgumentError that names the field, its value and the allowed values.
   void check() const;
-  /// Every field, with its help.
+  /// All fields with their help texts.
   static const FieldList<PretrainingOptions>& fields();
   std::string to_json() const;
   /// Throws FormatError for a missing, unknown or wrongly typed field, ArgumentError as check().

@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-/// Random draws of training: which tokens the generator puts in.
+/// Name of the random key that samples the tokens of the generator in training.
 constexpr const char* kSamplingKey = "sampling";
 
 struct Inputs {
@@ -24,7 +24,7 @@ Inputs declare_inputs(Graph& graph) {
            .labels = graph.input("labels", DType::i32, {"picks"})}};
 }
 
-/// Hidden tokens, and pairs where the objective has them.
+/// Builds the programs for masked tokens and, if the objective has them, for pairs.
 Programs build_masked(Graph& graph, const EncoderConfig& config, PretrainingObjective objective,
                       Reduction reduction) {
   Inputs inputs = declare_inputs(graph);
@@ -81,7 +81,7 @@ Programs build_replaced(Graph& graph, const EncoderConfig& config,
     return replaced_token_loss(tokens.logits, tokens.replaced, inputs.encoder.attention_mask, over);
   };
   Program evaluate("evaluate"), train("train");
-  // A key of its own: a look at held-out data must not change what training draws.
+  // Evaluation has a separate key, so that it does not change the random numbers of training.
   const ReplacedTokens evaluated = found(graph.input("key", DType::i64, {2}), false);
   evaluate.output("loss", label_loss(evaluated.generator_logits, labels))
       .output("predicted", argmax(evaluated.generator_logits, -1))
@@ -103,7 +103,7 @@ Programs build_pretraining(Graph& graph, const EncoderConfig& config,
   options.check();
   if (reads_pairs(options.objective) && config.token_types < 2) {
     throw ArgumentError(
-        fmt::format("{} tells two segments apart by their token types: token_types must be at "
+        fmt::format("{} distinguishes two segments by their token types: token_types must be at "
                     "least 2, not {}",
                     choice_name(options.objective), config.token_types));
   }

@@ -1,4 +1,4 @@
-// The programs of encoders that are pre-trained.
+// Programs for the pre-training of encoders.
 #pragma once
 
 #include "weft/models/families/encoder_config.h"
@@ -8,24 +8,33 @@
 
 namespace WEFT_API weft {
 
-/// Programs over inputs "tokens" i32 [batch, seq], "mask" i32 [batch, seq] (1 = token), "picks" i32
-/// [picks]: places in the flattened [batch * seq] tokens that are asked for, and "labels" i32
-/// [picks]: what was there, -100 where the pick does not count. Only picked places pay for the
-/// product with the vocabulary. Pairs also need "token_types" i32 [batch, seq] and "pair_labels"
-/// i32 [batch].
-///   train     The loss is the sum of the objectives': of the hidden tokens, of the pairs,
-///             replaced_weight times that of replaced tokens. Each is a mean over what counts in
-///             the batch, in all shards of it (settings.shards).
-///   evaluate  Without dropout: "loss", mean over the picks that count, and "predicted" i64
-///             [picks]. Pairs: "pair_loss", mean, and "pair_predicted" i64 [batch]. rtd ("loss" is
-///             the generator's; draws are a function of the input "key" i64 [2]): "corrupted" i32
-///             [batch, seq], what the encoder saw, "replaced" i32 [batch, seq], its labels,
-///             "scores" f32 [batch, seq], its logits, and "replaced_loss", mean over tokens.
+/// Builds the programs of an objective. Their inputs are
+///   tokens  i32 [batch, seq]
+///   mask    i32 [batch, seq]; 1 = token, 0 = padding
+///   picks   i32 [picks]; positions to predict, as indices into the flattened tokens [batch * seq].
+///           Logits over the vocabulary are computed for these positions only.
+///   labels  i32 [picks]; the original ids, or -100 for picks that are ignored
+/// and, for pairs, also
+///   token_types  i32 [batch, seq]
+///   pair_labels  i32 [batch]
+///
+/// The programs are
+///   train     Output "loss": the sum of the losses of the objective. These are the loss of the
+///             masked tokens, the loss of the pairs, and replaced_weight times the loss of the
+///             replaced tokens. Each is a mean over its labels in the whole batch, that is, in all
+///             its shards (settings.shards).
+///   evaluate  Without dropout. Outputs "loss", the mean over picks that are not ignored, and
+///             "predicted" i64 [picks].
+///             For pairs, also "pair_loss", a mean, and "pair_predicted" i64 [batch].
+///             For rtd, "loss" is that of the generator, whose samples are a function of the input
+///             "key" i64 [2]. Further outputs: "corrupted" i32 [batch, seq], the input of the
+///             discriminator; "replaced" i32 [batch, seq], its labels; "scores" f32 [batch, seq],
+///             its logits; and "replaced_loss", the mean over tokens.
 ///
 /// Declares an encoder at the root of `graph`, named as in encoder.h, and its heads: "masked_lm";
-/// pairs: "pooler" and "sentence_pair"; rtd: as make_replaced_token_model. "train" has the output
-/// "loss" only. Throws ArgumentError for options out of range, and for pairs where the config has
-/// fewer than two token types.
+/// for pairs, "pooler" and "sentence_pair"; for rtd, those of make_replaced_token_model. Throws
+/// ArgumentError for options out of range, and for pairs if the config has fewer than two token
+/// types.
 Programs build_pretraining(Graph& graph, const EncoderConfig& config,
                            const PretrainingOptions& options, const TrainSettings& settings,
                            SourceLocation loc = SourceLocation::current());

@@ -18,7 +18,8 @@
 namespace weft {
 namespace {
 
-/// Rows of a set: any for training, and those that stand for all of it.
+/// Rows of a data set: random rows for training, and a fixed list of rows that covers the set, for
+/// evaluation.
 struct Rows {
   std::function<std::vector<PretrainingRow>(const BatchPart& part)> random;
   std::int64_t count = 0;
@@ -33,7 +34,7 @@ Rows rows_of(const PretrainingModel& model, const PackedTexts& texts) {
                         static_cast<std::uint32_t>(part.step()));
             const RowRange mine = part.rows(settings.batch);
             std::vector<PretrainingRow> rows;
-            // Rows are drawn one after the other: those before a shard's, too.
+            // All rows of the batch share one random sequence: also draw those before this shard.
             for (std::int64_t r = 0; r < mine.end; ++r) {
               const std::int64_t first = draws.below(texts.texts());
               if (r >= mine.begin) rows.push_back({texts.row(first)});
@@ -76,14 +77,15 @@ Rows rows_of(const PretrainingModel& model, const SentencePairs& pairs) {
           },
           count,
           [=, &pairs](std::int64_t i) {
-            // Steps of training count from 0: no training pair is drawn like this.
+            // Training steps count from 0, so step -1 gives random numbers that training never
+            // uses.
             return row(pairs.at(i * pairs.places() / count, settings.seed, -1, i));
           }};
 }
 
-/// What has been seen of held-out data.
+/// Running results of an evaluation.
 struct Counts {
-  WeightedMean loss, pair_loss, replaced_loss;  // of what is asked, rows, tokens
+  WeightedMean loss, pair_loss, replaced_loss;  // weighted by masked tokens, rows and tokens
   std::int64_t found = 0, pairs_right = 0, replaced_right = 0;
   std::vector<float> scores;
   std::vector<std::int32_t> replaced;
@@ -151,13 +153,13 @@ Evaluation evaluation_of(const Counts& c, const PretrainingOptions& options) {
   return found;
 }
 
-/// Of a batch of an evaluation: rows from `begin` on.
+/// Returns the inputs of an evaluation batch that starts at row `begin`.
 NamedTensors measured_inputs(const PretrainingModel& model, const Rows& rows, std::int64_t begin) {
   const TrainSettings& settings = model.settings;
   std::vector<PretrainingRow> batch;
   for (std::int64_t i = begin; i < std::min(begin + settings.shard_batch(), rows.count); ++i)
     batch.push_back(rows.at(i));
-  // Steps of training count from 0: no training batch is masked like this.
+  // Training steps count from 0, so negative steps give masks that training never uses.
   NamedTensors inputs = pretraining_inputs(model, batch, settings.seed, -1 - begin);
   if (model.options.objective == PretrainingObjective::rtd) {
     const auto seed = static_cast<std::int64_t>(stable_hash("replaced", settings.seed) >> 1);
@@ -204,7 +206,7 @@ TrainTask task_of(Session& session, const PretrainingModel& model, const Rows& t
 }
 
 [[noreturn]] void wrong_data(const PretrainingModel& model, std::string_view data) {
-  throw ArgumentError(fmt::format("a model of the objective {} does not learn from {}",
+  throw ArgumentError(fmt::format("a model with the objective {} cannot be trained on {}",
                                   choice_name(model.options.objective), data));
 }
 
@@ -213,7 +215,7 @@ PairTask pair_task(const PretrainingModel& model) {
                                                                   : PairTask::sentence_order;
 }
 
-/// Of rows without pairs.
+/// Returns the training task for rows without pairs.
 template <class Texts>
 TrainTask task_of_texts(Session& session, const PretrainingModel& model, const Texts& train,
                         const Texts* held_out) {
@@ -247,7 +249,8 @@ NamedTensors pretraining_inputs(const PretrainingModel& model, std::span<const P
     types.push_back(rows[r].token_types);
     pair_labels.push_back(rows[r].pair_label);
   }
-  // Packed texts are all of one length; pairs come in few.
+  // Packed texts all have the same length. The lengths of pairs are rounded up, so that there are
+  // few different ones.
   const std::int64_t multiple = pairs ? 16 : 1;
   const std::int64_t most = model.config.longest_row();
   const TokenRows batch = pad_rows(hidden, model.tokenizer.pad_id(), multiple, most);
@@ -260,7 +263,7 @@ NamedTensors pretraining_inputs(const PretrainingModel& model, std::span<const P
       labels.push_back(masked[r].labels[i]);
     }
   }
-  // Few different numbers of picks, so that few plans are made.
+  // Round up the number of picks: each distinct number needs another plan.
   constexpr std::size_t kMultiple = 32;
   const std::size_t size = (picks.size() + kMultiple - 1) / kMultiple * kMultiple;
   picks.resize(size, 0);
@@ -291,8 +294,9 @@ TrainTask pretraining_task(Session& session, const PretrainingModel& model,
 TrainTask pretraining_task(Session& session, const PretrainingModel& model,
                            const SentencePairs& train, const SentencePairs* held_out) {
   if (!reads_pairs(model.options.objective) || train.task() != pair_task(model))
-    wrong_data(model, train.task() == PairTask::next_sentence ? "pairs for next sentences"
-                                                              : "pairs for the order of sentences");
+    wrong_data(model, train.task() == PairTask::next_sentence
+                          ? "pairs for next-sentence prediction"
+                          : "pairs for sentence-order prediction");
   return task_of(session, model, rows_of(model, train),
                  held_out == nullptr ? std::nullopt : std::optional(rows_of(model, *held_out)));
 }

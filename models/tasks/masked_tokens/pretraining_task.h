@@ -1,4 +1,4 @@
-// What a pre-training feeds and measures.
+// Batches and evaluations of pre-training runs.
 #pragma once
 
 #include <span>
@@ -13,41 +13,43 @@
 
 namespace WEFT_API weft {
 
-/// What is hidden: a tenth of it stays and a tenth becomes another token, as in BERT; rtd's
-/// generator sees [MASK] only, as in ELECTRA.
+/// Returns the masking options of the model. Of the selected tokens, 80% become [MASK], 10% become
+/// a random token and 10% are left unchanged, as in BERT. For rtd, all of them become [MASK], as in
+/// ELECTRA.
 MaskingOptions pretraining_masking(const PretrainingModel& model);
 
 /// A row of a batch before masking.
 struct PretrainingRow {
   std::vector<std::int32_t> ids;
-  std::vector<std::int32_t> token_types = {};  // of pairs, as many
+  std::vector<std::int32_t> token_types = {};  // for pairs: one per id
   std::int32_t pair_label = 0;
 };
-/// Inputs of both programs of a model (but "key"): row r is masked as a function of (seed, step,
-/// first + r).
+/// Returns the inputs of both programs of a model, except for "key". The masking of row r is a
+/// function of (seed, step, first + r).
 NamedTensors pretraining_inputs(const PretrainingModel& model, std::span<const PretrainingRow> rows,
                                 std::uint64_t seed, std::int64_t step, std::int64_t first = 0);
 
-/// Training of mlm and rtd on rows that begin with random texts. Evaluation on all of `held_out`
-/// (may be null), always hidden and replaced alike: the loss of training, "masked_accuracy" of the
-/// hidden tokens (rtd: of the generator); rtd also "replaced_accuracy" and "replaced_auc" of all
-/// tokens. Everything must outlive the task. Throws ArgumentError where the model learns from
-/// pairs.
+/// Returns the training task of mlm and rtd. Training rows begin with random texts. Evaluations use
+/// rows that cover `held_out` (may be null), and mask and replace the same tokens every time. They
+/// report the training loss and "masked_accuracy", the accuracy on the masked tokens (for rtd, that
+/// of the generator). For rtd, they also report "replaced_accuracy" and "replaced_auc" over all
+/// tokens. All arguments must outlive the task. Throws ArgumentError if the objective of the model
+/// requires pairs.
 TrainTask pretraining_task(Session& session, const PretrainingModel& model,
                            const PackedTexts& train, const PackedTexts* held_out);
-/// The same of token files.
+/// As above, for token files.
 TrainTask pretraining_task(Session& session, const PretrainingModel& model,
                            const PackedTokens& train, const PackedTokens* held_out);
 
-/// Training of mlm+nsp and mlm+sop on random pairs. Evaluation on pairs that begin everywhere in
-/// `held_out` (may be null), together about as long as that: the loss of training,
-/// "masked_accuracy" and "pair_accuracy". Throws ArgumentError where the model does not learn from
-/// such pairs.
+/// Returns the training task of mlm+nsp and mlm+sop, which trains on random pairs. Evaluations use
+/// pairs that begin at evenly spaced positions of `held_out` (may be null) and together have about
+/// as many tokens as `held_out`. They report the training loss, "masked_accuracy" and
+/// "pair_accuracy". Throws ArgumentError if the objective of the model requires other data.
 TrainTask pretraining_task(Session& session, const PretrainingModel& model,
                            const SentencePairs& train, const SentencePairs* held_out);
 
-/// Documents as pairs that fill the model's context. Throws ArgumentError as SentencePairs, and
-/// where the model does not learn from pairs.
+/// Returns a source of sentence pairs that fill the context of the model. Throws ArgumentError as
+/// SentencePairs, and if the objective of the model does not use pairs.
 SentencePairs sentence_pairs(const PretrainingModel& model,
                              std::span<const std::vector<std::string>> documents);
 

@@ -1,25 +1,28 @@
-// Replaced-token detection (ELECTRA, Clark et al. 2020): a small generator fills in hidden tokens,
-// and the encoder, which is what is kept, says of every token whether it is the original one.
+// Replaced-token detection (ELECTRA, Clark et al. 2020): a small generator fills in masked tokens,
+// and the encoder, as the discriminator, predicts for every token whether it was replaced. After
+// pre-training, only the encoder is used.
 #pragma once
 
 #include "weft/models/families/encoder_heads.h"
 
 namespace WEFT_API weft {
 
-/// An id for every row of logits [..., classes], drawn with probability softmax(logits): i64 [...].
-/// Drawn as argmax(logits + Gumbel noise) (Gumbel 1954); no gradient goes through it. `key` as in
-/// graph/functions/random.h.
+/// Samples an id for every row of logits [..., classes] with probability softmax(logits). Returns
+/// i64 [...], computed as argmax(logits + Gumbel noise) (Gumbel 1954). No gradient flows through
+/// the samples. `key`: see graph/functions/random.h.
 Value sample_ids(Value logits, Value key, SourceLocation loc = SourceLocation::current());
 
-/// The generator beside an encoder of `config`: as many layers of `share` times the width (whole
-/// heads of the same size, at least one) and as wide a feed-forward in proportion; its embeddings
-/// are the encoder's, projected where the widths differ. Throws ArgumentError unless 0 < share <=
-/// 1, and for configs whose embeddings cannot be shared.
+/// Returns the config of the generator for an encoder of `config`. The generator has the same
+/// number of layers and `share` times the width, rounded to whole heads of the same size (at least
+/// one head). The width of its feed-forward layers is scaled in proportion. It shares the
+/// embeddings of the encoder and projects them if the widths differ. Throws ArgumentError unless 0
+/// < share <= 1, and for configs that do not allow sharing the embeddings.
 EncoderConfig generator_config(const EncoderConfig& config, double share);
 
-/// Both networks. Below the scope, the encoder's parameters are those of an Encoder and
-/// "replaced_token"; the generator's are "generator" (without embeddings) and
-/// "generator.masked_lm", whose decoder is the table of tokens of both.
+/// Encoder (discriminator) and generator with their heads. Within the scope, the parameters of the
+/// discriminator are those of an Encoder and of "replaced_token". Those of the generator are
+/// "generator" (without embeddings) and "generator.masked_lm". The decoder of this head is the
+/// token embedding table that both networks share.
 struct ReplacedTokenModel {
   Encoder encoder;
   ReplacedTokenHead head;
@@ -30,19 +33,21 @@ ReplacedTokenModel make_replaced_token_model(const Scope& scope, const EncoderCo
                                              double generator_share,
                                              SourceLocation loc = SourceLocation::current());
 
-/// What the hidden tokens are.
+/// Positions and original ids of the masked tokens.
 struct HiddenTokens {
-  Value picks;   // i32 [picks]: places in the flattened [batch * seq] ids
-  Value labels;  // i32 [picks]: what was there; -100 where the pick does not count
+  Value picks;   // i32 [picks]: indices into the flattened ids [batch * seq]
+  Value labels;  // i32 [picks]: the original ids, or -100 for picks that are ignored
 };
 struct ReplacedTokens {
   Value generator_logits;  // [picks, vocab]
-  Value ids;               // i32 [batch, seq]: the input with what the generator drew
-  /// i32 [batch, seq]: 1 where `ids` is not the original; 0 where the generator drew that.
+  Value ids;               // i32 [batch, seq]: the input with the samples of the generator
+  /// i32 [batch, seq]: 1 if `ids` differs from the original token, else 0. A masked token is
+  /// therefore 0 if the generator sampled the original.
   Value replaced;
-  Value logits;  // [batch, seq]; positive: replaced
+  Value logits;  // [batch, seq]: > 0 means replaced
 };
-/// inputs.ids i32 [batch, seq], the hidden ones masked.
+/// Replaces the masked tokens by samples of the generator, and detects the replacements. inputs.ids
+/// i32 [batch, seq] contains the masks.
 ReplacedTokens detect_replaced_tokens(const ReplacedTokenModel& model, const EncoderInputs& inputs,
                                       const HiddenTokens& hidden, Value key, bool training,
                                       SourceLocation loc = SourceLocation::current());

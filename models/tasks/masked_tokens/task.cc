@@ -23,20 +23,24 @@ constexpr const char* kText = "--text";
 constexpr const char* kData = "--data";
 constexpr const char* kGroup = "Pre-training";
 constexpr const char* kHint =
-    "(a blank line ends a document; --validation-fraction says how many of them validate)";
+    "(a blank line ends a document; --validation-fraction sets the share of the documents for "
+    "validation)";
 
 constexpr std::array<std::string_view, 4> kAbouts = {
-    "pre-training: find hidden tokens", "and say whether two segments follow each other (BERT)",
-    "and in which order they stand (ALBERT)", "find tokens that a generator replaced (ELECTRA)"};
+    "pre-training: predict masked tokens",
+    "predict masked tokens, and whether the second segment follows the first (BERT)",
+    "predict masked tokens, and the order of two segments (ALBERT)",
+    "detect tokens that a generator replaced (ELECTRA)"};
 
-/// What is learned from: texts, or token files.
+/// The training data: texts, or token files.
 struct PretrainingInput {
   std::vector<TextDocument> documents = {};
   std::vector<TokenSource> tokens = {};
 };
 
-/// Documents of sentences, where texts that stand alone have one. Of labelled data only the texts
-/// that are trained on later: the test part stays unseen.
+/// Reads documents of sentences. For objectives on single texts, every text is a document with one
+/// sentence. Of labelled data, only the texts of the training set are used, so that pre-training
+/// does not see the test set of a later fine-tuning.
 std::vector<TextDocument> read_texts(const OptionValues& values, PretrainingObjective objective) {
   const std::vector<std::string>& paths = values.texts(kText);
   if (reads_pairs(objective)) return read_documents(paths);
@@ -52,10 +56,10 @@ std::vector<TextDocument> read_texts(const OptionValues& values, PretrainingObje
 PretrainingInput read_input(const OptionValues& values, PretrainingObjective objective) {
   const std::vector<std::string>& paths = values.texts(kText);
   if (paths.empty() && !values.has(kData))
-    throw ArgumentError("--text or --data is required: files to learn from");
+    throw ArgumentError("--text or --data is required: files to train on");
   if (!values.has(kData)) {
     for (const char* option : {"--label", "--held-out", "--test-fraction", "--split-seed"}) {
-      if (values.has(option)) throw ArgumentError(fmt::format("{} needs --data", option));
+      if (values.has(option)) throw ArgumentError(fmt::format("{} requires --data", option));
     }
   }
   std::vector<TokenSource> tokens = token_sources(paths);
@@ -63,16 +67,17 @@ PretrainingInput read_input(const OptionValues& values, PretrainingObjective obj
   const std::string& path = paths.front();
   if (reads_pairs(objective)) {
     throw ArgumentError(fmt::format(
-        "{} is a token file: where sentences end, which pairs are made of, is not in it", path));
+        "{} is a token file: it does not mark the ends of sentences, which pairs are made of",
+        path));
   }
   if (values.has(kData)) {
-    throw ArgumentError(fmt::format(
-        "{} is a token file: it cannot be learned from together with texts that are none", path));
+    throw ArgumentError(
+        fmt::format("{} is a token file: it cannot be combined with the texts of --data", path));
   }
   return {{}, std::move(tokens)};
 }
 
-/// Texts or pairs, in parts.
+/// Texts, pairs or packed tokens, split into a training set and a validation set.
 class PretrainingData {
  public:
   PretrainingData(const PretrainingModel& model, PretrainingInput input)
@@ -98,11 +103,11 @@ class PretrainingData {
     const bool pairs = pairs_.has_value();
     const auto tokens = [](const auto& part) { return part ? part->tokens() : 0; };
     if (tokens_) {
-      return fmt::format("text      {} documents, {} tokens to train on, {} to validate\n",
+      return fmt::format("text      {} documents, {} tokens for training, {} for validation\n",
                          grouped(tokens_->documents()), grouped(tokens_->tokens()),
                          grouped(tokens(held_out_tokens_)));
     }
-    return fmt::format("text      {} {}, {} tokens to train on, {} to validate\n",
+    return fmt::format("text      {} {}, {} tokens for training, {} for validation\n",
                        grouped(pairs ? pairs_->documents() : texts_->texts()),
                        pairs ? "documents" : "lines",
                        grouped(pairs ? pairs_->tokens() : texts_->tokens()),
@@ -134,10 +139,11 @@ class PretrainingData {
       return sentence_pairs(model, part);
     } catch (const ArgumentError& e) {
       refuse_unpaired(model);
-      throw ArgumentError(fmt::format("the {} part of the text: {} {}", what, e.what(), kHint));
+      throw ArgumentError(fmt::format("the {} set: {} {}", what, e.what(), kHint));
     }
   }
-  /// DataError where not even the whole text gives pairs: then no option is wrong, but the text is.
+  /// Throws DataError if even the whole text yields no pairs. Then the text is at fault, and not an
+  /// option.
   void refuse_unpaired(const PretrainingModel& model) const {
     std::vector<TextDocument> all = split_.train;
     all.insert(all.end(), split_.validation.begin(), split_.validation.end());
@@ -166,7 +172,7 @@ class MaskedTokensRun final : public RunOf<PretrainingModel> {
                         o.whole_words ? ", whole words" : "");
     if (o.objective == PretrainingObjective::rtd) {
       text +=
-          fmt::format(": a generator of width {}; finding what it replaced weighs {:g}",
+          fmt::format(": generator of width {}, weight {:g} for the detection of replaced tokens",
                       generator_config(model_->config, o.generator_share).width, o.replaced_weight);
     }
     return text + "\n";
@@ -187,13 +193,13 @@ class MaskedTokensRun final : public RunOf<PretrainingModel> {
       return std::numeric_limits<double>::quiet_NaN();
     };
     const PretrainingObjective objective = model_->options.objective;
-    std::string text = fmt::format("held out  loss {:.4f}, {:.2f}% of the hidden tokens found",
+    std::string text = fmt::format("held out  loss {:.4f}, {:.2f}% of the masked tokens predicted",
                                    outcome.evaluation.loss, 100 * metric("masked_accuracy"));
     if (reads_pairs(objective))
-      text += fmt::format(", {:.2f}% of the pairs right", 100 * metric("pair_accuracy"));
+      text += fmt::format(", {:.2f}% of the pairs classified correctly", 100 * metric("pair_accuracy"));
     if (objective == PretrainingObjective::rtd) {
       text += fmt::format(
-          " by the generator, replaced tokens told apart with accuracy {:.2f}%, AUC {:.4f}",
+          " by the generator, replaced tokens detected with accuracy {:.2f}%, AUC {:.4f}",
           100 * metric("replaced_accuracy"), metric("replaced_auc"));
     }
     return {text + "\n"};
@@ -208,7 +214,7 @@ class MaskedTokensRun final : public RunOf<PretrainingModel> {
   PretrainingData data_;
 };
 
-/// The encoder asked for, with the tokenizer of token files.
+/// Returns the encoder that the arguments describe, with the tokenizer of the token files.
 NewEncoder encoder_of_tokens(EncoderConfig config, const TaskArguments& args,
                              const std::vector<TokenSource>& sources) {
   const Tokenizer tokenizer = tokenizer_of(sources, args);
@@ -224,7 +230,7 @@ class MaskedTokensTask final : public TaskOf<PretrainingModel> {
     info_.family = "encoder";
     info_.about = kAbouts[static_cast<std::size_t>(objective)];
     info_.help = {{"batch", "rows of tokens per step"},
-                  {"validation_fraction", "share of the documents that validates"}};
+                  {"validation_fraction", "share of the documents for validation"}};
     if (objective == PretrainingObjective::mlm)
       info_.folders = "encoders ...ForMaskedLM and ...ForPreTraining";
     info_.uses = {Use::fill, Use::embed};
@@ -235,13 +241,13 @@ class MaskedTokensTask final : public TaskOf<PretrainingModel> {
     TaskOptions options;
     options
         .files(kText, reads_pairs(objective_)
-                          ? "UTF-8 files, a sentence per line and a blank line between documents"
-                          : fmt::format("UTF-8 files, a text per line, or {}", kTokenFilesHelp))
+                          ? "UTF-8 files, one sentence per line and a blank line between documents"
+                          : fmt::format("UTF-8 files, one text per line, or {}", kTokenFilesHelp))
         .data();
     if (!reads_pairs(objective_)) {
       add_labelled_data(options,
-                        "files of lines 'label <tab> text' or 'text <tab> label': the texts of "
-                        "the training part are learned from");
+                        "files with lines 'label <tab> text' or 'text <tab> label': the texts of "
+                        "the training set are used, without their labels");
     }
     add_tokenizer(options, "bpe", true);
     std::set<std::string> skip = {"objective"};
@@ -260,7 +266,7 @@ class MaskedTokensTask final : public TaskOf<PretrainingModel> {
     PretrainingOptions options = PretrainingOptions::fields().with({}, args.options.fields(kGroup));
     options.objective = objective_;
     EncoderConfig base = base_config(preset.model, args);
-    // Presets for single texts have no token types, which pairs need.
+    // Pairs need token types, which the presets for single texts lack.
     if (reads_pairs(objective_)) base.token_types = std::max<std::int64_t>(base.token_types, 2);
     const auto [config, tokenizer, notes] =
         input.tokens.empty() ? new_encoder(base, args, [&] { return sentences(input.documents); })

@@ -1,4 +1,4 @@
-// weft train encoder --task mlm|mlm+nsp|mlm+sop|rtd: pre-training of encoders.
+// Pre-training of encoders: weft train encoder --task mlm|mlm+nsp|mlm+sop|rtd.
 #pragma once
 
 #include "weft/models/tasks/common/task.h"
@@ -6,6 +6,7 @@
 
 namespace WEFT_API weft {
 
+/// Returns the task of a pre-training objective. It exists until the program ends.
 const Task& masked_tokens_task(PretrainingObjective objective);
 
 }  // namespace weft

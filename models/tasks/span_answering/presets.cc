@@ -5,7 +5,8 @@
 namespace weft {
 namespace {
 
-/// A question and its context are told apart, and a window has room for both.
+/// Has token types, which distinguish a question from its context, and a context length that is
+/// large enough for both.
 EncoderConfig mini() {
   EncoderConfig config = bert_mini();
   config.context = 256;
@@ -17,7 +18,7 @@ EncoderConfig mini() {
 
 const std::vector<Preset<EncoderConfig>>& span_answerer_presets() {
   static const std::vector<Preset<EncoderConfig>> presets = {
-      {"bert-mini", "3 layers of width 128: to start from one that was pre-trained", mini(),
+      {"bert-mini", "3 layers of width 128; start it from a pre-trained model", mini(),
        short_training(2000, 16, 5e-4, 200)},
       bert_base_fine_tuning(3e-5),
   };

@@ -1,4 +1,4 @@
-// Models that answer questions by name.
+// Presets for question answering.
 #pragma once
 
 #include "weft/models/families/encoder_config.h"
@@ -6,7 +6,7 @@
 
 namespace WEFT_API weft {
 
-/// The config counts where no trained weights do.
+/// Returns the presets. Their configs are used only without weights to start from.
 const std::vector<Preset<EncoderConfig>>& span_answerer_presets();
 
 }  // namespace weft

@@ -15,19 +15,21 @@
 namespace weft {
 namespace {
 
-/// The logit of what cannot be: no other one comes near.
+/// Logit of impossible positions, far below all other logits.
 constexpr double kNowhere = -1e9;
 
 }  // namespace
 
 const FieldList<SpanReading>& SpanReading::fields() {
   static const auto list =
-      FieldList<SpanReading>("how texts are read that answer questions")
+      FieldList<SpanReading>("the window options of question answering")
           .add("window", &SpanReading::window,
-               "tokens that are read together, with the question (or as many as the model reads)")
+               "maximum number of tokens of a window, question included (at most the context of "
+               "the model)")
           .add("stride", &SpanReading::stride,
-               "tokens that windows side by side onto a longer text have in common")
-          .add("answer_tokens", &SpanReading::answer_tokens, "most tokens of an answer");
+               "number of tokens that adjacent windows of a longer text share")
+          .add("answer_tokens", &SpanReading::answer_tokens,
+               "maximum number of tokens of an answer");
   return list;
 }
 
@@ -43,7 +45,7 @@ SpanReading SpanReading::from_json(std::string_view json) { return fields().from
 
 const ModelLayout& SpanAnswerer::file_layout() {
   static const ModelLayout layout =
-      ModelLayout{.kind = "model that answers questions", .programs = {"answer"}, .plan_cache = 64}
+      ModelLayout{.kind = "question answering model", .programs = {"answer"}, .plan_cache = 64}
           .config(&SpanAnswerer::config)
           .tokenizer(&SpanAnswerer::tokenizer)
           .part(kReadingPart, "weft.reading", &SpanAnswerer::reading)
@@ -79,7 +81,7 @@ SpanAnswerer build_span_answerer(const EncoderConfig& config, const Tokenizer& t
   const auto logits = [&](bool training) {
     return split_span(span(encoder(inputs, training).last_hidden_state));
   };
-  // Padding is no place of an answer, and so of no loss.
+  // An answer cannot start or end at padding: exclude padding from the softmax of the loss.
   const auto in_row = [&](const Value& scores) {
     return where(inputs.attention_mask < 1, kNowhere, scores);
   };
@@ -120,8 +122,8 @@ std::vector<std::vector<Answer>> answer(Session& session, const SpanAnswerer& mo
                         .answer_tokens = options.most_tokens.value_or(model.spans.answer_tokens)};
   if (options.most < 1 || how.answer_tokens < 1 || how.stride < 0)
     throw ArgumentError(
-        fmt::format("{} answers of {} tokens, in windows with {} in common: nothing "
-                    "can be found so",
+        fmt::format("invalid answer options: most={}, answer_tokens={}, stride={}: the first two "
+                    "must be at least 1, stride at least 0",
                     options.most, how.answer_tokens, how.stride));
   const TextReader reader(model.config, model.tokenizer, model.reading);
   std::vector<SpanWindow> windows;

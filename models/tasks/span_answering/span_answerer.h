@@ -1,4 +1,4 @@
-// An encoder that finds the part of a text which answers a question.
+// Extractive question answering: an encoder that finds the span of a text that answers a question.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +23,14 @@
 
 namespace WEFT_API weft {
 
-/// How files say that texts are read, where AnswerOptions do not.
+/// Windows and answer lengths as stored in model files. AnswerOptions override them.
 struct SpanReading {
   std::int64_t window = 384, stride = 128;
   std::int64_t answer_tokens = 30;
 
-  /// Throws ArgumentError naming the field, its value and what is allowed.
+  /// Throws ArgumentError that names the field, its value and the allowed values.
   void check() const;
-  /// Every field, with its help.
+  /// All fields with their help texts.
   static const FieldList<SpanReading>& fields();
   std::string to_json() const;
   /// Throws FormatError for a missing, unknown or wrongly typed field.
@@ -38,45 +38,49 @@ struct SpanReading {
   friend bool operator==(const SpanReading&, const SpanReading&) = default;
 };
 
-/// One encoder over "[CLS] question [SEP] context [SEP]" and a linear layer that gives every token
-/// a number as the answer's begin and one as its end (BERT, Devlin et al. 2019, section 4.2). The
-/// first token stands for "the context does not say" (section 4.3). Parameters are named as in
-/// encoder.h; the new one is "span". Programs over inputs "tokens" i32 [batch, seq], "mask" i32
-/// [batch, seq] (1 = token) and, where the encoder tells texts apart, "token_types" i32 [batch,
-/// seq]:
-///   train   one whole training step; also needs "start_positions" and "end_positions" i32 [batch]:
-///           the answer's first and last token, 0 where the row does not have it
-///   answer  "start" and "end" f32 [batch, seq]: logits, without dropout
-/// Of a folder there is "answer" only.
+/// An encoder of "[CLS] question [SEP] context [SEP]" and a linear layer with two logits per token,
+/// for the start and the end of the answer (BERT, Devlin et al. 2019, section 4.2). If the first
+/// token is predicted, the context does not contain the answer (section 4.3). Encoder parameters
+/// are named as in encoder.h; the linear layer is "span". Programs have the inputs "tokens" i32
+/// [batch, seq], "mask" i32 [batch, seq] (1 = token) and, if the encoder has token types,
+/// "token_types" i32 [batch, seq]:
+///   train   one complete training step; also has the inputs "start_positions" and "end_positions"
+///           i32 [batch]: the first and last token of the answer, or 0 if the row does not contain
+///           the answer
+///   answer  outputs "start" and "end" f32 [batch, seq]: logits, without dropout
+/// Models from folders have "answer" only.
 struct SpanAnswerer : ModelKind<SpanAnswerer> {
   EncoderConfig config;
   Tokenizer tokenizer;
-  std::optional<TextReading> reading;  // none: without token types
-  SpanReading spans;                   // of the texts that it was trained on
+  std::optional<TextReading> reading;  // empty: without token types
+  SpanReading spans;                   // windows of the training data
 
-  /// The parts of its file.
+  /// The parts of a model file.
   static const ModelLayout& file_layout();
   void check() const override;
 };
 
-/// A new model that cannot be trained yet, its variables not made; texts are read as its tokenizer
-/// says. Throws ArgumentError where config and tokenizer do not fit, and as spans.check().
+/// Builds a new model. It has no variables yet and is not trainable. The tokenizer determines the
+/// special ids around texts. Throws ArgumentError if `config` and `tokenizer` do not match, and as
+/// spans.check().
 SpanAnswerer build_span_answerer(const EncoderConfig& config, const Tokenizer& tokenizer,
                                  const SpanReading& spans, const TrainSettings& settings);
 
-/// The model in a folder of the library (...ForQuestionAnswering over an encoder). Null where it
-/// holds another class. Throws as read_folder_encoder.
+/// Returns the model in a Hugging Face folder with a class ...ForQuestionAnswering of an encoder,
+/// or null if the folder holds another class. Throws as read_folder_encoder.
 std::unique_ptr<SpanAnswerer> span_answerer_of(const hf::Folder& folder,
                                                const FolderTokenizer& text);
 
-/// The model as a folder of the library has it.
+/// Returns the model in Hugging Face layout.
 FolderModel folder_model_of(const SpanAnswerer& model);
 
-/// Answers of questions, in their order, the best first: parts of the context whose logits of begin
-/// and end have the greatest sum over all windows onto it. Without options.no_answer there is at
-/// least one, where the context has a token; with it, Answer::none stands alone. Windows are read
-/// in batches of like length. `session` runs the model's graph over its store. Throws TextError for
-/// a question that leaves a window no room for its context, and for invalid UTF-8.
+/// Returns the answers to every question, in the order of the questions. Answers are sorted by
+/// score, best first. The score of a span is the sum of the logits of its start and its end; all
+/// windows of the context are searched. Without options.no_answer, there is at least one answer if
+/// the context has a token. With it, the result for a question without an answer is a single Answer
+/// with `none` set. Windows of similar length share a batch. `session` runs the model's graph with
+/// its store. Throws TextError for a question that leaves no room for its context in a window, and
+/// for invalid UTF-8.
 std::vector<std::vector<Answer>> answer(Session& session, const SpanAnswerer& model,
                                         std::span<const Question> questions,
                                         const AnswerOptions& options = {});

@@ -20,10 +20,10 @@
 namespace weft {
 namespace {
 
-/// About what it takes to encode a byte.
+/// Approximate cost of encoding one byte of text.
 constexpr double kNanosecondsPerByte = 100;
 
-/// A question with its windows, and what is right in each of them.
+/// A question with its windows and their targets.
 struct ReadQuestion {
   Question question;
   std::vector<SpanWindow> windows;
@@ -49,7 +49,7 @@ ReadQuestion read_question(const SpanAnswerer& model, const SquadData& data, std
   return read;
 }
 
-/// Runs visit(i) for all questions at some places, on all threads.
+/// Calls visit(i) for the i-th of the given questions, for all of them, on all threads.
 template <class Visit>
 void for_questions(const SquadData& data, std::span<const std::int64_t> places, Visit&& visit) {
   std::size_t bytes = 0;
@@ -67,7 +67,7 @@ double cross_entropy_of(std::span<const float> logits, std::int32_t target) {
   return top + std::log(sum) - logits[static_cast<std::size_t>(target)];
 }
 
-/// The batch of some rows.
+/// Returns the inputs for a batch of rows.
 NamedTensors inputs_of(const SpanAnswerer& model, std::span<const SpanRow* const> rows) {
   std::vector<const TextRow*> texts;
   std::vector<std::int32_t> start, end;
@@ -108,7 +108,7 @@ SpanRows span_rows(const SpanAnswerer& model, const SquadData& data) {
 
 SpanAnsweringScores score_spans(Session& session, const SpanAnswerer& model, const SquadData& data,
                                 std::int64_t most) {
-  if (data.size() == 0) throw DataError("there are no questions to measure on");
+  if (data.size() == 0) throw DataError("there are no questions to evaluate on");
   const std::vector<std::int64_t> places = evenly_spread(data.size(), most);
   std::vector<ReadQuestion> read(places.size());
   for_questions(data, places,
@@ -134,7 +134,7 @@ SpanAnsweringScores score_spans(Session& session, const SpanAnswerer& model, con
   scores.loss = mean.value();
   for (std::size_t i = 0; i < found.size(); ++i) {
     const SquadQuestion& asked = data.questions[static_cast<std::size_t>(places[i])];
-    // Of a context without a token there is no answer.
+    // A context without tokens has no answer.
     scores.found.push_back(found[i].empty() ? Answer{.none = true} : found[i].front());
     scores.answers.add(scores.found.back().text, asked.answer_texts());
   }
@@ -180,7 +180,7 @@ std::string shown_answers(Session& session, const SpanAnswerer& model, const Squ
   for (std::size_t i = 0; i < found.size(); ++i) {
     const SquadQuestion& asked = data.questions[static_cast<std::size_t>(places[i])];
     const bool none = asked.answers.empty();
-    lines += fmt::format("{}  {}, right is {}\n", excerpt(asked.question),
+    lines += fmt::format("{}  {}, expected {}\n", excerpt(asked.question),
                          shown(found[i].none, found[i].text),
                          shown(none, none ? "" : asked.answers.front().text));
   }

@@ -1,4 +1,4 @@
-// Training models that answer questions, and what they are worth.
+// Training and evaluation of models for question answering.
 #pragma once
 
 #include <cstdint>
@@ -14,42 +14,46 @@
 
 namespace WEFT_API weft {
 
-/// A window onto a context, and the tokens of it that answer.
+/// A window of a context, and the tokens of the answer in it.
 struct SpanRow {
   TextRow text;
-  std::int32_t start = 0, end = 0;  // 0: [CLS], the answer is not there
+  std::int32_t start = 0, end = 0;  // 0: [CLS], the window does not contain the answer
 };
 
-/// Questions as a model learns them: of each all windows, as weft answer makes them. Of several
-/// answers the first counts.
+/// Questions as training rows: all windows of every question, made as for weft answer. If a
+/// question has several answers, the first is the target.
 struct SpanRows {
   std::vector<SpanRow> rows;
   std::int64_t questions = 0;
-  std::int64_t unseen = 0;  // answers that are in no window as a whole
+  std::int64_t unseen = 0;  // number of answers that no window contains as a whole
 };
-/// Throws ArgumentError that names the question where one leaves a window no room for its context.
+/// Returns the training rows of `data`. Throws ArgumentError that names the question if one leaves
+/// no room for its context in a window.
 SpanRows span_rows(const SpanAnswerer& model, const SquadData& data);
 
 struct SpanAnsweringScores {
   double loss = 0;  // mean over the windows
   SquadScores answers;
-  std::vector<Answer> found;  // of every question that was measured
+  std::vector<Answer> found;  // one per evaluated question
 };
-/// On `most` of the questions, evenly spread (0: on all). Answers are found as answer() does, with
-/// the windows that the model was trained with; that there is none is an answer where the data have
-/// a question without. Throws DataError where there are no questions, and as span_rows().
+/// Evaluates the model on `most` of the questions, evenly spaced (0: on all). Answers are found as
+/// in answer(), with the window settings of the model. If the data contain questions without an
+/// answer, the model may also predict that there is no answer. Throws DataError if there are no
+/// questions, and as span_rows().
 SpanAnsweringScores score_spans(Session& session, const SpanAnswerer& model, const SquadData& data,
                                 std::int64_t most = 0);
 
-/// The loss, "exact_match" and "f1".
+/// Returns the loss, "exact_match" and "f1".
 Evaluation evaluation_of(const SpanAnsweringScores& scores);
 
-/// Training in epochs of windows, each in an order of its own; evaluation on `held_out`, which may
-/// have no questions. Everything must outlive the task.
+/// Returns the training task. Training runs in epochs over the windows, which are shuffled
+/// independently. Evaluations use `held_out`, which may be empty. All arguments must outlive the
+/// task.
 TrainTask span_answering_task(Session& session, const SpanAnswerer& model, const SpanRows& train,
                               const SquadData& held_out);
 
-/// Questions, evenly spread, with what the model answers and what is right: a line each.
+/// Returns up to `most` evenly spaced questions with the answer of the model and the expected
+/// answer, one line each.
 std::string shown_answers(Session& session, const SpanAnswerer& model, const SquadData& data,
                           std::int64_t most);
 

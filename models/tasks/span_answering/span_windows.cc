@@ -12,16 +12,17 @@
 namespace weft {
 namespace {
 
-/// Tokens that are computed together.
+/// Number of tokens per batch.
 constexpr std::int64_t kBatchTokens = 4096;
 
-/// What windows onto one context have found.
+/// Candidate answers from the windows of one context.
 struct Found {
   std::vector<Answer> candidates;
-  double none = std::numeric_limits<double>::infinity();  // the least over all windows
+  /// Score of "no answer": the minimum over all windows.
+  double none = std::numeric_limits<double>::infinity();
 };
 
-/// The best end for every begin in a window.
+/// Adds a candidate for every start token in a window, each with the best end token.
 void look(const SpanWindow& window, std::span<const float> start, std::span<const float> end,
           std::int64_t most_tokens, Found& found) {
   found.none = std::min(found.none, static_cast<double>(start[0]) + end[0]);
@@ -39,7 +40,7 @@ void look(const SpanWindow& window, std::span<const float> start, std::span<cons
   }
 }
 
-/// Bytes without the blanks that tokens bring along.
+/// Removes the whitespace that tokens may contain from both ends of the answer, and sets its text.
 void trim(Answer& answer, std::string_view context) {
   constexpr std::string_view kBlank = " \t\r\n";
   const std::string_view part = context.substr(answer.begin, answer.end - answer.begin);
@@ -51,7 +52,7 @@ void trim(Answer& answer, std::string_view context) {
   answer.text = context.substr(answer.begin, answer.end - answer.begin);
 }
 
-/// The best of all windows that do not overlap, or that there is none.
+/// Returns the best candidates that do not overlap, or the answer "none".
 std::vector<Answer> best_of(Found found, std::string_view context, const AnswerOptions& options) {
   std::vector<Answer>& all = found.candidates;
   std::stable_sort(all.begin(), all.end(),
@@ -94,13 +95,13 @@ std::vector<SpanWindow> span_windows(const TextReader& reader, std::size_t numbe
 }
 
 SpanTargets span_targets(std::span<const SpanWindow> windows, std::size_t begin, std::size_t end) {
-  // What a window has of the answer: tokens, and the bytes that they cover.
+  // The part of the answer within a window: its tokens, and the bytes that they cover.
   struct Part {
     SpanTargets::Ends ends;
     std::size_t begin = std::numeric_limits<std::size_t>::max(), end = 0;
   };
   std::vector<Part> parts;
-  Part whole;  // not every byte of a text need be in a token
+  Part whole;  // the bytes that tokens of any window cover: some bytes may belong to no token
   for (const SpanWindow& window : windows) {
     Part& part = parts.emplace_back();
     for (std::size_t i = 0; i < window.spans.size(); ++i) {

@@ -1,4 +1,4 @@
-// Windows onto long texts, through which a model answers questions about them.
+// Windows over long contexts, for question answering.
 #pragma once
 
 #include <cstddef>
@@ -13,42 +13,44 @@
 
 namespace WEFT_API weft {
 
-/// A window onto a question's context.
+/// A question with a window of its context.
 struct SpanWindow {
-  std::size_t question;  // its number
+  std::size_t question;  // index of the question
   TextRow row;
-  std::vector<Span> spans;              // bytes of the context
-  std::vector<std::int32_t> sequences;  // 1: the context
+  std::vector<Span> spans;              // per token: its bytes in the context
+  std::vector<std::int32_t> sequences;  // per token: 1 if it belongs to the context
 
-  /// Whether token i is a part of the context.
+  /// Returns true if token i is part of the context.
   bool in_context(std::size_t i) const {
     return sequences[i] == 1 && spans[i].end > spans[i].begin;
   }
 };
 
-/// All windows of a question, whose number is `number`. Throws ArgumentError as
-/// TextReader::windows.
+/// Returns all windows of a question. `number` is the index of the question. Throws ArgumentError
+/// as TextReader::windows.
 std::vector<SpanWindow> span_windows(const TextReader& reader, std::size_t number,
                                      const Question& question, const SpanReading& how);
 
-/// What an answer is in each of the windows of one question.
+/// Training targets for an answer, in each of the windows of one question.
 struct SpanTargets {
-  /// Tokens of a window, both within the answer; 0 and 0 ([CLS]) where not all of it is there.
+  /// The first and last token of the answer in a window, or 0 and 0 ([CLS]) if the window does not
+  /// contain the whole answer.
   struct Ends {
     std::int32_t start = 0, end = 0;
   };
-  std::vector<Ends> ends;  // of each window
-  bool seen = false;       // in one of them at least
+  std::vector<Ends> ends;  // one per window
+  bool seen = false;       // true if at least one window contains the whole answer
 };
-/// Of bytes [begin, end) of the context; of none of them all targets are [CLS].
+/// Returns the start and end targets for the answer at bytes [begin, end) of the context. If the
+/// range is empty, all targets are [CLS].
 SpanTargets span_targets(std::span<const SpanWindow> windows, std::size_t begin, std::size_t end);
 
-/// Is told what the model says of window w: a logit of every token of it.
+/// Called with the logits of window w, one start and one end logit per token.
 using SeeLogits =
     std::function<void(std::size_t w, std::span<const float> start, std::span<const float> end)>;
 
-/// answer() by windows of the questions that were made already, as `how` says; of the options only
-/// what is no part of that counts.
+/// As answer(), for windows that were already made with the settings `how`. Fields of `options`
+/// that `how` also has are ignored. `on_logits` may be empty.
 std::vector<std::vector<Answer>> answer_through(Session& session, const SpanAnswerer& model,
                                                 std::span<const Question> questions,
                                                 std::span<const SpanWindow> windows,

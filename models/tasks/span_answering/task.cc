@@ -13,21 +13,22 @@ namespace {
 
 constexpr const char *kData = "--data", *kValidation = "--validation", *kTest = "--test";
 constexpr const char* kGroup = "Answers";
-constexpr const char* kFilesRequired = "--data is required: JSON files as SQuAD's";
+constexpr const char* kFilesRequired = "--data is required: JSON files in SQuAD format";
 constexpr std::int64_t kShownAnswers = 5;
 
-/// The questions in the parts that a run uses; all but the first may be empty, and the first where
-/// a model is only measured.
+/// Training, validation and test sets of a run. The training set may be empty if a model is only
+/// evaluated; the others may always be empty.
 struct SquadParts {
   SquadData train, validation, test;
 };
 
-/// Throws ArgumentError where nothing was given, and as read_squad.
+/// Reads the data. Without --validation, a share of the contexts of --data is held out for
+/// validation. Throws ArgumentError if no data were given, and as read_squad.
 SquadParts read_parts(const OptionValues& values, const TrainSettings& settings) {
   if (!values.has(kData) && !values.has(kValidation) && !values.has(kTest))
     throw ArgumentError(kFilesRequired);
   const auto read = [&](const char* option) {
-    return read_squad(values.texts(option));  // of no files no questions
+    return read_squad(values.texts(option));  // returns no questions if there are no files
   };
   SquadParts parts{read(kData), read(kValidation), read(kTest)};
   if (!values.has(kValidation)) {
@@ -48,8 +49,8 @@ class SpanAnsweringRun final : public RunOf<SpanAnswerer> {
   std::string describe() override {
     std::string text = describe_encoder(model_->config, *model_->graph);
     text += fmt::format(
-        "data      {} questions about {} texts to train on ({} without an answer), {} to validate, "
-        "{} to test\n",
+        "data      {} questions about {} texts for training ({} without an answer), {} for "
+        "validation, {} for testing\n",
         grouped(parts_.train.size()), grouped(std::ssize(parts_.train.contexts)),
         grouped(parts_.train.unanswered()), grouped(parts_.validation.size()),
         grouped(parts_.test.size()));
@@ -57,7 +58,7 @@ class SpanAnsweringRun final : public RunOf<SpanAnswerer> {
         "windows   {} of at most {} tokens{}\n", grouped(std::ssize(train_.rows)), row_size(),
         train_.unseen == 0
             ? ""
-            : fmt::format(", {} answers are in none of them", grouped(train_.unseen)));
+            : fmt::format(", {} answers do not fit into any window", grouped(train_.unseen)));
     return text;
   }
   std::string batch_unit() const override { return "windows"; }
@@ -87,14 +88,14 @@ class SpanAnsweringRun final : public RunOf<SpanAnswerer> {
   }
   std::string measure_report(Session& session, const TrainedModel& model) override {
     const SpanAnsweringScores found = score_spans(session, known(model), held_out());
-    return fmt::format("{:9} loss {:.4f}, exact match {:.4f}, F1 {:.4f} of {} questions\n",
+    return fmt::format("{:9} loss {:.4f}, exact match {:.4f}, F1 {:.4f} on {} questions\n",
                        parts_.test.size() > 0 ? "test" : "held out",
                        finite_figure(found.loss, "the loss"), found.answers.exact_match(),
                        found.answers.f1(), grouped(found.answers.questions()));
   }
 
  private:
-  /// The test part, where there is one.
+  /// The test set if there is one, or else the validation set. Throws DataError if it is empty.
   const SquadData& held_out() const {
     const SquadData& found = parts_.test.size() > 0 ? parts_.test : parts_.validation;
     if (found.size() == 0) throw DataError("no question was held out in training");
@@ -112,11 +113,11 @@ class SpanAnsweringTask final : public TaskOf<SpanAnswerer> {
         .id = "span-answering",
         .family = "encoder",
         .name = "answer",
-        .about = "the part of a text that answers a question",
-        .help = {{"batch", "windows onto texts per step"},
+        .about = "find the span of a text that answers a question",
+        .help = {{"batch", "windows of texts per step"},
                  {"validation_fraction",
-                  "share of the texts of --data, with their questions, that validates, where there "
-                  "is no --validation"}},
+                  "share of the texts of --data, with their questions, for validation if there is "
+                  "no --validation"}},
         .folders = "encoders ...ForQuestionAnswering",
         .uses = {Use::answer, Use::embed}};
     return info;
@@ -126,10 +127,10 @@ class SpanAnsweringTask final : public TaskOf<SpanAnswerer> {
     options
         .files(
             kData,
-            "JSON files in the form of SQuAD 1.1 or 2.0: questions, and where in their texts the "
-            "answers stand")
-        .files(kValidation, "such files to validate on (default: a share of --data)")
-        .files(kTest, "such files to measure on once, at the end")
+            "JSON files in the format of SQuAD 1.1 or 2.0: texts, questions, and the positions of "
+            "the answers")
+        .files(kValidation, "such files for validation (default: a share of --data)")
+        .files(kTest, "such files for a single evaluation at the end")
         .data();
     add_tokenizer(options, "bpe", true);
     return options.field_group(kGroup, SpanReading::fields());
@@ -143,8 +144,7 @@ class SpanAnsweringTask final : public TaskOf<SpanAnswerer> {
     if (!args.options.has(kData)) throw ArgumentError(kFilesRequired);
     if (args.options.has(kValidation) && args.training.contains("validation_fraction")) {
       throw ArgumentError(
-          "--validation-fraction is held out of --data where there is no --validation: give one of "
-          "them");
+          "--validation-fraction applies only without --validation: use one of these options");
     }
     const Preset<EncoderConfig> preset = chosen_preset(span_answerer_presets(), args);
     SquadParts parts = read_parts(args.options, preset.training);
@@ -184,7 +184,8 @@ class SpanAnsweringTask final : public TaskOf<SpanAnswerer> {
   }
 
  private:
-  /// Weights to start from bring their config and tokenizer, whose ids need not fill the table.
+  /// Returns the encoder of a new model: a new one, or the config and tokenizer of the weights to
+  /// start from. The embedding table of the latter may have more rows than the tokenizer has ids.
   static NewEncoder encoder_for(const TaskArguments& args, const EncoderConfig& preset,
                                 const SquadData& train) {
     const EncoderConfig base = base_config(preset, args);

@@ -21,18 +21,19 @@ const FieldList<ClassifierHead>& ClassifierHead::fields() {
   static const auto list =
       FieldList<ClassifierHead>("the head of a text classifier")
           .add("summary", &ClassifierHead::summary,
-               "what stands for a text: [CLS] through a pooler, or the mean or the largest values "
-               "of all tokens")
-          .add("lower_case", &ClassifierHead::lower_case, "A to Z are read as a to z")
+               "vector of a text: a pooler over [CLS], or the mean or maximum over all tokens")
+          .add("lower_case", &ClassifierHead::lower_case, "convert A to Z to lower case")
           .add("word_dropout", &ClassifierHead::word_dropout,
-               "share of the tokens of a training text that are hidden, others in every step")
+               "share of the tokens of training texts that are replaced by the unknown token, "
+               "selected again in every step")
           .add("by_length", &ClassifierHead::by_length,
-               "training texts of like length share a batch, which saves padding")
+               "batch training texts of similar length together, which saves padding")
           .added("members", &ClassifierHead::members,
-                 "equal parts of the features that learn the classes each for itself; the mean of "
-                 "what they say counts")
-          .added("pooler", &ClassifierHead::pooler,
-                 "activation of the pooler over [CLS]; of weights from a folder that of its type");
+                 "number of equal parts of the features that are trained as separate classifiers; "
+                 "the prediction is their mean")
+          .added(
+              "pooler", &ClassifierHead::pooler,
+              "activation of the pooler over [CLS]; for weights from a folder, that of its class");
   return list;
 }
 

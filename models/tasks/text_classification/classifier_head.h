@@ -1,4 +1,4 @@
-// How a classifier reads a text, and how the encoder's output becomes classes.
+// Options of a text classifier: preprocessing of texts, and the head on the encoder.
 #pragma once
 
 #include <cstdint>
@@ -10,42 +10,43 @@
 
 namespace WEFT_API weft {
 
-/// What of the encoder's output stands for the whole text.
+/// How the outputs of the encoder are reduced to one vector per text.
 enum class Summary : std::uint8_t {
   cls,   // BERT's pooler over the first token
   mean,  // the mean over all tokens
-  max,   // of every feature the largest value over all tokens
+  max,   // the maximum of every feature over all tokens
 };
 /// "cls", "mean", "max".
 ChoiceNames choice_names(Summary);
 
-/// The defaults are what files without this part do, and BERT's papers.
+/// The defaults are those of the BERT paper. They apply to model files without this part.
 struct ClassifierHead {
   Summary summary = Summary::cls;
-  bool lower_case = false;  // A to Z are read as a to z
-  /// Every token of a training text is replaced by the unknown one with this probability, drawn
-  /// anew for every step: no decision may rest on one word alone (Iyyer et al. 2015).
+  bool lower_case = false;  // convert A to Z to lower case
+  /// The probability that a token of a training text is replaced by the unknown token, sampled
+  /// independently in every step, so that no decision depends on a single word (Iyyer et al. 2015).
   double word_dropout = 0;
-  /// Training texts of like length share a batch: little padding. (Without, a batch is drawn from
-  /// all texts.)
+  /// Training texts of similar length share a batch, which needs little padding. If false, batches
+  /// are random.
   bool by_length = false;
-  /// What stands for a text is parted into so many equal parts. Each learns the classes by a loss
-  /// of its own, as if it were alone; what is said is the mean of their logits. Where the encoder's
-  /// features do not meet either (a convolution in as many groups, no layers), these are so many
-  /// models in one, which together err less than one does (Hansen and Salamon 1990).
+  /// Number of equal parts that the vector of a text is split into. Each part is trained as a
+  /// separate classifier with its own loss; the prediction is the mean of their logits. If the
+  /// encoder does not mix the parts either (no layers, and a convolution with the same number of
+  /// groups), this is an ensemble, which has a lower error than a single model (Hansen and Salamon
+  /// 1990).
   std::int64_t members = 1;
-  /// Of the pooler: tanh, as BERT has it, or what the library's classes of the type have whose
-  /// folder the weights came from.
+  /// Activation of the pooler: tanh, as in BERT, or that of the transformers class of the folder
+  /// that the weights came from.
   Activation pooler = Activation::tanh;
 
-  /// Throws ArgumentError unless word_dropout is in [0, 1) and members at least 1.
+  /// Throws ArgumentError unless word_dropout is in [0, 1) and members is at least 1.
   void check() const;
-  /// Every field, with its help.
+  /// All fields with their help texts.
   static const FieldList<ClassifierHead>& fields();
   std::string to_json() const;
   /// Throws FormatError for a missing, unknown or wrongly typed field, ArgumentError as check().
   static ClassifierHead from_json(std::string_view json);
-  /// The text as the tokenizer gets it.
+  /// Returns the text as it is passed to the tokenizer.
   std::string read(std::string_view text) const;
   friend bool operator==(const ClassifierHead&, const ClassifierHead&) = default;
 };

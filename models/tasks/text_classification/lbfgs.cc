@@ -25,11 +25,11 @@ double largest(const Vector& x) {
 }
 
 struct Pair {
-  Vector step, change;  // of x and of the gradient
-  double product;       // of both: positive
+  Vector step, change;  // differences of x and of the gradient
+  double product;       // dot(step, change); positive
 };
 
-/// -H g by the two-loop recursion.
+/// Returns -H g, computed with the two-loop recursion.
 Vector direction(const Vector& gradient, const std::deque<Pair>& pairs) {
   Vector d = gradient;
   Vector alphas(pairs.size());
@@ -63,7 +63,7 @@ LbfgsResult minimise_lbfgs(const std::function<double(const Vector&, Vector&)>& 
     Vector d = direction(gradient, pairs);
     double slope = dot(d, gradient);
     if (!(slope < 0)) break;
-    // Without curvature yet, a step of about length 1.
+    // There is no curvature information in the first iteration: take a step of length at most 1.
     double rate = pairs.empty() ? std::min(1.0, 1 / std::sqrt(dot(gradient, gradient))) : 1;
     Vector x, next(result.x.size());
     double value = 0;

@@ -1,5 +1,5 @@
-// Limited-memory BFGS (Nocedal 1980; Liu and Nocedal 1989): for smooth convex losses over all data
-// at once it needs tens of evaluations where first-order methods need thousands.
+// Limited-memory BFGS (Nocedal 1980; Liu and Nocedal 1989). For smooth convex full-batch losses, it
+// needs tens of evaluations instead of the thousands of first-order methods.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,21 @@
 namespace WEFT_API weft {
 
 struct LbfgsOptions {
-  std::int64_t iterations = 200;  // at most
-  double tolerance = 1e-7;        // ends where no element of the gradient is larger
-  std::int64_t memory = 10;       // pairs of steps and gradient differences that are kept
+  std::int64_t iterations = 200;  // maximum number of iterations
+  double tolerance = 1e-7;   // stop if no element of the gradient exceeds this (absolute value)
+  std::int64_t memory = 10;  // number of stored pairs of steps and gradient differences
 };
 
 struct LbfgsResult {
   std::vector<double> x;
   double value = 0;
-  double gradient = 0;  // its largest element
+  double gradient = 0;  // largest absolute element of the gradient
   std::int64_t iterations = 0, evaluations = 0;
 };
 
-/// Minimises f from `start`; `evaluate` returns f(x) and writes its gradient, as long as x. Steps
-/// are halved until f has decreased enough (Armijo); where no step does, rounding is all that is
-/// left, and that is the end.
+/// Minimises f, starting at `start`. `evaluate` returns f(x) and writes the gradient, which has the
+/// size of x. The line search halves the step until f decreases sufficiently (Armijo condition). If
+/// no step satisfies the condition, the remaining error is rounding error, and the search ends.
 LbfgsResult minimise_lbfgs(const std::function<double(const std::vector<double>& x,
                                                       std::vector<double>& gradient)>& evaluate,
                            std::vector<double> start, const LbfgsOptions& options = {});

@@ -1,4 +1,4 @@
-// Classifiers of texts by name.
+// Presets for text classifiers.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@ namespace WEFT_API weft {
 
 struct TextClassifierPreset : Preset<EncoderConfig> {
   ClassifierHead head = {};
-  /// The steps of `training` follow from the data: 14 passes, but at least 400 steps, and of many
-  /// texts no more than 12,800 steps or 3 passes.
+  /// True if the number of steps depends on the data: 14 passes over the texts, but at most 12,800
+  /// steps or 3 passes, whichever is more, and at least 400 steps.
   bool steps_from_data = false;
 
-  /// For so many texts, `batch` of them per step.
+  /// Returns the settings for `texts` training texts and `batch` texts per step.
   TrainSettings training_for(std::int64_t texts, std::int64_t batch) const;
 };
 
-/// The first is for a classifier that learns from its own texts alone; the others are called as
-/// those of pre-training, and their configs count where no trained weights do.
+/// Returns the presets. The first is for classifiers that are trained from scratch. The others have
+/// the names of pre-training presets; their configs are used only without weights to start from.
 const std::vector<TextClassifierPreset>& text_classifier_presets();
 
 }  // namespace weft

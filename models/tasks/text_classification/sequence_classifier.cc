@@ -24,7 +24,7 @@
 namespace weft {
 namespace {
 
-/// Tokens that are computed together.
+/// Number of tokens per batch.
 constexpr std::int64_t kBatchTokens = 4096;
 
 template <class Config>
@@ -37,14 +37,14 @@ std::int64_t longest_row(const EncoderDecoderConfig& config) {
              : config.context;
 }
 
-/// The config that a class was built of; nothing of another family.
+/// Returns the config of a model, or nullopt if it is of another family.
 template <class Config>
 std::optional<Config> config_of(const hf::Model& model) {
   const auto* config = model.family ? std::get_if<Config>(&*model.family) : nullptr;
   return config == nullptr ? std::nullopt : std::optional(*config);
 }
 
-/// The rows of a batch as inputs.
+/// Returns the inputs for the rows of a batch.
 template <class Config>
 NamedTensors inputs_of(const SequenceClassifier<Config>& model,
                        const std::vector<std::vector<std::int32_t>>& rows) {
@@ -86,7 +86,7 @@ const ModelLayout& SequenceClassifier<Config>::file_layout() {
 
 template <class Config>
 void SequenceClassifier<Config>::check() const {
-  if (classes.empty()) throw ArgumentError("a classifier needs a class");
+  if (classes.empty()) throw ArgumentError("a classifier needs at least one class");
   if (tokenizer.vocab_size() > config.vocab)
     throw ArgumentError(ids_without_rows(tokenizer.vocab_size(), config.vocab));
 }

@@ -1,5 +1,4 @@
-// Classes of texts by decoders and encoder-decoders, as folders of Hugging Face's library have
-// them.
+// Text classification with decoders and encoder-decoders from Hugging Face folders.
 #pragma once
 
 #include <memory>
@@ -19,32 +18,35 @@
 
 namespace WEFT_API weft {
 
-/// The library's ...ForSequenceClassification over a decoder (GPT-2's, LLaMA's: scores of the last
-/// token) or an encoder-decoder (BART's: of the last end). One program:
-///   classify  "log_probabilities" [batch, classes] of "tokens" and, of encoder-decoders, "mask",
-///             both i32 [batch, seq]. A decoder that knows no padding reads one row.
+/// A transformers class ...ForSequenceClassification with a decoder (GPT-2, LLaMA), whose head
+/// reads the last token, or with an encoder-decoder (BART), whose head reads the last end-of-text
+/// token. It has one program:
+///   classify  Output "log_probabilities" [batch, classes]. Inputs "tokens" and, for
+///             encoder-decoders, "mask", both i32 [batch, seq]. The batch size is 1 for decoders
+///             without a padding id.
 template <class Config>
 struct SequenceClassifier : ModelKind<SequenceClassifier<Config>> {
   Config config;
   Tokenizer tokenizer;
   std::vector<std::string> classes;
-  GenerationSettings generation;  // says what stands around a text, and what fills up rows
+  GenerationSettings generation;  // for the special ids around a text, and the padding id
 
+  /// The parts of a model file.
   static const ModelLayout& file_layout();
   void check() const override;
 };
 using DecoderClassifier = SequenceClassifier<GptConfig>;
 using EncoderDecoderClassifier = SequenceClassifier<EncoderDecoderConfig>;
 
-/// The classifier in a folder. Null where it holds none of this family, or one whose output is no
-/// class (regression). Throws as Task::from_folder.
+/// Returns the classifier in a Hugging Face folder. Returns null if the folder holds no classifier
+/// of this family, or one for regression. Throws as Task::from_folder.
 template <class Config>
 std::unique_ptr<SequenceClassifier<Config>> sequence_classifier_of(const hf::Folder& folder,
                                                                    const FolderTokenizer& text);
 
-/// The likeliest classes of texts, in their order; those of like length are computed together.
-/// Throws TextError for a text that cannot be read, of which nothing is left, or that is too long
-/// where nobody listens.
+/// Returns the options.most most likely classes of every text, in the order of the texts. Texts of
+/// similar length share a batch. Throws TextError for a text that cannot be encoded or has no
+/// tokens, and for a text that is too long if options.on_cut is empty.
 template <class Config>
 std::vector<std::vector<ClassScore>> classify(Session& session,
                                               const SequenceClassifier<Config>& model,

@@ -1,4 +1,5 @@
-// Classifiers over decoders and encoder-decoders, which come from folders only.
+// Tasks of text classifiers with decoders and encoder-decoders, which exist as Hugging Face folders
+// only.
 #include "weft/models/tasks/common/untrained_task.h"
 #include "weft/models/tasks/text_classification/sequence_classifier.h"
 #include "weft/models/tasks/text_classification/task.h"
@@ -12,7 +13,7 @@ class SequenceClassificationTask final : public UntrainedTask<SequenceClassifier
   SequenceClassificationTask(std::string id, std::string folders) {
     info_.id = std::move(id);
     info_.name = "classify";
-    info_.about = "classes of texts";
+    info_.about = "classify texts";
     info_.folders = std::move(folders);
     info_.uses = {Use::classify};
   }

@@ -21,32 +21,32 @@ namespace {
 
 constexpr const char *kConfusion = ".confusion.svg", *kAttention = ".attention.svg";
 constexpr const char *kTest = "--test", *kGroup = "Classifier";
-/// Of more texts a baseline that is tuned takes longer than many a model.
+/// For more training texts, tuning the baseline can take longer than training the model.
 constexpr std::int64_t kMaxBaselineTexts = 20'000;
 constexpr IntegerRange<std::int64_t> kBatchRange{1, std::int64_t{1} << 24};
 
-/// With --test all of the data are trained on, and these files are held out; without --data nothing
-/// is trained on.
+/// Reads and splits the data. With --test, the training set is all of --data, or empty without
+/// --data, and the held-out set is read from the files of --test.
 LabelledParts parts_of(const OptionValues& values) {
   if (!values.has(kTest)) return labelled_parts(values);
   for (const char* option : {"--held-out", "--test-fraction", "--split-seed"}) {
     if (values.has(option)) {
-      throw ArgumentError(
-          fmt::format("{} says which part of --data is held out: with --test none is", option));
+      throw ArgumentError(fmt::format(
+          "{} selects the held-out part of --data: do not combine it with --test", option));
     }
   }
   const std::vector<std::string>& test = values.texts(kTest);
-  if (!values.has("--data")) {  // to measure what is trained
+  if (!values.has("--data")) {  // evaluation of a trained model
     const LabelledText all = labelled_data(values, test);
     return {all.subset({}), all};
   }
   const LabelledText train = labelled_data(values);
   std::vector<std::string> paths = values.texts("--data");
   paths.insert(paths.end(), test.begin(), test.end());
-  // All at once: labels stand on one side, and mean the same.
+  // Read all files together, so that they agree on the position and the numbering of the labels.
   const LabelledText all = labelled_data(values, paths);
   if (all.names != train.names) {
-    throw DataError(fmt::format("the files of --test have the classes {}, those of --data {}",
+    throw DataError(fmt::format("the files of --test have the classes {}, those of --data have {}",
                                 fmt::join(all.names, ", "), fmt::join(train.names, ", ")));
   }
   std::vector<std::int64_t> first(static_cast<std::size_t>(train.size()));
@@ -56,19 +56,19 @@ LabelledParts parts_of(const OptionValues& values) {
   return {all.subset(first), all.subset(last)};
 }
 
-/// What a classifier that learns no order of words makes of the same texts: a line.
+/// Returns the report line of the baseline, a bag-of-words classifier trained on the same texts.
 std::string text_baseline_line(const LabelledParts& parts) {
-  constexpr const char* kWhat = "logistic regression on TF-IDF of words and pairs";
+  constexpr const char* kWhat = "logistic regression on TF-IDF of words and word pairs";
   if (parts.train.size() > kMaxBaselineTexts) {
     return no_baseline_line(
-        kWhat, fmt::format("left out beyond {} training texts", grouped(kMaxBaselineTexts)));
+        kWhat, fmt::format("skipped for more than {} training texts", grouped(kMaxBaselineTexts)));
   }
   try {
     const TextBaseline found = tfidf_baseline(parts.train, parts.held_out);
-    return baseline_line(fmt::format("accuracy {:.2f}% of {} texts", 100 * found.test.accuracy(),
+    return baseline_line(fmt::format("accuracy {:.2f}% on {} texts", 100 * found.test.accuracy(),
                                      found.test.total()),
-                         fmt::format("{}, its settings chosen within the training texts", kWhat));
-  } catch (const ArgumentError& e) {  // a few texts, or texts without words
+                         fmt::format("{}, tuned on the training texts", kWhat));
+  } catch (const ArgumentError& e) {  // too few texts, or texts without words
     return no_baseline_line(kWhat, fmt::format("none, {}", e.what()));
   }
 }
@@ -81,7 +81,7 @@ class TextClassificationRun final : public RunOf<TextClassifier> {
 
   std::string describe() override {
     return describe_encoder(model_->config, *model_->graph) +
-           fmt::format("data      {} texts to train on, {} held out ({} part); classes {}\n",
+           fmt::format("data      {} texts for training, {} held out ({} set); classes {}\n",
                        grouped(parts_.train.size()), grouped(parts_.held_out.size()), held_out_,
                        fmt::join(model_->classes, ", "));
   }
@@ -96,10 +96,10 @@ class TextClassificationRun final : public RunOf<TextClassifier> {
   TaskReport report(Session& session, const TrainOutcome&, const std::string&) override {
     const ConfusionMatrix matrix = confusion(session, *model_, parts_.held_out);
     TaskReport result{
-        fmt::format("held out  accuracy {:.2f}% of {} texts\n{}{}", 100 * matrix.accuracy(),
+        fmt::format("held out  accuracy {:.2f}% on {} texts\n{}{}", 100 * matrix.accuracy(),
                     matrix.total(), text_baseline_line(parts_), matrix.table()),
         {{kConfusion, svg_heat_maps({matrix.heat_map("held-out texts")})}}};
-    if (model_->config.layers > 0)  // else nothing attends
+    if (model_->config.layers > 0)  // without layers, there is no attention
       result.plots.push_back({kAttention, attention_svg(*model_, parts_.held_out.texts.front())});
     return result;
   }
@@ -109,7 +109,7 @@ class TextClassificationRun final : public RunOf<TextClassifier> {
   }
   std::string measure_report(Session& session, const TrainedModel& model) override {
     const ConfusionMatrix matrix = confusion(session, known(model), parts_.held_out);
-    return fmt::format("{}{:9} accuracy {:.4f} of {} texts\n", matrix.table(), held_out_,
+    return fmt::format("{}{:9} accuracy {:.4f} on {} texts\n", matrix.table(), held_out_,
                        matrix.accuracy(), matrix.total());
   }
 
@@ -118,7 +118,7 @@ class TextClassificationRun final : public RunOf<TextClassifier> {
   std::string held_out_;
 };
 
-/// The settings of the preset for so many texts, where none were given.
+/// Returns the settings of the preset for `texts` training texts, replaced by those in `given`.
 TrainSettings settings_for(const TextClassifierPreset& preset, const FieldTexts& given,
                            std::int64_t texts) {
   const auto batch = given.find("batch");
@@ -129,14 +129,15 @@ TrainSettings settings_for(const TextClassifierPreset& preset, const FieldTexts&
       given);
 }
 
-/// How the weights to start from read texts: only a classifier's file says so.
+/// Returns the head options that belong to the weights to start from. Only the file of a classifier
+/// contains them; for other files they are the defaults, with the activation of the pooler.
 ClassifierHead head_of(const Pretrained& base) {
   ClassifierHead head;
   head.pooler = base.pooler;
   return base.head ? PartValue<ClassifierHead>::read(*base.head) : head;
 }
 
-/// The training texts as the tokenizer gets them.
+/// Returns the training texts as they are passed to the tokenizer.
 std::vector<std::string> read(const LabelledText& train, const ClassifierHead& head) {
   std::vector<std::string> texts;
   for (const std::string& text : train.texts) texts.push_back(head.read(text));
@@ -149,7 +150,7 @@ class TextClassificationTask final : public TaskOf<TextClassifier> {
     static const TaskInfo info{.id = "text-classification",
                                .family = "encoder",
                                .name = "classify",
-                               .about = "classes of texts",
+                               .about = "classify texts",
                                .help = {{"batch", "texts per step"}},
                                .plots = {kConfusion, kAttention},
                                .folders = "encoders ...ForSequenceClassification",
@@ -158,11 +159,11 @@ class TextClassificationTask final : public TaskOf<TextClassifier> {
   }
   TaskOptions options() const override {
     TaskOptions options;
-    add_labelled_data(options, "files of lines 'label <tab> text' or 'text <tab> label'");
+    add_labelled_data(options, "files with lines 'label <tab> text' or 'text <tab> label'");
     options
         .files(kTest,
-               "files of such lines to measure on; all of --data is then trained on (default: a "
-               "part of --data)")
+               "files with such lines to evaluate on; all of --data is then used for training "
+               "(default: a part of --data)")
         .data();
     add_tokenizer(options, "bpe", true);
     return options.field_group(kGroup, ClassifierHead::fields(), {"pooler"});
@@ -175,8 +176,8 @@ class TextClassificationTask final : public TaskOf<TextClassifier> {
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
     if (args.training.contains("validation_fraction")) {
       throw ArgumentError(
-          "--validation-fraction is for pre-training: --test-fraction and --held-out say what a "
-          "classifier is measured on");
+          "--validation-fraction is for pre-training: --test-fraction and --held-out select the "
+          "held-out texts of a classifier");
     }
     if (!args.options.has("--data")) throw ArgumentError(kDataRequired);
     LabelledParts parts = parts_of(args.options);
@@ -213,7 +214,7 @@ class TextClassificationTask final : public TaskOf<TextClassifier> {
     auto known = model_as<TextClassifier>(std::move(model));
     LabelledParts parts = parts_of(options);
     if (known->classes != parts.train.names) {
-      throw DataError(fmt::format("the model knows the classes {}, the data have {}",
+      throw DataError(fmt::format("the model has the classes {}, but the data have {}",
                                   fmt::join(known->classes, ", "),
                                   fmt::join(parts.train.names, ", ")));
     }

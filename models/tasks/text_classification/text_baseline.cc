@@ -21,7 +21,7 @@ Tensor column(const std::vector<T>& values) {
   return Tensor::of({static_cast<std::int64_t>(values.size())}, values);
 }
 
-/// Which fold every example is in: each has the classes in equal shares.
+/// Returns the fold of every example. Folds are stratified: all have the same share of each class.
 std::vector<int> folds_of(std::span<const std::int32_t> labels, int folds, std::uint64_t seed) {
   std::map<std::int32_t, std::vector<std::size_t>> classes;
   for (std::size_t i = 0; i < labels.size(); ++i) classes[labels[i]].push_back(i);
@@ -36,7 +36,7 @@ std::vector<int> folds_of(std::span<const std::int32_t> labels, int folds, std::
 
 }  // namespace
 
-/// The graph and what is fed to it.
+/// The graph of loss and gradient, with its inputs.
 struct LogisticRegression::Loss {
   Loss(const SparseRows& rows, std::span<const std::int32_t> labels, std::int64_t features,
        std::int64_t classes, int threads)
@@ -48,7 +48,7 @@ struct LogisticRegression::Loss {
     const Value weights = graph.input("weights", DType::f64, {features, classes});
     const Value biases = graph.input("biases", DType::f64, {classes});
     const Value l2 = graph.input("l2", DType::f64, {});
-    // A sparse matrix times a dense one: every entry adds its multiple of a row of the weights.
+    // Product of a sparse and a dense matrix: every entry adds a multiple of a row of the weights.
     const Value products = take(weights, feature) * unsqueeze(value, 1);
     const Value scores =
         index_add(zeros(graph, DType::f64, {truth.size(0), classes}), row, products);
@@ -86,7 +86,7 @@ LogisticRegression::LogisticRegression(const SparseRows& rows, std::span<const s
                                        std::int64_t features, std::int64_t classes, int threads)
     : classes_(static_cast<std::size_t>(classes)) {
   if (static_cast<std::int64_t>(labels.size()) != rows.rows || rows.rows == 0) {
-    throw ArgumentError(fmt::format("{} labels were given for {} rows", labels.size(), rows.rows));
+    throw ArgumentError(fmt::format("{} labels do not match {} rows", labels.size(), rows.rows));
   }
   if (classes < 2) throw ArgumentError(fmt::format("classes must be at least 2, not {}", classes));
   loss_ = std::make_unique<Loss>(rows, labels, features, classes, threads);

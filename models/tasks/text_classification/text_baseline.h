@@ -1,4 +1,4 @@
-// Logistic regression on bags of words: what a text classifier must beat.
+// Baseline for text classifiers: logistic regression on bags of words.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,25 @@
 
 namespace WEFT_API weft {
 
-/// Multinomial logistic regression: mean cross-entropy + l2 / 2 * (sum of squared weights; biases
-/// are free). Loss and gradient are a graph in double; L-BFGS finds the minimum.
+/// Multinomial logistic regression. The loss is the mean cross-entropy + l2 / 2 * (sum of squared
+/// weights, without biases). Loss and gradient are computed by a graph in double precision and
+/// minimised with L-BFGS.
 class LogisticRegression {
  public:
-  /// Labels are in [0, classes). Throws ArgumentError where sizes do not fit.
+  /// Labels are in [0, classes). Throws ArgumentError if the numbers of labels and rows differ, if
+  /// there are no rows, or if there are fewer than two classes.
   LogisticRegression(const SparseRows& rows, std::span<const std::int32_t> labels,
                      std::int64_t features, std::int64_t classes, int threads = 0);
   ~LogisticRegression();
 
-  /// Goes to the minimum for this l2, from where the last one was. Throws ArgumentError for a
-  /// negative one.
+  /// Minimises the loss for `l2`, starting from the current parameters. Throws ArgumentError if
+  /// `l2` is negative.
   void fit(double l2);
-  /// The most likely class of every row.
+  /// Returns the most likely class of every row.
   std::vector<std::int32_t> predict(const SparseRows& rows) const;
   /// Weights [features, classes], then biases [classes].
   const std::vector<double>& parameters() const { return parameters_; }
-  /// The largest element of the gradient there: how near to the minimum.
+  /// The largest absolute element of the gradient after fit(): a measure of convergence.
   double gradient() const { return gradient_; }
 
  private:
@@ -39,16 +41,17 @@ class LogisticRegression {
   double gradient_ = 0;
 };
 
-/// Both, tuned and trained.
+/// The tuned baseline: its settings and its results.
 struct TextBaseline {
   TfIdfOptions features;
   double l2 = 0;
-  double validation_accuracy = 0;  // mean over the folds, of what was chosen
-  std::int64_t tried = 0;          // settings
+  double validation_accuracy = 0;  // of the chosen settings, over all folds
+  std::int64_t tried = 0;          // number of settings that were compared
   ConfusionMatrix test;
 };
-/// Tunes the form of the features and L2 by cross-validation within `train` only (stratified folds,
-/// drawn from `seed`; of equals the stronger L2), trains on all of it, and measures on `test`.
+/// Tunes the TF-IDF options and `l2` by cross-validation on `train`, trains with the best settings
+/// on all of `train`, and evaluates on `test`. Folds are stratified and depend on `seed`. Among
+/// settings with the same accuracy, the one with the larger l2 is chosen.
 TextBaseline tfidf_baseline(const LabelledText& train, const LabelledText& test,
                             std::uint64_t seed = 1, int folds = 4, int threads = 0);
 

@@ -35,8 +35,8 @@ TextRow row_of(const TextClassifier& model, const std::string& text) {
   return reader_of(model).row(model.head.read(text));
 }
 
-/// Replaces tokens between [CLS] and [SEP] by the unknown one, as the head says: a function of the
-/// seed, the step and the row's place in its batch.
+/// Applies word dropout: replaces tokens between [CLS] and [SEP] by the unknown token. The random
+/// numbers are a function of the seed, the step and the index of the row in its batch.
 void hide_words(std::vector<std::int32_t>& row, const TextClassifier& model, std::int64_t step,
                 std::int64_t place) {
   if (model.head.word_dropout == 0) return;
@@ -59,8 +59,8 @@ KeptRows<TextRow> rows_of(const TextClassifier& model, const LabelledText& data)
           }};
 }
 
-/// The order of an epoch, of a stream of its own: the one that files of earlier versions go on
-/// with.
+/// Returns the order of the examples in an epoch. It differs from the default of Epochs, because
+/// training runs that earlier versions started must be resumed with the same order.
 Epochs::Order epoch_order(std::int64_t count, std::uint64_t seed, std::uint32_t epoch) {
   Epochs::Order order(static_cast<std::size_t>(count));
   std::iota(order.begin(), order.end(), std::int64_t{0});
@@ -68,8 +68,9 @@ Epochs::Order epoch_order(std::int64_t count, std::uint64_t seed, std::uint32_t 
   return order;
 }
 
-/// Which texts the steps of a training see: the next ones of an epoch, or texts of like length. For
-/// these the texts of some steps are sorted, and parted into batches whose order is drawn, too.
+/// The texts of every training step: the next ones of an epoch, or texts of similar length. For the
+/// latter, the texts of kSteps steps are sorted by length and split into batches, which are used in
+/// random order.
 class StepTexts {
  public:
   StepTexts(const LabelledText& train, const TextClassifier& model)
@@ -108,7 +109,7 @@ class StepTexts {
   LastMade<std::int64_t, Epochs::Order> windows_;
 };
 
-/// Classes of texts whose rows row(i) gives.
+/// Returns the predictions for texts; row(i) returns the input row of text i.
 std::vector<Classified> classify_rows(Session& session, const TextClassifier& model,
                                       std::span<const std::string> texts,
                                       const std::function<TextRow(std::size_t i)>& row) {
@@ -156,13 +157,13 @@ Evaluation evaluation_of(const TextClassifier& model, const std::vector<Classifi
            {"f1", matrix.classes() == 2 ? matrix.f1(1) : matrix.macro_f1()}}};
 }
 
-/// Features whose logits are the mean of what the members say: a linear layer of all of them is the
-/// sum of its parts.
+/// Scales the features of all members so that a linear layer of them computes the mean of the
+/// members' logits. Without scaling, it computes their sum.
 Value mean_of_members(Value features, std::int64_t members) {
   return members == 1 ? features : features * (1.0 / static_cast<double>(members));
 }
 
-/// [members, 1, width]: 1 where a feature is the member's.
+/// Returns a mask [members, 1, width]: 1 if the feature belongs to the member, else 0.
 Tensor features_of_members(std::int64_t width, std::int64_t members) {
   std::vector<float> own(static_cast<std::size_t>(members * width));
   const std::int64_t size = width / members;
@@ -170,8 +171,8 @@ Tensor features_of_members(std::int64_t width, std::int64_t members) {
   return Tensor::of({members, 1, width}, own);
 }
 
-/// The mean of the members' losses of features [batch, width]. A member sees its own features
-/// alone; the bias is everybody's.
+/// Returns the mean loss over the members for features [batch, width]. Each member uses its part of
+/// the features only; all members share the bias.
 Value members_loss(const Linear& classifier, Value features, Value labels,
                    const ClassifierHead& head, Reduction reduction) {
   if (head.members == 1) return label_loss(classifier(features), labels, reduction);
@@ -197,14 +198,15 @@ const ModelLayout& TextClassifier::file_layout() {
 
 void TextClassifier::check() const {
   check_vocabulary(config, tokenizer, reading);
-  // A folder's one label is there or not.
+  // Models from folders may have a single label, which is present or absent.
   if (classes.size() < 2 && !(reading && classes.size() == 1))
-    throw ArgumentError(fmt::format("a classifier needs two classes, not {}", classes.size()));
+    throw ArgumentError(
+        fmt::format("a classifier needs at least two classes, not {}", classes.size()));
   head.check();
   if (head.word_dropout > 0 && tokenizer.unk_id() < 0)
-    throw ArgumentError("word_dropout hides tokens behind the unknown one: the tokenizer has none");
+    throw ArgumentError("word_dropout needs an unknown token, which the tokenizer lacks");
   if (config.width % head.members != 0) {
-    throw ArgumentError(fmt::format("members must divide the width of {}, which {} does not",
+    throw ArgumentError(fmt::format("members must be a divisor of the width {}, not {}",
                                     config.width, head.members));
   }
 }
@@ -277,8 +279,8 @@ FolderModel folder_model_of(const TextClassifier& model) {
   }
   const auto refuse = [](const std::string& what) {
     throw ArgumentError(fmt::format(
-        "no classifier of Hugging Face's library has {}: it reads texts as they are, and stands on "
-        "their first token",
+        "no transformers classifier supports {}: its input is the unchanged text, and its head "
+        "uses the first token only",
         what));
   };
   if (model.head.summary != Summary::cls)
@@ -286,7 +288,7 @@ FolderModel folder_model_of(const TextClassifier& model) {
   if (model.head.members != 1) refuse(fmt::format("members = {}", model.head.members));
   if (model.head.lower_case) refuse("lower_case = true");
   folder.library.pooler = model.head.pooler;
-  folder.library.problem_type = "";  // one class of several is what the library expects
+  folder.library.problem_type = "";  // single-label classification, the default of transformers
   return folder;
 }
 

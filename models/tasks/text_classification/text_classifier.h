@@ -1,4 +1,4 @@
-// An encoder that says which class a text is of.
+// Text classification with an encoder.
 #pragma once
 
 #include <memory>
@@ -22,69 +22,73 @@
 
 namespace WEFT_API weft {
 
-/// An encoder for sequence classification: what stands for the text (BERT: a pooler over the first
-/// token), dropout, linear layer. Parameters are named as in encoder.h; the new ones are "pooler"
-/// (for Summary::cls) and "classifier". Programs over inputs
-/// "tokens" i32 [batch, seq] and "mask" i32 [batch, seq] (1 = token):
-///   train     one whole training step; also needs "labels" i32 [batch]
-///   classify  "log_probabilities" [batch, classes], without dropout
-/// Of a folder there is "classify" only, over the library's own head; where labels do not exclude
-/// each other, each has a probability of its own.
+/// An encoder for sequence classification. The encoder's output is reduced to one vector per text
+/// (in BERT, by a pooler over the first token), followed by dropout and a linear layer. Encoder
+/// parameters are named as in encoder.h; those of the head are "pooler" (for Summary::cls) and
+/// "classifier". Programs have the inputs "tokens" i32 [batch, seq] and "mask" i32 [batch, seq] (1
+/// = token):
+///   train     one complete training step; also has the input "labels" i32 [batch]
+///   classify  output "log_probabilities" [batch, classes], without dropout
+/// Models from folders have "classify" only, with the head of their transformers class. In
+/// multi-label models, the probabilities of the labels are independent.
 struct TextClassifier : ModelKind<TextClassifier> {
   EncoderConfig config;
   Tokenizer tokenizer;
-  std::vector<std::string> classes;  // their names
+  std::vector<std::string> classes;  // names
   ClassifierHead head;
-  std::optional<TextReading> reading;  // of a folder's encoder
+  std::optional<TextReading> reading;  // for encoders from folders
 
-  /// The parts of its file.
+  /// The parts of a model file.
   static const ModelLayout& file_layout();
   void check() const override;
 };
 
-/// A new model that cannot be trained yet, its variables not made. Throws ArgumentError where
-/// config and tokenizer do not fit, and for fewer than two classes.
+/// Builds a new model. It has no variables yet and is not trainable. Throws ArgumentError if
+/// `tokenizer` or `head` does not fit `config`, and for fewer than two classes.
 TextClassifier build_text_classifier(const EncoderConfig& config, const Tokenizer& tokenizer,
                                      const std::vector<std::string>& classes,
                                      const TrainSettings& settings,
                                      const ClassifierHead& head = {});
 
-/// The classifier in a folder of the library, one of its classes ...ForSequenceClassification over
-/// an encoder. Null where it holds none, or one whose output is no class (regression). Throws as
+/// Returns the classifier in a Hugging Face folder with a class ...ForSequenceClassification of an
+/// encoder. Returns null if the folder holds no such model, or one for regression. Throws as
 /// read_folder_encoder.
 std::unique_ptr<TextClassifier> text_classifier_of(const hf::Folder& folder,
                                                    const FolderTokenizer& text);
 
-/// The model as a folder of the library has it. Throws ArgumentError for a head that no class has.
+/// Returns the model in Hugging Face layout. Throws ArgumentError if no transformers class has the
+/// head of the model.
 FolderModel folder_model_of(const TextClassifier& model);
 
-/// What is said of a text.
+/// The prediction for a text.
 struct Classified {
   std::int32_t label = 0;                                          // the most likely class
   std::vector<double> probabilities = {}, log_probabilities = {};  // of every class
 };
-/// Classes of texts, in their order. `session` runs the model's graph over its store. Throws as
-/// TextReader::rows.
+/// Returns the predictions for texts, in the same order. `session` runs the model's graph with its
+/// store. Throws as TextReader::rows.
 std::vector<Classified> classify(Session& session, const TextClassifier& model,
                                  std::span<const std::string> texts, const OnCut& on_cut = {});
-/// The same in a Session of its own.
+/// As above, in a new Session.
 std::vector<Classified> classify(const TextClassifier& model, std::span<const std::string> texts,
                                  int threads = 0);
 
-/// All predictions for labelled texts; long ones are cut, as in training.
+/// Returns the confusion matrix of the predictions for labelled texts. Long texts are truncated, as
+/// in training.
 ConfusionMatrix confusion(Session& session, const TextClassifier& model, const LabelledText& data);
 
-/// On labelled texts: mean loss, "accuracy" and the "f1" of the last class (two classes) or its
-/// mean over all classes.
+/// Evaluates the model on labelled texts: mean loss, "accuracy" and "f1". With two classes, "f1" is
+/// that of the last class; with more classes, it is the mean over all classes.
 Evaluation evaluate(Session& session, const TextClassifier& model, const LabelledText& data);
 
-/// Training in epochs, each in an order of its own; evaluation on all of `held_out` (may be null).
-/// Everything must outlive the task.
+/// Returns the training task. Training runs in epochs, which are shuffled independently.
+/// Evaluations use `held_out` (may be null): all of it, or an evenly spaced sample during training.
+/// All arguments must outlive the task.
 TrainTask text_classifier_task(Session& session, const TextClassifier& model,
                                const LabelledText& train, const LabelledText* held_out);
 
-/// The attention that the first token of `text` pays, a panel per layer and head: rows and columns
-/// are the text's pieces. An SVG document.
+/// Returns an SVG document with the attention probabilities for `text`, one panel per layer and
+/// head. Rows are queries, columns are keys; both are labelled with the tokens of the text.
 std::string attention_svg(const TextClassifier& model, const std::string& text);
 
 }  // namespace weft

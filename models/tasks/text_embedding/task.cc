@@ -19,27 +19,27 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What Sentence Transformers does behind an encoder must be what weft embed does: throws
-/// ArgumentError for a module that changes vectors otherwise.
+/// Checks the modules that Sentence Transformers applies after the encoder. Throws ArgumentError
+/// for a module that changes vectors in a way that weft embed does not support.
 void check_modules(const fs::path& file) {
   if (!fs::exists(file)) return;
   const auto modules = parse_json(read_text_file(file.string()), file.string());
-  if (!modules.is_array()) throw FormatError(file.string() + " is no list of modules");
+  if (!modules.is_array()) throw FormatError(file.string() + " is not a list of modules");
   for (const auto& module : modules) {
-    const auto found = module.find("type");  // the end, of what is no object
+    const auto found = module.find("type");  // end() if the module is not an object
     const std::string type =
         found != module.end() && found->is_string() ? found->get<std::string>() : std::string();
     const std::string name = type.substr(type.rfind('.') + 1);
-    // Vectors have length 1 unless that is not wanted: Normalize adds nothing.
+    // Normalize has no effect: weft embed scales vectors to length 1, unless that is turned off.
     if (name == "Transformer" || name == "Pooling" || name == "Normalize") continue;
     throw ArgumentError(fmt::format(
-        "{}: the module \"{}\" is not supported: Transformer, Pooling and Normalize are",
+        "{}: the module \"{}\" is not supported, only Transformer, Pooling and Normalize",
         file.string(), type));
   }
 }
 
-/// What a folder of Sentence Transformers says of its vectors: the mean, where it is silent. Throws
-/// ArgumentError for vectors that are made of something else.
+/// Returns the pooling of a Sentence Transformers folder; the mean if the folder does not specify
+/// it. Throws ArgumentError for pooling modes that are not supported.
 TextPooling pooling_of(const fs::path& folder) {
   check_modules(folder / "modules.json");
   const fs::path file = folder / "1_Pooling" / "config.json";
@@ -53,7 +53,7 @@ TextPooling pooling_of(const fs::path& folder) {
   }
   if (modes.empty() || modes == std::vector{all}) return TextPooling::mean;
   if (modes == std::vector{first}) return TextPooling::cls;
-  throw ArgumentError(fmt::format("{}: {} is not supported: {} or {} alone is", file.string(),
+  throw ArgumentError(fmt::format("{}: {} is not supported, only {} or {} alone", file.string(),
                                   fmt::join(modes, " with "), first, all));
 }
 
@@ -63,7 +63,7 @@ class TextEmbeddingTask final : public UntrainedTask<TextEncoder> {
     static const TaskInfo info{.id = "text-embedding",
                                .family = "",
                                .name = "embed",
-                               .about = "vectors of texts",
+                               .about = "compute vectors of texts",
                                .folders = "encoders of any other class",
                                .uses = {Use::embed}};
     return info;

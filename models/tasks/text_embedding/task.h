@@ -1,11 +1,12 @@
-// Encoders without a head, or with one that nothing else uses: vectors of texts.
+// Text embeddings: encoders without a head, or with a head that no other task supports.
 #pragma once
 
 #include "weft/models/tasks/common/task.h"
 
 namespace WEFT_API weft {
 
-/// Of folders it takes every class of an encoder, and so stands behind the tasks that know heads.
+/// The task of text embeddings. Its from_folder() accepts any encoder class, so it must be tried
+/// after the tasks that recognise specific heads.
 const Task& text_embedding_task();
 
 }  // namespace weft

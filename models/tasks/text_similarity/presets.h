@@ -1,4 +1,4 @@
-// Models of similarity by name.
+// Presets for similarity models.
 #pragma once
 
 #include <vector>
@@ -13,8 +13,8 @@ struct SimilarityPreset : Preset<EncoderConfig> {
   SimilarityHead head = {};
 };
 
-/// The first is for a model that learns from its own lines alone; the configs of the others count
-/// where no trained weights do.
+/// Returns the presets. The first is for models that are trained from scratch. The configs of the
+/// others are used only without weights to start from.
 const std::vector<SimilarityPreset>& text_similarity_presets();
 
 }  // namespace weft

@@ -17,28 +17,29 @@ ChoiceNames choice_names(Comparison) { return {"comparison", kComparisons}; }
 
 void SimilarityHead::check() const {
   if (comparison == Comparison::cosine && !pairs) {
-    throw ArgumentError(
-        "comparison cosine is of two texts: texts that stand alone have the comparison joint");
+    throw ArgumentError("comparison cosine needs pairs of texts: use joint for single texts");
   }
   if (static_cast<float>(low) < static_cast<float>(high)) return;
   throw ArgumentError(fmt::format(
-      "the greatest score must be above the least one in float32: they are {} and {}", high, low));
+      "the highest score must be greater than the lowest in float32: they are {} and {}", high,
+      low));
 }
 
 const FieldList<SimilarityHead>& SimilarityHead::fields() {
   static const auto list =
       FieldList<SimilarityHead>("the head of a similarity model")
           .added("comparison", &SimilarityHead::comparison,
-                 "how two texts are compared: joint, in one row with a layer on top, or by the "
-                 "cosine of their vectors, which weft embed gives")
+                 "how two texts are compared: joint, in one row with a linear layer, or by the "
+                 "cosine of their vectors, as weft embed computes them")
           .add("pooling", &SimilarityHead::pooling,
-               "what a score or a vector is computed from: [CLS] (joint: through a pooler), or the "
-               "mean of all tokens")
-          .add("pairs", &SimilarityHead::pairs, "pairs of texts, not texts that stand alone")
-          .add("low", &SimilarityHead::low, "the least score of training")
-          .add("high", &SimilarityHead::high, "the greatest score of training")
-          .added("pooler", &SimilarityHead::pooler,
-                 "activation of the pooler over [CLS]; of weights from a folder that of its type");
+               "vector that scores are computed from: [CLS] (for joint, through a pooler), or the "
+               "mean over all tokens")
+          .add("pairs", &SimilarityHead::pairs, "pairs of texts instead of single texts")
+          .add("low", &SimilarityHead::low, "the lowest training score")
+          .add("high", &SimilarityHead::high, "the highest training score")
+          .added(
+              "pooler", &SimilarityHead::pooler,
+              "activation of the pooler over [CLS]; for weights from a folder, that of its class");
   return list;
 }
 

@@ -1,4 +1,4 @@
-// How an encoder's output becomes a score.
+// Options of the head of a similarity model.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace WEFT_API weft {
 
-/// What of the encoder's output the score is computed from.
+/// How the outputs of the encoder are reduced to one vector.
 enum class Pooling : std::uint8_t {
-  cls,   // the first token; joint: through BERT's pooler
+  cls,   // the first token; for Comparison::joint, BERT's pooler over it
   mean,  // the mean over all tokens
 };
 /// "cls", "mean".
@@ -20,8 +20,8 @@ ChoiceNames choice_names(Pooling);
 
 /// How two texts are compared.
 enum class Comparison : std::uint8_t {
-  joint,   // both in one row, so that tokens of one see those of the other; a layer on top
-  cosine,  // each in a row of its own: the cosine of their vectors (Reimers and Gurevych 2019)
+  joint,   // both in one row, so that their tokens attend to each other, with a linear layer
+  cosine,  // each in a separate row; the cosine of their vectors (Reimers and Gurevych 2019)
 };
 /// "joint", "cosine".
 ChoiceNames choice_names(Comparison);
@@ -29,17 +29,17 @@ ChoiceNames choice_names(Comparison);
 struct SimilarityHead {
   Comparison comparison = Comparison::joint;
   Pooling pooling = Pooling::cls;
-  bool pairs = true;  // false: texts that stand alone
-  /// The least and the greatest score of training: the model learns them as 0 and 1.
+  bool pairs = true;  // false: single texts
+  /// The lowest and the highest training score; the model is trained on scores scaled to [0, 1].
   double low = 0, high = 1;
-  /// Of the pooler: tanh, as BERT has it, or what the library's classes of the type have whose
-  /// folder the weights came from.
+  /// Activation of the pooler: tanh, as in BERT, or that of the transformers class of the folder
+  /// that the weights came from.
   Activation pooler = Activation::tanh;
 
-  /// Throws ArgumentError unless low is below high, in float32 too, and for a cosine where there is
-  /// one text.
+  /// Throws ArgumentError unless low < high, also in float32, and for Comparison::cosine with
+  /// single texts.
   void check() const;
-  /// Every field, with its help.
+  /// All fields with their help texts.
   static const FieldList<SimilarityHead>& fields();
   std::string to_json() const;
   /// Throws FormatError for a missing, unknown or wrongly typed field, ArgumentError as check().

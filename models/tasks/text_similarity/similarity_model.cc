@@ -21,14 +21,16 @@
 namespace weft {
 namespace {
 
-/// Encoders without token types, or with one as RoBERTa, part two texts by [SEP] alone.
+/// Returns true if the programs have the input "token_types". Encoders without token types, or with
+/// a single one like RoBERTa, distinguish two texts by [SEP] only.
 bool reads_token_types(const SimilarityModel& model) {
   if (model.reading) return model.reading->token_types;
   return model.head.pairs && model.head.comparison == Comparison::joint &&
          model.config.token_types >= 2;
 }
 
-/// The score of two texts in one row, or of one text, between 0 and 1 as training's are.
+/// Returns a function that computes the score of two texts in one row, or of one text. Scores are
+/// scaled so that training scores range from 0 to 1.
 std::function<Value(bool training)> joint_score(SimilarityModel& model) {
   Graph& graph = *model.graph;
   const EncoderConfig& config = model.config;
@@ -49,7 +51,8 @@ std::function<Value(bool training)> joint_score(SimilarityModel& model) {
   };
 }
 
-/// The cosine of the vectors of two texts. A vector of zeros has the cosine 0.
+/// Returns a function that computes the cosine of the vectors of two texts; it is 0 if a vector is
+/// zero.
 std::function<Value(bool training)> cosine_score(SimilarityModel& model) {
   constexpr double kLeast = 1e-24;
   Graph& graph = *model.graph;
@@ -71,7 +74,7 @@ std::function<Value(bool training)> cosine_score(SimilarityModel& model) {
   };
 }
 
-/// "evaluate" and "score".
+/// Adds the programs "evaluate" and "score".
 void add_inference(SimilarityModel& model, const Value& loss, const Value& scores) {
   const Precision precision = model.settings.precision;
   model.add_program("evaluate").precision(precision).output("loss", loss).output("scores", scores);
@@ -105,7 +108,7 @@ SimilarityModel build_similarity_model(const EncoderConfig& config, const Tokeni
   model.head = head;
   model.check();
   Graph& graph = *model.graph;
-  // 0 is the least score of training, 1 the greatest.
+  // Scaled scores: 0 is the lowest training score, 1 the highest.
   const auto scaled =
       head.comparison == Comparison::cosine ? cosine_score(model) : joint_score(model);
   const Value targets = graph.input("targets", DType::f32, {"batch"});
@@ -136,8 +139,8 @@ std::unique_ptr<SimilarityModel> similarity_model_of(const hf::Folder& folder,
 
 namespace {
 
-/// Vectors whose cosine is the score: an encoder, and what Sentence Transformers needs to know of
-/// it.
+/// Returns the encoder of a cosine model in Hugging Face layout, with the files in which Sentence
+/// Transformers stores modules and pooling.
 FolderModel vectors_folder(const SimilarityModel& model) {
   FolderModel folder = encoder_folder(model, {"Model"});
   folder.library.untrained = {"pooler."};
@@ -170,14 +173,14 @@ FolderModel folder_model_of(const SimilarityModel& model) {
   }
   if (head.pooling != Pooling::cls) {
     throw ArgumentError(
-        fmt::format("no regression of Hugging Face's library has pooling = {}: it stands on the "
-                    "first token",
+        fmt::format("no transformers regression model supports pooling = {}: its head uses the "
+                    "first token only",
                     choice_name(head.pooling)));
   }
   folder.library.problem_type = "regression";
   folder.library.pooler = head.pooler;
   folder.weights = [head](TensorMap weights) {
-    // The library's number is the score itself, not its place between the least and the greatest.
+    // In transformers, the output of the head is the score itself, in the scale of the data.
     const auto range = static_cast<float>(head.high - head.low);
     const auto low = static_cast<float>(head.low);
     const auto scaled = [&](const std::string& name, float added) {

@@ -1,4 +1,4 @@
-// An encoder that scores pairs of texts, by how much alike they are say, or single texts.
+// An encoder that scores pairs of texts, for example by similarity, or single texts.
 #pragma once
 
 #include <memory>
@@ -19,56 +19,64 @@
 
 namespace WEFT_API weft {
 
-/// Joint: one encoder over "[CLS] first [SEP] second [SEP]" (BERT, Devlin et al. 2019, section
-/// 4.1), so that every token of one text sees those of the other; pooling, dropout, a linear layer
-/// to one number. Parameters are named as in encoder.h; the new ones are "pooler" (where the first
-/// token is pooled) and "score". Programs over inputs "tokens" i32 [batch, seq], "mask" i32 [batch,
-/// seq] (1 = token) and, of pairs where the encoder has two token types or more, "token_types" i32
-/// [batch, seq].
-/// Cosine: one encoder over "[CLS] text [SEP]" of each text, pooling, the cosine of both vectors
-/// (Sentence-BERT, Reimers and Gurevych 2019, section 3). There are no new parameters; "tokens" and
-/// "mask" are i32 [batch, 2, seq]. text_encoder_in() a model gives the same vectors.
+/// A model that compares two texts in one of two ways.
+///
+/// Comparison::joint encodes "[CLS] first [SEP] second [SEP]" in one row (BERT, Devlin et al. 2019,
+/// section 4.1), so that the tokens of each text attend to those of the other. Pooling, dropout and
+/// a linear layer to one number follow. Encoder parameters are named as in encoder.h; those of the
+/// head are "pooler" (if the first token is pooled) and "score". Programs have the inputs "tokens"
+/// i32 [batch, seq], "mask" i32 [batch, seq] (1 = token) and, for pairs if the encoder has at least
+/// two token types, "token_types" i32 [batch, seq].
+///
+/// Comparison::cosine encodes each text separately as "[CLS] text [SEP]" and computes the cosine of
+/// the pooled vectors (Sentence-BERT, Reimers and Gurevych 2019, section 3). The head has no
+/// parameters; "tokens" and "mask" are i32 [batch, 2, seq]. The encoder from text_encoder_in()
+/// computes the same vectors.
+///
 /// Programs:
-///   train     one whole training step; also needs "targets" f32 [batch], in the data's scale
-///   evaluate  "loss", the mean squared error in the scale where training's scores are 0 to 1, and
-///             "scores", without dropout; also needs "targets"
-///   score     "scores" f32 [batch], in the data's scale
+///   train     one complete training step; also has the input "targets" f32 [batch], in the scale
+///             of the data
+///   evaluate  outputs "loss", the mean squared error of scores scaled so that the training scores
+///             range from 0 to 1, and "scores", without dropout; also has the input "targets"
+///   score     output "scores" f32 [batch], in the scale of the data
 struct SimilarityModel : ModelKind<SimilarityModel> {
   EncoderConfig config;
   Tokenizer tokenizer;
   SimilarityHead head;
-  std::optional<TextReading> reading;  // of a folder's encoder
+  std::optional<TextReading> reading;  // for encoders from folders
 
+  /// The parts of a model file.
   static const ModelLayout& file_layout();
   void check() const override;
 };
 
-/// A new model that cannot be trained yet, its variables not made. Throws ArgumentError where
-/// config and tokenizer do not fit, and as head.check().
+/// Builds a new model. It has no variables yet and is not trainable. Throws ArgumentError if
+/// `config` and `tokenizer` do not match, and as head.check().
 SimilarityModel build_similarity_model(const EncoderConfig& config, const Tokenizer& tokenizer,
                                        const SimilarityHead& head, const TrainSettings& settings);
 
-/// The model in a folder of the library that gives pairs of texts a number: an encoder's class
-/// ...ForSequenceClassification with one label, whose config says "regression". "evaluate" and
-/// "score" only; scores are the number as it is. Null where it holds another class. Throws as
-/// read_folder_encoder.
+/// Returns the model in a Hugging Face folder that predicts a number for pairs of texts: a class
+/// ...ForSequenceClassification of an encoder with one label and the problem type "regression".
+/// Returns null if the folder holds another model. The model has the programs "evaluate" and
+/// "score" only; scores are the outputs of the head, unscaled. Throws as read_folder_encoder.
 std::unique_ptr<SimilarityModel> similarity_model_of(const hf::Folder& folder,
                                                      const FolderTokenizer& text);
 
-/// The model as a folder of the library has it: a regression whose scores are those of the data, or
-/// of a cosine the encoder, with what Sentence Transformers reads of its pooling. Throws
-/// ArgumentError for a head that no class has.
+/// Returns the model in Hugging Face layout: for Comparison::joint, a regression model with scores
+/// in the scale of the data; for Comparison::cosine, the encoder with the pooling files of Sentence
+/// Transformers. Throws ArgumentError if no transformers class has the head of the model.
 FolderModel folder_model_of(const SimilarityModel& model);
 
-/// A line as the model reads it: one row, or for a cosine two. What is too long for the model is
-/// cut. Throws FormatError for invalid UTF-8.
+/// The input rows of a line: one row, or two for Comparison::cosine with pairs.
 using SimilarityRows = std::vector<TextRow>;
+/// Returns the input rows of a line; long texts are truncated. Throws FormatError for invalid
+/// UTF-8.
 SimilarityRows similarity_rows(const SimilarityModel& model, const ScoredPair& line);
-/// The inputs of all programs for some lines, without the targets.
+/// Returns the inputs of all programs for several lines, without the targets.
 NamedTensors similarity_inputs(const SimilarityModel& model, std::span<const SimilarityRows> lines);
 
-/// The encoder without its head: of a model that compares by cosine the vectors are, unless they
-/// are asked for otherwise, those whose cosine is its score.
+/// Returns the encoder without its head. For Comparison::cosine, its default vectors are those that
+/// the model compares.
 std::unique_ptr<TextEncoder> similarity_text_encoder(const SimilarityModel& model);
 
 }  // namespace weft

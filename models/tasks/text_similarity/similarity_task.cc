@@ -17,13 +17,13 @@
 namespace weft {
 namespace {
 
-/// Row i of some lines.
+/// Returns the input rows of line i.
 using RowOf = std::function<SimilarityRows(std::size_t i)>;
 
 using Places = std::span<const std::size_t>;
 
-/// Runs a program over all lines, those of like length together: for the inputs of some of them,
-/// and gives what comes out to `use`.
+/// Runs a program on all lines, in batches of similar length. `inputs` returns the inputs for the
+/// lines with the given indices; `use` is called with the results for these lines.
 void over_lines(Session& session, const Program& program, std::span<const ScoredPair> lines,
                 const std::function<NamedTensors(Places)>& inputs,
                 const std::function<void(const Results&, Places)>& use) {
@@ -49,7 +49,7 @@ void put_scores(const Results& results, Places places, std::vector<double>& scor
   for (std::size_t i = 0; i < places.size(); ++i) scores[places[i]] = found[i];
 }
 
-/// The scores at `places`, as the input "targets".
+/// Returns the scores of the lines at `places`, for the input "targets".
 template <class Place>
 Tensor targets(const ScoredPairs& data, std::span<const Place> places) {
   std::vector<float> scores;
@@ -74,7 +74,7 @@ Evaluation evaluate_rows(Session& session, const SimilarityModel& model, const S
         mean.add(results["loss"].item<float>(), static_cast<double>(places.size()));
       });
   const double loss = mean.value();
-  // What is not finite correlates with nothing, and the loss says it.
+  // The correlations of scores that are not finite are undefined; the loss reports the problem.
   if (!std::isfinite(loss)) return {loss, {}};
   return {loss, correlations(scores, data.scores())};
 }

@@ -1,4 +1,4 @@
-// Training similarity models, and what they and guesses are worth.
+// Training and evaluation of similarity models, and a TF-IDF baseline.
 #pragma once
 
 #include <span>
@@ -11,26 +11,29 @@
 
 namespace WEFT_API weft {
 
-/// What the model says of every line, in the data's scale; the lines' own scores are not read.
-/// `session` runs the model's graph over its store. Throws as similarity_inputs().
+/// Returns the scores that the model predicts for the lines, in the scale of the data. The scores
+/// in `lines` are ignored. `session` runs the model's graph with its store. Throws as
+/// similarity_inputs().
 std::vector<double> score_pairs(Session& session, const SimilarityModel& model,
                                 std::span<const ScoredPair> lines);
 
-/// How well scores follow those of the data, in whatever scale: the metrics "pearson" and
-/// "spearman". Scores that are all the same follow nothing: 0. There are no metrics where those of
-/// the data are all the same, which nothing can follow.
+/// Returns the correlations of predicted and expected scores: the metrics "pearson" and "spearman".
+/// The scales of the scores do not matter. If all predicted scores are equal, the correlations are
+/// 0. If all expected scores are equal, correlations are undefined, and no metrics are returned.
 std::vector<Metric> correlations(std::span<const double> scores, std::span<const double> wanted);
 
-/// On lines with scores: the mean loss and correlations().
+/// Evaluates the model on scored lines: the mean loss and correlations().
 Evaluation evaluate(Session& session, const SimilarityModel& model, const ScoredPairs& data);
 
-/// Training in epochs, each in an order of its own; evaluation on all of `held_out` (may be null).
-/// Everything must outlive the task.
+/// Returns the training task. Training runs in epochs, which are shuffled independently.
+/// Evaluations use `held_out` (may be null): all of it, or an evenly spaced sample during training.
+/// All arguments must outlive the task.
 TrainTask similarity_task(Session& session, const SimilarityModel& model, const ScoredPairs& train,
                           const ScoredPairs* held_out);
 
-/// What is said without learning from scores: of every pair of `data` the cosine of its texts as
-/// TF-IDF vectors of words, weighted as all texts of `train` say.
+/// Returns the scores of a baseline that does not use training scores: for every pair of `data`,
+/// the cosine of the TF-IDF vectors of both texts. Word weights are computed from all texts of
+/// `train`.
 std::vector<double> tfidf_cosines(const ScoredPairs& train, const ScoredPairs& data);
 
 }  // namespace weft

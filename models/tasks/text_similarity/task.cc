@@ -20,20 +20,21 @@ namespace {
 constexpr const char *kData = "--data", *kValidation = "--validation", *kTest = "--test";
 constexpr const char* kGroup = "Similarity";
 
+/// Training, validation and test sets of a run; empty if no files were given.
 struct SimilarityParts {
-  ScoredPairs train, validation, test;  // empty where nothing was given
+  ScoredPairs train, validation, test;
 };
 
-/// Parts that were given must have the same form.
+/// Throws DataError if `part` is not empty and has single texts instead of pairs, or vice versa.
 void check_form(const ScoredPairs& part, bool pairs, const char* what) {
   if (part.size() > 0 && part.pairs != pairs) {
-    throw DataError(fmt::format("{} has lines with {}, where lines with {} are wanted", what,
+    throw DataError(fmt::format("{} has lines with {}, but lines with {} are expected", what,
                                 part.pairs ? "two texts" : "one text",
                                 pairs ? "two texts" : "one text"));
   }
 }
 
-/// Without --validation a share of --data validates.
+/// Reads the data. Without --validation, a share of --data is held out for validation.
 SimilarityParts read_parts(const OptionValues& options, const TrainSettings& settings) {
   const auto read = [&](const char* option) {
     return options.has(option) ? read_scored_pairs(options.texts(option)) : ScoredPairs();
@@ -53,7 +54,7 @@ void check_forms(const SimilarityParts& parts, bool pairs) {
   check_form(parts.test, pairs, kTest);
 }
 
-/// The head of the weights to start from, or else the preset's.
+/// Returns the head of the weights to start from, or else that of the preset.
 SimilarityHead usual_head(const SimilarityPreset& preset, const TaskArguments& args,
                           const ScoredPairs& train) {
   SimilarityHead head = preset.head;
@@ -61,20 +62,20 @@ SimilarityHead usual_head(const SimilarityPreset& preset, const TaskArguments& a
     head = PartValue<SimilarityHead>::read(*args.from->similarity);
   else if (args.from)
     head.pooler = args.from->pooler;
-  // Texts that stand alone are compared with nothing.
+  // Single texts are not compared.
   if (!train.pairs) head.comparison = Comparison::joint;
   return head;
 }
 
-/// `usual` with what was given, and what the training lines say.
+/// Returns `base_head` with the given options, and with the form and the score range of the
+/// training lines. Throws DataError if all scores are equal.
 SimilarityHead head_for(const SimilarityHead& usual, const TaskArguments& args,
                         const ScoredPairs& train) {
   const std::vector<double> scores = train.scores();
   const auto [low, high] = std::minmax_element(scores.begin(), scores.end());
   if (!(static_cast<float>(*low) < static_cast<float>(*high))) {
     throw DataError(
-        fmt::format("all {} lines to train on have the score {}: there is no more and "
-                    "less to learn",
+        fmt::format("all {} training lines have the score {}: training needs different scores",
                     train.size(), *low));
   }
   SimilarityHead head = usual;
@@ -85,7 +86,7 @@ SimilarityHead head_for(const SimilarityHead& usual, const TaskArguments& args,
   return head;
 }
 
-/// "pearson 0.5000, spearman 0.4000".
+/// Formats metrics: "pearson 0.5000, spearman 0.4000".
 std::string metrics_text(const std::vector<Metric>& metrics) {
   std::vector<std::string> texts;
   for (const Metric& metric : metrics)
@@ -102,8 +103,8 @@ class SimilarityRun final : public RunOf<SimilarityModel> {
     const SimilarityHead& head = model_->head;
     return describe_encoder(model_->config, *model_->graph) +
            fmt::format(
-               "data      {} {} to train on, {} to validate, {} to test; scores from {:g} to "
-               "{:g}\n",
+               "data      {} {} for training, {} for validation, {} for testing; scores from {:g} "
+               "to {:g}\n",
                grouped(parts_.train.size()), batch_unit(), grouped(parts_.validation.size()),
                grouped(parts_.test.size()), head.low, head.high) +
            fmt::format("head      comparison {}, pooling {}\n", choice_name(head.comparison),
@@ -113,7 +114,7 @@ class SimilarityRun final : public RunOf<SimilarityModel> {
   std::int64_t row_size() const override { return model_->config.longest_row(); }
 
   TrainTask task(Session& session) override {
-    if (parts_.train.size() == 0) throw ArgumentError("--data is required: lines to learn from");
+    if (parts_.train.size() == 0) throw ArgumentError("--data is required: lines to train on");
     const bool begins = model_->history.train.empty();
     if (begins && !untrained_ && has_held_out())
       untrained_ = evaluate(session, *model_, held_out()).metrics;
@@ -125,12 +126,12 @@ class SimilarityRun final : public RunOf<SimilarityModel> {
     if (!has_held_out()) return {};
     std::string text = measure_report(session, *model_);
     const auto add = [&](const std::vector<Metric>& metrics, const char* what) {
-      if (metrics.empty()) return;  // all scores are the same
-      text += baseline_line(fmt::format("{} of {} {}", metrics_text(metrics),
+      if (metrics.empty()) return;  // all scores are equal
+      text += baseline_line(fmt::format("{} on {} {}", metrics_text(metrics),
                                         grouped(held_out().size()), batch_unit()),
                             what);
     };
-    if (untrained_) add(*untrained_, "the model as it was before training");
+    if (untrained_) add(*untrained_, "the model before training");
     if (model_->head.pairs) {
       add(correlations(tfidf_cosines(parts_.train, held_out()), held_out().scores()),
           "cosine of TF-IDF vectors");
@@ -143,15 +144,15 @@ class SimilarityRun final : public RunOf<SimilarityModel> {
   }
   std::string measure_report(Session& session, const TrainedModel& model) override {
     const Evaluation found = measure(session, model);
-    return fmt::format("{:9} loss {:.5f}{}{} of {} {}\n",
+    return fmt::format("{:9} loss {:.5f}{}{} on {} {}\n",
                        parts_.test.size() > 0 ? "test" : "validation",
                        finite_figure(found.loss, "the loss"), found.metrics.empty() ? "" : ", ",
                        metrics_text(found.metrics), grouped(held_out().size()), batch_unit());
   }
 
  private:
-  /// What no step learned from: the test part, whose lines chose nothing either, where there is
-  /// one.
+  /// The test set if there is one, or else the validation set. Neither is used in training steps,
+  /// and the test set is not used to choose settings either. Throws DataError if the set is empty.
   const ScoredPairs& held_out() const {
     const ScoredPairs& found = parts_.test.size() > 0 ? parts_.test : parts_.validation;
     if (found.size() == 0) throw DataError("no line of the data was held out in training");
@@ -161,7 +162,7 @@ class SimilarityRun final : public RunOf<SimilarityModel> {
   bool has_held_out() const { return parts_.test.size() + parts_.validation.size() > 0; }
 
   SimilarityParts parts_;
-  std::optional<std::vector<Metric>> untrained_;  // of a run that began here
+  std::optional<std::vector<Metric>> untrained_;  // not set for resumed runs
 };
 
 class TextSimilarityTask final : public TaskOf<SimilarityModel> {
@@ -171,11 +172,11 @@ class TextSimilarityTask final : public TaskOf<SimilarityModel> {
         .id = "text-similarity",
         .family = "encoder",
         .name = "similarity",
-        .about = "a score of each pair of texts, or of each text",
+        .about = "score pairs of texts, or single texts",
         .help = {{"batch", "pairs (or texts) per step"},
                  {"validation_fraction",
-                  "share of the lines of --data that validates, without --validation"}},
-        .folders = "encoders ...ForSequenceClassification of a regression",
+                  "share of the lines of --data for validation if there is no --validation"}},
+        .folders = "encoders ...ForSequenceClassification for regression",
         .uses = {Use::embed},
         .loss_unit = "squared error of scores scaled to [0, 1]"};
     return info;
@@ -184,10 +185,9 @@ class TextSimilarityTask final : public TaskOf<SimilarityModel> {
     TaskOptions options;
     options
         .files(kData,
-               "files of lines 'score <tab> text <tab> text', or 'score <tab> text', to "
-               "learn from")
-        .files(kValidation, "files of such lines to validate on (default: a share of --data)")
-        .files(kTest, "files of such lines to measure on once, at the end (default: none)")
+               "files to train on, with lines 'score <tab> text <tab> text' or 'score <tab> text'")
+        .files(kValidation, "files with such lines for validation (default: a share of --data)")
+        .files(kTest, "files with such lines for a single evaluation at the end (default: none)")
         .data();
     add_tokenizer(options, "bpe", true);
     return options.field_group(kGroup, SimilarityHead::fields(),
@@ -201,25 +201,25 @@ class TextSimilarityTask final : public TaskOf<SimilarityModel> {
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
     if (!args.options.has(kData)) {
       throw ArgumentError(
-          "--data is required: files of lines 'score <tab> text <tab> text' to learn from");
+          "--data is required: files to train on, with lines 'score <tab> text <tab> text'");
     }
     if (args.options.has(kValidation) && args.training.contains("validation_fraction")) {
       throw ArgumentError(
-          "--validation-fraction is the share of --data that validates: with --validation none "
-          "does");
+          "--validation-fraction applies only without --validation: use one of these options");
     }
     SimilarityPreset preset = find_preset(
         text_similarity_presets(),
         args.preset.empty() ? usual_encoder_preset(args.from.has_value()) : args.preset);
     preset.training = chosen_settings(preset.training, args.training);
-    // The file keeps what was held out: later, no line that it learned from may measure it.
+    // The model file records the fraction, and later evaluations hold out the same lines of --data.
+    // With --validation, no lines of --data are held out.
     if (args.options.has(kValidation)) preset.training.validation_fraction = 0;
     SimilarityParts parts = read_parts(args.options, preset.training);
     const SimilarityHead head = head_for(usual_head(preset, args, parts.train), args, parts.train);
     check_forms(parts, head.pairs);
     EncoderConfig base = base_config(preset.model, args);
-    // Presets for single texts have no token types. An encoder that was trained without them does
-    // without.
+    // Pairs in one row need token types, which presets for single texts lack. Encoders that were
+    // trained without token types keep their config.
     if (head.pairs && head.comparison == Comparison::joint && !args.from)
       base.token_types = std::max<std::int64_t>(base.token_types, 2);
     const auto [config, tokenizer, notes] =

@@ -7,7 +7,8 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kOfUnknown = "O";  // and of words that are mostly outside of spans
+/// Tag of unknown words, and of words that are mostly outside of spans.
+constexpr std::string_view kOfUnknown = "O";
 
 }  // namespace
 

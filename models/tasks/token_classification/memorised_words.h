@@ -1,4 +1,4 @@
-// Words whose tags are known by heart: what a tagger must beat.
+// Baseline for taggers: memorised tags of words.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@
 
 namespace WEFT_API weft {
 
-/// Gives every word the tag that it has most often in the sentences that were learned, whatever
-/// stands beside it (of equally frequent tags the first in order of letters), "O" to words that
-/// are not in them.
+/// A tagger that assigns to every word its most frequent tag in the training sentences, independent
+/// of the context. In case of a tie, the alphabetically first tag is used. Words that are not in
+/// the training sentences get "O".
 class MemorisedWords {
  public:
-  /// `fold_case`: A to Z are read as a to z.
+  /// `fold_case`: convert A to Z to lower case.
   MemorisedWords(std::span<const TaggedSentence> train, bool fold_case);
 
-  /// A tag for every word.
+  /// Returns a tag for every word.
   std::vector<std::string> operator()(std::span<const std::string> words) const;
-  /// What that is worth.
+  /// Evaluates the tagger on tagged sentences.
   SpanScores score(std::span<const TaggedSentence> sentences) const;
 
  private:
@@ -34,14 +34,14 @@ class MemorisedWords {
   std::map<std::string, std::string, std::less<>> tags_;  // "O" is left out
 };
 
-/// Both forms, and what the better one is worth.
+/// The better of the case-sensitive and the case-insensitive baseline.
 struct TaggingBaseline {
   bool fold_case = false;
-  double validation_f1 = 0;  // of what was chosen
+  double validation_f1 = 0;  // of the chosen baseline
   SpanScores test;
 };
-/// Learns `train` by heart with and without case, takes what finds more of `validation` (the words
-/// as they are written where both find as much), and measures that on `test`.
+/// Memorises `train` with and without case folding, chooses the version with the better F1 on
+/// `validation` (in case of a tie, the case-sensitive one), and evaluates it on `test`.
 TaggingBaseline memorised_words_baseline(std::span<const TaggedSentence> train,
                                          std::span<const TaggedSentence> validation,
                                          std::span<const TaggedSentence> test);

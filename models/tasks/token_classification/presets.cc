@@ -5,8 +5,9 @@
 namespace weft {
 namespace {
 
-/// Convolutions of widths 1, 3 and 5 see a word and those beside it, which is nearly all that few
-/// sentences teach of names; attention finds ways to know the sentences by heart.
+/// The config for training from scratch on a small data set. Convolutions of kernel sizes 1, 3 and
+/// 5 read a word and its neighbours. A small data set contains hardly more information about names
+/// than that, and attention would memorise the sentences.
 EncoderConfig text_mini() {
   EncoderConfig config = convolution_mini();
   config.context = 128;
@@ -19,7 +20,7 @@ EncoderConfig text_mini() {
   return config;
 }
 
-/// Tags are learned for many epochs: without dropout the sentences are known by heart soon.
+/// Training takes many epochs, and without dropout the model soon memorises the sentences.
 EncoderConfig mini() {
   EncoderConfig config = with_dropout(bert_mini());
   config.context = 128;
@@ -30,11 +31,9 @@ EncoderConfig mini() {
 
 const std::vector<Preset<EncoderConfig>>& token_classifier_presets() {
   static const std::vector<Preset<EncoderConfig>> presets = {
-      {kFromTexts,
-       "convolutions of width 512 that learn from these sentences alone: a few minutes on two "
-       "cores",
+      {kFromTexts, "convolutions of width 512, trained from scratch: a few minutes on two cores",
        text_mini(), short_training(1600, 32, 2e-3, 200)},
-      {kFromWeights, "3 layers of width 128: a few minutes on two cores", mini(),
+      {kFromWeights, "3 layers of width 128; trains in a few minutes on two cores", mini(),
        short_training(800, 32, 5e-4, 100)},
       bert_base_fine_tuning(5e-5),
   };

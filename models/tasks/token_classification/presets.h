@@ -1,4 +1,4 @@
-// Taggers of words by name.
+// Presets for tagging words.
 #pragma once
 
 #include "weft/models/families/encoder_config.h"
@@ -6,8 +6,8 @@
 
 namespace WEFT_API weft {
 
-/// The first is for a tagger that learns from its own sentences alone; the configs of the others
-/// count where no trained weights do.
+/// Returns the presets. The first is for taggers that are trained from scratch. The configs of the
+/// others are used only without weights to start from.
 const std::vector<Preset<EncoderConfig>>& token_classifier_presets();
 
 }  // namespace weft

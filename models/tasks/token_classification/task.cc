@@ -20,18 +20,19 @@ namespace {
 
 constexpr const char *kTrain = "--train", *kValidation = "--validation", *kTest = "--test";
 
-/// The sentences in the parts that a run uses; all but the first may be empty, and the first where
-/// a model is only measured.
+/// Training, validation and test sets of a run. The training set may be empty if a model is only
+/// evaluated; the others may always be empty.
 struct TaggedParts {
   std::vector<TaggedSentence> train, validation, test;
 };
 
-/// Throws ArgumentError where nothing was given, and as read_tagged_text.
+/// Reads the data. Without --validation, a share of the sentences of --train is held out for
+/// validation. Throws ArgumentError if no data were given, and as read_tagged_text.
 TaggedParts read_parts(const OptionValues& values, const TrainSettings& settings) {
   if (!values.has(kTrain) && !values.has(kValidation) && !values.has(kTest))
     throw ArgumentError("--train is required: files of words and tags");
   const auto read = [&](const char* option) {
-    return read_tagged_text(values.texts(option));  // of no files no sentences
+    return read_tagged_text(values.texts(option));  // returns no sentences if there are no files
   };
   TaggedParts parts{read(kTrain), read(kValidation), read(kTest)};
   if (!values.has(kValidation)) {
@@ -43,7 +44,7 @@ TaggedParts read_parts(const OptionValues& values, const TrainSettings& settings
   return parts;
 }
 
-/// A text per sentence, for tokenizers.
+/// Returns one text per sentence, for training a tokenizer.
 std::vector<std::string> texts_of(const std::vector<TaggedSentence>& sentences) {
   std::vector<std::string> texts;
   for (const TaggedSentence& sentence : sentences)
@@ -62,8 +63,8 @@ class TokenClassificationRun final : public RunOf<TokenClassifier> {
   std::string describe() override {
     std::string text = describe_encoder(model_->config, *model_->graph);
     text += fmt::format(
-        "data      {} sentences of {} words to train on, {} to validate, {} to "
-        "test; tags {}\n",
+        "data      {} sentences of {} words for training, {} for validation, {} for testing; "
+        "tags {}\n",
         grouped(train_.size()), grouped(train_.words), grouped(validation_.size()),
         grouped(test_.size()), fmt::join(model_->tags, ", "));
     std::int64_t sentences = 0, words = 0;
@@ -72,9 +73,8 @@ class TokenClassificationRun final : public RunOf<TokenClassifier> {
       words += part->cut_words;
     }
     if (sentences > 0) {
-      text +=
-          fmt::format("cut       at {} tokens: {} sentences, whose last {} words are not seen\n",
-                      model_->config.longest_row(), grouped(sentences), grouped(words));
+      text += fmt::format("truncated to {} tokens: {} sentences, which lose {} words in total\n",
+                          model_->config.longest_row(), grouped(sentences), grouped(words));
     }
     return text;
   }
@@ -99,7 +99,7 @@ class TokenClassificationRun final : public RunOf<TokenClassifier> {
   }
 
  private:
-  /// The test part, where there is one.
+  /// The test set if there is one, or else the validation set.
   const TaggedRows& held_out() const { return test_.size() > 0 ? test_ : validation_; }
   TaggingScores scores(Session& session, const TrainedModel& model) const {
     if (held_out().size() == 0) throw DataError("no sentence was held out in training");
@@ -109,23 +109,24 @@ class TokenClassificationRun final : public RunOf<TokenClassifier> {
     const TaggingScores found = scores(session, model);
     const SpanCounts all = found.spans.all();
     return fmt::format(
-        "{}{:9} loss {:.4f}, span F1 {:.4f}, precision {:.4f}, recall {:.4f} of {} spans in {} "
+        "{}{:9} loss {:.4f}, span F1 {:.4f}, precision {:.4f}, recall {:.4f} on {} spans in {} "
         "sentences\n",
         found.spans.table(), test_.size() > 0 ? "test" : "held out",
         finite_figure(found.loss, "the loss"), all.f1(), all.precision(), all.recall(),
         grouped(all.truth), grouped(held_out().size()));
   }
 
-  /// What a tagger makes of the same sentences that knows words by heart and nothing else: a line.
+  /// Returns the report line of the baseline, a tagger that memorises the tags of words, on the
+  /// same sentences.
   std::string baseline() const {
     const TaggingBaseline found =
         memorised_words_baseline(train_.sentences, validation_.sentences, held_out().sentences);
     const SpanCounts all = found.test.all();
     return baseline_line(
-        fmt::format("span F1 {:.4f}, precision {:.4f}, recall {:.4f} of {} spans", all.f1(),
+        fmt::format("span F1 {:.4f}, precision {:.4f}, recall {:.4f} on {} spans", all.f1(),
                     all.precision(), all.recall(), grouped(all.truth)),
-        fmt::format("every word its most frequent tag in training, {} case: the better form on the "
-                    "validation part",
+        fmt::format("every word gets its most frequent tag in the training set, {} case (chosen on "
+                    "the validation set)",
                     found.fold_case ? "without" : "with"));
   }
 
@@ -139,11 +140,10 @@ class TokenClassificationTask final : public TaskOf<TokenClassifier> {
         .id = "token-classification",
         .family = "encoder",
         .name = "tag",
-        .about = "a tag for every word (named entities)",
+        .about = "tag every word (named entities)",
         .help = {{"batch", "sentences per step"},
                  {"validation_fraction",
-                  "share of the training sentences that validates, where there is no "
-                  "--validation"}},
+                  "share of the training sentences for validation if there is no --validation"}},
         .folders = "encoders ...ForTokenClassification",
         .uses = {Use::tag, Use::embed}};
     return info;
@@ -152,11 +152,11 @@ class TokenClassificationTask final : public TaskOf<TokenClassifier> {
     TaskOptions options;
     options
         .files(kTrain,
-               "files of lines 'word <tab> tag' with a blank line after every sentence; tags are "
+               "files with lines 'word <tab> tag' and a blank line after every sentence; tags are "
                "O, B-TYPE and I-TYPE")
         .files(kValidation,
-               "such files to validate on (default: a share of the training sentences)")
-        .files(kTest, "such files to measure on once, at the end")
+               "such files for validation (default: a share of the training sentences)")
+        .files(kTest, "such files for a single evaluation at the end")
         .data();
     return add_tokenizer(options, "bpe", true);
   }
@@ -170,8 +170,7 @@ class TokenClassificationTask final : public TaskOf<TokenClassifier> {
       throw ArgumentError("--train is required: files of words and tags");
     if (args.options.has(kValidation) && args.training.contains("validation_fraction")) {
       throw ArgumentError(
-          "--validation-fraction is held out of the training sentences where there is no "
-          "--validation: give one of them");
+          "--validation-fraction applies only without --validation: use one of these options");
     }
     TaskArguments chosen = args;
     if (chosen.preset.empty()) chosen.preset = usual_encoder_preset(args.from.has_value());
@@ -214,15 +213,15 @@ class TokenClassificationTask final : public TaskOf<TokenClassifier> {
   }
 
  private:
-  /// Those of the training part, held-out sentences included. Throws DataError where there are no
-  /// spans to learn.
+  /// Returns the tags of the training set, including sentences that were held out from it. Throws
+  /// DataError if the only tag is O.
   static std::vector<std::string> known_tags(const TaggedParts& parts, const OptionValues& values) {
     std::vector<TaggedSentence> all = parts.train;
     if (!values.has(kValidation))
       all.insert(all.end(), parts.validation.begin(), parts.validation.end());
     std::vector<std::string> tags = tags_of(all);
     if (tags.size() > 1) return tags;
-    throw DataError(fmt::format("{}: every word has the tag O: there is nothing to learn",
+    throw DataError(fmt::format("{}: every word has the tag O, so there is nothing to learn",
                                 fmt::join(values.texts(kTrain), ", ")));
   }
 };

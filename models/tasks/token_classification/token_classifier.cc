@@ -32,20 +32,20 @@ TextReader reader_of(const TokenClassifier& model) {
   return {model.config, model.tokenizer, model.reading};
 }
 
-/// One of several texts, and who listens where it is cut.
+/// The index of a text, and the callback for its truncation.
 struct TextNumber {
   std::size_t text;
   const OnCut& on_cut;
 };
 
-/// A row of words that are cut into pieces each by itself.
+/// Returns a row of words that are tokenized separately.
 WordRow row_of_words(const TokenClassifier& model, std::span<const std::string> words,
                      const TextNumber& number) {
   WordRow row;
   std::vector<std::int32_t> pieces;
   for (const std::string& word : words) {
     const std::vector<std::int32_t> ids = model.tokenizer.encode(word);
-    // [CLS] comes first. What is a blank to the tokenizer only has no piece.
+    // Add 1 for [CLS]. A word has no tokens if the tokenizer treats all of it as whitespace.
     row.firsts.push_back(ids.empty() ? -1 : static_cast<std::int64_t>(pieces.size()) + 1);
     pieces.insert(pieces.end(), ids.begin(), ids.end());
   }
@@ -59,7 +59,7 @@ WordRow row_of_words(const TokenClassifier& model, std::span<const std::string> 
   return row;
 }
 
-/// The row of a text that is read as a whole, without its words.
+/// Returns the row of a text that was encoded as a whole; WordRow::firsts is not set.
 WordRow row_of_text(Encoding encoding) {
   WordRow row;
   row.ids = std::move(encoding.ids);
@@ -67,7 +67,8 @@ WordRow row_of_text(Encoding encoding) {
   return row;
 }
 
-/// Of every word the first id with any of its bytes.
+/// Returns, for every word, the index of the first id that covers any of its bytes; -1 if none
+/// does.
 std::vector<std::int64_t> first_ids(const Encoding& encoding, std::span<const WordPlace> words) {
   std::vector<std::int64_t> firsts;
   std::size_t i = 0;
@@ -98,13 +99,14 @@ WordRow word_row(const TokenClassifier& model, std::span<const std::string> word
   return row;
 }
 
-/// A text that is tagged.
+/// The words and the input row of a text.
 struct TextOfWords {
   std::vector<WordPlace> words;
   WordRow row;
 };
 
-/// The words that a tokenizer found, and the first id of each; words of blanks only are none.
+/// Adds the words that the tokenizer found, and the index of the first id of each. Words that
+/// consist of whitespace are skipped.
 void add_words(TextOfWords& result, std::string_view text, const Encoding& encoding) {
   std::int32_t last = -1;
   for (std::size_t i = 0; i < encoding.size(); ++i) {
@@ -133,7 +135,7 @@ void add_words(TextOfWords& result, std::string_view text, const Encoding& encod
   result.row.firsts.resize(kept);
 }
 
-/// Words behind those that the model reads.
+/// Adds the words that were truncated away.
 void add_cut_words(TextOfWords& result, std::string_view text, const Tokenizer& tokenizer) {
   TextOfWords whole;
   add_words(whole, text, tokenizer.encode_text(text, {.add_special = false}));
@@ -157,7 +159,7 @@ TextOfWords text_of_words(const TokenClassifier& model, const std::string& text,
   Encoding encoding = reader_of(model).encode(text, number.text, number.on_cut);
   const bool finds_words = std::any_of(encoding.words.begin(), encoding.words.end(),
                                        [](std::int32_t word) { return word >= 0; });
-  if (!finds_words) {  // SentencePiece's models know no words
+  if (!finds_words) {  // SentencePiece models do not separate words
     result.words = words_between_blanks(text);
     result.row.firsts = first_ids(encoding, result.words);
   } else {
@@ -171,7 +173,7 @@ TextOfWords text_of_words(const TokenClassifier& model, const std::string& text,
   return result;
 }
 
-/// The inputs of a batch without labels.
+/// Returns the inputs of a batch, without labels.
 NamedTensors inputs_of(const TokenClassifier& model, std::span<const WordRow* const> rows) {
   std::vector<TextRow> texts;
   for (const WordRow* row : rows) texts.push_back({row->ids, row->token_types});
@@ -180,7 +182,7 @@ NamedTensors inputs_of(const TokenClassifier& model, std::span<const WordRow* co
   return reader_of(model).inputs(places);
 }
 
-/// Inputs with the labels of their rows.
+/// Returns `inputs` with the labels of the rows.
 NamedTensors with_labels(NamedTensors inputs, std::span<const WordRow* const> rows) {
   const std::int64_t length = inputs.front().second.size(1);
   Tensor labels = Tensor::empty(DType::i32, {static_cast<std::int64_t>(rows.size()), length});
@@ -195,8 +197,8 @@ NamedTensors with_labels(NamedTensors inputs, std::span<const WordRow* const> ro
 
 using Rows = std::span<const WordRow* const>;
 
-/// Runs a program over batches of rows, and gives what comes out to `use`, with the numbers of the
-/// batch's rows and what they are.
+/// Runs a program on batches of rows. For every batch, calls `use` with the results, the indices of
+/// the rows, and the rows.
 void over_batches(
     Session& session, const Program& program, const std::vector<const WordRow*>& rows,
     const std::function<NamedTensors(Rows)>& inputs,
@@ -216,7 +218,7 @@ void over_batches(
       });
 }
 
-/// The tags of a row's words, of what was predicted for its tokens.
+/// Returns the tags of the words of a row; `predictions` are those for its tokens.
 std::vector<std::string> tags_of_words(const TokenClassifier& model, const WordRow& row,
                                        std::span<const std::int64_t> predictions) {
   std::vector<std::string> tags;
@@ -231,7 +233,7 @@ std::vector<std::string> tags_of_words(const TokenClassifier& model, const WordR
   return tags;
 }
 
-/// The likeliest of some logits, and its probability.
+/// Returns the index of the largest logit, and its probability.
 std::pair<std::size_t, double> likeliest(std::span<const float> logits) {
   const auto best = std::max_element(logits.begin(), logits.end());
   double sum = 0;
@@ -239,13 +241,13 @@ std::pair<std::size_t, double> likeliest(std::span<const float> logits) {
   return {static_cast<std::size_t>(best - logits.begin()), 1 / sum};
 }
 
-/// Predictions of row r of a batch.
+/// Returns the predictions for row r of a batch.
 std::span<const std::int64_t> row_of(const Tensor& predictions, std::size_t r) {
   const auto length = static_cast<std::size_t>(predictions.size(1));
   return predictions.span<std::int64_t>().subspan(r * length, length);
 }
 
-/// "evaluate" and "tag".
+/// Adds the programs "evaluate" and "tag".
 void add_inference(TokenClassifier& model, const Value& logits, const Value& labels) {
   const Value predictions = argmax(logits, -1);
   model.add_program("evaluate")
@@ -262,7 +264,7 @@ void add_inference(TokenClassifier& model, const Value& logits, const Value& lab
 
 const ModelLayout& TokenClassifier::file_layout() {
   static const ModelLayout layout =
-      ModelLayout{.kind = "tagger of words", .programs = {"evaluate", "tag"}}
+      ModelLayout{.kind = "word tagger", .programs = {"evaluate", "tag"}}
           .config(&TokenClassifier::config)
           .tokenizer(&TokenClassifier::tokenizer)
           .part(kClassesPart, "weft.classes", &TokenClassifier::tags)
@@ -273,18 +275,18 @@ const ModelLayout& TokenClassifier::file_layout() {
 void TokenClassifier::check() const {
   check_vocabulary(config, tokenizer, reading);
   if (config.longest_row() < 3) {
-    throw ArgumentError(fmt::format("[CLS], a word and [SEP] need a row of 3 tokens, not {}",
+    throw ArgumentError(fmt::format("[CLS], a word and [SEP] need a context of 3 tokens, not {}",
                                     config.longest_row()));
   }
   if (reading && tags.empty()) throw ArgumentError("a tagger needs tags");
-  if (reading) return;  // a folder's are what they are
+  if (reading) return;  // models from folders may have any tags
   const bool known = std::all_of(tags.begin(), tags.end(), [](const std::string& tag) {
     return parse_bio_tag(tag).has_value();
   });
   if (tags.size() < 2 || tags.front() != "O" || !known) {
     throw ArgumentError(
-        fmt::format("a tagger's tags are O, B-TYPE and I-TYPE for at least one "
-                    "type, not {}",
+        fmt::format("the tags of a tagger must be O, B-TYPE and I-TYPE for at least one type, "
+                    "not {}",
                     fmt::join(tags, ", ")));
   }
 }
@@ -342,13 +344,13 @@ std::int64_t WordRow::words_seen() const {
 TaggedRows tagged_rows(const TokenClassifier& model, std::vector<TaggedSentence> sentences) {
   TaggedRows result;
   for (const TaggedSentence& sentence : sentences) {
-    const OnCut counted = cut_unheard();  // below, in words
+    const OnCut counted = cut_unheard();  // truncated words are counted below
     WordRow row = word_row(model, sentence.words, {result.rows.size(), counted});
     row.labels.assign(row.ids.size(), kNoLabel);
     for (std::size_t w = 0; w < sentence.words.size(); ++w) {
       const auto found = std::find(model.tags.begin(), model.tags.end(), sentence.tags[w]);
       if (found == model.tags.end()) {
-        throw DataError(fmt::format("the tag {} of '{}' is none of those that the model knows: {}",
+        throw DataError(fmt::format("the tag {} of '{}' is unknown: the model has the tags {}",
                                     sentence.tags[w], sentence.words[w],
                                     fmt::join(model.tags, ", ")));
       }
@@ -423,7 +425,7 @@ std::vector<TaggedText> tag_texts(Session& session, const TokenClassifier& model
 
 TaggingScores score_tags(Session& session, const TokenClassifier& model, const TaggedRows& data,
                          std::int64_t most) {
-  if (data.size() == 0) throw DataError("there are no sentences to measure on");
+  if (data.size() == 0) throw DataError("there are no sentences to evaluate on");
   const std::vector<std::int64_t> places = evenly_spread(data.size(), most);
   std::vector<const WordRow*> rows;
   for (const std::int64_t place : places)
@@ -436,7 +438,7 @@ TaggingScores score_tags(Session& session, const TokenClassifier& model, const T
       session, program, rows, inputs, [&](const Results& results, auto numbers, auto batch) {
         std::int64_t here = 0;
         for (const WordRow* row : batch) here += row->words_seen();
-        // Of a batch without any label there is no mean.
+        // The mean loss of a batch without labels is undefined.
         if (here > 0) mean.add(results["loss"].item<float>(), static_cast<double>(here));
         for (std::size_t r = 0; r < batch.size(); ++r) {
           const auto place = static_cast<std::size_t>(places[numbers[r]]);

@@ -1,4 +1,4 @@
-// An encoder that gives every word of a sentence a tag.
+// Token classification: an encoder that predicts a tag for every word of a sentence.
 #pragma once
 
 #include <cstdint>
@@ -22,91 +22,94 @@
 
 namespace WEFT_API weft {
 
-/// BERT for token classification: dropout and a linear layer over every token. Parameters are named
-/// as in encoder.h; the new ones are "classifier". Programs over inputs "tokens" i32 [batch, seq]
-/// and "mask" i32 [batch, seq] (1 = token):
-///   train     one whole training step; also needs "labels" i32 [batch, seq]: the tag at the first
-///             piece of a word, -100 elsewhere
-///   evaluate  the same inputs: "loss", the mean over the labels, and "predictions", without
-///             dropout
-///   tag       "logits" [batch, seq, tags] and "predictions" i64 [batch, seq]
-/// Of a folder there are "evaluate" and "tag", and the tags are whatever its head knows.
+/// BERT for token classification: dropout and a linear layer on every token. Encoder parameters are
+/// named as in encoder.h; the linear layer is "classifier". Programs have the inputs "tokens" i32
+/// [batch, seq] and "mask" i32 [batch, seq] (1 = token):
+///   train     one complete training step; also has the input "labels" i32 [batch, seq]: the tag at
+///             the first token of a word, -100 elsewhere
+///   evaluate  inputs as "train"; outputs "loss", the mean over the labels, and "predictions" i64
+///             [batch, seq], without dropout
+///   tag       outputs "logits" [batch, seq, tags] and "predictions" i64 [batch, seq]
+/// Models from folders have "evaluate" and "tag" only, and their tags may have any names.
 struct TokenClassifier : ModelKind<TokenClassifier> {
   EncoderConfig config;
   Tokenizer tokenizer;
-  std::vector<std::string> tags;       // of the BIO scheme, "O" first
-  std::optional<TextReading> reading;  // of a folder's encoder
+  std::vector<std::string> tags;       // BIO tags, "O" first
+  std::optional<TextReading> reading;  // for encoders from folders
 
-  /// The parts of its file.
+  /// The parts of a model file.
   static const ModelLayout& file_layout();
   void check() const override;
 };
 
-/// A new model that cannot be trained yet, its variables not made. Throws ArgumentError where
-/// config and tokenizer do not fit, a row has no room for a word, and for tags that are not "O" and
-/// others of the BIO scheme.
+/// Builds a new model. It has no variables yet and is not trainable. Throws ArgumentError if
+/// `config` and `tokenizer` do not match, if the context is too short for a word, and unless `tags`
+/// are "O" followed by other BIO tags.
 TokenClassifier build_token_classifier(const EncoderConfig& config, const Tokenizer& tokenizer,
                                        const std::vector<std::string>& tags,
                                        const TrainSettings& settings);
 
-/// The tagger in a folder of the library (...ForTokenClassification over an encoder). Null where it
-/// holds another class. Throws as read_folder_encoder.
+/// Returns the tagger in a Hugging Face folder with a class ...ForTokenClassification of an
+/// encoder, or null if the folder holds another class. Throws as read_folder_encoder.
 std::unique_ptr<TokenClassifier> token_classifier_of(const hf::Folder& folder,
                                                      const FolderTokenizer& text);
 
-/// The model as a folder of the library has it.
+/// Returns the model in Hugging Face layout.
 FolderModel folder_model_of(const TokenClassifier& model);
 
-/// A sentence as a model reads it: every word is cut into pieces by itself, but for encoders of
-/// folders, which read a text as their tokenizer does.
+/// A sentence as input of a model. Each word is tokenized separately, except for encoders from
+/// folders, where the tokenizer encodes the whole text.
 struct WordRow {
-  std::vector<std::int32_t> ids;     // [CLS] pieces [SEP], cut to the model's context
-  std::vector<std::int64_t> firsts;  // where each word's first piece is; -1 where it was cut off
-  std::vector<std::int32_t> labels;  // of each id, where the tags are known
-  std::vector<std::int32_t> token_types = {};  // of each id; none: all 0
+  std::vector<std::int32_t> ids;     // [CLS] tokens [SEP], truncated to the context of the model
+  std::vector<std::int64_t> firsts;  // per word: index of its first token; -1 if truncated away
+  std::vector<std::int32_t> labels;  // per id, if the tags are known
+  std::vector<std::int32_t> token_types = {};  // per id; empty: all 0
+  /// Returns the number of words that were not truncated away.
   std::int64_t words_seen() const;
 };
 
-/// Tagged sentences, and how a model reads them.
+/// Tagged sentences with their input rows.
 struct TaggedRows {
   std::vector<TaggedSentence> sentences;
-  std::vector<WordRow> rows;  // as many
+  std::vector<WordRow> rows;  // one per sentence
   std::int64_t words = 0;
-  std::int64_t cut_sentences = 0,
-               cut_words = 0;  // of which the model does not see all; and how many words
+  /// Number of truncated sentences, and of the words that they lost.
+  std::int64_t cut_sentences = 0, cut_words = 0;
 
   std::int64_t size() const { return static_cast<std::int64_t>(sentences.size()); }
 };
-/// Throws DataError for a tag that the model does not know, FormatError for invalid UTF-8.
+/// Makes the input rows of tagged sentences; long sentences are truncated. Throws DataError for a
+/// tag that the model lacks, and FormatError for invalid UTF-8.
 TaggedRows tagged_rows(const TokenClassifier& model, std::vector<TaggedSentence> sentences);
 
-/// The likeliest tag of every word. `session` runs the model's graph over its store. Words behind a
-/// cut are "O". Throws TextError for a sentence that is longer than the model reads where nobody
-/// listens, and for invalid UTF-8.
+/// Returns the most likely tag of every word. Words that are truncated away get "O". `session` runs
+/// the model's graph with its store. Throws TextError for invalid UTF-8, and for a sentence that is
+/// too long if `on_cut` is empty.
 std::vector<std::vector<std::string>> tag_words(Session& session, const TokenClassifier& model,
                                                 std::span<const std::vector<std::string>> sentences,
                                                 const OnCut& on_cut = {});
 
-/// The likeliest tag of every word of texts, and the spans that they mark. What stands between
-/// blanks is a word, but for encoders of folders, whose tokenizer parts words. Words behind a cut
-/// are "O". Throws as tag_words().
+/// Returns the most likely tag of every word of texts, and the spans that the tags mark. Words are
+/// separated by whitespace; for encoders from folders, the tokenizer separates them. Words that are
+/// truncated away get "O". Throws as tag_words().
 std::vector<TaggedText> tag_texts(Session& session, const TokenClassifier& model,
                                   std::span<const std::string> texts, const OnCut& on_cut = {});
 
-/// What an evaluation found.
+/// The results of an evaluation.
 struct TaggingScores {
-  double loss = 0;   // mean over the words that the model sees
-  SpanScores spans;  // of all words: those that were cut off are "O"
+  double loss = 0;   // mean over the words that were not truncated away
+  SpanScores spans;  // over all words; those that were truncated away count as "O"
 };
-/// On `most` of the sentences, evenly spread (0: on all). Throws DataError where there are none.
+/// Evaluates the model on `most` of the sentences, evenly spaced (0: on all). Throws DataError if
+/// there are no sentences.
 TaggingScores score_tags(Session& session, const TokenClassifier& model, const TaggedRows& data,
                          std::int64_t most = 0);
 
-/// The loss and the "f1" of the spans.
+/// Returns the loss and the "f1" of the spans.
 Evaluation evaluation_of(const TaggingScores& scores);
 
-/// Training in epochs, each in an order of its own; evaluation on `held_out`, which may have no
-/// sentences. Everything must outlive the task.
+/// Returns the training task. Training runs in epochs, which are shuffled independently.
+/// Evaluations use `held_out`, which may be empty. All arguments must outlive the task.
 TrainTask token_classifier_task(Session& session, const TokenClassifier& model,
                                 const TaggedRows& train, const TaggedRows& held_out);
 

@@ -1,4 +1,4 @@
-// Which engine multiplies what: a static table by shape, precision and CPU features.
+// Selects the engine of a product by a static table of shape, precision and CPU features.
 #include "weft/ops/kernels/gemm/bf16_split/choose.h"
 #include "weft/ops/kernels/gemm/engine.h"
 
@@ -6,7 +6,7 @@ namespace weft::kernels {
 
 const GemmEngine& choose_engine(DType result, DType a, DType b, Precision precision, std::int64_t m,
                                 std::int64_t n, std::int64_t k) {
-  // One product of bfloat16 is all of it where that is what the matrices hold.
+  // If both matrices are bfloat16, one product of bfloat16 terms is the complete product.
   if (a == DType::bf16 && b == DType::bf16) precision = Precision::medium;
   if (result == DType::f32) {
     if (const GemmEngine* split = choose_bf16_split_engine(precision, m, n, k)) return *split;

@@ -4,7 +4,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "weft/ops/kernels/gemm/fma.cc"
 #include "hwy/foreach_target.h"
-// foreach_target.h must come before.
+// foreach_target.h must be included before the headers below.
 #include "weft/ops/kernels/gemm/micro-inl.h"
 #include "weft/ops/kernels/gemm/pack-inl.h"
 
@@ -17,8 +17,8 @@ using kernels::GemmEngine;
 using kernels::MatrixSource;
 using kernels::PackedBlock;
 
-// A panel of B of this depth is 48 KiB with AVX-512, one of A 18 KiB: depths from 256 to 512 run
-// alike, deeper ones add to C less often.
+// With AVX-512, a panel of B of this depth takes 48 KiB and a panel of A 18 KiB. Depths from 256 to
+// 512 are equally fast; larger depths add to C less often.
 template <class T>
 constexpr int64_t kDepthBlock = sizeof(T) == 4 ? 384 : 192;
 
@@ -28,7 +28,7 @@ size_t panel_bytes(int64_t depth) {
   return (static_cast<size_t>(depth) * kPanel * sizeof(T) + 63) / 64 * 64;
 }
 
-// Partial panels take a whole panel's memory: packing goes panel by panel.
+// Packs panel by panel. Partial panels take the memory of a whole panel.
 template <class T, int kPanel>
 void pack(const MatrixSource& source, int64_t across_stride, int64_t depth_stride, int64_t across,
           int64_t depth, std::byte* panels) {

@@ -17,7 +17,8 @@ HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
 
-/// A register block is kPanelRows rows x two vectors: 24 sums of 32 registers, or 12 of 16.
+/// A register block has kPanelRows rows x two vectors: its sums take 24 of 32 registers, or 12 of
+/// 16.
 #if HWY_TARGET == HWY_AVX3
 inline constexpr int kPanelRows = 12;
 #else
@@ -26,17 +27,17 @@ inline constexpr int kPanelRows = 6;
 
 template <class T>
 inline constexpr int kVectorLanes = static_cast<int>(hn::MaxLanes(Full<T>()));
-/// Columns of a packed panel of B.
+/// The number of columns of a packed panel of B.
 template <class T>
 inline constexpr int kPanelColumns = 2 * kVectorLanes<T>;
 
-/// The prefetch distance in steps of the depth. Panels come from the L2 cache, since a panel of A
-/// and one of B do not fit the first level together.
+/// The prefetch distance in steps of the depth. Panels are read from the L2 cache, since a panel of
+/// A and a panel of B together do not fit into the L1 cache.
 inline constexpr int64_t kPrefetchSteps = 16;
 
-/// kRows x (kVectors vectors) of C from one panel of A (of which kRows rows are used) and one of B.
-/// Every element is one chain of fused multiply-adds over the depth, then added to C if `add`.
-/// `rows` <= kRows and `columns` are what is written.
+/// Computes kRows x (kVectors vectors) of C from a panel of A (of which kRows rows are used) and a
+/// panel of B. Every element is one chain of fused multiply-adds over the depth, which is then
+/// added to C if `add`. Only `rows` <= kRows rows and `columns` columns are written.
 template <int kRows, int kVectors, class T>
 HWY_NOINLINE void micro_kernel(int64_t depth, const T* HWY_RESTRICT a, const T* HWY_RESTRICT b,
                                T* HWY_RESTRICT c, int64_t c_stride, int64_t rows, int64_t columns,
@@ -118,7 +119,8 @@ HWY_NOINLINE void micro_kernel(int64_t depth, const T* HWY_RESTRICT a, const T* 
   }
 }
 
-/// C (+)= A B for one block of packed panels, which lie a_bytes and b_bytes apart.
+/// Computes C = A B, or C += A B if `add`, for one block of packed panels, which are a_bytes and
+/// b_bytes apart.
 template <class T>
 void multiply_panels(const std::byte* a, size_t a_bytes, const std::byte* b, size_t b_bytes,
                      int64_t rows, int64_t columns, int64_t depth, T* c, int64_t c_stride,

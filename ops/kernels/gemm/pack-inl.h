@@ -19,7 +19,7 @@ HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
 
-// One element, or a vector of them, converted to the type of the computation.
+// Convert one element, or a vector of elements, to the type of the computation.
 HWY_INLINE float widened(float x) { return x; }
 HWY_INLINE double widened(double x) { return x; }
 HWY_INLINE float widened(BFloat16 x) { return to_float(x); }
@@ -35,22 +35,22 @@ HWY_INLINE const hwy::bfloat16_t* as_half(const BFloat16* p) {
 HWY_INLINE const hwy::float16_t* as_half(const Float16* p) {
   return reinterpret_cast<const hwy::float16_t*>(p);
 }
-/// The same from numbers of 16 bits.
+/// As above, for numbers of 16 bits.
 template <class D, class S>
 requires(sizeof(S) == 2) HWY_INLINE hn::Vec<D> load_widened(D d, const S* from) {
   if constexpr (sizeof(hn::TFromD<D>) == sizeof(float)) {
     const hn::Rebind<std::remove_cv_t<std::remove_pointer_t<decltype(as_half(from))>>, D> half;
     return hn::PromoteTo(d, hn::LoadU(half, as_half(from)));
   } else {
-    // Doubles from narrow numbers are there for gradient checks only.
+    // Conversions of 16-bit numbers to double are used by gradient checks only.
     HWY_ALIGN double buffer[hn::MaxLanes(d)];
     for (size_t i = 0; i < hn::MaxLanes(d); ++i) buffer[i] = widened(from[i]);
     return hn::Load(d, buffer);
   }
 }
 
-// out[p * panel + i] = in[i * stride + p] for a square of kSquare x kSquare: a transposition in
-// 128-bit vectors.
+// Sets out[p * panel + i] = in[i * stride + p] for a square of kSquare x kSquare elements: a
+// transposition with 128-bit vectors.
 #if HWY_TARGET != HWY_SCALAR
 template <class T>
 inline constexpr int64_t kSquare = static_cast<int64_t>(16 / sizeof(T));
@@ -90,7 +90,7 @@ HWY_INLINE void transpose_square(const S* in, int64_t, int64_t, T* out) {
 }
 #endif
 
-/// Copies `n` consecutive elements.
+/// Converts and copies `n` consecutive elements.
 template <class S, class T>
 HWY_INLINE void copy_widened(const S* HWY_RESTRICT in, int64_t n, T* HWY_RESTRICT out) {
   const Full<T> d;
@@ -102,8 +102,8 @@ HWY_INLINE void copy_widened(const S* HWY_RESTRICT in, int64_t n, T* HWY_RESTRIC
 
 inline constexpr int64_t kLinesAhead = 3, kRowsAhead = 16;
 
-/// One panel: out[p * kPanel + i] = in[i * across_stride + p * depth_stride], zeros for i >=
-/// across.
+/// Packs one panel: out[p * kPanel + i] = in[i * across_stride + p * depth_stride], with zeros for
+/// i >= across.
 template <int kPanel, class S, class T>
 void pack_panel(const S* HWY_RESTRICT in, int64_t across_stride, int64_t depth_stride,
                 int64_t across, int64_t depth, T* HWY_RESTRICT out) {
@@ -131,9 +131,9 @@ void pack_panel(const S* HWY_RESTRICT in, int64_t across_stride, int64_t depth_s
   }
   int64_t p = 0;
   if (depth_stride == 1) {
-    // Reads one line of every row at a time, so that the part of the panel that it writes stays in
-    // the first-level cache. Hardware prefetchers follow fewer streams than there are rows, so this
-    // prefetches later lines itself.
+    // Reads one line of every row at a time, so that the part of the panel that is written stays in
+    // the L1 cache. Hardware prefetchers follow fewer streams than there are rows, so later lines
+    // are prefetched explicitly.
     constexpr int64_t square = kSquare<T>, line = static_cast<int64_t>(64 / sizeof(S));
     const int64_t rows = across / square * square;
     for (; p + line <= depth; p += line) {
@@ -157,7 +157,7 @@ void pack_panel(const S* HWY_RESTRICT in, int64_t across_stride, int64_t depth_s
   }
 }
 
-/// The same from a source of any dtype that T is computed from.
+/// As above, for a source of T, bf16 or f16.
 template <int kPanel, class T>
 void pack_source(const void* data, DType dtype, int64_t across_stride, int64_t depth_stride,
                  int64_t across, int64_t depth, T* out) {

@@ -3,7 +3,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "weft/ops/kernels/gemm/skinny.cc"
 #include "hwy/foreach_target.h"
-// foreach_target.h must come before.
+// foreach_target.h must be included before the headers below.
 #include "weft/ops/kernels/gemm/pack-inl.h"
 #include "weft/ops/kernels/simd-inl.h"
 
@@ -18,21 +18,22 @@ using kernels::SkinnyGemm;
 
 template <class T>
 constexpr int kLanes = static_cast<int>(hn::MaxLanes(Full<T>()));
-// Sums that a kernel keeps in registers.
+// The number of sums that a kernel keeps in registers.
 constexpr int kSums = HWY_TARGET == HWY_AVX3 ? 16 : 8;
 
-// Adds rows of B in groups, over so many columns of C at a time (which stay in the L1 cache), and
-// prefetches the next group meanwhile: so it reads memory in runs, whatever the length of a row.
+// Rows of B are added in groups of kGroup, over kBlockColumns columns of C at a time (which stay in
+// the L1 cache), while the next group is prefetched. Memory is thus read in runs, regardless of the
+// length of a row.
 constexpr int64_t kGroup = 4;
 constexpr int64_t kBlockColumns = kernels::kSkinnyBlock;
-// The prefetch distance where B has contiguous columns.
+// The prefetch distance if B has contiguous columns.
 constexpr int64_t kPrefetchBytes = 8192;
 
-// Prefetches into the second-level cache: the first level has too few miss buffers to keep memory
-// busy (measured: 0.8 of a plain read's speed instead of all of it).
+// Prefetches into the L2 cache: the L1 cache has too few miss buffers to keep memory busy
+// (measured: 0.8 times the speed of a plain read instead of the full speed).
 HWY_INLINE void prefetch(const void* p) { __builtin_prefetch(p, 0, 2); }
 
-// A by rows (of which there may be fewer than a kernel computes: the last is repeated), and C.
+// The rows of A, and C. If there are fewer rows than a kernel computes, the last one is repeated.
 template <class T>
 struct Rows {
   const T* a[kSkinnyRows];
@@ -48,7 +49,7 @@ struct Rows {
   }
 };
 
-// A whole vector from the first `count` elements, zeros behind.
+// Returns a vector of the first `count` elements, followed by zeros.
 template <class D, class S>
 HWY_INLINE hn::Vec<D> load_first(D d, const S* from, int64_t count) {
   HWY_ALIGN S buffer[hn::MaxLanes(d)] = {};
@@ -58,8 +59,8 @@ HWY_INLINE hn::Vec<D> load_first(D d, const S* from, int64_t count) {
 
 // -- B has contiguous rows: sums of its rows -----------------------------------------------------
 
-// sums[r][0 ... width) += a[r][p + q] * b[q][0 ... width) for the rows q of a group, in order.
-// `width` is that of kVectors vectors; where kVectors is 1, it may be less.
+// Computes sums[r][0 ... width) += a[r][p + q] * b[q][0 ... width) for the rows q of a group, in
+// order. `width` is that of kVectors vectors; if kVectors is 1, it may be less.
 template <int kRows, int kVectors, class S, class T>
 HWY_INLINE void add_group(const Rows<T>& rows, int64_t p, int64_t group, const S* HWY_RESTRICT b,
                           int64_t b_stride, int64_t width, T* HWY_RESTRICT sums) {
@@ -136,13 +137,13 @@ void sum_of_rows(int64_t n, int64_t k, const S* b, int64_t b_stride, const Rows<
 
 // -- B has contiguous columns: dot products ------------------------------------------------------
 
-// Chains of sums per element: enough of them to hide the latency of an addition.
+// The number of chains of sums per element, large enough to hide the latency of additions.
 template <int kRows>
 constexpr int kChains = kRows == 1   ? 4
                         : kRows == 2 ? 2
                                      : 1;
 
-// The dot products of kColumns columns from column j on.
+// Computes the dot products of kColumns columns, starting with column j.
 template <int kRows, int kColumns, class S, class T>
 void dot_columns(int64_t k, const S* HWY_RESTRICT b, int64_t b_stride, int64_t j,
                  const Rows<T>& rows) {
@@ -181,7 +182,7 @@ void dot_columns(int64_t k, const S* HWY_RESTRICT b, int64_t b_stride, int64_t j
       }
     }
   }
-  // What is left of the depth goes to the first chain.
+  // The rest of the depth is added to the first chain.
   for (; p < k; p += lanes) {
     const int64_t count = HWY_MIN(static_cast<int64_t>(lanes), k - p);
     V bv[kColumns];
@@ -208,15 +209,15 @@ void dot_columns(int64_t k, const S* HWY_RESTRICT b, int64_t b_stride, int64_t j
 
 template <int kRows, class S, class T>
 void dots(int64_t n, int64_t k, const S* b, int64_t b_stride, const Rows<T>& rows) {
-  // One stream of memory is read fastest; with many rows, A takes more reading than B unless two
-  // columns share it.
+  // A single stream of memory is read fastest. With many rows, however, reading A would take longer
+  // than reading B unless two columns share it.
   constexpr int columns = kRows > 4 && 2 * kRows <= kSums ? 2 : 1;
   int64_t j = 0;
   for (; j + columns <= n; j += columns) dot_columns<kRows, columns>(k, b, b_stride, j, rows);
   for (; j < n; ++j) dot_columns<kRows, 1>(k, b, b_stride, j, rows);
 }
 
-// -- Choosing ------------------------------------------------------------------------------------
+// -- Dispatch ------------------------------------------------------------------------------------
 
 template <int kRows, class S, class T>
 void multiply(const SkinnyGemm& g, const Rows<T>& rows) {
@@ -244,7 +245,7 @@ void copy_rows(const SkinnyGemm& g, T* to) {
   }
 }
 
-// Rows of A as contiguous T, in `scratch` where they are not so already.
+// Returns the rows of A as contiguous T, copied to `scratch` unless they already are.
 template <class T>
 Rows<T> rows_of(const SkinnyGemm& g, T* scratch) {
   Rows<T> rows;

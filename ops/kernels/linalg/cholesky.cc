@@ -7,12 +7,12 @@
 namespace weft::kernels {
 namespace {
 
-// Rows that take their sums over the rows before them together, and how many of those at a time:
-// these stay in the second-level cache meanwhile.
+// The number of rows that are updated together, and the number of preceding rows that are applied
+// at a time. The preceding rows stay in the L2 cache meanwhile.
 constexpr std::int64_t kPanel = 32;
 constexpr std::int64_t kBlock = 64;
 
-// Row i from its diagonal on, less what rows [begin, end) of U give.
+// Subtracts the products of rows [begin, end) of U from row i, starting at its diagonal.
 void subtract_products(double* u, std::int64_t n, std::int64_t i, std::int64_t begin,
                        std::int64_t end, double* factors) {
   for (std::int64_t k = begin; k < end; ++k) factors[k - begin] = -u[k * n + i];

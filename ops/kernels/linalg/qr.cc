@@ -6,21 +6,21 @@
 namespace weft::kernels {
 namespace {
 
-// x -= scale v (v . x)
+// Computes x -= scale v (v . x).
 void reflect(double* x, const double* v, std::int64_t length, double scale) {
   const double factor = -scale * dot(v, x, length);
   add_rows(x, length, v, length, &factor, 1);
 }
 
-// The reflection that leaves nothing of x but its first element: x becomes v of I - scale v v^T,
-// about a unit vector, and `first` what is left. A zero has scale 0.
+// Returns the reflection I - scale v v^T that maps x to a vector whose only non-zero element is the
+// first one, `first`. x is replaced by v, whose length is near 1. The scale of a zero vector is 0.
 struct Reflection {
   double first = 0, scale = 0;
 };
 Reflection make_reflection(double* x, std::int64_t length) {
   double square = dot(x, x, length), unit = 1;
   if (square < 1e-280) {
-    // Dependent columns leave next to nothing, whose squares vanish.
+    // Linearly dependent columns leave tiny remainders, whose squares underflow.
     unit = 0x1p-600;
     for (std::int64_t i = 0; i < length; ++i) x[i] /= unit;
     square = dot(x, x, length);
@@ -28,7 +28,7 @@ Reflection make_reflection(double* x, std::int64_t length) {
   if (square == 0) return {};
   const double norm = std::sqrt(square);
   for (std::int64_t i = 0; i < length; ++i) x[i] /= norm;
-  // The sign that adds: nothing cancels.
+  // The sign for which both numbers add up, without cancellation.
   const double head = x[0], sign = head < 0 ? 1 : -1;
   x[0] = head - sign;
   return {sign * norm * unit, 1 / (1 + std::fabs(head))};
@@ -38,7 +38,7 @@ Reflection make_reflection(double* x, std::int64_t length) {
 
 void qr(double* a, std::int64_t m, std::int64_t n, double* q, double* r, double* scratch) {
   double* const scales = scratch;
-  // Column by column: each takes all reflections before it while it is in the cache.
+  // Column by column: all previous reflections are applied to a column while it is in the cache.
   for (std::int64_t c = 0; c < n; ++c) {
     double* const column = a + c * m;
     for (std::int64_t j = 0; j < c; ++j) {

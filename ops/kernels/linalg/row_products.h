@@ -1,5 +1,6 @@
-// Inner products of a few rows of float with a few others, and sums of such rows: what vectors of
-// words are learned with. A row has `n` elements, a multiple of kRowMultiple, and lies anywhere.
+// Inner products of a few rows of floats with a few others, and sums of such rows, for the training
+// of word embeddings. A row has `n` elements, a multiple of kRowMultiple, and may be anywhere in
+// memory.
 #pragma once
 
 #include <cstdint>
@@ -9,26 +10,26 @@
 namespace WEFT_API weft {
 namespace kernels {
 
-/// So many floats fill whole vectors on every target.
+/// A multiple of this many floats fills whole vectors on every SIMD target.
 inline constexpr std::int64_t kRowMultiple = 16;
-/// n elements filled up to a multiple of that.
+/// Returns n rounded up to a multiple of kRowMultiple.
 constexpr std::int64_t padded_row(std::int64_t n) {
   return (n + kRowMultiple - 1) / kRowMultiple * kRowMultiple;
 }
 
-/// products[i * k + j] is the inner product of rows a[i], i < m, and b[j], j < k. The order of sums
-/// follows from n and the SIMD target.
+/// Sets products[i * k + j] to the inner product of rows a[i], i < m, and b[j], j < k. The order of
+/// sums depends on n and the SIMD target.
 void row_products(const float* const* a, std::int64_t m, const float* const* b, std::int64_t k,
                   std::int64_t n, float* products);
 
-/// y[i] += sum over j < k of factors[i * i_stride + j * j_stride] * b[j], for i < m: one fused
-/// multiply-add after the other.
+/// Adds the sum over j < k of factors[i * i_stride + j * j_stride] * b[j] to y[i], for i < m, by
+/// one fused multiply-add after the other.
 void add_row_sums(float* const* y, std::int64_t m, const float* factors, std::int64_t i_stride,
                   std::int64_t j_stride, const float* const* b, std::int64_t k, std::int64_t n);
 
-/// Each x of a matrix [rows, columns] becomes rate * (label - 1 / (1 + exp(-x))), where the label
-/// is 1 in the first `right` columns and else 0: of logits, the rate times the derivative of the
-/// log-likelihood.
+/// Replaces each x of a matrix [rows, columns] by rate * (label - 1 / (1 + exp(-x))), where the
+/// label is 1 in the first `positives` columns and 0 in the others. If x is a logit, this is the
+/// rate times the derivative of the log-likelihood.
 void logistic_steps(float* x, std::int64_t rows, std::int64_t columns, std::int64_t right,
                     float rate);
 

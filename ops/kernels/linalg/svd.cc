@@ -7,13 +7,14 @@
 namespace weft::kernels {
 namespace {
 
-// Eight or so are enough; the bound is for what rounding keeps from ending.
+// About eight sweeps are enough. The bound is for matrices for which rounding errors prevent
+// convergence.
 constexpr int kMaxSweeps = 60;
-// Inner products below this, beside a largest element near 1, have lost digits on the way.
+// If the largest element is near 1, inner products below this have lost digits to underflow.
 constexpr double kLeastSquare = 0x1p-960;
 
-// Rotates pairs of the n vectors g of length n until all are orthogonal, and the vectors j with
-// them.
+// Rotates pairs of the n vectors g of length n until all are orthogonal, and applies the same
+// rotations to the vectors j.
 void orthogonalise(double* g, double* j, std::int64_t n, double* squares) {
   const double tolerance = 0x1p-52 * std::sqrt(static_cast<double>(n));
   bool rotated = true;
@@ -26,7 +27,7 @@ void orthogonalise(double* g, double* j, std::int64_t n, double* squares) {
         const double inner = dot(g + p * n, g + q * n, n);
         if (!(std::fabs(inner) > tolerance * std::sqrt(a) * std::sqrt(b))) continue;
         rotated = true;
-        // The smaller of both angles: tan(2 angle) = 2 inner / (b - a).
+        // The smaller of the two angles with tan(2 angle) = 2 inner / (b - a).
         const double zeta = (b - a) / (2 * inner);
         const double t = (zeta < 0 ? -1 : 1) / (std::fabs(zeta) + std::hypot(1, zeta));
         const double c = 1 / std::sqrt(1 + t * t), s = c * t;
@@ -39,8 +40,9 @@ void orthogonalise(double* g, double* j, std::int64_t n, double* squares) {
   }
 }
 
-// A unit vector that is orthogonal to the first `count` of the orthonormal vectors v: of the axes,
-// the first that is not nearly one of their sums.
+// Sets vector `count` of v to a unit vector that is orthogonal to the first `count` of the
+// orthonormal vectors v. It is made of the first axis that is not nearly a linear combination of
+// them.
 void complete(double* v, std::int64_t count, std::int64_t n) {
   double* const x = v + count * n;
   for (std::int64_t axis = 0; axis < n; ++axis) {
@@ -52,7 +54,7 @@ void complete(double* v, std::int64_t count, std::int64_t n) {
         add_rows(x, n, v + k * n, n, &factor, 1);
       }
       square = dot(x, x, n);
-      // Of n axes one has at least this left.
+      // At least one of the n axes has a remainder of this size.
       if (2 * square * static_cast<double>(n) < 1) break;
     }
     if (2 * square * static_cast<double>(n) < 1) continue;
@@ -66,7 +68,7 @@ void complete(double* v, std::int64_t count, std::int64_t n) {
 
 void svd(double* a, std::int64_t m, std::int64_t n, double* s, double* v, double* scratch) {
   double* const q = scratch;           // n vectors of m
-  double* const r = q + m * n;         // its rows are what is rotated
+  double* const r = q + m * n;         // its rows are rotated
   double* const j = r + n * n;         // the rotations
   double* const squares = j + n * n;   // n
   double* const values = squares + n;  // n

@@ -1,8 +1,8 @@
 // A block of C from panels of bfloat16 terms, written over an abstract set of eight tile registers,
 // so that the code which runs on AMX also runs, and is tested, on emulated tiles.
 //
-// Nothing here may be an inline function of a library: this header is compiled for CPUs that not
-// everybody has, inside the target region of whoever includes it.
+// This header must not use inline functions of a library: it is compiled for features that only
+// some CPUs have, inside a target region of the including file.
 //
 // Tiles is a type with
 //   template <int t> void zero();                      tile t = 0
@@ -18,15 +18,15 @@
 #include "weft/ops/kernels/gemm/bf16_split/panel.h"
 
 namespace weft::kernels {
-namespace {  // every unit has its own, compiled for its own CPU
+namespace {  // every unit has its own copy, compiled for its CPU
 
-// kRowTiles x kColumnTiles tiles of C (each 1 or 2) = the sum of the products of terms t, u of A
-// and B with t + u < kTerms. Tiles 0-3 hold C, 4 and 5 two tiles of A, 6 and 7 two of B.
+// Computes kRowTiles x kColumnTiles tiles of C (each 1 or 2) as the sum of the products of terms t
+// of A and u of B with t + u < kTerms. Tiles 0-3 hold C, 4 and 5 two tiles of A, 6 and 7 two of B.
 //
-// Loads are what limits AMX, not products (16 cycles each; a load from L2 takes longer). So the
-// pairs of terms are visited along a path on which only one side changes from step to step: 14
-// loads for the 24 products of three terms, 8 for the 12 of two, 4 for the 4 of one. Four tiles of
-// C also hide the latency of a product (52 cycles), which two would not.
+// AMX is limited by loads, not by products (16 cycles each; a load from L2 takes longer). Therefore
+// the pairs of terms are visited along a path on which only one side changes in each step: 14 loads
+// for the 24 products of three terms, 8 for the 12 of two, 4 for the 4 of one. Four tiles of C also
+// hide the latency of a product (52 cycles), which two would not.
 template <class Tiles, int kTerms, int kRowTiles, int kColumnTiles>
 struct TileGemm {
   Tiles& tiles;
@@ -84,7 +84,8 @@ struct TileGemm {
   }
 };
 
-// C (row_tiles x column_tiles tiles, each 1 or 2) = or += A B for the tiles of two panels.
+// Computes C = A B, or C += A B if `add`, for the tiles of two panels. C has row_tiles x
+// column_tiles tiles, each 1 or 2.
 template <class Tiles, int kTerms>
 void tile_gemm(Tiles& tiles, const void* a_tiles, const void* b_tiles, int64_t slices,
                int64_t row_tiles, int64_t column_tiles, float* c, int64_t c_stride, bool add) {

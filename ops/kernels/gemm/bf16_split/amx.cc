@@ -1,7 +1,7 @@
-// Products of panels on AMX tiles. Outside Highway, which does not know AMX: compiled for its own
-// CPU by target regions, not by flags on the file, so that no inline function of a library is
-// compiled for AMX and then linked for everybody. That is why everything is included before the
-// region, and the region holds functions of this file only.
+// Products of panels on AMX tiles. They do not use Highway, which does not support AMX. Target
+// regions instead of compiler flags for the file select the CPU, so that no inline function of a
+// library is compiled for AMX and then linked into code for all CPUs. For the same reason,
+// everything is included before the region, and the region contains functions of this file only.
 #include <stdint.h>
 
 #include "weft/ops/kernels/gemm/bf16_split/panel.h"
@@ -31,8 +31,8 @@ struct alignas(64) TileConfig {
 };
 static_assert(sizeof(TileConfig) == 64);
 
-// The tile registers. Own assembly, since the compilers' intrinsics take the number of a tile as a
-// literal only, which templates cannot give them.
+// The tile registers. They are accessed by inline assembly, since the intrinsics accept the number
+// of a tile only as a literal, which templates cannot provide.
 struct AmxTiles {
   template <int t>
   void zero() {
@@ -78,7 +78,7 @@ void configure_tiles() {
     config.row_bytes[t] = 64;
     config.rows[t] = 16;
   }
-  // The clobber makes all of the configuration be in memory; g++ 12's intrinsic lacks it.
+  // The clobber forces the whole configuration to memory; the intrinsic of g++ 12 lacks it.
   __asm__ volatile("ldtilecfg (%0)" : : "r"(&config) : "memory");
 }
 

@@ -1,4 +1,4 @@
-// Which products of float matrices run on matrix units: the static table.
+// Selects the products of float matrices that run on matrix units, by a static table.
 #pragma once
 
 #include <cstdint>
@@ -10,31 +10,34 @@
 
 namespace weft::kernels {
 
-/// One entry of the table: so many products of bfloat16 terms on this unit.
+/// One entry of the table: the unit, and the number of products of bfloat16 terms.
 struct Bf16SplitChoice {
   Bf16Unit unit;
   int products;
   friend bool operator==(const Bf16SplitChoice&, const Bf16SplitChoice&) = default;
 };
 
-/// What a product of float matrices (m x k by k x n) at this precision runs on, on such a CPU;
-/// nothing where fused multiply-adds are the better choice. By shape and CPU features only.
+/// Returns the unit and the number of products for float matrices (m x k by k x n) at this
+/// precision on `cpu`, or nothing if fused multiply-adds are the better choice. Depends on
+/// precision, shape and CPU features only.
 std::optional<Bf16SplitChoice> choose_bf16_split(const Bf16Cpu& cpu, Precision precision,
                                                  std::int64_t m, std::int64_t n, std::int64_t k);
 
-/// The engine that choose_bf16_split() names for this CPU, or null for fused multiply-adds.
+/// Returns the engine that choose_bf16_split() selects for this CPU, or null for fused
+/// multiply-adds.
 const GemmEngine* choose_bf16_split_engine(Precision precision, std::int64_t m, std::int64_t n,
                                            std::int64_t k);
 
-/// The engine for a product whose caller packs both operands anew for it (a tile of attention, of a
-/// convolution), or null: only one and three products on AMX pay then.
+/// Returns the engine for a product whose operands are packed for this product only (a tile of
+/// attention or of a convolution), or null for fused multiply-adds. In this case, only one and
+/// three products on AMX are faster.
 const GemmEngine* choose_tile_engine(Precision precision, std::int64_t m, std::int64_t n,
                                      std::int64_t k);
 
-/// For tests: while it lives, products of every shape run on this unit (6, 3 or 1 products for
-/// highest, high and medium) where it has so many, else on fused multiply-adds; without a unit,
-/// everything runs on fused multiply-adds. Kernels keep the engine they were made with. Not to be
-/// nested, nor used while other threads make kernels.
+/// For tests: during its lifetime, products of every shape run on this unit (6, 3 or 1 products for
+/// highest, high and medium) if it supports that number, else on fused multiply-adds. Without a
+/// unit, everything runs on fused multiply-adds. Kernels keep the engine with which they were made.
+/// Must not be nested, nor used while other threads make kernels.
 class WEFT_API ForcedBf16Unit {
  public:
   explicit ForcedBf16Unit(std::optional<Bf16Unit> unit);

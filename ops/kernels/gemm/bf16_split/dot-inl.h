@@ -1,7 +1,8 @@
 // Blocks of C by dot products of pairs (VDPBF16PS), written over an abstract vector, so that the
 // code which runs on AVX512_BF16 also runs, and is tested, on the emulated instruction.
 //
-// As in amx-inl.h: no inline functions of a library, included inside a target region.
+// As in amx-inl.h, this header must not use inline functions of a library and is included inside a
+// target region.
 //
 // Unit is a type with
 //   Sums      16 sums:                  static Sums zero();
@@ -19,7 +20,7 @@
 namespace weft::kernels {
 namespace {
 
-// kRows rows and kTiles times 16 columns of C. A row of A is 16 words from the next, in both tiles
+// Computes kRows rows and kTiles times 16 columns of C. Rows of A are 16 words apart, in both tiles
 // of a panel.
 template <class Unit, int kRows, int kTiles>
 void dot_block(const uint32_t* a, const uint32_t* b, int64_t slices, float* c, int64_t c_stride,
@@ -49,9 +50,10 @@ void dot_block(const uint32_t* a, const uint32_t* b, int64_t slices, float* c, i
   }
 }
 
-// C (row_tiles x column_tiles tiles, each 1 or 2) = or += A B for the tiles of two panels of one
-// term. With two tiles of columns a pair that is broadcast serves two products: 13 loads for 22
-// products, where 16 rows by one tile would need 17 for 16.
+// Computes C = A B, or C += A B if `add`, for the tiles of two panels of one term. C has row_tiles
+// x column_tiles tiles, each 1 or 2. With two tiles of columns, a broadcast pair is used for two
+// products: 13 loads for 22 products, while 16 rows by one tile would need 17 loads for 16
+// products.
 template <class Unit>
 void dot_gemm(const void* a_tiles, const void* b_tiles, int64_t slices, int64_t row_tiles,
               int64_t column_tiles, float* c, int64_t c_stride, bool add) {

@@ -1,10 +1,11 @@
-// TDPBF16PS and VDPBF16PS in plain vectors, with the arithmetic that Intel's manual gives them
-// (Software Developer's Manual, volume 2, under those names): fused multiply-adds that round to
-// nearest even and take and give zero for denormals, in a fixed order. AMD's VDPBF16PS does the
-// same.
+// Emulates TDPBF16PS and VDPBF16PS with ordinary vectors, using the arithmetic that Intel's manual
+// specifies (Software Developer's Manual, volume 2, under those names): fused multiply-adds in a
+// fixed order, which round to nearest even and treat denormal inputs and results as zero. AMD's
+// VDPBF16PS does the same.
 //
-// The multiply-adds are fused where the SIMD target has them (AVX2, AVX3). Elsewhere the result is
-// the same unless a product is below 2^-126, since the product of two bfloat16 is exact in float.
+// The multiply-adds are fused if the SIMD target supports it (AVX2, AVX3). Otherwise the result is
+// the same unless a product is below 2^-126, since the product of two bfloat16 numbers is exact in
+// float.
 #include <cstring>
 
 #include "weft/ops/kernels/gemm/bf16_split/unit.h"
@@ -12,7 +13,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "weft/ops/kernels/gemm/bf16_split/emulated.cc"
 #include <hwy/foreach_target.h>
-// foreach_target.h must come before.
+// foreach_target.h must be included before the headers below.
 #include <hwy/highway.h>
 
 #include "weft/ops/kernels/gemm/bf16_split/panel.h"
@@ -29,7 +30,7 @@ using DU = hn::RebindToUnsigned<DF>;
 using VF = hn::Vec<DF>;
 constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(DF()));
 
-// Denormals become zeros of their sign.
+// Replaces denormals by zeros of the same sign.
 HWY_INLINE VF Flush(VF x) {
   const DF d;
   const DU du;
@@ -38,7 +39,7 @@ HWY_INLINE VF Flush(VF x) {
   return hn::IfThenElse(tiny, zero, x);
 }
 
-// The entries of 16 pairs: those with even and those with odd k.
+// Separates the entries of 16 pairs: those with even k and those with odd k.
 HWY_INLINE void Widen(const uint32_t* pairs, float* even, float* odd) {
   const DF d;
   const DU du;
@@ -49,8 +50,8 @@ HWY_INLINE void Widen(const uint32_t* pairs, float* even, float* odd) {
   }
 }
 
-// TDPBF16PS: per element of C, the products of even k and those of odd k are summed apart, from
-// zero on; their sum is added to C.
+// TDPBF16PS: for every element of C, the products with even k and those with odd k are summed
+// separately, starting with zero; the sum of both is added to C.
 void MultiplyTiles(float* HWY_RESTRICT c, const uint32_t* HWY_RESTRICT a,
                    const uint32_t* HWY_RESTRICT b) {
   const DF d;
@@ -75,7 +76,8 @@ void MultiplyTiles(float* HWY_RESTRICT c, const uint32_t* HWY_RESTRICT a,
   }
 }
 
-// VDPBF16PS of 16 sums with one pair of a row and the pairs of 16 columns: odd k, then even k.
+// VDPBF16PS for 16 sums, with one pair of a row and the pairs of 16 columns: adds the products with
+// odd k, then those with even k.
 void AddDots(float* HWY_RESTRICT sums, uint32_t pair, const uint32_t* HWY_RESTRICT pairs) {
   const DF d;
   const DU du;
@@ -119,7 +121,7 @@ void store_tile(const float* tile, float* c, std::int64_t stride, bool add) {
   }
 }
 
-// Tiles in memory. Operands are not copied: nobody writes to a panel while it is multiplied.
+// Tiles in memory. Operands are not copied, because panels do not change while they are multiplied.
 struct EmulatedTiles {
   alignas(64) float sums[4][kTileElements];
   const std::uint32_t* operands[8] = {};

@@ -9,13 +9,14 @@
 
 namespace weft::kernels {
 
-/// The engine that computes `products` products of bfloat16 terms (panel.h) on a unit: 1, 3
-/// or 6. The dot units know 1 only. C is f32; sources are f32, bf16 or f16.
+/// Returns the engine that computes `products` products of bfloat16 terms (panel.h) on a unit: 1, 3
+/// or 6. The dot units support 1 only. C is f32; sources are f32, bf16 or f16.
 ///
-/// Rows of A and columns of B that the terms cannot carry (carried_by_terms) are multiplied by
-/// fused multiply-adds, element by element: infinities, NaN, denormals and huge values come out as
-/// the FMA engine gives them, and no element's bits depend on its neighbours. Only call multiply()
-/// of an engine whose unit bf16_unit_available(). Throws ArgumentError for other numbers of
+/// Elements whose row of A or column of B is not representable by the terms
+/// (representable_by_terms) are computed one by one with fused multiply-adds: infinities, NaN,
+/// denormals and huge values have the same results as with the FMA engine, and the bits of an
+/// element never depend on its neighbours. Call multiply() of an engine only if
+/// bf16_unit_available() is true for its unit. Throws ArgumentError for any other number of
 /// products.
 const GemmEngine& bf16_split_engine(Bf16Unit unit, int products);
 

@@ -7,7 +7,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "weft/ops/kernels/gemm/bf16_split/fallback.cc"
 #include <hwy/foreach_target.h>
-// foreach_target.h must come before.
+// foreach_target.h must be included before the headers below.
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -17,7 +17,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// c += A B for 32 x 32 elements: a[p * 32 + i], b[p * 32 + j].
+// Computes c += A B for 32 x 32 elements, with operands a[p * 32 + i] and b[p * 32 + j].
 void FmaBlock(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, int64_t depth,
               float* HWY_RESTRICT c) {
   using D = hn::CappedTag<float, 16>;
@@ -79,7 +79,7 @@ HWY_EXPORT(StoreBlock);
 
 namespace {
 
-// Depth that is copied to scratch at a time; the chains go on over it.
+// The depth that is copied to scratch at a time; the chains of multiply-adds continue across steps.
 constexpr std::int64_t kStep = 64;
 
 float float_at(const MatrixSource& m, std::int64_t index) {
@@ -90,7 +90,7 @@ float float_at(const MatrixSource& m, std::int64_t index) {
   }
 }
 
-// out[p * 32 + i] = m(i, p), zeros for i >= across.
+// Copies out[p * 32 + i] = m(i, p), with zeros for i >= across.
 void copy_panel(const MatrixSource& m, std::int64_t across, std::int64_t depth, float* out) {
   if (across < kBf16Panel) std::fill_n(out, kBf16Panel * depth, 0.0f);
   for (std::int64_t i = 0; i < across; ++i) {

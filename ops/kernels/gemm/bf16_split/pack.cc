@@ -8,7 +8,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "weft/ops/kernels/gemm/bf16_split/pack.cc"
 #include <hwy/foreach_target.h>
-// foreach_target.h must come before.
+// foreach_target.h must be included before the headers below.
 #include <hwy/highway.h>
 
 #ifndef WEFT_OPS_KERNELS_SPLIT_PACK_STAGE
@@ -16,7 +16,7 @@
 namespace weft::kernels {
 namespace {
 
-// A tile's entries before they are split: 16 rows or columns x 32 of K, float or BFloat16.
+// The entries of a tile before they are split: 16 rows or columns x 32 along K, float or BFloat16.
 template <class T>
 struct Cell {
   const T* data;
@@ -31,8 +31,8 @@ float float_at(const MatrixSource& m, std::int64_t index) {
   }
 }
 
-// Copies what there is of a cell, zeros for the rest, in the direction in which the source is
-// contiguous.
+// Copies the existing part of a cell, with zeros for the rest, in the direction in which the source
+// is contiguous.
 Cell<float> stage(const MatrixSource& m, std::int64_t across, std::int64_t depth, float* staged) {
   const bool along_across = m.row_stride == 1;
   const std::int64_t outer = along_across ? depth : across, inner = along_across ? across : depth;
@@ -67,8 +67,8 @@ using VF = hn::Vec<DF>;
 using VU = hn::Vec<DU>;
 constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(DF()));
 
-// The magnitudes seen so far: lanes of a vector per row or column where the source lies along K,
-// and one lane per row or column where it lies across.
+// The magnitudes found so far: one vector per row or column if the source is contiguous along K,
+// and one lane per row or column if it is contiguous across rows or columns.
 struct Magnitudes {
   HWY_ALIGN uint32_t largest_along[kBf16Panel * kLanes], smallest_along[kBf16Panel * kLanes];
   HWY_ALIGN uint32_t largest[kBf16Panel], smallest[kBf16Panel];
@@ -85,11 +85,11 @@ HWY_INLINE void Note(VU bits, VU& largest, VU& smallest) {
   const DU d;
   const VU magnitude = hn::And(bits, hn::Set(d, 0x7FFFFFFFu));
   largest = hn::Max(largest, magnitude);
-  // Less one, so that zeros become the largest number and do not count.
+  // Subtract one, so that zeros become the largest number and are ignored.
   smallest = hn::Min(smallest, hn::Sub(magnitude, hn::Set(d, 1u)));
 }
 
-// x rounded to bfloat16, in the upper halves of the lanes; the lower halves are anything.
+// Returns x rounded to bfloat16 in the upper halves of the lanes; the lower halves are arbitrary.
 HWY_INLINE VU RoundToUpperHalf(VU x) {
   const DU d;
   const VU odd = hn::And(hn::ShiftRight<16>(x), hn::Set(d, 1u));
@@ -98,10 +98,10 @@ HWY_INLINE VU RoundToUpperHalf(VU x) {
 
 HWY_INLINE VU UpperHalf(VU x) { return hn::And(x, hn::Set(DU(), 0xFFFF0000u)); }
 
-// What the rounded term leaves of x: exact.
+// Returns x minus the rounded term, which is exact.
 HWY_INLINE VF Rest(VF x, VU rounded) { return hn::Sub(x, hn::BitCast(DF(), UpperHalf(rounded))); }
 
-// out = in with rows and columns swapped, 16 x 16 pairs.
+// Transposes 16 x 16 pairs from `in` to `out`.
 HWY_INLINE void Transpose(const uint32_t* HWY_RESTRICT in, uint32_t* HWY_RESTRICT out) {
 #if HWY_TARGET == HWY_SCALAR
   for (int64_t i = 0; i < kTileSide; ++i) {
@@ -126,7 +126,8 @@ HWY_INLINE void Transpose(const uint32_t* HWY_RESTRICT in, uint32_t* HWY_RESTRIC
 #endif
 }
 
-// Tiles pair by pair from a cell that lies across: vectors hold 16 rows or columns.
+// Writes tiles pair by pair from a cell that is contiguous across K: vectors hold neighbouring rows
+// or columns.
 template <int kTerms, class T>
 HWY_INLINE void SplitAcross(const Cell<T>& cell, uint32_t* HWY_RESTRICT tile, int64_t term_stride,
                             uint32_t* HWY_RESTRICT largest, uint32_t* HWY_RESTRICT smallest) {
@@ -135,7 +136,7 @@ HWY_INLINE void SplitAcross(const Cell<T>& cell, uint32_t* HWY_RESTRICT tile, in
     VU high = hn::Load(du, largest + i), low = hn::Load(du, smallest + i);
     for (int64_t q = 0; q < kTileSide; ++q) {
       const T* from = cell.data + 2 * q * cell.depth_stride + i;
-      // The next cell's.
+      // Prefetch from the next cell.
       __builtin_prefetch(from + kTileDepth * cell.depth_stride, 0, 2);
       __builtin_prefetch(from + (kTileDepth + 1) * cell.depth_stride, 0, 2);
       VF even = LoadFloats(from), odd = LoadFloats(from + cell.depth_stride);
@@ -158,7 +159,7 @@ HWY_INLINE void SplitAcross(const Cell<T>& cell, uint32_t* HWY_RESTRICT tile, in
   }
 }
 
-// Tiles row by row from a cell that lies along K: vectors hold neighbours along K.
+// Writes tiles row by row from a cell that is contiguous along K: vectors hold neighbours along K.
 template <int kTerms, class T>
 HWY_INLINE void SplitAlong(const Cell<T>& cell, uint32_t* HWY_RESTRICT tile, int64_t term_stride,
                            uint32_t* HWY_RESTRICT largest, uint32_t* HWY_RESTRICT smallest) {

@@ -9,7 +9,8 @@ constexpr int kBias = 127;
 constexpr int kSmallestExponent = -100;
 constexpr int kLargestExponent = 126;
 
-// The exponent of a float from the bits of its absolute value; 0 counts as tiny, ~0 as huge.
+// Returns the exponent of a float from the bits of its absolute value; 0 counts as tiny, ~0 as
+// huge.
 int exponent(std::uint32_t bits) { return static_cast<int>(bits >> 23) - kBias; }
 
 int ceil_log2(std::int64_t n) {
@@ -26,7 +27,7 @@ bool carried_by_terms(std::uint32_t largest_a, std::uint32_t smallest_a, std::ui
   const int low_a = exponent(smallest_a), low_b = exponent(smallest_b);
   if (std::max(high_a, high_b) > kLargestExponent) return false;
   if (std::min(low_a, low_b) < kSmallestExponent) return false;
-  // |a b| < 2^(high_a + 1) 2^(high_b + 1), and there are `depth` of them.
+  // |a b| < 2^(high_a + 1) 2^(high_b + 1), and `depth` such products are summed.
   if (high_a + high_b + 2 + ceil_log2(depth) > kLargestExponent) return false;
   return low_a + low_b >= kSmallestExponent;
 }
