@@ -162,8 +162,8 @@ class Checker {
       return fmt::format("{:.9g}, but finite differences give {:.9g} +- {:.2g}", analytic,
                          numeric.value, numeric.error);
     }
-    if (numeric.of_step > kConverged * std::max(std::abs(numeric.value), 1e-3 * largest) &&
-        numeric.of_step > 0.1 * numeric.error) {
+    if (numeric.truncation_error > kConverged * std::max(std::abs(numeric.value), 1e-3 * largest) &&
+        numeric.truncation_error > 0.1 * numeric.error) {
       return fmt::format(
           "{:.9g}, but finite differences do not converge ({:.9g} +- {:.2g}): is there a kink, a "
           "jump or noise at this point?",
@@ -227,21 +227,21 @@ class Checker {
     }
     if (all.empty()) return;
     for (int k = 0; k < options_.directions; ++k) {
-      const std::string found = along(report, what, all, k);
+      const std::string found = compare_along_direction(report, what, all, k);
       if (found.empty() || !report.passed) continue;
       report.passed = false;
       report.message = fmt::format("{} derivative along random direction {}: {}", what, k, found);
       for (const Operand* operand : all) {
         if (all.size() == 1) break;
-        const std::string alone = along(report, what, {operand}, k);
+        const std::string alone = compare_along_direction(report, what, {operand}, k);
         if (!alone.empty())
           report.message += fmt::format("\n  along {} alone: {}", operand->name, alone);
       }
     }
   }
 
-  std::string along(GradientReport& report, const char* what,
-                    const std::vector<const Operand*>& operands, int number) {
+  std::string compare_along_direction(GradientReport& report, const char* what,
+                                      const std::vector<const Operand*>& operands, int number) {
     double analytic = 0, terms = 0;
     std::vector<Tensor> directions;
     for (const Operand* operand : operands) {

@@ -11,8 +11,8 @@ namespace WEFT_API weft {
 // A difference quotient and a bound on its distance from the derivative.
 struct Difference {
   double value = 0;
-  double error = HUGE_VAL;    // truncation error plus rounding error
-  double of_step = HUGE_VAL;  // truncation error, caused by the finite step size
+  double error = HUGE_VAL;             // truncation error plus rounding error
+  double truncation_error = HUGE_VAL;  // truncation error, caused by the finite step size
 };
 
 // Returns the derivative of `f` at 0. At each step size h, it extrapolates the fourth-order central
@@ -37,12 +37,12 @@ Difference differentiate(F&& f, double largest_step, double floor) {
     };
     const double far = spread(2 * h), middle = spread(h), near = spread(h / 2);
     const double coarse = (8 * middle - far) / (12 * h), fine = (8 * near - middle) / (6 * h);
-    const double of_step = std::abs(fine - coarse), of_rounding = kNoise * size / h;
-    if (of_step + of_rounding < best.error) {
-      best = {fine + (fine - coarse) / 15, of_step + of_rounding, of_step};
+    const double truncation_error = std::abs(fine - coarse), rounding_error = kNoise * size / h;
+    if (truncation_error + rounding_error < best.error) {
+      best = {fine + (fine - coarse) / 15, truncation_error + rounding_error, truncation_error};
     }
     if (best.error <= std::max(floor, kGood * std::abs(best.value))) break;
-    if (of_rounding > of_step) break;  // smaller steps only increase the rounding error
+    if (rounding_error > truncation_error) break;  // smaller steps only increase the rounding error
   }
   return best;
 }

@@ -71,21 +71,22 @@ class Sweep {
     for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
       Node& node = **it;
       if (!active.contains(&node)) continue;
-      std::vector<Value> of_outputs;
+      std::vector<Value> output_cotangents;
       bool any = false;
       for (int i = 0; i < node.output_count(); ++i) {
         const bool cut = boundary != nullptr && wanted.count(node.output(i)) != 0;
-        of_outputs.push_back(cut ? Value() : total(contributions, node.output(i)));
-        any = any || of_outputs.back().defined();
+        output_cotangents.push_back(cut ? Value() : total(contributions, node.output(i)));
+        any = any || output_cotangents.back().defined();
       }
       if (!any) continue;
       std::vector<bool> needed;
       for (const Value& v : node.inputs()) needed.push_back(depends(v));
-      const Graph::SourceInfoOf place(graph_, node, fmt::format("gradient of {}", node.op().name));
-      const std::vector<Value> of_inputs = differentiate(node, of_outputs, needed);
-      for (std::size_t i = 0; i < of_inputs.size(); ++i) {
-        if (of_inputs[i].defined() && i < needed.size() && needed[i]) {
-          contributions[node.input(i)].push_back(fit(node, i, of_inputs[i]));
+      const Graph::InheritedSourceInfo place(graph_, node,
+                                             fmt::format("gradient of {}", node.op().name));
+      const std::vector<Value> input_gradients = differentiate(node, output_cotangents, needed);
+      for (std::size_t i = 0; i < input_gradients.size(); ++i) {
+        if (input_gradients[i].defined() && i < needed.size() && needed[i]) {
+          contributions[node.input(i)].push_back(fit(node, i, input_gradients[i]));
         }
       }
     }
@@ -148,9 +149,10 @@ class Sweep {
     if (is_call(node)) return differentiate_call(node, cotangents, needed);
     if (node.op().has_bodies()) {
       const auto inside = [this](Graph& body, const std::vector<Value>& outputs,
-                                 const std::vector<Value>& of_outputs,
+                                 const std::vector<Value>& output_cotangents,
                                  const std::vector<Value>& wrt) {
-        return Sweep(body, rules_, decompositions_, advice_).run(outputs, of_outputs, wrt, nullptr);
+        return Sweep(body, rules_, decompositions_, advice_)
+            .run(outputs, output_cotangents, wrt, nullptr);
       };
       return control_gradient(node, cotangents, needed, inside);
     }
@@ -268,10 +270,10 @@ class Sweep {
 // values before it once per shard, and so do their gradients. If the shards read a value that
 // exists once per step (a variable, or an earlier sum over shards), its gradient is the sum of the
 // per-shard gradients.
-class SweepOfShards {
+class ShardedSweep {
  public:
-  SweepOfShards(Graph& graph, Sweep& sweep, const std::vector<Node*>& nodes,
-                const std::vector<Value>& wrt, const std::vector<Value>& joined)
+  ShardedSweep(Graph& graph, Sweep& sweep, const std::vector<Node*>& nodes,
+               const std::vector<Value>& wrt, const std::vector<Value>& joined)
       : graph_(graph), sweep_(sweep), parts_(nodes) {
     for (Node* sum : parts_.sums()) sums_.push_back(sum->output(0));
     for (Node* concat : parts_.concats()) concats_.push_back(concat->output(0));
@@ -291,14 +293,14 @@ class SweepOfShards {
     targets.insert(targets.end(), sums_.begin(), sums_.end());
     targets.insert(targets.end(), concats_.begin(), concats_.end());
     std::vector<Value> found = sweep_.run(outputs, cotangents, targets, nullptr);
-    refuse_concats(std::span(found).last(concats_.size()));
+    reject_concats(std::span(found).last(concats_.size()));
     if (in_shard) {
       for (std::size_t i = 0; i < targets.size(); ++i) {
         if (!found[i].defined()) continue;
         if (!parts_.varies(targets[i])) {
-          found[i] = of_all_shards(found[i]);
+          found[i] = sum_over_shards(found[i]);
         } else if (joined_.contains(targets[i])) {
-          found[i] = rows_of_all_shards(targets[i], found[i]);
+          found[i] = concat_over_shards(targets[i], found[i]);
         }
       }
     }
@@ -332,7 +334,7 @@ class SweepOfShards {
  private:
   // Throws if a gradient reaches the result of a shard_concat(): that value exists once per step
   // and does not record which rows belong to which shard.
-  void refuse_concats(std::span<const Value> found) const {
+  void reject_concats(std::span<const Value> found) const {
     for (std::size_t i = 0; i < concats_.size(); ++i) {
       const Node& concat = concats_[i].node();
       if (!found[i].defined() || !depends(concat.inputs()[0])) continue;
@@ -345,7 +347,7 @@ class SweepOfShards {
 
   // Concatenates the rows of `v` over all shards. All gradients of one target share the symbolic
   // number of rows.
-  Value rows_of_all_shards(Value target, Value v) {
+  Value concat_over_shards(Value target, Value v) {
     const Value rows = v.rank() > 2 ? flatten(v, 0, -2) : v;
     const auto [it, first] = rows_of_.try_emplace(target);
     const Value all = first ? shard_concat(rows) : shard_concat_as(it->second, rows);
@@ -353,7 +355,7 @@ class SweepOfShards {
     return all;
   }
 
-  Value of_all_shards(Value v) const {
+  Value sum_over_shards(Value v) const {
     const Value wide = is_narrow(v) ? cast(v, DType::f32) : v;
     const Value total = graph_.apply("shard_sum", {wide}, {}, {}).output(0);
     return total.dtype() == v.dtype() ? total : cast(total, v.dtype());
@@ -390,7 +392,7 @@ std::vector<Value> sweep_all(Graph& graph, Sweep& sweep, const std::vector<Value
   const bool shards =
       std::any_of(nodes.begin(), nodes.end(), [](const Node* n) { return joins_shards(*n); });
   if (!shards) return sweep.run(outputs, cotangents, wrt, nullptr);
-  return SweepOfShards(graph, sweep, nodes, wrt, joined).run(outputs, cotangents, wrt, false);
+  return ShardedSweep(graph, sweep, nodes, wrt, joined).run(outputs, cotangents, wrt, false);
 }
 
 std::string describe(const Value& v) {

@@ -91,20 +91,21 @@ class ScanGradient {
   void differentiate() {
     Graph& body = *joint_.body;
     std::vector<Value> from, with;
-    of_carry_.resize(carries_);
+    carry_cotangents_.resize(carries_);
     for (Index i = 0; i < carries_; ++i) {
       if (!active_[i]) continue;
-      of_carry_[i] = fresh_input(body, fmt::format("dcarry{}", i), formal(i).type());
+      carry_cotangents_[i] = fresh_input(body, fmt::format("dcarry{}", i), formal(i).type());
       from.push_back(joint_.outputs[i]);
-      with.push_back(of_carry_[i]);
+      with.push_back(carry_cotangents_[i]);
     }
     for (Index o = carries_; o < joint_.outputs.size(); ++o) {
       if (!cotangents_[o].defined()) continue;
       const Value& out = joint_.outputs[o];
-      of_output_.push_back(fresh_input(body, fmt::format("doutput{}", o - carries_), out.type()));
-      output_cotangents_.push_back(cotangents_[o]);
+      step_output_cotangents_.push_back(
+          fresh_input(body, fmt::format("doutput{}", o - carries_), out.type()));
+      stacked_output_cotangents_.push_back(cotangents_[o]);
       from.push_back(out);
-      with.push_back(of_output_.back());
+      with.push_back(step_output_cotangents_.back());
     }
     std::vector<Index> inputs;
     std::vector<Value> wrt;
@@ -150,8 +151,8 @@ class ScanGradient {
   // has to store, because they are not recomputed.
   void find_residuals() {
     const std::vector<Value> roots = wanted_gradients();
-    Nodes sources = nodes_of(of_output_);
-    for (const Value& v : of_carry_) {
+    Nodes sources = nodes_of(step_output_cotangents_);
+    for (const Value& v : carry_cotangents_) {
       if (v.defined()) sources.insert(v.node_pointer());
     }
     const Nodes of_cotangents = dependents(roots, sources);
@@ -230,9 +231,9 @@ class ScanGradient {
   };
 
   void add_known_inputs(Backward& b, const std::vector<Value>& stacks) {
-    for (Index o = 0; o < of_output_.size(); ++o) {
-      b.sequences.push_back(of_output_[o]);
-      b.parts.sequences.push_back(output_cotangents_[o]);
+    for (Index o = 0; o < step_output_cotangents_.size(); ++o) {
+      b.sequences.push_back(step_output_cotangents_[o]);
+      b.parts.sequences.push_back(stacked_output_cotangents_[o]);
     }
     for (Index r = 0; r < residuals_.size(); ++r) {
       b.sequences.push_back(residuals_[r]);
@@ -261,7 +262,7 @@ class ScanGradient {
         if (const SymbolPtr s = d.as_symbol()) bound.insert(s);
       }
     };
-    for (const Value& v : of_carry_) {
+    for (const Value& v : carry_cotangents_) {
       if (v.defined()) bind(v);
     }
     for (const Value& v : b.sequences) bind(v);
@@ -309,7 +310,7 @@ class ScanGradient {
     };
     for (Index i = 0; i < carries_; ++i) {
       if (!active_[i]) continue;
-      cloner.set(of_carry_[i], declare(of_carry_[i], "dcarry", i));
+      cloner.set(carry_cotangents_[i], declare(carry_cotangents_[i], "dcarry", i));
       const Value& given = cotangents_[i];
       b.parts.carries.push_back(given.defined() ? given : zeros_like(parts_.carries[i]));
     }
@@ -380,12 +381,12 @@ class ScanGradient {
   const std::vector<bool>& needed_;
   const DifferentiateBody& differentiate_;
   const Index carries_, sequences_;
-  Function joint_;                        // the step and its gradient
-  std::vector<bool> active_;              // by carry
-  std::vector<Value> of_carry_;           // cotangents of new carries, undefined if not active
-  std::vector<Value> of_output_;          // defined cotangents of outputs, in the step
-  std::vector<Value> output_cotangents_;  // their values for all steps, in the outer graph
-  std::vector<Value> gradients_;          // by input of the step
+  Function joint_;                             // the step and its gradient
+  std::vector<bool> active_;                   // by carry
+  std::vector<Value> carry_cotangents_;        // cotangents of new carries, undefined if not active
+  std::vector<Value> step_output_cotangents_;  // defined cotangents of outputs, in the step
+  std::vector<Value> stacked_output_cotangents_;  // their values for all steps, in the outer graph
+  std::vector<Value> gradients_;                  // by input of the step
   std::vector<Value> residuals_;
   std::unordered_set<Index> added_;  // inputs of the step that the backward loop also reads
 };

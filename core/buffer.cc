@@ -12,7 +12,7 @@
 #include <limits>
 
 #include "weft/core/error.h"
-#include "weft/core/lost_files.h"
+#include "weft/core/sigbus_handler.h"
 #include "weft/core/tensor.h"
 
 namespace weft {
@@ -145,7 +145,7 @@ std::shared_ptr<MappedFile> MappedFile::open(const std::string& path) {
 
 MappedFile::~MappedFile() {
   if (bytes_ == 0) return;
-  forget_mapping(data_);
+  unregister_mapping(data_);
   ::munmap(const_cast<std::byte*>(data_), bytes_);
 }
 

@@ -68,7 +68,7 @@ std::int64_t whole_number(double number, DType dtype) {
   return static_cast<std::int64_t>(number);
 }
 
-void require_number_of(double number, DType dtype) {
+void check_representable(double number, DType dtype) {
   if (!is_floating(dtype)) whole_number(number, dtype);
 }
 

@@ -28,6 +28,6 @@ std::int64_t whole_number(std::int64_t number, DType dtype);
 
 /// Throws as above if `dtype` cannot represent the number. Floating dtypes accept every number,
 /// rounded.
-void require_number_of(double number, DType dtype);
+void check_representable(double number, DType dtype);
 
 }  // namespace weft

@@ -6,11 +6,11 @@
 namespace weft::attention_op {
 namespace {
 
-struct SizesOf {
+struct SampleSizes {
   std::int64_t b = 2, h = 2, hkv = 2, lq = 5, lk = 5, d = 3, dv = 4;
 };
 
-OpSample basic(const SizesOf& s, Attributes attributes = {}) {
+OpSample basic(const SampleSizes& s, Attributes attributes = {}) {
   OpSample sample;
   sample.inputs.resize(kOperands);
   sample.inputs[kQ] = sample_uniform({s.b, s.h, s.lq, s.d}, 1);

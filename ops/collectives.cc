@@ -19,7 +19,7 @@ namespace weft {
 namespace {
 
 constexpr int kChannel = 5;
-constexpr std::int64_t kAddedAtOnce = 1 << 16;  // elements
+constexpr std::int64_t kAddChunk = 1 << 16;  // elements
 
 std::int64_t ranks_of(const Attributes& attributes) {
   const std::int64_t ranks = attributes.integer("ranks");
@@ -28,13 +28,13 @@ std::int64_t ranks_of(const Attributes& attributes) {
   return ranks;
 }
 
-void check_summed(DType dtype) {
+void check_sum_dtype(DType dtype) {
   if (is_integer(dtype) || dtype == DType::f32 || dtype == DType::f64) return;
   throw DTypeError(fmt::format("{} values cannot be summed over ranks; use f32, f64, i64 or i32",
                                dtype_name(dtype)));
 }
 
-Dim part_of_rows(const InferContext& c, std::int64_t ranks) {
+Dim rows_per_rank(const InferContext& c, std::int64_t ranks) {
   const Dim& rows = c.shape(0)[0];
   if (const std::optional<Dim> part = Dim::try_exact_div(rows, ranks)) return *part;
   throw ShapeError(
@@ -43,7 +43,7 @@ Dim part_of_rows(const InferContext& c, std::int64_t ranks) {
 
 std::vector<ValueType> infer_all_reduce(const InferContext& c) {
   ranks_of(c.attributes());
-  check_summed(c.dtype(0));
+  check_sum_dtype(c.dtype(0));
   return {c.input(0)};
 }
 
@@ -56,15 +56,15 @@ std::vector<ValueType> infer_all_gather(const InferContext& c) {
 
 std::vector<ValueType> infer_reduce_scatter(const InferContext& c) {
   c.require_min_rank(0, 1, "x");
-  check_summed(c.dtype(0));
+  check_sum_dtype(c.dtype(0));
   Shape shape = c.shape(0);
-  shape[0] = part_of_rows(c, ranks_of(c.attributes()));
+  shape[0] = rows_per_rank(c, ranks_of(c.attributes()));
   return {{c.dtype(0), shape}};
 }
 
 std::vector<ValueType> infer_all_to_all(const InferContext& c) {
   c.require_min_rank(0, 1, "x");
-  part_of_rows(c, ranks_of(c.attributes()));
+  rows_per_rank(c, ranks_of(c.attributes()));
   return {c.input(0)};
 }
 
@@ -149,12 +149,12 @@ void add(DType dtype, std::span<std::byte> into, std::span<const std::byte> x, W
       T* const to = reinterpret_cast<T*>(into.data());
       const T* const from = reinterpret_cast<const T*>(x.data());
       const auto count = static_cast<std::int64_t>(into.size() / sizeof(T));
-      const std::int64_t chunks = divide_up(count, kAddedAtOnce);
+      const std::int64_t chunks = divide_up(count, kAddChunk);
       workers.for_chunks(
           chunks,
           [&](std::int64_t chunk, int) {
-            const std::int64_t end = std::min(count, (chunk + 1) * kAddedAtOnce);
-            for (std::int64_t i = chunk * kAddedAtOnce; i < end; ++i)
+            const std::int64_t end = std::min(count, (chunk + 1) * kAddChunk);
+            for (std::int64_t i = chunk * kAddChunk; i < end; ++i)
               to[i] = static_cast<T>(static_cast<Sum>(to[i]) + static_cast<Sum>(from[i]));
           },
           static_cast<double>(into.size()) / 8);
@@ -164,7 +164,7 @@ void add(DType dtype, std::span<std::byte> into, std::span<const std::byte> x, W
 
 // Sums the blocks of all ranks into the first block, along the binary tree over rank numbers: (b0 +
 // b1) + (b2 + b3).
-void add_up(DType dtype, const Blocks& blocks, Workers& workers) {
+void sum_blocks(DType dtype, const Blocks& blocks, Workers& workers) {
   for (std::size_t step = 1; step < blocks.size(); step *= 2) {
     for (std::size_t i = 0; i + step < blocks.size(); i += 2 * step)
       add(dtype, blocks[i], blocks[i + step], workers);
@@ -182,7 +182,7 @@ void reduce(const World& world, DType dtype, const Blocks& x, std::byte* scratch
   const Blocks parts = blocks_of(scratch, own.size(), x.size());
   copy(parts[rank], x[rank]);
   exchange(*world.transport(), kChannel, ConstBlocks(x.begin(), x.end()), parts);
-  add_up(dtype, parts, workers);
+  sum_blocks(dtype, parts, workers);
   copy(own, parts[0]);
 }
 
@@ -256,8 +256,8 @@ Kernel all_to_all_kernel(const KernelRequest& request) {
 
 // Sends x to the ranks in `targets` and receives the output from rank `source`. If `source` is -1,
 // the output is zeros.
-void pass_on(const World& world, const KernelRun& run, std::size_t bytes,
-             const std::vector<bool>& targets, std::int64_t source) {
+void send_and_receive(const World& world, const KernelRun& run, std::size_t bytes,
+                      const std::vector<bool>& targets, std::int64_t source) {
   const std::span<std::byte> x(input_of(run), bytes), out(output_of(run), bytes);
   const auto ranks = static_cast<std::size_t>(world.size());
   ConstBlocks to(ranks);
@@ -283,7 +283,7 @@ Kernel broadcast_from_kernel(const KernelRequest& request) {
   Kernel kernel;
   kernel.exchange = [=](const KernelRun& run, const World& world, Workers&) {
     const std::vector<bool> targets(static_cast<std::size_t>(ranks), world.rank() == root);
-    pass_on(world, run, bytes, targets, root);
+    send_and_receive(world, run, bytes, targets, root);
   };
   return kernel;
 }
@@ -309,7 +309,7 @@ Kernel send_recv_kernel(const KernelRequest& request) {
       if (from[i] == world.rank()) targets[static_cast<std::size_t>(to[i])] = true;
       if (to[i] == world.rank()) source = from[i];
     }
-    pass_on(world, run, bytes, targets, source);
+    send_and_receive(world, run, bytes, targets, source);
   };
   return kernel;
 }
@@ -339,18 +339,18 @@ Cost cost_of(const KernelRequest& request, double sent, bool adds) {
       adds ? (ranks - 1) / ranks * static_cast<double>(request.inputs[0].numel()) : 0;
   return {.flops = flops, .bytes = in + out + 2 * sent * in};
 }
-double others(const KernelRequest& request) {
+double remote_fraction(const KernelRequest& request) {
   const auto ranks = static_cast<double>(ranks_of(request.attributes));
   return (ranks - 1) / ranks;
 }
 
-Cost all_reduce_cost(const KernelRequest& r) { return cost_of(r, 2 * others(r), true); }
+Cost all_reduce_cost(const KernelRequest& r) { return cost_of(r, 2 * remote_fraction(r), true); }
 Cost all_gather_cost(const KernelRequest& r) {
   return cost_of(r, static_cast<double>(ranks_of(r.attributes) - 1), false);
 }
-Cost reduce_scatter_cost(const KernelRequest& r) { return cost_of(r, others(r), true); }
-Cost all_to_all_cost(const KernelRequest& r) { return cost_of(r, others(r), false); }
-Cost pass_on_cost(const KernelRequest& r) {
+Cost reduce_scatter_cost(const KernelRequest& r) { return cost_of(r, remote_fraction(r), true); }
+Cost all_to_all_cost(const KernelRequest& r) { return cost_of(r, remote_fraction(r), false); }
+Cost send_cost(const KernelRequest& r) {
   return cost_of(r, ranks_of(r.attributes) > 1 ? 1 : 0, false);
 }
 
@@ -390,7 +390,7 @@ std::vector<OpErrorSample> all_reduce_errors() {
 std::vector<OpErrorSample> all_gather_errors() {
   return {{{{DType::f32, {}}}, of_ranks(2), "x must have at least 1 axes, but is f32[] with 0"}};
 }
-std::vector<OpErrorSample> cut_errors() {
+std::vector<OpErrorSample> split_errors() {
   return {{{{DType::f32, {5, 2}}},
            of_ranks(2),
            "the first axis, 5, cannot be divided into 2 equal "
@@ -465,7 +465,7 @@ void add_collective_ops(OpSet& ops) {
   r.attributes.push_back({"root", std::int64_t{0}});
   r.infer = infer_broadcast_from;
   r.kernel = broadcast_from_kernel;
-  r.cost = pass_on_cost;
+  r.cost = send_cost;
   ops.add(std::move(r));
 
   r = collective("send_recv",
@@ -474,7 +474,7 @@ void add_collective_ops(OpSet& ops) {
   r.attributes.push_back({"to", std::vector<std::int64_t>(), true});
   r.infer = infer_send_recv;
   r.kernel = send_recv_kernel;
-  r.cost = pass_on_cost;
+  r.cost = send_cost;
   ops.add(std::move(r));
 
   r = collective("rank_number", "The number of this rank, from 0 to `ranks` - 1.");
@@ -489,8 +489,8 @@ void add_collective_ops(OpSet& ops) {
 void add_collective_samples(OpSamples& all) {
   all.add("all_reduce", collective_samples, all_reduce_errors);
   all.add("all_gather", collective_samples, all_gather_errors);
-  all.add("reduce_scatter", collective_samples, cut_errors);
-  all.add("all_to_all", collective_samples, cut_errors);
+  all.add("reduce_scatter", collective_samples, split_errors);
+  all.add("all_to_all", collective_samples, split_errors);
   all.add("broadcast_from", broadcast_samples, broadcast_errors);
   all.add("send_recv", send_recv_samples, send_recv_errors);
   all.add("rank_number", rank_number_samples, rank_number_errors);

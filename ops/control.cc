@@ -22,7 +22,7 @@ bool same_type(const InferContext& c, const ValueType& a, const ValueType& b) {
 }
 
 // Returns the number of operands that `attribute` specifies, which must be between 0 and `at_most`.
-int counted(const InferContext& c, std::string_view attribute, int at_most) {
+int count_attribute(const InferContext& c, std::string_view attribute, int at_most) {
   const std::int64_t n = c.attributes().integer(attribute);
   if (n < 0 || n > at_most) {
     throw ArgumentError(
@@ -59,8 +59,8 @@ void check_carries(const InferContext& c, const Types& outputs, int carries) {
 Types infer_call(const InferContext& c) { return c.body_outputs("body", operands_of(c, 0)); }
 
 Types infer_scan(const InferContext& c) {
-  const int carries = counted(c, "carries", c.input_count());
-  const int sequences = counted(c, "sequences", c.input_count() - carries);
+  const int carries = count_attribute(c, "carries", c.input_count());
+  const int sequences = count_attribute(c, "sequences", c.input_count() - carries);
   const Dim length = c.attributes().dim("length");
   if (length.is_constant() && length.constant() < 0) {
     throw ShapeError(fmt::format("length must not be negative, but is {}", length.str()));
@@ -100,13 +100,13 @@ Types infer_scan(const InferContext& c) {
   return outputs;
 }
 
-void require_flag(const ValueType& type, std::string_view what) {
+void require_bool_scalar(const ValueType& type, std::string_view what) {
   if (type.dtype == DType::boolean && type.shape.rank() == 0) return;
   throw DTypeError(fmt::format("{} must be a bool scalar, but is {}", what, type.str()));
 }
 
 Types infer_cond(const InferContext& c) {
-  require_flag(c.input(0), "predicate");
+  require_bool_scalar(c.input(0), "predicate");
   Types a = c.body_outputs("then", operands_of(c, 1));
   const Types b = c.body_outputs("else", operands_of(c, 1));
   if (a.size() != b.size()) {
@@ -128,7 +128,7 @@ Types infer_cond(const InferContext& c) {
 }
 
 Types infer_while(const InferContext& c) {
-  const int carries = counted(c, "carries", c.input_count());
+  const int carries = count_attribute(c, "carries", c.input_count());
   if (c.attributes().integer("limit") < 0) {
     throw ArgumentError(
         fmt::format("limit must not be negative, but is {}", c.attributes().integer("limit")));
@@ -139,7 +139,7 @@ Types infer_while(const InferContext& c) {
     throw ArgumentError(
         fmt::format("the condition returns {} values, but must return one", condition.size()));
   }
-  require_flag(condition[0], "the result of the condition");
+  require_bool_scalar(condition[0], "the result of the condition");
   Types outputs = c.body_outputs("body", operands);
   check_carries(c, outputs, carries);
   if (static_cast<int>(outputs.size()) != carries) {

@@ -23,7 +23,7 @@ using kernels::GemmProblem;
 ConvGeometry geometry(const Attributes& attributes, const Sizes& x, const Sizes& w,
                       const Sizes& out) {
   const Windows windows(attributes, w[2], w[3]);
-  windows.require_place(x);
+  windows.require_fit(x);
   const auto& [height, width] = windows;
   ConvGeometry g;
   g.images = x[0], g.channels = x[1], g.height = x[2], g.width = x[3];

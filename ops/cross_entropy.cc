@@ -159,16 +159,16 @@ Kernel backward_kernel(const KernelRequest& request) {
   phase.cost_ns = static_cast<double>(request.inputs[1].numel());
   phase.body = [=, chunks = phase.chunks](const KernelRun& run, std::int64_t chunk) {
     const T* g = run.in<T>(0);
-    T* counted = reinterpret_cast<T*>(run.shared_scratch);  // g, but 0 at ignored positions
+    T* masked_g = reinterpret_cast<T*>(run.shared_scratch);  // g, but 0 at ignored positions
     T* dx = run.out<T>(0);
     for_pieces(l, chunks, chunk, [&](std::int64_t o, std::int64_t first, std::int64_t last) {
       const std::int64_t p = o * l.inner, offset = o * l.classes * l.inner;
       for (std::int64_t i = p + first; i < p + last; ++i) {
-        counted[i] = l.targets.counts(l.targets.at(run.inputs[2], i)) ? g[i] : T(0);
+        masked_g[i] = l.targets.counts(l.targets.at(run.inputs[2], i)) ? g[i] : T(0);
       }
       const T shift =
           l.smoothing > 0 ? static_cast<T>(l.smoothing / static_cast<double>(l.classes)) : T(0);
-      const LogitsGrad<T> args{run.in<T>(1) + offset, run.in<T>(3) + p, counted + p,
+      const LogitsGrad<T> args{run.in<T>(1) + offset, run.in<T>(3) + p, masked_g + p,
                                dx + offset,           l.classes,        shift};
       if (l.inner == 1) {
         logits_grad_rows(args, last);
@@ -177,8 +177,8 @@ Kernel backward_kernel(const KernelRequest& request) {
       }
       for (std::int64_t i = p + first; i < p + last; ++i) {
         const std::int64_t t = l.targets.at(run.inputs[2], i);
-        if (!l.targets.counts(t) || counted[i] == 0) continue;
-        dx[l.offset(i) + t * l.inner] -= static_cast<T>(1 - l.smoothing) * counted[i];
+        if (!l.targets.counts(t) || masked_g[i] == 0) continue;
+        dx[l.offset(i) + t * l.inner] -= static_cast<T>(1 - l.smoothing) * masked_g[i];
       }
     });
   };

@@ -46,19 +46,20 @@ Kernel offsets_kernel(const KernelRequest& r) {
   return kernel;
 }
 
-Attributes counted(Dim count) { return {{"count", std::move(count)}}; }
+Attributes count_attributes(Dim count) { return {{"count", std::move(count)}}; }
 
 std::vector<OpSample> offsets_samples() {
-  return {{{Tensor::of<std::int64_t>({4}, {0, 2, 2, 5})}, counted(5)},
-          {{Tensor::of<std::int32_t>({2}, {0, 3})}, counted(7)},
-          {{Tensor::of<std::int64_t>({2}, {0, 0})}, counted(0)},
-          {{Tensor::zeros(DType::i64, {0})}, counted(0)}};
+  return {{{Tensor::of<std::int64_t>({4}, {0, 2, 2, 5})}, count_attributes(5)},
+          {{Tensor::of<std::int32_t>({2}, {0, 3})}, count_attributes(7)},
+          {{Tensor::of<std::int64_t>({2}, {0, 0})}, count_attributes(0)},
+          {{Tensor::zeros(DType::i64, {0})}, count_attributes(0)}};
 }
 
 std::vector<OpErrorSample> offsets_errors() {
-  return {
-      {{{DType::f32, {4}}}, counted(5), "offsets must be i32 or i64, but is f32"},
-      {{{DType::i64, {2, 2}}}, counted(5), "offsets must have 1 axes, but is i64[2, 2] with 2"}};
+  return {{{{DType::f32, {4}}}, count_attributes(5), "offsets must be i32 or i64, but is f32"},
+          {{{DType::i64, {2, 2}}},
+           count_attributes(5),
+           "offsets must have 1 axes, but is i64[2, 2] with 2"}};
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ std::vector<ValueType> infer_same(const InferContext& c) { return {c.input(0)}; 
 
 /// Throws ShapeError if `largest`, a size or the largest index, is constant and not representable
 /// in an integer `dtype`.
-void require_held(const Dim& largest, DType dtype, std::string_view what) {
+void require_representable(const Dim& largest, DType dtype, std::string_view what) {
   if (!is_integer(dtype) || !largest.is_constant()) return;
   const IntegerRange range = integer_range(dtype);
   if (range.holds(largest.constant())) return;
@@ -30,7 +30,8 @@ void require_held(const Dim& largest, DType dtype, std::string_view what) {
 }
 
 void require_indices(const Dim& size, DType dtype) {
-  if (size.is_constant() && size.constant() > 0) require_held(size - 1, dtype, "the index");
+  if (size.is_constant() && size.constant() > 0)
+    require_representable(size - 1, dtype, "the index");
 }
 
 std::vector<ValueType> infer_iota(const InferContext& c) {
@@ -81,14 +82,14 @@ std::vector<ValueType> infer_dim_value(const InferContext& c) {
     throw DTypeError(fmt::format("the value of a dim cannot be {}; use i64, i32, f32 or f64",
                                  dtype_name(dtype)));
   }
-  require_held(c.attributes().dim("dim"), dtype, "the size");
+  require_representable(c.attributes().dim("dim"), dtype, "the size");
   return {{dtype, Shape()}};
 }
 
 Kernel dim_value_kernel(const KernelRequest& request) {
   const std::int64_t value = request.attributes.dim("dim").constant();
   const DType dtype = request.outputs[0].dtype;
-  require_held(value, dtype, "the size");
+  require_representable(value, dtype, "the size");
   Kernel kernel;
   kernel.phases.push_back({.chunks = 1, .body = [=](const KernelRun& run, std::int64_t) {
                              visit_dtype(dtype, [&](auto tag) {

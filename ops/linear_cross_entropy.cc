@@ -112,7 +112,7 @@ struct Layout {
   std::int64_t chunk_rows = 0;
   bool dx = false, dweight = false, dbias = false;
   // Offsets in the shared scratch.
-  std::size_t lse = 0, sum = 0, counted = 0, bias_sums = 0, bytes = 0;
+  std::size_t lse = 0, sum = 0, masked_g = 0, bias_sums = 0, bytes = 0;
 
   bool gradient() const { return dx || dweight || dbias; }
 };
@@ -159,7 +159,7 @@ Layout make_layout(const KernelRequest& request, const Operands& o) {
   reserve(dtype, {l.chunk_rows, l.classes});  // the logits begin at 0
   l.lse = reserve(dtype, {l.chunk_rows});
   l.sum = reserve(dtype, {l.chunk_rows});
-  l.counted = reserve(dtype, {l.chunk_rows});
+  l.masked_g = reserve(dtype, {l.chunk_rows});
   if (l.dbias) l.bias_sums = reserve(DType::f64, {l.classes});
   l.bytes = end;
   return l;
@@ -216,13 +216,13 @@ class LossRows {
   }
 
   void write_gradient(const KernelRun& run, std::int64_t r, T* row, const T* lse) const {
-    T* counted = reinterpret_cast<T*>(run.shared_scratch + l_.counted) + r;
+    T* masked_g = reinterpret_cast<T*>(run.shared_scratch + l_.masked_g) + r;
     const std::int64_t t = target(run, r);
-    *counted = l_.targets.counts(t) ? run.in<T>(static_cast<std::size_t>(l_.at.g))[first_ + r] : 0;
+    *masked_g = l_.targets.counts(t) ? run.in<T>(static_cast<std::size_t>(l_.at.g))[first_ + r] : 0;
     const T shift =
         l_.smoothing > 0 ? static_cast<T>(l_.smoothing / static_cast<double>(l_.classes)) : T(0);
-    logits_grad_rows(LogitsGrad<T>{row, lse, counted, row, l_.classes, shift}, 1);
-    if (*counted != 0) row[t] -= static_cast<T>(1 - l_.smoothing) * *counted;
+    logits_grad_rows(LogitsGrad<T>{row, lse, masked_g, row, l_.classes, shift}, 1);
+    if (*masked_g != 0) row[t] -= static_cast<T>(1 - l_.smoothing) * *masked_g;
   }
 
   Layout l_;

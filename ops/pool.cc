@@ -67,7 +67,7 @@ std::vector<ValueType> infer_avg_pool_grad(const InferContext& c) {
 // Throws ShapeError if the windows do not fit into the image.
 PoolGeometry geometry(const Attributes& attributes, const Sizes& x, const Sizes& out) {
   const Windows windows = windows_of(attributes);
-  windows.require_place(x);
+  windows.require_fit(x);
   const auto& [height, width] = windows;
   return {x[2],         x[3],          out[2],       out[3],         height.kernel,
           width.kernel, height.stride, width.stride, height.padding, width.padding};

@@ -39,18 +39,18 @@ Place reserve(Kernel& kernel, std::int64_t elements, DType dtype) {
 
 /// Reduces `rows` rows of `length` elements, which the source generates starting with element
 /// `begin`, to `out`.
-void reduce_made_rows(const Stage& stage, const KernelRun& run, std::int64_t begin,
-                      std::int64_t rows, std::int64_t length, std::byte* out) {
+void reduce_generated_rows(const Stage& stage, const KernelRun& run, std::int64_t begin,
+                           std::int64_t rows, std::int64_t length, std::byte* out) {
   constexpr std::int64_t kBlock = kernels::kReduceBlock;
-  std::byte* made = run.slot_scratch + stage.source->scratch;
+  std::byte* generated = run.slot_scratch + stage.source->scratch;
   const std::size_t size = dtype_size(stage.dtype);
   if (length <= kBlock) {
     const std::int64_t at_once =
         std::max<std::int64_t>(1, kBlock / std::max<std::int64_t>(length, 1));
     for (std::int64_t r = 0; r < rows; r += at_once) {
       const std::int64_t n = std::min(at_once, rows - r);
-      if (length > 0) stage.source->make(run, begin + r * length, n * length, made);
-      kernels::reduce_rows(stage.kind, stage.dtype, made, n, length, length, stage.divisor,
+      if (length > 0) stage.source->make(run, begin + r * length, n * length, generated);
+      kernels::reduce_rows(stage.kind, stage.dtype, generated, n, length, length, stage.divisor,
                            out + static_cast<std::size_t>(r) * size);
     }
     return;
@@ -59,8 +59,8 @@ void reduce_made_rows(const Stage& stage, const KernelRun& run, std::int64_t beg
     kernels::BlockReduction reduction(stage.kind, stage.dtype);
     for (std::int64_t i = 0; i < length; i += kBlock) {
       const std::int64_t n = std::min(kBlock, length - i);
-      stage.source->make(run, begin + r * length + i, n, made);
-      reduction.add(made, n);
+      stage.source->make(run, begin + r * length + i, n, generated);
+      reduction.add(generated, n);
     }
     reduction.finish(stage.divisor, out + static_cast<std::size_t>(r) * size);
   }
@@ -94,8 +94,8 @@ void add_phase(Kernel& kernel, const Stage& stage, std::int64_t splits) {
     if (stage.inner == 1 && splits == 1) {
       if (begin == end) return;
       if (stage.source != nullptr) {
-        reduce_made_rows(stage, run, begin * stage.length, end - begin, stage.length,
-                         to + at(begin));
+        reduce_generated_rows(stage, run, begin * stage.length, end - begin, stage.length,
+                              to + at(begin));
         return;
       }
       kernels::reduce_rows(stage.kind, stage.dtype, from + at(begin * stage.length), end - begin,
@@ -112,7 +112,7 @@ void add_phase(Kernel& kernel, const Stage& stage, std::int64_t splits) {
       std::byte* out = to + at((o * splits + split) * stage.inner + column);
       const std::int64_t length = range.end - range.begin;
       if (stage.source != nullptr) {
-        reduce_made_rows(stage, run, o * stage.length + range.begin, 1, length, out);
+        reduce_generated_rows(stage, run, o * stage.length + range.begin, 1, length, out);
         continue;
       }
       const std::byte* x = from + at((o * stage.length + range.begin) * stage.inner + column);
@@ -187,9 +187,9 @@ Kernel make_reduce_kernel(const KernelRequest& request, kernels::Reduction kind,
   }
 
   Kernel kernel;
-  std::shared_ptr<const ElementSource> made;
+  std::shared_ptr<const ElementSource> generated;
   if (source != nullptr) {
-    made = std::make_shared<const ElementSource>(*source);
+    generated = std::make_shared<const ElementSource>(*source);
     kernel.slot_scratch =
         source->scratch + static_cast<std::size_t>(kernels::kReduceBlock) * dtype_size(x.dtype);
   }
@@ -205,9 +205,9 @@ Kernel make_reduce_kernel(const KernelRequest& request, kernels::Reduction kind,
     const bool last = --stages_left == 0;
     const Place to = last ? Place{} : reserve(kernel, outer * inner, x.dtype);
     add_stage(kernel, {kind, x.dtype, outer, groups[i].size, inner, mean && last ? count : 1.0,
-                       from, to, made});
+                       from, to, generated});
     from = to;
-    made = nullptr;
+    generated = nullptr;
   }
   return kernel;
 }

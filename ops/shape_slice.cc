@@ -18,7 +18,7 @@ using kernels::StridedCopy;
 
 /// Checks that the `size` positions start, start + step, ... are inside an axis of size n, as far
 /// as the numbers are constant.
-void check_places(int axis, const Dim& start, const Dim& size, std::int64_t step, const Dim& n) {
+void check_positions(int axis, const Dim& start, const Dim& size, std::int64_t step, const Dim& n) {
   if (step == 0) throw ArgumentError(fmt::format("axis {}: the step must not be 0", axis));
   if (!size.is_constant()) return;
   if (size.constant() < 0) {
@@ -52,7 +52,7 @@ void check_slice(const Shape& starts, const Shape& sizes, const std::vector<std:
   check_length(shape.rank(), static_cast<std::size_t>(starts.rank()), steps.size());
   check_length(shape.rank(), static_cast<std::size_t>(sizes.rank()), steps.size());
   for (int i = 0; i < shape.rank(); ++i) {
-    check_places(i, starts[i], sizes[i], steps[static_cast<std::size_t>(i)], shape[i]);
+    check_positions(i, starts[i], sizes[i], steps[static_cast<std::size_t>(i)], shape[i]);
   }
 }
 
@@ -113,11 +113,11 @@ std::vector<ValueType> infer_slice_add(const InferContext& c) {
 }
 
 // The positions of g in out, as rows along the last axis that has more than one element.
-struct PlacesOf {
+struct SlicePositions {
   Sizes sizes, strides;  // of the axes around a row
   std::int64_t offset = 0, length = 1, stride = 1;
 
-  PlacesOf(const Sizes& g, StridedView view) : offset(view.offset) {
+  SlicePositions(const Sizes& g, StridedView view) : offset(view.offset) {
     for (std::size_t i = 0; i < g.size(); ++i) {
       if (g[i] == 1) continue;
       // Merge axes that are contiguous in both arrays.
@@ -163,12 +163,12 @@ void add_row(const T* g, std::int64_t count, std::int64_t stride, T* out) {
 }
 
 template <class T>
-Phase add_phase(const OperandSpec& g, PlacesOf places) {
+Phase add_phase(const OperandSpec& g, SlicePositions places) {
   const std::int64_t n = g.numel();
   Phase phase;
   phase.chunks = chunk_count(n, 16384);
   phase.cost_ns = 0.4 * static_cast<double>(n);
-  phase.body = [places = std::make_shared<const PlacesOf>(std::move(places)), n,
+  phase.body = [places = std::make_shared<const SlicePositions>(std::move(places)), n,
                 chunks = phase.chunks](const KernelRun& run, std::int64_t chunk) {
     auto [begin, end] = chunk_range(n, chunks, chunk, 64);
     while (begin < end) {
@@ -182,7 +182,7 @@ Phase add_phase(const OperandSpec& g, PlacesOf places) {
   return phase;
 }
 
-Phase add_phase(const OperandSpec& g, PlacesOf places) {
+Phase add_phase(const OperandSpec& g, SlicePositions places) {
   switch (g.dtype) {
     case DType::f32: return add_phase<float>(g, std::move(places));
     case DType::f64: return add_phase<double>(g, std::move(places));
@@ -201,8 +201,8 @@ Kernel slice_add_kernel(const KernelRequest& r) {
   Kernel kernel;
   kernel.phases.push_back(clone_phase(x, 0));
   if (g.numel() == 0) return kernel;
-  kernel.phases.push_back(
-      add_phase(g, PlacesOf(g.sizes, strided_view(x.sizes, g.sizes, starts.constant(), steps))));
+  kernel.phases.push_back(add_phase(
+      g, SlicePositions(g.sizes, strided_view(x.sizes, g.sizes, starts.constant(), steps))));
   return kernel;
 }
 
@@ -291,7 +291,7 @@ std::vector<ValueType> infer_pad(const InferContext& c) {
         fmt::format("before {} and after {} must have one entry for each of the {} axes of {}",
                     before.str(), after.str(), c.rank(0), c.input(0).str()));
   }
-  require_number_of(c.attributes().real("value"), c.dtype(0));
+  check_representable(c.attributes().real("value"), c.dtype(0));
   Shape shape = c.shape(0);
   for (int i = 0; i < c.rank(0); ++i) {
     for (const Dim& d : {before[i], after[i]}) {

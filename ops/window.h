@@ -34,7 +34,7 @@ struct Windows {
   }
   /// Throws ShapeError unless the windows fit into an image with axes 2 and 3 of `image`. Kernels
   /// call it when all sizes are known; the shape rule could not check symbolic sizes.
-  void require_place(const Sizes& image) const { positions(image[2], image[3]); }
+  void require_fit(const Sizes& image) const { positions(image[2], image[3]); }
 };
 
 /// Returns the two integers of attribute `name`, for height and width. Throws ArgumentError unless

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "weft/core/error.h"
-#include "weft/serialization/writing_place.h"
+#include "weft/serialization/temporary_files.h"
 
 namespace weft {
 namespace {
@@ -43,7 +43,7 @@ bool lock(int fd) {
 
 }  // namespace
 
-std::string behind_links(const std::string& path) {
+std::string follow_links(const std::string& path) {
   constexpr int kMaxLinks = 40;
   fs::path at = path;
   std::error_code error;
@@ -60,7 +60,7 @@ fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
-bool is_of_a_saver(std::string_view end) {
+bool is_temporary_suffix(std::string_view end) {
   const std::size_t dash = end.find('-');
   const auto digits = [](std::string_view part) {
     return !part.empty() &&
@@ -72,13 +72,14 @@ bool is_of_a_saver(std::string_view end) {
 
 // The writer of a temporary file holds a lock on it, which ends with its process, even on another
 // machine that shares the disk. Process ids would be meaningless there.
-void remove_left_behind(const std::string& path) {
+void remove_stale_files(const std::string& path) {
   const std::string prefix = temporary_prefix(path);
   std::error_code error;
   for (fs::directory_iterator it(folder_of(path), error), end; !error && it != end;
        it.increment(error)) {
     const std::string name = it->path().filename().string();
-    if (!name.starts_with(prefix) || !is_of_a_saver(std::string_view(name).substr(prefix.size())))
+    if (!name.starts_with(prefix) ||
+        !is_temporary_suffix(std::string_view(name).substr(prefix.size())))
       continue;
     const int fd = ::open(it->path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
     if (fd < 0) continue;
@@ -96,7 +97,7 @@ void remove_left_behind(const std::string& path) {
 AtomicFile::AtomicFile(const std::string& path) : AtomicFile(path, path) {}
 
 AtomicFile::AtomicFile(const std::string& path, const std::string& like)
-    : path_(behind_links(path)) {
+    : path_(follow_links(path)) {
   if (!fs::path(path_).has_filename()) throw_io("write", path_, ENOENT);
   struct stat old {};
   const bool replaces = ::stat(path_.c_str(), &old) == 0;
@@ -105,7 +106,7 @@ AtomicFile::AtomicFile(const std::string& path, const std::string& like)
     throw IoError(fmt::format("cannot write \"{}\": it exists and is not a regular file", path_));
   if (replaces && ((old.st_mode & 0222) == 0 || ::access(path_.c_str(), W_OK) != 0))
     throw IoError(fmt::format("cannot write \"{}\": it is read-only", path_));
-  remove_left_behind(path_);
+  remove_stale_files(path_);
   struct stat model {};
   const bool resembles = ::stat(like.c_str(), &model) == 0 && S_ISREG(model.st_mode);
   // Until the mode is set, the file must not be more readable than the one that it replaces.

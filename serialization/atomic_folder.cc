@@ -16,7 +16,7 @@
 
 #include "weft/core/error.h"
 #include "weft/serialization/atomic_file.h"
-#include "weft/serialization/writing_place.h"
+#include "weft/serialization/temporary_files.h"
 
 namespace weft {
 namespace {
@@ -33,12 +33,12 @@ std::string real_name(const std::string& path) {
     while (name.size() > 1 && name.ends_with('/')) name.pop_back();
     return name;
   };
-  return without_slash(behind_links(without_slash(path)));
+  return without_slash(follow_links(without_slash(path)));
 }
 
 bool is_temporary(const std::string& name, const std::string& prefix) {
   if (!name.starts_with(prefix)) return false;
-  return is_of_a_saver(std::string_view(name).substr(prefix.size()));
+  return is_temporary_suffix(std::string_view(name).substr(prefix.size()));
 }
 
 /// Opens and locks a folder. Returns -1 if it cannot be opened or another process has locked it.
@@ -52,7 +52,7 @@ int lock_folder(const std::string& path) {
 
 /// Removes temporary folders of killed processes. Ignores errors: a folder that cannot be removed
 /// stays.
-void remove_left_folders(const fs::path& path) {
+void remove_stale_folders(const fs::path& path) {
   const std::string prefix = path.filename().string() + ".tmp-";
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   std::error_code error;
@@ -103,7 +103,7 @@ AtomicFolder::AtomicFolder(const std::string& path) : path_(real_name(path)) {
   struct stat there {};
   if (::stat(path_.c_str(), &there) == 0 && !S_ISDIR(there.st_mode))
     throw_folder_error("write the folder", path_, ENOTDIR);
-  remove_left_folders(path_);
+  remove_stale_folders(path_);
   for (int attempt = 0; attempt < 1000; ++attempt) {
     temporary_ = fmt::format("{}.tmp-{}-{}", path_, ::getpid(), attempt);
     if (::mkdir(temporary_.c_str(), 0777) != 0) {

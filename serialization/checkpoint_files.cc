@@ -10,7 +10,7 @@
 #include "weft/serialization/checked_size.h"
 #include "weft/serialization/graph_proto.h"
 #include "weft/serialization/shard_names.h"
-#include "weft/serialization/writing_place.h"
+#include "weft/serialization/temporary_files.h"
 
 namespace weft {
 namespace {
@@ -92,11 +92,11 @@ void CheckpointFiles::open_shards(const Record& record) {
   shards_.clear();
   taken_.clear();
   const v1::Shards list = read_shards(main_, record);
-  const fs::path folder = folder_of(behind_links(main_.path()));
+  const fs::path folder = folder_of(follow_links(main_.path()));
   const auto count = static_cast<std::uint64_t>(list.shards_size());
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::string name = shard_name(list.name(), i + 1, count);
-    const v1::Shard& said = list.shards(static_cast<int>(i));
+    const v1::Shard& expected = list.shards(static_cast<int>(i));
     try {
       shards_.emplace_back((folder / name).string());
     } catch (const IoError& e) {
@@ -105,11 +105,12 @@ void CheckpointFiles::open_shards(const Record& record) {
     }
     const Container& shard = shards_.back();
     read_header(shard);
-    if (shard.mark() != FileMark{said.bytes(), said.crc()}) {
-      main_.fail(record.offset,
-                 fmt::format("the shard {} has {} bytes and the checksum {:08x}, but the one that "
-                             "was saved has {} and {:08x}: it belongs to another save",
-                             name, shard.bytes(), shard.mark().crc, said.bytes(), said.crc()));
+    if (shard.mark() != FileFingerprint{expected.bytes(), expected.crc()}) {
+      main_.fail(
+          record.offset,
+          fmt::format("the shard {} has {} bytes and the checksum {:08x}, but the one that "
+                      "was saved has {} and {:08x}: it belongs to another save",
+                      name, shard.bytes(), shard.mark().crc, expected.bytes(), expected.crc()));
     }
     taken_.emplace_back(shard.data().size(), false);
   }

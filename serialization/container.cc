@@ -89,7 +89,7 @@ void ContainerWriter::add(RecordType type, const void* payload, std::size_t byte
   records_.push_back({static_cast<std::uint32_t>(type), offset, bytes, checksums(payload, bytes)});
 }
 
-FileMark ContainerWriter::finish() {
+FileFingerprint ContainerWriter::finish() {
   v1::Index index;
   for (const Record& r : records_) {
     v1::IndexEntry& entry = *index.add_records();

@@ -53,10 +53,10 @@ struct Record {
 
 /// A fingerprint of a file. Files that differ in a byte of a record have different fingerprints,
 /// except for about one in 4e9.
-struct FileMark {
+struct FileFingerprint {
   std::uint64_t bytes = 0;
   std::uint32_t crc = 0;  // of the index, which has the checksums of all records
-  friend bool operator==(const FileMark&, const FileMark&) = default;
+  friend bool operator==(const FileFingerprint&, const FileFingerprint&) = default;
 };
 
 /// Writes records in sequence. finish() adds index and footer and gives the file its final name.
@@ -69,7 +69,7 @@ class ContainerWriter {
   void add(RecordType type, const std::string& payload) {
     add(type, payload.data(), payload.size());
   }
-  FileMark finish();
+  FileFingerprint finish();
 
  private:
   void put(RecordType type, const void* payload, std::size_t bytes);
@@ -87,7 +87,7 @@ class Container {
   explicit Container(const std::string& path);
   const std::string& path() const { return file_->path(); }
   std::uint64_t bytes() const { return file_->bytes(); }
-  FileMark mark() const { return {bytes(), index_crc_}; }
+  FileFingerprint mark() const { return {bytes(), index_crc_}; }
   const std::vector<Record>& records() const { return records_; }
   const std::byte* payload(const Record& record) const { return file_->data() + record.offset; }
   /// All data records in order.

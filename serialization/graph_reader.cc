@@ -167,16 +167,17 @@ void GraphReader::node(Graph& graph, const v1::Graph& message, const v1::Node& n
     }
     return static_cast<int>(i);
   };
-  const v1::Op& said = message.ops(index(n.op(), message.ops_size(), "op"));
-  const OpRecord* op = said.version() <= std::numeric_limits<int>::max()
-                           ? ops_->find(said.name(), static_cast<int>(said.version()))
+  const v1::Op& stored_op = message.ops(index(n.op(), message.ops_size(), "op"));
+  const OpRecord* op = stored_op.version() <= std::numeric_limits<int>::max()
+                           ? ops_->find(stored_op.name(), static_cast<int>(stored_op.version()))
                            : nullptr;
   if (op == nullptr) {
-    throw FormatError(fmt::format(
-        "this program does not know op '{}' version {}{}", said.name(), said.version(),
-        ops_->find(said.name()) == nullptr
-            ? "; pass a set that contains it in LoadOptions::ops"
-            : fmt::format(" (the newest known version is {})", ops_->find(said.name())->version)));
+    throw FormatError(fmt::format("this program does not know op '{}' version {}{}",
+                                  stored_op.name(), stored_op.version(),
+                                  ops_->find(stored_op.name()) == nullptr
+                                      ? "; pass a set that contains it in LoadOptions::ops"
+                                      : fmt::format(" (the newest known version is {})",
+                                                    ops_->find(stored_op.name())->version)));
   }
   if (op->has(Trait::leaf) && op->name != "constant") {
     throw FormatError(fmt::format("op '{}' is not allowed in the list of nodes", op->name));

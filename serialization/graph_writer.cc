@@ -34,7 +34,7 @@ std::vector<Node*> all_nodes(const Graph& g) {
 /// random key the node that advances it. These nodes are therefore written before all others,
 /// wherever they are in `g`; the others keep their order. Saving a graph that was loaded thus gives
 /// the same file as saving the original graph.
-std::vector<Node*> in_order_of_files(const Graph& g, std::vector<Node*> nodes) {
+std::vector<Node*> in_file_order(const Graph& g, std::vector<Node*> nodes) {
   std::unordered_set<const Node*> advanced;
   for (const Variable& v : g.variables()) {
     if (const Value next = g.advanced_key(v); next.defined()) advanced.insert(&next.node());
@@ -106,7 +106,7 @@ void GraphWriter::graph(const Graph& g, const std::vector<Node*>& nodes, const F
   v1::Nodes chunk;
   std::size_t chunk_bytes = 0;
   std::uint64_t written = 0;
-  for (Node* n : in_order_of_files(g, nodes)) {
+  for (Node* n : in_file_order(g, nodes)) {
     if (n->op().name == "input" || n->op().name == "variable") continue;
     v1::Node& out = *chunk.add_nodes();
     node(*n, numbers, ops, strings, out);

@@ -201,7 +201,7 @@ class Matcher {
 
 }  // namespace
 
-std::vector<std::string> LoadReport::anew() const {
+std::vector<std::string> LoadReport::newly_initialised() const {
   std::vector<std::string> all = missing;
   all.insert(all.end(), reinitialised.begin(), reinitialised.end());
   return all;
@@ -211,7 +211,7 @@ std::string LoadReport::str() const {
   std::string text = fmt::format("{} parameters loaded", loaded.size());
   if (!converted.empty())
     text += fmt::format(" ({} converted from another dtype)", converted.size());
-  const std::vector<std::string> fresh = anew();
+  const std::vector<std::string> fresh = newly_initialised();
   if (!fresh.empty()) text += fmt::format("; {} new: {}", fresh.size(), first_of(fresh));
   if (!unexpected.empty())
     text += fmt::format("; {} not used: {}", unexpected.size(), first_of(unexpected));

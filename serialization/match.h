@@ -49,7 +49,7 @@ struct LoadReport {
   std::vector<std::string> unexpected = {};     // tensors without a variable
 
   /// All variables that start from their initialisers: `missing` and `reinitialised`.
-  std::vector<std::string> anew() const;
+  std::vector<std::string> newly_initialised() const;
   /// A summary for users: counts, and the names of initialised variables and unused tensors.
   std::string str() const;
 };

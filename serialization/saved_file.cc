@@ -59,7 +59,7 @@ class Lister {
       const auto graph = parse_record<v1::Graph>(file_, record);
       const bool main = !graph.has_function();
       try {
-        known_ops(graph);
+        find_unknown_ops(graph);
         if (main) leaves(graph);
       } catch (const Error& e) {
         file_.fail(record.offset, e.what());
@@ -72,7 +72,7 @@ class Lister {
   }
 
  private:
-  void known_ops(const v1::Graph& graph) {
+  void find_unknown_ops(const v1::Graph& graph) {
     for (const v1::Op& op : graph.ops()) {
       const bool known = op.version() <= std::numeric_limits<int>::max() &&
                          ops_.find(op.name(), static_cast<int>(op.version())) != nullptr;

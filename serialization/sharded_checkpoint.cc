@@ -19,7 +19,7 @@
 #include "weft/serialization/read_file.h"
 #include "weft/serialization/shard_names.h"
 #include "weft/serialization/stale_shards.h"
-#include "weft/serialization/writing_place.h"
+#include "weft/serialization/temporary_files.h"
 
 namespace weft {
 namespace {
@@ -61,7 +61,7 @@ ShardLayout::ShardLayout(const std::vector<VariableInfo>& variables, const Owned
   for (const VariableInfo& info : variables) {
     index_.emplace(info.name, entries_.size());
     Entry& entry = entries_.emplace_back(Entry{info, {}, false});
-    if (const auto cut = owned.cuts().find(info.name); cut != owned.cuts().end()) {
+    if (const auto cut = owned.partitions().find(info.name); cut != owned.partitions().end()) {
       for (int r = 0; r < ranks; ++r) {
         const auto [begin, end] = cut->second.ranges[static_cast<std::size_t>(r)];
         if (begin == end) continue;
@@ -105,9 +105,9 @@ class ShardedSave {
 
   void run() {
     std::string name;
-    if (world_.first()) name = save_name(behind_links_name(), next_save_number(path_));
+    if (world_.first()) name = save_name(resolved_name(), next_save_number(path_));
     name = world_.broadcast(name);
-    const FileMark own = write_shard(shard(name, world_.rank()));
+    const FileFingerprint own = write_shard(shard(name, world_.rank()));
     const std::vector<std::string> marks =
         world_.gather({reinterpret_cast<const char*>(&own), sizeof own});
     if (world_.first()) {
@@ -118,17 +118,15 @@ class ShardedSave {
   }
 
  private:
-  std::string behind_links_name() const {
-    return fs::path(behind_links(path_)).filename().string();
-  }
+  std::string resolved_name() const { return fs::path(follow_links(path_)).filename().string(); }
   std::string shard(const std::string& name, int rank) const {
     const auto count = static_cast<std::uint64_t>(world_.size());
-    return (folder_of(behind_links(path_)) /
+    return (folder_of(follow_links(path_)) /
             shard_name(name, static_cast<std::uint64_t>(rank) + 1, count))
         .string();
   }
 
-  FileMark write_shard(const std::string& file) {
+  FileFingerprint write_shard(const std::string& file) {
     std::vector<std::string> whole;
     for (const ShardLayout::Entry& entry : layout_.entries()) {
       if (!owned_.contains(entry.info.name)) whole.push_back(entry.info.name);
@@ -163,7 +161,7 @@ class ShardedSave {
     v1::Shards shards;
     shards.set_name(name);
     for (int rank = 0; rank < world_.size(); ++rank) {
-      FileMark mark;
+      FileFingerprint mark;
       std::memcpy(&mark, marks[static_cast<std::size_t>(rank)].data(), sizeof mark);
       check_seen(shard(name, rank), rank, mark);
       v1::Shard& out = *shards.add_shards();
@@ -187,7 +185,7 @@ class ShardedSave {
 
   /// Throws IoError unless rank 0 can read the shard that a rank wrote: otherwise the checkpoint
   /// would be unreadable.
-  void check_seen(const std::string& file, int rank, const FileMark& mark) const {
+  void check_seen(const std::string& file, int rank, const FileFingerprint& mark) const {
     std::string why;
     try {
       if (Container(file).mark() == mark) return;
@@ -240,7 +238,7 @@ class Probe {
 bool sees_probe(const std::string& path, const std::string& name) {
   if (name.empty()) return false;
   try {
-    const fs::path folder = folder_of(behind_links(path));
+    const fs::path folder = folder_of(follow_links(path));
     return read_whole_file((folder / name).string()) == name && ::access(folder.c_str(), W_OK) == 0;
   } catch (const Error&) {
     return false;
@@ -257,7 +255,7 @@ void save_checkpoint_in_shards(const std::string& path, Session& session,
     throw ArgumentError(fmt::format(
         "\"{}\" cannot be a sharded checkpoint: its name has the form of a shard name", path));
   }
-  world.or_poison([&] { ShardedSave(path, session, programs, options).run(); });
+  world.poison_on_error([&] { ShardedSave(path, session, programs, options).run(); });
 }
 
 bool ranks_share_folder(const std::string& path, const World& world) {
@@ -265,7 +263,7 @@ bool ranks_share_folder(const std::string& path, const World& world) {
   std::optional<Probe> probe;
   if (world.first()) {
     try {
-      probe.emplace(folder_of(behind_links(path)));
+      probe.emplace(folder_of(follow_links(path)));
     } catch (const IoError&) {  // the save itself will report the reason
     }
   }

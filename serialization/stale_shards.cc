@@ -13,7 +13,7 @@
 #include "weft/serialization/atomic_file.h"
 #include "weft/serialization/checkpoint_files.h"
 #include "weft/serialization/shard_names.h"
-#include "weft/serialization/writing_place.h"
+#include "weft/serialization/temporary_files.h"
 
 namespace weft {
 namespace {
@@ -25,7 +25,8 @@ namespace fs = std::filesystem;
 std::optional<std::string> target_of(const std::string& name) {
   constexpr std::string_view kMark = ".tmp-";
   const std::size_t at = name.rfind(kMark);
-  if (at == std::string::npos || !is_of_a_saver(std::string_view(name).substr(at + kMark.size())))
+  if (at == std::string::npos ||
+      !is_temporary_suffix(std::string_view(name).substr(at + kMark.size())))
     return std::nullopt;
   return name.substr(0, at);
 }
@@ -44,7 +45,7 @@ struct Listing {
 };
 
 Listing list(const std::string& checkpoint) {
-  const fs::path file = behind_links(checkpoint);
+  const fs::path file = follow_links(checkpoint);
   const std::string name = file.filename().string();
   Listing result;
   std::error_code error;
@@ -101,7 +102,7 @@ void remove_stale_shards(const std::string& path) {
     if (named.contains(shard.save)) continue;
     std::error_code error;
     if (shard.temporary) {
-      remove_left_behind(shard.path.string());
+      remove_stale_files(shard.path.string());
     } else if (is_shard(shard.path)) {
       fs::remove(shard.path, error);
     }

@@ -9,11 +9,11 @@
 namespace WEFT_API weft {
 
 /// Default size limit for stdin, since some inputs never end.
-inline constexpr std::uint64_t kMostStandardInput = std::uint64_t{1} << 30;
+inline constexpr std::uint64_t kMaxStandardInput = std::uint64_t{1} << 30;
 
 /// Returns the bytes of stdin up to its end. stdin may be a file, a terminal, a pipe (without a
 /// time limit) or /dev/null (which is empty). Throws IoError if stdin cannot be read, is a folder
 /// or another device, has more than `most_bytes`, or does not fit into memory.
-std::string read_standard_input(std::uint64_t most_bytes = kMostStandardInput);
+std::string read_standard_input(std::uint64_t most_bytes = kMaxStandardInput);
 
 }  // namespace weft

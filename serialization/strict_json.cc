@@ -61,7 +61,7 @@ class TreeBuilder : public nlohmann::json_sax<json> {
   bool binary(binary_t&) override { return stop("it contains binary data"); }
   bool start_object(std::size_t) override {
     if (list_ != List::none) return stop_list();
-    if (lists_ != nullptr && stands_at(lists_->table_path)) {
+    if (lists_ != nullptr && is_at(lists_->table_path)) {
       list_ = List::table;
       lists_->table_found = true;
       if (open_.empty()) root = json::object();
@@ -83,12 +83,12 @@ class TreeBuilder : public nlohmann::json_sax<json> {
       return true;
     }
     if (list_ != List::none) return stop_list();
-    if (lists_ != nullptr && stands_at(lists_->pairs_path)) {
+    if (lists_ != nullptr && is_at(lists_->pairs_path)) {
       list_ = List::pairs;
       lists_->pairs_found = true;
       return true;
     }
-    if (lists_ != nullptr && stands_at(lists_->scores_path)) {
+    if (lists_ != nullptr && is_at(lists_->scores_path)) {
       list_ = List::scores;
       lists_->scores_found = true;
       return true;
@@ -159,7 +159,7 @@ class TreeBuilder : public nlohmann::json_sax<json> {
                     *lists_->pairs_path, lists_->pairs.size()));
   }
   /// Returns true if the value that begins now is at the path `wanted`.
-  bool stands_at(const std::optional<std::string>& wanted) const {
+  bool is_at(const std::optional<std::string>& wanted) const {
     if (!wanted) return false;
     const std::string_view path = *wanted;
     if (open_.empty()) return path.empty();

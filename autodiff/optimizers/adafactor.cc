@@ -92,7 +92,7 @@ TrainingStep adafactor(const Loss& loss, const ParameterGroups& groups,
                        const AdafactorOptions& options, SourceLocation loc) {
   check(options);
   StepBuilder b("adafactor", loss, groups, options, loc);
-  b.need_whole_parameters("Adafactor computes means over whole matrices");
+  b.require_dense_parameters("Adafactor computes means over whole matrices");
   Rule rule(b, options);
   for (const StepBuilder::Parameter& parameter : b.parameters()) rule.step(parameter);
   return b.finish();

@@ -12,7 +12,7 @@ TrainingStep adagrad(const Loss& loss, const ParameterGroups& groups, const Adag
   for (const StepBuilder::Parameter& parameter : b.parameters()) {
     const Value g = parameter.penalised_gradient();
     const Variable sum = b.state(parameter, "sum");
-    const Value new_sum = parameter.of(sum) + square(g);
+    const Value new_sum = parameter.read(sum) + square(g);
     b.add(parameter, sum, square(g));
     b.subtract(parameter, parameter.variable,
                cast(b.rate(parameter), g.dtype()) * (g / (sqrt(new_sum) + o.eps)));

@@ -21,8 +21,8 @@ TrainingStep adam_like(std::string_view name, bool decoupled, const Loss& loss,
     const DType dtype = parameter.variable.dtype();
     const Value g = decoupled ? parameter.gradient : parameter.penalised_gradient();
     const Variable m = b.state(parameter, "m"), v = b.state(parameter, "v");
-    const Value new_m = parameter.of(m) * o.beta1 + g * (1 - o.beta1);
-    const Value new_v = parameter.of(v) * o.beta2 + square(g) * (1 - o.beta2);
+    const Value new_m = parameter.read(m) * o.beta1 + g * (1 - o.beta1);
+    const Value new_v = parameter.read(v) * o.beta2 + square(g) * (1 - o.beta2);
     const Value rate = b.rate(parameter);
     const Value kept = decoupled ? parameter.decayed(rate) : parameter.value();
     const Value denominator = sqrt(new_v) / cast(correction2, dtype) + o.eps;

@@ -64,7 +64,7 @@ Ema::Ema(const std::vector<Variable>& parameters, const EmaOptions& options, Sou
   }
   Graph& graph = parameters[0].graph();
   Graph::Undo undo(graph);
-  options_.scope = free_scope(graph, options.scope, "ema", "steps");
+  options_.scope = unused_scope(graph, options.scope, "ema", "steps");
   const StateScope scope{.function = "Ema",
                          .what = "average",
                          .option = "EmaOptions::scope",

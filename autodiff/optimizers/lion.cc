@@ -11,7 +11,7 @@ TrainingStep lion(const Loss& loss, const ParameterGroups& groups, const LionOpt
   check_decay_rate("lion", "beta1", o.beta1);
   check_decay_rate("lion", "beta2", o.beta2);
   StepBuilder b("lion", loss, groups, o, loc);
-  b.need_whole_parameters("Lion also updates rows without a gradient");
+  b.require_dense_parameters("Lion also updates rows without a gradient");
   for (const StepBuilder::Parameter& parameter : b.parameters()) {
     const Value g = parameter.gradient, rate = b.rate(parameter);
     const Variable m = b.state(parameter, "m");

@@ -18,7 +18,7 @@ TrainingStep sgd(const Loss& loss, const ParameterGroups& groups, const SgdOptio
     throw ArgumentError("sgd: Nesterov momentum needs momentum > 0");
   }
   StepBuilder b("sgd", loss, groups, o, loc);
-  if (o.momentum > 0) b.need_whole_parameters("momentum also updates rows without a gradient");
+  if (o.momentum > 0) b.require_dense_parameters("momentum also updates rows without a gradient");
   for (const StepBuilder::Parameter& parameter : b.parameters()) {
     const Value g = parameter.penalised_gradient();
     Value direction = g;

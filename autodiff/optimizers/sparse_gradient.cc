@@ -17,7 +17,7 @@
 namespace weft {
 namespace {
 
-bool is_look_up(const Node& node, Value matrix) {
+bool is_lookup(const Node& node, Value matrix) {
   const auto& inputs = node.inputs();
   return node.op().name == "take" && node.attributes().integer("axis") == 0 &&
          inputs[0] == matrix && std::count(inputs.begin(), inputs.end(), matrix) == 1;
@@ -77,14 +77,14 @@ Value dense_gradient(const SparseGradient& gradient, const Dim& count) {
                    values);
 }
 
-std::vector<Node*> look_ups(std::string_view function, Value value, const Variable& matrix,
-                            SourceLocation loc) {
+std::vector<Node*> lookups(std::string_view function, Value value, const Variable& matrix,
+                           SourceLocation loc) {
   const Value whole = matrix.value();
   std::vector<Node*> found;
   for (Node* node : reachable_nodes({value})) {
     const auto& inputs = node->inputs();
     if (std::find(inputs.begin(), inputs.end(), whole) == inputs.end()) continue;
-    if (!is_look_up(*node, whole)) {
+    if (!is_lookup(*node, whole)) {
       whole.graph().fail(ArgumentError(fmt::format(
                              "{}: the gradient of '{}' is not sparse: this op reads the whole "
                              "matrix instead of rows by embedding() or take() along axis 0",
@@ -102,15 +102,15 @@ std::vector<Node*> look_ups(std::string_view function, Value value, const Variab
   return found;
 }
 
-SparseGradient joined_gradient(const std::vector<Node*>& look_ups,
+SparseGradient joined_gradient(const std::vector<Node*>& lookups,
                                const std::vector<Value>& gradients,
-                               const std::vector<Value>& of_shards, SourceLocation loc) {
+                               const std::vector<Value>& sharded_results, SourceLocation loc) {
   std::vector<Value> rows, values;
-  for (std::size_t i = 0; i < look_ups.size(); ++i) {
+  for (std::size_t i = 0; i < lookups.size(); ++i) {
     values.push_back(flat_values(gradients[i]));
-    const Value own = flat_rows(look_ups[i]->input(1));
-    const bool of_shard =
-        std::find(of_shards.begin(), of_shards.end(), look_ups[i]->output(0)) != of_shards.end();
+    const Value own = flat_rows(lookups[i]->input(1));
+    const bool of_shard = std::find(sharded_results.begin(), sharded_results.end(),
+                                    lookups[i]->output(0)) != sharded_results.end();
     rows.push_back(of_shard ? shard_concat_as(values.back().size(0), own) : own);
   }
   if (rows.size() == 1) return sparse_gradient(rows[0], values[0], loc);

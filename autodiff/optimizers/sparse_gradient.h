@@ -33,14 +33,14 @@ Value dense_gradient(const SparseGradient& gradient, const Dim& count);
 /// Returns the take() nodes by which `value` reads rows of `matrix`, in the order in which they
 /// were built. Throws ArgumentError if another op reads the matrix (with the place of that op), or
 /// if nothing reads it. `function` is the name of the optimizer in these messages.
-std::vector<Node*> look_ups(std::string_view function, Value value, const Variable& matrix,
-                            SourceLocation loc);
+std::vector<Node*> lookups(std::string_view function, Value value, const Variable& matrix,
+                           SourceLocation loc);
 
 /// Combines the `gradients` of the results of all lookups (as returned by lookups(), in that
 /// order) into one sparse gradient. For results in `sharded_results`, the gradient contains the
 /// rows of all shards (see `joined` of gradients_for()).
-SparseGradient joined_gradient(const std::vector<Node*>& look_ups,
+SparseGradient joined_gradient(const std::vector<Node*>& lookups,
                                const std::vector<Value>& gradients,
-                               const std::vector<Value>& of_shards, SourceLocation loc);
+                               const std::vector<Value>& sharded_results, SourceLocation loc);
 
 }  // namespace weft

@@ -6,8 +6,8 @@
 
 namespace weft {
 
-std::string free_scope(const Graph& graph, const std::string& given, std::string_view base,
-                       std::string_view mark) {
+std::string unused_scope(const Graph& graph, const std::string& given, std::string_view base,
+                         std::string_view mark) {
   if (!given.empty()) return given;
   std::string scope(base);
   for (int i = 2; graph.has_variable(fmt::format("{}.{}", scope, mark)); ++i)

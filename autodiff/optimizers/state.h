@@ -10,8 +10,8 @@ namespace WEFT_API weft {
 
 /// Returns `given`, or, if it is empty, the first of "base", "base.2", "base.3", ... under which
 /// the graph has no variable `mark`. Every optimizer of the same kind has a variable of this name.
-std::string free_scope(const Graph& graph, const std::string& given, std::string_view base,
-                       std::string_view mark);
+std::string unused_scope(const Graph& graph, const std::string& given, std::string_view base,
+                         std::string_view mark);
 
 /// The name prefix of the variables of one optimizer or Ema, and texts for the error if a name is
 /// taken.

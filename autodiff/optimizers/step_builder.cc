@@ -33,7 +33,7 @@ GradientAdvice advice(const std::string& function) {
 
 // Returns the lookups whose results differ by shard, if the loss is computed from shards: a step
 // updates the rows that all shards read at once.
-std::vector<Value> read_by_shards(Value loss, const std::vector<std::vector<Node*>>& reads) {
+std::vector<Value> sharded_lookups(Value loss, const std::vector<std::vector<Node*>>& reads) {
   std::vector<Value> result;
   const PerShard parts(reachable_nodes({loss}));
   if (parts.level(loss) == 0) return result;
@@ -62,7 +62,7 @@ void check_decay_rate(std::string_view function, std::string_view rate, double v
   throw ArgumentError(fmt::format("{}: {} {} must be in [0, 1)", function, rate, value));
 }
 
-Value StepBuilder::Parameter::of(const Variable& state) const {
+Value StepBuilder::Parameter::read(const Variable& state) const {
   return rows ? take(state, rows->rows) : state.value();
 }
 
@@ -86,7 +86,7 @@ StepBuilder::StepBuilder(std::string_view name, const Loss& loss, const Paramete
   list_parameters(groups, weight_decay, decay);
   list_sparse(options.sparse);
   undo_.emplace(graph());
-  scope_.scope = free_scope(graph(), options.scope, "optimizer", "step");
+  scope_.scope = unused_scope(graph(), options.scope, "optimizer", "step");
   result_.gradients = gradients_of(loss, options.gradients);
   check_gradients(result_.gradients);
   result_.step = scope_.variable(graph(), "step", {DType::i64, Shape{}});
@@ -182,13 +182,13 @@ std::vector<Value> StepBuilder::gradients_of(const Loss& loss, const GradientOpt
       values.push_back(parameters_[i].variable.value());
       continue;
     }
-    reads[i] = look_ups(scope_.function, loss.value(), parameters_[i].variable, scope_.loc);
+    reads[i] = lookups(scope_.function, loss.value(), parameters_[i].variable, scope_.loc);
     for (Node* node : reads[i]) values.push_back(node->output(0));
   }
-  std::vector<Value> of_shards;
-  if (any) of_shards = read_by_shards(loss.value(), reads);
-  std::vector<Value> found =
-      gradients_for(advice(scope_.function), loss.value(), values, options, scope_.loc, of_shards);
+  std::vector<Value> sharded_results;
+  if (any) sharded_results = sharded_lookups(loss.value(), reads);
+  std::vector<Value> found = gradients_for(advice(scope_.function), loss.value(), values, options,
+                                           scope_.loc, sharded_results);
   if (!any) return found;
   std::vector<Value> result;
   auto next = found.begin();
@@ -198,7 +198,7 @@ std::vector<Value> StepBuilder::gradients_of(const Loss& loss, const GradientOpt
       continue;
     }
     const auto end = next + std::ssize(reads[i]);
-    parameters_[i].rows = joined_gradient(reads[i], {next, end}, of_shards, scope_.loc);
+    parameters_[i].rows = joined_gradient(reads[i], {next, end}, sharded_results, scope_.loc);
     result.push_back(parameters_[i].rows->values);
     next = end;
   }
@@ -261,7 +261,7 @@ void StepBuilder::add_rows(const Parameter& parameter, Variable state, Value cha
 
 void StepBuilder::update(const Parameter& parameter, Variable state, Value value) {
   if (!parameter.rows) return update(state, value);
-  add_rows(parameter, state, value - parameter.of(state));
+  add_rows(parameter, state, value - parameter.read(state));
 }
 
 void StepBuilder::add(const Parameter& parameter, Variable state, Value change) {
@@ -274,7 +274,7 @@ void StepBuilder::subtract(const Parameter& parameter, Variable state, Value cha
   add_rows(parameter, state, -change);
 }
 
-void StepBuilder::need_whole_parameters(std::string_view why) const {
+void StepBuilder::require_dense_parameters(std::string_view why) const {
   for (const Parameter& p : parameters_) {
     if (!p.rows) continue;
     throw ArgumentError(fmt::format("{}: '{}' is in StepOptions::sparse, but {}", scope_.function,

@@ -60,9 +60,9 @@ class StepBuilder {
     std::optional<SparseGradient> rows = {};
 
     /// The part of the parameter that the gradient refers to: all of it, or the rows of this step.
-    Value value() const { return of(variable); }
+    Value value() const { return read(variable); }
     /// The same part of a state variable of this parameter.
-    Value of(const Variable& state) const;
+    Value read(const Variable& state) const;
     /// The gradient including the L2 penalty: g + weight_decay * p.
     Value penalised_gradient() const;
     /// p * (1 - rate * weight_decay): weight decay that is decoupled from the gradient (Loshchilov
@@ -101,7 +101,7 @@ class StepBuilder {
   void subtract(const Parameter& parameter, Variable state, Value change);
   /// Throws ArgumentError if a parameter has sparse updates. `why` is a clause that states the
   /// reason: "Lion also updates rows without a gradient".
-  void need_whole_parameters(std::string_view why) const;
+  void require_dense_parameters(std::string_view why) const;
   /// Completes the step. Must be called exactly once.
   TrainingStep finish();
 

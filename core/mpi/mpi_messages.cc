@@ -15,9 +15,9 @@ constexpr std::size_t kKiB = 1024;
 // Below the limits for eager sends: btl_tcp_eager_limit in Open MPI, and UCX_TCP_TX_SEG_SIZE in the
 // UCX used by MPICH.
 #ifdef MPICH_VERSION
-constexpr std::size_t kSentAtOnce = 8 * kKiB;
+constexpr std::size_t kEagerBytes = 8 * kKiB;
 #else
-constexpr std::size_t kSentAtOnce = 63 * kKiB;
+constexpr std::size_t kEagerBytes = 63 * kKiB;
 #endif
 
 bool is_truncation(int code) {
@@ -28,7 +28,7 @@ bool is_truncation(int code) {
 
 }  // namespace
 
-bool mpi_good(Transport& self, int code, std::string_view what) {
+bool mpi_ok(Transport& self, int code, std::string_view what) {
   if (code == MPI_SUCCESS) return true;
   std::array<char, MPI_MAX_ERROR_STRING> text{};
   int size = 0;
@@ -40,16 +40,16 @@ bool mpi_good(Transport& self, int code, std::string_view what) {
 
 MpiMessages::MpiMessages(MPI_Comm comm, Transport& self)
     : comm_(comm), self_(self), counts_(static_cast<std::size_t>(self.size())) {
-  constexpr Measure near{8192 * kKiB, 16384 * kKiB, 16384 * kKiB},
-      far{kSentAtOnce, 512 * kKiB, 2048 * kKiB};
+  constexpr FlowLimits near{8192 * kKiB, 16384 * kKiB, 16384 * kKiB},
+      far{kEagerBytes, 512 * kKiB, 2048 * kKiB};
   for (int r = 0; r < self.size(); ++r)
-    measures_.push_back(self.host(r) == self.host(self.rank()) ? near : far);
+    limits_.push_back(self.host(r) == self.host(self.rank()) ? near : far);
 }
 
 bool MpiMessages::start(const MpiMessage& m) {
   // The last piece is always shorter than a full one, possibly empty, so that both sides recognise
   // the end of a message.
-  m.transfer->pieces = m.bytes / measure_of(m.other).piece + 1;
+  m.transfer->pieces = m.bytes / limits_of(m.other).piece + 1;
   Line& line = lines_[{m.send, m.other, m.channel}];
   line.waiting.push_back(m);
   return begin_next(line);
@@ -58,8 +58,8 @@ bool MpiMessages::start(const MpiMessage& m) {
 bool MpiMessages::begin_next(Line& line) {
   while (!line.waiting.empty()) {
     const MpiMessage& next = line.waiting.front();
-    const Measure& measure = measure_of(next.other);
-    if (line.bytes >= (next.send ? measure.sends : measure.receives)) break;
+    const FlowLimits& limits = limits_of(next.other);
+    if (line.bytes >= (next.send ? limits.sends : limits.receives)) break;
     if (next.received != nullptr && !next.received->over) break;
     if (!begin_piece(line)) return false;
   }
@@ -77,13 +77,13 @@ bool MpiMessages::begin_next() {
 
 bool MpiMessages::begin_piece(Line& line) {
   const MpiMessage& m = line.waiting.front();
-  const std::size_t most = measure_of(m.other).piece, bytes = std::min(most, m.bytes - line.at);
+  const std::size_t most = limits_of(m.other).piece, bytes = std::min(most, m.bytes - line.at);
   const int count = static_cast<int>(bytes);
   std::byte* const data = m.data + line.at;
   MPI_Request request = MPI_REQUEST_NULL;
   const int code = m.send ? MPI_Isend(data, count, MPI_BYTE, m.other, m.channel, comm_, &request)
                           : MPI_Irecv(data, count, MPI_BYTE, m.other, m.channel, comm_, &request);
-  if (!mpi_good(self_, code, m.send ? "a send" : "a receive")) return false;
+  if (!mpi_ok(self_, code, m.send ? "a send" : "a receive")) return false;
   if (m.send) ++counts_[static_cast<std::size_t>(m.other)].sent;
   requests_.push_back(request);
   pieces_.push_back({m.transfer, m.send, m.other, m.channel, line.at, bytes, m.bytes});
@@ -112,7 +112,7 @@ std::vector<std::shared_ptr<MpiTransfer>> MpiMessages::finish(bool& any) {
     any = true;
     return over;
   }
-  if (!mpi_good(self_, code, "a completion test") || finished <= 0) return over;
+  if (!mpi_ok(self_, code, "a completion test") || finished <= 0) return over;
   any = true;
   for (int i = 0; i < finished; ++i) {
     check_finished(i, MPI_SUCCESS);
@@ -142,7 +142,7 @@ void MpiMessages::check_finished(int i, int code) {
         fmt::format("rank {} sent {} bytes on channel {}, rank {} expected {}", piece.other,
                     longer ? "more" : std::to_string(piece.at + static_cast<std::size_t>(got)),
                     piece.channel, self_.rank(), piece.of));
-  } else if (mpi_good(self_, code, "a transfer") && !piece.send) {
+  } else if (mpi_ok(self_, code, "a transfer") && !piece.send) {
     ++counts_[static_cast<std::size_t>(piece.other)].received;
   }
 }

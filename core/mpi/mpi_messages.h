@@ -37,7 +37,7 @@ struct MpiMessage {
 
 /// Returns true if `code` is MPI_SUCCESS. Otherwise poisons the world with a message that MPI
 /// failed at `what` ("a send"), and returns false. `self` is this rank's endpoint.
-bool mpi_good(Transport& self, int code, std::string_view what);
+bool mpi_ok(Transport& self, int code, std::string_view what);
 
 /// Transfers messages in pieces. A line is the queue of the sends to one rank on one channel, or of
 /// the receives from it. The pieces of a line are started in order, up to a limited number of bytes
@@ -70,14 +70,14 @@ class MpiMessages {
   /// has completed.
   std::vector<std::shared_ptr<MpiTransfer>> finish(bool& any);
 
-  const std::vector<Piece>& under_way() const { return pieces_; }
+  const std::vector<Piece>& in_flight() const { return pieces_; }
   /// True if no piece is in flight and no message is waiting.
   bool idle() const { return pieces_.empty() && lines_.empty(); }
   const Counts& counts(int other) const { return counts_[static_cast<std::size_t>(other)]; }
 
  private:
   // Limits for the transfers of a line, in bytes.
-  struct Measure {
+  struct FlowLimits {
     std::size_t piece;  // maximum size of a piece
     // Another piece is started while fewer bytes than this are in flight.
     std::size_t sends, receives;
@@ -89,7 +89,7 @@ class MpiMessages {
     std::size_t at = 0;  // bytes of the first waiting message that have been started
   };
 
-  const Measure& measure_of(int other) const { return measures_[static_cast<std::size_t>(other)]; }
+  const FlowLimits& limits_of(int other) const { return limits_[static_cast<std::size_t>(other)]; }
   bool begin_piece(Line& line);
   bool begin_next(Line& line);
   bool begin_next();  // for all lines
@@ -102,9 +102,9 @@ class MpiMessages {
   const MPI_Comm comm_;
   Transport& self_;
   std::vector<MPI_Request> requests_;
-  std::vector<Piece> pieces_;      // parallel to requests_
-  std::vector<Counts> counts_;     // by rank
-  std::vector<Measure> measures_;  // by rank
+  std::vector<Piece> pieces_;       // parallel to requests_
+  std::vector<Counts> counts_;      // by rank
+  std::vector<FlowLimits> limits_;  // by rank
   // By direction (true = send), rank and channel. Contains only lines with pieces in flight or
   // waiting messages.
   std::map<std::tuple<bool, int, int>, Line> lines_;

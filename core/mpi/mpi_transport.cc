@@ -21,10 +21,10 @@
 #include <vector>
 
 #include "weft/core/error.h"
+#include "weft/core/mpi/mpi_control_messages.h"
 #include "weft/core/mpi/mpi_messages.h"
-#include "weft/core/mpi/mpi_words.h"
 #include "weft/core/world/awake_clock.h"
-#include "weft/core/world/word.h"
+#include "weft/core/world/control_message.h"
 
 namespace weft {
 namespace {
@@ -34,37 +34,37 @@ using Clock = std::chrono::steady_clock;
 // Polling intervals while no thread is waiting for a transfer, with and without pieces in flight.
 // The cores are for the workers: every poll interrupts one of them, on virtual machines for about
 // 10 us.
-constexpr std::chrono::microseconds kBusyPause{1000}, kIdlePause{2000};
+constexpr std::chrono::microseconds kBusyPollInterval{1000}, kIdlePollInterval{2000};
 // Polling interval after a thread has waited for longer than kSpinDuration, for example for a slow
 // link or a disk. Until then, polling is continuous.
-constexpr std::chrono::microseconds kWaitingPause{30};
-constexpr std::chrono::milliseconds kEager{1000};
+constexpr std::chrono::microseconds kWaitingPollInterval{30};
+constexpr std::chrono::milliseconds kSpinDuration{1000};
 // The number of progress calls per poll. If MPI transfers a message in fragments, a call only
 // advances one or two of them.
-constexpr int kMovesPerLook = 16;
+constexpr int kProgressCallsPerPoll = 16;
 // The minimum interval between the heartbeats that announce new phases.
-constexpr std::chrono::milliseconds kNewsPause{20};
+constexpr std::chrono::milliseconds kMinHeartbeatInterval{20};
 // How long to wait until abort messages are sent before this process ends.
-constexpr std::chrono::milliseconds kFarewell{500};
+constexpr std::chrono::milliseconds kAbortFlushTimeout{500};
 // How long a process that has already left stays alive after an abort, so that the other processes
 // can report the error first.
-constexpr std::chrono::milliseconds kLastWords{2000};
+constexpr std::chrono::milliseconds kExitDelayAfterLeave{2000};
 
 // The message that a rank sent when it left, and the time at which it was received.
-struct Farewell {
-  Word word;
+struct LeaveNotice {
+  ControlMessage message;
   Clock::time_point at;
 };
 
 // A pending check that the predecessor is alive.
-struct Question {
+struct PendingPing {
   std::chrono::milliseconds within;
-  Clock::time_point answer_by;
-  bool asked = false;
+  Clock::time_point deadline;
+  bool sent = false;
 };
 
 // The ranks to which this rank sends an abort message.
-enum class Tell { nobody, some, all };
+enum class AbortTargets { none, some, all };
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -78,7 +78,7 @@ double seconds_since(Clock::time_point start) {
 void end_all_at_exit() {
   const auto end_all = [] {
     std::fflush(nullptr);
-    std::this_thread::sleep_for(kFarewell);
+    std::this_thread::sleep_for(kAbortFlushTimeout);
     constexpr unsigned kSeconds = 2;
     std::signal(SIGALRM, SIG_DFL);
     alarm(kSeconds);
@@ -118,7 +118,7 @@ class MpiTransport final : public Transport {
     // The const_cast is safe: MPI only reads the bytes.
     return post({true, to, channel, const_cast<std::byte*>(bytes.data()), bytes.size()});
   }
-  Transfer pass_on(const Transfer& received, int to, int channel,
+  Transfer forward(const Transfer& received, int to, int channel,
                    std::span<const std::byte> bytes) override {
     return post({.send = true,
                  .other = to,
@@ -141,15 +141,15 @@ class MpiTransport final : public Transport {
     std::unique_lock lock(mutex_);
     const auto* state = static_cast<MpiTransfer*>(transfer.state().get());
     const auto over = [&] {
-      settle_question();
+      check_ping_deadline();
       check();
       return state == nullptr || state->done;
     };
     if (over()) return;
     const WaitingCount waiting(*this);
     while (!over()) {
-      if (question_) {
-        changed_.wait_until(lock, question_->answer_by);
+      if (pending_ping_) {
+        changed_.wait_until(lock, pending_ping_->deadline);
       } else {
         changed_.wait(lock);
       }
@@ -161,7 +161,7 @@ class MpiTransport final : public Transport {
       const std::lock_guard lock(mutex_);
       if (!poison_.empty()) return;
       poison_ = why;
-      tell_ = Tell::all;
+      abort_targets_ = AbortTargets::all;
     }
     changed_.notify_all();
     posted_something_.notify_all();
@@ -178,16 +178,16 @@ class MpiTransport final : public Transport {
   void leave() override {
     {
       const std::lock_guard lock(mutex_);
-      says_ = true;
+      leave_called_ = true;
     }
     if (thread_.joinable()) finish();
     check();
   }
-  void ask(std::chrono::milliseconds within) override {
+  void ping(std::chrono::milliseconds within) override {
     {
       const std::lock_guard lock(mutex_);
-      if (size_ == 1 || question_) return;
-      question_ = {.within = within, .answer_by = Clock::now() + within};
+      if (size_ == 1 || pending_ping_) return;
+      pending_ping_ = {.within = within, .deadline = Clock::now() + within};
     }
     changed_.notify_all();
   }
@@ -226,23 +226,23 @@ class MpiTransport final : public Transport {
   // waiting threads, because MPI may block its own thread for a long time (Open MPI does while it
   // reports a lost process). With two ranks, the lost rank is known even if the ping has not been
   // sent yet.
-  void settle_question() {
-    if (!question_ || Clock::now() < question_->answer_by || !poison_.empty()) return;
-    if (!question_->asked && size_ > 2) {
-      question_->answer_by = Clock::now() + question_->within;
+  void check_ping_deadline() {
+    if (!pending_ping_ || Clock::now() < pending_ping_->deadline || !poison_.empty()) return;
+    if (!pending_ping_->sent && size_ > 2) {
+      pending_ping_->deadline = Clock::now() + pending_ping_->within;
       return;
     }
-    poison_ = before_is("lost");
-    tell_ = Tell::all;
+    poison_ = predecessor_status("lost");
+    abort_targets_ = AbortTargets::all;
     changed_.notify_all();
     posted_something_.notify_all();
   }
 
   // The error message about the predecessor. Requires the lock.
-  std::string before_is(std::string_view how) const {
+  std::string predecessor_status(std::string_view how) const {
     return fmt::format("{} is {}; it was in {}, which began {:.1f} s ago",
-                       describe_rank(*this, before()), how, phase_of_before_,
-                       seconds_since(phase_of_before_since_));
+                       describe_rank(*this, predecessor()), how, predecessor_phase_,
+                       seconds_since(predecessor_phase_since_));
   }
 
   Transfer post(MpiMessage message) {
@@ -265,18 +265,18 @@ class MpiTransport final : public Transport {
     {
       const std::lock_guard lock(mutex_);
       started_ = true;
-      if (!poison_.empty()) tell_ = Tell::nobody;
+      if (!poison_.empty()) abort_targets_ = AbortTargets::none;
     }
     changed_.notify_all();
     if (data_ == MPI_COMM_NULL) return;
     while (true) {
-      awake_.look();
-      const bool started = start_posted(), finished = move_active();
-      hear();
-      look_for_left();
-      ask_before();
-      say_alive();
-      if (!poisoned().empty()) return end_poisoned();
+      awake_.tick();
+      const bool started = start_posted(), finished = make_progress();
+      poll();
+      check_departed_ranks();
+      ping_predecessor();
+      send_heartbeat();
+      if (!poisoned().empty()) return send_abort();
       if (all_left()) return;
       if (!started && !finished) pause();
     }
@@ -291,8 +291,8 @@ class MpiTransport final : public Transport {
       return;
     }
     MPI_Comm_dup(MPI_COMM_WORLD, &data_);
-    MPI_Comm_dup(MPI_COMM_WORLD, &words_comm_);
-    for (const MPI_Comm comm : {data_, words_comm_, MPI_COMM_WORLD, MPI_COMM_SELF})
+    MPI_Comm_dup(MPI_COMM_WORLD, &control_comm_);
+    for (const MPI_Comm comm : {data_, control_comm_, MPI_COMM_WORLD, MPI_COMM_SELF})
       MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     MPI_Comm_rank(data_, &rank_);
     MPI_Comm_size(data_, &size_);
@@ -309,12 +309,12 @@ class MpiTransport final : public Transport {
     std::int64_t silence = silence_.count();
     MPI_Bcast(&silence, 1, MPI_INT64_T, 0, data_);
     silence_ = std::chrono::milliseconds(silence);
-    farewells_heard_.resize(hosts_.size());
+    leave_notices_.resize(hosts_.size());
     messages_.emplace(data_, *this);
-    words_.emplace(words_comm_, *this);
+    control_.emplace(control_comm_, *this);
     awake_ = AwakeClock(silence_ / 8);
     last_heard_ = awake_.now();
-    last_said_ = Clock::now();
+    last_heartbeat_ = Clock::now();
   }
 
   bool start_posted() {
@@ -329,13 +329,13 @@ class MpiTransport final : public Transport {
     return !posted.empty();
   }
 
-  bool move_active() {
+  bool make_progress() {
     bool finished = false;
-    for (int i = 0; i < kMovesPerLook; ++i) finished = finish_active() || finished;
+    for (int i = 0; i < kProgressCallsPerPoll; ++i) finished = finish_transfers() || finished;
     return finished;
   }
 
-  bool finish_active() {
+  bool finish_transfers() {
     bool finished = false;
     const std::vector<std::shared_ptr<MpiTransfer>> done = messages_->finish(finished);
     if (done.empty()) return finished;
@@ -347,17 +347,18 @@ class MpiTransport final : public Transport {
     return true;
   }
 
-  void hear() {
+  void poll() {
     if (size_ == 1) return;
-    while (const std::optional<Word> word = words_->hear()) {
-      if (!take(*word)) return;
+    while (const std::optional<ControlMessage> message = control_->poll()) {
+      if (!handle(*message)) return;
     }
     std::string silent;
     {
       const std::lock_guard lock(mutex_);
-      settle_question();
+      check_ping_deadline();
       if (awake_.now() - last_heard_ < silence_) return;
-      silent = before_is(fmt::format("silent for {:.1f} s", seconds_awake_since(last_heard_)));
+      silent =
+          predecessor_status(fmt::format("silent for {:.1f} s", seconds_awake_since(last_heard_)));
     }
     poison(silent);
   }
@@ -367,120 +368,122 @@ class MpiTransport final : public Transport {
   }
 
   // The predecessor in the ring of ranks, whose heartbeats this rank monitors.
-  int before() const { return (rank_ + size_ - 1) % size_; }
+  int predecessor() const { return (rank_ + size_ - 1) % size_; }
 
   // Handles a control message. Returns false if it aborts the world, in which case no more are
   // read.
-  bool take(const Word& word) {
-    if (word.kind == Word::Kind::poison) {
+  bool handle(const ControlMessage& message) {
+    if (message.kind == ControlMessage::Kind::poison) {
       {
         const std::lock_guard lock(mutex_);
         if (!poison_.empty()) return false;
-        poison_ = word.text;
+        poison_ = message.text;
         // Relay the abort: its originator may have ended before it has notified all ranks.
-        tell_ = Tell::some;
+        abort_targets_ = AbortTargets::some;
       }
       changed_.notify_all();
       return false;
     }
-    if (word.kind == Word::Kind::left) {
-      farewell_of(word.rank) = {word, awake_.now()};
+    if (message.kind == ControlMessage::Kind::left) {
+      leave_notice_of(message.rank) = {message, awake_.now()};
     }
-    if (word.kind == Word::Kind::question) wanted_ = true;
-    if (word.rank == before()) {
+    if (message.kind == ControlMessage::Kind::ping) ping_received_ = true;
+    if (message.rank == predecessor()) {
       last_heard_ = awake_.now();
-      const std::chrono::duration<double> lasts(word.phase_seconds);
+      const std::chrono::duration<double> lasts(message.phase_seconds);
       const std::lock_guard lock(mutex_);
-      phase_of_before_ = word.text;
-      phase_of_before_since_ = Clock::now() - std::chrono::duration_cast<Clock::duration>(lasts);
-      question_.reset();
+      predecessor_phase_ = message.text;
+      predecessor_phase_since_ = Clock::now() - std::chrono::duration_cast<Clock::duration>(lasts);
+      pending_ping_.reset();
     }
     return true;
   }
 
   // Poisons the world if a pending message can no longer arrive because the other rank has left.
-  void look_for_left() {
-    for (const MpiMessages::Piece& piece : messages_->under_way()) {
-      const std::optional<Farewell>& left = farewell_of(piece.other);
+  void check_departed_ranks() {
+    for (const MpiMessages::Piece& piece : messages_->in_flight()) {
+      const std::optional<LeaveNotice>& left = leave_notice_of(piece.other);
       if (!left) continue;
       const MpiMessages::Counts& ours = messages_->counts(piece.other);
-      const bool in_vain = piece.send ? left->word.received < ours.sent  //
-                                      : left->word.sent == ours.received;
+      const bool unmatched = piece.send ? left->message.received < ours.sent  //
+                                        : left->message.sent == ours.received;
       // Otherwise the piece is still in transit, unless the pieces that were counted are on a
       // channel on which nothing is received; the timeout covers that case.
-      if (!in_vain && awake_.now() - left->at < silence_) continue;
+      if (!unmatched && awake_.now() - left->at < silence_) continue;
       return poison(fmt::format(
           "{} has left while other ranks wait for it; it was last in {}, which began {:.1f} "
           "s ago",
-          describe_rank(*this, piece.other), left->word.text,
-          left->word.phase_seconds + seconds_awake_since(left->at)));
+          describe_rank(*this, piece.other), left->message.text,
+          left->message.phase_seconds + seconds_awake_since(left->at)));
     }
   }
 
-  std::optional<Farewell>& farewell_of(int rank) {
-    return farewells_heard_[static_cast<std::size_t>(rank)];
+  std::optional<LeaveNotice>& leave_notice_of(int rank) {
+    return leave_notices_[static_cast<std::size_t>(rank)];
   }
 
   // Sends a pending ping to the predecessor. Every rank does so, and thus every rank is checked by
   // another.
-  void ask_before() {
+  void ping_predecessor() {
     // A rank that is about to end does not answer.
     if (leave_ != MPI_REQUEST_NULL) return;
     {
       const std::lock_guard lock(mutex_);
-      if (!question_ || question_->asked) return;
-      question_->asked = true;
-      question_->answer_by = Clock::now() + question_->within;
+      if (!pending_ping_ || pending_ping_->sent) return;
+      pending_ping_->sent = true;
+      pending_ping_->deadline = Clock::now() + pending_ping_->within;
     }
-    words_->say(own_word(Word::Kind::question), before());
+    control_->send(make_message(ControlMessage::Kind::ping), predecessor());
   }
 
   // Sends a heartbeat to the next rank, which monitors this one.
-  void say_alive() {
+  void send_heartbeat() {
     const Clock::time_point now = Clock::now();
     if (size_ == 1 || leave_ != MPI_REQUEST_NULL) return;
     // Announce a new phase immediately, unless phases are shorter than kMinHeartbeatInterval.
     {
       const std::lock_guard lock(mutex_);
-      const bool news = phase_since_ > last_said_;
-      if (!wanted_ && now - last_said_ < (news ? kNewsPause : silence_ / 8)) return;
+      const bool new_phase = phase_since_ > last_heartbeat_;
+      if (!ping_received_ &&
+          now - last_heartbeat_ < (new_phase ? kMinHeartbeatInterval : silence_ / 8))
+        return;
     }
-    if (!words_->said(Word::Kind::alive)) return;
-    last_said_ = now;
-    wanted_ = false;
-    words_->say(own_word(Word::Kind::alive), (rank_ + 1) % size_);
+    if (!control_->all_sent(ControlMessage::Kind::heartbeat)) return;
+    last_heartbeat_ = now;
+    ping_received_ = false;
+    control_->send(make_message(ControlMessage::Kind::heartbeat), (rank_ + 1) % size_);
   }
 
-  Word own_word(Word::Kind kind) const {
+  ControlMessage make_message(ControlMessage::Kind kind) const {
     const std::lock_guard lock(mutex_);
     return {.kind = kind,
             .rank = rank_,
             .phase_seconds = seconds_since(phase_since_),
-            .text = kind == Word::Kind::poison ? poison_ : phase_};
+            .text = kind == ControlMessage::Kind::poison ? poison_ : phase_};
   }
 
   // Sends the abort messages. MPI is not finalised, because other ranks may no longer exist.
-  void end_poisoned() {
+  void send_abort() {
     std::vector<int> others;
     {
       const std::lock_guard lock(mutex_);
-      if (tell_ == Tell::some) others = who_is_told(rank_, size_);
-      for (int r = 0; tell_ == Tell::all && r < size_; ++r) others.push_back(r);
+      if (abort_targets_ == AbortTargets::some) others = broadcast_targets(rank_, size_);
+      for (int r = 0; abort_targets_ == AbortTargets::all && r < size_; ++r) others.push_back(r);
     }
     for (const int r : others) {
-      if (r != rank_) words_->say(own_word(Word::Kind::poison), r);
+      if (r != rank_) control_->send(make_message(ControlMessage::Kind::poison), r);
     }
-    const Clock::time_point end = Clock::now() + kFarewell;
-    while (!words_->said(Word::Kind::poison) && Clock::now() < end)
-      std::this_thread::sleep_for(kBusyPause);
-    if (!said_farewell_) return;
+    const Clock::time_point end = Clock::now() + kAbortFlushTimeout;
+    while (!control_->all_sent(ControlMessage::Kind::poison) && Clock::now() < end)
+      std::this_thread::sleep_for(kBusyPollInterval);
+    if (!leave_sent_) return;
     {
       const std::lock_guard lock(mutex_);
-      if (says_) return;
+      if (leave_called_) return;
     }
     // This process has no error to report. If it ended first, the launcher would end the others
     // before they can report theirs.
-    std::this_thread::sleep_for(kLastWords);
+    std::this_thread::sleep_for(kExitDelayAfterLeave);
   }
 
   // True once all ranks have left.
@@ -489,52 +492,53 @@ class MpiTransport final : public Transport {
       const std::lock_guard lock(mutex_);
       if (!leaving_ || !posted_.empty()) return false;
     }
-    if (!messages_->idle() || !said_left()) return false;
+    if (!messages_->idle() || !exchange_leave_messages()) return false;
     // A nonblocking barrier: until all ranks have left, one of them may still fail, and this rank
     // must keep handling control messages.
-    if (leave_ == MPI_REQUEST_NULL) mpi_good(*this, MPI_Ibarrier(data_, &leave_), "a barrier");
+    if (leave_ == MPI_REQUEST_NULL) mpi_ok(*this, MPI_Ibarrier(data_, &leave_), "a barrier");
     int all = 0;
-    if (!mpi_good(*this, MPI_Test(&leave_, &all, MPI_STATUS_IGNORE), "a barrier") || all == 0)
+    if (!mpi_ok(*this, MPI_Test(&leave_, &all, MPI_STATUS_IGNORE), "a barrier") || all == 0)
       return false;
-    words_->stop_listening();
+    control_->cancel_receive();
     MPI_Comm_free(&data_);
-    MPI_Comm_free(&words_comm_);
+    MPI_Comm_free(&control_comm_);
     MPI_Finalize();
     return true;
   }
 
   // Tells all other ranks that this rank has left. Returns true once they have left as well and all
   // control messages of this rank have been sent.
-  bool said_left() {
-    for (int r = 0; r < size_ && !said_farewell_; ++r) {
+  bool exchange_leave_messages() {
+    for (int r = 0; r < size_ && !leave_sent_; ++r) {
       if (r == rank_) continue;
-      Word word = own_word(Word::Kind::left);
-      word.sent = messages_->counts(r).sent;
-      word.received = messages_->counts(r).received;
-      words_->say(word, r);
+      ControlMessage message = make_message(ControlMessage::Kind::left);
+      message.sent = messages_->counts(r).sent;
+      message.received = messages_->counts(r).received;
+      control_->send(message, r);
     }
-    said_farewell_ = true;
+    leave_sent_ = true;
     for (int r = 0; r < size_; ++r) {
-      if (r != rank_ && !farewell_of(r)) return false;
+      if (r != rank_ && !leave_notice_of(r)) return false;
     }
-    return words_->said(Word::Kind::left) && words_->said(Word::Kind::alive) &&
-           words_->said(Word::Kind::question);
+    return control_->all_sent(ControlMessage::Kind::left) &&
+           control_->all_sent(ControlMessage::Kind::heartbeat) &&
+           control_->all_sent(ControlMessage::Kind::ping);
   }
 
   void pause() {
     std::unique_lock lock(mutex_);
-    if (!posted_.empty() || tell_ != Tell::nobody) return;
-    const bool under_way = !messages_->under_way().empty();
-    if (under_way && waiting_ > 0) {  // the core of the waiting thread is idle
-      if (Clock::now() - waiting_since_ >= kEager) {
-        posted_something_.wait_for(lock, kWaitingPause);
+    if (!posted_.empty() || abort_targets_ != AbortTargets::none) return;
+    const bool in_flight = !messages_->in_flight().empty();
+    if (in_flight && waiting_ > 0) {  // the core of the waiting thread is idle
+      if (Clock::now() - waiting_since_ >= kSpinDuration) {
+        posted_something_.wait_for(lock, kWaitingPollInterval);
         return;
       }
       lock.unlock();
       return std::this_thread::yield();
     }
-    const bool busy = under_way || leave_ != MPI_REQUEST_NULL;
-    posted_something_.wait_for(lock, busy ? kBusyPause : kIdlePause);
+    const bool busy = in_flight || leave_ != MPI_REQUEST_NULL;
+    posted_something_.wait_for(lock, busy ? kBusyPollInterval : kIdlePollInterval);
   }
 
   int rank_ = 0, size_ = 1;
@@ -544,12 +548,13 @@ class MpiTransport final : public Transport {
   std::condition_variable changed_;           // a transfer is done, or the world is poisoned
   std::condition_variable posted_something_;  // the MPI thread has work
   bool started_ = false, leaving_ = false;
-  bool says_ = false;         // leave() was called, so this rank reports errors
-  Tell tell_ = Tell::nobody;  // `all` if this rank is the origin of the abort
+  bool leave_called_ = false;  // leave() was called, so this rank reports errors
+  AbortTargets abort_targets_ =
+      AbortTargets::none;  // `all` if this rank is the origin of the abort
   std::string poison_;
-  std::optional<Question> question_;           // set while the predecessor has not answered
-  std::string phase_of_before_ = "the start";  // the phase of the predecessor
-  Clock::time_point phase_of_before_since_ = Clock::now();
+  std::optional<PendingPing> pending_ping_;      // set while the predecessor has not answered
+  std::string predecessor_phase_ = "the start";  // the phase of the predecessor
+  Clock::time_point predecessor_phase_since_ = Clock::now();
   std::string phase_ = "the start";
   Clock::time_point phase_since_ = Clock::now();
   std::vector<MpiMessage> posted_;
@@ -557,16 +562,16 @@ class MpiTransport final : public Transport {
   Clock::time_point waiting_since_;
 
   // Used only by the thread that owns MPI.
-  MPI_Comm data_ = MPI_COMM_NULL, words_comm_ = MPI_COMM_NULL;
-  std::optional<MpiMessages> messages_;                   // set once MPI is initialised
-  std::optional<MpiWords> words_;                         // set once MPI is initialised
-  std::vector<std::optional<Farewell>> farewells_heard_;  // by rank
+  MPI_Comm data_ = MPI_COMM_NULL, control_comm_ = MPI_COMM_NULL;
+  std::optional<MpiMessages> messages_;                    // set once MPI is initialised
+  std::optional<MpiControlMessages> control_;              // set once MPI is initialised
+  std::vector<std::optional<LeaveNotice>> leave_notices_;  // by rank
   std::chrono::milliseconds silence_;
   AwakeClock awake_{std::chrono::seconds(1)};
   MPI_Request leave_ = MPI_REQUEST_NULL;
-  bool said_farewell_ = false;
-  Clock::time_point last_heard_, last_said_;
-  bool wanted_ = false;  // the next rank has sent a ping, which the next heartbeat answers
+  bool leave_sent_ = false;
+  Clock::time_point last_heard_, last_heartbeat_;
+  bool ping_received_ = false;  // the next rank has sent a ping, which the next heartbeat answers
   std::thread thread_;
 };
 

@@ -16,19 +16,19 @@ class AwakeClock {
   using Steady = std::chrono::steady_clock;
 
   /// The clock advances by at most `max_step` between two calls of tick().
-  explicit AwakeClock(Steady::duration most, Steady::time_point now = Steady::now())
-      : most_(most), last_(now), awake_(now) {}
+  explicit AwakeClock(Steady::duration max_step, Steady::time_point now = Steady::now())
+      : max_step_(max_step), last_(now), awake_(now) {}
 
   /// Advances the clock to `now`, but by at most `max_step`.
-  void look(Steady::time_point now = Steady::now()) {
-    awake_ += std::min(now - last_, most_);
+  void tick(Steady::time_point now = Steady::now()) {
+    awake_ += std::min(now - last_, max_step_);
     last_ = now;
   }
   /// The time at the last tick(). Only differences between times of the same clock are meaningful.
   Steady::time_point now() const { return awake_; }
 
  private:
-  Steady::duration most_;
+  Steady::duration max_step_;
   Steady::time_point last_, awake_;
 };
 

@@ -19,8 +19,8 @@ struct Run {
 
 }  // namespace
 
-std::vector<std::byte> changes_between(std::span<const std::byte> early,
-                                       std::span<const std::byte> later) {
+std::vector<std::byte> compute_delta(std::span<const std::byte> early,
+                                     std::span<const std::byte> later) {
   const auto differs = [&](std::size_t at) {
     const std::size_t bytes = std::min(kBlock, later.size() - at);
     return std::memcmp(&early[at], &later[at], bytes) != 0;
@@ -39,7 +39,7 @@ std::vector<std::byte> changes_between(std::span<const std::byte> early,
   return changes;
 }
 
-void apply_changes(std::span<const std::byte> changes, std::span<std::byte> sums) {
+void apply_delta(std::span<const std::byte> changes, std::span<std::byte> sums) {
   while (!changes.empty()) {
     Run run{};
     const bool whole = changes.size() >= sizeof run;
@@ -56,7 +56,8 @@ void apply_changes(std::span<const std::byte> changes, std::span<std::byte> sums
   }
 }
 
-SentChanges::SentChanges(Transport& transport, int to, int channel, std::vector<std::byte> changes)
+OutgoingDelta::OutgoingDelta(Transport& transport, int to, int channel,
+                             std::vector<std::byte> changes)
     : content_(std::make_unique<Content>(Content{{}, std::move(changes)})) {
   const std::uint64_t bytes = content_->changes.size();
   std::memcpy(content_->bytes.data(), &bytes, sizeof bytes);
@@ -64,43 +65,43 @@ SentChanges::SentChanges(Transport& transport, int to, int channel, std::vector<
   if (bytes > 0) sent_.push_back(transport.send(to, channel, content_->changes));
 }
 
-void SentChanges::wait(Transport& transport) const {
+void OutgoingDelta::wait(Transport& transport) const {
   for (const Transfer& t : sent_) transport.wait(t);
 }
 
-ComingSums::ComingSums(Transport& transport, int from, int channel, std::span<std::byte> sums,
-                       bool changed)
+IncomingSums::IncomingSums(Transport& transport, int from, int channel, std::span<std::byte> sums,
+                           bool changed)
     : from_(from),
       channel_(channel),
       sums_(sums),
-      sums_coming_(transport.receive(from, channel, sums)) {
+      sums_transfer_(transport.receive(from, channel, sums)) {
   if (!changed) return;
   changes_ = std::make_unique<Changes>();
-  changes_->bytes_coming = transport.receive(from, channel, changes_->bytes);
+  changes_->size_transfer = transport.receive(from, channel, changes_->bytes);
 }
 
-bool ComingSums::come(Transport& transport) {
-  if (!transport.done(sums_coming_)) return false;
+bool IncomingSums::has_arrived(Transport& transport) {
+  if (!transport.done(sums_transfer_)) return false;
   if (changes_ == nullptr || changes_->applied) return true;
-  if (!transport.done(changes_->bytes_coming)) return false;
-  begin_changes(transport);
-  if (!transport.done(changes_->changes_coming)) return false;
+  if (!transport.done(changes_->size_transfer)) return false;
+  start_delta(transport);
+  if (!transport.done(changes_->delta_transfer)) return false;
   apply();
   return true;
 }
 
-void ComingSums::wait(Transport& transport) {
-  transport.wait(sums_coming_);
+void IncomingSums::wait(Transport& transport) {
+  transport.wait(sums_transfer_);
   if (changes_ == nullptr || changes_->applied) return;
-  transport.wait(changes_->bytes_coming);
-  begin_changes(transport);
-  transport.wait(changes_->changes_coming);
+  transport.wait(changes_->size_transfer);
+  start_delta(transport);
+  transport.wait(changes_->delta_transfer);
   apply();
 }
 
-void ComingSums::begin_changes(Transport& transport) {
-  if (changes_->begun) return;
-  changes_->begun = true;
+void IncomingSums::start_delta(Transport& transport) {
+  if (changes_->started) return;
+  changes_->started = true;
   std::uint64_t bytes = 0;
   std::memcpy(&bytes, changes_->bytes.data(), sizeof bytes);
   if (bytes == 0) return;
@@ -111,12 +112,12 @@ void ComingSums::begin_changes(Transport& transport) {
                     describe_rank(transport, from_), sums_.size(), bytes));
   }
   changes_->changes.resize(bytes);
-  changes_->changes_coming = transport.receive(from_, channel_, changes_->changes);
+  changes_->delta_transfer = transport.receive(from_, channel_, changes_->changes);
 }
 
-void ComingSums::apply() {
+void IncomingSums::apply() {
   try {
-    apply_changes(changes_->changes, sums_);
+    apply_delta(changes_->changes, sums_);
   } catch (const DataError& e) {
     e.rethrow_as(fmt::format("rank {}: {}", from_, e.what()));
   }

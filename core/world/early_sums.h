@@ -15,16 +15,16 @@ namespace WEFT_API weft {
 
 /// Returns the delta from `early` to `later`, which have equal lengths: the position, the length
 /// and the new bytes of each run of bytes that differ. Empty if nothing differs.
-std::vector<std::byte> changes_between(std::span<const std::byte> early,
-                                       std::span<const std::byte> later);
+std::vector<std::byte> compute_delta(std::span<const std::byte> early,
+                                     std::span<const std::byte> later);
 /// Applies such a delta to `sums` in place. Throws DataError if it is malformed or exceeds the
 /// length of `sums`.
-void apply_changes(std::span<const std::byte> changes, std::span<std::byte> sums);
+void apply_delta(std::span<const std::byte> changes, std::span<std::byte> sums);
 
 /// The send of a delta to another rank, on the channel of the sums and after them.
-class SentChanges {
+class OutgoingDelta {
  public:
-  SentChanges(Transport& transport, int to, int channel, std::vector<std::byte> changes);
+  OutgoingDelta(Transport& transport, int to, int channel, std::vector<std::byte> changes);
   /// Waits until the delta is sent.
   void wait(Transport& transport) const;
 
@@ -40,30 +40,31 @@ class SentChanges {
 
 /// The receive of sums from another rank, optionally followed by a delta. A default-constructed
 /// object counts as complete.
-class ComingSums {
+class IncomingSums {
  public:
-  ComingSums() = default;
+  IncomingSums() = default;
   /// Starts to receive into `sums`. `changed`: a delta follows the sums.
-  ComingSums(Transport& transport, int from, int channel, std::span<std::byte> sums, bool changed);
+  IncomingSums(Transport& transport, int from, int channel, std::span<std::byte> sums,
+               bool changed);
   /// Returns true if the sums and their delta have arrived, and applies the delta. Does not block.
-  bool come(Transport& transport);
+  bool has_arrived(Transport& transport);
   /// Waits for the sums and their delta, and applies the delta.
   void wait(Transport& transport);
 
  private:
   struct Changes {
     std::array<std::byte, sizeof(std::uint64_t)> bytes;
-    Transfer bytes_coming;
+    Transfer size_transfer;
     std::vector<std::byte> changes = {};
-    Transfer changes_coming = {};
-    bool begun = false, applied = false;
+    Transfer delta_transfer = {};
+    bool started = false, applied = false;
   };
-  void begin_changes(Transport& transport);
+  void start_delta(Transport& transport);
   void apply();
 
   int from_ = 0, channel_ = 0;
   std::span<std::byte> sums_;
-  Transfer sums_coming_;
+  Transfer sums_transfer_;
   std::unique_ptr<Changes> changes_;
 };
 

@@ -17,15 +17,15 @@ void exchange(Transport& transport, int channel, const ConstBlocks& to, const Bl
   for (const Transfer& t : transfers) transport.wait(t);
 }
 
-void spread(const World& world, int channel, std::span<const std::byte> bytes,
-            std::vector<Transfer>& open) {
+void start_broadcast(const World& world, int channel, std::span<const std::byte> bytes,
+                     std::vector<Transfer>& open) {
   Transport& transport = *world.transport();
   const Levels& levels = world.levels();
   const int rank = world.rank(), own = levels.group_of(rank);
   // Every rank starts with a different peer, so that not all send to the same one.
   for (int i = 1; i < levels.groups(); ++i) {
     const int g = (own + i) % levels.groups();
-    open.push_back(transport.send(levels.stands_for(rank, g), channel, bytes));
+    open.push_back(transport.send(levels.peer_in_group(rank, g), channel, bytes));
   }
   const RankRun& near = levels.group(own);
   for (int i = 1; i < near.size(); ++i) {
@@ -34,18 +34,18 @@ void spread(const World& world, int channel, std::span<const std::byte> bytes,
   }
 }
 
-Transfer take_spread(const World& world, int channel, int origin, std::span<std::byte> place,
-                     std::vector<Transfer>& open) {
+Transfer receive_broadcast(const World& world, int channel, int origin, std::span<std::byte> place,
+                           std::vector<Transfer>& open) {
   Transport& transport = *world.transport();
   const Levels& levels = world.levels();
   const RankRun& near = levels.neighbours(world.rank());
   if (near.contains(origin)) return transport.receive(origin, channel, place);
-  const int passed = kSpreadChannels + channel;
-  const int from = levels.stands_for(origin, levels.group_of(world.rank()));
+  const int passed = kBroadcastChannels + channel;
+  const int from = levels.peer_in_group(origin, levels.group_of(world.rank()));
   if (from != world.rank()) return transport.receive(from, passed, place);
   Transfer coming = transport.receive(origin, channel, place);
   for (int other = near.begin; other < near.end; ++other) {
-    if (other != world.rank()) open.push_back(transport.pass_on(coming, other, passed, place));
+    if (other != world.rank()) open.push_back(transport.forward(coming, other, passed, place));
   }
   return coming;
 }
@@ -55,10 +55,10 @@ void all_gather(const World& world, int channel, const Blocks& blocks) {
   for (int origin = 0; origin < world.size(); ++origin) {
     const std::span<std::byte> block = blocks[static_cast<std::size_t>(origin)];
     if (origin != world.rank() && !block.empty())
-      transfers.push_back(take_spread(world, channel, origin, block, transfers));
+      transfers.push_back(receive_broadcast(world, channel, origin, block, transfers));
   }
   const std::span<std::byte> own = blocks[static_cast<std::size_t>(world.rank())];
-  if (!own.empty()) spread(world, channel, own, transfers);
+  if (!own.empty()) start_broadcast(world, channel, own, transfers);
   for (const Transfer& t : transfers) world.transport()->wait(t);
 }
 

@@ -21,18 +21,18 @@ void exchange(Transport& transport, int channel, const ConstBlocks& to, const Bl
 
 /// The number of channels for start_broadcast(), numbered from 0. Forwarded messages use the same
 /// number of channels after these.
-constexpr int kSpreadChannels = 16;
+constexpr int kBroadcastChannels = 16;
 
 /// Starts to broadcast `bytes` from this rank along the levels of the world. Every other rank must
 /// call receive_broadcast() for it. The transfers are appended to `open`.
-void spread(const World& world, int channel, std::span<const std::byte> bytes,
-            std::vector<Transfer>& open);
+void start_broadcast(const World& world, int channel, std::span<const std::byte> bytes,
+                     std::vector<Transfer>& open);
 /// Starts to receive a broadcast of rank `origin` into `place`. Broadcasts of one rank on a channel
 /// must be received in the order in which they were sent, and broadcasts of several ranks in the
 /// same order on all ranks. If this rank forwards the data to others, these transfers are appended
 /// to `open`, and `place` must not change until they are done.
-Transfer take_spread(const World& world, int channel, int origin, std::span<std::byte> place,
-                     std::vector<Transfer>& open);
+Transfer receive_broadcast(const World& world, int channel, int origin, std::span<std::byte> place,
+                           std::vector<Transfer>& open);
 
 /// All-gather: sends `blocks[rank()]` to all ranks and receives the other blocks from them.
 /// Collective: all ranks must pass blocks of the same sizes. `channel` is one of the broadcast

@@ -12,7 +12,7 @@ Levels::Levels(const Transport& transport, int most_direct) {
   }
 }
 
-int Levels::stands_for(int rank, int g) const {
+int Levels::peer_in_group(int rank, int g) const {
   const RankRun& own = neighbours(rank);
   if (own == group(g)) return rank;
   return group(g).begin + (rank - own.begin) % group(g).size();

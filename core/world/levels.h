@@ -33,7 +33,7 @@ class Levels {
   const RankRun& neighbours(int rank) const { return group(group_of(rank)); }
   /// The peer of `rank` in group g (itself in its own group). The peers of the ranks of one group
   /// are distributed evenly over the ranks of the other.
-  int stands_for(int rank, int g) const;
+  int peer_in_group(int rank, int g) const;
 
  private:
   std::vector<RankRun> groups_;

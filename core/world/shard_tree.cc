@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-constexpr int kMostShards = 1 << 20;
+constexpr int kMaxShardCount = 1 << 20;
 
 // True if the two subtrees have the same parent in the tree.
 bool siblings(const Subtree& left, const Subtree& right) {
@@ -22,9 +22,9 @@ bool siblings(const Subtree& left, const Subtree& right) {
 }  // namespace
 
 void check_shards(int shards, int ranks) {
-  if (shards < 1 || shards > kMostShards || (shards & (shards - 1)) != 0) {
+  if (shards < 1 || shards > kMaxShardCount || (shards & (shards - 1)) != 0) {
     throw ArgumentError(
-        fmt::format("shards must be a power of two in [1, {}], not {}", kMostShards, shards));
+        fmt::format("shards must be a power of two in [1, {}], not {}", kMaxShardCount, shards));
   }
   if (ranks > shards) {
     throw ArgumentError(fmt::format(
@@ -33,12 +33,12 @@ void check_shards(int shards, int ranks) {
   }
 }
 
-ShardRun run_of_rank(int rank, int ranks, int shards) {
+ShardRun contiguous_shards(int rank, int ranks, int shards) {
   const auto begin = [&](int r) { return static_cast<int>(std::int64_t{shards} * r / ranks); };
   return {begin(rank), begin(rank + 1)};
 }
 
-ShardRun turns_of_rank(int rank, int ranks, int shards) { return {rank, shards, ranks}; }
+ShardRun interleaved_shards(int rank, int ranks, int shards) { return {rank, shards, ranks}; }
 
 int TreeFold::push(Subtree next) {
   if (!stack_.empty() && stack_.back().end() != next.first) {
@@ -55,7 +55,7 @@ int TreeFold::push(Subtree next) {
   return merged;
 }
 
-int most_sums(const ShardRun& run) {
+int max_live_sums(const ShardRun& run) {
   TreeFold fold;
   std::size_t most = 0;
   for (int s = run.begin; s < run.end; ++s) {

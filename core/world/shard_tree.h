@@ -30,12 +30,12 @@ void check_shards(int shards, int ranks);
 
 /// Returns the consecutive shards that a rank computes. Shards are assigned in rank order, and the
 /// numbers of shards of any two ranks differ by at most one.
-ShardRun run_of_rank(int rank, int ranks, int shards);
+ShardRun contiguous_shards(int rank, int ranks, int shards);
 
 /// Returns the shards that a rank computes if shards are interleaved over the ranks: every
 /// `ranks`-th one. After each round, all ranks together have computed a complete subtree of shards.
 /// `ranks` is a power of two.
-ShardRun turns_of_rank(int rank, int ranks, int shards);
+ShardRun interleaved_shards(int rank, int ranks, int shards);
 
 /// Plans sums along the complete binary tree over shard numbers, regardless of which rank computes
 /// them: (s0 + s1) + (s2 + s3). A rank folds its shards, and an owner folds the sums of all ranks,
@@ -57,7 +57,7 @@ class TreeFold {
 
 /// Returns the maximum number of stack entries while the shards of a consecutive run are pushed. A
 /// shard that is added to its predecessors immediately does not count as an entry.
-int most_sums(const ShardRun& run);
+int max_live_sums(const ShardRun& run);
 
 /// Returns the stack after all shards of a consecutive run: the smallest set of complete subtrees
 /// that covers it.

@@ -101,7 +101,7 @@ struct ThreadWorld::Exchange {
   }
   Clock::time_point arrival(Messages& line) {
     if (options.seed == 0) return Clock::time_point::min();
-    const auto most = static_cast<std::uint64_t>(options.most_delay.count()) + 1;
+    const auto most = static_cast<std::uint64_t>(options.max_delay.count()) + 1;
     const std::chrono::microseconds delay(static_cast<std::int64_t>(random() % most));
     line.due = std::max(line.due, Clock::now() + delay);
     return line.due;
@@ -144,10 +144,10 @@ struct ThreadWorld::Exchange {
   }
 };
 
-class ThreadWorld::End final : public Transport {
+class ThreadWorld::Endpoint final : public Transport {
  public:
-  End(std::shared_ptr<Exchange> exchange, int rank) : x_(std::move(exchange)), rank_(rank) {}
-  ~End() override {
+  Endpoint(std::shared_ptr<Exchange> exchange, int rank) : x_(std::move(exchange)), rank_(rank) {}
+  ~Endpoint() override {
     const std::lock_guard lock(x_->mutex);
     if (x_->at(rank_).presence == Presence::here) x_->at(rank_).presence = Presence::left;
     x_->changed.notify_all();
@@ -173,7 +173,7 @@ class ThreadWorld::End final : public Transport {
     return Transfer(std::move(transfer));
   }
 
-  Transfer pass_on(const Transfer& received, int to, int channel,
+  Transfer forward(const Transfer& received, int to, int channel,
                    std::span<const std::byte> bytes) override {
     const std::lock_guard lock(x_->mutex);
     auto transfer = begin(to, channel);
@@ -267,7 +267,7 @@ std::shared_ptr<Transport> ThreadWorld::connect(int rank) {
   if (exchange_->at(rank).presence != Presence::absent)
     throw StateError(fmt::format("rank {} is already connected", rank));
   exchange_->at(rank).presence = Presence::here;
-  return std::make_shared<End>(exchange_, rank);
+  return std::make_shared<Endpoint>(exchange_, rank);
 }
 
 void ThreadWorld::kill(int rank) {

@@ -21,7 +21,7 @@ class ThreadWorld {
     /// Seed of the random delays; 0 = no delays.
     std::uint64_t seed = 0;
     /// The maximum delay of a message.
-    std::chrono::microseconds most_delay{300};
+    std::chrono::microseconds max_delay{300};
     /// The number of consecutive ranks that report the same host name; 0 = every rank has its own.
     int per_host = 0;
     /// How long a rank may be stopped before the world is poisoned.
@@ -48,7 +48,7 @@ class ThreadWorld {
 
  private:
   struct Exchange;
-  class End;
+  class Endpoint;
   std::shared_ptr<Exchange> exchange_;
 };
 

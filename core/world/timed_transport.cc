@@ -6,7 +6,7 @@
 namespace weft {
 
 TimedTransport::TimedTransport(std::shared_ptr<Transport> other)
-    : TransportAround(std::move(other)), thread_(std::this_thread::get_id()) {}
+    : ForwardingTransport(std::move(other)), thread_(std::this_thread::get_id()) {}
 
 void TimedTransport::wait(const Transfer& transfer) {
   if (std::this_thread::get_id() != thread_) return inner().wait(transfer);

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "weft/core/export.h"
-#include "weft/core/world/transport_around.h"
+#include "weft/core/world/forwarding_transport.h"
 #include "weft/core/world/world.h"
 
 namespace WEFT_API weft {
@@ -13,7 +13,7 @@ namespace WEFT_API weft {
 /// A transport that measures how long the thread that created it waits for transfers. Transfers
 /// that proceed while that thread computes are not counted. All calls are forwarded to another
 /// transport.
-class TimedTransport final : public TransportAround {
+class TimedTransport final : public ForwardingTransport {
  public:
   explicit TimedTransport(std::shared_ptr<Transport> other);
 

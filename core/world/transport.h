@@ -61,7 +61,7 @@ class Transport {
   /// As send(), but starts once `received`, which was returned by receive() of this endpoint, is
   /// done; the caller need not wait for the receive. The position of the message within its channel
   /// is determined by the call of forward().
-  virtual Transfer pass_on(const Transfer& received, int to, int channel,
+  virtual Transfer forward(const Transfer& received, int to, int channel,
                            std::span<const std::byte> bytes) = 0;
   /// Starts to receive a message of exactly bytes.size() bytes. `from` must be another rank.
   virtual Transfer receive(int from, int channel, std::span<std::byte> bytes) = 0;
@@ -81,7 +81,7 @@ class Transport {
   /// Checks that the other ranks are alive, for use if there is a hint that one of them is lost:
   /// the world is poisoned unless they answer within the given time. Returns immediately. Does
   /// nothing in transports that detect lost ranks on their own.
-  virtual void ask(std::chrono::milliseconds within) { static_cast<void>(within); }
+  virtual void ping(std::chrono::milliseconds within) { static_cast<void>(within); }
   /// Leaves the world; must be the last call, but may be repeated. Returns when all ranks have
   /// left, if the transport waits for that, or throws WorldError. Destroying the endpoint leaves as
   /// well, but cannot report errors.

@@ -11,7 +11,7 @@ namespace weft {
 namespace {
 
 constexpr int kTotalChannel = 0;
-static_assert(kFirstShareChannel >= 2 * kSpreadChannels);
+static_assert(kFirstShareChannel >= 2 * kBroadcastChannels);
 
 // All-gathers the totals: each rank owns at most one run.
 void gather_totals(const World& world, const Owners& owners, std::span<std::byte> total) {
@@ -38,8 +38,8 @@ Owners even_owners(int ranks, std::size_t bytes) {
   return owners;
 }
 
-OwnerSums::OwnerSums(const World& world, int shards, const Owners& owners, std::size_t bytes,
-                     const SumBuckets& buckets, SumMemory memory)
+TreeReduceScatter::TreeReduceScatter(const World& world, int shards, const Owners& owners,
+                                     std::size_t bytes, const SumBuckets& buckets, SumMemory memory)
     : transport_(*world.transport()),
       levels_(world.levels()),
       first_channel_(buckets.first_channel),
@@ -51,7 +51,7 @@ OwnerSums::OwnerSums(const World& world, int shards, const Owners& owners, std::
     const std::size_t end = i + 1 < owners.size() ? owners[i + 1].begin : bytes;
     for (std::size_t begin = owners[i].begin; begin < end;) {
       buckets_.push_back({.bytes = {begin, owners[i].owner},
-                          .collector = levels_.stands_for(owners[i].owner, group)});
+                          .collector = levels_.peer_in_group(owners[i].owner, group)});
       begin = end - begin > buckets.bytes ? begin + buckets.bytes : end;
     }
   }
@@ -76,31 +76,31 @@ OwnerSums::OwnerSums(const World& world, int shards, const Owners& owners, std::
 
 // The ranks whose sums this rank may receive, in the order of their shards: every rank of its own
 // group, and from every other group one rank, which sends the sums of that whole group.
-std::vector<OwnerSums::Source> OwnerSums::sources_of(int shards) const {
+std::vector<TreeReduceScatter::Source> TreeReduceScatter::sources_of(int shards) const {
   const int rank = transport_.rank(), size = transport_.size();
   std::vector<Source> sources;
   for (int g = 0; g < levels_.groups(); ++g) {
     const RankRun& group = levels_.group(g);
     if (group.contains(rank)) {
       for (int r = group.begin; r < group.end; ++r)
-        sources.push_back({r, subtrees_of(run_of_rank(r, size, shards))});
+        sources.push_back({r, subtrees_of(contiguous_shards(r, size, shards))});
     } else {
-      sources.push_back({levels_.stands_for(rank, g),
-                         subtrees_of({run_of_rank(group.begin, size, shards).begin,
-                                      run_of_rank(group.end - 1, size, shards).end})});
+      sources.push_back({levels_.peer_in_group(rank, g),
+                         subtrees_of({contiguous_shards(group.begin, size, shards).begin,
+                                      contiguous_shards(group.end - 1, size, shards).end})});
     }
   }
   return sources;
 }
 
 // True if this rank adds up the sums of `source` in the bucket.
-bool OwnerSums::adds(const Bucket& bucket, const Source& source) const {
+bool TreeReduceScatter::adds(const Bucket& bucket, const Source& source) const {
   if (mine(bucket)) return true;
   const RankRun& group = levels_.neighbours(transport_.rank());
   return bucket.collector == transport_.rank() && group.size() > 1 && group.contains(source.rank);
 }
 
-void OwnerSums::make_parts(int shards) {
+void TreeReduceScatter::make_parts(int shards) {
   for (const Source& source : sources_of(shards)) {
     for (Bucket& bucket : buckets_) {
       if (!adds(bucket, source)) continue;
@@ -113,63 +113,64 @@ void OwnerSums::make_parts(int shards) {
 }
 
 // Returns the memory for the parts of a bucket that come from other ranks, `each` bytes per part.
-std::size_t OwnerSums::received_bytes(const Bucket& bucket, std::size_t each) const {
+std::size_t TreeReduceScatter::received_bytes(const Bucket& bucket, std::size_t each) const {
   const auto from_others =
       std::count_if(bucket.parts.begin(), bucket.parts.end(),
                     [&](const Part& part) { return part.from != transport_.rank(); });
   return static_cast<std::size_t>(from_others) * each;
 }
 
-void OwnerSums::receive(Bucket& bucket, std::byte* into) {
+void TreeReduceScatter::receive(Bucket& bucket, std::byte* into) {
   const std::size_t bytes = bytes_of(number_of(bucket));
   for (Part& part : bucket.parts) {
     if (part.from == transport_.rank()) continue;
     part.bytes = {into, bytes};
     into += bytes;
-    part.coming = ComingSums(transport_, part.from, channel_of(bucket), part.bytes,
-                             bucket.early && part.last);
+    part.coming = IncomingSums(transport_, part.from, channel_of(bucket), part.bytes,
+                               bucket.early && part.last);
   }
 }
 
-std::size_t OwnerSums::begin_of(std::size_t bucket) const {
+std::size_t TreeReduceScatter::begin_of(std::size_t bucket) const {
   return bucket < buckets_.size() ? buckets_[bucket].bytes.begin : bytes_;
 }
 
-std::size_t OwnerSums::bucket_of(std::size_t byte) const {
+std::size_t TreeReduceScatter::bucket_of(std::size_t byte) const {
   const auto after =
       std::upper_bound(buckets_.begin(), buckets_.end(), byte,
                        [](std::size_t at, const Bucket& b) { return at < b.bytes.begin; });
   return static_cast<std::size_t>(after - buckets_.begin()) - 1;
 }
 
-void OwnerSums::send(Bucket& bucket, int to, std::span<const std::byte> sums) {
+void TreeReduceScatter::send(Bucket& bucket, int to, std::span<const std::byte> sums) {
   bucket.sent.push_back(transport_.send(to, channel_of(bucket), sums));
 }
 
-void OwnerSums::send_changes(Bucket& bucket, int to, std::vector<std::byte> changes) {
+void TreeReduceScatter::send_delta(Bucket& bucket, int to, std::vector<std::byte> changes) {
   bucket.changes.emplace_back(transport_, to, channel_of(bucket), std::move(changes));
 }
 
 // Returns the rank to which this rank sends its sums in a bucket that it does not add up itself:
 // the collector of its group, or, in a group of one, the owner.
-int OwnerSums::receiver_of(const Bucket& bucket) const {
+int TreeReduceScatter::receiver_of(const Bucket& bucket) const {
   return bucket.collector == transport_.rank() ? bucket.bytes.owner : bucket.collector;
 }
 
-bool OwnerSums::takes_early(std::size_t b) const {
+bool TreeReduceScatter::accepts_early(std::size_t b) const {
   const Bucket& bucket = buckets_[b];
-  return bucket.early && bucket.parts.empty() && bucket.sent_early.empty() && !bucket.given;
+  return bucket.early && bucket.parts.empty() && bucket.sent_early.empty() && !bucket.submitted;
 }
 
-void OwnerSums::give_early(std::size_t b, std::span<const std::span<const std::byte>> sums) {
+void TreeReduceScatter::submit_early(std::size_t b,
+                                     std::span<const std::span<const std::byte>> sums) {
   Bucket& bucket = buckets_[b];
   for (const std::span<const std::byte> s : sums) send(bucket, receiver_of(bucket), s);
   bucket.sent_early = sums.back();
 }
 
-void OwnerSums::give(std::size_t b, SumsInBucket sums) {
+void TreeReduceScatter::submit(std::size_t b, SumsInBucket sums) {
   Bucket& bucket = buckets_[b];
-  bucket.given = true;
+  bucket.submitted = true;
   open_.push_back(b);
   if (!bucket.parts.empty()) {
     auto own = sums.begin();
@@ -190,24 +191,24 @@ void OwnerSums::give(std::size_t b, SumsInBucket sums) {
   if (bucket.sent_early.empty()) {
     for (const std::span<std::byte> s : sums) send(bucket, to, s);
   } else {
-    changes = changes_between(bucket.sent_early, sums.back());
+    changes = compute_delta(bucket.sent_early, sums.back());
   }
-  if (bucket.early) send_changes(bucket, to, std::move(changes));
+  if (bucket.early) send_delta(bucket, to, std::move(changes));
 }
 
-bool OwnerSums::has_come(Bucket& bucket) {
+bool TreeReduceScatter::has_arrived(Bucket& bucket) {
   return std::all_of(bucket.parts.begin(), bucket.parts.end(),
-                     [&](Part& part) { return part.coming.come(transport_); });
+                     [&](Part& part) { return part.coming.has_arrived(transport_); });
 }
 
-void OwnerSums::progress(AddSums add) {
+void TreeReduceScatter::progress(AddSums add) {
   for (const std::size_t b : open_) {
     Bucket& bucket = buckets_[b];
-    if (!bucket.parts.empty() && !bucket.added && has_come(bucket)) this->add(bucket, add);
+    if (!bucket.parts.empty() && !bucket.added && has_arrived(bucket)) this->add(bucket, add);
   }
 }
 
-void OwnerSums::add(Bucket& bucket, AddSums add) {
+void TreeReduceScatter::add(Bucket& bucket, AddSums add) {
   bucket.added = true;
   TreeFold tree;
   std::vector<std::span<std::byte>> stack;
@@ -222,7 +223,7 @@ void OwnerSums::add(Bucket& bucket, AddSums add) {
   }
   if (!mine(bucket)) {
     for (const std::span<std::byte> sums : stack) send(bucket, bucket.bytes.owner, sums);
-    if (bucket.early) send_changes(bucket, bucket.bytes.owner, {});
+    if (bucket.early) send_delta(bucket, bucket.bytes.owner, {});
     return;
   }
   const std::span<std::byte> total = stack.at(0);
@@ -231,8 +232,8 @@ void OwnerSums::add(Bucket& bucket, AddSums add) {
   if (total.data() != own->bytes.data()) std::memcpy(own->bytes.data(), total.data(), total.size());
 }
 
-void OwnerSums::close(AddSums add, std::size_t most_open,
-                      FunctionRef<void(std::size_t bucket)> closed) {
+void TreeReduceScatter::close(AddSums add, std::size_t most_open,
+                              FunctionRef<void(std::size_t bucket)> closed) {
   progress(add);
   const auto is_done = [&](std::size_t b) {
     Bucket& bucket = buckets_[b];
@@ -256,7 +257,7 @@ void OwnerSums::close(AddSums add, std::size_t most_open,
   }
 }
 
-void OwnerSums::finish(AddSums add) {
+void TreeReduceScatter::finish(AddSums add) {
   // First the buckets that other ranks wait for.
   for (Bucket& bucket : buckets_) {
     if (!mine(bucket)) wait_and_add(bucket, add);
@@ -268,16 +269,16 @@ void OwnerSums::finish(AddSums add) {
   open_.clear();
 }
 
-void OwnerSums::wait_and_add(Bucket& bucket, AddSums add) {
+void TreeReduceScatter::wait_and_add(Bucket& bucket, AddSums add) {
   if (bucket.added || bucket.parts.empty()) return;
   for (Part& part : bucket.parts) part.coming.wait(transport_);
   this->add(bucket, add);
 }
 
 // Requires that all sums of the bucket have arrived.
-void OwnerSums::wait_and_close(Bucket& bucket) {
+void TreeReduceScatter::wait_and_close(Bucket& bucket) {
   for (const Transfer& t : bucket.sent) transport_.wait(t);
-  for (const SentChanges& changes : bucket.changes) changes.wait(transport_);
+  for (const OutgoingDelta& changes : bucket.changes) changes.wait(transport_);
   bucket.sent.clear();
   bucket.changes.clear();
   bucket.received.reset();
@@ -288,9 +289,9 @@ void sum_over_ranks(const World& world, int shards, const std::vector<SubtreeSum
   if (world.size() == 1) return;
   const std::size_t bytes = own.at(0).bytes.size();
   const Owners owners = even_owners(world.size(), bytes);
-  OwnerSums sums(world, shards, owners, bytes,
-                 {.bytes = round_up(bytes, kTensorAlignment), .first_channel = kFirstShareChannel},
-                 memory);
+  TreeReduceScatter sums(
+      world, shards, owners, bytes,
+      {.bytes = round_up(bytes, kTensorAlignment), .first_channel = kFirstShareChannel}, memory);
   // Start with the bucket after this rank's own, so that not all ranks send to the same owner
   // first.
   const std::size_t buckets = sums.buckets();
@@ -299,7 +300,7 @@ void sum_over_ranks(const World& world, int shards, const std::vector<SubtreeSum
     std::vector<std::span<std::byte>> in_bucket;
     for (const SubtreeSums& s : own)
       in_bucket.push_back(s.bytes.subspan(sums.begin_of(b), sums.bytes_of(b)));
-    sums.give(b, in_bucket);
+    sums.submit(b, in_bucket);
   }
   sums.finish(add);
   gather_totals(world, owners, own[0].bytes);

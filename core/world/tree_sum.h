@@ -85,12 +85,12 @@ using SumsInBucket = std::span<const std::span<std::byte>>;
 /// A bucket is submitted when this rank's sums in it are complete, and closed when they have been
 /// sent and, on its owner, added up. Collective: all ranks must pass the same number of bytes,
 /// owners and buckets.
-class OwnerSums {
+class TreeReduceScatter {
  public:
   /// For sums of `bytes` bytes in total. A bucket is a range with a single owner. `memory` must
   /// outlive this object.
-  OwnerSums(const World& world, int shards, const Owners& owners, std::size_t bytes,
-            const SumBuckets& buckets, SumMemory memory);
+  TreeReduceScatter(const World& world, int shards, const Owners& owners, std::size_t bytes,
+                    const SumBuckets& buckets, SumMemory memory);
 
   std::size_t buckets() const { return buckets_.size(); }
   /// The first byte of a bucket; for `bucket` == buckets(), the end of the sums.
@@ -102,15 +102,15 @@ class OwnerSums {
   bool mine(std::size_t bucket) const { return mine(buckets_[bucket]); }
   /// Returns true if an early version of a bucket is useful: the bucket is entirely within an early
   /// range and is sent to another rank, and this rank has not submitted it, early or finally.
-  bool takes_early(std::size_t bucket) const;
+  bool accepts_early(std::size_t bucket) const;
   /// Sends an early, nearly complete version of this rank's sums in a bucket. All sums but the last
   /// one must already be final. For the last one, only the delta is sent when the bucket is
   /// submitted. The early version must not change until finish() has returned.
-  void give_early(std::size_t bucket, std::span<const std::span<const std::byte>> sums);
+  void submit_early(std::size_t bucket, std::span<const std::span<const std::byte>> sums);
   /// Submits this rank's final sums of all its shards in a bucket. Sends them, or keeps them to add
   /// those of other ranks. This object uses their memory until the bucket is closed. If this rank
   /// owns the bucket, the first of them becomes the total.
-  void give(std::size_t bucket, SumsInBucket sums);
+  void submit(std::size_t bucket, SumsInBucket sums);
   /// Adds up the submitted buckets for which all sums have arrived; does not block.
   void progress(AddSums add);
   /// Waits until at most `most_open` submitted buckets are not closed, and calls closed(bucket) for
@@ -129,9 +129,9 @@ class OwnerSums {
   struct Part {
     Subtree subtree;
     std::span<std::byte> bytes = {};
-    int from = 0;            // the rank that contributes it
-    bool last = false;       // the last subtree of that rank
-    ComingSums coming = {};  // default-constructed for the sums of this rank
+    int from = 0;              // the rank that contributes it
+    bool last = false;         // the last subtree of that rank
+    IncomingSums coming = {};  // default-constructed for the sums of this rank
   };
   struct Bucket {
     OwnedBytes bytes;
@@ -142,10 +142,10 @@ class OwnerSums {
     bool early = false;  // a delta follows the sums
     // The early version of the last of this rank's sums.
     std::span<const std::byte> sent_early = {};
-    bool given = false, added = false;
+    bool submitted = false, added = false;
     std::shared_ptr<Buffer> received = {};  // if memory is allocated by bucket
     std::vector<Transfer> sent = {};
-    std::vector<SentChanges> changes = {};
+    std::vector<OutgoingDelta> changes = {};
   };
   bool mine(const Bucket& bucket) const { return bucket.bytes.owner == transport_.rank(); }
   std::size_t number_of(const Bucket& bucket) const {
@@ -158,11 +158,11 @@ class OwnerSums {
   bool adds(const Bucket& bucket, const Source& source) const;
   int receiver_of(const Bucket& bucket) const;
   void send(Bucket& bucket, int to, std::span<const std::byte> sums);
-  void send_changes(Bucket& bucket, int to, std::vector<std::byte> changes);
+  void send_delta(Bucket& bucket, int to, std::vector<std::byte> changes);
   void make_parts(int shards);
   std::size_t received_bytes(const Bucket& bucket, std::size_t each) const;
   void receive(Bucket& bucket, std::byte* into);
-  bool has_come(Bucket& bucket);
+  bool has_arrived(Bucket& bucket);
   void add(Bucket& bucket, AddSums add);
   void wait_and_add(Bucket& bucket, AddSums add);
   void wait_and_close(Bucket& bucket);

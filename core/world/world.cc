@@ -17,16 +17,16 @@ namespace {
 constexpr int kWorldChannel = Transport::kChannels - 1;
 
 // Poisons the world because the length of a text exceeds the limit.
-[[noreturn]] void refuse_text(Transport& transport, int from, std::uint64_t bytes) {
+[[noreturn]] void reject_text(Transport& transport, int from, std::uint64_t bytes) {
   transport.poison(fmt::format("{} sends a text of {} bytes; the limit is {}",
-                               describe_rank(transport, from), bytes, World::kMostTextBytes));
+                               describe_rank(transport, from), bytes, World::kMaxTextBytes));
   throw WorldError(transport.poisoned());
 }
 
 // Sends the length of a text, then the text.
 void send_text(Transport& transport, int to, std::string_view text) {
   const std::uint64_t size = text.size();
-  if (size > World::kMostTextBytes) refuse_text(transport, transport.rank(), size);
+  if (size > World::kMaxTextBytes) reject_text(transport, transport.rank(), size);
   const Transfer head =
       transport.send(to, kWorldChannel, std::as_bytes(std::span<const std::uint64_t>(&size, 1)));
   const Transfer rest = transport.send(to, kWorldChannel, std::as_bytes(std::span(text)));
@@ -38,7 +38,7 @@ std::string receive_text(Transport& transport, int from) {
   std::uint64_t size = 0;
   transport.wait(transport.receive(from, kWorldChannel,
                                    std::as_writable_bytes(std::span<std::uint64_t>(&size, 1))));
-  if (size > World::kMostTextBytes) refuse_text(transport, from, size);
+  if (size > World::kMaxTextBytes) reject_text(transport, from, size);
   std::string text(size, '\0');
   transport.wait(
       transport.receive(from, kWorldChannel, std::as_writable_bytes(std::span<char>(text))));
@@ -74,7 +74,7 @@ void World::poison(std::string_view why) const {
     transport_->poison(fmt::format("{}: {}", describe_rank(*transport_, rank()), why));
 }
 
-void World::or_poison(FunctionRef<void()> body, std::string_view when) const {
+void World::poison_on_error(FunctionRef<void()> body, std::string_view when) const {
   try {
     body();
   } catch (const WorldError&) {

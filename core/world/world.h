@@ -32,7 +32,7 @@ class World {
   /// The maximum size of a text sent between ranks, and of all texts of a gather() together. A
   /// longer text poisons the world. The limit also bounds the memory that a corrupted length can
   /// cause to be allocated.
-  static constexpr std::uint64_t kMostTextBytes = std::uint64_t{1} << 30;
+  static constexpr std::uint64_t kMaxTextBytes = std::uint64_t{1} << 30;
 
   /// A world with a single rank.
   World() = default;
@@ -58,7 +58,7 @@ class World {
 
   /// Calls body(). If it throws, poisons the world, because the other ranks would wait for this
   /// one, and rethrows. `when` ("step 12") precedes the message that the other ranks report.
-  void or_poison(FunctionRef<void()> body, std::string_view when = {}) const;
+  void poison_on_error(FunctionRef<void()> body, std::string_view when = {}) const;
 
   /// Blocks until every rank has called it.
   void barrier() const;

@@ -84,18 +84,18 @@ std::vector<Value> while_loop(Graph& graph, const std::vector<Value>& carries,
                       loc);
   }
   Graph::Undo undo(graph);
-  const std::string asked =
+  const std::string condition_name =
       add_branch(graph, options.name + ".condition", operands, condition, loc);
-  if (graph.function(asked).body->draws()) {
+  if (graph.function(condition_name).body->draws()) {
     throw GraphError(
         fmt::format("while_loop '{}': the condition draws random numbers; draw them "
                     "in the body and carry them\n  {}",
                     options.name, graph.describe_source(loc)));
   }
-  const std::string stepped = add_branch(graph, options.name + ".body", operands, body, loc);
-  if (graph.function(stepped).body->draws()) {
-    const Function& f = graph.function(stepped);
-    for (const std::size_t i : drawn_inputs(f)) {
+  const std::string body_name = add_branch(graph, options.name + ".body", operands, body, loc);
+  if (graph.function(body_name).body->draws()) {
+    const Function& f = graph.function(body_name);
+    for (const std::size_t i : random_key_inputs(f)) {
       if (i < carries.size()) continue;
       throw GraphError(fmt::format(
           "while_loop '{}': the body draws from operand {}, which is the same in every step; carry "
@@ -104,11 +104,11 @@ std::vector<Value> while_loop(Graph& graph, const std::vector<Value>& carries,
     }
   }
   Node& node = apply_bodies(graph, "while_loop", operands, operands,
-                            {{"condition", asked},
-                             {"body", stepped},
+                            {{"condition", condition_name},
+                             {"body", body_name},
                              {"carries", static_cast<std::int64_t>(carries.size())},
                              {"limit", limit}},
-                            {asked, stepped}, loc);
+                            {condition_name, body_name}, loc);
   undo.keep();
   return outputs_of(node);
 }

@@ -57,7 +57,7 @@ void mask_rows(ScanStep& step, const ScanElements& in, const Value& lengths) {
 // step draws different numbers.
 Function fold_keys(const Function& from, Index first_operand, Index index) {
   std::vector<bool> fold(from.inputs.size(), false);
-  for (const Index i : drawn_inputs(from)) {
+  for (const Index i : random_key_inputs(from)) {
     const bool key = from.inputs[i].type() == ValueType{DType::i64, {2}};
     fold[i] = i >= first_operand && i != index && key;
   }
@@ -89,14 +89,14 @@ class ScanBuilder {
     parts_.sequences.push_back(arange(graph_, parts_.length, DType::i64, loc_));
     if (lengths.defined()) parts_.operands.push_back(lengths);
     Function f = build(carries, index, operands, lengths.defined());
-    std::vector<bool> may_go(f.inputs.size(), false), kept;
-    may_go[index] = true;
+    std::vector<bool> removable(f.inputs.size(), false), kept;
+    removable[index] = true;
     if (options_.same_draws) {
       parts_.stream = 0;
     } else {
       f = fold_keys(f, index + 1, index);
     }
-    f = without_unused(f, may_go, kept);
+    f = without_unused_inputs(f, removable, kept);
     if (!kept[index]) parts_.sequences.pop_back();
     if (options_.segment > 0) return apply_segments(std::move(f));
     return take(apply_scan(graph_, add_body(graph_, std::move(f), loc_), parts_, loc_));
@@ -207,8 +207,8 @@ ScanResult ScanBuilder::apply_segments(Function f) {
   const std::int64_t streams = stream_count(*f.body, f);
   const std::int64_t first = streams > 0 ? graph_.reserve_streams(streams) : 0;
   f.name = inner;
-  std::vector<bool> stay(f.inputs.size(), false), kept;
-  Function copy = without_unused(f, stay, kept);
+  std::vector<bool> none_removable(f.inputs.size(), false), kept;
+  Function copy = without_unused_inputs(f, none_removable, kept);
   ScanNode steps;
   const auto formal = outer.inputs.begin();
   const auto at = [&](Index i) { return formal + static_cast<std::ptrdiff_t>(i); };
@@ -259,12 +259,12 @@ ScanResult ScanBuilder::apply_segments(Function f) {
     return result.outputs;
   };
   ScanResult result;
-  std::vector<Value> behind;
-  if (rest && parts_.reverse) behind = run_rest();
+  std::vector<Value> remainder;
+  if (rest && parts_.reverse) remainder = run_rest();
   result.outputs = run_segments();
-  if (rest && !parts_.reverse) behind = run_rest();
-  for (Index i = 0; i < behind.size(); ++i) {
-    result.outputs[i] = concat({result.outputs[i], behind[i]}, 0, loc_);
+  if (rest && !parts_.reverse) remainder = run_rest();
+  for (Index i = 0; i < remainder.size(); ++i) {
+    result.outputs[i] = concat({result.outputs[i], remainder[i]}, 0, loc_);
   }
   result.carries = now;
   return result;

@@ -60,8 +60,8 @@ Node& apply_scan(Graph& graph, const std::string& function, const ScanNode& part
   return node;
 }
 
-Function without_unused(const Function& from, const std::vector<bool>& may_go,
-                        std::vector<bool>& kept) {
+Function without_unused_inputs(const Function& from, const std::vector<bool>& removable,
+                               std::vector<bool>& kept) {
   std::unordered_set<const Node*> read;
   for (const Node* n : reachable_nodes(from.outputs)) read.insert(n);
   Function to;
@@ -73,7 +73,7 @@ Function without_unused(const Function& from, const std::vector<bool>& may_go,
   Cloner cloner(*to.body);
   kept.assign(from.inputs.size(), true);
   for (std::size_t i = 0; i < from.inputs.size(); ++i) {
-    kept[i] = !may_go[i] || read.contains(from.inputs[i].node_pointer());
+    kept[i] = !removable[i] || read.contains(from.inputs[i].node_pointer());
     if (kept[i]) to.inputs.push_back(cloner.copy(from.inputs[i]));
   }
   for (const Value& v : from.outputs) to.outputs.push_back(cloner.copy(v));

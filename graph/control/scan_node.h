@@ -28,8 +28,8 @@ Node& apply_scan(Graph& graph, const std::string& function, const ScanNode& part
 std::vector<ValueType> element_types(const ScanNode& parts);
 
 /// Returns a copy of the function `from`, not yet added to a graph, without the unused inputs that
-/// are marked in `may_go`. Sets kept[i] to true if input i remains, else to false.
-Function without_unused(const Function& from, const std::vector<bool>& may_go,
-                        std::vector<bool>& kept);
+/// are marked in `removable`. Sets kept[i] to true if input i remains, else to false.
+Function without_unused_inputs(const Function& from, const std::vector<bool>& removable,
+                               std::vector<bool>& kept);
 
 }  // namespace weft

@@ -100,9 +100,9 @@ class Definition {
     const Value finite = not_equal(lse, -std::numeric_limits<double>::infinity());
     const Value shift = unsqueeze(where(finite, lse, 0), 3);
     if (!seen.defined()) return where(unsqueeze(finite, 3), exp(scores - shift), 0);
-    const Value shown = logical_and(seen, unsqueeze(finite, 3));
+    const Value attended = logical_and(seen, unsqueeze(finite, 3));
     // The inner where() prevents exp() of a masked score from overflowing: 0 * inf would be NaN.
-    return where(shown, exp(where(shown, scores - shift, 0)), 0);
+    return where(attended, exp(where(attended, scores - shift, 0)), 0);
   }
 
   Value dropped(const Value& p) const {

@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t kLeastBytes = std::size_t{1} << 20;
+constexpr std::size_t kMinBytes = std::size_t{1} << 20;
 
 bool adds_to_some(const Node& node) {
   const std::string& op = node.op().name;
@@ -22,7 +22,7 @@ bool adds_to_some(const Node& node) {
 Value before_additions(Value sum) {
   Value before = sum;
   while (adds_to_some(before.node())) {
-    if (puts_into_zeros(before)) return Value();
+    if (scatters_into_zeros(before)) return Value();
     before = before.node().inputs()[0];
   }
   const bool computed = !before.node().inputs().empty();
@@ -36,7 +36,7 @@ void add_early_sums(ShardedProgram& parts) {
     std::vector<std::pair<std::size_t, Value>> found;
     for (const auto& [name, value] : stage.module.program.outputs()) {
       const std::optional<std::size_t> i = shard_names::number_of_sum(name);
-      if (!i || bytes_of_sum(value.type()) < kLeastBytes) continue;
+      if (!i || bytes_of_sum(value.type()) < kMinBytes) continue;
       const Value before = before_additions(value);
       if (before.defined()) found.emplace_back(*i, before);
     }

@@ -21,7 +21,8 @@ bool sums_are_owned(GradientSums sums, bool budget, int ranks) {
 }
 
 ShardRun shards_of_rank(int rank, int ranks, int shards, bool sums_owned) {
-  return sums_owned ? turns_of_rank(rank, ranks, shards) : run_of_rank(rank, ranks, shards);
+  return sums_owned ? interleaved_shards(rank, ranks, shards)
+                    : contiguous_shards(rank, ranks, shards);
 }
 
 }  // namespace weft

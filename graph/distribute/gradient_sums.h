@@ -27,7 +27,7 @@ enum class GradientSums : std::uint8_t {
 
 /// Maximum number of buckets in transit with owned sums. A bucket in transit is being sent to its
 /// owner or, on the owner, received from every other rank.
-constexpr int kMostOpenBuckets = 8;
+constexpr int kMaxOpenBuckets = 8;
 
 /// Returns true if `sums` selects owned sums for this number of ranks; `budget` is true if there is
 /// a memory budget. Throws ArgumentError if `sums` does not support this number of ranks.

@@ -40,11 +40,11 @@ class Maker {
     OwnedStep result;
     for (const OwnedUnit& unit : found_.units()) add(unit, result);
     if (result.empty()) return result;
-    for (const OwnedUnits::Exit& e : found_.exits())
-      result.exits.push_back({e.unit, e.value.type()});
+    for (const OwnedUnits::UnitScalar& e : found_.unit_scalars())
+      result.unit_scalars.push_back({e.unit, e.value.type()});
     share(result);
     pieces_ = &result.pieces[static_cast<std::size_t>(rank_)];
-    result.compute_exits = compute_exits();
+    result.compute_unit_scalars = compute_unit_scalars();
     result.step = step();
     return result;
   }
@@ -95,24 +95,24 @@ class Maker {
     const std::vector<Place> places = places_of(result);
     const auto ranks = static_cast<std::size_t>(ranks_);
     // Shorter runs would mean many small messages, and the number of channels is limited.
-    constexpr std::size_t kMostSections = 16, kMostRuns = 4096, kLeastRun = std::size_t{1} << 20;
-    const std::size_t sections = std::clamp(kMostRuns / ranks, std::size_t{1}, kMostSections);
-    const std::size_t least = std::max(places.back().byte / sections, kLeastRun * ranks);
+    constexpr std::size_t kMaxSections = 16, kMaxRuns = 4096, kMinRunBytes = std::size_t{1} << 20;
+    const std::size_t sections = std::clamp(kMaxRuns / ranks, std::size_t{1}, kMaxSections);
+    const std::size_t least = std::max(places.back().byte / sections, kMinRunBytes * ranks);
     result.pieces.resize(ranks);
     std::vector<std::size_t> owned(ranks);  // bytes by rank
     std::size_t first = 0;
     for (std::size_t last = 1; last < places.size(); ++last) {
       const bool whole = places[last].element == 0, end = last + 1 == places.size();
       if (!whole || (!end && places[last].byte - places[first].byte < least)) continue;
-      share_section(std::span(places).subspan(first, last - first + 1), owned, result);
+      assign_section(std::span(places).subspan(first, last - first + 1), owned, result);
       first = last;
     }
   }
 
   // Divides the units between two places among the ranks, as close to an equal share of all bytes
   // so far as the places allow.
-  void share_section(std::span<const Place> places, std::vector<std::size_t>& owned,
-                     OwnedStep& result) const {
+  void assign_section(std::span<const Place> places, std::vector<std::size_t>& owned,
+                      OwnedStep& result) const {
     const Place* from = &places.front();
     const std::size_t all = places.back().byte;
     for (std::size_t rank = 0; rank < owned.size(); ++rank) {
@@ -199,14 +199,14 @@ class Maker {
     return values;
   }
 
-  Module compute_exits() const {
+  Module compute_unit_scalars() const {
     Module result = empty_module();
     Cloner cloner(*result.graph);
     for (const OwnedPiece& piece : *pieces_) set_leaves(piece, cloner);
-    for (std::size_t i = 0; i < found_.exits().size(); ++i) {
-      const OwnedUnits::Exit& e = found_.exits()[i];
+    for (std::size_t i = 0; i < found_.unit_scalars().size(); ++i) {
+      const OwnedUnits::UnitScalar& e = found_.unit_scalars()[i];
       if (!owns(e.unit)) continue;
-      result.program.output(shard_names::exit(i), cloner.copy(e.value), {});
+      result.program.output(shard_names::unit_scalar(i), cloner.copy(e.value), {});
     }
     return result;
   }
@@ -215,9 +215,9 @@ class Maker {
     Module result = empty_module();
     Graph& target = *result.graph;
     Cloner cloner(target);
-    for (std::size_t i = 0; i < found_.exits().size(); ++i) {
-      const Value exit = found_.exits()[i].value;
-      cloner.set(exit, target.input(shard_names::exit(i), exit.type(), {}));
+    for (std::size_t i = 0; i < found_.unit_scalars().size(); ++i) {
+      const Value unit_scalar = found_.unit_scalars()[i].value;
+      cloner.set(unit_scalar, target.input(shard_names::unit_scalar(i), unit_scalar.type(), {}));
     }
     for (const auto& [name, value] : program_.outputs())
       result.program.output(name, cloner.copy(value), {});

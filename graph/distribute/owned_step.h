@@ -34,12 +34,12 @@ struct OwnedStep {
   };
   /// A cross-unit scalar: its owners compute it in `compute_unit_scalars`, and all ranks need it in
   /// `step`.
-  struct Exit {
+  struct UnitScalar {
     std::size_t unit = 0;
     ValueType type;
   };
   std::vector<Unit> units = {};
-  std::vector<Exit> exits = {};
+  std::vector<UnitScalar> unit_scalars = {};
   /// Numbers of the sums that only owners need, in the order in which they are laid out in memory.
   std::vector<std::size_t> sums = {};
   /// Pieces by rank, in order of the units; at most one per unit and rank.
@@ -49,7 +49,7 @@ struct OwnedStep {
   /// that the unit reads) are flat and hold the owned elements only. `compute_unit_scalars` has
   /// outputs unit_scalar(i). `step` takes all of them as inputs, returns updated(name) for the
   /// owned elements of parameters, and updates everything else.
-  Module compute_exits = {nullptr, Program("exits")};
+  Module compute_unit_scalars = {nullptr, Program("exits")};
   Module step = {nullptr, Program("step")};
 
   bool empty() const { return units.empty(); }

@@ -13,9 +13,9 @@ namespace weft {
 namespace {
 
 // The unit of a scalar: none (all ranks can compute it), a single one, or several.
-constexpr int kNobody = -1, kSeveral = -2;
+constexpr int kNoUnit = -1, kMultipleUnits = -2;
 
-int joined(int a, int b) { return a == kNobody ? b : b == kNobody || a == b ? a : kSeveral; }
+int joined(int a, int b) { return a == kNoUnit ? b : b == kNoUnit || a == b ? a : kMultipleUnits; }
 
 bool is_block_sums(const Node& node) { return node.op().name == "block_sums"; }
 
@@ -49,9 +49,9 @@ class Finder {
 
   void find() {
     join();
-    for (Node* node : nodes_) look_at(*node);
+    for (Node* node : nodes_) classify(*node);
     for (const auto& [name, value] : step_.outputs()) {
-      if (!is_small(value.node())) group(value.node()).everywhere = true;
+      if (!is_small(value.node())) group(value.node()).replicated = true;
     }
     check_dtypes();
     // Repeat until nothing changes: a group that becomes replicated can change the owners of
@@ -60,7 +60,7 @@ class Finder {
     }
   }
 
-  void write(std::vector<OwnedUnit>& units, std::vector<OwnedUnits::Exit>& exits) {
+  void write(std::vector<OwnedUnit>& units, std::vector<OwnedUnits::UnitScalar>& unit_scalars) {
     std::vector<int> roots;
     for (Node* node : nodes_) {
       if (!is_small(*node) && root(*node) == static_cast<int>(node->id()) && owned(*node))
@@ -88,14 +88,14 @@ class Finder {
       OwnedUnit& unit = units[number[static_cast<std::size_t>(root(node))]];
       (is_state(variable) ? unit.state : unit.parameters).push_back(variable);
     }
-    for (const auto& [node, r] : found_exits_)
-      exits.push_back({node->output(0), number[static_cast<std::size_t>(r)]});
+    for (const auto& [node, r] : found_scalars_)
+      unit_scalars.push_back({node->output(0), number[static_cast<std::size_t>(r)]});
   }
 
  private:
   // Values that are connected by more than scalars.
   struct Group {
-    bool everywhere = false;  // all ranks compute it
+    bool replicated = false;  // all ranks compute it
     bool elementwise = true;
     std::optional<Shape> shape;  // common shape of its values while it is elementwise
     std::int64_t elements = 0;
@@ -116,7 +116,7 @@ class Finder {
   Group& group(const Node& node) { return groups_[static_cast<std::size_t>(root(node))]; }
   bool owned(const Node& node) {
     const Group& g = group(node);
-    return !g.everywhere && g.updates && !g.sums.empty();
+    return !g.replicated && g.updates && !g.sums.empty();
   }
   bool is_state(const Variable& variable) const {
     return variable.info().kind == VariableKind::optimizer && private_variable_(variable);
@@ -140,7 +140,7 @@ class Finder {
     }
   }
 
-  void look_at(Node& node) {
+  void classify(Node& node) {
     if (is_small(node)) return;
     Group& g = group(node);
     const std::string& op = node.op().name;
@@ -149,30 +149,30 @@ class Finder {
           shard_names::number_of_sum(node.attributes().text("name"));
       if (sum && private_sum_(*sum)) {
         if (g.sums.empty()) g.dtype = node.type(0).dtype;
-        g.everywhere = g.everywhere || g.dtype != node.type(0).dtype;
+        g.replicated = g.replicated || g.dtype != node.type(0).dtype;
         g.sums.push_back(*sum);
       } else {
-        g.everywhere = true;
+        g.replicated = true;
       }
     } else if (op == "variable") {
       const VariableKind kind = Variable(node.output(0)).info().kind;
       const bool known = kind == VariableKind::parameter || kind == VariableKind::optimizer;
-      g.everywhere = g.everywhere || !known;
+      g.replicated = g.replicated || !known;
       g.updates = g.updates || updated_.contains(&node);
     } else if (node.op().has(Trait::random) || !node.op().has(Trait::elementwise) ||
                node.output_count() != 1) {
       g.elementwise = false;
     }
-    for (int i = 0; i < node.output_count(); ++i) look_at(node.type(i).shape, g);
+    for (int i = 0; i < node.output_count(); ++i) classify(node.type(i).shape, g);
     for (const Value& v : node.inputs()) {
       // Another shape means that the operand is broadcast.
       if (v.defined() && v.rank() > 0 && v.shape() != node.type(0).shape) g.elementwise = false;
     }
   }
 
-  static void look_at(const Shape& shape, Group& g) {
+  static void classify(const Shape& shape, Group& g) {
     if (!shape.is_constant()) {
-      g.everywhere = true;
+      g.replicated = true;
       return;
     }
     if (!g.shape) {
@@ -189,14 +189,14 @@ class Finder {
     for (Node* node : nodes_) {
       if (is_small(*node) || !owned(*node)) continue;
       if (!dtype) dtype = group(*node).dtype;
-      if (group(*node).dtype != *dtype) group(*node).everywhere = true;
+      if (group(*node).dtype != *dtype) group(*node).replicated = true;
     }
   }
 
   // Finds the cross-unit scalars. Returns true if a group turned out to be replicated.
   bool find_owners() {
     const std::vector<int> from = makers(), to = readers();
-    found_exits_.clear();
+    found_scalars_.clear();
     // The number of exchanges after which a node can be computed.
     std::vector<int> level(parent_.size());
     const auto at = [](auto& list, const Node& node) -> auto& { return list[node.id()]; };
@@ -213,12 +213,12 @@ class Finder {
       if (!small || inside || !leaves) continue;
       Group& g = group(owned_input(*node));
       if (at(level, *node) > 0 || node->output_count() != 1) {
-        g.everywhere = true;
+        g.replicated = true;
         return true;
       }
       if (!is_block_sums(*node)) g.elementwise = false;
       ++at(level, *node);
-      found_exits_.emplace_back(node, root(owned_input(*node)));
+      found_scalars_.emplace_back(node, root(owned_input(*node)));
     }
     return false;
   }
@@ -232,7 +232,7 @@ class Finder {
 
   // Returns the unit that each small node is computed from.
   std::vector<int> makers() {
-    std::vector<int> from(parent_.size(), kNobody);
+    std::vector<int> from(parent_.size(), kNoUnit);
     for (Node* node : nodes_) {
       if (!is_small(*node)) continue;
       int& mine = from[node->id()];
@@ -241,7 +241,7 @@ class Finder {
         const bool small = is_small(v.node());
         mine = joined(mine, small             ? from[v.node().id()]
                             : owned(v.node()) ? root(v.node())
-                                              : kNobody);
+                                              : kNoUnit);
       }
     }
     return from;
@@ -249,13 +249,13 @@ class Finder {
 
   // Returns the unit that reads each small node; several if it is also read outside of that unit.
   std::vector<int> readers() {
-    std::vector<int> to(parent_.size(), kNobody);
-    const auto read_outside = [&](const Value& v) { to[v.node().id()] = kSeveral; };
+    std::vector<int> to(parent_.size(), kNoUnit);
+    const auto read_outside = [&](const Value& v) { to[v.node().id()] = kMultipleUnits; };
     for (const auto& [name, value] : step_.outputs()) read_outside(value);
     for (const auto& [variable, value] : updates_) read_outside(value);
     for (auto it = nodes_.rbegin(); it != nodes_.rend(); ++it) {
       Node& node = **it;
-      const int reader = is_small(node) ? to[node.id()] : owned(node) ? root(node) : kSeveral;
+      const int reader = is_small(node) ? to[node.id()] : owned(node) ? root(node) : kMultipleUnits;
       for (const Value& v : node.inputs()) {
         if (!v.defined() || !is_small(v.node())) continue;
         to[v.node().id()] = joined(to[v.node().id()], reader);
@@ -269,10 +269,10 @@ class Finder {
   const std::function<bool(std::size_t)>& private_sum_;
   const std::function<bool(const Variable&)>& private_variable_;
   std::vector<Node*> nodes_;
-  std::unordered_set<const Node*> updated_;         // nodes of updated variables
-  std::vector<int> parent_;                         // union-find over nodes, by id
-  std::vector<Group> groups_;                       // indexed by union-find root
-  std::vector<std::pair<Node*, int>> found_exits_;  // with the union-find roots of their groups
+  std::unordered_set<const Node*> updated_;           // nodes of updated variables
+  std::vector<int> parent_;                           // union-find over nodes, by id
+  std::vector<Group> groups_;                         // indexed by union-find root
+  std::vector<std::pair<Node*, int>> found_scalars_;  // with the union-find roots of their groups
 };
 
 }  // namespace
@@ -281,7 +281,7 @@ OwnedUnits::OwnedUnits(const Program& step, const std::function<bool(std::size_t
                        const std::function<bool(const Variable&)>& private_variable) {
   Finder finder(step, private_sum, private_variable);
   finder.find();
-  finder.write(units_, exits_);
+  finder.write(units_, unit_scalars_);
 }
 
 }  // namespace weft

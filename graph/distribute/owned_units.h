@@ -28,7 +28,7 @@ struct OwnedUnit {
 class OwnedUnits {
  public:
   /// A cross-unit scalar: a scalar of a unit that other units need, or the block_sums() of a value.
-  struct Exit {
+  struct UnitScalar {
     Value value;
     std::size_t unit;
   };
@@ -40,11 +40,11 @@ class OwnedUnits {
   /// In order of their first sums. All these sums have the same dtype.
   const std::vector<OwnedUnit>& units() const { return units_; }
   /// In order of their nodes.
-  const std::vector<Exit>& exits() const { return exits_; }
+  const std::vector<UnitScalar>& unit_scalars() const { return unit_scalars_; }
 
  private:
   std::vector<OwnedUnit> units_;
-  std::vector<Exit> exits_;
+  std::vector<UnitScalar> unit_scalars_;
 };
 
 }  // namespace weft

@@ -19,7 +19,7 @@ namespace {
 
 class Writer {
  public:
-  Writer(const Program& program, const PartsOf& of)
+  Writer(const Program& program, const PartsTextOptions& of)
       : program_(program),
         of_(of),
         parts_(split(program, of.ranks)),
@@ -27,7 +27,7 @@ class Writer {
 
   std::string write() {
     const int count = program_.shards().count;
-    const ShardRun run = run_of_rank(of_.rank, of_.ranks, count);
+    const ShardRun run = contiguous_shards(of_.rank, of_.ranks, count);
     text_ = fmt::format("# program {} in {} shards along {}: rank {} of {} computes {} to {}\n",
                         program_.name(), count, program_.shards().axis, of_.rank, of_.ranks,
                         run.begin, run.end - 1);
@@ -45,11 +45,12 @@ class Writer {
       part("then the step, on every rank", parts_.step.program);
       return std::move(text_);
     }
-    if (!owned_.exits.empty()) {
+    if (!owned_.unit_scalars.empty()) {
       part("then the values of this rank's units that other ranks need",
-           owned_.compute_exits.program);
-      for (std::size_t i = 0; i < owned_.exits.size(); ++i)
-        exchange("all_gather", shard_names::exit(i) + ": " + owned_.exits[i].type.str());
+           owned_.compute_unit_scalars.program);
+      for (std::size_t i = 0; i < owned_.unit_scalars.size(); ++i)
+        exchange("all_gather",
+                 shard_names::unit_scalar(i) + ": " + owned_.unit_scalars[i].type.str());
     }
     part("then the step", owned_.step.program);
     for (const OwnedStep::Unit& unit : owned_.units) {
@@ -108,7 +109,7 @@ class Writer {
   }
 
   const Program& program_;
-  const PartsOf of_;
+  const PartsTextOptions of_;
   const ShardedProgram parts_;
   const OwnedStep owned_;
   std::string text_;
@@ -116,7 +117,7 @@ class Writer {
 
 }  // namespace
 
-std::string parts_text(const Program& program, const PartsOf& of) {
+std::string parts_text(const Program& program, const PartsTextOptions& of) {
   if (program.shards().count == 1) {
     throw ArgumentError(
         fmt::format("program '{}' has no shards: every rank runs it unchanged", program.name()));

@@ -9,7 +9,7 @@
 namespace WEFT_API weft {
 
 /// The rank whose programs are printed.
-struct PartsOf {
+struct PartsTextOptions {
   int ranks = 1;
   int rank = 0;
 };
@@ -21,6 +21,6 @@ struct PartsOf {
 /// split; ArgumentError for a program without shards, more ranks than shards, or a rank out of
 /// range.
 ///   fmt::print("{}", parts_text(train, {.ranks = 4}));
-std::string parts_text(const Program& program, const PartsOf& of = {});
+std::string parts_text(const Program& program, const PartsTextOptions& of = {});
 
 }  // namespace weft

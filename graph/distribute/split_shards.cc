@@ -45,7 +45,7 @@ std::optional<std::size_t> number_of_early(std::string_view name) {
   return number_in(name, kEarly);
 }
 std::string rows(std::size_t i) { return fmt::format("shards.rows.{}", i); }
-std::string exit(std::size_t i) { return fmt::format("shards.exit.{}", i); }
+std::string unit_scalar(std::size_t i) { return fmt::format("shards.exit.{}", i); }
 std::string owned(const std::string& name) { return "shards.owned." + name; }
 std::string updated(const std::string& name) { return "shards.updated." + name; }
 std::string statistic(std::size_t i) { return fmt::format("shards.statistic.{}", i); }
@@ -136,15 +136,15 @@ class Splitter {
           source().variable_info(*node).kind == VariableKind::cache) {
         fail("a cache exists once, not per shard", *node);
       }
-      refuse_collective(*node, *node);
+      reject_collective(*node, *node);
       check_bodies(*node, *node);
     }
     for (const auto& [name, value] : program_.outputs()) {
-      if (parts_.varies(value)) refuse_varying(fmt::format("output '{}'", name), value);
+      if (parts_.varies(value)) reject_varying(fmt::format("output '{}'", name), value);
     }
   }
 
-  void refuse_collective(const Node& node, const Node& outermost) const {
+  void reject_collective(const Node& node, const Node& outermost) const {
     if (!node.op().has(Trait::collective)) return;
     fail(fmt::format("{} is for programs without shards, which every rank runs as a whole; it "
                      "exchanges values between ranks explicitly",
@@ -187,7 +187,7 @@ class Splitter {
       const Function& function = node.graph().function(node.attributes().text(body));
       for (const Node* inside : reachable_nodes(function.outputs)) {
         check_bodies(*inside, outermost);
-        refuse_collective(*inside, outermost);
+        reject_collective(*inside, outermost);
         if (!joins_shards(*inside)) continue;
         fail(fmt::format("a {} is inside function '{}'; move it outside of functions and loops",
                          inside->op().name, function.name),
@@ -196,7 +196,7 @@ class Splitter {
     }
   }
 
-  [[noreturn]] void refuse_varying(const std::string& what, Value value) const {
+  [[noreturn]] void reject_varying(const std::string& what, Value value) const {
     fail(fmt::format("{} differs by shard; combine the values of all shards with shard_mean(sum, "
                      "count), with shard_mean(x) if all shards have equal weights, or with "
                      "shard_sum(x)",
@@ -215,7 +215,7 @@ class Splitter {
       } else if (attached) {
         carried_.push_back({variable, value});
       } else {
-        refuse_varying(fmt::format("the new value of '{}'", variable.name()), value);
+        reject_varying(fmt::format("the new value of '{}'", variable.name()), value);
       }
     }
   }

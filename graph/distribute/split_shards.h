@@ -24,7 +24,7 @@ std::string early(std::size_t i);  // early version of a shard's sum(i): see ear
 std::optional<std::size_t> number_of_early(std::string_view name);
 std::string rows(std::size_t i);               // of one shard, or of all shards, concatenated
 std::string statistic(std::size_t i);          // of one shard, for updates that carry state
-std::string exit(std::size_t i);               // cross-unit scalar (see OwnedUnits)
+std::string unit_scalar(std::size_t i);        // cross-unit scalar (see OwnedUnits)
 std::string owned(const std::string& name);    // the owned range of a parameter
 std::string updated(const std::string& name);  // new value of a parameter or of its owned range
 }  // namespace shard_names

@@ -15,7 +15,7 @@ bool is_zeros(Value v) {
 
 }  // namespace
 
-bool puts_into_zeros(const Value& v) {
+bool scatters_into_zeros(const Value& v) {
   const Node& n = v.node();
   if (n.instance() != 0) return false;
   const std::string& op = n.op().name;
@@ -25,7 +25,7 @@ bool puts_into_zeros(const Value& v) {
          is_zeros(n.inputs()[0]);
 }
 
-Value put_into(const Value& sum, const Value& part) {
+Value accumulate_into(const Value& sum, const Value& part) {
   Graph& graph = sum.graph();
   const Node& n = part.node();
   const std::string& op = n.op().name;
@@ -39,16 +39,16 @@ Value put_into(const Value& sum, const Value& part) {
   }
   if (op == "dynamic_update_slice") {
     const Value update = n.inputs()[1], start = n.inputs()[2];
-    const Value there = apply("dynamic_slice", {sum, start}, {{"sizes", update.shape()}});
-    return apply(op, {sum, apply("add", {there, update}, {}), start}, n.attributes());
+    const Value current = apply("dynamic_slice", {sum, start}, {{"sizes", update.shape()}});
+    return apply(op, {sum, apply("add", {current, update}, {}), start}, n.attributes());
   }
   return apply(op, {sum, n.inputs()[1], n.inputs()[2]}, n.attributes());
 }
 
 Value add_into(const Value& a, const Value& b) {
   if (a.type() == b.type()) {
-    if (puts_into_zeros(b)) return put_into(a, b);
-    if (puts_into_zeros(a)) return put_into(b, a);
+    if (scatters_into_zeros(b)) return accumulate_into(a, b);
+    if (scatters_into_zeros(a)) return accumulate_into(b, a);
   }
   return a.graph().apply("add", {a, b}, {}, {}).output(0);
 }

@@ -12,7 +12,7 @@ namespace {
 std::string at_place(SourceLocation loc) { return loc.known() ? " (" + loc.str() + ")" : ""; }
 
 /// Returns the number as a scalar of an integer dtype. Throws DTypeError if its value would change.
-Tensor whole(double value, std::optional<std::int64_t> integer, DType dtype) {
+Tensor integer_scalar(double value, std::optional<std::int64_t> integer, DType dtype) {
   const std::int64_t number = integer ? whole_number(*integer, dtype) : whole_number(value, dtype);
   if (dtype == DType::i64) return Tensor::of<std::int64_t>({}, {number});
   return Tensor::scalar(dtype, static_cast<double>(number));
@@ -37,7 +37,7 @@ Value Arg::value_as(Graph& graph, DType dtype, std::string_view function) const 
   if (is_floating(dtype)) return graph.scalar(dtype, *literal_, loc_);
   Tensor value;
   try {
-    value = whole(*literal_, integer_, dtype);
+    value = integer_scalar(*literal_, integer_, dtype);
   } catch (const Error& error) {
     graph.fail(error, function, {}, loc_);
   }

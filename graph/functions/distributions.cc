@@ -16,7 +16,7 @@
 namespace weft {
 namespace {
 
-[[noreturn]] void refuse(const Value& key, SourceLocation loc, const std::string& what) {
+[[noreturn]] void reject(const Value& key, SourceLocation loc, const std::string& what) {
   throw ArgumentError(what + "\n  " + key.graph().describe_source(loc));
 }
 
@@ -30,7 +30,7 @@ Value unit_exponential(const Value& key, const Shape& shape, DType dtype, Source
 Value exponential(Arg key, const Shape& shape, double rate, DType dtype) {
   const Value k = key.value("exponential");
   if (!(rate > 0)) {
-    refuse(k, key.location(), fmt::format("exponential: rate must be positive, but is {}", rate));
+    reject(k, key.location(), fmt::format("exponential: rate must be positive, but is {}", rate));
   }
   const Graph::Frame frame(k.graph(), "exponential", key.location());
   const Value draw = unit_exponential(k, shape, dtype, key.location());
@@ -40,7 +40,7 @@ Value exponential(Arg key, const Shape& shape, double rate, DType dtype) {
 Value gumbel(Arg key, const Shape& shape, double location, double scale, DType dtype) {
   const Value k = key.value("gumbel");
   if (!(scale > 0)) {
-    refuse(k, key.location(), fmt::format("gumbel: scale must be positive, but is {}", scale));
+    reject(k, key.location(), fmt::format("gumbel: scale must be positive, but is {}", scale));
   }
   const Graph::Frame frame(k.graph(), "gumbel", key.location());
   // A draw of 0 represents the values below half of the smallest positive draw.
@@ -60,14 +60,14 @@ Value random_integers(Arg key, const Shape& shape, std::int64_t low, std::int64_
   const Value k = key.value("random_integers");
   if (low >= high || static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low) >
                          (std::uint64_t{1} << 53)) {
-    refuse(
+    reject(
         k, key.location(),
         fmt::format("random_integers: [{}, {}) is empty or has more than 2^53 numbers", low, high));
   }
   const std::int64_t least = std::numeric_limits<std::int32_t>::min(),
                      most = std::numeric_limits<std::int32_t>::max();
   if (dtype != DType::i64 && (dtype != DType::i32 || low < least || high - 1 > most)) {
-    refuse(k, key.location(),
+    reject(k, key.location(),
            fmt::format("random_integers: dtype must be i64, or i32 if it can represent all of "
                        "[{}, {}), but is {}",
                        low, high, dtype_name(dtype)));
@@ -89,7 +89,7 @@ Value truncated_normal(Arg key, const Shape& shape, double mean, double std, dou
                        double high, DType dtype) {
   const Value k = key.value("truncated_normal");
   if (!(low < high) || !(std > 0)) {
-    refuse(k, key.location(),
+    reject(k, key.location(),
            fmt::format("truncated_normal: low must be below high and std positive, but they are "
                        "{}, {} and {}",
                        low, high, std));

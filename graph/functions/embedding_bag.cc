@@ -63,15 +63,15 @@ Value looked_up(Value ids, Value weight, const EmbeddingBagOptions& o) {
 // counts as largest. begin[i] is the first row of the bag of row i. Each step doubles a window that
 // ends at i, down to the beginning of the bag, so log2(length of the longest bag) steps suffice; a
 // scan over the rows would need one step per row. The indices have no gradient, and need none.
-Value largest_so_far(Value rows, Value begin) {
+Value running_argmax(Value rows, Value begin) {
   Graph& graph = rows.graph();
   const Value places = arange(graph, rows.shape()[0]);
   const Value column = zeros(graph, DType::i64, {Dim(1), rows.shape()[1]});
   const Value longest = max(places - begin + 1);
-  const auto shorter = [](Graph&, const std::vector<Value>& in) {
+  const auto has_longer_bags = [](Graph&, const std::vector<Value>& in) {
     return std::vector<Value>{less(in[2], in[4])};
   };
-  const auto doubled = [](Graph& body, const std::vector<Value>& in) {
+  const auto double_reach = [](Graph& body, const std::vector<Value>& in) {
     const Value &best = in[0], &at = in[1], &reach = in[2], &first = in[3];
     // The preceding window. At the beginning of a bag it overlaps this one, which does not change
     // the maximum.
@@ -84,7 +84,8 @@ Value largest_so_far(Value rows, Value begin) {
   constexpr std::int64_t kSteps = 63;  // 2^63 rows are more than a tensor can have
   return while_loop(
       graph, {stop_gradient(rows), unsqueeze(places, 1) + column, graph.scalar(DType::i64, 1)},
-      shorter, doubled, kSteps, {.operands = {begin, longest}, .name = "largest_in_bag"})[1];
+      has_longer_bags, double_reach, kSteps,
+      {.operands = {begin, longest}, .name = "largest_in_bag"})[1];
 }
 
 // Returns the elementwise maximum over each bag, [bags, width]. `bag` is the bag of each row and
@@ -97,7 +98,7 @@ Value flat_maximum(Value rows, Value bag, Value sizes) {
   const Value all = concat({zeros(graph, rows.dtype(), {Dim(1), width}), rows});
   const Value begin = concat({zeros(graph, DType::i64, {Dim(1)}), take(end - sizes, bag) + 1});
   const Value last = where(sizes > 0, end, 0);
-  return take_along_axis(all, take(largest_so_far(all, begin), last), 0);
+  return take_along_axis(all, take(running_argmax(all, begin), last), 0);
 }
 
 // Bags that are concatenated in ids [n].
@@ -138,11 +139,11 @@ Value padded_bags(Value ids, Value weight, const EmbeddingBagOptions& o) {
   const Value counts = unsqueeze(lengths, 1);  // [bags, 1]
   const Value counted = unsqueeze(arange(graph, longest) < counts, 2);
   if (o.reduction == BagReduction::max) {
-    constexpr double kNothing = -std::numeric_limits<double>::infinity();
-    Value seen = where(counted, rows, kNothing);
+    constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
+    Value seen = where(counted, rows, kMinusInfinity);
     // The maximum of zero elements is undefined. If n may be 0, each bag gets an extra row of -inf.
     if (!longest.is_constant() || longest == Dim(0))
-      seen = pad(seen, {{0, 0}, {0, 1}, {0, 0}}, {.value = kNothing});
+      seen = pad(seen, {{0, 0}, {0, 1}, {0, 0}}, {.value = kMinusInfinity});
     // The gradient goes to the first of equal maxima, whereas max() would divide it among them.
     const Value largest = take_along_axis(seen, argmax(seen, 1, true), 1);
     return where(counts > 0, squeeze(largest, {1}), 0.0);

@@ -18,28 +18,28 @@ Value checked(Node& node, const std::string& problem, SourceLocation loc) {
 }
 
 // Returns the batch axes: all but the last two.
-Shape list_of(Value x) {
+Shape batch_shape(Value x) {
   const auto& dims = x.shape().dims();
   return Shape(std::vector<Dim>(dims.begin(), dims.end() - 2));
 }
 
-// Returns x broadcast to the batch axes `list`.
-Value with_list(Value x, Shape list) {
-  for (int axis = x.rank() - 2; axis < x.rank(); ++axis) list.push_back(x.shape()[axis]);
-  return x.shape() == list ? x : broadcast_to(x, list);
+// Returns x broadcast to the batch axes `batch`.
+Value with_batch_shape(Value x, Shape batch) {
+  for (int axis = x.rank() - 2; axis < x.rank(); ++axis) batch.push_back(x.shape()[axis]);
+  return x.shape() == batch ? x : broadcast_to(x, batch);
 }
 
 // Broadcasts the batch axes of a and b against each other. Operands with fewer than 2 axes are left
 // to the op, which rejects them.
-void broadcast_lists(Value& a, Value& b, std::string_view function, SourceLocation loc) {
+void broadcast_batches(Value& a, Value& b, std::string_view function, SourceLocation loc) {
   if (a.rank() < 2 || b.rank() < 2) return;
   Graph& graph = a.graph();
   try {
     const Attributes none;
-    const Shape list =
-        InferContext(function, {}, none, graph.facts()).broadcast(list_of(a), list_of(b));
-    a = with_list(a, list);
-    b = with_list(b, list);
+    const Shape batch =
+        InferContext(function, {}, none, graph.facts()).broadcast(batch_shape(a), batch_shape(b));
+    a = with_batch_shape(a, batch);
+    b = with_batch_shape(b, batch);
   } catch (const Error& error) {
     graph.fail(error, function, {a, b}, loc);
   }
@@ -60,7 +60,7 @@ Value triangular_solve(Arg t, Arg b, const TriangularSolveOptions& options) {
   const SourceLocation loc = t.location().known() ? t.location() : b.location();
   graph.check_owned(right, "operand b of triangular_solve", loc);
   const Graph::Frame frame(graph, "triangular_solve", loc);
-  broadcast_lists(matrix, right, "triangular_solve", loc);
+  broadcast_batches(matrix, right, "triangular_solve", loc);
   return checked(graph.apply("triangular_solve", {matrix, right},
                              {{"upper", options.upper},
                               {"transpose", options.transpose},

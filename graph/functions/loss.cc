@@ -32,7 +32,7 @@ Value reduced(const Value& loss, Reduction reduction, std::string_view function,
 }
 
 // Returns true if broadcasting against `other` repeats a value of this shape.
-bool grows(const Shape& shape, const Shape& other) {
+bool is_repeated(const Shape& shape, const Shape& other) {
   for (int i = 1; i <= other.rank(); ++i) {
     const bool one = i > shape.rank() || shape[shape.rank() - i] == Dim(1);
     if (one && other[other.rank() - i] != Dim(1)) return true;
@@ -46,7 +46,7 @@ bool grows(const Shape& shape, const Shape& other) {
 ArgPair loss_pair(const Arg& x, const Arg& target, std::string_view function) {
   ArgPair p = resolve_pair(x, target, function);
   const Shape &a = p.a.shape(), &b = p.b.shape();
-  if (grows(a, b) && grows(b, a)) {
+  if (is_repeated(a, b) && is_repeated(b, a)) {
     p.a.graph().fail(
         ShapeError(fmt::format("x {} and target {} would both be broadcast, so that each element "
                                "would be compared with several elements of the other; give both "

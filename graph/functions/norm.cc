@@ -25,12 +25,12 @@ class Channels {
   Channels(std::string_view function, Value x, SourceLocation loc)
       : function_(function), x_(x), loc_(loc) {}
 
-  /// Throws ShapeError unless x has at least `least` axes.
-  void require_rank(int least, std::string_view form) const {
-    if (x_.rank() < least) fail(ShapeError(fmt::format("x must be {}", form)));
+  /// Throws ShapeError unless x has at least `min_rank` axes.
+  void require_rank(int min_rank, std::string_view form) const {
+    if (x_.rank() < min_rank) fail(ShapeError(fmt::format("x must be {}", form)));
   }
   /// Reshapes an operand [C] to broadcast against x. Throws ShapeError for another shape.
-  Value beside(Value v, std::string_view name) const {
+  Value per_channel(Value v, std::string_view name) const {
     Shape shape{x_.shape()[1]};
     if (v.rank() != 1 || !x_.graph().facts().equal(v.shape()[0], shape[0])) {
       fail(ShapeError(fmt::format("{} must have shape {}, one element per channel, but has {}",
@@ -41,8 +41,8 @@ class Channels {
   }
   /// Returns y * gain + bias, where either operand may be absent.
   Value affine(Value y, const OptionalArg& gain, const OptionalArg& bias) const {
-    if (gain.present()) y = y * beside(gain.value(), "gain");
-    if (bias.present()) y = y + beside(bias.value(), "bias");
+    if (gain.present()) y = y * per_channel(gain.value(), "gain");
+    if (bias.present()) y = y + per_channel(bias.value(), "bias");
     return y;
   }
   [[noreturn]] void fail(const Error& error) const {
@@ -115,13 +115,13 @@ BatchNorm batch_norm(Arg x, Arg running_mean, Arg running_variance, OptionalArg 
   const Channels channels("batch_norm", v, x.location());
   channels.require_rank(2, "[N, C, ...]");
   const Graph::Frame frame(v.graph(), "batch_norm", x.location());
-  const Value mean_beside = channels.beside(old_mean, "running_mean");
-  const Value variance_beside = channels.beside(old_variance, "running_variance");
+  const Value channel_mean = channels.per_channel(old_mean, "running_mean");
+  const Value channel_variance = channels.per_channel(old_variance, "running_variance");
   const auto normalised = [&](Value centred, Value variance) {
     return channels.affine(centred * rsqrt(variance + options.eps), gain, bias);
   };
   if (!options.training) {
-    return {normalised(v - mean_beside, variance_beside), old_mean, old_variance};
+    return {normalised(v - channel_mean, channel_variance), old_mean, old_variance};
   }
   std::vector<int> others = {0};
   Dim count = v.shape()[0];

@@ -71,7 +71,7 @@ Value pool2d(std::string_view function, PoolFunction pool, const Arg& x, const P
 }
 
 // Returns the spatial axes of x [N, C, ...]. Throws ShapeError if there are none.
-std::vector<int> behind_channels(std::string_view function, Value x, SourceLocation loc) {
+std::vector<int> spatial_axes(std::string_view function, Value x, SourceLocation loc) {
   if (x.rank() < 3) {
     x.graph().fail(ShapeError(fmt::format("x must be [N, C, ...] with a spatial axis, but is {}",
                                           x.type().str())),
@@ -84,12 +84,12 @@ std::vector<int> behind_channels(std::string_view function, Value x, SourceLocat
 
 // `count` windows that cover an axis of `size` elements. Their lengths may differ, so shorter
 // windows are padded to the longest length.
-struct Cover {
+struct WindowIndices {
   // Indices of the elements, i64 [count, longest]; false for padding, bool [count, longest];
   // lengths of the windows, i64 [count, 1].
-  Tensor places, counted, lengths;
+  Tensor indices, is_valid, lengths;
 };
-Cover cover(std::int64_t count, std::int64_t size) {
+WindowIndices window_indices(std::int64_t count, std::int64_t size) {
   const auto begin = [&](std::int64_t i) { return i * size / count; };
   const auto length = [&](std::int64_t i) {
     return ((i + 1) * size + count - 1) / count - begin(i);
@@ -98,14 +98,15 @@ Cover cover(std::int64_t count, std::int64_t size) {
   // to both neighbours.
   const std::int64_t rest = size % count;
   const std::int64_t longest = size / count + (rest > std::gcd(rest, count) ? 2 : 1);
-  Cover c{Tensor::empty(DType::i64, {count, longest}),
-          Tensor::empty(DType::boolean, {count, longest}), Tensor::empty(DType::i64, {count, 1})};
+  WindowIndices c{Tensor::empty(DType::i64, {count, longest}),
+                  Tensor::empty(DType::boolean, {count, longest}),
+                  Tensor::empty(DType::i64, {count, 1})};
   for (std::int64_t i = 0; i < count; ++i) {
     c.lengths.mutable_data<std::int64_t>()[i] = length(i);
     for (std::int64_t k = 0; k < longest; ++k) {
       const std::int64_t at = i * longest + k;
-      c.places.mutable_data<std::int64_t>()[at] = begin(i) + std::min(k, length(i) - 1);
-      c.counted.mutable_data<bool>()[at] = k < length(i);
+      c.indices.mutable_data<std::int64_t>()[at] = begin(i) + std::min(k, length(i) - 1);
+      c.is_valid.mutable_data<bool>()[at] = k < length(i);
     }
   }
   return c;
@@ -123,15 +124,15 @@ Value window_means(Value x, int axis, std::int64_t count, SourceLocation loc) {
     dims.insert(dims.begin() + axis, Dim(count));
     return mean(reshape(x, Shape(std::move(dims))), axis + 1);
   }
-  const Cover windows = cover(count, size);
+  const WindowIndices windows = window_indices(count, size);
   // Reshapes [count, n] to broadcast against the axes from `axis` on.
   const auto along = [&](const Tensor& t) {
     Shape shape(t.sizes());
     while (shape.rank() < x.rank() + 1 - axis) shape.push_back(1);
     return reshape(graph.constant(t, loc), shape);
   };
-  const Value seen = take(x, graph.constant(windows.places, loc), axis);
-  const Value sums = sum(where(along(windows.counted), seen, 0), axis + 1, true);
+  const Value seen = take(x, graph.constant(windows.indices, loc), axis);
+  const Value sums = sum(where(along(windows.is_valid), seen, 0), axis + 1, true);
   const Value means = sums / cast(along(windows.lengths), x.dtype());
   return squeeze(means, axis + 1);
 }
@@ -153,12 +154,12 @@ Value avg_pool2d(Arg x, const Pool2dOptions& options) {
 
 Value global_avg_pool(Arg x) {
   const Value v = x.value("global_avg_pool");
-  return mean(x, behind_channels("global_avg_pool", v, x.location()));
+  return mean(x, spatial_axes("global_avg_pool", v, x.location()));
 }
 
 Value global_max_pool(Arg x) {
   const Value v = x.value("global_max_pool");
-  return max(x, behind_channels("global_max_pool", v, x.location()));
+  return max(x, spatial_axes("global_max_pool", v, x.location()));
 }
 
 Value adaptive_avg_pool2d(Arg x, const Size2d& size) {

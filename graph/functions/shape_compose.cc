@@ -65,8 +65,9 @@ Value keep_triangle(const Arg& x, std::int64_t k, bool lower) {
   const Dim& rows = v.size(-2);
   const Dim& columns = v.size(-1);
   // No matrix has more diagonals, and sums of indices and k cannot overflow.
-  constexpr std::int64_t kFar = std::int64_t{1} << 52;
-  const Value row = apply_binary("add", iota(graph, {rows, 1}, 0), std::clamp(k, -kFar, kFar));
+  constexpr std::int64_t kMaxDiagonal = std::int64_t{1} << 52;
+  const Value row =
+      apply_binary("add", iota(graph, {rows, 1}, 0), std::clamp(k, -kMaxDiagonal, kMaxDiagonal));
   const Value column = iota(graph, {1, columns}, 1);
   const Value kept =
       lower ? apply_binary("less_equal", column, row) : apply_binary("greater_equal", column, row);

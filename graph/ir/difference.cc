@@ -30,13 +30,13 @@ class Comparison {
       return "different numbers of outputs or updates";
     for (std::size_t i = 0; i < a.outputs().size(); ++i) {
       const auto& [name, value] = a.outputs()[i];
-      const auto& [other, twin] = b.outputs()[i];
+      const auto& [other, match] = b.outputs()[i];
       if (name != other) return fmt::format("outputs {} and {}", name, other);
-      meet(value, twin);
+      enqueue(value, match);
     }
     for (auto l = left.begin(), r = right.begin(); l != left.end(); ++l, ++r) {
-      meet(l->first.value(), r->first.value());
-      meet(l->second, r->second);
+      enqueue(l->first.value(), r->first.value());
+      enqueue(l->second, r->second);
     }
     return walk();
   }
@@ -47,7 +47,7 @@ class Comparison {
   }
 
  private:
-  void meet(const Value& a, const Value& b) { pending_.emplace_back(a, b); }
+  void enqueue(const Value& a, const Value& b) { pending_.emplace_back(a, b); }
 
   // Iterative, because graphs may be deep.
   std::string walk() {
@@ -57,7 +57,7 @@ class Comparison {
       if (a.defined() != b.defined()) return "an operand is missing";
       if (!a.defined()) continue;
       if (a.output() != b.output()) return "different outputs of a node are read";
-      const auto [known, fresh] = twins_.emplace(a.node_pointer(), b.node_pointer());
+      const auto [known, fresh] = matches_.emplace(a.node_pointer(), b.node_pointer());
       if (known->second != b.node_pointer()) return "nodes are shared differently";
       if (!fresh) continue;
       std::string found = nodes(a.node(), b.node());
@@ -95,7 +95,7 @@ class Comparison {
           called(a.graph(), a.attributes().text(body), b.graph(), b.attributes().text(body));
       if (!found.empty()) return found;
     }
-    for (std::size_t i = 0; i < a.inputs().size(); ++i) meet(a.inputs()[i], b.inputs()[i]);
+    for (std::size_t i = 0; i < a.inputs().size(); ++i) enqueue(a.inputs()[i], b.inputs()[i]);
     return {};
   }
 
@@ -116,8 +116,8 @@ class Comparison {
   // Compares the called functions and their gradients. The recursion is as deep as function
   // definitions nest.
   std::string called(const Graph& a, const std::string& name, const Graph& b,
-                     const std::string& twin) {
-    const Function &left = a.function(name), &right = b.function(twin);
+                     const std::string& match) {
+    const Function &left = a.function(name), &right = b.function(match);
     if (!seen_.insert(&left).second) return {};
     const std::string found = functions(left, right);
     return found.empty() && !left.gradient.empty() ? called(a, left.gradient, b, right.gradient)
@@ -128,13 +128,13 @@ class Comparison {
     if (a.gradient != b.gradient || a.inputs.size() != b.inputs.size() ||
         a.outputs.size() != b.outputs.size() || requirements(a) != requirements(b))
       return fmt::format("function '{}' differs", a.name);
-    for (std::size_t i = 0; i < a.inputs.size(); ++i) meet(a.inputs[i], b.inputs[i]);
-    for (std::size_t i = 0; i < a.outputs.size(); ++i) meet(a.outputs[i], b.outputs[i]);
+    for (std::size_t i = 0; i < a.inputs.size(); ++i) enqueue(a.inputs[i], b.inputs[i]);
+    for (std::size_t i = 0; i < a.outputs.size(); ++i) enqueue(a.outputs[i], b.outputs[i]);
     return {};
   }
 
   std::vector<std::pair<Value, Value>> pending_;
-  std::unordered_map<const Node*, const Node*> twins_;
+  std::unordered_map<const Node*, const Node*> matches_;
   std::set<const Function*> seen_;
 };
 

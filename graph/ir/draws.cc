@@ -22,11 +22,11 @@ std::int64_t stream_count(const Graph& graph, const Function& function) {
   return count;
 }
 
-std::vector<std::size_t> drawn_inputs(const Function& function) {
+std::vector<std::size_t> random_key_inputs(const Function& function) {
   // Bodies contain functions themselves, so the recursion is as deep as function definitions nest.
   std::vector<Value> inside;
   for (const Node* n : reachable_nodes(function.outputs)) {
-    for (const Value& key : drawn_keys(*n)) inside.push_back(key);
+    for (const Value& key : random_keys(*n)) inside.push_back(key);
   }
   std::vector<std::size_t> result;
   for (Node* n : reachable_nodes(inside)) {
@@ -37,7 +37,7 @@ std::vector<std::size_t> drawn_inputs(const Function& function) {
   return result;
 }
 
-std::vector<Value> drawn_keys(const Node& node) {
+std::vector<Value> random_keys(const Node& node) {
   if (node.op().has(Trait::random)) {
     const auto i = static_cast<std::size_t>(node.op().input_index("key"));
     if (i >= node.inputs().size() || !node.inputs()[i].defined()) return {};
@@ -49,7 +49,8 @@ std::vector<Value> drawn_keys(const Node& node) {
     if (!function.body->draws()) continue;
     // 1 for cond, whose first input is the predicate, else 0.
     const std::size_t first = node.inputs().size() - function.inputs.size();
-    for (const std::size_t i : drawn_inputs(function)) result.push_back(node.inputs()[first + i]);
+    for (const std::size_t i : random_key_inputs(function))
+      result.push_back(node.inputs()[first + i]);
   }
   return result;
 }
@@ -59,7 +60,7 @@ bool draws(const Node& node) {
   for (const std::string& body : node.op().bodies) {
     if (stream_count(graph, graph.function(node.attributes().text(body))) > 0) return true;
   }
-  return !drawn_keys(node).empty();
+  return !random_keys(node).empty();
 }
 
 Attributes with_streams_from(std::int64_t first, const Node& node, Attributes attributes) {

@@ -25,10 +25,10 @@ bool is_stream(const OpRecord& op, std::string_view name);
 std::int64_t stream_count(const Graph& graph, const Function& function);
 
 /// Returns the indices of the inputs of `function` from which its random keys are derived.
-std::vector<std::size_t> drawn_inputs(const Function& function);
+std::vector<std::size_t> random_key_inputs(const Function& function);
 
 /// Returns the keys that `node` draws from, as values of its graph; empty if it does not draw.
-std::vector<Value> drawn_keys(const Node& node);
+std::vector<Value> random_keys(const Node& node);
 
 /// Returns true if `node` draws random numbers, itself or in a function that it calls.
 bool draws(const Node& node);

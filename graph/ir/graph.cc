@@ -22,7 +22,7 @@ std::size_t node_hash(const OpRecord& op, const Attributes& attributes,
 }
 
 // Remedy in errors about a Value of another graph, which is most often one captured by a lambda.
-constexpr std::string_view kBodiesAreClosed =
+constexpr std::string_view kClosedBodyHint =
     "the body of a loop, branch or function can only use its own inputs: pass other values as "
     "operands";
 
@@ -61,11 +61,11 @@ SymbolPtr Graph::find_symbol(std::string_view name) const {
 
 void Graph::share_symbols(const Graph& other) {
   for (const SymbolPtr& s : other.symbols_) {
-    if (!knows(s)) add_symbol(s);
+    if (!has_symbol(s)) add_symbol(s);
   }
 }
 
-bool Graph::knows(const SymbolPtr& symbol) const {
+bool Graph::has_symbol(const SymbolPtr& symbol) const {
   const auto [begin, end] = symbol_index_.equal_range(symbol->name);
   return std::any_of(begin, end,
                      [&](const auto& entry) { return symbols_[entry.second] == symbol; });
@@ -120,7 +120,7 @@ Value Graph::constant(Tensor value, SourceLocation loc) {
 
 Value Graph::scalar(DType dtype, double value, SourceLocation loc) {
   try {
-    require_number_of(value, dtype);
+    check_representable(value, dtype);
   } catch (const Error& error) {
     fail(error, "constant", {}, loc);
   }
@@ -153,7 +153,7 @@ Variable Graph::variable(std::string_view name, const ValueType& type, VariableO
   }
   if (options.initializer.kind == Initializer::Kind::constant) {
     try {
-      require_number_of(options.initializer.a, type.dtype);
+      check_representable(options.initializer.a, type.dtype);
     } catch (const Error& error) {
       fail(error, what + ", initial value", {}, loc);
     }
@@ -289,7 +289,7 @@ Node& Graph::apply(const OpRecord& op, std::vector<Value> inputs, Attributes att
   Node& result = *node;
   nodes_.push_back(std::move(node));
   interned_.emplace(hash, &result);
-  source_infos_.push_back({override_location_ ? location_ : kept(loc), frame_});
+  source_infos_.push_back({override_location_ ? location_ : with_owned_file(loc), frame_});
   return result;
 }
 
@@ -301,7 +301,7 @@ void Graph::check_operands(const OpRecord& op, const std::vector<Value>& inputs)
     if (!given[i] || &inputs[i].graph() == this) continue;
     throw GraphError(
         fmt::format("operand '{}' is a Value of another graph; values cannot cross graphs: {}",
-                    op.inputs[std::min(i, op.inputs.size() - 1)].name, kBodiesAreClosed));
+                    op.inputs[std::min(i, op.inputs.size() - 1)].name, kClosedBodyHint));
   }
 }
 
@@ -367,7 +367,7 @@ const Function& Graph::add_function(Function function, SourceLocation loc) {
 void Graph::check_symbols(const Dim& dim) const {
   if (dim.is_constant()) return;
   for (const SymbolPtr& s : dim.symbols()) {
-    if (!knows(s)) {
+    if (!has_symbol(s)) {
       throw GraphError(fmt::format(
           "dim '{}' uses symbol '{}' of another graph; make it with Graph::dim of this graph",
           dim.str(), s->name));
@@ -405,7 +405,7 @@ void Graph::check_owned(Value value, std::string_view what, SourceLocation loc) 
   }
   if (&value.graph() != this) {
     throw GraphError(fmt::format("{}: the Value {} belongs to another graph; {}\n  {}", what,
-                                 value.type().str(), kBodiesAreClosed, describe_source(loc)));
+                                 value.type().str(), kClosedBodyHint, describe_source(loc)));
   }
 }
 

@@ -208,12 +208,12 @@ class Graph {
   /// RAII scope for nodes that are created on behalf of another node, such as gradients and
   /// decompositions: they inherit the source location of that node, prefixed with `what` ("gradient
   /// of matmul").
-  class SourceInfoOf {
+  class InheritedSourceInfo {
    public:
-    SourceInfoOf(Graph& graph, const Node& node, std::string what);
-    ~SourceInfoOf();
-    SourceInfoOf(const SourceInfoOf&) = delete;
-    SourceInfoOf& operator=(const SourceInfoOf&) = delete;
+    InheritedSourceInfo(Graph& graph, const Node& node, std::string what);
+    ~InheritedSourceInfo();
+    InheritedSourceInfo(const InheritedSourceInfo&) = delete;
+    InheritedSourceInfo& operator=(const InheritedSourceInfo&) = delete;
 
    private:
     Graph& graph_;
@@ -254,7 +254,7 @@ class Graph {
  private:
   friend class Frame;
   friend class Undo;
-  friend class SourceInfoOf;
+  friend class InheritedSourceInfo;
   class Facts;
   struct FrameRecord {
     int parent = -1;
@@ -268,7 +268,7 @@ class Graph {
   };
 
   Dim resolve(const AxisSize& size);
-  bool knows(const SymbolPtr& symbol) const;
+  bool has_symbol(const SymbolPtr& symbol) const;
   void add_symbol(const SymbolPtr& symbol);
   Value add_leaf(std::string_view op, std::string_view name, const ValueType& type,
                  SourceLocation loc);
@@ -284,7 +284,7 @@ class Graph {
   std::string frames_text(int frame) const;
   /// Returns `loc` with a file name owned by this graph. The original string may be owned by
   /// another graph, which passes destroy, or by a plug-in.
-  SourceLocation kept(SourceLocation loc);
+  SourceLocation with_owned_file(SourceLocation loc);
 
   std::shared_ptr<const OpSet> ops_;
   std::vector<std::unique_ptr<Node>> nodes_;

@@ -111,7 +111,7 @@ Updates Program::updates() const {
   add_attached(nodes, result);
   std::vector<Value> drawn;
   for (Node* n : nodes) {
-    for (const Value& key : drawn_keys(*n)) drawn.push_back(key);
+    for (const Value& key : random_keys(*n)) drawn.push_back(key);
   }
   // A key may be derived from other keys (key_fold). The key variables at the leaves advance.
   std::vector<Node*> keys;

@@ -59,15 +59,15 @@ Variable Scope::variable(std::string_view name, const ValueType& type, VariableO
   }
   if (!graph_->has_variable(full)) return graph_->variable(full, type, options, loc);
   const Variable found = graph_->find_variable(full);
-  const auto differs = [&](const std::string& there, const std::string& here) {
+  const auto differs = [&](const std::string& existing, const std::string& requested) {
     return fmt::format(
         "variable '{}' is {}, but {} in this pass: all passes over a model must declare the same "
         "variables\n  {}",
-        full, there, here, graph_->describe_source(loc));
+        full, existing, requested, graph_->describe_source(loc));
   };
-  const std::string there = found.value().type().str(), here = type.str();
-  if (found.dtype() != type.dtype) throw DTypeError(differs(there, here));
-  if (found.shape() != type.shape) throw ShapeError(differs(there, here));
+  const std::string existing = found.value().type().str(), requested = type.str();
+  if (found.dtype() != type.dtype) throw DTypeError(differs(existing, requested));
+  if (found.shape() != type.shape) throw ShapeError(differs(existing, requested));
   if (found.info().kind != options.kind) {
     throw GraphError(differs(fmt::format("of kind {}", variable_kind_name(found.info().kind)),
                              fmt::format("of kind {}", variable_kind_name(options.kind))));

@@ -88,7 +88,7 @@ std::string_view Graph::scope_of(const Node& node) const {
   return {};
 }
 
-SourceLocation Graph::kept(SourceLocation loc) {
+SourceLocation Graph::with_owned_file(SourceLocation loc) {
   // Search backwards: the most recent file name is the most likely match.
   for (auto known = file_names_.rbegin(); known != file_names_.rend(); ++known) {
     if (*known == loc.file) return {known->c_str(), loc.line};
@@ -102,7 +102,7 @@ void Graph::set_source_info(const Node& node, SourceLocation location, std::stri
     frame = static_cast<int>(frames_.size());
     frames_.push_back({-1, "", {}, std::string(scope)});
   }
-  source_infos_[node.id()] = {kept(location), frame};
+  source_infos_[node.id()] = {with_owned_file(location), frame};
 }
 
 void Graph::copy_source_info(const Node& from, const Node& to) {
@@ -127,25 +127,25 @@ void Graph::copy_source_info(const Node& from, const Node& to) {
     }
     FrameRecord record = source.frames_[static_cast<std::size_t>(*it)];
     record.parent = parent;
-    record.location = kept(record.location);
+    record.location = with_owned_file(record.location);
     parent = static_cast<int>(frames_.size());
     frames_.push_back(std::move(record));
     copied_frames_.emplace(key, parent);
   }
-  source_infos_[to.id()] = {kept(info.location), parent};
+  source_infos_[to.id()] = {with_owned_file(info.location), parent};
 }
 
 Graph::Frame::Frame(Graph& graph, std::string_view function, SourceLocation loc,
                     std::string_view scope)
     : graph_(graph), previous_(graph.frame_) {
   graph.frames_.push_back(
-      {graph.frame_, std::string(function), graph.kept(loc), std::string(scope)});
+      {graph.frame_, std::string(function), graph.with_owned_file(loc), std::string(scope)});
   graph.frame_ = static_cast<int>(graph.frames_.size()) - 1;
 }
 
 Graph::Frame::~Frame() { graph_.frame_ = previous_; }
 
-Graph::SourceInfoOf::SourceInfoOf(Graph& graph, const Node& node, std::string what)
+Graph::InheritedSourceInfo::InheritedSourceInfo(Graph& graph, const Node& node, std::string what)
     : graph_(graph),
       previous_(graph.frame_),
       previous_override_(graph.override_location_),
@@ -156,14 +156,14 @@ Graph::SourceInfoOf::SourceInfoOf(Graph& graph, const Node& node, std::string wh
     parent = info.frame;
     graph.location_ = info.location;
   } else {
-    graph.location_ = graph.kept(node.graph().location(node));
+    graph.location_ = graph.with_owned_file(node.graph().location(node));
   }
   graph.frames_.push_back({parent, std::move(what), {}, ""});
   graph.frame_ = static_cast<int>(graph.frames_.size()) - 1;
   graph.override_location_ = true;
 }
 
-Graph::SourceInfoOf::~SourceInfoOf() {
+Graph::InheritedSourceInfo::~InheritedSourceInfo() {
   graph_.frame_ = previous_;
   graph_.override_location_ = previous_override_;
   graph_.location_ = previous_location_;

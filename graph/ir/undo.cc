@@ -13,17 +13,17 @@ Graph::Undo::Undo(Graph& graph)
 Graph::Undo::~Undo() {
   if (kept_) return;
   Graph& g = graph_;
-  const auto gone = [this](const Node& n) { return n.id() >= nodes_; };
-  const auto behind = [](std::size_t mark) {
+  const auto is_removed = [this](const Node& n) { return n.id() >= nodes_; };
+  const auto at_or_after = [](std::size_t mark) {
     return [mark](const auto& entry) { return entry.second >= mark; };
   };
-  std::erase_if(g.names_, [&](const auto& entry) { return gone(entry.second.node()); });
-  std::erase_if(g.name_of_, [&](const auto& entry) { return gone(entry.first.node()); });
-  std::erase_if(g.interned_, [&](const auto& entry) { return gone(*entry.second); });
-  std::erase_if(g.variable_of_read_, behind(variables_));
-  std::erase_if(g.variable_index_, behind(variables_));
-  std::erase_if(g.input_index_, behind(inputs_));
-  std::erase_if(g.function_index_, behind(functions_));
+  std::erase_if(g.names_, [&](const auto& entry) { return is_removed(entry.second.node()); });
+  std::erase_if(g.name_of_, [&](const auto& entry) { return is_removed(entry.first.node()); });
+  std::erase_if(g.interned_, [&](const auto& entry) { return is_removed(*entry.second); });
+  std::erase_if(g.variable_of_read_, at_or_after(variables_));
+  std::erase_if(g.variable_index_, at_or_after(variables_));
+  std::erase_if(g.input_index_, at_or_after(inputs_));
+  std::erase_if(g.function_index_, at_or_after(functions_));
   g.variable_reads_.resize(variables_);
   g.advanced_keys_.resize(variables_);
   g.variables_.erase(g.variables_.begin() + static_cast<std::ptrdiff_t>(variables_),

@@ -76,8 +76,8 @@ class Groups {
     }
     seen_.assign(n, 0);
     grow();
-    end_in_reductions();
-    put_in_order();
+    attach_reductions();
+    sort_topologically();
   }
 
   /// Number of nodes, uses and groups that were visited to find the groups.
@@ -139,7 +139,7 @@ class Groups {
 
   /// Attaches a reduction to a group whose only result it reads, so that this result is never
   /// stored.
-  void end_in_reductions() {
+  void attach_reductions() {
     ends_in_reduction_.assign(nodes_.size(), 0);
     for (const NodeId i : nodes_.ids()) {
       if (!is_trailing_reduction(*nodes_[i])) continue;
@@ -162,7 +162,7 @@ class Groups {
     steps_ += static_cast<std::int64_t>(both.size());
     if (inputs(both).size() > TileProgram::kMaxInputs) return;
     if (results(both).size() > TileProgram::kMaxResults) return;
-    if (another_way(producer, user)) return;
+    if (has_other_path(producer, user)) return;
     for (const NodeId m : from) group_of_[m] = user;
     members_[user] = std::move(both);
     members_[producer].clear();
@@ -170,7 +170,7 @@ class Groups {
 
   /// Returns true if there is a path from `producer` through other groups to `user`, or if a search
   /// of kMaxSearch uses cannot rule it out.
-  bool another_way(GroupId producer, GroupId user) {
+  bool has_other_path(GroupId producer, GroupId user) {
     ++stamp_;
     int left = kMaxSearch;
     bool found = false;
@@ -203,8 +203,8 @@ class Groups {
 
   /// Sorts the groups topologically; among ready groups, the one with the earliest last member
   /// comes first.
-  void put_in_order() {
-    IdVector<GroupId, int> waits_for(members_.size());  // number of reads from unsorted groups
+  void sort_topologically() {
+    IdVector<GroupId, int> unsorted_reads(members_.size());  // number of reads from unsorted groups
     const auto for_each_reader = [&](GroupId group, auto&& fn) {
       for (const NodeId m : members_[group]) {
         for (const NodeId u : users_[m]) {
@@ -217,14 +217,14 @@ class Groups {
     using Entry = std::pair<NodeId, GroupId>;  // last member, group
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
     for (const GroupId g : members_.ids()) {
-      for_each_reader(g, [&](GroupId reader) { ++waits_for[reader]; });
+      for_each_reader(g, [&](GroupId reader) { ++unsorted_reads[reader]; });
     }
     const auto add = [&](GroupId group) {
       const auto& members = members_[group];
       if (!members.empty()) ready.emplace(members.back(), group);
     };
     for (const GroupId g : members_.ids()) {
-      if (waits_for[g] == 0) add(g);
+      if (unsorted_reads[g] == 0) add(g);
     }
     order_.clear();
     while (!ready.empty()) {
@@ -232,7 +232,7 @@ class Groups {
       ready.pop();
       order_.push_back(group);
       for_each_reader(group, [&](GroupId reader) {
-        if (--waits_for[reader] == 0) add(reader);
+        if (--unsorted_reads[reader] == 0) add(reader);
       });
     }
   }

@@ -18,7 +18,7 @@ Module fuse_scatter_add(Module module, const PassOptions& pass) {
   const std::vector<Node*> nodes = module.program.nodes();
   pass.count(nodes.size());
   const bool any = std::any_of(nodes.begin(), nodes.end(), [](const Node* n) {
-    return is(*n, "add") && (puts_into_zeros(n->input(0)) || puts_into_zeros(n->input(1)));
+    return is(*n, "add") && (scatters_into_zeros(n->input(0)) || scatters_into_zeros(n->input(1)));
   });
   if (!any) return module;
   const Consumers consumers(module.program);
@@ -29,7 +29,7 @@ Module fuse_scatter_add(Module module, const PassOptions& pass) {
     if (!is(*n, "add") || n->instance() != 0) continue;
     for (std::size_t i = 0; i < 2; ++i) {
       const Value part = n->input(i), other = n->input(1 - i);
-      if (part == other || !puts_into_zeros(part) || consumers.count(part) != 1) continue;
+      if (part == other || !scatters_into_zeros(part) || consumers.count(part) != 1) continue;
       if (!(other.type() == part.type()) || !(n->type(0) == part.type())) continue;
       sums.emplace(n, i);
       break;
@@ -41,7 +41,7 @@ Module fuse_scatter_add(Module module, const PassOptions& pass) {
   options.rewrite = [&](const Node& node, const std::vector<Value>& inputs, Graph&) {
     const auto it = sums.find(&node);
     if (it == sums.end()) return std::vector<Value>();
-    return std::vector<Value>{put_into(inputs[1 - it->second], inputs[it->second])};
+    return std::vector<Value>{accumulate_into(inputs[1 - it->second], inputs[it->second])};
   };
   return clone_program(module.program, options);
 }

@@ -13,7 +13,7 @@ namespace {
 using Index = std::size_t;
 
 // The strongest dependence of a value in the body.
-enum class Of : std::uint8_t {
+enum class Dependence : std::uint8_t {
   operands,   // the value is the same in every iteration
   sequences,  // the value can be computed for all iterations at once
   carries,    // the value must be computed iteration by iteration
@@ -38,7 +38,7 @@ class Hoister {
       outputs.push_back(v);
     }
     for (const Value& v : elements_) lifted_formals_.push_back(lift(v));
-    for (const Value& v : constants_) constant_formals_.push_back(outside(v));
+    for (const Value& v : constants_) constant_formals_.push_back(copy_outside(v));
     loop_.parts.sequences.insert(loop_.parts.sequences.end(), lifted_formals_.begin(),
                                  lifted_formals_.end());
     loop_.parts.operands.insert(loop_.parts.operands.end(), constant_formals_.begin(),
@@ -47,7 +47,7 @@ class Hoister {
   }
 
  private:
-  Of of(const Value& v) const { return of_.at(v.node_pointer()); }
+  Dependence dependence_of(const Value& v) const { return dependence_.at(v.node_pointer()); }
 
   static bool is_repeatable(const Node& n) {
     const OpRecord& op = n.op();
@@ -58,22 +58,22 @@ class Hoister {
     nodes_ = reachable_nodes(loop_.body.outputs);
     const auto& inputs = loop_.body.inputs;
     for (Index i = 0; i < inputs.size(); ++i) {
-      of_[inputs[i].node_pointer()] = i < loop_.carries()         ? Of::carries
-                                      : i < loop_.first_operand() ? Of::sequences
-                                                                  : Of::operands;
+      dependence_[inputs[i].node_pointer()] = i < loop_.carries()         ? Dependence::carries
+                                              : i < loop_.first_operand() ? Dependence::sequences
+                                                                          : Dependence::operands;
     }
     for (const Node* n : nodes_) {
-      if (of_.count(n) != 0) continue;
-      Of kind = Of::operands;
+      if (dependence_.count(n) != 0) continue;
+      Dependence kind = Dependence::operands;
       for (const Value& v : n->inputs()) {
-        if (v.defined()) kind = std::max(kind, of(v));
+        if (v.defined()) kind = std::max(kind, dependence_of(v));
       }
-      if (!is_repeatable(*n) || (kind == Of::sequences && !can_lift(*n)) ||
-          (kind == Of::operands && !runs_ && may_refuse_data(*n))) {
-        kind = Of::carries;
+      if (!is_repeatable(*n) || (kind == Dependence::sequences && !can_lift(*n)) ||
+          (kind == Dependence::operands && !runs_at_least_once_ && may_reject_data(*n))) {
+        kind = Dependence::carries;
       }
-      of_[n] = kind;
-      if (kind != Of::sequences) continue;
+      dependence_[n] = kind;
+      if (kind != Dependence::sequences) continue;
       // Hoists only products, lookups and the ops that read their results: other ops are just as
       // fast inside the loop, where they need no memory for all iterations.
       bool heavy = n->op().name == "matmul" || n->op().name == "take";
@@ -90,11 +90,13 @@ class Hoister {
     if (op.name == "reshape") return true;
     if (op.name == "matmul") {
       const Value a = n.inputs()[0], b = n.inputs()[1];
-      return of(a) == Of::sequences && of(b) == Of::operands && a.rank() >= 2 && b.rank() == 2 &&
+      return dependence_of(a) == Dependence::sequences &&
+             dependence_of(b) == Dependence::operands && a.rank() >= 2 && b.rank() == 2 &&
              !n.attributes().flag("transpose_a");
     }
     if (op.name == "take") {
-      return of(n.inputs()[0]) == Of::operands && n.attributes().integer("axis") == 0;
+      return dependence_of(n.inputs()[0]) == Dependence::operands &&
+             n.attributes().integer("axis") == 0;
     }
     return false;
   }
@@ -107,22 +109,22 @@ class Hoister {
 
   // Returns true if the node is expensive enough to justify an operand of the loop: not a leaf, a
   // view or a value that is generated from little data.
-  static bool is_work(const Node& n) {
+  static bool is_worth_hoisting(const Node& n) {
     const OpRecord& op = n.op();
     return !op.has(Trait::leaf) && !op.has(Trait::alias) && op.name != "broadcast_to" &&
            op.name != "full" && op.name != "iota" && op.name != "dim_value";
   }
 
-  void meet(const Value& v) {
+  void visit(const Value& v) {
     if (!v.defined() || !seen_.insert(v).second) return;
     const Node& n = v.node();
-    if (of(v) == Of::sequences && is_lifted(v)) {
+    if (dependence_of(v) == Dependence::sequences && is_lifted(v)) {
       elements_.push_back(v);
-    } else if (of(v) == Of::operands && n.op().name != "input") {
-      if (is_work(n)) {
+    } else if (dependence_of(v) == Dependence::operands && n.op().name != "input") {
+      if (is_worth_hoisting(n)) {
         constants_.push_back(v);
       } else {
-        for (const Value& input : n.inputs()) meet(input);
+        for (const Value& input : n.inputs()) visit(input);
       }
     }
   }
@@ -131,16 +133,16 @@ class Hoister {
   void find_frontier() {
     for (const Value& v : loop_.body.outputs) {
       const Index o = static_cast<Index>(&v - loop_.body.outputs.data());
-      if (o < loop_.carries() || !is_lifted(v)) meet(v);
+      if (o < loop_.carries() || !is_lifted(v)) visit(v);
     }
     for (const Node* n : nodes_) {
-      if (of_.at(n) == Of::operands || heavy_.contains(n)) continue;
-      for (const Value& v : n->inputs()) meet(v);
+      if (dependence_.at(n) == Dependence::operands || heavy_.contains(n)) continue;
+      for (const Value& v : n->inputs()) visit(v);
     }
   }
 
   // Copies a value that is the same in every iteration out of the loop.
-  Value outside(const Value& v) {
+  Value copy_outside(const Value& v) {
     if (cloner_ == nullptr) {
       symbols_ = bind_symbols(loop_.body, element_types(loop_.parts));
       CloneOptions options;
@@ -155,7 +157,7 @@ class Hoister {
   }
 
   Shape all_steps(const Shape& of_step, int rank) {
-    outside({});
+    copy_outside({});
     std::vector<Dim> dims = {loop_.parts.length};
     for (int i = of_step.rank(); i < rank; ++i) dims.emplace_back(1);
     for (const Dim& d : of_step) dims.push_back(symbols_.apply(d));
@@ -166,7 +168,7 @@ class Hoister {
   // because bodies are small.
   Value lift(const Value& v) {
     if (const auto it = lifted_.find(v); it != lifted_.end()) return it->second;
-    outside({});
+    copy_outside({});
     const Node& n = v.node();
     const auto& inputs = loop_.body.inputs;
     Value result;
@@ -177,8 +179,8 @@ class Hoister {
       for (const Value& input : n.inputs()) {
         if (!input.defined()) {
           operands.emplace_back();
-        } else if (of(input) == Of::operands) {
-          operands.push_back(outside(input));
+        } else if (dependence_of(input) == Dependence::operands) {
+          operands.push_back(copy_outside(input));
         } else {
           Value all = lift(input);
           if (n.op().has(Trait::elementwise) && input.rank() < v.rank()) {
@@ -204,9 +206,9 @@ class Hoister {
   Graph& body_;
   // True if the loop runs at least one iteration. A loop without iterations must not reject data,
   // even if its body would.
-  const bool runs_ = Dim::provably_le(1, loop_.parts.length);
+  const bool runs_at_least_once_ = Dim::provably_le(1, loop_.parts.length);
   std::vector<Node*> nodes_;
-  std::unordered_map<const Node*, Of> of_;
+  std::unordered_map<const Node*, Dependence> dependence_;
   std::unordered_set<const Node*> heavy_;  // computed for all iterations at once
   std::unordered_set<Value, ValueHash> seen_;
   std::vector<Value> elements_, constants_;

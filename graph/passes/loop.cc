@@ -10,7 +10,7 @@ namespace {
 
 using Index = std::size_t;
 
-Function fresh(const Function& like) {
+Function empty_like(const Function& like) {
   Function f;
   f.name = like.name;
   f.body = std::make_unique<Graph>(like.body->shared_ops());
@@ -30,7 +30,7 @@ Value new_input(Graph& body, const char* name, const ValueType& type) {
 
 Loop::Loop(const Node& from, const std::vector<Value>& inputs, Graph& to)
     : node(from), target(to), parts(scan_node(from)) {
-  body = fresh(*parts.function);
+  body = empty_like(*parts.function);
   Cloner cloner(*body.body);
   for (const Value& v : parts.function->inputs) body.inputs.push_back(cloner.copy(v));
   for (const Value& v : parts.function->outputs) body.outputs.push_back(cloner.copy(v));
@@ -46,7 +46,7 @@ Loop::Loop(const Node& from, const std::vector<Value>& inputs, Graph& to)
 
 void Loop::rebuild(const std::vector<Value>& elements, const std::vector<Value>& operands,
                    const std::vector<Value>& outputs) {
-  Function to = fresh(body);
+  Function to = empty_like(body);
   Cloner cloner(*to.body);
   const Index first = body.inputs.size() - (parts.operands.size() - operands.size());
   for (Index i = 0; i < first; ++i) to.inputs.push_back(cloner.copy(body.inputs[i]));

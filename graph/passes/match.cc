@@ -5,7 +5,7 @@
 
 namespace weft {
 
-bool may_refuse_data(const Node& node) {
+bool may_reject_data(const Node& node) {
   const OpRecord& op = node.op();
   if (op.has(Trait::leaf) || op.has(Trait::alias)) return false;
   if (op.has(Trait::elementwise))

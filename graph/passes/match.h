@@ -19,7 +19,7 @@ inline bool is(const Value& value, std::string_view op) {
 
 /// Returns true if the node may reject data when it runs: an index out of range, or an integer
 /// division by zero. Kernels check only integers.
-bool may_refuse_data(const Node& node);
+bool may_reject_data(const Node& node);
 
 /// A use of a value: operand `operand` of `node`.
 struct Use {

@@ -30,7 +30,7 @@ bool same_operands(const Node& a, const Node& b) {
 
 // Copies the bodies into one graph, which merges equal values. Returns false if their carries
 // differ.
-bool join(Merged& merged) {
+bool merge_bodies(Merged& merged) {
   const Node& first = *merged.nodes[0];
   const ScanNode parts = scan_node(first);
   const Index carries = parts.carries.size();
@@ -94,7 +94,7 @@ Module merge_scans(Module module, const PassOptions& pass) {
   }
   std::map<const Node*, std::pair<Merged*, Index>> of_node;
   for (const auto& group : groups) {
-    if (group->nodes.size() < 2 || !join(*group)) continue;
+    if (group->nodes.size() < 2 || !merge_bodies(*group)) continue;
     for (Index i = 0; i < group->nodes.size(); ++i) of_node[group->nodes[i]] = {group.get(), i};
   }
   if (of_node.empty()) return module;

@@ -112,7 +112,7 @@ Value simplify_arithmetic(const Match& m) {
 
 // Returns true if `v` can be dropped: it is computed by a small number of nodes, none of which
 // checks data (indices, integer divisors and exponents) or draws random numbers.
-bool may_be_left_out(const Value& v) {
+bool can_be_dropped(const Value& v) {
   constexpr std::size_t kMaxNodes = 64;
   std::vector<const Node*> open = {&v.node()};
   std::unordered_set<const Node*> seen = {&v.node()};
@@ -123,7 +123,7 @@ bool may_be_left_out(const Value& v) {
     if (op.has(Trait::leaf)) continue;
     if (!op.has(Trait::alias) && !op.has(Trait::elementwise)) return false;
     if (op.has(Trait::random) || op.has(Trait::opaque)) return false;
-    if (may_refuse_data(node)) return false;
+    if (may_reject_data(node)) return false;
     for (const Value& input : node.inputs()) {
       if (input.defined() && seen.insert(&input.node()).second) open.push_back(&input.node());
     }
@@ -143,9 +143,9 @@ Value simplify_idempotent(const Match& m) {
   if (is_any(m.op(), {"maximum", "minimum", "logical_and", "logical_or"}) && a == b) return a;
   if (m.op() == "where") {
     const Value x = m.input(1), y = m.input(2);
-    if (x == y && may_be_left_out(a)) return x;
-    if (is_number(a, 1) && may_be_left_out(y)) return x;
-    if (is_number(a, 0) && may_be_left_out(x)) return y;
+    if (x == y && can_be_dropped(a)) return x;
+    if (is_number(a, 1) && can_be_dropped(y)) return x;
+    if (is_number(a, 0) && can_be_dropped(x)) return y;
   }
   return {};
 }
@@ -306,8 +306,8 @@ Value simplify_operands(const Match& m) {
 // dropped.
 Value simplify_with_update(const Node& node, const std::vector<Value>& inputs,
                            const std::unordered_set<Value, ValueHash>& roots) {
-  if (node.op().name != "with_update" || !may_be_left_out(inputs[1])) return {};
-  return roots.count(node.input(2)) != 0 || may_be_left_out(inputs[2]) ? inputs[0] : Value();
+  if (node.op().name != "with_update" || !can_be_dropped(inputs[1])) return {};
+  return roots.count(node.input(2)) != 0 || can_be_dropped(inputs[2]) ? inputs[0] : Value();
 }
 
 Value simplify_once(const Match& m) {

@@ -164,7 +164,7 @@ class Sinker {
     loop_.parts.carries = std::move(carries);
     // Drops the carries and the nodes that only the sums needed.
     std::vector<bool> stay(loop_.body.inputs.size(), false), left;
-    Function rest = without_unused(loop_.body, stay, left);
+    Function rest = without_unused_inputs(loop_.body, stay, left);
     loop_.kept.push_back(std::move(loop_.body.body));  // owns the nodes of the terms
     loop_.body = std::move(rest);
   }
@@ -175,7 +175,7 @@ class Sinker {
     return made_->output(static_cast<int>(first_stack_ + index_of(stacks_, v)));
   }
 
-  Value apply_again(const Node& like, std::vector<Value> inputs, Attributes attributes) {
+  Value apply_like(const Node& like, std::vector<Value> inputs, Attributes attributes) {
     const std::size_t before = loop_.target.node_count();
     Node& made = loop_.target.apply(like.op(), std::move(inputs), std::move(attributes), {}, 0);
     if (loop_.target.node_count() != before) loop_.target.copy_source_info(like, made);
@@ -184,22 +184,21 @@ class Sinker {
 
   Value product_of_all_steps(const Node& product) {
     const Value b = loop_.parts.operands[input_of(product.inputs()[1]) - first_operand_];
-    return apply_again(product, {all_steps(product.inputs()[0]), b}, product.attributes());
+    return apply_like(product, {all_steps(product.inputs()[0]), b}, product.attributes());
   }
 
   Value sum_of_all_steps(const Node& term) {
     if (term.op().name == "sum") {
       std::vector<std::int64_t> axes = {0};
       for (const std::int64_t axis : term.attributes().integers("axes")) axes.push_back(axis + 1);
-      return apply_again(term, {all_steps(term.inputs()[0])},
-                         {{"axes", axes}, {"keepdims", false}});
+      return apply_like(term, {all_steps(term.inputs()[0])}, {{"axes", axes}, {"keepdims", false}});
     }
     // The sum of A^T B over all iterations is one product of all rows.
     const auto rows = [&](const Value& v) {
       const Value steps = all_steps(v);
       return reshape(steps, Shape{steps.shape()[0] * steps.shape()[1], steps.shape()[2]});
     };
-    return apply_again(term, {rows(term.inputs()[0]), rows(term.inputs()[1])}, term.attributes());
+    return apply_like(term, {rows(term.inputs()[0]), rows(term.inputs()[1])}, term.attributes());
   }
 
   Loop& loop_;

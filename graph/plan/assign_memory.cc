@@ -24,7 +24,7 @@ class MemoryAssigner {
   MemoryAssigner(Plan& plan, const Liveness& liveness, const BufferGroups& groups)
       : plan_(plan),
         liveness_(liveness),
-        o_(groups),
+        groups_(groups),
         end_(plan.waves.end_id()),
         reads_(variable_reads(plan)) {}
 
@@ -59,12 +59,12 @@ class MemoryAssigner {
   }
 
   void make_group_buffers() {
-    buffer_of_group_.resize(o_.groups.size());
+    buffer_of_group_.resize(groups_.groups.size());
     for (const ValueId v : plan_.values.ids()) {
-      const BufferGroups::GroupId group = o_.group_of[v];
+      const BufferGroups::GroupId group = groups_.group_of[v];
       if (!group.defined()) continue;
       BufferId& buffer = buffer_of_group_[group];
-      const BufferGroups::Group& g = o_.groups[group];
+      const BufferGroups::Group& g = groups_.groups[group];
       if (!buffer.defined()) {
         const WaveId wave = plan_.steps[g.begin].wave;
         buffer = plan_.buffers.push_back({Space::arena, -1, 0, g.bytes, wave, wave, g.first_value});
@@ -92,13 +92,13 @@ class MemoryAssigner {
   }
 
   void assign_updates() {
-    for (const BufferGroups::GroupId g : o_.groups.ids()) {
-      const BufferGroups::Group& group = o_.groups[g];
+    for (const BufferGroups::GroupId g : groups_.groups.ids()) {
+      const BufferGroups::Group& group = groups_.groups[g];
       if (!group.update.defined()) continue;
       PlanUpdate& update = plan_.updates[group.update];
       PlanBuffer& buffer = plan_.buffers[buffer_of_group_[g]];
       if (plan_.updates_last || !update_fits(update, buffer, group.begin)) {
-        forget_overwrite(plan_.steps[group.begin], update.variable);
+        discard_inplace(plan_.steps[group.begin], update.variable);
         continue;
       }
       update.direct = true;
@@ -113,7 +113,7 @@ class MemoryAssigner {
   void assign_successors() {
     for (PlanUpdate& update : plan_.updates) {
       const ValueId root = root_of(plan_, update.value);
-      if (update.direct || update.output >= 0 || !o_.group_of[root].defined()) continue;
+      if (update.direct || update.output >= 0 || !groups_.group_of[root].defined()) continue;
       PlanBuffer& buffer = plan_.buffers[plan_.values[root].buffer];
       if (buffer.space != Space::arena) continue;  // also updates another variable
       buffer.space = Space::successor;
@@ -122,7 +122,7 @@ class MemoryAssigner {
     }
   }
 
-  void forget_overwrite(PlanStep& head, VariableId variable) {
+  void discard_inplace(PlanStep& head, VariableId variable) {
     const ValueId read = reads_[variable];
     std::erase_if(head.inplace, [&](const auto& pair) {
       return root_of(plan_, head.input(pair.second)) == read;
@@ -134,9 +134,9 @@ class MemoryAssigner {
       PlanOutput& output = plan_.outputs[i];
       const ValueId root = root_of(plan_, output.value);
       // An output that no step computes (a leaf) is never streamed.
-      output.passes = output.passes && liveness_.producer[root].defined();
+      output.streamed = output.streamed && liveness_.producer[root].defined();
       PlanBuffer& buffer = plan_.buffers[plan_.values[root].buffer];
-      if (output.passes || buffer.space != Space::arena) continue;
+      if (output.streamed || buffer.space != Space::arena) continue;
       buffer.space = Space::output;
       buffer.index = static_cast<int>(i);
       output.direct = true;
@@ -170,7 +170,7 @@ class MemoryAssigner {
 
   Plan& plan_;
   const Liveness& liveness_;
-  const BufferGroups& o_;
+  const BufferGroups& groups_;
   const WaveId end_;
   const IdVector<VariableId, ValueId> reads_;
   IdVector<BufferGroups::GroupId, BufferId> buffer_of_group_;

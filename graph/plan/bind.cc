@@ -13,8 +13,8 @@ namespace {
 
 // The sizes of a tensor and the declared shape that they must match. `description` names the
 // tensor in messages: "input 'x'" or "variable 'cache'".
-struct Sighting {
-  std::string who;
+struct ShapeCheck {
+  std::string description;
   const Shape* shape;
   const Sizes* sizes;
 };
@@ -50,7 +50,7 @@ void check_feed(const CompiledProgram& c, const CompiledProgram::Input& input, c
   }
 }
 
-void bind_axes(const Sighting& s, Bindings& bindings,
+void bind_axes(const ShapeCheck& s, Bindings& bindings,
                std::vector<std::pair<SymbolPtr, std::string>>& origins) {
   for (int axis = 0; axis < s.shape->rank(); ++axis) {
     const SymbolPtr symbol = (*s.shape)[axis].as_symbol();
@@ -59,12 +59,12 @@ void bind_axes(const Sighting& s, Bindings& bindings,
     const auto bound = bindings.find(*symbol);
     if (!bound) {
       bindings.bind(symbol, size);
-      origins.emplace_back(symbol, fmt::format("axis {} of {}", axis, s.who));
+      origins.emplace_back(symbol, fmt::format("axis {} of {}", axis, s.description));
     } else if (*bound != size) {
       const auto origin = std::find_if(origins.begin(), origins.end(),
                                        [&](const auto& o) { return o.first == symbol; });
       throw ShapeError(fmt::format("axis {} of {} {} should be {} = {} (from {}), but is {}", axis,
-                                   s.who, s.shape->str(), symbol->name, *bound,
+                                   s.description, s.shape->str(), symbol->name, *bound,
                                    origin != origins.end() ? origin->second : "the caller", size));
     }
   }
@@ -77,7 +77,7 @@ bool all_bound(const Dim& dim, const Bindings& bindings) {
   return true;
 }
 
-void check_axes(const Sighting& s, const Bindings& bindings) {
+void check_axes(const ShapeCheck& s, const Bindings& bindings) {
   for (int axis = 0; axis < s.shape->rank(); ++axis) {
     const Dim& dim = (*s.shape)[axis];
     const std::int64_t size = (*s.sizes)[axis];
@@ -85,7 +85,8 @@ void check_axes(const Sighting& s, const Bindings& bindings) {
     const std::int64_t expected = dim.evaluate(bindings);
     if (expected == size) continue;
     throw ShapeError(fmt::format(
-        "axis {} of {} {} should be {}{}, but is {}", axis, s.who, s.shape->str(), dim.str(),
+        "axis {} of {} {} should be {}{}, but is {}", axis, s.description, s.shape->str(),
+        dim.str(),
         dim.is_constant() ? "" : fmt::format(" = {} (with {})", expected, bindings.str()), size));
   }
 }
@@ -106,7 +107,7 @@ void bind_required(const std::vector<DimEquation>& requirements, Bindings& bindi
   }
 }
 
-void bind_given(const CompiledProgram& c, const DimValues& dims, Bindings& bindings) {
+void bind_explicit(const CompiledProgram& c, const DimValues& dims, Bindings& bindings) {
   const std::vector<SymbolPtr>& symbols = c.module.graph->symbols();
   for (const auto& [name, value] : dims) {
     const auto it =
@@ -134,7 +135,7 @@ Bindings bind_symbols(const CompiledProgram& c, const std::vector<FeedType>& fee
                       const DimValues& dims,
                       const std::vector<std::pair<VariableId, Sizes>>& existing) {
   IdVector<InputId, char> fed(c.inputs.size());
-  std::vector<Sighting> sightings;
+  std::vector<ShapeCheck> shape_checks;
   for (const FeedType& f : feeds) {
     const InputId index = c.find_input(f.name);
     if (!index.defined()) {
@@ -148,7 +149,7 @@ Bindings bind_symbols(const CompiledProgram& c, const std::vector<FeedType>& fee
       throw ArgumentError(fmt::format("input '{}' of program '{}' is fed twice", f.name, c.name));
     }
     check_feed(c, input, f);
-    sightings.push_back({fmt::format("input '{}'", f.name), &input.type.shape, &f.sizes});
+    shape_checks.push_back({fmt::format("input '{}'", f.name), &input.type.shape, &f.sizes});
   }
   for (const InputId i : c.inputs.ids()) {
     if (!c.inputs[i].required || fed[i]) continue;
@@ -159,16 +160,16 @@ Bindings bind_symbols(const CompiledProgram& c, const std::vector<FeedType>& fee
   }
   for (const auto& [variable, sizes] : existing) {
     const VariableInfo& info = c.variables[variable].info;
-    sightings.push_back({fmt::format("{} '{}'", variable_kind_name(info.kind), info.name),
-                         &info.type.shape, &sizes});
+    shape_checks.push_back({fmt::format("{} '{}'", variable_kind_name(info.kind), info.name),
+                            &info.type.shape, &sizes});
   }
 
   Bindings bindings;
-  bind_given(c, dims, bindings);
+  bind_explicit(c, dims, bindings);
   std::vector<std::pair<SymbolPtr, std::string>> origins;
-  for (const Sighting& s : sightings) bind_axes(s, bindings, origins);
+  for (const ShapeCheck& s : shape_checks) bind_axes(s, bindings, origins);
   bind_required(c.requirements, bindings);
-  for (const Sighting& s : sightings) check_axes(s, bindings);
+  for (const ShapeCheck& s : shape_checks) check_axes(s, bindings);
   for (const DimEquation& e : c.requirements) {
     if (!all_bound(e.left, bindings) || !all_bound(e.right, bindings)) continue;
     const std::int64_t left = e.left.evaluate(bindings), right = e.right.evaluate(bindings);

@@ -103,8 +103,8 @@ void number_values(CompiledProgram& c) {
   }
 }
 
-void mark_passing(CompiledProgram& c, const std::vector<std::string>& names) {
-  c.passing.assign(c.outputs.size(), 0);
+void mark_streamed(CompiledProgram& c, const std::vector<std::string>& names) {
+  c.streamed.assign(c.outputs.size(), 0);
   for (const std::string& name : names) {
     const auto is_it = [&](const auto& output) { return output.first == name; };
     const auto output = std::find_if(c.outputs.begin(), c.outputs.end(), is_it);
@@ -115,7 +115,7 @@ void mark_passing(CompiledProgram& c, const std::vector<std::string>& names) {
           fmt::format("program '{}' has no output '{}' to stream{}; its outputs are: {}", c.name,
                       name, did_you_mean(name, known), list_names(known)));
     }
-    c.passing[static_cast<std::size_t>(output - c.outputs.begin())] = 1;
+    c.streamed[static_cast<std::size_t>(output - c.outputs.begin())] = 1;
   }
 }
 
@@ -169,7 +169,7 @@ std::shared_ptr<const CompiledProgram> compile(const Program& program,
   }
   auto c = compile_module(clone_program(wanted), std::move(inputs), program.graph()->requirements(),
                           options);
-  mark_passing(*c, options.passing);
+  mark_streamed(*c, options.streamed);
   return c;
 }
 

@@ -67,7 +67,7 @@ struct CompiledProgram {
   IdVector<NodeId, std::vector<Body>> bodies;            // in the op's order; usually empty
   IdVector<NodeId, std::vector<ValueId>> node_inputs;    // undefined ids for absent inputs
   std::vector<std::pair<std::string, ValueId>> outputs;  // outputs, then fetches
-  std::vector<char> passing;                             // by output: CompileOptions::streamed
+  std::vector<char> streamed;                            // by output: CompileOptions::streamed
   std::vector<std::pair<VariableId, ValueId>> updates;
 
   /// Return an undefined id if there is no input or variable of this name.
@@ -82,7 +82,7 @@ struct CompileOptions {
   Precision precision = Precision::highest;
   std::vector<std::string> disabled = {};  // names of passes to skip
   /// Names of streamed outputs (RunOptions::streamed), which are reported but not kept.
-  std::vector<std::string> passing = {};
+  std::vector<std::string> streamed = {};
 };
 
 /// Compiles `program`, with the values named in `fetch` as additional outputs. Throws GraphError

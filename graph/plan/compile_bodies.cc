@@ -21,7 +21,7 @@ struct Role {
 
 // Marks the carries that are needed: those whose final value is used, and those from which a needed
 // output is computed.
-void need_carries(Role& role) {
+void mark_needed_carries(Role& role) {
   const Function& f = *role.function;
   const auto carries = static_cast<Index>(role.carries);
   for (bool changed = true; changed;) {
@@ -59,7 +59,7 @@ std::vector<Role> roles_of(const CompiledProgram& c, NodeId n) {
       for (Index o = 0; o < role.outputs.size(); ++o) {
         role.outputs[o] = c.values[c.first_value[n] + static_cast<int>(o)].needed;
       }
-      need_carries(role);
+      mark_needed_carries(role);
     }
     roles.push_back(std::move(role));
   }

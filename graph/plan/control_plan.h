@@ -51,7 +51,7 @@ struct BodyPlan {
 };
 
 /// Where successive values of a carry are stored.
-enum class CarryWay : std::uint8_t {
+enum class CarryStorage : std::uint8_t {
   kept,       // the carry does not change
   in_place,   // one buffer: the body writes over it, or copies into it at the end of an iteration
   alternate,  // two buffers: the body reads one and writes the other
@@ -62,7 +62,7 @@ enum class CarryWay : std::uint8_t {
 struct CarryPlan {
   /// Variable of the body's program; undefined if no step reads or changes the carry.
   VariableId variable;
-  CarryWay way = CarryWay::kept;
+  CarryStorage storage = CarryStorage::kept;
   std::size_t bytes = 0;
   int output = -1;  // output of the body's plan, for CarryStorage::output
   /// For in_place and alternate: the buffer to use if the step's output is not read.

@@ -112,7 +112,7 @@ class ControlPlanner {
       }
       if (inner.kernel.exchange || (inner.control != nullptr && inner.control->exchanges)) {
         c_.exchanges = true;
-        refuse_exchange(*inner.node);
+        reject_collective(*inner.node);
       }
     }
     step_.kernel.slot_scratch = std::max(step_.kernel.slot_scratch, body.plan->slot_scratch);
@@ -121,7 +121,7 @@ class ControlPlanner {
 
   // Rejects a collective in a branch or while loop: ranks may take different branches or run
   // different numbers of iterations, and would then wait for one another.
-  void refuse_exchange(const Node& inner) const {
+  void reject_collective(const Node& inner) const {
     if (c_.op == ControlOp::scan) return;
     inner.graph().fail(
         GraphError(fmt::format("a collective op is inside a {}, whose control flow may differ "
@@ -145,12 +145,12 @@ class ControlPlanner {
       CarryPlan& carry = c_.carries[static_cast<Index>(number)];
       const bool read = step_.output(number).defined();
       if (update.output >= 0) {
-        carry.way = CarryWay::output;
+        carry.storage = CarryStorage::output;
         carry.output = update.output;
         continue;
       }
       if (!read) carry.first = reserve(carry.bytes);
-      carry.way = update.successor ? CarryWay::alternate : CarryWay::in_place;
+      carry.storage = update.successor ? CarryStorage::alternate : CarryStorage::in_place;
       if (update.successor) {
         carry.second = reserve(carry.bytes);
       } else {

@@ -55,7 +55,7 @@ bool head_comes_last(const Plan& plan, const Liveness& liveness,
 }
 
 // Merges the group of the output into the group of the input that step `s` overwrites with it.
-void join(Plan& plan, BufferGroups& o, StepId s, int output, int input) {
+void merge_groups(Plan& plan, BufferGroups& o, StepId s, int output, int input) {
   PlanStep& step = plan.steps[s];
   const ValueId to = step.output(output), from = root_of(plan, step.input(input));
   const BufferGroups::GroupId group = o.group_of[from];
@@ -104,13 +104,13 @@ void write_in_place(Plan& plan, const Liveness& liveness, const std::vector<Upda
     for (const auto& [output, input] : wanted[s]) {
       // Two updates may share one value, which can overwrite one operand only.
       if (in_place(output) || !may_overwrite(plan, step, output, input)) continue;
-      if (dies_at(plan, liveness, o, s, input)) join(plan, o, s, output, input);
+      if (dies_at(plan, liveness, o, s, input)) merge_groups(plan, o, s, output, input);
     }
     const std::vector<int>& held = held_outputs[s];
     for (const auto& [out, in] : step.may_inplace()) {
       if (std::find(held.begin(), held.end(), out) != held.end()) continue;
       if (!may_overwrite(plan, step, out, in) || in_place(out)) continue;
-      if (dies_at(plan, liveness, o, s, in)) join(plan, o, s, out, in);
+      if (dies_at(plan, liveness, o, s, in)) merge_groups(plan, o, s, out, in);
     }
   }
   for (const UpdateChain* chain : legal) {

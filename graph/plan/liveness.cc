@@ -25,7 +25,7 @@ Liveness find_liveness(const Plan& plan) {
   }
   for (const PlanOutput& o : plan.outputs) {
     const ValueId root = root_of(plan, o.value);
-    if (!o.passes || !liveness.producer[root].defined()) liveness.at_end[root] = 1;
+    if (!o.streamed || !liveness.producer[root].defined()) liveness.at_end[root] = 1;
   }
   for (const PlanUpdate& u : plan.updates) {
     liveness.at_end[root_of(plan, u.value)] = 1;

@@ -179,31 +179,31 @@ std::shared_ptr<Plan> smallest_plan(const Ordered& ordered, const RecomputeProbl
 }
 
 // One variant of the program: with its loops unchanged, or with some of them in segments.
-struct Way {
+struct Variant {
   Ordered ordered;
   std::shared_ptr<Plan> whole;  // without rematerialised values
   RecomputeProblem problem;
 };
 
-Way lay_out_way(Ordered ordered) {
-  Way way;
-  way.ordered = std::move(ordered);
-  way.whole = std::make_shared<Plan>(way.ordered.plan);
-  lay_out_in_order(*way.whole, way.ordered.chains);
-  way.problem = describe(*way.whole, way.ordered.chains);
-  return way;
+Variant lay_out_variant(Ordered ordered) {
+  Variant variant;
+  variant.ordered = std::move(ordered);
+  variant.whole = std::make_shared<Plan>(variant.ordered.plan);
+  lay_out_in_order(*variant.whole, variant.ordered.chains);
+  variant.problem = describe(*variant.whole, variant.ordered.chains);
+  return variant;
 }
 
 // Returns a plan within the budget, without or with rematerialised values; null if none was found.
-std::shared_ptr<Plan> fit(const Way& way, std::size_t budget) {
-  if (way.whole->arena_bytes <= budget) return way.whole;
+std::shared_ptr<Plan> fit(const Variant& variant, std::size_t budget) {
+  if (variant.whole->arena_bytes <= budget) return variant.whole;
   // Guards and fragmentation make the arena larger than the live bytes: lower the target by the
   // excess.
   std::size_t target = budget;
   for (int i = 0; i < kTries; ++i) {
-    const auto recomputed = choose_recomputed(way.problem, target);
+    const auto recomputed = choose_recomputed(variant.problem, target);
     if (!recomputed) break;
-    auto tried = Rematerialiser(way.ordered, way.problem, *recomputed).run();
+    auto tried = Rematerialiser(variant.ordered, variant.problem, *recomputed).run();
     if (tried->arena_bytes <= budget) return tried;
     const std::size_t missed = std::max(tried->arena_bytes - budget, budget / 256);
     if (missed >= target) break;
@@ -212,8 +212,8 @@ std::shared_ptr<Plan> fit(const Way& way, std::size_t budget) {
   return nullptr;
 }
 
-std::shared_ptr<Plan> smallest_plan(const Way& way) {
-  return smallest_plan(way.ordered, way.problem, way.whole);
+std::shared_ptr<Plan> smallest_plan(const Variant& variant) {
+  return smallest_plan(variant.ordered, variant.problem, variant.whole);
 }
 
 }  // namespace
@@ -223,15 +223,15 @@ std::shared_ptr<const Plan> meet_memory_budget(Plan plan, std::size_t budget) {
   Ordered ordered;
   ordered.plan = std::move(plan);
   ordered.chains = order_steps(ordered.plan);
-  const Way as_built = lay_out_way(std::move(ordered));
+  const Variant as_built = lay_out_variant(std::move(ordered));
   if (auto plan_as_built = fit(as_built, budget)) return plan_as_built;
   // Splits one more loop into segments at a time, starting with the largest savings.
-  Way segmented = as_built;
+  Variant segmented = as_built;
   for (;;) {
     const std::vector<LoopPair> pairs = loops_to_segment(segmented.ordered.plan);
     if (pairs.empty()) break;
     segment_loop(segmented.ordered.plan, pairs.front());
-    segmented = lay_out_way(std::move(segmented.ordered));
+    segmented = lay_out_variant(std::move(segmented.ordered));
     if (auto found = fit(segmented, budget)) return found;
   }
   std::shared_ptr<Plan> smallest = smallest_plan(as_built);

@@ -17,7 +17,7 @@ constexpr std::size_t kGoodEnough = 512;
 
 // Places blocks in the order `before`, each at the lowest offset that is free during its lifetime.
 template <class Before>
-std::size_t one_by_one(std::vector<MemoryBlock>& blocks, Before before) {
+std::size_t place_in_order(std::vector<MemoryBlock>& blocks, Before before) {
   std::vector<std::size_t> order(blocks.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
@@ -50,7 +50,7 @@ std::size_t one_by_one(std::vector<MemoryBlock>& blocks, Before before) {
 // Free ranges, indexed by offset (to merge neighbours) and by size (for the best fit).
 class Holes {
  public:
-  std::size_t take(std::size_t bytes) {
+  std::size_t allocate(std::size_t bytes) {
     const auto fit = by_size_.lower_bound({bytes, 0});
     if (fit == by_size_.end()) {
       // Grows the arena, starting with a hole that touches its end.
@@ -67,7 +67,7 @@ class Holes {
     if (size > bytes) insert(offset + bytes, size - bytes);
     return offset;
   }
-  void give(std::size_t offset, std::size_t bytes) {
+  void release(std::size_t offset, std::size_t bytes) {
     auto next = holes_.lower_bound(offset);
     if (next != holes_.end() && next->first == offset + bytes) {
       bytes += next->second;
@@ -115,9 +115,9 @@ std::size_t by_time(std::vector<MemoryBlock>& blocks) {
   for (std::size_t i : begins) {
     for (; ended < ends.size() && blocks[ends[ended]].end < blocks[i].begin; ++ended) {
       const MemoryBlock& old = blocks[ends[ended]];
-      if (old.bytes > 0) holes.give(old.offset, aligned_size(old.bytes));
+      if (old.bytes > 0) holes.release(old.offset, aligned_size(old.bytes));
     }
-    blocks[i].offset = blocks[i].bytes > 0 ? holes.take(aligned_size(blocks[i].bytes)) : 0;
+    blocks[i].offset = blocks[i].bytes > 0 ? holes.allocate(aligned_size(blocks[i].bytes)) : 0;
   }
   return holes.total();
 }
@@ -131,7 +131,7 @@ std::size_t assign_offsets(std::vector<MemoryBlock>& blocks) {
   const auto attempt = [&](auto before) {
     if (total - least <= least / kGoodEnough) return;
     std::vector<MemoryBlock> other = blocks;
-    const std::size_t needed = one_by_one(other, before);
+    const std::size_t needed = place_in_order(other, before);
     if (needed >= total) return;
     total = needed;
     blocks = std::move(other);

@@ -90,7 +90,7 @@ struct PlanOutput {
   bool direct = false;
   /// Streamed: the value is not materialised as an output. It is read directly from the producing
   /// step's buffer after that step's wave, and may be overwritten later.
-  bool passes = false;
+  bool streamed = false;
 };
 
 /// An update of a variable at the end of the run.

@@ -159,7 +159,7 @@ class Chooser {
         chosen_(p.steps.size()),
         last_read_(p.bytes.size()),
         uses_(p.steps.size()),
-        met_(p.steps.size()) {
+        visited_(p.steps.size()) {
     for (const StepId s : p_.steps.ids()) {
       uses_[s].push_back(s);
       for (const ValueId b : p_.steps[s].reads) {
@@ -278,17 +278,17 @@ class Chooser {
   bool collect(StepId s, StepId cut, StepId until, double bytes, Move& move, double& extended) {
     ++stamp_;
     move.steps = {{s, cut}};
-    met_[s] = stamp_;
+    visited_[s] = stamp_;
     for (Index i = 0; i < move.steps.size(); ++i) {
       const RecomputeProblem::Step& step = p_.steps[move.steps[i].first];
       move.cost_ns += step.cost_ns;
       for (const ValueId b : step.reads) {
         const StepId from = producer_[b];
         if (!from.defined() || p_.live_out[b] || last_read_[b] >= until ||
-            chosen_[from].defined() || met_[from] == stamp_) {
+            chosen_[from].defined() || visited_[from] == stamp_) {
           continue;
         }
-        met_[from] = stamp_;
+        visited_[from] = stamp_;
         const auto size = static_cast<double>(p_.bytes[b]);
         if (size * kSmallOperand <= bytes || !may_rematerialise(from, until)) {
           extended += size;
@@ -340,8 +340,8 @@ class Chooser {
       revert(move);
       measure();
       if (top.second_attempt) continue;
-      const double hoped = std::max(saved, kSecondChance * move.gain);
-      queue.push({hoped / std::max(move.cost_ns, 1.0), top.step, true});
+      const double expected = std::max(saved, kSecondChance * move.gain);
+      queue.push({expected / std::max(move.cost_ns, 1.0), top.step, true});
     }
     return gained;
   }
@@ -379,7 +379,7 @@ class Chooser {
   IdVector<StepId, std::size_t> live_;
   std::vector<double> excess_, width_;  // per bin: excess bytes, and number of steps with excess
   double area_ = 0;
-  IdVector<StepId, int> met_;
+  IdVector<StepId, int> visited_;
   int stamp_ = 0;
 };
 

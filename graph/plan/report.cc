@@ -143,7 +143,7 @@ MemoryReport Plan::memory() const {
       report.packed += step.kernel.packed->bytes;
   }
   for (const PlanOutput& o : outputs) {
-    if (!o.passes) report.outputs += values[o.value].bytes;
+    if (!o.streamed) report.outputs += values[o.value].bytes;
   }
   std::stable_sort(report.entries.begin(), report.entries.end(),
                    [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
@@ -249,7 +249,7 @@ std::string Plan::text() const {
   }
   for (const PlanOutput& o : outputs) {
     if (o.direct) continue;
-    text += fmt::format("{}: output '{}' = {}\n", o.passes ? "streamed" : "end", o.name,
+    text += fmt::format("{}: output '{}' = {}\n", o.streamed ? "streamed" : "end", o.name,
                         place(o.value));
   }
   for (const PlanUpdate& u : updates) {

@@ -27,7 +27,7 @@ constexpr std::int64_t kMinSteps = 4;
 
 // Returns the plan of a scan that is not split into segments yet and is long enough; otherwise
 // null.
-const ControlPlan* whole_loop(const PlanStep& step) {
+const ControlPlan* unsegmented_loop(const PlanStep& step) {
   const ControlPlan* c = step.control.get();
   return c != nullptr && c->op == ControlOp::scan && c->segment == 0 && c->length >= kMinSteps
              ? c
@@ -40,7 +40,7 @@ std::int64_t segments_of(const ControlPlan& loop, std::int64_t segment) {
 
 // Returns true if `step`, a scan, reads `value` only as a sequence, not through an alias, a carry
 // or another operand.
-bool only_a_sequence(const Plan& plan, const PlanStep& step, ValueId value) {
+bool is_only_sequence(const Plan& plan, const PlanStep& step, ValueId value) {
   const Attributes& a = step.node->attributes();
   const auto begin = static_cast<Index>(a.integer("carries"));
   const Index end = begin + static_cast<Index>(a.integer("sequences"));
@@ -58,11 +58,11 @@ class PairFinder {
   std::vector<LoopPair> run() {
     std::vector<LoopPair> pairs;
     for (const StepId s : plan_.steps.ids()) {
-      const ControlPlan* loop = whole_loop(plan_.steps[s]);
+      const ControlPlan* loop = unsegmented_loop(plan_.steps[s]);
       if (loop == nullptr) continue;
       LoopPair best;
-      for (const StepId over : readers(s)) {
-        LoopPair pair = pair_of(s, over);
+      for (const StepId consumer : readers(s)) {
+        LoopPair pair = pair_of(s, consumer);
         if (pair.saved > best.saved) best = std::move(pair);
       }
       if (best.saved > 0) pairs.push_back(std::move(best));
@@ -83,18 +83,18 @@ class PairFinder {
     return result;
   }
 
-  LoopPair pair_of(StepId s, StepId over) const {
-    const PlanStep &from = plan_.steps[s], &to = plan_.steps[over];
-    const ControlPlan *loop = from.control.get(), *back = whole_loop(to);
-    LoopPair pair{s, over, {}, 0, 0};
+  LoopPair pair_of(StepId s, StepId consumer) const {
+    const PlanStep &from = plan_.steps[s], &to = plan_.steps[consumer];
+    const ControlPlan *loop = from.control.get(), *back = unsegmented_loop(to);
+    LoopPair pair{s, consumer, {}, 0, 0};
     if (back == nullptr || back->length != loop->length || back->reverse == loop->reverse) {
       return pair;
     }
     std::size_t dropped = 0;
     for (Index o = loop->carries.size(); o < from.outputs.size(); ++o) {
       const ValueId v = from.outputs[o];
-      if (!v.defined() || liveness_.at_end[v] || liveness_.readers[v] != std::vector{over} ||
-          !only_a_sequence(plan_, to, v)) {
+      if (!v.defined() || liveness_.at_end[v] || liveness_.readers[v] != std::vector{consumer} ||
+          !is_only_sequence(plan_, to, v)) {
         continue;
       }
       pair.dropped.push_back(static_cast<int>(o));
@@ -141,9 +141,9 @@ class Scratch {
 
 // Returns a ring for an output of a body that is not kept. It has two slots if the next iteration
 // reads a carry from this output.
-Ring passing(Scratch& scratch, const ControlPlan& loop, Index output) {
+Ring transient_ring(Scratch& scratch, const ControlPlan& loop, Index output) {
   const auto carried = [&](const CarryPlan& carry) {
-    return carry.way == CarryWay::output && carry.output == static_cast<int>(output);
+    return carry.storage == CarryStorage::output && carry.output == static_cast<int>(output);
   };
   const bool read = std::any_of(loop.carries.begin(), loop.carries.end(), carried);
   return scratch.ring(loop.bodies[0].output_strides[output], read ? 2 : 1);
@@ -161,7 +161,7 @@ ValueId keep_checkpoints(Plan& plan, const LoopPair& pair) {
   Scratch scratch(step);
   body.output_rings.resize(body.outputs.size());
   for (Index o = 0; o < body.outputs.size(); ++o) {
-    if (drops(pair, body.outputs[o])) body.output_rings[o] = passing(scratch, control, o);
+    if (drops(pair, body.outputs[o])) body.output_rings[o] = transient_ring(scratch, control, o);
   }
   for (const int o : pair.dropped) step.outputs[static_cast<Index>(o)] = ValueId();
   control.segment = pair.segment;
@@ -183,19 +183,19 @@ ValueId keep_checkpoints(Plan& plan, const LoopPair& pair) {
 // Adds the first loop's body, operands and carries to the second loop.
 void replay(Plan& plan, const LoopPair& pair, const PlanStep& from, ValueId checkpoints) {
   const ControlPlan& loop = *from.control;
-  PlanStep& step = plan.steps[pair.over];
+  PlanStep& step = plan.steps[pair.consumer];
   ControlPlan control = *step.control;
   Scratch scratch(step);
   control.segment = pair.segment;
   control.replayed = from.node;
   control.replayed_flops = from.flops;
 
-  BodyPlan again = loop.bodies[0];
+  BodyPlan replayed_body = loop.bodies[0];
   const auto shift = static_cast<int>(step.inputs.size());
-  again.first_operand += shift;
-  for (int& operand : again.operands) operand += shift;
-  again.arena = scratch.reserve(again.arena.bytes);
-  for (ScratchRange& packed : again.packed) packed = scratch.reserve(packed.bytes);
+  replayed_body.first_operand += shift;
+  for (int& operand : replayed_body.operands) operand += shift;
+  replayed_body.arena = scratch.reserve(replayed_body.arena.bytes);
+  for (ScratchRange& packed : replayed_body.packed) packed = scratch.reserve(packed.bytes);
   for (Index i = 0; i < from.inputs.size(); ++i) {  // carries come from checkpoints
     step.inputs.push_back(i < loop.carries.size() ? ValueId() : from.inputs[i]);
   }
@@ -204,22 +204,23 @@ void replay(Plan& plan, const LoopPair& pair, const PlanStep& from, ValueId chec
 
   control.replayed_carries = loop.carries;
   for (CarryPlan& carry : control.replayed_carries) {
-    const bool own = carry.way == CarryWay::in_place || carry.way == CarryWay::alternate;
+    const bool own =
+        carry.storage == CarryStorage::in_place || carry.storage == CarryStorage::alternate;
     carry.first = scratch.reserve(own ? carry.bytes : 0);
-    carry.second = scratch.reserve(carry.way == CarryWay::alternate ? carry.bytes : 0);
+    carry.second = scratch.reserve(carry.storage == CarryStorage::alternate ? carry.bytes : 0);
   }
   BodyPlan& body = control.bodies[0];
   body.input_rings.resize(body.operands.size());
-  again.output_rings.resize(again.outputs.size());
-  for (Index o = 0; o < again.outputs.size(); ++o) {
-    Ring& ring = again.output_rings[o];
-    if (!drops(pair, again.outputs[o])) {
-      ring = passing(scratch, loop, o);
+  replayed_body.output_rings.resize(replayed_body.outputs.size());
+  for (Index o = 0; o < replayed_body.outputs.size(); ++o) {
+    Ring& ring = replayed_body.output_rings[o];
+    if (!drops(pair, replayed_body.outputs[o])) {
+      ring = transient_ring(scratch, loop, o);
       continue;
     }
-    const ValueId value = from.outputs[static_cast<Index>(again.outputs[o])];
+    const ValueId value = from.outputs[static_cast<Index>(replayed_body.outputs[o])];
     control.replayed_bytes += plan.values[value].bytes;
-    ring = scratch.ring(again.output_strides[o], static_cast<Index>(pair.segment));
+    ring = scratch.ring(replayed_body.output_strides[o], static_cast<Index>(pair.segment));
     for (const InputId i : body.operands.ids()) {
       if (step.input(body.operands[i]) == value) body.input_rings[i] = ring;
     }
@@ -234,7 +235,7 @@ void replay(Plan& plan, const LoopPair& pair, const PlanStep& from, ValueId chec
   step.flops += from.flops;
   step.bytes += from.bytes;
   step.cost_ns += from.cost_ns;
-  control.bodies.push_back(std::move(again));
+  control.bodies.push_back(std::move(replayed_body));
   step.control = std::make_shared<const ControlPlan>(std::move(control));
 }
 

@@ -17,7 +17,7 @@ namespace WEFT_API weft {
 /// loop. (Griewank, "Achieving logarithmic growth of temporal and spatial complexity in reverse
 /// automatic differentiation", 1992, with one level; Chen et al., 2016.)
 struct LoopPair {
-  StepId loop, over;         // the first and the second loop
+  StepId loop, consumer;     // the first and the second loop
   std::vector<int> dropped;  // outputs that the first loop drops
   std::int64_t segment = 0;  // iterations per segment, chosen for minimum memory
   std::size_t saved = 0;     // bytes saved between the two loops

@@ -53,7 +53,7 @@ void bound_total(const Plan& plan) {
 
 // Runs the op's shape rule again with concrete sizes. Its error names the sizes that the op
 // rejects, whereas the symbolic result only shows that a dimension became negative.
-void ask_rule(const Node& node, const Bindings& bindings) {
+void rerun_shape_rule(const Node& node, const Bindings& bindings) {
   const OpRecord& op = node.op();
   if (op.infer == nullptr || op.has(Trait::leaf) || op.has_bodies()) return;
   std::vector<ValueType> types;
@@ -93,7 +93,7 @@ void evaluate_values(Plan& plan) {
     } catch (const Error& e) {
       const ShapeError found = with_hint(e, type.shape, plan.bindings);
       try {
-        ask_rule(node, plan.bindings);
+        rerun_shape_rule(node, plan.bindings);
       } catch (const Error& own) {
         node.graph().fail(own, node);
       }
@@ -259,8 +259,8 @@ void collect_results(Plan& plan) {
   const CompiledProgram& c = *plan.program;
   for (std::size_t i = 0; i < c.outputs.size(); ++i) {
     const auto& [name, value] = c.outputs[i];
-    const bool passes = i < c.passing.size() && c.passing[i] != 0;
-    plan.outputs.push_back({.name = name, .value = value, .passes = passes});
+    const bool streamed = i < c.streamed.size() && c.streamed[i] != 0;
+    plan.outputs.push_back({.name = name, .value = value, .streamed = streamed});
   }
   for (const auto& [variable, value] : c.updates) {
     const ValueId root = plan.values[value].root;

@@ -5,7 +5,7 @@
 namespace weft {
 namespace {
 
-constexpr int kLongestChain = 8;
+constexpr int kMaxChainLength = 8;
 
 class Orderer {
  public:
@@ -53,7 +53,7 @@ class Orderer {
     if (!producer.defined()) return false;  // a leaf is copied
     const ValueId read = reads_[update.variable];
     if (read.defined() && liveness_.at_end[read]) return false;
-    if (read.defined() && walk(chain, root, read, kLongestChain)) return true;
+    if (read.defined() && walk(chain, root, read, kMaxChainLength)) return true;
     chain.head = producer;  // overwrites the variable without reading it
     chain.links.clear();
     return true;

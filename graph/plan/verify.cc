@@ -174,15 +174,16 @@ class Verifier {
     if (st.control == nullptr || st.control->replayed == nullptr || st.inputs[i].defined()) {
       return false;
     }
-    const BodyPlan &body = st.control->bodies.at(0), &again = st.control->bodies.at(1);
+    const BodyPlan &body = st.control->bodies.at(0), &replayed_body = st.control->bodies.at(1);
     const int output = (wanted - c_.first_value[numbers.at(st.control->replayed)]);
     bool found = false;
     for (const InputId input : body.operands.ids()) {
       if (body.operands[input] != static_cast<int>(i)) continue;
       const Ring& ring = body.input_rings.at(input);
-      const auto at = std::find(again.outputs.begin(), again.outputs.end(), output);
-      if (at == again.outputs.end()) return false;
-      const Ring& made = again.output_rings[static_cast<Index>(at - again.outputs.begin())];
+      const auto at = std::find(replayed_body.outputs.begin(), replayed_body.outputs.end(), output);
+      if (at == replayed_body.outputs.end()) return false;
+      const Ring& made =
+          replayed_body.output_rings[static_cast<Index>(at - replayed_body.outputs.begin())];
       if (!ring.defined() || made.memory.offset != ring.memory.offset ||
           static_cast<std::int64_t>(ring.slots) < st.control->segment) {
         return false;
@@ -298,7 +299,7 @@ class Verifier {
       if (a.write) write(a.place, a.operand < 0 ? kNothing : output_of(a.step, a.operand), w);
     }
     for (const PlanOutput& o : plan_.outputs) {
-      if (o.passes && has(wave.steps, value(o.value).root)) expect_output(o);
+      if (o.streamed && has(wave.steps, value(o.value).root)) expect_output(o);
     }
   }
 
@@ -389,7 +390,7 @@ class Verifier {
   void check_end() {
     for (Index i = 0; i < plan_.outputs.size(); ++i) {
       const PlanOutput& o = plan_.outputs[i];
-      if (!o.passes) expect_output(o);
+      if (!o.streamed) expect_output(o);
       const PlanBuffer& b = plan_.buffer_of(o.value);
       if (o.direct && (b.space != Space::output || plan_.outputs.at(b.index).name != o.name)) {
         fail(fmt::format("output '{}' is not in its own memory", o.name));

@@ -21,7 +21,7 @@ class WaveFormer {
  public:
   WaveFormer(Plan& plan, const BufferGroups& groups)
       : plan_(plan),
-        o_(groups),
+        groups_(groups),
         written_(plan.values.size()),
         read_(plan.values.size()),
         overwritten_(plan.values.size()),
@@ -61,7 +61,7 @@ class WaveFormer {
       if (!root.defined()) continue;
       if (written_[root] == w || overwritten_[root] == w) return false;
     }
-    for (const ValueId root : o_.overwrites[s]) {
+    for (const ValueId root : groups_.overwrites[s]) {
       if (read_[root] == w) return false;
     }
     return true;
@@ -86,13 +86,13 @@ class WaveFormer {
     for (const ValueId id : step.outputs) {
       if (id.defined()) written_[id] = w;
     }
-    for (const ValueId root : o_.overwrites[s]) {
+    for (const ValueId root : groups_.overwrites[s]) {
       overwritten_[root] = w;
     }
   }
 
   Plan& plan_;
-  const BufferGroups& o_;
+  const BufferGroups& groups_;
   IdVector<ValueId, WaveId> written_, read_, overwritten_;  // by root: the last wave that did
   IdVector<StepId, std::size_t> begins_, ends_;             // bytes that a step allocates and frees
   std::size_t peak_ = 0, live_ = 0, dying_ = 0;

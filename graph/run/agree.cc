@@ -8,7 +8,7 @@
 #include "weft/core/random.h"
 #include "weft/core/version.h"
 #include "weft/core/world/build_id.h"
-#include "weft/core/world/word.h"
+#include "weft/core/world/control_message.h"
 #include "weft/graph/text/text.h"
 #include "weft/ops/kernels/simd_targets.h"
 

@@ -24,7 +24,7 @@ IdVector<WaveId, std::vector<std::size_t>> completions(const Plan& plan) {
   IdVector<WaveId, std::vector<std::size_t>> complete(plan.waves.size());
   for (std::size_t i = 0; i < plan.outputs.size() && !plan.waves.empty(); ++i) {
     const PlanOutput& output = plan.outputs[i];
-    if (output.passes) {
+    if (output.streamed) {
       complete[made[plan.values[output.value].root]].push_back(i);
     } else if (output.direct) {
       complete[last[buffer_of(output.value)]].push_back(i);

@@ -34,7 +34,7 @@ void Executor::run(const std::shared_ptr<const Plan>& plan, RunMemory memory,
   }
   Frame& frame = *frame_;
   frame.memory = std::move(memory);
-  frame.point();
+  frame.resolve_pointers();
   if (options_.poison) {
     poison_outside(frame);
     poison(frame, arena_->bytes());
@@ -44,26 +44,26 @@ void Executor::run(const std::shared_ptr<const Plan>& plan, RunMemory memory,
   if (listeners.on_output) run.complete = completions(*plan);
   if (listeners.before_read) run.first_reads = first_reads(*plan);
   run_waves(frame, run);
-  run.say_read(plan->waves.end_id());
+  run.notify_reads(plan->waves.end_id());
   copy_outputs(frame);
   for (Index i = 0; listeners.on_output && i < plan->outputs.size(); ++i) {
     const PlanOutput& output = plan->outputs[i];
-    if (plan->waves.empty() || (!output.direct && !output.passes)) say_complete(run, frame, i);
+    if (plan->waves.empty() || (!output.direct && !output.streamed)) notify_complete(run, frame, i);
   }
   copy_updates(frame, run);
   guard.commit();
 }
 
-void Executor::say_complete(const Run& run, const Frame& frame, std::size_t i) const {
+void Executor::notify_complete(const Run& run, const Frame& frame, std::size_t i) const {
   const Plan& plan = frame.plan();
   const PlanOutput& output = plan.outputs[i];
   const PlanValue& value = plan.values[output.value];
-  Tensor passing;
-  if (output.passes) {
+  Tensor streamed;
+  if (output.streamed) {
     const std::byte* data = frame.readable(plan.buffer_of(output.value));
-    passing = Tensor::borrow(value.dtype, value.sizes, const_cast<std::byte*>(data));
+    streamed = Tensor::borrow(value.dtype, value.sizes, const_cast<std::byte*>(data));
   }
-  run.listeners.on_output(i, passing);
+  run.listeners.on_output(i, streamed);
 }
 
 IdVector<WaveId, std::vector<VariableId>> Executor::first_reads(const Plan& plan) {
@@ -89,7 +89,7 @@ IdVector<WaveId, std::vector<VariableId>> Executor::first_reads(const Plan& plan
   return reads;
 }
 
-void Executor::Run::say_read(WaveId wave) const {
+void Executor::Run::notify_reads(WaveId wave) const {
   if (first_reads.empty()) return;
   for (const VariableId v : first_reads[wave]) listeners.before_read(v);
 }
@@ -99,7 +99,7 @@ void Executor::run_waves(Frame& frame, const Run& run) {
   for (const WaveId w : plan.waves.ids()) {
     const PlanWave& wave = plan.waves[w];
     run.stop_if_cancelled();
-    if (&frame == frame_.get()) run.say_read(w);
+    if (&frame == frame_.get()) run.notify_reads(w);
     for (const StepId s : wave.checks) run_check(frame, s);
     if (w >= plan.first_write && !plan.loop_body) run.guard.begin();
     if (options_.poison) set_guards(frame, w);
@@ -124,7 +124,7 @@ void Executor::run_waves(Frame& frame, const Run& run) {
     }
     if (options_.poison) check_guards(frame, w);
     if (&frame == frame_.get() && !run.complete.empty()) {
-      for (const std::size_t output : run.complete[w]) say_complete(run, frame, output);
+      for (const std::size_t output : run.complete[w]) notify_complete(run, frame, output);
     }
     if (options_.poison) poison_dead(frame, w);
   }
@@ -224,7 +224,7 @@ void Executor::copy_outputs(const Frame& frame) {
   const Plan& plan = frame.plan();
   for (Index i = 0; i < plan.outputs.size(); ++i) {
     const PlanOutput& o = plan.outputs[i];
-    if (o.direct || o.passes) continue;
+    if (o.direct || o.streamed) continue;
     copy(frame.memory.outputs[i], frame.readable(plan.buffer_of(o.value)),
          plan.values[o.value].bytes);
   }

@@ -33,7 +33,7 @@ struct ExecutorOptions {
 struct RunListeners {
   /// Called when an output, identified by its number, is complete. If it is streamed, `streamed` is
   /// its value, valid until the callback returns; otherwise `streamed` is undefined.
-  std::function<void(std::size_t output, const Tensor& passing)> on_output = {};
+  std::function<void(std::size_t output, const Tensor& streamed)> on_output = {};
   /// Called before the first step that reads the variable.
   std::function<void(VariableId variable)> before_read = {};
 };
@@ -72,11 +72,11 @@ class Executor {
     // reads and that are only copied at the end.
     IdVector<WaveId, std::vector<VariableId>> first_reads = {};
     void stop_if_cancelled() const;
-    void say_read(WaveId wave) const;
+    void notify_reads(WaveId wave) const;
   };
 
   void allocate(const Plan& plan);
-  void say_complete(const Run& run, const Frame& frame, std::size_t output) const;
+  void notify_complete(const Run& run, const Frame& frame, std::size_t output) const;
   static IdVector<WaveId, std::vector<VariableId>> first_reads(const Plan& plan);
   void run_waves(Frame& frame, const Run& run);
   void run_check(const Frame& frame, StepId step);
@@ -102,7 +102,7 @@ class Executor {
   /// Runs a loop that needs the intermediate values of another one (a gradient), segment by
   /// segment: replays the steps of the other loop from a checkpoint, then runs the loop's own steps
   /// over them.
-  void run_replaying(Loop& loop, Loop& again, const ControlPlan& control, const Run& run);
+  void run_replaying(Loop& loop, Loop& replayed_loop, const ControlPlan& control, const Run& run);
   void start(std::vector<CarryState>& carries);
   void finish(const std::vector<CarryState>& carries, const KernelRun& operands);
   void run_while(Frame& frame, StepId step, const Run& run);

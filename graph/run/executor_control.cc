@@ -59,7 +59,7 @@ void set_carry(RunMemory& memory, const CarryState& carry, std::byte* next) {
   const VariableId v = carry.plan->variable;
   if (!v.defined()) return;
   memory.variables[v] = carry.current;
-  const bool in_place = carry.plan->way == CarryWay::in_place;
+  const bool in_place = carry.plan->storage == CarryStorage::in_place;
   memory.updated[v] = in_place ? carry.first : nullptr;
   memory.successors[v] = next;
 }
@@ -113,27 +113,27 @@ void Executor::enter(Frame& frame, StepId s, std::size_t number) {
     memory.successors.resize(program.variables.size());
   }
   memory.outputs.resize(body.outputs.size());
-  Frame::Moving moving;
-  moving.feeds.resize(program.inputs.size());
-  moving.variables.resize(program.variables.size());
+  Frame::PerStepMemory per_step;
+  per_step.feeds.resize(program.inputs.size());
+  per_step.variables.resize(program.variables.size());
   for (const InputId i : program.inputs.ids()) {
     memory.feeds[i] = input_of(run, body.operands[i]);
     // The condition of a while loop reads carries as inputs.
     const bool carry = control.op == ControlOp::while_loop &&
                        body.operands[i] < static_cast<int>(control.carries.size());
-    moving.feeds[i] = body.strides[i] > 0 || carry;
+    per_step.feeds[i] = body.strides[i] > 0 || carry;
   }
   const bool replayed = control.replayed != nullptr && number == 1;
   for (const CarryPlan& carry : replayed ? control.replayed_carries : control.carries) {
     if (!carry.variable.defined() || !program.variables.contains(carry.variable)) continue;
-    moving.variables[carry.variable] =
-        carry.way == CarryWay::alternate || carry.way == CarryWay::output;
+    per_step.variables[carry.variable] =
+        carry.storage == CarryStorage::alternate || carry.storage == CarryStorage::output;
   }
   for (Index o = 0; o < body.outputs.size(); ++o) {
     memory.outputs[o] = replayed ? nullptr : output_of(run, body.outputs[o]);
-    moving.outputs = moving.outputs || body.output_strides[o] > 0;
+    per_step.outputs = per_step.outputs || body.output_strides[o] > 0;
   }
-  inside.set_moving(moving);
+  inside.set_per_step_memory(per_step);
   for (const StepId inner : body.plan->steps.ids()) {
     if (!body.packed[inner].defined()) continue;
     const PlanStep& step = body.plan->steps[inner];
@@ -165,13 +165,13 @@ void Executor::run_branch(Frame& frame, StepId s, const Run& run) {
   const bool taken = *input_of(frame.run(s), 0) != std::byte{0};
   const std::size_t branch = taken ? 0 : 1;
   enter(frame, s, branch);
-  frame.body(s, branch).point();
+  frame.body(s, branch).resolve_pointers();
   run_body(frame.body(s, branch), run);
 }
 
 void Executor::start(std::vector<CarryState>& carries) {
   for (CarryState& carry : carries) {
-    if (carry.plan->way != CarryWay::in_place) continue;
+    if (carry.plan->storage != CarryStorage::in_place) continue;
     copy(carry.first, carry.current, carry.plan->bytes);
     carry.current = carry.first;
   }
@@ -196,13 +196,13 @@ void Executor::run_scan_steps(Loop& loop, std::int64_t begin, std::int64_t end, 
       for (const CarryState& carry : loop.carries) {
         set_carry(memory, carry, to_first ? carry.first : carry.second);
       }
-      loop.entered ? loop.body.point_moving() : loop.body.point();
+      loop.entered ? loop.body.resolve_per_step_pointers() : loop.body.resolve_pointers();
       loop.entered = true;
       run_body(loop.body, run);
       for (CarryState& carry : loop.carries) {
-        if (carry.plan->way == CarryWay::alternate) {
+        if (carry.plan->storage == CarryStorage::alternate) {
           carry.current = to_first ? carry.first : carry.second;
-        } else if (carry.plan->way == CarryWay::output) {
+        } else if (carry.plan->storage == CarryStorage::output) {
           carry.current = memory.outputs[static_cast<Index>(carry.plan->output)];
         }
       }
@@ -234,14 +234,14 @@ void Executor::run_scan(Frame& frame, StepId s, const Run& run) {
     run_keeping_checkpoints(loop, control, run);
   } else {
     enter(frame, s, 1);
-    Loop again{*control.replayed,
-               operands,
-               control.bodies[1],
-               frame.body(s, 1),
-               replayed_carries(control.replayed_carries, operands),
-               control.length,
-               !control.reverse};
-    run_replaying(loop, again, control, run);
+    Loop replayed_loop{*control.replayed,
+                       operands,
+                       control.bodies[1],
+                       frame.body(s, 1),
+                       replayed_carries(control.replayed_carries, operands),
+                       control.length,
+                       !control.reverse};
+    run_replaying(loop, replayed_loop, control, run);
   }
   finish(loop.carries, operands);
 }
@@ -259,20 +259,21 @@ void Executor::run_keeping_checkpoints(Loop& loop, const ControlPlan& control, c
   }
 }
 
-void Executor::run_replaying(Loop& loop, Loop& again, const ControlPlan& control, const Run& run) {
+void Executor::run_replaying(Loop& loop, Loop& replayed_loop, const ControlPlan& control,
+                             const Run& run) {
   std::vector<std::size_t> at;
   const std::size_t bytes = checkpoint_bytes(control.replayed_carries, &at);
   const std::byte* from = input_of(loop.operands, control.checkpoints);
   const std::int64_t length = control.length, segment = control.segment;
   for (std::int64_t k = (length - 1) / segment; k >= 0; --k) {
     const std::int64_t begin = k * segment, end = std::min(begin + segment, length);
-    for (Index i = 0; i < again.carries.size(); ++i) {
-      CarryState& carry = again.carries[i];
+    for (Index i = 0; i < replayed_loop.carries.size(); ++i) {
+      CarryState& carry = replayed_loop.carries[i];
       if (carry.plan->variable.defined())
         carry.current = from + static_cast<std::size_t>(k) * bytes + at[i];
     }
-    start(again.carries);
-    run_scan_steps(again, begin, end, run);
+    start(replayed_loop.carries);
+    run_scan_steps(replayed_loop, begin, end, run);
     // The loop runs in the opposite direction: it reaches these elements in steps [length - end,
     // length - begin).
     run_scan_steps(loop, length - end, length - begin, run);
@@ -290,21 +291,21 @@ void Executor::run_while(Frame& frame, StepId s, const Run& run) {
   std::byte flag{0};
   condition.memory.outputs[0] = &flag;
   for (std::int64_t step = 0; step < control.length; ++step) {
-    const BodyPlan& asked = control.bodies[0];
-    for (const InputId i : asked.operands.ids()) {
-      const auto operand = static_cast<Index>(asked.operands[i]);
+    const BodyPlan& condition_plan = control.bodies[0];
+    for (const InputId i : condition_plan.operands.ids()) {
+      const auto operand = static_cast<Index>(condition_plan.operands[i]);
       if (operand < carries.size()) condition.memory.feeds[i] = carries[operand].current;
     }
-    condition.point();
+    condition.resolve_pointers();
     run_body(condition, run);
     if (flag == std::byte{0}) break;
     for (const CarryState& carry : carries) {
       set_carry(body.memory, carry, carry.current == carry.first ? carry.second : carry.first);
     }
-    body.point();
+    body.resolve_pointers();
     run_body(body, run);
     for (CarryState& carry : carries) {
-      if (carry.plan->way != CarryWay::alternate) continue;
+      if (carry.plan->storage != CarryStorage::alternate) continue;
       carry.current = carry.current == carry.first ? carry.second : carry.first;
     }
   }

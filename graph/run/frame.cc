@@ -7,7 +7,7 @@ namespace {
 
 // Returns the arena as a placeholder address for zero-sized buffers, which no step allocates.
 template <class Byte>
-Byte* somewhere(Byte* data, const PlanBuffer& buffer, std::byte* arena) {
+Byte* nonnull_placeholder(Byte* data, const PlanBuffer& buffer, std::byte* arena) {
   return data == nullptr && buffer.bytes == 0 ? arena : data;
 }
 
@@ -85,28 +85,28 @@ const std::byte* Frame::readable(const PlanBuffer& buffer) const {
   return writable(buffer);
 }
 
-void Frame::point(const Operands& operands) {
+void Frame::resolve_pointers(const Operands& operands) {
   for (const Operand& o : operands.inputs)
-    inputs_[o.slot] = somewhere(readable(*o.buffer), *o.buffer, arena_);
+    inputs_[o.slot] = nonnull_placeholder(readable(*o.buffer), *o.buffer, arena_);
   for (const Operand& o : operands.outputs)
-    outputs_[o.slot] = somewhere(writable(*o.buffer), *o.buffer, arena_);
+    outputs_[o.slot] = nonnull_placeholder(writable(*o.buffer), *o.buffer, arena_);
 }
 
-void Frame::point() {
-  point(outside_);
+void Frame::resolve_pointers() {
+  resolve_pointers(outside_);
   if (memory.packed.empty()) return;
   for (const StepId s : plan_->steps.ids()) runs_[s].packed = memory.packed[s];
 }
 
-void Frame::point_moving() { point(moving_); }
+void Frame::resolve_per_step_pointers() { resolve_pointers(per_step_); }
 
-void Frame::set_moving(const Moving& moving) {
+void Frame::set_per_step_memory(const PerStepMemory& per_step) {
   const auto moves = [&](const PlanBuffer& b) {
     switch (b.space) {
-      case Space::feed: return moving.feeds[InputId(b.index)] != 0;
-      case Space::variable: return moving.variables[b.variable()] != 0;
+      case Space::feed: return per_step.feeds[InputId(b.index)] != 0;
+      case Space::variable: return per_step.variables[b.variable()] != 0;
       case Space::successor: return true;
-      case Space::output: return moving.outputs;
+      case Space::output: return per_step.outputs;
       case Space::arena:
       case Space::constant: break;
     }
@@ -118,8 +118,8 @@ void Frame::set_moving(const Moving& moving) {
       if (moves(*o.buffer)) to.push_back(o);
     }
   };
-  choose(outside_.inputs, moving_.inputs);
-  choose(outside_.outputs, moving_.outputs);
+  choose(outside_.inputs, per_step_.inputs);
+  choose(outside_.outputs, per_step_.outputs);
 }
 
 }  // namespace weft

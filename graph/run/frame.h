@@ -40,17 +40,17 @@ class Frame {
   /// Enables the check for values that are not finite, also in the bodies of loops and branches.
   void check_finite(Workers& workers, bool outermost = true);
   /// Sets the pointers of all steps to the addresses that `memory` holds now.
-  void point();
+  void resolve_pointers();
   /// As above, but only for operands whose address changes with each step of a loop.
-  void point_moving();
+  void resolve_per_step_pointers();
   /// Selects the memory whose address changes with each step of a loop. By default there is no such
   /// memory.
-  struct Moving {
+  struct PerStepMemory {
     IdVector<InputId, char> feeds;
     IdVector<VariableId, char> variables;
     bool outputs = false;
   };
-  void set_moving(const Moving& moving);
+  void set_per_step_memory(const PerStepMemory& per_step);
 
   const std::byte* readable(const PlanBuffer& buffer) const;
   /// Returns null for memory that a run only reads: feeds, constants, variables without an update.
@@ -68,7 +68,7 @@ class Frame {
   struct Operands {
     std::vector<Operand> inputs, outputs;
   };
-  void point(const Operands& operands);
+  void resolve_pointers(const Operands& operands);
 
   std::shared_ptr<const Plan> plan_;
   std::byte* arena_;
@@ -76,8 +76,8 @@ class Frame {
   std::vector<const void*> inputs_;
   std::vector<void*> outputs_;
   IdVector<StepId, KernelRun> runs_;
-  Operands outside_;  // operands outside the arena
-  Operands moving_;   // the subset selected by set_per_step_memory()
+  Operands outside_;   // operands outside the arena
+  Operands per_step_;  // the subset selected by set_per_step_memory()
   IdVector<StepId, std::vector<std::unique_ptr<Frame>>> bodies_;
 };
 

@@ -80,7 +80,7 @@ std::optional<NonFiniteVariable> first_nonfinite(const VariableStore& store) {
 }
 
 std::optional<NonFiniteVariable> first_nonfinite(const OwnedState& owned, int rank) {
-  for (const auto& [name, cut] : owned.cuts()) {
+  for (const auto& [name, cut] : owned.partitions()) {
     const Tensor piece = owned.piece(name);
     if (!piece.defined()) continue;
     const std::optional<std::int64_t> index = first_nonfinite(piece);

@@ -44,13 +44,13 @@ class Transfers {
   /// Sends to rank `only`, or to all ranks if it is -1.
   void send(int only, std::span<const std::byte> bytes) {
     if (bytes.empty() || only == world_.rank()) return;
-    if (only < 0) return spread(world_, channel_, bytes, open_);
+    if (only < 0) return start_broadcast(world_, channel_, bytes, open_);
     open_.push_back(world_.transport()->send(only, channel_, bytes));
   }
   /// Receives from a rank that sends to `only`, or to all ranks.
   void receive(int only, int from, std::span<std::byte> bytes) {
     if (bytes.empty()) return;
-    open_.push_back(only < 0 ? take_spread(world_, channel_, from, bytes, open_)
+    open_.push_back(only < 0 ? receive_broadcast(world_, channel_, from, bytes, open_)
                              : world_.transport()->receive(from, channel_, bytes));
   }
   void wait() {
@@ -66,12 +66,12 @@ class Transfers {
 
 }  // namespace
 
-OwnedState::Cuts OwnedState::cuts_of(const OwnedStep& step, const Graph& graph) {
-  Cuts cuts;
+OwnedState::Partitions OwnedState::partitions_of(const OwnedStep& step, const Graph& graph) {
+  Partitions partitions;
   for (std::size_t u = 0; u < step.units.size(); ++u) {
     for (const std::string& name : step.units[u].state) {
       const VariableInfo& info = graph.find_variable(name).info();
-      Cut& cut = cuts[name];
+      Partition& cut = partitions[name];
       cut.kind = info.kind;
       cut.type = info.type;
       cut.flat = step.units[u].cut;
@@ -85,15 +85,16 @@ OwnedState::Cuts OwnedState::cuts_of(const OwnedStep& step, const Graph& graph) 
       }
     }
   }
-  return cuts;
+  return partitions;
 }
 
-bool OwnedState::clashes(const OwnedStep& step, const std::vector<Variable>& variables) const {
-  if (cuts_.empty() || variables.empty()) return false;
-  const Cuts wanted = cuts_of(step, variables[0].graph());
+bool OwnedState::conflicts_with(const OwnedStep& step,
+                                const std::vector<Variable>& variables) const {
+  if (partitions_.empty() || variables.empty()) return false;
+  const Partitions wanted = partitions_of(step, variables[0].graph());
   return std::any_of(variables.begin(), variables.end(), [&](const Variable& v) {
-    const auto is = cuts_.find(v.name());
-    if (is == cuts_.end()) return false;
+    const auto is = partitions_.find(v.name());
+    if (is == partitions_.end()) return false;
     const auto to_be = wanted.find(v.name());
     return to_be == wanted.end() || to_be->second != is->second;
   });
@@ -103,16 +104,16 @@ void OwnedState::take(const OwnedStep& step, const World& world, const Graph& gr
                       VariableStore& shared, const StoreAccess::Start& start) {
   if (!copies_.empty()) StoreAccess(shared).erase(std::exchange(copies_, {}));
   std::vector<std::string> taken;
-  for (auto& [name, cut] : cuts_of(step, graph)) {
+  for (auto& [name, cut] : partitions_of(step, graph)) {
     if (contains(name)) continue;
     take(name, cut, world.rank(), graph, shared, start);
     taken.push_back(name);
-    cuts_.emplace(name, std::move(cut));
+    partitions_.emplace(name, std::move(cut));
   }
   if (!taken.empty()) StoreAccess(shared).erase(taken);
 }
 
-void OwnedState::take(const std::string& name, const Cut& cut, int rank, const Graph& graph,
+void OwnedState::take(const std::string& name, const Partition& cut, int rank, const Graph& graph,
                       VariableStore& shared, const StoreAccess::Start& start) {
   const auto [begin, end] = cut.ranges[static_cast<std::size_t>(rank)];
   if (begin == end) return;
@@ -144,7 +145,7 @@ Tensor OwnedState::piece(std::string_view name) const {
 std::vector<VariableStore::NewValue> OwnedState::whole(const World& world, int only) const {
   std::vector<VariableStore::NewValue> values;
   const bool wanted = only < 0 || only == world.rank();
-  for (const auto& [name, cut] : cuts_) {
+  for (const auto& [name, cut] : partitions_) {
     Tensor whole;
     if (wanted) whole = Tensor::empty(cut.type.dtype, cut.type.shape.constant());
     Transfers transfers(world, kStateChannel);
@@ -170,9 +171,9 @@ std::vector<VariableStore::NewValue> OwnedState::whole(const World& world, int o
 void OwnedState::gather(const World& world, VariableStore& shared) {
   shared.assign(whole(world, -1));
   std::vector<std::string> names;
-  for (const auto& [name, cut] : cuts_) names.push_back(name);
+  for (const auto& [name, cut] : partitions_) names.push_back(name);
   StoreAccess(pieces_).erase(names);
-  cuts_.clear();
+  partitions_.clear();
   copies_.clear();
 }
 
@@ -182,34 +183,34 @@ void OwnedState::copy_to_first(const World& world, VariableStore& shared) {
   shared.assign(std::move(values));
 }
 
-NamedTensors gather_exits(const OwnedStep& step, const World& world, const Results& own) {
+NamedTensors gather_unit_scalars(const OwnedStep& step, const World& world, const Results& own) {
   std::string bytes;
   for (const auto& [name, tensor] : own)
     bytes.append(reinterpret_cast<const char*>(tensor.raw()), tensor.bytes());
   const std::vector<std::string> by_rank = world.gather(bytes);
-  NamedTensors exits;
-  for (const OwnedStep::Exit& e : step.exits) {
-    exits.emplace_back(shard_names::exit(exits.size()),
-                       Tensor::empty(e.type.dtype, e.type.shape.constant()));
+  NamedTensors unit_scalars;
+  for (const OwnedStep::UnitScalar& e : step.unit_scalars) {
+    unit_scalars.emplace_back(shard_names::unit_scalar(unit_scalars.size()),
+                              Tensor::empty(e.type.dtype, e.type.shape.constant()));
   }
   for (std::size_t r = 0; r < by_rank.size(); ++r) {
     std::size_t at = 0;
-    for (std::size_t i = 0; i < step.exits.size(); ++i) {
+    for (std::size_t i = 0; i < step.unit_scalars.size(); ++i) {
       for (const OwnedPiece& piece : step.pieces[r]) {
-        if (piece.unit != step.exits[i].unit) continue;
-        Tensor& exit = exits[i].second;
+        if (piece.unit != step.unit_scalars[i].unit) continue;
+        Tensor& unit_scalar = unit_scalars[i].second;
         // A partitioned unit has one sum per block.
         const std::int64_t first = piece.whole ? 0 : piece.begin / kSumBlock;
         const std::int64_t last =
-            piece.whole ? exit.numel() : (piece.end + kSumBlock - 1) / kSumBlock;
-        const std::span<std::byte> place = bytes_of(exit, first, last);
+            piece.whole ? unit_scalar.numel() : (piece.end + kSumBlock - 1) / kSumBlock;
+        const std::span<std::byte> place = bytes_of(unit_scalar, first, last);
         if (by_rank[r].size() - at < place.size()) throw WorldError("ranks own different units");
         std::memcpy(place.data(), by_rank[r].data() + at, place.size());
         at += place.size();
       }
     }
   }
-  return exits;
+  return unit_scalars;
 }
 
 }  // namespace weft

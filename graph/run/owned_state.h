@@ -26,28 +26,28 @@ class OwnedState {
     std::int64_t begin = 0, end = 0;
     friend bool operator==(const Range&, const Range&) = default;
   };
-  struct Cut {
+  struct Partition {
     VariableKind kind = VariableKind::optimizer;
     ValueType type;             // of the whole variable
     bool flat = false;          // pieces are flat ranges of elements
     std::vector<Range> ranges;  // element range of each rank; may be empty
-    friend bool operator==(const Cut&, const Cut&) = default;
+    friend bool operator==(const Partition&, const Partition&) = default;
   };
-  using Cuts = std::map<std::string, Cut, std::less<>>;
+  using Partitions = std::map<std::string, Partition, std::less<>>;
 
   /// `pieces` is the store for this rank's pieces. A piece that is a range is flat; a variable that
   /// one rank owns alone keeps its sizes.
   explicit OwnedState(VariableStore& pieces) : pieces_(pieces) {}
 
   /// Returns true if the variable is partitioned.
-  bool contains(std::string_view name) const { return cuts_.find(name) != cuts_.end(); }
+  bool contains(std::string_view name) const { return partitions_.find(name) != partitions_.end(); }
   /// All partitioned variables, by name; the same on all ranks.
-  const Cuts& cuts() const { return cuts_; }
+  const Partitions& partitions() const { return partitions_; }
   /// Returns this rank's piece of a partitioned variable; undefined if the piece is empty.
   Tensor piece(std::string_view name) const;
   /// Returns true if the current partitioning conflicts with `step`: one of `variables`, which the
   /// program of `step` uses, is partitioned differently from what `step` requires.
-  bool clashes(const OwnedStep& step, const std::vector<Variable>& variables) const;
+  bool conflicts_with(const OwnedStep& step, const std::vector<Variable>& variables) const;
 
   /// Partitions the optimizer state of `step`: moves it from `shared`, initialising missing
   /// variables.
@@ -61,14 +61,14 @@ class OwnedState {
   void copy_to_first(const World& world, VariableStore& shared);
 
  private:
-  static Cuts cuts_of(const OwnedStep& step, const Graph& graph);
+  static Partitions partitions_of(const OwnedStep& step, const Graph& graph);
   /// Assembles all partitioned variables on rank `only`, or on all ranks if `only` is -1.
   std::vector<VariableStore::NewValue> whole(const World& world, int only) const;
-  void take(const std::string& name, const Cut& cut, int rank, const Graph& graph,
+  void take(const std::string& name, const Partition& cut, int rank, const Graph& graph,
             VariableStore& shared, const StoreAccess::Start& start);
 
   VariableStore& pieces_;
-  Cuts cuts_;
+  Partitions partitions_;
   std::vector<std::string> copies_;  // names of copies in the shared store
 };
 
@@ -79,6 +79,6 @@ const OwnedState& owned_state(Session& session);
 
 /// Returns the cross-unit scalars of all units. `own` are the results of
 /// OwnedStep::compute_unit_scalars for this rank's units. Collective.
-NamedTensors gather_exits(const OwnedStep& step, const World& world, const Results& own);
+NamedTensors gather_unit_scalars(const OwnedStep& step, const World& world, const Results& own);
 
 }  // namespace weft

@@ -9,7 +9,7 @@
 
 #include "weft/graph/distribute/gradient_sums.h"
 #include "weft/graph/run/parallel_copy.h"
-#include "weft/graph/run/sums_of_owners.h"
+#include "weft/graph/run/sum_reduce_scatter.h"
 
 namespace weft {
 namespace {
@@ -18,9 +18,9 @@ namespace {
 // The sums are laid out in the order in which a shard completes them, and all ranks send the
 // buckets in that order. So only a few buckets are filled at a time, and waits cannot form a cycle:
 // a rank that waits for a bucket never waits for a rank that waits for a later bucket.
-class OwnedSums final : public SumsOfOwners {
+class OwnedSums final : public SumReduceScatter {
  public:
-  explicit OwnedSums(SumsWanted wanted)
+  explicit OwnedSums(SumRequest wanted)
       : stage_(wanted.stage),
         step_(wanted.step),
         runner_(wanted.runner),
@@ -114,8 +114,8 @@ class OwnedSums final : public SumsOfOwners {
   void give_complete() {
     for (; next_ < buckets_.size() && missing_[next_] == 0; ++next_) {
       const std::span<std::byte> own = bytes_of(next_);
-      exchange_->give(next_, {&own, 1});
-      close(runner_.overlap ? kMostOpenBuckets : 0);
+      exchange_->submit(next_, {&own, 1});
+      close(runner_.overlap ? kMaxOpenBuckets : 0);
     }
   }
 
@@ -141,9 +141,9 @@ class OwnedSums final : public SumsOfOwners {
   std::optional<SumPlaces> places_;  // set when the first shard begins
   Owners owners_;
   int turn_ = 0;
-  bool begun_ = false;                 // this turn has begun
-  bool unfinished_ = false;            // this turn or the previous one is not finished
-  std::optional<OwnerSums> exchange_;  // of this turn
+  bool begun_ = false;                         // this turn has begun
+  bool unfinished_ = false;                    // this turn or the previous one is not finished
+  std::optional<TreeReduceScatter> exchange_;  // of this turn
   std::vector<Bucket> buckets_;
   std::vector<std::size_t> missing_;  // by bucket: number of incomplete sums of this turn
   std::size_t largest_ = 0;           // bytes of the largest bucket
@@ -153,7 +153,7 @@ class OwnedSums final : public SumsOfOwners {
 
 }  // namespace
 
-std::unique_ptr<SumsOfOwners> make_owned_sums(SumsWanted wanted) {
+std::unique_ptr<SumReduceScatter> make_owned_sums(SumRequest wanted) {
   return std::make_unique<OwnedSums>(std::move(wanted));
 }
 

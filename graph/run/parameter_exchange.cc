@@ -22,13 +22,13 @@ std::shared_ptr<ParameterExchange> ParameterExchange::begin(const OwnedStep& ste
   const auto lock = access.write_lock();
   access.check_whole();
   exchange->take(step, access);
-  access.set_coming(exchange);
+  access.set_pending(exchange);
   return exchange;
 }
 
 ParameterExchange::~ParameterExchange() {
   try {
-    if (state_ == State::given) wait_for_all();
+    if (state_ == State::published) wait_for_all();
   } catch (const std::exception&) {  // the parameters have no readers any more
   }
 }
@@ -60,30 +60,31 @@ Tensor ParameterExchange::old_value(std::string_view name) const {
   return it == parameters_.end() ? Tensor() : it->second;
 }
 
-void ParameterExchange::give(const std::string& output, const Tensor& piece) {
+void ParameterExchange::publish(const std::string& output, const Tensor& piece) {
   const std::lock_guard lock(mutex_);
   const auto it = own_.find(output);
   if (it == own_.end() || pieces_[it->second].own.defined()) return;
   pieces_[it->second].own = piece;
-  begin_to_move();
-  send_given();
+  start_transfers();
+  send_published();
 }
 
-void ParameterExchange::begin_to_move() {
+void ParameterExchange::start_transfers() {
   if (state_ != State::begun) return;
   state_ = State::moving;
   for (Piece& piece : pieces_) {
     if (!mine(piece) && !piece.place.empty())
-      piece.coming = take_spread(world_, kParameterChannel, piece.rank, piece.place, piece.sent);
+      piece.pending =
+          receive_broadcast(world_, kParameterChannel, piece.rank, piece.place, piece.sent);
   }
 }
 
-void ParameterExchange::send_given() {
+void ParameterExchange::send_published() {
   for (; next_ < pieces_.size(); ++next_) {
     Piece& piece = pieces_[next_];
     if (!mine(piece) || piece.place.empty()) continue;
     if (!piece.own.defined()) return;
-    spread(world_, kParameterChannel, {piece.own.raw(), piece.own.bytes()}, piece.sent);
+    start_broadcast(world_, kParameterChannel, {piece.own.raw(), piece.own.bytes()}, piece.sent);
   }
 }
 
@@ -93,10 +94,10 @@ bool ParameterExchange::moving() const {
 }
 
 void ParameterExchange::finish(const Results& own) {
-  for (const auto& [output, value] : own) give(output, value);
+  for (const auto& [output, value] : own) publish(output, value);
   {
     const std::lock_guard lock(mutex_);
-    begin_to_move();
+    start_transfers();
     for (const Piece& piece : pieces_) {
       if (mine(piece) && !piece.place.empty())
         std::memcpy(piece.place.data(), piece.own.raw(), piece.place.size());
@@ -108,7 +109,7 @@ void ParameterExchange::finish(const Results& own) {
     for (const auto& [name, value] : parameters_) access.updated(name);
   }
   const std::lock_guard lock(mutex_);
-  state_ = State::given;
+  state_ = State::published;
   changed_.notify_all();
 }
 
@@ -118,31 +119,31 @@ void ParameterExchange::abandon() {
     state_ = State::abandoned;
     parameters_.clear();
   } else if (state_ == State::moving) {
-    lose("the step that updates the parameters has failed");
+    mark_lost("the step that updates the parameters has failed");
   }
   changed_.notify_all();
 }
 
-void ParameterExchange::lose(std::string_view why) {
+void ParameterExchange::mark_lost(std::string_view why) {
   state_ = State::lost;
   why_lost_ = why;
   changed_.notify_all();
 }
 
-bool ParameterExchange::has_come(std::string_view name) const {
+bool ParameterExchange::has_arrived(std::string_view name) const {
   const std::lock_guard lock(mutex_);
-  if (state_ > State::given) return true;
+  if (state_ > State::published) return true;
   if (parameters_.find(name) == parameters_.end()) return true;
-  if (state_ != State::given) return false;
+  if (state_ != State::published) return false;
   for (const Piece& piece : pieces_) {
-    if (piece.name == name && piece.coming.state() != nullptr) return false;
+    if (piece.name == name && piece.pending.state() != nullptr) return false;
   }
   return true;
 }
 
-bool ParameterExchange::have_all_come() const {
+bool ParameterExchange::have_all_arrived() const {
   const std::lock_guard lock(mutex_);
-  return state_ > State::given;
+  return state_ > State::published;
 }
 
 void ParameterExchange::wait_for(const std::vector<Transfer>& transfers,
@@ -153,7 +154,7 @@ void ParameterExchange::wait_for(const std::vector<Transfer>& transfers,
     lock.lock();
   } catch (const std::exception& e) {
     lock.lock();
-    lose(e.what());
+    mark_lost(e.what());
     throw;
   }
 }
@@ -161,31 +162,31 @@ void ParameterExchange::wait_for(const std::vector<Transfer>& transfers,
 void ParameterExchange::wait(std::string_view name) {
   std::unique_lock lock(mutex_);
   if (parameters_.find(name) == parameters_.end()) return;
-  changed_.wait(lock, [&] { return state_ >= State::given; });
+  changed_.wait(lock, [&] { return state_ >= State::published; });
   if (state_ == State::lost) throw WorldError(why_lost_);
-  if (state_ != State::given) return;
-  std::vector<Transfer> coming;
+  if (state_ != State::published) return;
+  std::vector<Transfer> pending;
   for (const Piece& piece : pieces_) {
-    if (piece.name == name) coming.push_back(piece.coming);
+    if (piece.name == name) pending.push_back(piece.pending);
   }
-  wait_for(coming, lock);
+  wait_for(pending, lock);
   for (Piece& piece : pieces_) {
-    if (piece.name == name) piece.coming = {};
+    if (piece.name == name) piece.pending = {};
   }
 }
 
 void ParameterExchange::wait_for_all() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return state_ >= State::given; });
+  changed_.wait(lock, [&] { return state_ >= State::published; });
   if (state_ == State::lost) throw WorldError(why_lost_);
-  if (state_ != State::given) return;
+  if (state_ != State::published) return;
   std::vector<Transfer> open;
   for (const Piece& piece : pieces_) {
-    open.push_back(piece.coming);
+    open.push_back(piece.pending);
     open.insert(open.end(), piece.sent.begin(), piece.sent.end());
   }
   wait_for(open, lock);
-  if (state_ != State::given) return;
+  if (state_ != State::published) return;
   state_ = State::done;
   pieces_.clear();
   own_.clear();

@@ -14,7 +14,7 @@
 
 #include "weft/core/world/world.h"
 #include "weft/graph/distribute/owned_step.h"
-#include "weft/graph/run/coming_values.h"
+#include "weft/graph/run/pending_updates.h"
 #include "weft/graph/run/results.h"
 #include "weft/graph/run/variable_store.h"
 
@@ -24,7 +24,7 @@ namespace WEFT_API weft {
 /// are computed, and receives the pieces of other ranks into the memory of the shared store,
 /// possibly while this rank already computes the next step. One thread drives it, from begin() to
 /// finish(); any thread may wait.
-class ParameterExchange final : public ComingValues {
+class ParameterExchange final : public PendingUpdates {
  public:
   /// From now on, readers of `shared` wait for the parameters of `step`, except those that pass
   /// StoreAccess::Pending::ignore. Nothing is transferred before the first publish().
@@ -37,7 +37,7 @@ class ParameterExchange final : public ComingValues {
   Tensor old_value(std::string_view name) const;
   /// Sends this rank's piece of an updated parameter, once all pieces before it are published.
   /// `output` is shard_names::updated(name); other names are ignored.
-  void give(const std::string& output, const Tensor& piece);
+  void publish(const std::string& output, const Tensor& piece);
   /// Returns true if a parameter may have changed, so that the step must run to its end.
   bool moving() const;
   /// Publishes the remaining pieces. `own` are the results of OwnedStep::step. Requires that
@@ -47,17 +47,17 @@ class ParameterExchange final : public ComingValues {
   /// unchanged.
   void abandon();
 
-  bool has_come(std::string_view name) const override;
-  bool have_all_come() const override;
+  bool has_arrived(std::string_view name) const override;
+  bool have_all_arrived() const override;
   void wait(std::string_view name) override;
   void wait_for_all() override;
   bool lost() const override;
 
  private:
   enum class State : std::uint8_t {
-    begun,   // no transfer has started
-    moving,  // transfers have started, and the step is not finished
-    given,   // this rank has published all its pieces
+    begun,      // no transfer has started
+    moving,     // transfers have started, and the step is not finished
+    published,  // this rank has published all its pieces
     // Final states, in which nothing is pending:
     done,
     abandoned,
@@ -68,7 +68,7 @@ class ParameterExchange final : public ComingValues {
     int rank = 0;
     std::span<std::byte> place;
     Tensor own = {};                  // this rank's piece, once it is published
-    Transfer coming = {};             // the receive, for another rank's piece
+    Transfer pending = {};            // the receive, for another rank's piece
     std::vector<Transfer> sent = {};  // sends, including those that forward another rank's piece
   };
 
@@ -76,12 +76,12 @@ class ParameterExchange final : public ComingValues {
       : world_(world), transport_(*world.transport()), shared_(shared) {}
   void take(const OwnedStep& step, StoreAccess& access);
   // The functions below require the mutex.
-  void begin_to_move();
-  void send_given();
+  void start_transfers();
+  void send_published();
   bool mine(const Piece& piece) const { return piece.rank == transport_.rank(); }
   // Releases the mutex while waiting.
   void wait_for(const std::vector<Transfer>& transfers, std::unique_lock<std::mutex>& lock);
-  void lose(std::string_view why);
+  void mark_lost(std::string_view why);
 
   const World world_;
   Transport& transport_;

@@ -13,7 +13,7 @@ constexpr std::size_t kMaxPrograms = 64;
 
 PlanCache::ProgramKey PlanCache::key_of(const Program& program,
                                         const std::vector<std::string>& fetch,
-                                        const std::vector<std::string>& passing) {
+                                        const std::vector<std::string>& streamed) {
   ProgramKey key;
   const auto add = [&](Value v) {
     key.words.push_back(reinterpret_cast<std::uint64_t>(v.node_pointer()));
@@ -35,7 +35,7 @@ PlanCache::ProgramKey PlanCache::key_of(const Program& program,
     add(variable.value());
     add(value);
   }
-  for (const auto* names : {&fetch, &passing}) {
+  for (const auto* names : {&fetch, &streamed}) {
     key.words.push_back(names->size());
     for (const std::string& name : *names) add_name(name);
   }
@@ -46,8 +46,8 @@ PlanCache::ProgramKey PlanCache::key_of(const Program& program,
 
 std::shared_ptr<const CompiledProgram> PlanCache::compiled(
     const Program& program, const std::vector<std::string>& fetch,
-    const std::vector<std::string>& passing) {
-  ProgramKey key = key_of(program, fetch, passing);
+    const std::vector<std::string>& streamed) {
+  ProgramKey key = key_of(program, fetch, streamed);
   for (auto it = programs_.begin(); it != programs_.end(); ++it) {
     if (it->key == key) {
       programs_.splice(programs_.begin(), programs_, it);
@@ -57,7 +57,7 @@ std::shared_ptr<const CompiledProgram> PlanCache::compiled(
   // With a memory budget, activations may be rematerialised. This is cheap if they are separate
   // elementwise steps and expensive if they are the epilogue of a matrix product.
   CompileOptions options{
-      .passes = options_.passes, .precision = options_.precision, .passing = passing};
+      .passes = options_.passes, .precision = options_.precision, .streamed = streamed};
   if (options_.memory_budget > 0) options.disabled = {"epilogue"};
   // Without these fusions, every step is one node that the user built.
   if (options_.check_finite) options.disabled = {"fuse_linear_cross_entropy", "fuse", "epilogue"};

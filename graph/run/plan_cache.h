@@ -31,7 +31,7 @@ class PlanCache {
   /// outputs (RunOptions::streamed).
   std::shared_ptr<const CompiledProgram> compiled(const Program& program,
                                                   const std::vector<std::string>& fetch,
-                                                  const std::vector<std::string>& passing = {});
+                                                  const std::vector<std::string>& streamed = {});
   std::shared_ptr<const Plan> plan(const std::shared_ptr<const CompiledProgram>& program,
                                    const Bindings& bindings);
   /// Drops all entries for programs over `graph`, which is about to be destroyed.
@@ -56,7 +56,7 @@ class PlanCache {
     std::shared_ptr<const Plan> plan;
   };
   static ProgramKey key_of(const Program& program, const std::vector<std::string>& fetch,
-                           const std::vector<std::string>& passing);
+                           const std::vector<std::string>& streamed);
 
   const Options options_;
   std::list<CompiledEntry> programs_;  // most recent first

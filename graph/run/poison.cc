@@ -39,7 +39,7 @@ void Executor::poison_outside(const Frame& frame) {
   const Plan& plan = frame.plan();
   const RunMemory& memory = frame.memory;
   for (Index i = 0; i < plan.outputs.size(); ++i) {
-    if (plan.outputs[i].passes) continue;
+    if (plan.outputs[i].streamed) continue;
     const std::size_t bytes = plan.values[plan.outputs[i].value].bytes;
     if (bytes > 0) std::memset(memory.outputs[i], kDead, bytes);
     if (!memory.output_guarded[i]) continue;

@@ -56,7 +56,7 @@ struct RunOptions {
   /// the callback, is not part of Results, and its memory is reused afterwards. Use it for programs
   /// that produce many large values one after the other. It is an ArgumentError to stream an output
   /// without `on_output`, or one that is also in `into`.
-  std::vector<std::string> passing = {};
+  std::vector<std::string> streamed = {};
   /// Values of symbols that no input determines.
   DimValues dims = {};
   /// The larger task that the run belongs to ("step 12"), for messages about ranks that are lost or

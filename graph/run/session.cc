@@ -17,7 +17,7 @@ bool overlap(const Tensor& a, const Tensor& b) {
 }
 
 // Returns, for error messages, why a program needs the writer role of the store.
-std::string why_writer(const CompiledProgram& c, const VariableInfo& written) {
+std::string writer_reason(const CompiledProgram& c, const VariableInfo& written) {
   if (written.kind == VariableKind::key) {
     return fmt::format(
         "program '{}' draws random numbers, which advances the key '{}' of the store; set "
@@ -31,15 +31,15 @@ std::string why_writer(const CompiledProgram& c, const VariableInfo& written) {
 }  // namespace
 
 // Streamed outputs need a callback and cannot be written into caller memory.
-void Session::Impl::check_passing(const Program& program, const RunOptions& o) {
-  if (o.passing.empty()) return;
+void Session::Impl::check_streamed(const Program& program, const RunOptions& o) {
+  if (o.streamed.empty()) return;
   if (!o.on_output) {
     throw ArgumentError(
         fmt::format("output '{}' of program '{}' is streamed but RunOptions::on_output is not set",
-                    o.passing[0], program.name()));
+                    o.streamed[0], program.name()));
   }
   for (const auto& [name, tensor] : o.into) {
-    if (std::find(o.passing.begin(), o.passing.end(), name) == o.passing.end()) continue;
+    if (std::find(o.streamed.begin(), o.streamed.end(), name) == o.streamed.end()) continue;
     throw ArgumentError(
         fmt::format("output '{}' of program '{}' is streamed and cannot be written into a tensor",
                     name, program.name()));
@@ -52,7 +52,7 @@ Session::Impl::Outputs Session::Impl::make_outputs(const Plan& plan, const Named
   const std::size_t margin = options.poison ? kGuardBytes : 0;
   std::size_t bytes = 0;
   for (const PlanOutput& output : plan.outputs) {
-    if (!output.passes) bytes += plan.values[output.value].bytes + 2 * margin;
+    if (!output.streamed) bytes += plan.values[output.value].bytes + 2 * margin;
   }
   pool.begin_run(bytes);
   for (const PlanOutput& output : plan.outputs) {
@@ -68,10 +68,10 @@ Session::Impl::Outputs Session::Impl::make_outputs(const Plan& plan, const Named
                         dtype_name(v.dtype), to_string(v.sizes),
                         tensor.defined() ? tensor.type_str() : std::string("undefined")));
       }
-    } else if (!output.passes) {
+    } else if (!output.streamed) {
       tensor = Tensor::view(v.dtype, v.sizes, pool.take(v.bytes + 2 * margin), margin);
     }
-    result.guarded.push_back(options.poison && given == into.end() && !output.passes);
+    result.guarded.push_back(options.poison && given == into.end() && !output.streamed);
     result.tensors.emplace_back(output.name, std::move(tensor));
   }
   for (const auto& [name, tensor] : into) {
@@ -106,12 +106,12 @@ Session::Impl::Outputs Session::Impl::make_outputs(const Plan& plan, const Named
 }
 
 Results Session::Impl::run(const Program& program, const NamedTensors& feeds, const RunOptions& o) {
-  check_passing(program, o);
-  const auto c = cache.compiled(program, o.fetch, o.passing);
+  check_streamed(program, o);
+  const auto c = cache.compiled(program, o.fetch, o.streamed);
   const bool together = agree_on_collectives(program, c);
-  if (!together) refuse_unshared(program, *c);
+  if (!together) reject_unsharded_updates(program, *c);
   if (!running_shards) {
-    for (const auto& use : c->variables) check_not_cut(use.info.name);
+    for (const auto& use : c->variables) check_not_partitioned(use.info.name);
   }
   std::vector<FeedType> types;
   for (const auto& [name, tensor] : feeds) {
@@ -122,12 +122,12 @@ Results Session::Impl::run(const Program& program, const NamedTensors& feeds, co
   }
   const Bindings bindings = bind(*c, types, o.dims);
   const auto plan = cache.plan(c, bindings);
-  start_variables(c);
+  initialise_variables(c);
   Outputs outputs = make_outputs(*plan, feeds, o.into);
   const std::vector<std::string> fresh_caches = make_caches(*c, bindings);
   try {
     const auto body = [&] { execute(plan, feeds, outputs, o); };
-    together ? options.world.or_poison(body, o.part_of) : body();
+    together ? options.world.poison_on_error(body, o.part_of) : body();
   } catch (...) {
     // Remove the caches that the failed run created: their sizes would bind the next run.
     if (!own.torn()) StoreAccess(own).erase(fresh_caches);
@@ -135,7 +135,7 @@ Results Session::Impl::run(const Program& program, const NamedTensors& feeds, co
   }
   NamedTensors results;
   for (std::size_t i = 0; i < outputs.tensors.size(); ++i) {
-    if (c->passing[i] == 0) results.push_back(std::move(outputs.tensors[i]));
+    if (c->streamed[i] == 0) results.push_back(std::move(outputs.tensors[i]));
   }
   return Results(std::move(results));
 }
@@ -192,11 +192,12 @@ void Session::Impl::execute(const std::shared_ptr<const Plan>& plan, const Named
     if (written == nullptr || written->kind == VariableKind::key) written = &info;
   }
   const bool writes_shared = written != nullptr;
-  if (writes_shared) shared.become_writer(this, why_writer(c, *written));
+  if (writes_shared) shared.become_writer(this, writer_reason(c, *written));
   // A Session that exchanges parameters waits for each one before its first read (below). Any other
   // Session over the same store waits for all pending updates here.
-  const bool knows = sending != nullptr || coming != nullptr;
-  const auto way = knows ? StoreAccess::Coming::pass : StoreAccess::Coming::wait;
+  const bool exchanges_parameters = sending != nullptr || pending != nullptr;
+  const auto on_pending =
+      exchanges_parameters ? StoreAccess::Pending::ignore : StoreAccess::Pending::wait;
   const auto reads_packed = [](const PlanStep& step) { return step.packed_variable.defined(); };
   if (std::any_of(plan->steps.begin(), plan->steps.end(), reads_packed)) wait_for_parameters();
 
@@ -205,9 +206,9 @@ void Session::Impl::execute(const std::shared_ptr<const Plan>& plan, const Named
   std::unique_lock<std::shared_mutex> write_lock;
   std::shared_lock<std::shared_mutex> read_lock;
   if (writes_shared) {
-    write_lock = shared.write_lock(way);
+    write_lock = shared.write_lock(on_pending);
   } else {
-    read_lock = shared.read_lock(way);
+    read_lock = shared.read_lock(on_pending);
   }
   const auto own_lock = mine.write_lock();
   shared.check_whole();
@@ -237,13 +238,13 @@ void Session::Impl::execute(const std::shared_ptr<const Plan>& plan, const Named
   WriteGuard guard(writes_shared ? &shared : nullptr, writes_own ? &mine : nullptr);
   RunListeners listeners;
   if (o.on_output) {
-    listeners.on_output = [&](std::size_t i, const Tensor& passing) {
+    listeners.on_output = [&](std::size_t i, const Tensor& streamed) {
       const auto& [name, tensor] = outputs.tensors[i];
-      o.on_output(name, passing.defined() ? passing : tensor);
+      o.on_output(name, streamed.defined() ? streamed : tensor);
     };
   }
-  if (coming != nullptr) {
-    listeners.before_read = [&](VariableId v) { coming->wait(c.variables[v].info.name); };
+  if (pending != nullptr) {
+    listeners.before_read = [&](VariableId v) { pending->wait(c.variables[v].info.name); };
   }
   executor.run(plan, std::move(memory), o.cancel, profiling ? &profile : nullptr, guard, listeners);
   for (const PlanUpdate& u : plan->updates) {
@@ -263,8 +264,8 @@ Session::~Session() { StoreAccess(*impl_->store).release_writer(impl_.get()); }
 Results Session::run(const Program& program, const NamedTensors& feeds, const RunOptions& options) {
   const Busy busy(impl_->busy);
   impl_->check_graph(program);
-  if (is_whole(program)) return impl_->run(program, feeds, options);
-  const auto of_shard = [&](int shard) { return cut_feeds(program, feeds, shard); };
+  if (is_unsharded(program)) return impl_->run(program, feeds, options);
+  const auto of_shard = [&](int shard) { return slice_feeds(program, feeds, shard); };
   return impl_->run_sharded(program, of_shard, options);
 }
 
@@ -272,8 +273,8 @@ std::shared_ptr<const Plan> Session::plan(const Program& program, const NamedSiz
                                           const RunOptions& options) {
   const Busy busy(impl_->busy);
   impl_->check_graph(program);
-  return is_whole(program) ? impl_->plan(program, feeds, options)
-                           : impl_->plan_sharded(program, feeds, options);
+  return is_unsharded(program) ? impl_->plan(program, feeds, options)
+                               : impl_->plan_sharded(program, feeds, options);
 }
 
 Tensor Session::value(std::string_view name) {
@@ -282,8 +283,8 @@ Tensor Session::value(std::string_view name) {
     return impl_->store->tensor(name).clone();
   }
   const VariableInfo& info = impl_->graph.find_variable(name).info();
-  impl_->check_not_cut(info.name);
-  impl_->start_variables({info});
+  impl_->check_not_partitioned(info.name);
+  impl_->initialise_variables({info});
   if (info.kind == VariableKind::cache && !impl_->own.contains(info.name)) {
     throw StateError(
         fmt::format("cache '{}' {} has no value before its first use", info.name, info.type.str()));
@@ -297,8 +298,8 @@ void Session::set_value(std::string_view name, const Tensor& value) {
   if (!value.defined()) {
     throw ArgumentError(fmt::format("variable '{}' was given an undefined tensor", name));
   }
-  impl_->check_not_cut(info.name);
-  impl_->start_variables({info});
+  impl_->check_not_partitioned(info.name);
+  impl_->initialise_variables({info});
   VariableStore& home = impl_->home(info);
   if (info.kind == VariableKind::cache && !home.contains(info.name)) {
     if (value.dtype() != info.type.dtype || value.rank() != info.type.shape.rank()) {
@@ -313,7 +314,7 @@ void Session::set_value(std::string_view name, const Tensor& value) {
 
 void Session::initialise() {
   const Busy busy(impl_->busy);
-  impl_->start_all();
+  impl_->initialise_all();
 }
 
 void Session::reset_caches() {

@@ -48,7 +48,7 @@ class Busy {
 
 /// Returns true if the program runs as a whole, not in shards. That includes programs without
 /// outputs and updates, which are rejected when they run.
-inline bool is_whole(const Program& program) {
+inline bool is_unsharded(const Program& program) {
   return program.shards().count == 1 || program.graph() == nullptr;
 }
 
@@ -94,7 +94,7 @@ struct Session::Impl {
   bool running_shards = false;
   // The parameter exchange of the current run, and that of the previous step until everything has
   // arrived.
-  std::shared_ptr<ParameterExchange> sending, coming;
+  std::shared_ptr<ParameterExchange> sending, pending;
   Executor executor;
   OutputPool pool;
   Profile profile;
@@ -120,7 +120,7 @@ struct Session::Impl {
   }
 
   // Initialises those of `variables` that have no value, except caches.
-  void start_variables(const std::vector<VariableInfo>& variables) {
+  void initialise_variables(const std::vector<VariableInfo>& variables) {
     std::vector<StoreAccess::Wanted> shared, mine;
     for (const VariableInfo& info : variables) {
       if (info.kind == VariableKind::cache) continue;
@@ -130,16 +130,16 @@ struct Session::Impl {
     StoreAccess(own).ensure(mine, start());
   }
 
-  void start_variables(const std::shared_ptr<const CompiledProgram>& program) {
+  void initialise_variables(const std::shared_ptr<const CompiledProgram>& program) {
     if (started.contains(program)) return;
     std::vector<VariableInfo> variables;
     for (const auto& use : program->variables) variables.push_back(use.info);
-    start_variables(variables);
+    initialise_variables(variables);
     std::erase_if(started, [](const auto& p) { return p.expired(); });
     started.insert(program);
   }
 
-  void start_all() {
+  void initialise_all() {
     std::vector<VariableInfo> variables;
     for (const Variable& v : graph.variables()) {
       // With several ranks, each one holds only its part of the optimizer state, from the first
@@ -147,10 +147,10 @@ struct Session::Impl {
       const bool later = options.world.size() > 1 && v.info().kind == VariableKind::optimizer;
       if (!later) variables.push_back(v.info());
     }
-    start_variables(variables);
+    initialise_variables(variables);
   }
 
-  void check_not_cut(std::string_view name) const {
+  void check_not_partitioned(std::string_view name) const {
     if (!owned.contains(name)) return;
     throw StateError(fmt::format(
         "variable '{}' is partitioned: each of the {} ranks holds the part that it updates; call "
@@ -165,10 +165,10 @@ struct Session::Impl {
     }
   }
 
-  static void check_passing(const Program& program, const RunOptions& o);
+  static void check_streamed(const Program& program, const RunOptions& o);
   std::shared_ptr<const Plan> plan(const Program& program, const NamedSizes& feeds,
                                    const RunOptions& o) {
-    const auto c = cache.compiled(program, o.fetch, o.passing);
+    const auto c = cache.compiled(program, o.fetch, o.streamed);
     std::vector<FeedType> types;
     for (const auto& [name, sizes] : feeds) types.push_back({name, std::nullopt, sizes});
     return cache.plan(c, bind(*c, types, o.dims));
@@ -208,7 +208,7 @@ struct Session::Impl {
   std::vector<std::shared_ptr<const Buffer>> pack_weights(
       const Plan& plan, const IdVector<VariableId, std::uint64_t>& versions, RunMemory& memory);
 
-  void refuse_unshared(const Program& program, const CompiledProgram& c);
+  void reject_unsharded_updates(const Program& program, const CompiledProgram& c);
   /// Returns true if the program has collective ops; the ranks compare such a program before its
   /// first run. Throws StateError if the ops are for another number of ranks.
   bool agree_on_collectives(const Program& program,
@@ -216,9 +216,9 @@ struct Session::Impl {
   Results run(const Program& program, const NamedTensors& feeds, const RunOptions& o);
   void gather_state(Gather to);
   void wait_for_parameters();
-  void or_wait_for_parameters(FunctionRef<void()> body);
+  void wait_for_parameters_on_error(FunctionRef<void()> body);
   /// Initialises all variables that are not partitioned.
-  void start_uncut();
+  void initialise_unpartitioned();
   /// Returns the sums of a stage, in the order in which rank 0 completes them. Collective.
   std::vector<std::size_t> order_of_sums(const Program& stage, const NamedTensors& feeds,
                                          const RunOptions& o);

@@ -53,7 +53,7 @@ bool check_collectives(const CompiledProgram& c, int ranks) {
   return any;
 }
 
-void refuse_fetch(const Program& program, const RunOptions& o) {
+void reject_fetch(const Program& program, const RunOptions& o) {
   if (o.fetch.empty()) return;
   throw ArgumentError(
       fmt::format("program '{}' has {} shards, so a fetched value would exist once per shard; make "
@@ -67,7 +67,7 @@ void refuse_fetch(const Program& program, const RunOptions& o) {
 // programs would have to run on all ranks together. Another rank may run this program with shards
 // and wait for this one, so the ranks compare the program first. If the ranks disagree, both sides
 // report the difference.
-void Session::Impl::refuse_unshared(const Program& program, const CompiledProgram& c) {
+void Session::Impl::reject_unsharded_updates(const Program& program, const CompiledProgram& c) {
   if (options.world.size() == 1 || running_shards) return;
   for (const auto& [variable, value] : c.updates) {
     const VariableInfo& info = c.variables[variable].info;
@@ -91,7 +91,7 @@ bool Session::Impl::agree_on_collectives(const Program& program,
 }
 
 void Session::Impl::gather_state(Gather to) {
-  options.world.or_poison([&] {
+  options.world.poison_on_error([&] {
     if (to == Gather::all) {
       owned.gather(options.world, *store);
     } else {
@@ -103,14 +103,14 @@ void Session::Impl::gather_state(Gather to) {
 std::shared_ptr<const Plan> Session::Impl::plan_sharded(const Program& program,
                                                         const NamedSizes& feeds,
                                                         const RunOptions& o) {
-  refuse_fetch(program, o);
+  reject_fetch(program, o);
   const ShardedProgram& parts = split.find(program, cache).parts;
   const Program& stage =
       parts.stages.empty() ? parts.step.program : parts.stages.back().module.program;
-  const SizesOfPart sizes = sizes_of_stage(program, stage, feeds, o.dims);
+  const StageSizes sizes = sizes_of_stage(program, stage, feeds, o.dims);
   RunOptions of_stage;
   of_stage.dims = sizes.dims;
-  if (!parts.stages.empty()) of_stage.passing = parts.stages.back().sum_names();
+  if (!parts.stages.empty()) of_stage.streamed = parts.stages.back().sum_names();
   return plan(stage, sizes.feeds, of_stage);
 }
 
@@ -134,15 +134,15 @@ std::vector<std::size_t> Session::Impl::order_of_sums(const Program& stage,
 Results Session::Impl::run_sharded(const Program& program,
                                    FunctionRef<NamedTensors(int shard)> feeds,
                                    const RunOptions& o) {
-  refuse_fetch(program, o);
-  check_passing(program, o);
+  reject_fetch(program, o);
+  check_streamed(program, o);
   const auto run_part = [&](const Program& part, const NamedTensors& fed,
                             const RunOptions& options_of_part) {
     return run(part, fed, options_of_part);
   };
   const auto value = [&](const std::string& name) {
     const VariableInfo& info = graph.find_variable(name).info();
-    start_variables({info});
+    initialise_variables({info});
     return home(info).tensor(info.name);
   };
   const auto memory = [&](std::size_t bytes) {
@@ -159,14 +159,14 @@ Results Session::Impl::run_sharded(const Program& program,
     if (!found) found = order_of_sums(stage.module.program, fed, of_stage);
     return *found;
   };
-  options.world.or_poison([&] { entry = &split.find(program, cache); });
+  options.world.poison_on_error([&] { entry = &split.find(program, cache); });
   // Throws the same error on all ranks.
   if (!entry->agreed) agree_on_program(options.world, program, options);
   entry->agreed = true;
   check_shards(program.shards().count, options.world.size());
   // Another program, or another number of ranks, may have partitioned the state differently.
-  if (owned.clashes(entry->owned, program.variables())) gather_state(Gather::all);
-  const auto take_state = [&](const OwnedStep& step) {
+  if (owned.conflicts_with(entry->owned, program.variables())) gather_state(Gather::all);
+  const auto partition_state = [&](const OwnedStep& step) {
     owned.take(step, options.world, graph, *store, start());
   };
   sending = nullptr;  // may be left over from a failed run
@@ -177,14 +177,14 @@ Results Session::Impl::run_sharded(const Program& program,
       for (const std::string& name : unit.parameters)
         parameters.push_back(graph.find_variable(name).info());
     }
-    start_variables(parameters);
+    initialise_variables(parameters);
     StoreAccess(*store).become_writer(
         this, fmt::format("program '{}' updates parameters", program.name()));
     sending = ParameterExchange::begin(step, options.world, *store);
     return sending;
   };
-  const auto or_poison = [&](FunctionRef<void()> body) {
-    options.world.or_poison([&] { or_wait_for_parameters(body); }, o.part_of);
+  const auto poison_on_error = [&](FunctionRef<void()> body) {
+    options.world.poison_on_error([&] { wait_for_parameters_on_error(body); }, o.part_of);
   };
   const SetForScope running(running_shards);
   std::optional<Results> results;
@@ -198,25 +198,25 @@ Results Session::Impl::run_sharded(const Program& program,
                                 .bucket_bytes = options.bucket_bytes,
                                 .overlap = options.overlap,
                                 .wait_for_parameters = [this] { wait_for_parameters(); },
-                                .take_state = take_state,
+                                .partition_state = partition_state,
                                 .exchange_parameters = exchange_parameters,
-                                .or_poison = or_poison,
+                                .poison_on_error = poison_on_error,
                                 .workers = executor.workers(),
                                 .world = options.world});
-    coming = std::exchange(sending, nullptr);
+    pending = std::exchange(sending, nullptr);
     if (!options.overlap) wait_for_parameters();
   };
-  or_poison(body);
+  poison_on_error(body);
   return std::move(*results);
 }
 
 void Session::Impl::wait_for_parameters() {
-  if (const auto before = std::exchange(coming, nullptr)) before->wait_for_all();
+  if (const auto before = std::exchange(pending, nullptr)) before->wait_for_all();
 }
 
 // If `body` fails on this rank, finishes the pending parameter all-gather before rethrowing, so
 // that the parameters that other ranks have already sent are not lost.
-void Session::Impl::or_wait_for_parameters(FunctionRef<void()> body) {
+void Session::Impl::wait_for_parameters_on_error(FunctionRef<void()> body) {
   try {
     body();
   } catch (const WorldError&) {
@@ -235,36 +235,36 @@ Results Session::run_shards(const Program& program,
                             const RunOptions& options) {
   const Busy busy(impl_->busy);
   impl_->check_graph(program);
-  if (is_whole(program)) return impl_->run(program, feeds(0), options);
+  if (is_unsharded(program)) return impl_->run(program, feeds(0), options);
   return impl_->run_sharded(program, feeds, options);
 }
 
 ShardRun Session::shards_of_rank(const Program& program) {
   const Busy busy(impl_->busy);
   impl_->check_graph(program);
-  if (is_whole(program)) return {0, 1};
+  if (is_unsharded(program)) return {0, 1};
   const World& world = impl_->options.world;
   const bool sums_owned = impl_->split.find(program, impl_->cache).sums_owned;
   return weft::shards_of_rank(world.rank(), world.size(), program.shards().count, sums_owned);
 }
 
-void Session::Impl::start_uncut() {
+void Session::Impl::initialise_unpartitioned() {
   std::vector<VariableInfo> variables;
   for (const Variable& v : graph.variables()) {
     if (!owned.contains(v.name())) variables.push_back(v.info());
   }
-  start_variables(variables);
+  initialise_variables(variables);
 }
 
 void Session::gather_state(Gather to) {
   const Busy busy(impl_->busy);
   impl_->gather_state(to);
-  impl_->start_uncut();
+  impl_->initialise_unpartitioned();
 }
 
 const OwnedState& owned_state(Session& session) {
   const Busy busy(session.impl_->busy);
-  session.impl_->start_uncut();
+  session.impl_->initialise_unpartitioned();
   return session.impl_->owned;
 }
 

@@ -97,7 +97,7 @@ Tensor StageRows::in_order_of_shards(const Tensor& by_rank, const Counts& rows) 
   return result;
 }
 
-NamedTensors StageRows::of_all() {
+NamedTensors StageRows::gather_all() {
   NamedTensors result;
   if (own_.empty()) return result;
   const std::vector<Counts> rows = counts();

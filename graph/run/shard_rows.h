@@ -23,7 +23,7 @@ class StageRows {
   /// Returns the rows of all shards of all ranks, in shard order, by the name of the input in later
   /// parts. Call it after all shards of this rank, of which there must be at least one. Every rank
   /// sends its own rows to every other rank. Collective; throws WorldError.
-  NamedTensors of_all();
+  NamedTensors gather_all();
 
  private:
   using Counts = std::vector<std::int64_t>;  // number of rows, by shard

@@ -78,14 +78,14 @@ class StepRun {
     }
     for (const Program* part : {&parts.carry.program, &parts.step.program}) {
       for (const std::string& name : input_names(*part)) {
-        if (!unknown(program, name) && !has(of_step_, name)) of_step_.push_back(name);
+        if (!unknown(program, name) && !has(step_inputs_, name)) step_inputs_.push_back(name);
       }
     }
   }
 
   Results run(FunctionRef<NamedTensors(int shard)> feeds) {
     if (parts_.stages.empty()) {
-      for_shards([&](int shard, std::size_t) { note_step_inputs(feeds(shard)); });
+      for_shards([&](int shard, std::size_t) { record_step_inputs(feeds(shard)); });
     }
     for (std::size_t s = 0; s < parts_.stages.size(); ++s) {
       const ShardedProgram::Stage& stage = parts_.stages[s];
@@ -95,29 +95,29 @@ class StepRun {
       const std::vector<std::string> wanted = input_names(stage.module.program);
       // On an error, the world is poisoned before the memory that other ranks may be writing to is
       // freed.
-      runner_.or_poison([&] {
+      runner_.poison_on_error([&] {
         for_shards([&](int shard, std::size_t i) {
           NamedTensors& fed = fed_[i];
           if (s == 0) {
             fed = feeds(shard);
-            note_step_inputs(fed);
+            record_step_inputs(fed);
           }
           rows.add(run_stage(stage, wanted, shard, i, sums));
           if (last) fed.clear();
         });
         set_phase("the sums of all shards");
         for (auto& [name, total] : sums.totals()) extra_[name] = std::move(total);
-        for (auto& [name, all] : rows.of_all()) extra_[name] = std::move(all);
+        for (auto& [name, all] : rows.gather_all()) extra_[name] = std::move(all);
       });
     }
     runner_.wait_for_parameters();
     compare_step_inputs();
-    for (const auto& entry : of_step_fed_) extra_.insert(entry);
+    for (const auto& entry : fed_step_inputs_) extra_.insert(entry);
     carry_states();
     set_phase("the end of the step");
-    if (!owned_.empty()) return own_part();
+    if (!owned_.empty()) return run_owned_part();
     NamedTensors fed = extra_of(parts_.step.program);
-    for (const auto& entry : of_step_fed_) {
+    for (const auto& entry : fed_step_inputs_) {
       if (unknown(program_, entry.first)) fed.push_back(entry);
     }
     return runner_.run(parts_.step.program, fed, options_);
@@ -147,11 +147,11 @@ class StepRun {
 
   // Records inputs that exist once per step: scalars (a learning rate, for example) that are fed to
   // all shards.
-  void note_step_inputs(const NamedTensors& fed) {
+  void record_step_inputs(const NamedTensors& fed) {
     for (const auto& [name, tensor] : fed) {
-      if (parts_.stages.empty() && unknown(program_, name)) of_step_fed_.emplace(name, tensor);
-      if (!has(of_step_, name)) continue;
-      const auto [it, first] = of_step_fed_.emplace(name, tensor);
+      if (parts_.stages.empty() && unknown(program_, name)) fed_step_inputs_.emplace(name, tensor);
+      if (!has(step_inputs_, name)) continue;
+      const auto [it, first] = fed_step_inputs_.emplace(name, tensor);
       if (first || bitwise_equal(it->second, tensor)) continue;
       throw ArgumentError(
           fmt::format("input '{}' is {}, but was {} in earlier shards; the step reads it once, so "
@@ -162,9 +162,9 @@ class StepRun {
 
   // Ranks with different step inputs would diverge silently.
   void compare_step_inputs() const {
-    if (of_step_.empty() || runner_.world.size() == 1) return;
+    if (step_inputs_.empty() || runner_.world.size() == 1) return;
     std::string text;
-    for (const auto& [name, tensor] : of_step_fed_) {
+    for (const auto& [name, tensor] : fed_step_inputs_) {
       text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", name,
                           tensor.numel() == 1 ? element_text(tensor, 0) : tensor.str());
     }
@@ -184,29 +184,30 @@ class StepRun {
   }
 
   // Runs this rank's part of the step and starts the exchange of parameters with the other ranks.
-  Results own_part() {
-    runner_.take_state(owned_);
+  Results run_owned_part() {
+    runner_.partition_state(owned_);
     const std::shared_ptr<ParameterExchange> exchange = runner_.exchange_parameters(owned_);
     try {
-      return own_part(*exchange);
+      return run_owned_part(*exchange);
     } catch (...) {
       exchange->abandon();
       throw;
     }
   }
 
-  Results own_part(ParameterExchange& exchange) {
+  Results run_owned_part(ParameterExchange& exchange) {
     feed_owned_ranges(exchange);
-    const Program& exits = owned_.compute_exits.program;
-    if (!owned_.exits.empty()) {
-      const Results own = exits.outputs().empty() ? Results({}) : run_step(exits, of_part());
-      for (auto& [name, exit] : gather_exits(owned_, runner_.world, own))
-        extra_[name] = std::move(exit);
+    const Program& unit_scalars = owned_.compute_unit_scalars.program;
+    if (!owned_.unit_scalars.empty()) {
+      const Results own =
+          unit_scalars.outputs().empty() ? Results({}) : run_step(unit_scalars, part_options());
+      for (auto& [name, unit_scalar] : gather_unit_scalars(owned_, runner_.world, own))
+        extra_[name] = std::move(unit_scalar);
     }
     const auto& outputs_of_program = parts_.step.program.outputs();
     RunOptions options = options_;
     options.on_output = [&](const std::string& name, const Tensor& value) {
-      if (runner_.overlap) exchange.give(name, value);
+      if (runner_.overlap) exchange.publish(name, value);
       const auto is_it = [&](const auto& output) { return output.first == name; };
       if (options_.on_output &&
           std::any_of(outputs_of_program.begin(), outputs_of_program.end(), is_it))
@@ -243,7 +244,7 @@ class StepRun {
     }
   }
 
-  RunOptions of_part() const {
+  RunOptions part_options() const {
     RunOptions options;
     options.cancel = options_.cancel;
     options.dims = options_.dims;
@@ -257,9 +258,9 @@ class StepRun {
     for (const auto& entry : fed_[i]) {
       if (has(wanted, entry.first) || unknown(program_, entry.first)) feeds.push_back(entry);
     }
-    RunOptions options = of_part();
+    RunOptions options = part_options();
     add_dims(program_, stage.module.program, sizes_of(fed_[i]), options.dims);
-    options.passing = stage.sum_names();
+    options.streamed = stage.sum_names();
     static const std::vector<std::size_t> any_order;
     const std::vector<std::size_t>& order =
         runner_.sums_owned ? runner_.order_of_sums(stage, feeds, options) : any_order;
@@ -315,7 +316,8 @@ class StepRun {
       for (const auto& entry : statistics) {
         if (has(wanted, entry.first)) feeds.push_back(entry);
       }
-      for (const auto& [name, state] : runner_.run(carry, feeds, of_part())) extra_[name] = state;
+      for (const auto& [name, state] : runner_.run(carry, feeds, part_options()))
+        extra_[name] = state;
     }
   }
 
@@ -324,17 +326,17 @@ class StepRun {
   const OwnedStep& owned_;
   const RunOptions& options_;
   const PartRunner& runner_;
-  const ShardRun run_;                   // the shards of this rank
-  std::map<std::string, Tensor> extra_;  // additional inputs of parts, by name
-  std::vector<std::string> of_step_;     // inputs of the program that the step reads
-  std::map<std::string, Tensor> of_step_fed_;
+  const ShardRun run_;                    // the shards of this rank
+  std::map<std::string, Tensor> extra_;   // additional inputs of parts, by name
+  std::vector<std::string> step_inputs_;  // inputs of the program that the step reads
+  std::map<std::string, Tensor> fed_step_inputs_;
   std::vector<NamedTensors> fed_;         // by shard of this rank; reused by later stages
   std::vector<NamedTensors> statistics_;  // by shard of this rank
 };
 
 // Throws ArgumentError if the symbol in Shards::axis appears to be wrong: no input is sliced, so
 // every shard would get the whole batch, although inputs have another symbol as their first axis.
-void check_uncut(const Program& program, const NamedTensors& feeds) {
+void reject_unsliced_feeds(const Program& program, const NamedTensors& feeds) {
   std::vector<std::string> axes, inputs;
   for (const auto& [name, tensor] : feeds) {
     const Value input = program.graph()->find_input(name);
@@ -358,9 +360,9 @@ Results run_shards(const Program& program, const ShardedProgram& parts, const Ow
   return StepRun(program, parts, owned, options, runner).run(feeds);
 }
 
-SizesOfPart sizes_of_stage(const Program& program, const Program& stage, const NamedSizes& feeds,
-                           const DimValues& dims) {
-  SizesOfPart result{.feeds = {}, .dims = dims};
+StageSizes sizes_of_stage(const Program& program, const Program& stage, const NamedSizes& feeds,
+                          const DimValues& dims) {
+  StageSizes result{.feeds = {}, .dims = dims};
   const std::vector<std::string> wanted = input_names(stage);
   for (const auto& entry : feeds) {
     if (has(wanted, entry.first) || unknown(program, entry.first)) result.feeds.push_back(entry);
@@ -373,7 +375,7 @@ SizesOfPart sizes_of_stage(const Program& program, const Program& stage, const N
   return result;
 }
 
-NamedTensors cut_feeds(const Program& program, const NamedTensors& feeds, int shard) {
+NamedTensors slice_feeds(const Program& program, const NamedTensors& feeds, int shard) {
   const Shards& shards = program.shards();
   NamedTensors result;
   bool any_cut = false;
@@ -400,7 +402,7 @@ NamedTensors cut_feeds(const Program& program, const NamedTensors& feeds, int sh
         name, Tensor::view(tensor.dtype(), sizes, tensor.buffer(),
                            tensor.byte_offset() + bytes * static_cast<std::size_t>(shard)));
   }
-  if (!any_cut) check_uncut(program, feeds);
+  if (!any_cut) reject_unsliced_feeds(program, feeds);
   return result;
 }
 

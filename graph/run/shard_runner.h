@@ -33,11 +33,11 @@ struct PartRunner {
   /// Waits for the parameters of the previous step.
   FunctionRef<void()> wait_for_parameters;
   /// Partitions the optimizer state of `step` if that has not been done yet (owned_state.h).
-  FunctionRef<void(const OwnedStep& step)> take_state;
+  FunctionRef<void(const OwnedStep& step)> partition_state;
   FunctionRef<std::shared_ptr<ParameterExchange>(const OwnedStep& step)> exchange_parameters;
   /// Calls body(). An exception from it ends all ranks, after the parameters of the previous step,
   /// which other ranks have already sent, have arrived.
-  FunctionRef<void(FunctionRef<void()> body)> or_poison;
+  FunctionRef<void(FunctionRef<void()> body)> poison_on_error;
   Workers& workers;
   World world;
 };
@@ -52,19 +52,19 @@ Results run_shards(const Program& program, const ShardedProgram& parts, const Ow
                    const PartRunner& runner);
 
 /// The sizes with which a stage of `program` is planned.
-struct SizesOfPart {
+struct StageSizes {
   NamedSizes feeds;
   DimValues dims;
 };
 /// Returns the sizes for planning `stage`. `feeds` are sizes of the program's inputs. The stage has
 /// additional inputs, of constant sizes, and may lack inputs that determine the value of a symbol.
-SizesOfPart sizes_of_stage(const Program& program, const Program& stage, const NamedSizes& feeds,
-                           const DimValues& dims);
+StageSizes sizes_of_stage(const Program& program, const Program& stage, const NamedSizes& feeds,
+                          const DimValues& dims);
 
 /// Slices the inputs of one shard out of those of the whole batch: rows [shard * n / G, (shard + 1)
 /// * n / G) of every input whose first axis is the axis of `program.shards()`. Throws ShapeError if
 /// the rows cannot be divided into equal parts, and ArgumentError if no input has that first axis
 /// but some have another symbol there.
-NamedTensors cut_feeds(const Program& program, const NamedTensors& feeds, int shard);
+NamedTensors slice_feeds(const Program& program, const NamedTensors& feeds, int shard);
 
 }  // namespace weft

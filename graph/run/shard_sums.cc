@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "weft/graph/run/shared_sums.h"
-#include "weft/graph/run/sums_of_owners.h"
+#include "weft/graph/run/sum_all_reduce.h"
+#include "weft/graph/run/sum_reduce_scatter.h"
 
 namespace weft {
 namespace {
@@ -71,8 +71,8 @@ struct StageSums::Impl {
   }
 
   const bool any_;
-  SharedSums all_;
-  std::unique_ptr<SumsOfOwners> owned_;  // null if the stage has no owned sums
+  SumAllReduce all_;
+  std::unique_ptr<SumReduceScatter> owned_;  // null if the stage has no owned sums
 };
 
 StageSums::StageSums(const ShardedProgram::Stage& stage, const OwnedStep& step, int shards,

@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t kMostPrograms = 8;
+constexpr std::size_t kMaxPrograms = 8;
 
 bool same(const Program& a, const Program& b) {
   const auto same_updates = [](const Updates& x, const Updates& y) {
@@ -40,11 +40,11 @@ SplitCache::Entry& SplitCache::find(const Program& program, PlanCache& plans) {
                        .owned = std::move(owned),
                        .sums_owned = sums_owned,
                        .orders_of_sums = {stages, std::nullopt}});
-  if (entries_.size() > kMostPrograms) {
+  if (entries_.size() > kMaxPrograms) {
     const Entry& old = entries_.back();
     for (const ShardedProgram::Stage& s : old.parts.stages) plans.forget(*s.module.graph);
     for (const Module* part :
-         {&old.parts.carry, &old.parts.step, &old.owned.compute_exits, &old.owned.step}) {
+         {&old.parts.carry, &old.parts.step, &old.owned.compute_unit_scalars, &old.owned.step}) {
       if (part->graph != nullptr) plans.forget(*part->graph);
     }
     entries_.pop_back();

@@ -69,14 +69,14 @@ void VariableStore::check_whole_locked(std::string_view what) const {
 }
 
 template <class Lock>
-Lock VariableStore::lock_when_come(const std::string_view* name) const {
+Lock VariableStore::lock_when_arrived(const std::string_view* name) const {
   while (true) {
     Lock lock(mutex_);
-    const std::shared_ptr<ComingValues> coming = coming_;
-    if (coming == nullptr || (name ? coming->has_come(*name) : coming->have_all_come()))
+    const std::shared_ptr<PendingUpdates> pending = pending_;
+    if (pending == nullptr || (name ? pending->has_arrived(*name) : pending->have_all_arrived()))
       return lock;
     lock.unlock();
-    name ? coming->wait(*name) : coming->wait_for_all();
+    name ? pending->wait(*name) : pending->wait_for_all();
   }
 }
 
@@ -103,13 +103,13 @@ std::uint64_t VariableStore::version(std::string_view name) const {
 }
 
 Tensor VariableStore::tensor(std::string_view name) const {
-  const auto lock = lock_when_come<std::shared_lock<std::shared_mutex>>(&name);
+  const auto lock = lock_when_arrived<std::shared_lock<std::shared_mutex>>(&name);
   check_whole_locked("read");
   return at(name).value.read_only();
 }
 
 std::map<std::string, Tensor, std::less<>> VariableStore::snapshot() const {
-  const auto lock = lock_when_come<std::shared_lock<std::shared_mutex>>();
+  const auto lock = lock_when_arrived<std::shared_lock<std::shared_mutex>>();
   check_whole_locked("read");
   std::map<std::string, Tensor, std::less<>> values;
   for (const Entry& e : entries_) values.emplace(e.name, e.value.read_only());
@@ -186,7 +186,7 @@ bool VariableStore::torn() const {
 }
 
 void VariableStore::check_whole(std::string_view what) const {
-  const auto lock = lock_when_come<std::shared_lock<std::shared_mutex>>();
+  const auto lock = lock_when_arrived<std::shared_lock<std::shared_mutex>>();
   check_whole_locked(what);
 }
 
@@ -206,14 +206,14 @@ std::size_t VariableStore::bytes() const {
   return total;
 }
 
-std::shared_lock<std::shared_mutex> StoreAccess::read_lock(Coming coming) {
-  if (coming == Coming::pass) return std::shared_lock(store_.mutex_);
-  return store_.lock_when_come<std::shared_lock<std::shared_mutex>>();
+std::shared_lock<std::shared_mutex> StoreAccess::read_lock(Pending pending) {
+  if (pending == Pending::ignore) return std::shared_lock(store_.mutex_);
+  return store_.lock_when_arrived<std::shared_lock<std::shared_mutex>>();
 }
 
-std::unique_lock<std::shared_mutex> StoreAccess::write_lock(Coming coming) {
-  if (coming == Coming::pass) return std::unique_lock(store_.mutex_);
-  return store_.lock_when_come<std::unique_lock<std::shared_mutex>>();
+std::unique_lock<std::shared_mutex> StoreAccess::write_lock(Pending pending) {
+  if (pending == Pending::ignore) return std::unique_lock(store_.mutex_);
+  return store_.lock_when_arrived<std::unique_lock<std::shared_mutex>>();
 }
 
 void StoreAccess::check_given(const std::vector<const Wanted*>& absent, const Start& start) const {

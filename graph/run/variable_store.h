@@ -19,8 +19,8 @@
 #include "weft/core/parallel.h"
 #include "weft/core/tensor.h"
 #include "weft/graph/ir/variable.h"
-#include "weft/graph/run/coming_values.h"
 #include "weft/graph/run/packed_weights.h"
+#include "weft/graph/run/pending_updates.h"
 
 namespace WEFT_API weft {
 
@@ -116,11 +116,11 @@ class VariableStore {
     return const_cast<Entry&>(static_cast<const VariableStore*>(this)->at(name));
   }
   void check_whole_locked(std::string_view what) const;
-  bool torn_locked() const { return torn_ || (coming_ != nullptr && coming_->lost()); }
+  bool torn_locked() const { return torn_ || (pending_ != nullptr && pending_->lost()); }
   // Locks once the pending update of variable `name`, or of all variables if it is null, has
   // arrived.
   template <class Lock>
-  Lock lock_when_come(const std::string_view* name = nullptr) const;
+  Lock lock_when_arrived(const std::string_view* name = nullptr) const;
 
   // True if a parameter or buffer was inserted. One that is missing was then forgotten, or has
   // another name.
@@ -135,8 +135,8 @@ class VariableStore {
   PackedWeights packed_;
   std::set<std::string, std::less<>> anew_;
   bool torn_ = false;
-  std::shared_ptr<ComingValues> coming_;  // null if no update is pending
-  const void* writer_ = nullptr;          // the Session that may update variables
+  std::shared_ptr<PendingUpdates> pending_;  // null if no update is pending
+  const void* writer_ = nullptr;             // the Session that may update variables
 };
 
 /// The operations of Sessions on a store; not for users.
@@ -168,10 +168,10 @@ class StoreAccess {
   void release_writer(const void* session);
 
   /// Handling of updates that other ranks are still sending.
-  enum class Coming { wait, pass };
+  enum class Pending { wait, ignore };
   /// A read lock excludes all writers; a write lock excludes readers as well.
-  std::shared_lock<std::shared_mutex> read_lock(Coming coming = Coming::pass);
-  std::unique_lock<std::shared_mutex> write_lock(Coming coming = Coming::pass);
+  std::shared_lock<std::shared_mutex> read_lock(Pending pending = Pending::ignore);
+  std::unique_lock<std::shared_mutex> write_lock(Pending pending = Pending::ignore);
 
   // The functions below require a lock.
   void check_whole() const { store_.check_whole_locked("run"); }
@@ -189,7 +189,7 @@ class StoreAccess {
   /// Requires no lock.
   PackedWeights& packed() { return store_.packed_; }
   /// From now on, readers wait for these updates.
-  void set_coming(std::shared_ptr<ComingValues> values) { store_.coming_ = std::move(values); }
+  void set_pending(std::shared_ptr<PendingUpdates> values) { store_.pending_ = std::move(values); }
   /// Marks the store as torn: old and new values are mixed.
   void tear() { store_.torn_ = true; }
 

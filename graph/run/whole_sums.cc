@@ -5,14 +5,14 @@
 #include <vector>
 
 #include "weft/graph/run/parallel_copy.h"
-#include "weft/graph/run/sums_of_owners.h"
+#include "weft/graph/run/sum_reduce_scatter.h"
 
 namespace weft {
 namespace {
 
-class WholeSums final : public SumsOfOwners {
+class WholeSums final : public SumReduceScatter {
  public:
-  explicit WholeSums(SumsWanted wanted)
+  explicit WholeSums(SumRequest wanted)
       : step_(wanted.step),
         shards_(wanted.shards),
         runner_(wanted.runner),
@@ -35,7 +35,7 @@ class WholeSums final : public SumsOfOwners {
                       runner_.memory);
     missing_ = sums_in_buckets(*exchange_, places_);
     for (std::size_t b = 0; b < missing_.size(); ++b) {
-      if (missing_[b] == 0) give(b);
+      if (missing_[b] == 0) submit(b);
     }
   }
 
@@ -44,7 +44,7 @@ class WholeSums final : public SumsOfOwners {
     stack_.add(begin, begin, {value.raw(), value.bytes()});
     if (!exchange_ || !runner_.overlap) return;
     for_buckets(*exchange_, layout_, i, [&](std::size_t bucket) {
-      if (--missing_[bucket] == 0) give(bucket);
+      if (--missing_[bucket] == 0) submit(bucket);
     });
     exchange_->progress(adder_of(layout_, runner_.workers));
   }
@@ -55,13 +55,13 @@ class WholeSums final : public SumsOfOwners {
     kept_.push_back(value.buffer());
     const std::span<const std::byte> all{value.raw(), value.bytes()};
     for_buckets(*exchange_, layout_, i, [&](std::size_t bucket) {
-      if (!exchange_->takes_early(bucket)) return;
+      if (!exchange_->accepts_early(bucket)) return;
       const std::span<const std::byte> of_shard =
           all.subspan(exchange_->begin_of(bucket) - layout_.offset(i), exchange_->bytes_of(bucket));
       const std::vector<std::span<std::byte>> own = own_in(bucket);
       std::vector<std::span<const std::byte>> sums(own.begin(), own.end());
       sums.back() = added_to_others(bucket, of_shard);
-      exchange_->give_early(bucket, sums);
+      exchange_->submit_early(bucket, sums);
     });
   }
 
@@ -69,7 +69,7 @@ class WholeSums final : public SumsOfOwners {
 
   NamedTensors totals() override {
     for (std::size_t b = 0; b < missing_.size() && !runner_.overlap; ++b) {
-      if (missing_[b] > 0) give(b);
+      if (missing_[b] > 0) submit(b);
     }
     exchange_->finish(adder_of(layout_, runner_.workers));
     return owned_pieces(step_, places_, runner_.world.rank(), stack_.block(0),
@@ -86,7 +86,7 @@ class WholeSums final : public SumsOfOwners {
           stack_.bytes(i).subspan(exchange_->begin_of(bucket), exchange_->bytes_of(bucket)));
     return own;
   }
-  void give(std::size_t bucket) { exchange_->give(bucket, own_in(bucket)); }
+  void submit(std::size_t bucket) { exchange_->submit(bucket, own_in(bucket)); }
 
   // Returns the result that SumStack::add() will compute for a part of this shard, in separate
   // memory.
@@ -112,13 +112,13 @@ class WholeSums final : public SumsOfOwners {
   SumStack stack_;
   std::vector<ByteRange> early_;
   std::vector<std::shared_ptr<Buffer>> kept_;  // buffers of early versions
-  std::optional<OwnerSums> exchange_;          // set when the last shard begins
+  std::optional<TreeReduceScatter> exchange_;  // set when the last shard begins
   std::vector<std::size_t> missing_;           // by bucket: number of incomplete sums
 };
 
 }  // namespace
 
-std::unique_ptr<SumsOfOwners> make_whole_sums(SumsWanted wanted) {
+std::unique_ptr<SumReduceScatter> make_whole_sums(SumRequest wanted) {
   return std::make_unique<WholeSums>(std::move(wanted));
 }
 

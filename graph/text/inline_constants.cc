@@ -6,7 +6,7 @@ namespace weft {
 namespace {
 
 // Maximum number of elements of a non-scalar constant that is printed inline.
-constexpr std::int64_t kMostElements = 8;
+constexpr std::int64_t kMaxInlineElements = 8;
 
 bool is_constant(const Node& node) { return node.op().name == "constant"; }
 
@@ -33,7 +33,8 @@ std::unordered_set<const Node*> inline_constants(const Graph& graph,
   for (const auto& [node, count] : uses) {
     const Tensor& value = node->attributes().tensor("value");
     if (node->instance() != 0 || !value.defined()) continue;
-    if (value.rank() == 0 || (count == 1 && value.numel() <= kMostElements)) result.insert(node);
+    if (value.rank() == 0 || (count == 1 && value.numel() <= kMaxInlineElements))
+      result.insert(node);
   }
   for (const Value& v : kept) result.erase(v.node_pointer());
   for (const auto& [name, value] : graph.names()) result.erase(value.node_pointer());

@@ -15,20 +15,20 @@ bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // Bits of the canonical NaN, which is printed as "nan" without bits.
-std::uint64_t usual_nan(std::size_t bytes, DType dtype) {
+std::uint64_t canonical_nan(std::size_t bytes, DType dtype) {
   if (bytes == 8) return 0x7ff8000000000000u;
   if (bytes == 4) return 0x7fc00000u;
   return dtype == DType::bf16 ? 0x7fc0u : 0x7e00u;
 }
 
 std::string nan_text(std::uint64_t bits, std::size_t bytes, DType dtype) {
-  if (bits == usual_nan(bytes, dtype)) return "nan";
+  if (bits == canonical_nan(bytes, dtype)) return "nan";
   return fmt::format("nan(0x{:x})", bits);
 }
 
 // Parses "nan" or "nan(0x...)" and returns its bits; nullopt for any other text.
 std::optional<std::uint64_t> parse_nan(std::string_view text, std::size_t bytes, DType dtype) {
-  if (text == "nan") return usual_nan(bytes, dtype);
+  if (text == "nan") return canonical_nan(bytes, dtype);
   constexpr std::string_view kStart = "nan(0x";
   if (text.substr(0, kStart.size()) != kStart || text.back() != ')') return std::nullopt;
   const std::string_view digits = text.substr(kStart.size(), text.size() - kStart.size() - 1);
@@ -87,8 +87,8 @@ std::optional<std::uint16_t> narrowed(double value, DType dtype) {
 // Formats a number of a 16-bit dtype with the fewest digits that read back as the same number.
 std::string narrow_text(double value, DType dtype) {
   char buffer[40];
-  constexpr int kMostDigits = 17;
-  for (int digits = 1; digits < kMostDigits && std::isfinite(value); ++digits) {
+  constexpr int kMaxDigits = 17;
+  for (int digits = 1; digits < kMaxDigits && std::isfinite(value); ++digits) {
     const auto end =
         std::to_chars(buffer, buffer + sizeof(buffer), value, std::chars_format::general, digits);
     const std::string_view text(buffer, static_cast<std::size_t>(end.ptr - buffer));
@@ -99,7 +99,7 @@ std::string narrow_text(double value, DType dtype) {
 }
 
 template <class T>
-bool parse_whole(std::string_view text, std::byte* out) {
+bool parse_integer_element(std::string_view text, std::byte* out) {
   const std::optional<std::int64_t> value = parse_integer(text);
   if (!value || *value < std::numeric_limits<T>::min() || *value > std::numeric_limits<T>::max()) {
     return false;
@@ -198,10 +198,10 @@ bool parse_element(std::string_view text, Tensor& tensor, std::int64_t index) {
     std::memcpy(out, &value, 1);
     return true;
   }
-  if (dtype == DType::i64) return parse_whole<std::int64_t>(text, out);
-  if (dtype == DType::i32) return parse_whole<std::int32_t>(text, out);
-  if (dtype == DType::i8) return parse_whole<std::int8_t>(text, out);
-  if (dtype == DType::u8) return parse_whole<std::uint8_t>(text, out);
+  if (dtype == DType::i64) return parse_integer_element<std::int64_t>(text, out);
+  if (dtype == DType::i32) return parse_integer_element<std::int32_t>(text, out);
+  if (dtype == DType::i8) return parse_integer_element<std::int8_t>(text, out);
+  if (dtype == DType::u8) return parse_integer_element<std::uint8_t>(text, out);
   if (text.empty()) return false;
   if (const auto bits = parse_nan(text, size, dtype)) {
     if (!is_nan_bits(*bits, dtype)) return false;

@@ -222,10 +222,10 @@ class Parser {
     for (int i = 0; i < made.output_count(); ++i) {
       if (i > 0) scan_.expect(",");
       const std::size_t type_at = scan_.position();
-      const ValueType said = terms_.type(g);
-      if (said == made.type(i)) continue;
+      const ValueType declared = terms_.type(g);
+      if (declared == made.type(i)) continue;
       scan_.fail_at(type_at, fmt::format("{} returns {}, but the text declares {}", op.name,
-                                         made.type(i).str(), said.str()));
+                                         made.type(i).str(), declared.str()));
     }
   }
 
@@ -311,7 +311,7 @@ class Parser {
     return made;
   }
 
-  static constexpr std::string_view kWhereOpsAre = " (pass custom ops in ParseOptions::ops)";
+  static constexpr std::string_view kCustomOpsHint = " (pass custom ops in ParseOptions::ops)";
 
   const OpRecord& record() {
     const std::size_t at = scan_.position();
@@ -321,7 +321,7 @@ class Parser {
       const std::int64_t version = terms_.whole(1, std::numeric_limits<int>::max());
       op = options_.ops->find(name, static_cast<int>(version));
       if (op == nullptr) {
-        scan_.fail_at(at, fmt::format("unknown op {} version {}{}", name, version, kWhereOpsAre));
+        scan_.fail_at(at, fmt::format("unknown op {} version {}{}", name, version, kCustomOpsHint));
       }
     } else {
       op = options_.ops->find(name);
@@ -329,7 +329,7 @@ class Parser {
         try {
           options_.ops->at(name);  // throws an error that suggests the closest name
         } catch (const Error& e) {
-          scan_.fail_at(at, fmt::format("{}{}", e.what(), kWhereOpsAre));
+          scan_.fail_at(at, fmt::format("{}{}", e.what(), kCustomOpsHint));
         }
       }
     }

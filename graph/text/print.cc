@@ -239,7 +239,7 @@ class Printer {
   }
 
   std::string place(const Node& n) const {
-    if (!options_.places) return {};
+    if (!options_.source_locations) return {};
     const std::string_view scope = n.graph().scope_of(n);
     const std::string line = n.graph().location(n).str();
     if (scope.empty() && line.empty()) return {};

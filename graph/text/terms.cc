@@ -12,7 +12,7 @@
 
 namespace weft {
 
-void Terms::fail_as_here(std::size_t position, const Error& error) const {
+void Terms::rethrow_at(std::size_t position, const Error& error) const {
   std::string message = error.what();
   // Remove the source location that the graph appended: it is the position in the text again.
   if (const std::size_t end = message.rfind("\n  at "); end != std::string::npos) {

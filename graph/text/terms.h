@@ -28,7 +28,7 @@ class Terms {
     } catch (const FormatError&) {
       throw;
     } catch (const Error& e) {
-      fail_as_here(position, e);
+      rethrow_at(position, e);
     }
   }
 
@@ -52,7 +52,7 @@ class Terms {
   Attribute attribute(Graph& g, const Attribute& like, const OpRecord& op, std::string_view name);
 
  private:
-  [[noreturn]] void fail_as_here(std::size_t position, const Error& error) const;
+  [[noreturn]] void rethrow_at(std::size_t position, const Error& error) const;
   Tensor named_constant(const ValueType& type, const Sizes& sizes);
   template <class F>
   void each(F&& element);

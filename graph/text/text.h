@@ -15,7 +15,7 @@ using TextConstants = std::map<std::string, Tensor, std::less<>>;
 
 struct PrintOptions {
   /// Prints the scope and source line of every node as a comment. (Comments are not read back.)
-  bool places = false;
+  bool source_locations = false;
   /// Constants of up to this many elements are printed in full, with floats as the shortest decimal
   /// that reads back as the same bits. Larger constants are printed by name.
   std::int64_t inline_elements = 64;

@@ -35,7 +35,7 @@ std::pair<std::shared_ptr<Graph>, std::vector<Program>> extract(
     const std::vector<Program>& programs) {
   const Graph* source = common_graph(programs);
   if (source == nullptr) throw GraphError("extract: there is no program to extract");
-  auto graph = graph_like(*source);
+  auto graph = empty_graph_like(*source);
   Cloner cloner(*graph);
   const std::vector<Value> roots = needed_values(*source, programs, false);
   const std::vector<Node*> nodes = reachable_nodes(roots);

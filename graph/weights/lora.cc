@@ -89,7 +89,7 @@ AdaptedModel add_lora(const std::vector<Program>& programs, const VariableStore&
                       "matrix that can have adapters");
 
   AdaptedModel result;
-  result.graph = graph_like(source);
+  result.graph = empty_graph_like(source);
   result.store = std::make_shared<VariableStore>();
   Graph& target = *result.graph;
   Pairs pairs;

@@ -102,7 +102,7 @@ std::vector<WeightMatrix> select_matrices(const std::vector<WeightMatrix>& candi
   return result;
 }
 
-std::shared_ptr<Graph> graph_like(const Graph& source) {
+std::shared_ptr<Graph> empty_graph_like(const Graph& source) {
   auto graph = std::make_shared<Graph>(source.shared_ops());
   graph->share_symbols(source);
   for (const DimEquation& e : source.requirements()) graph->require(e, {});

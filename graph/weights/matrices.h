@@ -57,7 +57,7 @@ Graph& common_graph(const std::vector<Program>& programs, std::string_view what)
 
 /// Returns an empty graph for copies of programs over `source`, with its ops, symbols and
 /// requirements. New random draws in it get other stream numbers than the draws of `source`.
-std::shared_ptr<Graph> graph_like(const Graph& source);
+std::shared_ptr<Graph> empty_graph_like(const Graph& source);
 
 /// Copies a program with its name, precision, shards, outputs and given updates.
 Program copy_program(const Program& program, Cloner& cloner);

@@ -10,7 +10,7 @@ bool is_widened(const Value& v) {
 }
 
 /// Returns true if `v` is a cache, or derives from one by writes and lookups of rows.
-bool of_cache(Value v) {
+bool derives_from_cache(Value v) {
   while (v.node().op().name == "dynamic_update_slice" || v.node().op().name == "take")
     v = v.node().input(0);
   return v.node().op().name == "variable" && Variable(v).info().kind == VariableKind::cache;
@@ -45,7 +45,7 @@ std::vector<Value> keep_caches_narrow(const Node& node, const std::vector<Value>
   if (node.instance() != 0 || (!writes && op != "take") || !is_widened(inputs[0])) return {};
   std::vector<Value> operands = inputs;
   operands[0] = inputs[0].node().input(0);
-  if (!of_cache(operands[0])) return {};
+  if (!derives_from_cache(operands[0])) return {};
   if (writes) operands[1] = as_stored(inputs[1], DType::bf16);
   const Value narrow = target.apply(op, std::move(operands), node.attributes(), {}).output(0);
   return {cast_to(narrow, DType::f32)};

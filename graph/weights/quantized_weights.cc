@@ -182,7 +182,7 @@ RewrittenPrograms with_quantized(const std::vector<Program>& programs,
     throw ArgumentError(fmt::format("{} is {}: {}{} cannot replace it", name, info.type.str(),
                                     weight_format_name(weight.format), weight.shape().str()));
   }
-  const std::shared_ptr<Graph> graph = graph_like(source);
+  const std::shared_ptr<Graph> graph = empty_graph_like(source);
   Cloner cloner(*graph,
                 narrow_caches ? CloneOptions{.rewrite = keep_caches_narrow} : CloneOptions{});
   for (const Program& program : programs) {
@@ -203,7 +203,7 @@ RewrittenPrograms with_quantized(const std::vector<Program>& programs,
 
 RewrittenPrograms without_quantized(const std::vector<Program>& programs) {
   Graph& source = common_graph(programs, "programs whose weights can be dequantised");
-  const std::shared_ptr<Graph> graph = graph_like(source);
+  const std::shared_ptr<Graph> graph = empty_graph_like(source);
   Cloner cloner(*graph);
   for (const Program& program : programs) {
     for (const Value& input : program.inputs()) cloner.copy(input);

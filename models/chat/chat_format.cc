@@ -22,7 +22,7 @@ using chat::Value;
 
 /// Returns a text of a message as a template value. Throws FormatError if it is not UTF-8.
 Value message_text(const std::string& text, std::string_view field, Origin origin) {
-  if (const std::size_t broken = first_broken(text); broken < text.size()) {
+  if (const std::size_t broken = find_invalid_utf8(text); broken < text.size()) {
     throw FormatError(
         fmt::format("messages[{}].{} is not UTF-8 at byte {}", origin.message, field, broken));
   }
@@ -46,7 +46,7 @@ Value setting_value(const std::string& name, const ChatVariable& variable) {
   return std::visit(
       [&](const auto& value) -> Value {
         if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>) {
-          if (first_broken(value) < value.size())
+          if (find_invalid_utf8(value) < value.size())
             throw FormatError(fmt::format("the variable '{}' is not UTF-8", name));
           return chat::text_value(value, {Writer::setting});
         } else {
@@ -79,7 +79,7 @@ ChatFormat::ChatFormat(std::shared_ptr<const State> state) : state_(std::move(st
 
 ChatFormat ChatFormat::from_template(std::string_view source, SpecialTexts specials) {
   for (const auto& [name, text] : specials) {
-    if (first_broken(text) < text.size())
+    if (find_invalid_utf8(text) < text.size())
       throw FormatError(fmt::format("the special token '{}' is not UTF-8", name));
   }
   return ChatFormat(std::make_shared<const State>(

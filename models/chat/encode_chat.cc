@@ -38,7 +38,7 @@ std::vector<Span> spans_where(const RenderedChat& chat, const Takes& takes) {
 }
 
 /// Returns true if `span` overlaps one of `spans`, which are in ascending order.
-bool meets(const std::vector<Span>& spans, Span span) {
+bool overlaps(const std::vector<Span>& spans, Span span) {
   const auto found =
       std::upper_bound(spans.begin(), spans.end(), span.begin,
                        [](std::uint32_t at, const Span& part) { return at < part.end; });
@@ -59,7 +59,7 @@ Encoding encode_rendered(const Tokenizer& tokenizer, const RenderedChat& chat,
   std::vector<std::int32_t> marks;
   for (std::size_t i = 0; i < encoding.size(); ++i) {
     const Span span = encoding.spans[i];
-    if (meets(others, span)) continue;
+    if (overlaps(others, span)) continue;
     const std::string_view text =
         std::string_view(chat.text).substr(span.begin, span.end - span.begin);
     if (chat::strip(text, chat::Ends::both).begin < text.size()) marks.push_back(encoding.ids[i]);
@@ -69,7 +69,7 @@ Encoding encode_rendered(const Tokenizer& tokenizer, const RenderedChat& chat,
   bool found = false;
   for (std::size_t i = 0; i < encoding.size() && !found; ++i) {
     const std::int32_t id = encoding.ids[i];
-    found = meets(others, encoding.spans[i]) &&
+    found = overlaps(others, encoding.spans[i]) &&
             (tokenizer.is_special(id) || std::binary_search(marks.begin(), marks.end(), id));
   }
   if (!found) return encoding;
@@ -79,8 +79,8 @@ Encoding encode_rendered(const Tokenizer& tokenizer, const RenderedChat& chat,
 
 /// Returns the spans of the answers. A span reaches from the first to the last byte of the contents
 /// of an answer; text of another message in between ends it.
-std::vector<Span> answers_of(const RenderedChat& chat, const Conversation& conversation,
-                             const std::vector<std::string>& roles) {
+std::vector<Span> answer_spans(const RenderedChat& chat, const Conversation& conversation,
+                               const std::vector<std::string>& roles) {
   const auto answers = [&](std::int32_t message) {
     const std::string& role = conversation[static_cast<std::size_t>(message)].role;
     return std::find(roles.begin(), roles.end(), role) != roles.end();
@@ -122,9 +122,9 @@ std::size_t spelled_end(const ChatFormat& format, const std::vector<Span>& own, 
     return span.begin <= answer.end && answer.end < span.end;
   });
   if (run == own.end()) return 0;
-  const std::string_view behind = text.substr(answer.end, run->end - answer.end);
-  const std::size_t blank = chat::strip(behind, chat::Ends::both).begin;
-  const std::size_t mark = mark_size(behind.substr(blank), format.specials());
+  const std::string_view after_answer = text.substr(answer.end, run->end - answer.end);
+  const std::size_t blank = chat::strip(after_answer, chat::Ends::both).begin;
+  const std::size_t mark = mark_size(after_answer.substr(blank), format.specials());
   return mark == 0 ? 0 : blank + mark;
 }
 
@@ -138,7 +138,7 @@ void add_ends(const Tokenizer& tokenizer, const ChatFormat& format, const std::v
     // An id may contain bytes of the answer and of the text after it.
     while (next < encoded.size() && encoded.spans[next].begin < spans[i].end) ++next;
     bool found = false;
-    for (std::size_t at = next; at < encoded.size() && meets(own, encoded.spans[at]); ++at) {
+    for (std::size_t at = next; at < encoded.size() && overlaps(own, encoded.spans[at]); ++at) {
       const Span span = encoded.spans[at];
       const std::string_view text =
           std::string_view(encoded.text).substr(span.begin, span.end - span.begin);
@@ -173,9 +173,9 @@ EncodedChat encode_chat(const Tokenizer& tokenizer, const ChatFormat& format,
   const std::vector<Span> answers =
       chat.marks_generation
           ? spans_where(chat, [](const Origin& origin) { return origin.generated; })
-          : answers_of(chat, conversation, options.answer_roles);
+          : answer_spans(chat, conversation, options.answer_roles);
   for (std::size_t i = 0; i < encoded.size(); ++i)
-    encoded.answer[i] = meets(answers, encoded.spans[i]) ? 1 : 0;
+    encoded.answer[i] = overlaps(answers, encoded.spans[i]) ? 1 : 0;
   if (!chat.marks_generation) add_ends(tokenizer, format, answers, chat, encoded);
   return encoded;
 }

@@ -58,15 +58,15 @@ AnswerEnd answer_end(const Tokenizer& tokenizer, const ChatFormat& format) {
     return {};
   }
   AnswerEnd end;
-  std::size_t behind = 0, last = 0;  // the ends of the answer's contents and of its end mark
+  std::size_t contents_end = 0, last = 0;  // the ends of the answer's contents and of its end mark
   for (std::size_t i = 0; i < shown.size(); ++i) {
     if (shown.answer[i] == 0) continue;
-    if (behind == 0) behind = shown.text.find('b', shown.spans[i].begin) + 1;
+    if (contents_end == 0) contents_end = shown.text.find('b', shown.spans[i].begin) + 1;
     last = shown.spans[i].end;
     end.id = tokenizer.is_special(shown.ids[i]) ? shown.ids[i] : -1;
   }
-  if (last <= behind) return {};
-  end.text = shown.text.substr(behind, last - behind);
+  if (last <= contents_end) return {};
+  end.text = shown.text.substr(contents_end, last - contents_end);
   end.text.erase(0, end.text.find_first_not_of(" \t\r\n"));
   return end;
 }

@@ -92,12 +92,12 @@ std::string beginning(const Conversation& turns) {
 
 std::vector<Conversation> read_conversations(std::span<const std::string> paths,
                                              InstructionInput input) {
-  constexpr std::size_t kMostLineBytes = std::size_t{64} << 20;
+  constexpr std::size_t kMaxLineBytes = std::size_t{64} << 20;
   std::vector<Conversation> all;
   for (const std::string& path : paths) {
     const std::size_t before = all.size();
     TextBuffer buffer(path);
-    while (const auto line = buffer.whole_line(kMostLineBytes)) {
+    while (const auto line = buffer.whole_line(kMaxLineBytes)) {
       buffer.check_utf8(line->size());
       all.push_back(read_line(*line, fmt::format("{}, line {}", path, buffer.line()), input));
       buffer.consume(std::min(line->size() + 1, buffer.text().size()));

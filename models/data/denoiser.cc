@@ -15,7 +15,7 @@ constexpr std::string_view kObjectives[] = {"span-corruption", "ul2", "denoising
 
 constexpr const char* kMask = "<mask>";
 constexpr const char *kRegular = "[R]", *kSequential = "[S]", *kExtreme = "[X]";
-constexpr std::int64_t kUsualSentinels = 100;  // T5's
+constexpr std::int64_t kDefaultSentinels = 100;  // T5's
 
 std::string sentinel(std::int64_t i) { return fmt::format("<extra_id_{}>", i); }
 
@@ -27,9 +27,9 @@ SpanCorruptionOptions spans_of(const DenoisingOptions& options) {
 std::int64_t count_sentinels(const DenoisingOptions& options) {
   switch (options.objective) {
     case DenoisingObjective::span_corruption:
-      return std::max(kUsualSentinels, corrupted_spans(options.passage, spans_of(options)) + 1);
+      return std::max(kDefaultSentinels, corrupted_spans(options.passage, spans_of(options)) + 1);
     case DenoisingObjective::ul2:
-      return std::max(kUsualSentinels, mixture_spans(options.passage) + 1);
+      return std::max(kDefaultSentinels, mixture_spans(options.passage) + 1);
     default: return 0;
   }
 }
@@ -107,7 +107,7 @@ std::vector<std::string> fields_of(DenoisingObjective objective) {
   return {};
 }
 
-std::int64_t least_sentences(DenoisingObjective objective) {
+std::int64_t min_sentences(DenoisingObjective objective) {
   return objective == DenoisingObjective::gap_sentences ? 2 : 1;
 }
 

@@ -64,7 +64,7 @@ struct DenoisingOptions {
 /// Returns the names of the fields that an objective uses, apart from `objective` and `passage`.
 std::vector<std::string> fields_of(DenoisingObjective objective);
 /// Returns the minimum number of sentences of a passage.
-std::int64_t least_sentences(DenoisingObjective objective);
+std::int64_t min_sentences(DenoisingObjective objective);
 
 /// Returns the symbols that the tokenizer must have: for span_corruption and ul2 the sentinels
 /// "<extra_id_99>" down to "<extra_id_0>", or more if passages of this length can need them; for
@@ -80,7 +80,7 @@ class Denoiser {
 
   const DenoisingOptions& options() const { return options_; }
   /// Corrupts a passage. The result is a function of `sentences` and `seed`. Throws ArgumentError
-  /// if the sentences have fewer than 2 ids in total or are fewer than least_sentences().
+  /// if the sentences have fewer than 2 ids in total or are fewer than min_sentences().
   DenoisingExample operator()(const std::vector<TokenIds>& sentences, std::uint64_t seed) const;
 
  private:

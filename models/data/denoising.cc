@@ -10,7 +10,7 @@
 
 #include "weft/core/error.h"
 #include "weft/core/random.h"
-#include "weft/models/data/draws.h"
+#include "weft/models/data/rng.h"
 
 namespace weft {
 namespace {
@@ -42,10 +42,10 @@ constexpr std::pair<double, double> kMixture[] = {{3, 0.15}, {8, 0.15}, {3, 0.5}
                                                   {8, 0.5},  {64, 0.5}, {64, 0.15}};
 
 /// Splits `total` into `parts` numbers of at least 1. All such splits are equally likely.
-std::vector<std::int64_t> random_parts(std::int64_t total, std::int64_t parts, Draws& draws) {
+std::vector<std::int64_t> random_parts(std::int64_t total, std::int64_t parts, Rng& rng) {
   std::vector<char> first(static_cast<std::size_t>(total - 1), 0);
   std::fill_n(first.begin(), parts - 1, 1);
-  draws.shuffle(first);
+  rng.shuffle(first);
   std::vector<std::int64_t> result = {1};
   for (const char begins : first) {
     if (begins != 0) result.push_back(0);
@@ -78,11 +78,11 @@ DenoisingExample span_corruption(TokenSpan ids, const SpanCorruptionOptions& opt
                     "are {}",
                     spans, spans + 1, options.first_sentinel, options.sentinels));
   }
-  Draws draws(seed);
-  const std::vector<std::int64_t> hide = random_parts(hidden, spans, draws);
+  Rng rng(seed);
+  const std::vector<std::int64_t> hide = random_parts(hidden, spans, rng);
   // Lengths of the kept parts before, between and after the spans. The first and the last part may
   // be empty.
-  std::vector<std::int64_t> keep = random_parts(length - hidden + 2, spans + 1, draws);
+  std::vector<std::int64_t> keep = random_parts(length - hidden + 2, spans + 1, rng);
   --keep.front();
   --keep.back();
   DenoisingExample example;
@@ -108,9 +108,9 @@ DenoisingExample span_corruption(TokenSpan ids, const SpanCorruptionOptions& opt
 DenoisingExample prefix_split(TokenSpan ids, std::int64_t eos_id, std::uint64_t seed) {
   if (ids.size() < 2)
     throw ArgumentError(fmt::format("a text of {} ids cannot be split", ids.size()));
-  Draws draws(seed);
+  Rng rng(seed);
   const auto cut =
-      static_cast<std::size_t>(1 + draws.below(static_cast<std::int64_t>(ids.size()) - 1));
+      static_cast<std::size_t>(1 + rng.below(static_cast<std::int64_t>(ids.size()) - 1));
   DenoisingExample example;
   append(example.input, ids.first(cut));
   append(example.target, ids.subspan(cut));
@@ -120,8 +120,8 @@ DenoisingExample prefix_split(TokenSpan ids, std::int64_t eos_id, std::uint64_t 
 
 DenoisingExample denoiser_mixture(TokenSpan ids, const MixtureOptions& options,
                                   std::uint64_t seed) {
-  Draws draws(stable_hash("denoiser_mixture", seed));
-  const auto kind = static_cast<std::size_t>(draws.below(7));
+  Rng rng(stable_hash("denoiser_mixture", seed));
+  const auto kind = static_cast<std::size_t>(rng.below(7));
   DenoisingExample example;
   std::int64_t mode = options.sequential_id;
   if (kind < std::size(kMixture)) {
@@ -149,18 +149,18 @@ std::int64_t mixture_spans(std::int64_t length) {
 
 TokenIds mask_tokens(TokenSpan ids, std::int64_t mask_id, double rate, std::uint64_t seed) {
   check_rate(rate);
-  Draws draws(seed);
+  Rng rng(seed);
   TokenIds result;
-  for (const std::int64_t id : ids) result.push_back(draws.uniform() < rate ? mask_id : id);
+  for (const std::int64_t id : ids) result.push_back(rng.uniform() < rate ? mask_id : id);
   return result;
 }
 
 TokenIds delete_tokens(TokenSpan ids, double rate, std::uint64_t seed) {
   check_rate(rate);
-  Draws draws(seed);
+  Rng rng(seed);
   TokenIds result;
   for (const std::int64_t id : ids) {
-    if (draws.uniform() >= rate) result.push_back(id);
+    if (rng.uniform() >= rate) result.push_back(id);
   }
   return result;
 }
@@ -170,15 +170,15 @@ TokenIds infill_text(TokenSpan ids, std::int64_t mask_id, double rate, double me
   check_rate(rate);
   if (!(mean_span > 0))
     throw ArgumentError(fmt::format("mean_span must be positive, not {}", mean_span));
-  Draws draws(seed);
+  Rng rng(seed);
   const auto length = static_cast<std::int64_t>(ids.size());
   auto left = static_cast<std::int64_t>(std::llround(rate * static_cast<double>(length)));
   // The lengths of the spans that begin at each id. Spans do not overlap.
   std::vector<std::vector<std::int64_t>> spans(ids.size());
   std::vector<char> taken(ids.size(), 0);
   while (left > 0) {
-    const std::int64_t want = std::min(draws.poisson(mean_span), left);
-    const auto at = static_cast<std::size_t>(draws.below(length));
+    const std::int64_t want = std::min(rng.poisson(mean_span), left);
+    const auto at = static_cast<std::size_t>(rng.below(length));
     if (taken[at] != 0) continue;
     std::int64_t size = 0;
     while (size < want && at + static_cast<std::size_t>(size) < ids.size() &&
@@ -198,7 +198,7 @@ TokenIds infill_text(TokenSpan ids, std::int64_t mask_id, double rate, double me
 TokenIds permute_sentences(const std::vector<TokenIds>& sentences, std::uint64_t seed) {
   std::vector<std::size_t> order(sentences.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  Draws(seed).shuffle(order);
+  Rng(seed).shuffle(order);
   TokenIds result;
   for (const std::size_t i : order) append(result, sentences[i]);
   return result;
@@ -207,7 +207,7 @@ TokenIds permute_sentences(const std::vector<TokenIds>& sentences, std::uint64_t
 TokenIds rotate_document(TokenSpan ids, std::uint64_t seed) {
   TokenIds result(ids.begin(), ids.end());
   if (ids.empty()) return result;
-  const std::int64_t first = Draws(seed).below(static_cast<std::int64_t>(ids.size()));
+  const std::int64_t first = Rng(seed).below(static_cast<std::int64_t>(ids.size()));
   std::rotate(result.begin(), result.begin() + first, result.end());
   return result;
 }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "weft/models/data/batch_part.h"
-#include "weft/models/data/last_made.h"
+#include "weft/models/data/memoized_last.h"
 #include "weft/models/data/shuffle.h"
 
 namespace WEFT_API weft {
@@ -31,7 +31,7 @@ class Epochs {
   std::int64_t count_;
   std::uint64_t seed_;
   Shuffle shuffle_;
-  LastMade<std::int64_t, Order> orders_;
+  MemoizedLast<std::int64_t, Order> orders_;
 };
 
 }  // namespace weft

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "weft/core/error.h"
-#include "weft/models/data/draws.h"
+#include "weft/models/data/rng.h"
 
 namespace weft {
 namespace {
@@ -77,7 +77,7 @@ std::string filled(std::string_view words, const Fact& fact) {
 
 class FactWriter {
  public:
-  explicit FactWriter(std::uint64_t seed) : draws_(stable_hash("weft.data.fact_questions", seed)) {}
+  explicit FactWriter(std::uint64_t seed) : rng_(stable_hash("weft.data.fact_questions", seed)) {}
 
   void add_text(SquadData& data) {
     std::vector<Fact> facts = draw_facts();
@@ -91,10 +91,10 @@ class FactWriter {
     data.contexts.push_back(context);
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < facts.size(); ++i) order.push_back(i);
-    draws_.shuffle(order);
+    rng_.shuffle(order);
     for (std::size_t q = 0; q < kQuestions; ++q) {
       const Fact& fact = facts[order[q]];
-      const bool who = draws_.below(2) == 0;
+      const bool who = rng_.below(2) == 0;
       const auto& forms = who ? kKinds[fact.kind].who : kKinds[fact.kind].what;
       const std::string& answer = who ? fact.person : fact.what;
       data.questions.push_back({fmt::format("{}.{}", data.contexts.size(), q + 1),
@@ -106,11 +106,11 @@ class FactWriter {
 
  private:
   std::string_view pick(std::span<const std::string_view> list) {
-    return list[static_cast<std::size_t>(draws_.below(std::ssize(list)))];
+    return list[static_cast<std::size_t>(rng_.below(std::ssize(list)))];
   }
 
   std::string draw_what(std::size_t kind) {
-    if (kind == kBorn) return std::to_string(1930 + draws_.below(80));
+    if (kind == kBorn) return std::to_string(1930 + rng_.below(80));
     if (kind == kKeeps) {
       const std::string_view looks = pick(kLooks);
       return fmt::format("a {} {}", looks, pick(kAnimals));
@@ -122,20 +122,20 @@ class FactWriter {
   std::vector<Fact> draw_facts() {
     std::vector<std::string_view> first(std::begin(kFirstNames), std::end(kFirstNames)),
         last(std::begin(kLastNames), std::end(kLastNames));
-    draws_.shuffle(first);
-    draws_.shuffle(last);
+    rng_.shuffle(first);
+    rng_.shuffle(last);
     std::vector<Fact> facts;
     for (std::size_t p = 0; p < kPeople; ++p) {
       std::vector<std::size_t> kinds = {0, 1, 2, 3};
-      draws_.shuffle(kinds);
+      rng_.shuffle(kinds);
       for (std::size_t f = 0; f < kFactsEach; ++f) {
-        Fact fact{kinds[f], static_cast<std::size_t>(draws_.below(3)),
+        Fact fact{kinds[f], static_cast<std::size_t>(rng_.below(3)),
                   fmt::format("{} {}", first[p], last[p]), draw_what(kinds[f])};
         while (known(facts, fact.what)) fact.what = draw_what(fact.kind);
         facts.push_back(std::move(fact));
       }
     }
-    draws_.shuffle(facts);
+    rng_.shuffle(facts);
     return facts;
   }
 
@@ -146,7 +146,7 @@ class FactWriter {
     return false;
   }
 
-  Draws draws_;
+  Rng rng_;
 };
 
 }  // namespace

@@ -16,14 +16,14 @@ namespace {
 // For inflateInit2(): accepts gzip headers only, not those of zlib.
 constexpr int kGzipOnly = 16 + MAX_WBITS;
 
-class GzipUnpacker final : public Unpacker {
+class GzipDecompressor final : public Decompressor {
  public:
-  explicit GzipUnpacker(std::string name) : name_(std::move(name)) {
+  explicit GzipDecompressor(std::string name) : name_(std::move(name)) {
     if (inflateInit2(&stream_, kGzipOnly) != Z_OK) throw StateError("zlib cannot be initialised");
   }
-  ~GzipUnpacker() override { inflateEnd(&stream_); }
-  GzipUnpacker(const GzipUnpacker&) = delete;
-  GzipUnpacker& operator=(const GzipUnpacker&) = delete;
+  ~GzipDecompressor() override { inflateEnd(&stream_); }
+  GzipDecompressor(const GzipDecompressor&) = delete;
+  GzipDecompressor& operator=(const GzipDecompressor&) = delete;
 
   Step step(const char* in, std::size_t in_bytes, char* out, std::size_t out_bytes) override {
     if (ended_) {
@@ -66,25 +66,25 @@ class GzipUnpacker final : public Unpacker {
 
 /// Decompresses until the end, or until there are more than `enough` bytes.
 std::string inflate_until(std::string_view bytes, std::string_view name, std::uint64_t enough) {
-  GzipUnpacker unpacker{std::string(name)};
+  GzipDecompressor decompressor{std::string(name)};
   std::string out;
   std::array<char, 1 << 16> block;
   while (true) {
-    const Unpacker::Step step =
-        unpacker.step(bytes.data(), bytes.size(), block.data(), block.size());
+    const Decompressor::Step step =
+        decompressor.step(bytes.data(), bytes.size(), block.data(), block.size());
     bytes.remove_prefix(step.taken);
     out.append(block.data(), step.made);
     if (out.size() > enough) return out;
     if (bytes.empty() && step.made == 0) break;
   }
-  unpacker.finish();
+  decompressor.finish();
   return out;
 }
 
 }  // namespace
 
-std::unique_ptr<Unpacker> gzip_unpacker(std::string name) {
-  return std::make_unique<GzipUnpacker>(std::move(name));
+std::unique_ptr<Decompressor> gzip_decompressor(std::string name) {
+  return std::make_unique<GzipDecompressor>(std::move(name));
 }
 
 bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }

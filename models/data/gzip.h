@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "weft/core/export.h"
-#include "weft/models/data/unpacker.h"
+#include "weft/models/data/decompressor.h"
 
 namespace WEFT_API weft {
 
@@ -15,7 +15,7 @@ namespace WEFT_API weft {
 bool is_gzip(std::string_view bytes);
 
 /// Decompresses one or more members of any size. `name` names the file in error messages.
-std::unique_ptr<Unpacker> gzip_unpacker(std::string name);
+std::unique_ptr<Decompressor> gzip_decompressor(std::string name);
 
 /// Returns the decompressed contents of a gzip file of one or more members. `name` names the source
 /// of the bytes in error messages. Throws FormatError with the byte offset in the compressed file

@@ -13,9 +13,9 @@ namespace weft {
 namespace {
 
 /// A sequential random number generator for one image.
-class ImageDraws {
+class ImageRng {
  public:
-  ImageDraws(std::uint64_t seed, std::int64_t step, std::int64_t index)
+  ImageRng(std::uint64_t seed, std::int64_t step, std::int64_t index)
       : stream_{stable_hash("weft.data.augment", seed), static_cast<std::uint32_t>(index),
                 static_cast<std::uint32_t>(step)} {}
   /// Returns a uniform number in [low, high).
@@ -38,7 +38,7 @@ class ImageDraws {
 
 /// Returns a random part of the image, resized to the size of the image. Parts that do not fit are
 /// drawn again; after 10 attempts, the whole image is returned.
-Tensor random_part(const Tensor& image, double min_area, ImageDraws& draw) {
+Tensor random_part(const Tensor& image, double min_area, ImageRng& draw) {
   const std::int64_t rows = image.size(1), columns = image.size(2);
   for (int tries = 0; tries < 10; ++tries) {
     const double area = draw.between(min_area, 1) * static_cast<double>(rows * columns);
@@ -94,7 +94,7 @@ ImageAugmentation ImageAugmentation::from_json(std::string_view text) {
 
 Tensor augment(const Tensor& image, const ImageAugmentation& how, std::uint64_t seed,
                std::int64_t step, std::int64_t index) {
-  ImageDraws draw(seed, step, index);
+  ImageRng draw(seed, step, index);
   Tensor result = image;
   if (how.min_area < 1) result = random_part(result, how.min_area, draw);
   if (how.padding > 0) {

@@ -54,14 +54,14 @@ class Bytes {
 
 /// Counts the decompressed bytes of the image data of a PNG. Decoders allocate memory for all of
 /// them, and a few compressed bytes can expand to gigabytes.
-class UnpackedCount {
+class DecompressedCount {
  public:
-  UnpackedCount() {
+  DecompressedCount() {
     if (inflateInit(&stream_) != Z_OK) throw StateError("zlib cannot be initialised");
   }
-  ~UnpackedCount() { inflateEnd(&stream_); }
-  UnpackedCount(const UnpackedCount&) = delete;
-  UnpackedCount& operator=(const UnpackedCount&) = delete;
+  ~DecompressedCount() { inflateEnd(&stream_); }
+  DecompressedCount(const DecompressedCount&) = delete;
+  DecompressedCount& operator=(const DecompressedCount&) = delete;
 
   /// Returns false once there are more than `most` bytes. Corrupt data are left for the decoder to
   /// report.
@@ -108,7 +108,7 @@ std::uint64_t least_png_bytes(const Bytes& file, std::size_t header) {
 void check_png(const Bytes& file) {
   std::size_t at = kPngSignature.size();
   const std::uint64_t most = most_png_bytes(file, at), least = least_png_bytes(file, at);
-  UnpackedCount count;
+  DecompressedCount count;
   while (true) {
     const std::uint64_t length = file.big(at, 4);
     file.need(at, 12 + length);

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Default fraction of a set that becomes the test set.
-constexpr double kTestPart = 0.1;
+constexpr double kTestFraction = 0.1;
 
 /// Returns the entries of a folder in byte order of their names. Throws IoError if it cannot be
 /// read.
@@ -67,8 +67,9 @@ void share_classes(ImageData& data) {
   other.classes = most.classes;
 }
 
-ImageData last_part_tests(const ImageSet& set, const std::string& of) {
-  const auto kept = static_cast<std::int64_t>(static_cast<double>(set.count()) * (1 - kTestPart));
+ImageData hold_out_last_part(const ImageSet& set, const std::string& of) {
+  const auto kept =
+      static_cast<std::int64_t>(static_cast<double>(set.count()) * (1 - kTestFraction));
   return {set.slice(0, kept), set.slice(kept, set.count()), "the last tenth of " + of};
 }
 
@@ -112,8 +113,8 @@ std::optional<ImageSet> read_mnist(const fs::path& folder, const std::string& pr
 std::optional<ImageData> load_mnist(const fs::path& folder) {
   std::optional<ImageSet> train = read_mnist(folder, "train"), test = read_mnist(folder, "t10k");
   if (train && test) return ImageData{*train, *test, "t10k-images-idx3-ubyte"};
-  if (train) return last_part_tests(*train, "train-images-idx3-ubyte");
-  if (test) return last_part_tests(*test, "t10k-images-idx3-ubyte");
+  if (train) return hold_out_last_part(*train, "train-images-idx3-ubyte");
+  if (test) return hold_out_last_part(*test, "t10k-images-idx3-ubyte");
   return std::nullopt;
 }
 
@@ -136,7 +137,7 @@ ImageData load_classes(const fs::path& folder, const ImageSize& size, std::uint6
               read_image_folder((folder / name).string(), size), std::string(name) + "/"};
     }
   }
-  auto [train, test] = split(read_image_folder(folder.string(), size), kTestPart, seed);
+  auto [train, test] = split(read_image_folder(folder.string(), size), kTestFraction, seed);
   return {std::move(train), std::move(test),
           fmt::format("a tenth of every class, selected with seed {}", seed)};
 }
@@ -179,7 +180,7 @@ ImageData load_image_data(const std::string& path, const ImageSize& size, std::u
       data = load_classes(path, size, seed);
     }
   } else if (fs::path(path).extension() == ".csv" || !fs::exists(path)) {
-    data = last_part_tests(read_image_csv(path), fs::path(path).filename().string());
+    data = hold_out_last_part(read_image_csv(path), fs::path(path).filename().string());
   } else {
     throw FormatError(
         fmt::format("{}: expected a folder (MNIST's files, optdigits, a folder per class) or a "

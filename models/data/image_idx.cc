@@ -76,7 +76,7 @@ Header parse_header(std::string_view bytes, std::string_view name) {
 constexpr std::size_t kLongestHeader = kFirstSize + 255 * kBytesPerSize;
 
 /// Decompresses a file, but not more than its header declares: a few bytes may expand to any size.
-std::string unpack(std::string_view bytes, std::string_view name) {
+std::string decompress(std::string_view bytes, std::string_view name) {
   const Header header = parse_header(gunzip_start(bytes, name, kLongestHeader), name);
   return gunzip(bytes, name, (CheckedSize(header.begin) + header.wanted).value());
 }
@@ -103,7 +103,7 @@ Tensor parse_idx(std::string_view bytes, std::string_view name) {
 
 Tensor read_idx(const std::string& path) {
   const std::string bytes = read_text_file(path);
-  return is_gzip(bytes) ? parse_idx(unpack(bytes, path), path) : parse_idx(bytes, path);
+  return is_gzip(bytes) ? parse_idx(decompress(bytes, path), path) : parse_idx(bytes, path);
 }
 
 }  // namespace weft

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "weft/core/error.h"
-#include "weft/models/data/draws.h"
 #include "weft/models/data/lines.h"
+#include "weft/models/data/rng.h"
 #include "weft/models/data/text.h"
 
 namespace weft {
@@ -106,8 +106,7 @@ Split stratified_split(std::span<const std::int32_t> labels, double test_fractio
     classes[labels[i]].push_back(static_cast<std::int64_t>(i));
   Split split;
   for (auto& [label, members] : classes) {
-    Draws(stable_hash("stratified_split", seed), static_cast<std::uint32_t>(label))
-        .shuffle(members);
+    Rng(stable_hash("stratified_split", seed), static_cast<std::uint32_t>(label)).shuffle(members);
     // At least one example stays in the training set: a class that occurs only in the test set
     // cannot be predicted.
     const auto count = static_cast<std::ptrdiff_t>(

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "weft/core/error.h"
-#include "weft/models/data/draws.h"
+#include "weft/models/data/rng.h"
 
 namespace weft {
 namespace {
@@ -63,9 +63,9 @@ MaskedTokens masked_tokens(std::span<const std::int32_t> ids, const MaskingOptio
   }
   if (words.empty() || options.rate == 0) return result;
 
-  Draws draws(stable_hash("masked_tokens", seed), static_cast<std::uint32_t>(row),
-              static_cast<std::uint32_t>(step));
-  draws.shuffle(words);
+  Rng rng(stable_hash("masked_tokens", seed), static_cast<std::uint32_t>(row),
+          static_cast<std::uint32_t>(step));
+  rng.shuffle(words);
   const std::int64_t wanted =
       std::max<std::int64_t>(1, std::llround(options.rate * static_cast<double>(candidates)));
   std::int64_t hidden = 0;
@@ -74,13 +74,13 @@ MaskedTokens masked_tokens(std::span<const std::int32_t> ids, const MaskingOptio
     if (hidden > 0 && hidden + size > wanted) continue;
     for (const std::size_t i : word) {
       result.labels[i] = ids[i];
-      const double choice = draws.uniform();
+      const double choice = rng.uniform();
       if (choice < options.mask_share) {
         result.ids[i] = options.mask_id;
       } else if (choice < options.mask_share + options.random_share) {
         std::int32_t other = 0;
         do {
-          other = static_cast<std::int32_t>(draws.below(vocab));
+          other = static_cast<std::int32_t>(rng.below(vocab));
         } while (options.special[static_cast<std::size_t>(other)] != 0);
         result.ids[i] = other;
       }

@@ -8,7 +8,7 @@
 
 #include "weft/core/tensor.h"
 #include "weft/models/data/batch_part.h"
-#include "weft/models/data/last_made.h"
+#include "weft/models/data/memoized_last.h"
 
 namespace WEFT_API weft {
 
@@ -67,7 +67,7 @@ class PairBatches {
   std::int32_t padding_id_;
   std::vector<std::size_t> sorted_;  // pairs by length, ties in original order
   std::vector<std::size_t> cuts_;    // batch i contains positions [cuts_[i], cuts_[i + 1])
-  LastMade<std::pair<std::uint64_t, std::int64_t>, Epoch> epochs_;  // by seed and epoch
+  MemoizedLast<std::pair<std::uint64_t, std::int64_t>, Epoch> epochs_;  // by seed and epoch
 };
 
 }  // namespace weft

@@ -39,18 +39,18 @@ std::vector<TextPair> read_text_pairs(const std::string& path, std::int64_t* mor
     const std::string_view line = rest.substr(start, end - start);
     start = end + 1;
     if (trimmed_line(line).empty()) continue;
-    const auto refuse = [&](const std::string& what) {
+    const auto fail = [&](const std::string& what) {
       throw FormatError(
           fmt::format("{}, line {}: {}; expected source <tab> target", path, number, what));
     };
     const std::size_t tab = line.find('\t');
-    if (tab == std::string_view::npos) refuse("there is no second column");
+    if (tab == std::string_view::npos) fail("there is no second column");
     const std::string_view target = line.substr(tab + 1);
     if (more_columns != nullptr && target.find('\t') != std::string_view::npos) ++*more_columns;
     TextPair pair{std::string(trimmed_line(line.substr(0, tab))),
                   std::string(trimmed_line(target.substr(0, target.find('\t'))))};
-    if (pair.source.empty()) refuse("the source is empty");
-    if (pair.target.empty()) refuse("the target is empty");
+    if (pair.source.empty()) fail("the source is empty");
+    if (pair.target.empty()) fail("the target is empty");
     pairs.push_back(std::move(pair));
   }
   if (pairs.empty()) throw FormatError(fmt::format("{} has no text pairs", path));

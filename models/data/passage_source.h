@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "weft/models/data/denoising.h"
-#include "weft/models/data/draws.h"
+#include "weft/models/data/rng.h"
 
 namespace WEFT_API weft {
 
@@ -23,7 +23,7 @@ class PassageSource {
   /// with overlaps.
   virtual std::vector<std::int64_t> cover() const = 0;
   /// Returns a random passage.
-  virtual std::vector<TokenIds> random(Draws& draws) const = 0;
+  virtual std::vector<TokenIds> random(Rng& rng) const = 0;
 };
 
 }  // namespace weft

@@ -25,7 +25,7 @@ std::vector<TokenIds> parts(const std::vector<TokenIds>& sentences, std::int64_t
 }  // namespace
 
 Passages::Passages(std::vector<std::vector<TokenIds>> documents, std::int64_t tokens,
-                   std::int64_t least_sentences)
+                   std::int64_t min_sentences)
     : documents_(std::move(documents)) {
   if (tokens < 2)
     throw ArgumentError(fmt::format("a passage needs at least 2 tokens, not {}", tokens));
@@ -39,7 +39,7 @@ Passages::Passages(std::vector<std::vector<TokenIds>> documents, std::int64_t to
       std::size_t end = begin + 1;
       while (end < document.size() && taken + std::ssize(document[end]) <= tokens)
         taken += std::ssize(document[end++]);
-      if (taken >= 2 && static_cast<std::int64_t>(end - begin) >= least_sentences)
+      if (taken >= 2 && static_cast<std::int64_t>(end - begin) >= min_sentences)
         places_.push_back({d, begin, end});
     }
   }
@@ -47,7 +47,7 @@ Passages::Passages(std::vector<std::vector<TokenIds>> documents, std::int64_t to
     throw ArgumentError(fmt::format(
         "no passage of up to {} tokens has at least {} sentence{} and 2 tokens: there are {} "
         "documents of {} tokens in total",
-        tokens, least_sentences, least_sentences == 1 ? "" : "s", documents_.size(), all_tokens_));
+        tokens, min_sentences, min_sentences == 1 ? "" : "s", documents_.size(), all_tokens_));
   }
 }
 

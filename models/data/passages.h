@@ -16,10 +16,10 @@ class Passages final : public PassageSource {
  public:
   /// `documents`: the sentences of each document as ids, in order; empty sentences are dropped.
   /// `tokens`: maximum number of ids of a passage, at least 2. Passages with a single id or with
-  /// fewer than `least_sentences` sentences are dropped. Throws ArgumentError for `tokens` below 2,
+  /// fewer than `min_sentences` sentences are dropped. Throws ArgumentError for `tokens` below 2,
   /// and if no passage is left.
   Passages(std::vector<std::vector<TokenIds>> documents, std::int64_t tokens,
-           std::int64_t least_sentences = 1);
+           std::int64_t min_sentences = 1);
 
   std::int64_t documents() const override { return std::ssize(documents_); }
   std::int64_t tokens() const override { return all_tokens_; }
@@ -28,7 +28,7 @@ class Passages final : public PassageSource {
   /// Every sentence of any passage is in one of these passages. The last sentences of a document
   /// may be in two.
   std::vector<std::int64_t> cover() const override;
-  std::vector<TokenIds> random(Draws& draws) const override { return at(draws.below(count())); }
+  std::vector<TokenIds> random(Rng& rng) const override { return at(rng.below(count())); }
 
  private:
   struct Place {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "weft/core/error.h"
-#include "weft/models/data/draws.h"
+#include "weft/models/data/rng.h"
 
 namespace weft {
 namespace {
@@ -64,11 +64,11 @@ std::vector<std::int32_t> patch_mask(const PatchMasking& masking, std::int64_t r
   const std::int64_t unit = masking.mask_unit;
   const std::int64_t hidden = hidden_patches(masking, rows, columns) / (unit * unit);
   const std::int64_t across = columns / unit;
-  Draws draws(stable_hash("patch_mask", seed), static_cast<std::uint32_t>(row),
-              static_cast<std::uint32_t>(step));
+  Rng rng(stable_hash("patch_mask", seed), static_cast<std::uint32_t>(row),
+          static_cast<std::uint32_t>(step));
   std::vector<char> units(static_cast<std::size_t>(rows / unit * across), 0);
   std::fill_n(units.begin(), hidden, char{1});
-  draws.shuffle(units);
+  rng.shuffle(units);
   std::vector<std::int32_t> mask;
   for (std::int64_t y = 0; y < rows; ++y) {
     for (std::int64_t x = 0; x < columns; ++x)

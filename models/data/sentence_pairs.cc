@@ -5,16 +5,16 @@
 #include <algorithm>
 
 #include "weft/core/error.h"
-#include "weft/models/data/draws.h"
+#include "weft/models/data/rng.h"
 
 namespace weft {
 namespace {
 
 constexpr double kShortShare = 0.1;
 
-Draws draws_of(std::uint64_t seed, std::int64_t step, std::int64_t row) {
-  return Draws(stable_hash("sentence_pair", seed), static_cast<std::uint32_t>(row),
-               static_cast<std::uint32_t>(step));
+Rng rng_of(std::uint64_t seed, std::int64_t step, std::int64_t row) {
+  return Rng(stable_hash("sentence_pair", seed), static_cast<std::uint32_t>(row),
+             static_cast<std::uint32_t>(step));
 }
 
 std::vector<std::int32_t> joined(const Document& document, std::size_t begin, std::size_t end) {
@@ -60,17 +60,17 @@ SentencePairs::SentencePairs(std::vector<Document> documents, PairTask task, std
 
 SentencePair SentencePairs::at(std::int64_t place, std::uint64_t seed, std::int64_t step,
                                std::int64_t row) const {
-  Draws draws = draws_of(seed, step, row);
-  return make(place, draws);
+  Rng rng = rng_of(seed, step, row);
+  return make(place, rng);
 }
 
 SentencePair SentencePairs::random(std::uint64_t seed, std::int64_t step, std::int64_t row) const {
-  Draws draws = draws_of(seed, step, row);
-  const std::int64_t place = draws.below(places());
-  return make(place, draws);
+  Rng rng = rng_of(seed, step, row);
+  const std::int64_t place = rng.below(places());
+  return make(place, rng);
 }
 
-SentencePair SentencePairs::make(std::int64_t place, Draws& draws) const {
+SentencePair SentencePairs::make(std::int64_t place, Rng& rng) const {
   if (place < 0 || place >= places())
     throw ArgumentError(fmt::format("place {} is outside [0, {})", place, places()));
   // The last document that begins at or before the place. Documents of one sentence have no places.
@@ -78,22 +78,21 @@ SentencePair SentencePairs::make(std::int64_t place, Draws& draws) const {
   const auto chosen = static_cast<std::size_t>(next - firsts_.begin()) - 1;
   const Document& document = documents_[chosen];
   const auto begin = static_cast<std::size_t>(place - firsts_[chosen]);
-  const std::int64_t wanted =
-      draws.uniform() < kShortShare ? 2 + draws.below(tokens_ - 1) : tokens_;
+  const std::int64_t wanted = rng.uniform() < kShortShare ? 2 + rng.below(tokens_ - 1) : tokens_;
   const std::size_t end = end_of(document, begin, 2, wanted);
   const std::size_t middle =
-      begin + 1 + static_cast<std::size_t>(draws.below(static_cast<std::int64_t>(end - begin) - 1));
+      begin + 1 + static_cast<std::size_t>(rng.below(static_cast<std::int64_t>(end - begin) - 1));
   SentencePair pair{joined(document, begin, middle), joined(document, middle, end),
-                    draws.uniform() < 0.5 ? 1 : 0};
+                    rng.uniform() < 0.5 ? 1 : 0};
   if (pair.label == 0) return pair;
   if (task_ == PairTask::sentence_order) {
     std::swap(pair.first, pair.second);
     return pair;
   }
-  auto other = static_cast<std::size_t>(draws.below(this->documents() - 1));
+  auto other = static_cast<std::size_t>(rng.below(this->documents() - 1));
   if (other >= chosen) ++other;
   const auto start =
-      static_cast<std::size_t>(draws.below(static_cast<std::int64_t>(documents_[other].size())));
+      static_cast<std::size_t>(rng.below(static_cast<std::int64_t>(documents_[other].size())));
   const std::int64_t left = wanted - static_cast<std::int64_t>(pair.first.size());
   pair.second = joined(documents_[other], start, end_of(documents_[other], start, 1, left));
   return pair;

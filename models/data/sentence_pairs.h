@@ -9,7 +9,7 @@
 
 namespace WEFT_API weft {
 
-class Draws;
+class Rng;
 
 /// The sentences of a document as token ids, in order.
 using Document = std::vector<std::vector<std::int32_t>>;
@@ -50,7 +50,7 @@ class SentencePairs {
   SentencePair random(std::uint64_t seed, std::int64_t step, std::int64_t row) const;
 
  private:
-  SentencePair make(std::int64_t place, Draws& draws) const;
+  SentencePair make(std::int64_t place, Rng& rng) const;
 
   std::vector<Document> documents_;
   std::vector<std::int64_t> firsts_;  // first place of each document, then the total number

@@ -128,10 +128,10 @@ TextData::TextData(std::vector<std::int32_t> ids, double validation_fraction) {
 
 TextData::TextData(std::vector<std::int32_t> train, std::span<const std::int32_t> validation) {
   const std::int64_t size = std::ssize(train);
-  const auto in_front = std::make_shared<const TokensInMemory>(std::move(train));
-  const auto behind = std::make_shared<const TokensInMemory>(
+  const auto train_ids = std::make_shared<const TokensInMemory>(std::move(train));
+  const auto validation_ids = std::make_shared<const TokensInMemory>(
       std::vector<std::int32_t>(validation.begin(), validation.end()));
-  *this = TextData({{{in_front, 0, size}}}, {{behind, 0, behind->size()}});
+  *this = TextData({{{train_ids, 0, size}}}, {{validation_ids, 0, validation_ids->size()}});
 }
 
 TextData::TextData(std::vector<WeightedPart> train, std::vector<TokenPart> validation)

@@ -13,9 +13,10 @@ namespace {
 
 constexpr int kMaxWindowLog = 27;
 
-class ZstdUnpacker final : public Unpacker {
+class ZstdDecompressor final : public Decompressor {
  public:
-  explicit ZstdUnpacker(std::string name) : name_(std::move(name)), context_(ZSTD_createDCtx()) {
+  explicit ZstdDecompressor(std::string name)
+      : name_(std::move(name)), context_(ZSTD_createDCtx()) {
     if (context_ == nullptr ||
         ZSTD_isError(ZSTD_DCtx_setParameter(context_.get(), ZSTD_d_windowLogMax, kMaxWindowLog)))
       throw StateError("zstd cannot be initialised");
@@ -58,8 +59,8 @@ bool is_zstd(std::string_view bytes) {
   return bytes.size() >= 4 && (bytes[0] & 0xF0) == 0x50 && bytes.substr(1, 3) == "\x2a\x4d\x18";
 }
 
-std::unique_ptr<Unpacker> zstd_unpacker(std::string name) {
-  return std::make_unique<ZstdUnpacker>(std::move(name));
+std::unique_ptr<Decompressor> zstd_decompressor(std::string name) {
+  return std::make_unique<ZstdDecompressor>(std::move(name));
 }
 
 }  // namespace weft

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "weft/models/data/unpacker.h"
+#include "weft/models/data/decompressor.h"
 
 namespace WEFT_API weft {
 
@@ -14,6 +14,6 @@ bool is_zstd(std::string_view bytes);
 
 /// Decompresses one or more frames of any size. A window above 128 MiB (zstd --long=28 and above)
 /// is rejected, because it would have to be held in memory.
-std::unique_ptr<Unpacker> zstd_unpacker(std::string name);
+std::unique_ptr<Decompressor> zstd_decompressor(std::string name);
 
 }  // namespace weft

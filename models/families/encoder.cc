@@ -17,7 +17,7 @@ EncoderConfig checked(EncoderConfig config) {
 
 /// Mask [width, 1, kernel] of the convolution weights: 1 for the taps that a feature's group uses,
 /// which are the middle ones, and 0 for the others.
-Tensor taps_of_groups(const EncoderConfig& c) {
+Tensor group_tap_mask(const EncoderConfig& c) {
   const std::int64_t widths = (c.conv_kernel - c.conv_least_kernel) / 2 + 1;
   std::vector<float> taps;
   for (std::int64_t feature = 0; feature < c.width; ++feature) {
@@ -258,7 +258,7 @@ Value Encoder::convolve(Value embedded, Value h, Value mask, bool training) cons
   if (first && mask.defined()) embedded = embedded * keep;
   Value weight = conv_->weight;
   if (config_.conv_least_kernel > 0)
-    weight = weight * scope_.graph().constant(taps_of_groups(config_));
+    weight = weight * scope_.graph().constant(group_tap_mask(config_));
   const Value x = conv1d(permute(embedded, {0, 2, 1}), weight, conv_->bias,
                          {.padding = (config_.conv_kernel - 1) / 2, .groups = config_.conv_groups});
   Value y = permute(x, {0, 2, 1});

@@ -88,7 +88,7 @@ struct EncoderConfig {
   std::int64_t head_width() const { return head_size == 0 ? width / heads : head_size; }
   /// Maximum number of tokens in a row. If positions skip padding, no token uses positions 0 to
   /// padding_id.
-  std::int64_t longest_row() const {
+  std::int64_t max_tokens() const {
     return context - (positions_skip_padding ? padding_id + 1 : 0);
   }
   /// Number of layers that have their own weights.

@@ -255,11 +255,11 @@ Value EncoderDecoder::shift_right(Value labels, SourceLocation loc) const {
   Graph& graph = scope_.graph();
   Graph::Frame frame(graph, "shift_right", loc, scope_.path());
   const EncoderDecoderConfig& c = config_;
-  const auto refuse = [&](const char* what) {
+  const auto reject = [&](const char* what) {
     graph.fail(ArgumentError(what), "shift_right", {labels}, loc);
   };
   if (c.padding_id < 0)
-    refuse("labels become the decoder's input only if the config has a padding_id");
+    reject("labels become the decoder's input only if the config has a padding_id");
   const Value ids = where(equal(labels, -100), c.padding_id, labels);
   Value first;
   if (c.decoder_start == DecoderStart::last_label) {
@@ -267,7 +267,7 @@ Value EncoderDecoder::shift_right(Value labels, SourceLocation loc) const {
     first = take_along_axis(ids, unsqueeze(tokens - 1, 1), 1);
   } else {
     if (c.start_id < 0)
-      refuse("labels become the decoder's input only if the config has a start_id");
+      reject("labels become the decoder's input only if the config has a start_id");
     first = full(graph, labels.dtype(), Shape{labels.size(0), 1}, static_cast<double>(c.start_id));
   }
   return concat({first, slice(ids, {Slice{}, Slice{.end = labels.size(1) - 1}})}, 1);
@@ -308,11 +308,11 @@ EncoderDecoderDecoding EncoderDecoder::decoding(const DecodingInputs& inputs,
   for (std::size_t i = 0; i < decoder_->layers.size(); ++i) {
     const Layer& layer = decoder_->layers[i];
     const Scope at = caches / i;
-    const KeysValuesCache own =
-        make_keys_values_cache(at / "self", h.dtype(), rows, heads, inputs.capacity, size);
-    const KeysValuesCache prompt =
-        make_keys_values_cache(at / "cross", h.dtype(), rows, heads, source, size);
-    const KeysValues keys = layer.cross_attention->keys_values(memory);
+    const KeyValueCache own =
+        make_key_value_cache(at / "self", h.dtype(), rows, heads, inputs.capacity, size);
+    const KeyValueCache prompt =
+        make_key_value_cache(at / "cross", h.dtype(), rows, heads, source, size);
+    const KeyValues keys = layer.cross_attention->key_values(memory);
     result.prompt.add(prompt.keys, take(keys.keys, inputs.prompt_of_row));
     result.prompt.add(prompt.values, take(keys.values, inputs.prompt_of_row));
     h = residual(layer.attention_norm, h, false, [&](Value x) {

@@ -26,7 +26,7 @@ std::string range_text(const IntegerRange<Int>& range) {
 }
 
 /// Throws an error such as "--beams must be an integer in [1, 64], not 'many'".
-[[noreturn]] void refuse(std::string_view what, std::string_view kind, const std::string& range,
+[[noreturn]] void reject(std::string_view what, std::string_view kind, const std::string& range,
                          std::string_view text) {
   throw ArgumentError(fmt::format("{} must be {}{}{}, not {}", what, kind, range.empty() ? "" : " ",
                                   range,
@@ -43,7 +43,7 @@ Int integer(std::string_view what, std::string_view text, const IntegerRange<Int
     std::string legal = range_text(range);
     // If the digits do not fit in the type, the message should state the range.
     if (error == std::errc::result_out_of_range) legal = str(range);
-    refuse(what, "an integer", legal, text);
+    reject(what, "an integer", legal, text);
   }
   return value;
 }
@@ -96,7 +96,7 @@ std::uint64_t parse_unsigned(std::string_view what, std::string_view text,
 double parse_real(std::string_view what, std::string_view text, const RealRange& range) {
   double value = 0;
   if (!read_real(text, value) || !range.contains(value))
-    refuse(what, "a finite number", str(range), text);
+    reject(what, "a finite number", str(range), text);
   return value;
 }
 
@@ -128,7 +128,7 @@ double parse_speed(std::string_view what, std::string_view text) {
   } else {
     known = known && unit == "B/s";
   }
-  if (!known || !std::isfinite(value)) refuse(what, "a speed", "(10Gbit/s, 1.25GB/s)", text);
+  if (!known || !std::isfinite(value)) reject(what, "a speed", "(10Gbit/s, 1.25GB/s)", text);
   return value;
 }
 
@@ -140,13 +140,13 @@ double parse_duration(std::string_view what, std::string_view text) {
        {std::pair{"s", 1.0}, std::pair{"ms", 1e-3}, std::pair{"us", 1e-6}, std::pair{"ns", 1e-9}}) {
     if (read && unit == name && std::isfinite(value)) return value * seconds;
   }
-  refuse(what, "a time", "(50us, 1.5ms, 2s)", text);
+  reject(what, "a time", "(50us, 1.5ms, 2s)", text);
 }
 
 std::uint64_t parse_bytes(std::string_view what, std::string_view text) {
   constexpr std::string_view kUnits = "KMGTPE";
   constexpr double kMax = 0x1p62;
-  const auto fail = [&] { refuse(what, "a number of bytes", "(1000, 500MiB, 2GiB)", text); };
+  const auto fail = [&] { reject(what, "a number of bytes", "(1000, 500MiB, 2GiB)", text); };
   const std::size_t end = text.find_first_not_of("0123456789.");
   std::string_view unit = end == std::string_view::npos ? std::string_view() : text.substr(end);
   double value = 0;

@@ -8,8 +8,8 @@
 namespace weft {
 namespace {
 
-void log_softmax(const TokenIds& never, std::vector<double>& scores) {
-  for (const std::int64_t id : never) scores[static_cast<std::size_t>(id)] = kForbidden;
+void log_softmax(const TokenIds& suppressed, std::vector<double>& scores) {
+  for (const std::int64_t id : suppressed) scores[static_cast<std::size_t>(id)] = kForbidden;
   const double most = *std::max_element(scores.begin(), scores.end());
   double sum = 0;
   for (const double s : scores) sum += std::exp(s - most);
@@ -61,16 +61,16 @@ class Finished {
 
 /// The ids of a prompt's result that are certain while beams are still running: the common prefix
 /// of all sequences that may become the result.
-class Certain {
+class StablePrefix {
  public:
   /// `start`: number of ids that all sequences start from.
-  explicit Certain(std::size_t start) : told_(start) {}
+  explicit StablePrefix(std::size_t start) : emitted_(start) {}
 
   /// Reports the ids that have become certain to the callback. Returns false once the callback has
   /// returned false.
-  template <class Tell>
-  bool tell(std::span<const TokenIds> running, const std::vector<Hypothesis>& finished,
-            Tell&& tell) {
+  template <class Emit>
+  bool emit(std::span<const TokenIds> running, const std::vector<Hypothesis>& finished,
+            Emit&& emit) {
     const TokenIds& first = running.front();
     std::size_t same = first.size();
     const auto compare = [&](const TokenIds& other) {
@@ -80,21 +80,21 @@ class Certain {
     };
     for (const TokenIds& other : running) compare(other);
     for (const Hypothesis& other : finished) compare(other.ids);
-    while (told_ < same && !enough_) enough_ = !tell(first[told_++]);
-    return !enough_;
+    while (emitted_ < same && !stopped_) stopped_ = !emit(first[emitted_++]);
+    return !stopped_;
   }
   /// Reports the remaining ids of the final result, which does not contain the `padding` ids at its
   /// front. If the callback has returned false, truncates the result after the last reported id.
-  template <class Tell>
-  void tell_rest(TokenIds& result, std::int64_t padding, Tell&& tell) {
-    auto told = told_ - static_cast<std::size_t>(padding);
-    while (told < result.size() && !enough_) enough_ = !tell(result[told++]);
-    if (enough_) result.resize(told);
+  template <class Emit>
+  void emit_rest(TokenIds& result, std::int64_t padding, Emit&& emit) {
+    auto emitted = emitted_ - static_cast<std::size_t>(padding);
+    while (emitted < result.size() && !stopped_) stopped_ = !emit(result[emitted++]);
+    if (stopped_) result.resize(emitted);
   }
 
  private:
-  std::size_t told_;
-  bool enough_ = false;
+  std::size_t emitted_;
+  bool stopped_ = false;
 };
 
 struct Candidate {
@@ -111,8 +111,8 @@ std::vector<Candidate> candidates(const SearchModel& model, const std::vector<To
   const auto beams = static_cast<std::size_t>(options.beams);
   for (std::size_t r = first_row; r < first_row + beams; ++r) {
     std::vector<double> scores = model.logits(r);
-    log_softmax(options.never, scores);
-    apply_rules(options, prompt.lengths, prompt.counted(rows[r]), scores);
+    log_softmax(options.suppressed, scores);
+    apply_rules(options, prompt.lengths, prompt.without_padding(rows[r]), scores);
     for (std::int64_t id = 0; id < model.vocab(); ++id)
       all.push_back(
           {sums[r] + scores[static_cast<std::size_t>(id)], static_cast<std::int64_t>(r), id});
@@ -138,10 +138,10 @@ SearchResult beam_search(SearchModel& model, const SearchStarts& starts,
   std::vector<double> sums;
   TokenIds parents;
   std::vector<Finished> finished;
-  std::vector<Certain> certain;
+  std::vector<StablePrefix> stable_prefixes;
   for (std::size_t p = 0; p < starts.ids.size(); ++p) {
     finished.emplace_back(options, prompts[p]);
-    certain.emplace_back(starts.ids[p].size());
+    stable_prefixes.emplace_back(starts.ids[p].size());
     for (std::size_t b = 0; b < beams; ++b) {
       parents.push_back(static_cast<std::int64_t>(rows.size()));
       rows.push_back(starts.ids[p]);
@@ -154,7 +154,7 @@ SearchResult beam_search(SearchModel& model, const SearchStarts& starts,
     std::vector<TokenIds> next;
     std::vector<double> next_sums;
     parents.clear();
-    const auto go_on = [&](std::size_t row, std::int64_t id, double sum) {
+    const auto extend_row = [&](std::size_t row, std::int64_t id, double sum) {
       next.push_back(rows[row]);
       next.back().push_back(id);
       next_sums.push_back(sum);
@@ -163,7 +163,7 @@ SearchResult beam_search(SearchModel& model, const SearchStarts& starts,
     for (std::size_t p = 0; p < prompts.size(); ++p) {
       const std::size_t first = p * beams;
       if (done[p]) {
-        for (std::size_t b = 0; b < beams; ++b) go_on(first + b, options.pad_id, 0);
+        for (std::size_t b = 0; b < beams; ++b) extend_row(first + b, options.pad_id, 0);
         continue;
       }
       const auto best = candidates(model, rows, sums, first, prompts[p], options);
@@ -171,20 +171,21 @@ SearchResult beam_search(SearchModel& model, const SearchStarts& starts,
         const Candidate& c = best[rank];
         const auto row = static_cast<std::size_t>(c.row);
         if (!options.is_end(c.id)) {
-          go_on(row, c.id, c.sum);
+          extend_row(row, c.id, c.sum);
         } else if (rank < beams) {
           finished[p].add(rows[row], c.sum, true);
         }
       }
       // If the vocabulary is smaller than the number of beams, some beams have no candidate.
-      while (next.size() < first + beams) go_on(first, options.pad_id, kForbidden);
+      while (next.size() < first + beams) extend_row(first, options.pad_id, kForbidden);
       done[p] = finished[p].done(best.front().sum, prompts[p].length(rows[first]));
       if (done[p]) continue;
       const auto running = std::span(next).subspan(first, beams);
-      const bool heard = !on_token || certain[p].tell(running, finished[p].kept(), [&](auto id) {
-        return on_token(static_cast<std::int64_t>(p), id);
-      });
-      if (heard && !prompts[p].full(next[first])) continue;
+      const bool wants_more =
+          !on_token || stable_prefixes[p].emit(running, finished[p].kept(), [&](auto id) {
+            return on_token(static_cast<std::int64_t>(p), id);
+          });
+      if (wants_more && !prompts[p].is_full(next[first])) continue;
       for (std::size_t b = first; b < first + beams; ++b)
         finished[p].add(next[b], next_sums[b], false);
       done[p] = true;
@@ -197,7 +198,7 @@ SearchResult beam_search(SearchModel& model, const SearchStarts& starts,
   for (std::size_t p = 0; p < prompts.size(); ++p) {
     for (std::size_t i = 0; i < static_cast<std::size_t>(options.results); ++i) {
       const Hypothesis& h = finished[p].kept().at(i);
-      const auto ids = prompts[p].counted(h.ids);
+      const auto ids = prompts[p].without_padding(h.ids);
       result.sequences.emplace_back(ids.begin(), ids.end());
       // Hugging Face transformers appends its first end id, whichever end id was generated.
       if (h.ended)
@@ -205,8 +206,9 @@ SearchResult beam_search(SearchModel& model, const SearchStarts& starts,
                                                               : options.stop_ids.front());
       result.scores.push_back(h.score);
       if (on_token)
-        certain[p].tell_rest(result.sequences.back(), prompts[p].padding,
-                             [&](auto id) { return on_token(static_cast<std::int64_t>(p), id); });
+        stable_prefixes[p].emit_rest(result.sequences.back(), prompts[p].padding, [&](auto id) {
+          return on_token(static_cast<std::int64_t>(p), id);
+        });
     }
   }
   return result;

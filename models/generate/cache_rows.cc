@@ -16,7 +16,7 @@ Program make_reorder_program(const Program& decode) {
   return reorder;
 }
 
-bool rows_move(const Tensor& parents) {
+bool reorders_rows(const Tensor& parents) {
   for (std::int64_t i = 0; i < parents.numel(); ++i) {
     if (parents.data<std::int64_t>()[i] != i) return true;
   }

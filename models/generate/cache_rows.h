@@ -12,6 +12,6 @@ Program make_reorder_program(const Program& decode);
 
 /// Returns true if any row continues a different row: `parents` is i64 [rows]. Usually no row does,
 /// and the caches need not be copied.
-bool rows_move(const Tensor& parents);
+bool reorders_rows(const Tensor& parents);
 
 }  // namespace weft

@@ -13,14 +13,14 @@
 namespace weft {
 namespace {
 
-constexpr std::int64_t kEndless = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
 
 }  // namespace
 
 std::int64_t trained_context(const GptConfig& config) {
   const bool any_length =
       config.positions == GptPositions::linear_bias || config.positions == GptPositions::none;
-  return any_length ? kEndless : config.context;
+  return any_length ? kUnlimited : config.context;
 }
 
 /// Rows of text, and the part of them that the caches hold.
@@ -31,22 +31,22 @@ struct Generator::Batch {
   std::int64_t filled = 0;            // filled columns of the caches, the same for every row
   std::vector<std::int64_t> padding;  // padding columns at the front of each row
   Tensor visible;                     // bool [rows, capacity]
-  std::int64_t same = 0;              // columns of the first text that the caches already hold
+  std::int64_t reused_columns = 0;    // columns of the first text that the caches already hold
 
   std::int64_t rows() const { return static_cast<std::int64_t>(texts.size()); }
 };
 
 /// Records in the Generator which ids of the single text of a batch the caches hold, even if the
 /// run ends with an exception.
-class Generator::Keep {
+class Generator::CacheRecorder {
  public:
-  Keep(Generator& generator, Batch& batch) : generator_(generator), batch_(batch) {}
-  Keep(const Keep&) = delete;
-  Keep& operator=(const Keep&) = delete;
-  ~Keep() {
+  CacheRecorder(Generator& generator, Batch& batch) : generator_(generator), batch_(batch) {}
+  CacheRecorder(const CacheRecorder&) = delete;
+  CacheRecorder& operator=(const CacheRecorder&) = delete;
+  ~CacheRecorder() {
     TokenIds& text = batch_.texts.front();
     text.resize(static_cast<std::size_t>(std::min(batch_.filled, std::ssize(text))));
-    generator_.kept_ = std::move(text);
+    generator_.cached_ids_ = std::move(text);
   }
 
  private:
@@ -62,7 +62,7 @@ Generator::Generator(Session& session, const Program& decode, const GptConfig& c
     throw ArgumentError("the graph has no input 'tokens': use a program of Gpt::decode_program");
   id_type_ = tokens.dtype();
   for (const Value input : decode.inputs())
-    knows_padding_ = knows_padding_ || (visible.defined() && input == visible);
+    supports_padding_ = supports_padding_ || (visible.defined() && input == visible);
 }
 
 Tensor Generator::decode(Batch& batch, const std::vector<TokenIds>& columns) {
@@ -70,7 +70,7 @@ Tensor Generator::decode(Batch& batch, const std::vector<TokenIds>& columns) {
   const std::int64_t rows = tokens.size(0), added = tokens.size(1);
   NamedTensors feeds = {{"tokens", tokens.to(id_type_)},
                         {"position", Tensor::of<std::int64_t>({}, {batch.filled})}};
-  if (knows_padding_) {
+  if (supports_padding_) {
     Tensor positions = Tensor::empty(DType::i64, {rows, added});
     for (std::int64_t r = 0; r < rows; ++r) {
       for (std::int64_t i = 0; i < added; ++i) {
@@ -92,7 +92,7 @@ Tensor Generator::step(Batch& batch, const Tensor& tokens, std::int64_t position
   std::vector<TokenIds> columns;
   if (position > 0) {
     // Rows of one prompt have the same padding, so only texts and caches are reordered.
-    if (rows_move(parents)) {
+    if (reorders_rows(parents)) {
       if (!reorder_) reorder_ = make_reorder_program(decode_);
       session_.run(*reorder_, {{"cache_rows", parents}}, {.dims = {{"capacity", batch.capacity}}});
       const std::vector<TokenIds> before = batch.texts;
@@ -114,15 +114,15 @@ Tensor Generator::step(Batch& batch, const Tensor& tokens, std::int64_t position
       const std::int64_t kept =
           position == 0 ? batch.limit : std::max<std::int64_t>(1, batch.limit / 2);
       text.erase(text.begin(), text.end() - kept);
-      batch.same = 0;
+      batch.reused_columns = 0;
     }
     longest = std::max(longest, text.size());
   }
-  batch.filled = position == 0 ? batch.same : 0;
+  batch.filled = position == 0 ? batch.reused_columns : 0;
   batch.visible = Tensor::full(DType::boolean, {batch.rows(), batch.capacity}, 1);
   for (std::size_t r = 0; r < batch.texts.size(); ++r) {
     const std::size_t padding = longest - batch.texts[r].size();
-    if (padding > 0 && !knows_padding_)
+    if (padding > 0 && !supports_padding_)
       throw ArgumentError(
           "the model's file is too old for prompts of different lengths in one batch: generate "
           "from one prompt at a time");
@@ -136,21 +136,23 @@ Tensor Generator::step(Batch& batch, const Tensor& tokens, std::int64_t position
   return decode(batch, columns);
 }
 
-std::int64_t Generator::same_beginning(const TokenIds& text) const {
+std::int64_t Generator::common_prefix_length(const TokenIds& text) const {
   // With dynamic scaling, the rotation of all keys depends on the length of the text.
   if (config_.rotary_scaling == RotaryScalingKind::dynamic &&
-      std::max(std::ssize(text), std::ssize(kept_)) > config_.rotary_context)
+      std::max(std::ssize(text), std::ssize(cached_ids_)) > config_.rotary_context)
     return 0;
-  const auto differs = std::mismatch(text.begin(), text.end(), kept_.begin(), kept_.end()).first;
+  const auto differs =
+      std::mismatch(text.begin(), text.end(), cached_ids_.begin(), cached_ids_.end()).first;
   // The last id is always computed, because its logits are needed.
   return std::min<std::int64_t>(differs - text.begin(), std::ssize(text) - 1);
 }
 
 SearchResult Generator::run(const SearchStarts& starts, std::vector<TokenIds> texts,
-                            const GenerationOptions& options, const OnToken& on_token, bool keeps) {
+                            const GenerationOptions& options, const OnToken& on_token,
+                            bool reuse_caches) {
   options.check();
   const bool learned = config_.positions == GptPositions::learned;
-  Batch batch{{}, options.slide ? trained_context(config_) : kEndless, 0, 0, {}, {}, 0};
+  Batch batch{{}, options.slide ? trained_context(config_) : kUnlimited, 0, 0, {}, {}, 0};
   for (std::size_t p = 0; p < texts.size(); ++p) {
     const auto columns = static_cast<std::int64_t>(starts.ids[p].size());
     const std::int64_t padding = starts.padding.empty() ? 0 : starts.padding[p];
@@ -169,27 +171,27 @@ SearchResult Generator::run(const SearchStarts& starts, std::vector<TokenIds> te
   const DecodeStep next = [&](const Tensor& tokens, std::int64_t position, const Tensor& parents) {
     return step(batch, tokens, position, parents);
   };
-  if (keeps && !kept_.empty() && batch.capacity <= kept_capacity_) {
-    batch.capacity = kept_capacity_;
-    batch.same = same_beginning(batch.texts.front());
+  if (reuse_caches && !cached_ids_.empty() && batch.capacity <= cache_capacity_) {
+    batch.capacity = cache_capacity_;
+    batch.reused_columns = common_prefix_length(batch.texts.front());
   } else {
     // A text that has outgrown its caches gets twice the capacity, so that this happens rarely.
     constexpr std::int64_t kLeast = 256;
-    if (keeps)
-      batch.capacity = std::min(std::max({batch.capacity, 2 * kept_capacity_, kLeast}),
+    if (reuse_caches)
+      batch.capacity = std::min(std::max({batch.capacity, 2 * cache_capacity_, kLeast}),
                                 learned ? std::min(batch.limit, config_.context) : batch.limit);
-    kept_.clear();
-    kept_capacity_ = keeps ? batch.capacity : 0;
+    cached_ids_.clear();
+    cache_capacity_ = reuse_caches ? batch.capacity : 0;
     session_.reset_caches();
   }
-  reused_ = batch.same;
-  if (!keeps) return search(next, starts, options, on_token);
-  const Keep keep(*this, batch);
+  reused_ = batch.reused_columns;
+  if (!reuse_caches) return search(next, starts, options, on_token);
+  const CacheRecorder keep(*this, batch);
   return search(next, starts, options, on_token);
 }
 
-SearchResult Generator::go_on(const TokenIds& prompt, const GenerationOptions& options,
-                              const OnToken& on_token) {
+SearchResult Generator::continue_text(const TokenIds& prompt, const GenerationOptions& options,
+                                      const OnToken& on_token) {
   if (rows_per_prompt(options) != 1) {
     throw ArgumentError(
         "a text can be continued from cached keys and values in one row only: beams and results "
@@ -236,7 +238,7 @@ SearchResult Generator::generate(const Tensor& prompts, const Tensor& mask,
     texts[p] = std::move(tokens);
   }
   SearchResult result = run(starts, std::move(texts), options, on_token);
-  fill_up(result.sequences, options.pad_id);
+  pad_to_longest(result.sequences, options.pad_id);
   return result;
 }
 

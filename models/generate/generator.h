@@ -43,17 +43,18 @@ class Generator {
   /// call that failed or was cancelled. Between calls, only this Generator may decode with the
   /// session (generate() may be called). Throws like generate(); ArgumentError for more than one
   /// row.
-  SearchResult go_on(const TokenIds& prompt, const GenerationOptions& options = {},
-                     const OnToken& on_token = {});
+  SearchResult continue_text(const TokenIds& prompt, const GenerationOptions& options = {},
+                             const OnToken& on_token = {});
   /// Returns the number of ids in the last prompt of continue_text() that were not recomputed.
   std::int64_t reused() const { return reused_; }
 
  private:
   struct Batch;
-  class Keep;
+  class CacheRecorder;
   SearchResult run(const SearchStarts& starts, std::vector<TokenIds> texts,
-                   const GenerationOptions& options, const OnToken& on_token, bool keeps = false);
-  std::int64_t same_beginning(const TokenIds& text) const;
+                   const GenerationOptions& options, const OnToken& on_token,
+                   bool reuse_caches = false);
+  std::int64_t common_prefix_length(const TokenIds& text) const;
   Tensor step(Batch& batch, const Tensor& tokens, std::int64_t position, const Tensor& parents);
   Tensor decode(Batch& batch, const std::vector<TokenIds>& columns);
 
@@ -62,11 +63,11 @@ class Generator {
   std::optional<Program> reorder_;  // created when beam search first needs it
   GptConfig config_;
   DType id_type_;
-  bool knows_padding_ = false;
+  bool supports_padding_ = false;
   // For continue_text(): the ids that the caches hold keys and values of, the capacity of the
   // caches, and the result of reused().
-  TokenIds kept_;
-  std::int64_t kept_capacity_ = 0, reused_ = 0;
+  TokenIds cached_ids_;
+  std::int64_t cache_capacity_ = 0, reused_ = 0;
 };
 
 }  // namespace weft

@@ -52,9 +52,9 @@ void force(std::int64_t id, std::vector<double>& scores) {
 }  // namespace
 
 LengthRules length_rules(const GenerationOptions& options, std::int64_t start) {
-  std::int64_t free = start + (options.forced_bos_id >= 0 ? 1 : 0);
-  while (options.forced.contains(free)) ++free;
-  return {start, free,
+  std::int64_t first_unforced = start + (options.forced_bos_id >= 0 ? 1 : 0);
+  while (options.forced.contains(first_unforced)) ++first_unforced;
+  return {start, first_unforced,
           std::max(options.min_length, options.min_new > 0 ? start + options.min_new : 0),
           options.max_new >= 0 ? start + options.max_new : options.max_length};
 }
@@ -64,16 +64,16 @@ void apply_rules(const GenerationOptions& options, const LengthRules& lengths, S
   const auto length = static_cast<std::int64_t>(ids.size());
   penalise_repetition(options.repetition_penalty, ids, scores);
   forbid_repeated_ngrams(options.no_repeat_ngram, ids, scores);
-  for (const std::int64_t id : options.forbidden) at(scores, id) = kForbidden;
-  forbid_sequences(options.forbidden_sequences, ids, scores);
+  for (const std::int64_t id : options.bad_token_ids) at(scores, id) = kForbidden;
+  forbid_sequences(options.bad_token_sequences, ids, scores);
   if (length < lengths.min) {
     if (options.eos_id >= 0) at(scores, options.eos_id) = kForbidden;
     for (const std::int64_t id : options.stop_ids) at(scores, id) = kForbidden;
   }
   if (options.forced_bos_id >= 0 && length == lengths.start) force(options.forced_bos_id, scores);
   if (options.forced_eos_id >= 0 && length == lengths.max - 1) force(options.forced_eos_id, scores);
-  if (length == lengths.free) {
-    for (const std::int64_t id : options.forbidden_first) at(scores, id) = kForbidden;
+  if (length == lengths.first_unforced) {
+    for (const std::int64_t id : options.bad_first_token_ids) at(scores, id) = kForbidden;
   }
   if (const auto it = options.forced.find(length); it != options.forced.end())
     force(it->second, scores);

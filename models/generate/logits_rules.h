@@ -15,10 +15,10 @@ inline constexpr double kForbidden = -std::numeric_limits<double>::infinity();
 
 /// Lengths of one sequence. All of them include the ids that the sequence starts from.
 struct LengthRules {
-  std::int64_t start = 0;  // number of ids that the sequence starts from
-  std::int64_t free = 0;   // the first position after these ids that has no forced id
-  std::int64_t min = 0;    // no end id before the sequence has this length
-  std::int64_t max = 0;    // the sequence ends at this length
+  std::int64_t start = 0;           // number of ids that the sequence starts from
+  std::int64_t first_unforced = 0;  // the first position after these ids that has no forced id
+  std::int64_t min = 0;             // no end id before the sequence has this length
+  std::int64_t max = 0;             // the sequence ends at this length
 };
 /// Returns the lengths that the options define for a sequence that starts from `start` ids.
 LengthRules length_rules(const GenerationOptions& options, std::int64_t start);

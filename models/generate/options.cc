@@ -65,7 +65,7 @@ void GenerationOptions::check() const {
   }
   if (!std::isfinite(length_penalty))
     throw ArgumentError(fmt::format("length_penalty must be finite, not {}", length_penalty));
-  check_sequences("bad_token_sequences", forbidden_sequences);
+  check_sequences("bad_token_sequences", bad_token_sequences);
   check_sequences("stop_sequences", stop_sequences);
   if (sampling) {
     sampling->check();

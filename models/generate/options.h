@@ -74,11 +74,11 @@ struct GenerationOptions {
   double repetition_penalty = 1;
   std::int64_t no_repeat_ngram = 0;  // n: no n-gram occurs twice in a sequence; 0 = unrestricted
   /// Ids that are not generated. The scores of other ids do not change.
-  TokenIds forbidden = {};
+  TokenIds bad_token_ids = {};
   /// Sequences that are not completed: after its other ids, the last id is not generated.
-  std::vector<TokenIds> forbidden_sequences = {};
+  std::vector<TokenIds> bad_token_sequences = {};
   /// Ids that are not generated in the first position after the start and the forced ids.
-  TokenIds forbidden_first = {};
+  TokenIds bad_first_token_ids = {};
 
   /// Samples instead of taking the most likely id. Not supported with beams.
   std::optional<SamplingOptions> sampling = {};
@@ -95,7 +95,7 @@ struct GenerationOptions {
   EarlyStopping early_stopping = EarlyStopping::heuristic;
   /// Ids that are excluded before the softmax, so that they get no probability (padding, in
   /// Marian).
-  TokenIds never = {};
+  TokenIds suppressed = {};
 
   /// For decoders: if a text outgrows the positions that the model was trained with, the later half
   /// of the window is kept and recomputed. If false, learned positions must suffice

@@ -64,8 +64,8 @@ void filter_scores(const SamplingOptions& options, std::vector<double>& scores) 
   keep_min_p(options.min_p, scores);
 }
 
-std::int64_t draw_id(const std::vector<double>& scores, std::uint64_t seed, std::int64_t row,
-                     std::int64_t index) {
+std::int64_t sample_id(const std::vector<double>& scores, std::uint64_t seed, std::int64_t row,
+                       std::int64_t index) {
   const double best = *std::max_element(scores.begin(), scores.end());
   double total = 0;
   for (const double score : scores) total += std::exp(score - best);

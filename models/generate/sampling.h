@@ -15,7 +15,7 @@ void filter_scores(const SamplingOptions& options, std::vector<double>& scores);
 /// Samples an id with probability softmax(scores). The result is a function of (seed, row, index)
 /// and the scores; `index` is the number of new ids in the row so far. At least one score must be
 /// finite.
-std::int64_t draw_id(const std::vector<double>& scores, std::uint64_t seed, std::int64_t row,
-                     std::int64_t index);
+std::int64_t sample_id(const std::vector<double>& scores, std::uint64_t seed, std::int64_t row,
+                       std::int64_t index);
 
 }  // namespace weft

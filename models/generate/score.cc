@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-constexpr std::int64_t kUncounted = -100;
+constexpr std::int64_t kIgnoreIndex = -100;
 
 void check(const std::vector<TokenIds>& prompts, const std::vector<TokenIds>& continuations) {
   if (prompts.size() != continuations.size() || prompts.empty()) {
@@ -34,30 +34,30 @@ struct Rows {
 };
 
 /// Returns rows of `prefixes` followed by continuations. Only the continuations count as targets.
-Rows make_rows(const std::vector<TokenIds>& fronts, const std::vector<TokenIds>& continuations) {
+Rows make_rows(const std::vector<TokenIds>& prefixes, const std::vector<TokenIds>& continuations) {
   Rows rows;
-  for (std::size_t i = 0; i < fronts.size(); ++i) {
-    TokenIds text = fronts[i];
+  for (std::size_t i = 0; i < prefixes.size(); ++i) {
+    TokenIds text = prefixes[i];
     text.insert(text.end(), continuations[i].begin(), continuations[i].end());
-    TokenIds targets(fronts[i].size() - 1, kUncounted);
+    TokenIds targets(prefixes[i].size() - 1, kIgnoreIndex);
     targets.insert(targets.end(), continuations[i].begin(), continuations[i].end());
     text.pop_back();
     rows.inputs.push_back(std::move(text));
     rows.targets.push_back(std::move(targets));
   }
   // Padding is at the end, where no earlier token attends to it.
-  fill_up(rows.inputs, 0);
-  fill_up(rows.targets, kUncounted);
+  pad_to_longest(rows.inputs, 0);
+  pad_to_longest(rows.targets, kIgnoreIndex);
   return rows;
 }
 
 std::vector<ContinuationScore> read_scores(const Tensor& losses,
-                                           const std::vector<TokenIds>& fronts,
+                                           const std::vector<TokenIds>& prefixes,
                                            const std::vector<TokenIds>& continuations) {
-  std::vector<ContinuationScore> scores(fronts.size());
-  for (std::size_t i = 0; i < fronts.size(); ++i) {
+  std::vector<ContinuationScore> scores(prefixes.size());
+  for (std::size_t i = 0; i < prefixes.size(); ++i) {
     const std::int64_t first = static_cast<std::int64_t>(i) * losses.size(1) +
-                               static_cast<std::int64_t>(fronts[i].size()) - 1;
+                               static_cast<std::int64_t>(prefixes[i].size()) - 1;
     for (std::size_t j = 0; j < continuations[i].size(); ++j)
       scores[i].log_probabilities.push_back(-losses.at(first + static_cast<std::int64_t>(j)));
   }
@@ -123,8 +123,8 @@ std::vector<ContinuationScore> score(Session& session, const Program& program,
   if (start.empty()) throw ArgumentError("the decoder needs at least one id to start from");
   std::vector<TokenIds> ids = prompts, mask;
   for (const TokenIds& prompt : prompts) mask.emplace_back(prompt.size(), 1);
-  fill_up(ids, 0);
-  fill_up(mask, 0);
+  pad_to_longest(ids, 0);
+  pad_to_longest(mask, 0);
   const std::vector<TokenIds> starts(prompts.size(), start);
   const Rows rows = make_rows(starts, continuations);
   const Tensor losses = session.run(program, {{"prompt_ids", ids_tensor(ids)},

@@ -13,11 +13,12 @@ namespace weft {
 namespace {
 
 /// Returns every id that the options name, to be checked against the vocabulary.
-TokenIds named_ids(const GenerationOptions& options) {
-  TokenIds ids = options.never;
-  for (const TokenIds* more : {&options.forbidden, &options.forbidden_first, &options.stop_ids})
+TokenIds referenced_ids(const GenerationOptions& options) {
+  TokenIds ids = options.suppressed;
+  for (const TokenIds* more :
+       {&options.bad_token_ids, &options.bad_first_token_ids, &options.stop_ids})
     ids.insert(ids.end(), more->begin(), more->end());
-  for (const auto& sequence : options.forbidden_sequences) ids.push_back(sequence.back());
+  for (const auto& sequence : options.bad_token_sequences) ids.push_back(sequence.back());
   for (const auto& [place, id] : options.forced) ids.push_back(id);
   for (const std::int64_t id : {options.eos_id, options.forced_eos_id, options.forced_bos_id})
     ids.push_back(std::max<std::int64_t>(id, 0));
@@ -52,7 +53,7 @@ std::vector<TokenIds> ids_rows(const Tensor& ids) {
   return rows;
 }
 
-void fill_up(std::vector<TokenIds>& sequences, std::int64_t pad_id, std::int64_t group) {
+void pad_to_longest(std::vector<TokenIds>& sequences, std::int64_t pad_id, std::int64_t group) {
   const std::size_t step = group == 0 ? sequences.size() : static_cast<std::size_t>(group);
   for (std::size_t first = 0; first < sequences.size(); first += step) {
     const std::size_t end = std::min(first + step, sequences.size());
@@ -74,7 +75,7 @@ void SearchModel::run(const std::vector<TokenIds>& rows, const TokenIds& parents
     throw ShapeError(
         fmt::format("a decode step must return f32[{}, vocab], not {}", count, logits_.type_str()));
   }
-  for (const std::int64_t id : named_ids(options_)) {
+  for (const std::int64_t id : referenced_ids(options_)) {
     if (id < 0 || id >= vocab())
       throw ArgumentError(fmt::format("the id {} is outside the vocabulary of {}", id, vocab()));
   }
@@ -90,7 +91,7 @@ std::vector<double> SearchModel::logits(std::size_t row) const {
   return result;
 }
 
-SearchResult follow_rows(SearchModel& model, const SearchStarts& starts,
+SearchResult sample_rows(SearchModel& model, const SearchStarts& starts,
                          const std::vector<PromptRules>& prompts, const GenerationOptions& options,
                          const OnToken& on_token) {
   const auto each = static_cast<std::size_t>(rows_per_prompt(options));
@@ -117,7 +118,7 @@ SearchResult follow_rows(SearchModel& model, const SearchStarts& starts,
       const PromptRules& prompt = prompts[r / each];
       const auto row = static_cast<std::int64_t>(r);
       std::vector<double> scores = model.logits(r);
-      apply_rules(options, prompt.lengths, prompt.counted(rows[r]), scores);
+      apply_rules(options, prompt.lengths, prompt.without_padding(rows[r]), scores);
       const auto best = std::max_element(scores.begin(), scores.end());
       if (*best == kForbidden) {
         throw DataError(fmt::format(
@@ -128,20 +129,20 @@ SearchResult follow_rows(SearchModel& model, const SearchStarts& starts,
       std::int64_t id = best - scores.begin();
       if (options.sampling) {
         filter_scores(*options.sampling, scores);
-        id = draw_id(scores, options.sampling->seed, options.sampling->first_row + row,
-                     prompt.length(rows[r]) - prompt.lengths.start);
+        id = sample_id(scores, options.sampling->seed, options.sampling->first_row + row,
+                       prompt.length(rows[r]) - prompt.lengths.start);
       }
       rows[r].push_back(id);
       const auto fresh = std::span<const std::int64_t>(rows[r]).subspan(start);
-      bool ends = options.is_end(id) || prompt.full(rows[r]);
+      bool ends = options.is_end(id) || prompt.is_full(rows[r]);
       for (const TokenIds& end : options.stop_sequences) ends = ends || ends_with(fresh, end);
       if (options.stop && options.stop(row, fresh)) ends = true;
       if (on_token && !on_token(row, id)) ends = true;
       done[r] = ends;
       more = more || !ends;
       if (ends) {
-        const auto counted = prompt.counted(rows[r]);
-        result.sequences[r].assign(counted.begin(), counted.end());
+        const auto without_padding = prompt.without_padding(rows[r]);
+        result.sequences[r].assign(without_padding.begin(), without_padding.end());
       }
     }
   }
@@ -173,7 +174,7 @@ SearchResult search(const DecodeStep& step, const SearchStarts& starts,
     }
   }
   SearchModel model(step, options);
-  return options.beams == 1 ? follow_rows(model, starts, prompts, options, on_token)
+  return options.beams == 1 ? sample_rows(model, starts, prompts, options, on_token)
                             : beam_search(model, starts, prompts, options, on_token);
 }
 

@@ -58,7 +58,7 @@ SearchResult search(const DecodeStep& step, const Tensor& starts, const Generati
 
 /// Pads sequences with `pad_id`, so that each group of `group` adjacent sequences has the length of
 /// its longest one (0: one group of all sequences).
-void fill_up(std::vector<TokenIds>& sequences, std::int64_t pad_id, std::int64_t group = 0);
+void pad_to_longest(std::vector<TokenIds>& sequences, std::int64_t pad_id, std::int64_t group = 0);
 
 /// Returns rows of ids, all of the same length, as i64 [rows, length].
 Tensor ids_tensor(const std::vector<TokenIds>& rows);

@@ -34,17 +34,17 @@ struct PromptRules {
   std::int64_t padding;
   LengthRules lengths;
 
-  std::span<const std::int64_t> counted(const TokenIds& row) const {
+  std::span<const std::int64_t> without_padding(const TokenIds& row) const {
     return std::span(row).subspan(static_cast<std::size_t>(padding));
   }
   std::int64_t length(const TokenIds& row) const {
     return static_cast<std::int64_t>(row.size()) - padding;
   }
-  bool full(const TokenIds& row) const { return length(row) >= lengths.max; }
+  bool is_full(const TokenIds& row) const { return length(row) >= lengths.max; }
 };
 
 /// Greedy search and sampling: extends each row by its most likely id, or by a sampled one.
-SearchResult follow_rows(SearchModel& model, const SearchStarts& starts,
+SearchResult sample_rows(SearchModel& model, const SearchStarts& starts,
                          const std::vector<PromptRules>& prompts, const GenerationOptions& options,
                          const OnToken& on_token);
 /// Beam search, for options.beams above 1.

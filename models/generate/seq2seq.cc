@@ -62,7 +62,7 @@ SearchResult run(Session& session, const Seq2SeqPrograms& programs, const Tensor
   const auto step = [&](const Tensor& tokens, std::int64_t position, const Tensor& parents) {
     // Rows of one prompt share its encoding, so only the caches of the decoder's self-attention are
     // reordered.
-    if (position > 0 && rows_move(parents))
+    if (position > 0 && reorders_rows(parents))
       session.run(programs.reorder, {{"cache_rows", parents}}, {.dims = sizes});
     return session.run(programs.step,
                        {{"tokens", tokens}, {"position", Tensor::of<std::int64_t>({}, {position})}},
@@ -77,7 +77,7 @@ SearchResult generate(Session& session, const Seq2SeqPrograms& programs, const T
                       const Tensor& mask, const Tensor& start, const GenerationOptions& options,
                       const OnToken& on_token) {
   SearchResult result = run(session, programs, ids, mask, start, options, on_token);
-  fill_up(result.sequences, options.pad_id);
+  pad_to_longest(result.sequences, options.pad_id);
   return result;
 }
 
@@ -99,8 +99,8 @@ SearchResult generate(Session& session, const Seq2SeqPrograms& programs,
   }
   if (prompts.empty()) throw ArgumentError("there is no prompt");
   if (start.empty()) throw ArgumentError("the decoder needs at least one id to start from");
-  fill_up(ids, options.pad_id);
-  fill_up(mask, 0);
+  pad_to_longest(ids, options.pad_id);
+  pad_to_longest(mask, 0);
   return run(session, programs, ids_tensor(ids), ids_tensor(mask),
              ids_tensor(std::vector<TokenIds>(prompts.size(), start)), options, on_token);
 }

@@ -38,14 +38,14 @@ void for_options(Options& o, Use&& use) {
   use("forced", o.forced);
   use("repetition_penalty", o.repetition_penalty);
   use("no_repeat_ngram", o.no_repeat_ngram);
-  use("forbidden", o.forbidden);
-  use("forbidden_sequences", o.forbidden_sequences);
-  use("forbidden_first", o.forbidden_first);
+  use("forbidden", o.bad_token_ids);
+  use("forbidden_sequences", o.bad_token_sequences);
+  use("forbidden_first", o.bad_first_token_ids);
   use("sampling", o.sampling);
   use("results", o.results);
   use("length_penalty", o.length_penalty);
   use("early_stopping", o.early_stopping);
-  use("never", o.never);
+  use("never", o.suppressed);
   use("slide", o.slide);
 }
 template <class Settings, class Use>
@@ -63,7 +63,7 @@ void for_task(Task& t, Use&& use) {
   use("states_length", t.states_length);
   use("start", t.start);
   use("prefix", t.prefix);
-  use("refused", t.refused);
+  use("refused", t.unsupported_reason);
 }
 
 template <class Sampling, class Use>
@@ -203,7 +203,8 @@ const TaskGeneration& GenerationSettings::task(std::string_view name) const {
             ? fmt::format("the model has no task settings, so '{}' is not available", excerpt(name))
             : unknown_name("task", excerpt(name), names));
   }
-  if (!found->second.refused.empty()) throw ArgumentError(found->second.refused);
+  if (!found->second.unsupported_reason.empty())
+    throw ArgumentError(found->second.unsupported_reason);
   return found->second;
 }
 

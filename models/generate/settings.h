@@ -12,11 +12,11 @@ namespace WEFT_API weft {
 
 /// Settings for one of several tasks of a model, for example "translation_en_to_de".
 struct TaskGeneration {
-  std::string prefix = {};         // added before every text: "translate English to German: "
-  GenerationOptions options = {};  // complete options, not only those that differ
-  bool states_length = false;      // see GenerationSettings
-  TokenIds start = {};             // see GenerationSettings
-  std::string refused = {};        // reason why the task is not supported; empty if it is
+  std::string prefix = {};              // added before every text: "translate English to German: "
+  GenerationOptions options = {};       // complete options, not only those that differ
+  bool states_length = false;           // see GenerationSettings
+  TokenIds start = {};                  // see GenerationSettings
+  std::string unsupported_reason = {};  // reason why the task is not supported; empty if it is
 };
 
 /// Generation settings of a model from a Hugging Face folder: the contents of its

@@ -7,7 +7,7 @@
 
 namespace weft {
 
-bool holds_one(std::string_view text, const std::vector<std::string>& texts) {
+bool contains_any(std::string_view text, const std::vector<std::string>& texts) {
   return std::any_of(texts.begin(), texts.end(), [&](const std::string& one) {
     return text.find(one) != std::string_view::npos;
   });
@@ -44,7 +44,7 @@ void stop_at(const std::vector<std::string>& texts, const Tokenizer& tokenizer,
     TokenIds end = first > 0 ? TokenIds{ids[first - 1]} : prompt;
     const std::size_t known = tokenizer.decode(end).size();
     end.insert(end.end(), ids.begin() + static_cast<std::ptrdiff_t>(first), ids.end());
-    return holds_one(tokenizer.decode(end).substr(known), texts);
+    return contains_any(tokenizer.decode(end).substr(known), texts);
   };
 }
 

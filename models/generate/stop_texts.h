@@ -19,6 +19,6 @@ void stop_at(const std::vector<std::string>& texts, const Tokenizer& tokenizer,
              const std::vector<TokenIds>& prompts, GenerationOptions& options);
 
 /// Returns true if `text` contains one of `texts`.
-bool holds_one(std::string_view text, const std::vector<std::string>& texts);
+bool contains_any(std::string_view text, const std::vector<std::string>& texts);
 
 }  // namespace weft

@@ -30,7 +30,8 @@ void bart_keys(Config& config, EncoderDecoderConfig& c) {
       .field("tie_word_embeddings", c.tied_head)
       .optional_id("decoder_start_token_id", c.start_id)
       .optional_id("pad_token_id", c.padding_id)
-      .stated("is_encoder_decoder", true, "a decoder without its encoder is not supported")
+      .fixed_and_written("is_encoder_decoder", true,
+                         "a decoder without its encoder is not supported")
       // num_hidden_layers repeats encoder_layers. Classifiers have no dropout outside training. The
       // logits have biases regardless of add_bias_logits. force_bos_token_to_be_generated concerns
       // generation only.

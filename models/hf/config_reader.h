@@ -38,7 +38,7 @@ class ConfigReader {
     return field(key, value);
   }
   template <class T>
-  ConfigReader& old(const char* key, T& value) {
+  ConfigReader& legacy(const char* key, T& value) {
     return field(key, value);
   }
   /// As field(), for a size that is 0 if it follows from other keys.
@@ -60,7 +60,7 @@ class ConfigReader {
   /// reason `why`.
   ConfigReader& fixed(const char* key, const json& allowed, std::string_view why);
   /// As fixed(), but a ConfigWriter writes the key.
-  ConfigReader& stated(const char* key, const json& allowed, std::string_view why) {
+  ConfigReader& fixed_and_written(const char* key, const json& allowed, std::string_view why) {
     return fixed(key, allowed, why);
   }
   /// Accepts keys that do not change results.

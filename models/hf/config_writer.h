@@ -42,7 +42,7 @@ class ConfigWriter {
     return field(key, value);
   }
   template <class T>
-  ConfigWriter& old(const char*, const T&) {
+  ConfigWriter& legacy(const char*, const T&) {
     return *this;
   }
   ConfigWriter& optional_id(const char* key, std::int64_t value);
@@ -53,7 +53,7 @@ class ConfigWriter {
     object_[key] = write();
     return *this;
   }
-  ConfigWriter& stated(const char* key, const json& value, std::string_view) {
+  ConfigWriter& fixed_and_written(const char* key, const json& value, std::string_view) {
     object_[key] = value;
     return *this;
   }

@@ -213,10 +213,10 @@ void add_layers(ModuleNames& names, std::int64_t layers,
                 const std::function<std::string(std::int64_t)>& prefix, const ModuleNames& parts) {
   check::at_most({{"layers", layers, size_limits::kLayers}});
   for (std::int64_t i = 0; i < layers; ++i) {
-    const std::string theirs_of_layer = prefix(i);
+    const std::string layer_prefix = prefix(i);
     for (const auto& [ours, theirs] : parts)
       names.emplace_back(fmt::format("layers.{}.{}", i, ours),
-                         fmt::format("{}.{}", theirs_of_layer, theirs));
+                         fmt::format("{}.{}", layer_prefix, theirs));
   }
 }
 

@@ -31,7 +31,7 @@ std::vector<std::string> types_of(const FamilyConfig& family) {
 
 /// Returns true for fields that affect training but not the outputs of a model. Some Hugging Face
 /// configs have no keys for them.
-bool is_of_training(std::string_view field) {
+bool is_training_only(std::string_view field) {
   static const std::set<std::string_view> names = {"embedding_dropout",
                                                    "attention_dropout",
                                                    "residual_dropout",
@@ -112,7 +112,7 @@ void compare_configs(const FamilyConfig& wanted, const Model& built, Differences
   const json want = fields_of(wanted), got = fields_of(built.family.value());
   for (const auto& [field, value] : want.items()) {
     if (got.at(field) == value) continue;
-    if (is_of_training(field)) {
+    if (is_training_only(field)) {
       found.left_out.push_back(fmt::format("{} = {}", field, value.dump()));
       continue;
     }
@@ -123,7 +123,7 @@ void compare_configs(const FamilyConfig& wanted, const Model& built, Differences
   }
 }
 
-void compare_heads(const LibraryModel& model, const Model& built, Differences& found) {
+void compare_heads(const ModelToExport& model, const Model& built, Differences& found) {
   const auto differs = [&](const char* what, const auto& wanted, const auto& got) {
     if (wanted == got) return;
     found.problems.push_back(fmt::format("{} has {} in its head, the model has {}",
@@ -157,7 +157,7 @@ void patch(json& config, const ConfigWriter& before, const ConfigWriter& after) 
   }
 }
 
-void put_labels(json& config, const std::string& architecture, const LibraryModel& model) {
+void put_labels(json& config, const std::string& architecture, const ModelToExport& model) {
   const auto forget = [&] {
     for (const char* key : {"id2label", "label2id", "num_labels", "_num_labels"}) config.erase(key);
   };
@@ -198,7 +198,7 @@ void put_dtype(json& config, bool is_new) {
   if (is_new) config["torch_dtype"] = "float32";
 }
 
-std::string write_config(const LibraryModel& model, const std::string& type,
+std::string write_config(const ModelToExport& model, const std::string& type,
                          const std::string& architecture, const std::string& base) {
   HeadFacts heads;
   json config = json::object();
@@ -207,7 +207,7 @@ std::string write_config(const LibraryModel& model, const std::string& type,
     Graph graph;
     const std::string named = architecture_of(base);
     const Model before =
-        build_model(graph, base, least_inputs(base), named.empty() ? architecture : named);
+        build_model(graph, base, minimal_inputs(base), named.empty() ? architecture : named);
     config = json::parse(base);
     heads = before.heads;
     const ConfigWriter old = keys_of(type, before.family.value(), heads);
@@ -232,7 +232,7 @@ std::string write_config(const LibraryModel& model, const std::string& type,
 /// Returns the weights, with zeros for missing tensors that a class has but never reads (BERT's
 /// table of absolute positions next to relative ones), which programs drop, and for missing
 /// untrained tensors.
-TensorMap with_unread(const LibraryModel& model, const Model& built, const Graph& graph) {
+TensorMap add_unread_weights(const ModelToExport& model, const Model& built, const Graph& graph) {
   Program outputs("outputs");
   for (const auto& [name, value] : built.outputs) outputs.output(name, value);
   std::set<std::string> read;
@@ -257,7 +257,7 @@ struct Candidate {
   Differences differences;
 };
 
-Candidate try_class(const LibraryModel& model, const std::string& type, const std::string& ending,
+Candidate try_class(const ModelToExport& model, const std::string& type, const std::string& ending,
                     const std::string& base) {
   Candidate candidate;
   ExportedModel& exported = candidate.exported;
@@ -265,13 +265,14 @@ Candidate try_class(const LibraryModel& model, const std::string& type, const st
   exported.architecture = find_model_type(type)->prefix + ending;
   exported.config = write_config(model, type, exported.architecture, base);
   Graph graph;
-  const Model built = build_model(graph, exported.config, least_inputs(exported.config));
+  const Model built = build_model(graph, exported.config, minimal_inputs(exported.config));
   Differences& found = candidate.differences;
   compare_configs(model.family, built, found);
   compare_heads(model, built, found);
   exported.left_out = found.left_out;
   if (model.weights.empty()) return candidate;
-  const Match match = find_matches(weight_variables(graph), with_unread(model, built, graph));
+  const Match match =
+      find_matches(weight_variables(graph), add_unread_weights(model, built, graph));
   for (const std::string& problem : match.problems)
     found.problems.push_back(
         fmt::format("the weights do not fit {}: {}", exported.architecture, problem));
@@ -291,7 +292,7 @@ std::vector<std::string> in_order(std::vector<std::string> endings, const std::s
 
 }  // namespace
 
-ExportedModel export_model(const LibraryModel& model, const std::string& base) {
+ExportedModel export_model(const ModelToExport& model, const std::string& base) {
   const std::vector<std::string> types =
       base.empty() ? types_of(model.family)
                    : std::vector<std::string>{ConfigReader(base).model_type()};

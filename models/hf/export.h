@@ -17,7 +17,7 @@ namespace WEFT_API weft {
 namespace hf {
 
 /// A model to export.
-struct LibraryModel {
+struct ModelToExport {
   FamilyConfig family;
   TensorMap weights;  // parameters and buffers as floats, by Weft's names
   /// Suffixes of the possible class names, best first: "ForMaskedLM".
@@ -49,7 +49,7 @@ struct ExportedModel {
 /// represent the model. Throws an ArgumentError that names the field, the head or the tensor that
 /// no class supports. Tables that a class has but never reads may be missing; they are written as
 /// zeros.
-ExportedModel export_model(const LibraryModel& model, const std::string& base = {});
+ExportedModel export_model(const ModelToExport& model, const std::string& base = {});
 
 /// Returns a config.json for a class with one of these suffixes. Throws like export_model() for the
 /// config.

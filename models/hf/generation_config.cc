@@ -49,8 +49,8 @@ void read_ends(ConfigReader& config, GenerationOptions& o) {
 }
 
 void read_forbidden(ConfigReader& config, GenerationOptions& o) {
-  o.forbidden = ids_of(config, "suppress_tokens");
-  o.forbidden_first = ids_of(config, "begin_suppress_tokens");
+  o.bad_token_ids = ids_of(config, "suppress_tokens");
+  o.bad_first_token_ids = ids_of(config, "begin_suppress_tokens");
   if (const json* words = config.find("bad_words_ids")) {
     for (const json& word : *words) {
       TokenIds ids;
@@ -60,9 +60,9 @@ void read_forbidden(ConfigReader& config, GenerationOptions& o) {
       for (const json& id : word) ids.push_back(id_of("bad_words_ids", id));
       // As in Hugging Face transformers, this does not prevent a sequence from ending.
       if (ids.size() > 1) {
-        o.forbidden_sequences.push_back(ids);
+        o.bad_token_sequences.push_back(ids);
       } else if (!o.is_end(ids.front())) {
-        o.forbidden.push_back(ids.front());
+        o.bad_token_ids.push_back(ids.front());
       }
     }
   }
@@ -132,7 +132,7 @@ void plain_keys(Config& config, GenerationOptions& o) {
       .field("no_repeat_ngram_size", o.no_repeat_ngram);
 }
 
-void refuse_others(ConfigReader& config) {
+void reject_unsupported_keys(ConfigReader& config) {
   const std::string why = "generation with it is not supported";
   config.fixed("diversity_penalty", 0.0, why)
       .fixed("num_beam_groups", 1, why)
@@ -165,13 +165,13 @@ void read_all(ConfigReader& config, GenerationConfig& result) {
   read_early_stopping(config, o);
   read_sampling(config, o);
   read_forbidden(config, o);
-  refuse_others(config);
+  reject_unsupported_keys(config);
 }
 
 /// Beam search of Marian excludes padding before the softmax; greedy search does not, as in Hugging
 /// Face transformers.
-void add_never(bool is_marian, GenerationOptions& o) {
-  if (is_marian) o.never.push_back(o.pad_id);
+void suppress_padding(bool is_marian, GenerationOptions& o) {
+  if (is_marian) o.suppressed.push_back(o.pad_id);
 }
 
 /// Throws if a file with generation settings has other keys. Keys that are null are accepted.
@@ -198,7 +198,7 @@ TaskGeneration read_task(const json& base, const json& params, const std::string
   ConfigReader merged(all.dump(), where);
   read = {};
   read_all(merged, read);
-  add_never(is_marian, read.options);
+  suppress_padding(is_marian, read.options);
   task.options = std::move(read.options);
   task.states_length = read.states_length;
   if (read.start_id >= 0) task.start = {read.start_id};
@@ -225,7 +225,7 @@ GenerationConfig generation_config(const std::string& config_json, const std::st
     finish(config);
   }
   const bool is_marian = model.model_type() == "marian";
-  add_never(is_marian, result.options);
+  suppress_padding(is_marian, result.options);
   const auto tasks = model.object().find("task_specific_params");
   if (tasks == model.object().end() || tasks->is_null()) return result;
   if (!tasks->is_object())
@@ -237,7 +237,7 @@ GenerationConfig generation_config(const std::string& config_json, const std::st
     try {
       task = read_task(config.object(), params, where, model.text("prefix"), is_marian);
     } catch (const Error& e) {  // reported when the task is used
-      task.refused = e.what();
+      task.unsupported_reason = e.what();
     }
   }
   return result;
@@ -267,9 +267,9 @@ std::string generation_config_json(GenerationConfig config, std::int64_t bos_id)
   }
   out.field("do_sample", o.sampling.has_value());
   if (o.sampling) sampling_keys(out, *o.sampling);
-  if (!o.forbidden.empty()) out.field("suppress_tokens", o.forbidden);
-  if (!o.forbidden_first.empty()) out.field("begin_suppress_tokens", o.forbidden_first);
-  if (!o.forbidden_sequences.empty()) out.field("bad_words_ids", o.forbidden_sequences);
+  if (!o.bad_token_ids.empty()) out.field("suppress_tokens", o.bad_token_ids);
+  if (!o.bad_first_token_ids.empty()) out.field("begin_suppress_tokens", o.bad_first_token_ids);
+  if (!o.bad_token_sequences.empty()) out.field("bad_words_ids", o.bad_token_sequences);
   json forced = json::array();
   for (const auto& [place, id] : o.forced) forced.push_back({place, id});
   if (!forced.empty()) out.field("forced_decoder_ids", forced);

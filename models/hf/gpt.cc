@@ -81,7 +81,7 @@ GptConfig gpt2_defaults() {
 template <class Config>
 void gpt2_keys(Config& config, GptConfig& c) {
   // n_ctx is the older name of n_positions, which takes precedence.
-  config.old("n_ctx", c.context).field("n_positions", c.context);
+  config.legacy("n_ctx", c.context).field("n_positions", c.context);
   config.field("vocab_size", c.vocab)
       .field("n_embd", c.width)
       .field("n_layer", c.layers)

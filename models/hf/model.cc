@@ -94,7 +94,7 @@ InputTypes input_types(const TensorMap& tensors) {
   return types;
 }
 
-InputTypes least_inputs(const std::string& config) {
+InputTypes minimal_inputs(const std::string& config) {
   ConfigReader reader(config);
   const std::string type = reader.model_type();
   if (type == "vit" || type == "deit") {

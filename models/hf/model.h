@@ -89,7 +89,7 @@ std::string problem_type(const std::string& config);
 /// Returns minimal inputs with which the class that `config` names can be built: one row of one
 /// token, or one image. Throws FormatError if `config` is not a JSON object, or if its number of
 /// channels or image size is invalid.
-InputTypes least_inputs(const std::string& config);
+InputTypes minimal_inputs(const std::string& config);
 
 /// Returns the model types that build_model supports.
 std::vector<std::string> supported_model_types();

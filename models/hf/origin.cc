@@ -61,7 +61,7 @@ FolderOrigin read_origin(const Folder& folder) {
         std::filesystem::file_size(file, error) > kMostBytes || error)
       continue;
     std::string text = read_whole_file(file.string());
-    if (first_broken(text) == text.size()) origin.files[name] = std::move(text);
+    if (find_invalid_utf8(text) == text.size()) origin.files[name] = std::move(text);
   }
   return origin;
 }

@@ -65,7 +65,7 @@ void decoder_layers_key(ConfigReader& config, EncoderDecoderConfig& c) {
 }
 void decoder_layers_key(ConfigWriter& config, const EncoderDecoderConfig& c) {
   config.field("num_decoder_layers", c.decoder_layers)
-      .stated("is_encoder_decoder", true, "the class has both stacks");
+      .fixed_and_written("is_encoder_decoder", true, "the class has both stacks");
 }
 
 ModuleNames t5_names(const EncoderDecoderConfig& c) {

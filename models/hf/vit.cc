@@ -109,16 +109,16 @@ class Task {
   }
 
   void with_teacher(std::int64_t classes) {
-    const Value of_class = head("cls_classifier", classes, 0);
-    const Value of_teacher = head("distillation_classifier", classes, 1);
-    model_.outputs["cls_logits"] = of_class;
-    model_.outputs["distillation_logits"] = of_teacher;
-    model_.outputs["logits"] = (of_class + of_teacher) / 2;
+    const Value class_logits = head("cls_classifier", classes, 0);
+    const Value teacher_logits = head("distillation_classifier", classes, 1);
+    model_.outputs["cls_logits"] = class_logits;
+    model_.outputs["distillation_logits"] = teacher_logits;
+    model_.outputs["logits"] = (class_logits + teacher_logits) / 2;
     // The Hugging Face class has no loss. This is the loss of the paper with the labels as the hard
     // teacher.
     if (const Value labels = request_.input("labels", {"batch"}); labels.defined())
       model_.outputs["loss"] =
-          0.5 * label_loss(of_class, labels) + 0.5 * label_loss(of_teacher, labels);
+          0.5 * label_loss(class_logits, labels) + 0.5 * label_loss(teacher_logits, labels);
   }
 
   Request& request_;

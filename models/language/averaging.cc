@@ -7,19 +7,19 @@
 namespace weft {
 
 AveragingNetwork::AveragingNetwork(const Scope& scope, std::int64_t vocab, std::int64_t width)
-    : CarryingNetwork(scope, vocab),
+    : StatefulNetwork(scope, vocab),
       width_(width),
       embedding_(
           make_embedding(scope / "embedding",
                          {.vocab = vocab, .width = width, .initializer = Initializer::normal(1)})),
       head_(make_linear(scope / "head", DType::f32, width, vocab)) {}
 
-std::vector<StatePart> AveragingNetwork::state(const Dim& batch) const {
+std::vector<StateSpec> AveragingNetwork::state(const Dim& batch) const {
   return {{"sum", {DType::f32, Shape{batch, Dim(width_)}}}, {"count", {DType::f32, Shape{}}}};
 }
 
-Reading AveragingNetwork::read(Value tokens, const std::vector<Value>& state,
-                               SourceLocation loc) const {
+ChunkResult AveragingNetwork::read(Value tokens, const std::vector<Value>& state,
+                                   SourceLocation loc) const {
   Graph& graph = scope().graph();
   const Graph::Frame frame(graph, "averaging", loc, scope().path());
   const Value sums = cumsum(embedding_(tokens), 1) + unsqueeze(state[0], 1);

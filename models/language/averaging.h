@@ -12,13 +12,13 @@ namespace WEFT_API weft {
 /// This is attention with equal weights and without queries and keys. Parameters:
 /// "<scope>.embedding.weight" [vocab, width], "<scope>.head.{weight [vocab, width], bias [vocab]}".
 /// The state is the sum of the embeddings so far and their number.
-class AveragingNetwork final : public CarryingNetwork {
+class AveragingNetwork final : public StatefulNetwork {
  public:
   AveragingNetwork(const Scope& scope, std::int64_t vocab, std::int64_t width);
 
-  std::vector<StatePart> state(const Dim& batch) const override;
-  Reading read(Value tokens, const std::vector<Value>& state,
-               SourceLocation loc = SourceLocation::current()) const override;
+  std::vector<StateSpec> state(const Dim& batch) const override;
+  ChunkResult read(Value tokens, const std::vector<Value>& state,
+                   SourceLocation loc = SourceLocation::current()) const override;
 
  private:
   std::int64_t width_;

@@ -33,7 +33,7 @@ std::int64_t ConvolutionOptions::receptive_field() const {
 
 ConvolutionNetwork::ConvolutionNetwork(const Scope& scope, std::int64_t vocab,
                                        const ConvolutionOptions& options)
-    : CarryingNetwork(scope, vocab),
+    : StatefulNetwork(scope, vocab),
       options_(checked_convolution(options)),
       embedding_(make_embedding(
           scope / "embedding",
@@ -48,30 +48,30 @@ ConvolutionNetwork::ConvolutionNetwork(const Scope& scope, std::int64_t vocab,
   }
 }
 
-std::vector<StatePart> ConvolutionNetwork::state(const Dim& batch) const {
-  std::vector<StatePart> parts;
+std::vector<StateSpec> ConvolutionNetwork::state(const Dim& batch) const {
+  std::vector<StateSpec> parts;
   for (std::size_t i = 0; i < layers_.size(); ++i) {
-    const Dim places((options_.kernel - 1) * options_.dilations[i]);
+    const Dim positions((options_.kernel - 1) * options_.dilations[i]);
     parts.push_back(
-        {fmt::format("layers.{}", i), {DType::f32, Shape{batch, places, Dim(options_.width)}}});
+        {fmt::format("layers.{}", i), {DType::f32, Shape{batch, positions, Dim(options_.width)}}});
   }
   return parts;
 }
 
-Reading ConvolutionNetwork::read(Value tokens, const std::vector<Value>& state,
-                                 SourceLocation loc) const {
+ChunkResult ConvolutionNetwork::read(Value tokens, const std::vector<Value>& state,
+                                     SourceLocation loc) const {
   const Graph::Frame frame(scope().graph(), "convolution", loc, scope().path());
-  Reading reading;
+  ChunkResult chunk;
   Value h = embedding_(tokens);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const CausalWindows seen =
         causal_windows(layers_[i].norm(h), state[i], options_.kernel, options_.dilations[i]);
     const auto gated = split_equal(layers_[i].convolution(seen.windows), 2, -1);
     h = h + gated[0] * sigmoid(gated[1]);
-    reading.state.push_back(seen.past);
+    chunk.state.push_back(seen.past);
   }
-  reading.logits = head_(norm_(h));
-  return reading;
+  chunk.logits = head_(norm_(h));
+  return chunk;
 }
 
 }  // namespace weft

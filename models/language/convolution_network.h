@@ -28,13 +28,13 @@ struct ConvolutionOptions {
 /// width], "<scope>.layers.<i>.norm.{weight, bias}", "<scope>.layers.<i>.convolution.{weight [2
 /// width, kernel * width], bias}", "<scope>.norm.{weight, bias}", "<scope>.head.{weight, bias}".
 /// The state is the input of each layer at the last positions, as far as later positions read it.
-class ConvolutionNetwork final : public CarryingNetwork {
+class ConvolutionNetwork final : public StatefulNetwork {
  public:
   ConvolutionNetwork(const Scope& scope, std::int64_t vocab, const ConvolutionOptions& options);
 
-  std::vector<StatePart> state(const Dim& batch) const override;
-  Reading read(Value tokens, const std::vector<Value>& state,
-               SourceLocation loc = SourceLocation::current()) const override;
+  std::vector<StateSpec> state(const Dim& batch) const override;
+  ChunkResult read(Value tokens, const std::vector<Value>& state,
+                   SourceLocation loc = SourceLocation::current()) const override;
 
  private:
   struct Layer {

@@ -36,21 +36,21 @@ void check(const HmmParameters& p, const Value& symbols, const char* function, S
 }
 
 // Log probabilities of the symbols in each state. Those of the first symbol include the start.
-struct Sites {
+struct EmissionScores {
   Value first;  // [batch, states]
   Value rest;   // [time - 1, batch, states]
 };
 
-Sites sites_of(const HmmParameters& p, const Value& symbols) {
+EmissionScores emission_scores(const HmmParameters& p, const Value& symbols) {
   const Value emitted = take(transpose(p.emission), transpose(symbols));
-  Sites sites;
-  sites.first = p.start + select(emitted, 0, Dim(0));
-  sites.rest = slice(emitted, 0, {.begin = Dim(1), .end = emitted.shape()[0]});
-  return sites;
+  EmissionScores emissions;
+  emissions.first = p.start + select(emitted, 0, Dim(0));
+  emissions.rest = slice(emitted, 0, {.begin = Dim(1), .end = emitted.shape()[0]});
+  return emissions;
 }
 
 // Number of loop steps for each row: all symbols but the first.
-OptionalArg later(const HmmOptions& options) {
+OptionalArg remaining_steps(const HmmOptions& options) {
   return options.lengths.present() ? OptionalArg(options.lengths.value() - 1) : OptionalArg();
 }
 
@@ -62,19 +62,19 @@ Value hmm_log_likelihood(const HmmParameters& p, Arg arg, const HmmOptions& opti
   Graph& graph = symbols.graph();
   const Graph::Frame frame(graph, "hmm_log_likelihood", loc);
   check(p, symbols, "hmm_log_likelihood", loc);
-  const Sites sites = sites_of(p, symbols);
+  const EmissionScores emissions = emission_scores(p, symbols);
   const ScanResult forward = scan(
-      graph, {sites.first}, {sites.rest}, {p.transition},
+      graph, {emissions.first}, {emissions.rest}, {p.transition},
       [](Graph&, const ScanElements& in) {
         // Scores of all transitions: [batch, from, to].
-        const Value ways = unsqueeze(in.carries[0], 2) + in.operands[0];
-        return ScanStep{{logsumexp(ways, {1}) + in.elements[0]}};
+        const Value scores = unsqueeze(in.carries[0], 2) + in.operands[0];
+        return ScanStep{{logsumexp(scores, {1}) + in.elements[0]}};
       },
-      {.lengths = later(options), .name = "hmm.forward"}, loc);
+      {.lengths = remaining_steps(options), .name = "hmm.forward"}, loc);
   return logsumexp(forward.carries[0], {1});
 }
 
-HmmParameters hmm_maximised(const std::vector<Value>& counts) {
+HmmParameters hmm_m_step(const std::vector<Value>& counts) {
   if (counts.size() != 3) {
     throw ArgumentError(
         fmt::format("hmm_m_step needs three tensors of counts, got {}", counts.size()));
@@ -96,15 +96,15 @@ Value hmm_best_path(const HmmParameters& p, Arg arg, const HmmOptions& options,
   Graph& graph = symbols.graph();
   const Graph::Frame frame(graph, "hmm_best_path", loc);
   check(p, symbols, "hmm_best_path", loc);
-  const Sites sites = sites_of(p, symbols);
+  const EmissionScores emissions = emission_scores(p, symbols);
   const ScanResult forward = scan(
-      graph, {sites.first}, {sites.rest}, {p.transition},
+      graph, {emissions.first}, {emissions.rest}, {p.transition},
       [](Graph&, const ScanElements& in) {
-        const Value ways = unsqueeze(in.carries[0], 2) + in.operands[0];
-        const Value best = max(ways, {1}) + in.elements[0];
-        return ScanStep{{best}, {argmax(ways, 1)}};
+        const Value scores = unsqueeze(in.carries[0], 2) + in.operands[0];
+        const Value best = max(scores, {1}) + in.elements[0];
+        return ScanStep{{best}, {argmax(scores, 1)}};
       },
-      {.lengths = later(options), .name = "hmm.viterbi"}, loc);
+      {.lengths = remaining_steps(options), .name = "hmm.viterbi"}, loc);
   const Value last = argmax(forward.carries[0], 1);  // [batch]
   // Backtrack along the best transitions. After the end of a row, the state remains the last one.
   const Value from = forward.outputs[0];  // [time - 1, batch, states]
@@ -115,7 +115,7 @@ Value hmm_best_path(const HmmParameters& p, Arg arg, const HmmOptions& options,
         const Value before = squeeze(take_along_axis(in.elements[0], state, 1), {1});
         return ScanStep{{before}, {in.carries[0]}};
       },
-      {.reverse = true, .lengths = later(options), .name = "hmm.path"}, loc);
+      {.reverse = true, .lengths = remaining_steps(options), .name = "hmm.path"}, loc);
   const Value path = concat({unsqueeze(back.carries[0], 0), back.outputs[0]}, 0);
   return transpose(path);
 }

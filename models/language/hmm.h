@@ -30,7 +30,7 @@ Value hmm_log_likelihood(const HmmParameters& p, Arg symbols, const HmmOptions& 
 /// The M step of expectation-maximisation (Baum and Welch): returns the parameters of maximum
 /// likelihood for expected counts. `counts` are the gradients of the sum of hmm_log_likelihood(),
 /// in the order start, transition, emission. Rows without any count become uniform.
-HmmParameters hmm_maximised(const std::vector<Value>& counts);
+HmmParameters hmm_m_step(const std::vector<Value>& counts);
 
 /// The most probable state sequence of each row (Viterbi 1967), i64 [batch, time], followed by 0
 /// after the row's length. Among equally probable sequences, returns the one with the lower states

@@ -17,12 +17,12 @@ namespace {
 
 // Lower bound of probabilities that avoids 0 / 0 and log 0, in case no possible state can emit a
 // token within the range of float.
-constexpr double kLeast = 1e-37;
+constexpr double kMinProbability = 1e-37;
 
 }  // namespace
 
 HmmNetwork::HmmNetwork(const Scope& scope, std::int64_t vocab, std::int64_t states)
-    : CarryingNetwork(scope, vocab), states_(states) {
+    : StatefulNetwork(scope, vocab), states_(states) {
   if (states < 1)
     throw ArgumentError(
         fmt::format("a hidden Markov model needs at least 1 state, not {}", states));
@@ -36,11 +36,12 @@ HmmParameters HmmNetwork::parameters() const {
   return {log_softmax(start_), log_softmax(transition_), log_softmax(emission_)};
 }
 
-std::vector<StatePart> HmmNetwork::state(const Dim& batch) const {
+std::vector<StateSpec> HmmNetwork::state(const Dim& batch) const {
   return {{"next", {DType::f32, Shape{batch, Dim(states_)}}}, {"begun", {DType::f32, Shape{}}}};
 }
 
-Reading HmmNetwork::read(Value tokens, const std::vector<Value>& state, SourceLocation loc) const {
+ChunkResult HmmNetwork::read(Value tokens, const std::vector<Value>& state,
+                             SourceLocation loc) const {
   Graph& graph = scope().graph();
   const Graph::Frame frame(graph, "hmm", loc, scope().path());
   const Value emission = softmax(emission_);                           // [states, vocab]
@@ -51,13 +52,13 @@ Reading HmmNetwork::read(Value tokens, const std::vector<Value>& state, SourceLo
       graph, {first}, {emitted}, {softmax(transition_)},
       [](Graph&, const ScanElements& in) {
         const Value joint = in.carries[0] * in.elements[0];
-        const Value here = joint / maximum(sum(joint, {1}, true), kLeast);
+        const Value here = joint / maximum(sum(joint, {1}, true), kMinProbability);
         const Value next = matmul(here, in.operands[0]);
         return ScanStep{{next}, {next}};
       },
       {.name = "hmm.filter"}, loc);
   const Value predicted = permute(forward.outputs[0], {1, 0, 2});  // [batch, time, states]
-  return {log(maximum(matmul(predicted, emission), kLeast)),
+  return {log(maximum(matmul(predicted, emission), kMinProbability)),
           {forward.carries[0], ones_like(state[1])}};
 }
 

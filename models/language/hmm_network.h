@@ -13,13 +13,13 @@ namespace WEFT_API weft {
 /// "<scope>.transition" [states, states] and "<scope>.emission" [states, vocab]; the probabilities
 /// are their softmaxes over the last axis. The state is the probability of each hidden state at the
 /// next token, and a flag that is set after the first token.
-class HmmNetwork final : public CarryingNetwork {
+class HmmNetwork final : public StatefulNetwork {
  public:
   HmmNetwork(const Scope& scope, std::int64_t vocab, std::int64_t states);
 
-  std::vector<StatePart> state(const Dim& batch) const override;
-  Reading read(Value tokens, const std::vector<Value>& state,
-               SourceLocation loc = SourceLocation::current()) const override;
+  std::vector<StateSpec> state(const Dim& batch) const override;
+  ChunkResult read(Value tokens, const std::vector<Value>& state,
+                   SourceLocation loc = SourceLocation::current()) const override;
 
   /// The log probabilities of the model.
   HmmParameters parameters() const;

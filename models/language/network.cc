@@ -13,10 +13,10 @@ namespace weft {
 namespace {
 
 /// Variables that keep the state of a network between runs.
-std::vector<Variable> state_variables(const Scope& scope, const std::vector<StatePart>& parts,
+std::vector<Variable> state_variables(const Scope& scope, const std::vector<StateSpec>& parts,
                                       VariableKind kind, SourceLocation loc) {
   std::vector<Variable> variables;
-  for (const StatePart& part : parts) {
+  for (const StateSpec& part : parts) {
     variables.push_back(scope.variable(
         part.name, part.type,
         {.kind = kind, .trainable = false, .initializer = Initializer::zeros()}, loc));
@@ -24,8 +24,9 @@ std::vector<Variable> state_variables(const Scope& scope, const std::vector<Stat
   return variables;
 }
 
-void keep(const std::vector<Variable>& variables, const Reading& reading, Updates* updates) {
-  for (std::size_t i = 0; i < variables.size(); ++i) updates->add(variables[i], reading.state[i]);
+void add_state_updates(const std::vector<Variable>& variables, const ChunkResult& chunk,
+                       Updates* updates) {
+  for (std::size_t i = 0; i < variables.size(); ++i) updates->add(variables[i], chunk.state[i]);
 }
 
 }  // namespace
@@ -38,23 +39,23 @@ LanguageNetwork::LanguageNetwork(Scope scope, std::int64_t vocab)
   }
 }
 
-Value CarryingNetwork::operator()(Value tokens, SourceLocation loc) const {
+Value StatefulNetwork::operator()(Value tokens, SourceLocation loc) const {
   std::vector<Value> start;
-  for (const StatePart& part : state(tokens.size(0)))
+  for (const StateSpec& part : state(tokens.size(0)))
     start.push_back(zeros(scope().graph(), part.type.dtype, part.type.shape, loc));
   return read(tokens, start, loc).logits;
 }
 
-Value CarryingNetwork::step(Value tokens, Updates* updates, SourceLocation loc) const {
+Value StatefulNetwork::step(Value tokens, Updates* updates, SourceLocation loc) const {
   const std::vector<Variable> caches =
       state_variables(scope() / "state", state(tokens.size(0)), VariableKind::cache, loc);
-  const Reading reading = read(tokens, {caches.begin(), caches.end()}, loc);
-  keep(caches, reading, updates);
-  return select(reading.logits, 1, tokens.size(1) - 1);
+  const ChunkResult chunk = read(tokens, {caches.begin(), caches.end()}, loc);
+  add_state_updates(caches, chunk, updates);
+  return select(chunk.logits, 1, tokens.size(1) - 1);
 }
 
-Value CarryingNetwork::go_on(Value tokens, Value fresh, Updates* updates,
-                             SourceLocation loc) const {
+Value StatefulNetwork::continue_text(Value tokens, Value fresh, Updates* updates,
+                                     SourceLocation loc) const {
   Graph& graph = scope().graph();
   if (!tokens.size(0).is_constant()) {
     graph.fail(ShapeError(fmt::format(
@@ -67,9 +68,9 @@ Value CarryingNetwork::go_on(Value tokens, Value fresh, Updates* updates,
   std::vector<Value> start;
   for (const Variable& buffer : buffers)
     start.push_back(stop_gradient(where(fresh, zeros_like(buffer), buffer)));
-  const Reading reading = read(tokens, start, loc);
-  keep(buffers, reading, updates);
-  return reading.logits;
+  const ChunkResult chunk = read(tokens, start, loc);
+  add_state_updates(buffers, chunk, updates);
+  return chunk.logits;
 }
 
 }  // namespace weft

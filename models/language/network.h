@@ -39,7 +39,7 @@ class LanguageNetwork {
                      SourceLocation loc = SourceLocation::current()) const = 0;
 
   /// Maximum number of tokens of a text across calls of step(); absent: unlimited.
-  virtual std::optional<std::int64_t> longest() const { return std::nullopt; }
+  virtual std::optional<std::int64_t> max_length() const { return std::nullopt; }
 
  private:
   Scope scope_;
@@ -47,28 +47,28 @@ class LanguageNetwork {
 };
 
 /// Name and type of one tensor of the state. The tensor is zero at the beginning of a text.
-struct StatePart {
+struct StateSpec {
   std::string name;
   ValueType type;
 };
 
 /// Result of one chunk of text: its logits and the state after it.
-struct Reading {
+struct ChunkResult {
   Value logits;              // [batch, time, vocab]
   std::vector<Value> state;  // after the last token, one value per StateSpec
 };
 
 /// A network whose only memory of a text, however long, is a state of fixed size. A text can
 /// therefore be processed chunk by chunk, carrying the state over.
-class CarryingNetwork : public LanguageNetwork {
+class StatefulNetwork : public LanguageNetwork {
  public:
   using LanguageNetwork::LanguageNetwork;
 
   /// Describes the state for `batch` rows.
-  virtual std::vector<StatePart> state(const Dim& batch) const = 0;
+  virtual std::vector<StateSpec> state(const Dim& batch) const = 0;
   /// Applies the network to tokens (i32 or i64 [batch, time]) that continue from `state`.
-  virtual Reading read(Value tokens, const std::vector<Value>& state,
-                       SourceLocation loc = SourceLocation::current()) const = 0;
+  virtual ChunkResult read(Value tokens, const std::vector<Value>& state,
+                           SourceLocation loc = SourceLocation::current()) const = 0;
 
   Value operator()(Value tokens, SourceLocation loc = SourceLocation::current()) const final;
   /// Applies read() to the state in the caches.
@@ -82,8 +82,8 @@ class CarryingNetwork : public LanguageNetwork {
   /// which the state is zero. Checkpoints contain the state, so a resumed run is identical to an
   /// uninterrupted one. The batch size must be a constant (ShapeError). May be called once per
   /// graph.
-  Value go_on(Value tokens, Value fresh, Updates* updates,
-              SourceLocation loc = SourceLocation::current()) const;
+  Value continue_text(Value tokens, Value fresh, Updates* updates,
+                      SourceLocation loc = SourceLocation::current()) const;
 };
 
 }  // namespace weft

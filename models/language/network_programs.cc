@@ -19,13 +19,14 @@ NetworkPrograms network_programs(const LanguageNetwork& network, SourceLocation 
   return programs;
 }
 
-CarriedLoss carried_loss(const CarryingNetwork& network, std::int64_t batch, SourceLocation loc) {
+CarriedLoss carried_loss(const StatefulNetwork& network, std::int64_t batch, SourceLocation loc) {
   Graph& graph = network.scope().graph();
   const Value tokens = graph.input("stream.tokens", DType::i32, {batch, "stream_seq"}, loc);
   const Value targets = graph.input("stream.targets", DType::i32, {batch, "stream_seq"}, loc);
   const Value fresh = graph.input("stream.fresh", DType::boolean, {}, loc);
   CarriedLoss carried;
-  carried.loss = cross_entropy(network.go_on(tokens, fresh, &carried.updates, loc), targets);
+  carried.loss =
+      cross_entropy(network.continue_text(tokens, fresh, &carried.updates, loc), targets);
   return carried;
 }
 

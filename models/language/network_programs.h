@@ -29,7 +29,7 @@ struct CarriedLoss {
   Value loss;
   Updates updates;
 };
-CarriedLoss carried_loss(const CarryingNetwork& network, std::int64_t batch,
+CarriedLoss carried_loss(const StatefulNetwork& network, std::int64_t batch,
                          SourceLocation loc = SourceLocation::current());
 
 }  // namespace weft

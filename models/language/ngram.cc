@@ -17,7 +17,7 @@ using Index = std::size_t;
 // impossible.
 constexpr double kDiscount = 0.5;
 
-char32_t letter(std::int32_t id) { return static_cast<char32_t>(id); }
+char32_t to_char32(std::int32_t id) { return static_cast<char32_t>(id); }
 
 }  // namespace
 
@@ -38,7 +38,7 @@ NGramModel::NGramModel(std::span<const std::int32_t> ids, const NGramOptions& op
       throw DataError(
           fmt::format("token {} is {}, outside the vocabulary of {}", i, ids[i], vocab_));
     }
-    text.push_back(letter(ids[i]));
+    text.push_back(to_char32(ids[i]));
   }
   orders_.resize(static_cast<Index>(options.order));
   // The highest order counts n-grams. Each lower order counts the different n-grams of the next
@@ -95,7 +95,8 @@ double NGramModel::probability(std::span<const std::int32_t> history, std::int32
   }
   const Index used = std::min(history.size(), orders_.size() - 1);
   std::u32string text;
-  for (const std::int32_t id : history.subspan(history.size() - used)) text.push_back(letter(id));
+  for (const std::int32_t id : history.subspan(history.size() - used))
+    text.push_back(to_char32(id));
   return probability(std::u32string_view(text), token);
 }
 

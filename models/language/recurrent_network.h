@@ -19,13 +19,13 @@ struct RecurrentNetworkOptions {
 /// "<scope>.embedding.weight" [vocab, embedding], "<scope>.layers.weight_ih_l0" and so on with
 /// PyTorch's names, "<scope>.head.{weight [vocab, hidden], bias [vocab]}". The state is the hidden
 /// state of all layers and, for an LSTM, their cell state.
-class RecurrentNetwork final : public CarryingNetwork {
+class RecurrentNetwork final : public StatefulNetwork {
  public:
   RecurrentNetwork(const Scope& scope, std::int64_t vocab, const RecurrentNetworkOptions& options);
 
-  std::vector<StatePart> state(const Dim& batch) const override;
-  Reading read(Value tokens, const std::vector<Value>& state,
-               SourceLocation loc = SourceLocation::current()) const override;
+  std::vector<StateSpec> state(const Dim& batch) const override;
+  ChunkResult read(Value tokens, const std::vector<Value>& state,
+                   SourceLocation loc = SourceLocation::current()) const override;
 
  private:
   RecurrentNetworkOptions options_;

@@ -16,7 +16,7 @@ class TransformerNetwork final : public LanguageNetwork {
   Value operator()(Value tokens, SourceLocation loc = SourceLocation::current()) const override;
   Value step(Value tokens, Updates* updates,
              SourceLocation loc = SourceLocation::current()) const override;
-  std::optional<std::int64_t> longest() const override { return gpt_.config().context; }
+  std::optional<std::int64_t> max_length() const override { return gpt_.config().context; }
 
  private:
   Gpt gpt_;

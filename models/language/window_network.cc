@@ -19,7 +19,7 @@ const WindowNetworkOptions& checked_window(const WindowNetworkOptions& options) 
 
 WindowNetwork::WindowNetwork(const Scope& scope, std::int64_t vocab,
                              const WindowNetworkOptions& options)
-    : CarryingNetwork(scope, vocab),
+    : StatefulNetwork(scope, vocab),
       options_(checked_window(options)),
       embedding_(make_embedding(
           scope / "embedding",
@@ -32,13 +32,13 @@ WindowNetwork::WindowNetwork(const Scope& scope, std::int64_t vocab,
                         {.bias = false});
 }
 
-std::vector<StatePart> WindowNetwork::state(const Dim& batch) const {
+std::vector<StateSpec> WindowNetwork::state(const Dim& batch) const {
   return {{"embeddings",
            {DType::f32, Shape{batch, Dim(options_.tokens - 1), Dim(options_.embedding)}}}};
 }
 
-Reading WindowNetwork::read(Value tokens, const std::vector<Value>& state,
-                            SourceLocation loc) const {
+ChunkResult WindowNetwork::read(Value tokens, const std::vector<Value>& state,
+                                SourceLocation loc) const {
   const Graph::Frame frame(scope().graph(), "window", loc, scope().path());
   const CausalWindows seen = causal_windows(embedding_(tokens), state[0], options_.tokens);
   Value logits = head_(tanh(hidden_(seen.windows)));

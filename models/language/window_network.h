@@ -23,13 +23,13 @@ struct WindowNetworkOptions {
 /// [vocab, embedding], "<scope>.hidden.{weight [hidden, tokens * embedding], bias}" (H, d),
 /// "<scope>.head.{weight [vocab, hidden], bias}" (U, b), "<scope>.direct.weight" [vocab, tokens *
 /// embedding] (W). The state is the embeddings of the last tokens - 1 tokens.
-class WindowNetwork final : public CarryingNetwork {
+class WindowNetwork final : public StatefulNetwork {
  public:
   WindowNetwork(const Scope& scope, std::int64_t vocab, const WindowNetworkOptions& options);
 
-  std::vector<StatePart> state(const Dim& batch) const override;
-  Reading read(Value tokens, const std::vector<Value>& state,
-               SourceLocation loc = SourceLocation::current()) const override;
+  std::vector<StateSpec> state(const Dim& batch) const override;
+  ChunkResult read(Value tokens, const std::vector<Value>& state,
+                   SourceLocation loc = SourceLocation::current()) const override;
 
  private:
   WindowNetworkOptions options_;

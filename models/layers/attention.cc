@@ -168,18 +168,18 @@ SelfAttention make_self_attention(const Scope& scope, DType dtype, std::int64_t 
                                   const SelfAttentionOptions& given, SourceLocation loc) {
   Graph::Frame frame(scope.graph(), "self_attention", loc, scope.path());
   SelfAttentionOptions options = given;
-  const auto refuse = [&](const std::string& what) {
+  const auto reject = [&](const std::string& what) {
     scope.graph().fail(ArgumentError(what), "self_attention", {}, loc);
   };
   if (options.heads < 1 || (options.head_size == 0 && width % options.heads != 0))
-    refuse(fmt::format("width {} is not a multiple of heads {}", width, options.heads));
+    reject(fmt::format("width {} is not a multiple of heads {}", width, options.heads));
   if (options.kv_heads == 0) options.kv_heads = options.heads;
   if (options.kv_heads < 1 || options.heads % options.kv_heads != 0)
-    refuse(
+    reject(
         fmt::format("heads {} is not a multiple of kv_heads {}", options.heads, options.kv_heads));
   const bool separate = options.projection == QkvProjection::separate;
   if (!separate && options.kv_heads != options.heads)
-    refuse(fmt::format("kv_heads {} differs from heads {}: the projection must be separate",
+    reject(fmt::format("kv_heads {} differs from heads {}: the projection must be separate",
                        options.kv_heads, options.heads));
   if (options.head_size == 0) options.head_size = width / options.heads;
   const std::int64_t size = options.head_size, inner = options.heads * size;

@@ -14,8 +14,8 @@ namespace weft {
 namespace {
 
 // Checks the arguments. Returns true if elements are dropped.
-bool leaves_out(const Scope& scope, Value x, double rate, std::string_view layer,
-                SourceLocation loc) {
+bool drops_elements(const Scope& scope, Value x, double rate, std::string_view layer,
+                    SourceLocation loc) {
   scope.graph().check_owned(x, fmt::format("the operand of {}", layer), loc);
   if (!(rate >= 0 && rate < 1)) {
     scope.graph().fail(ArgumentError(fmt::format("rate must be in [0, 1), but is {}", rate)), layer,
@@ -29,10 +29,10 @@ bool leaves_out(const Scope& scope, Value x, double rate, std::string_view layer
 }
 
 // Drops all elements with the same index on the first `axes` axes together.
-Value drop_together(const Scope& scope, Value x, int axes, double rate, std::string_view layer,
-                    SourceLocation loc) {
+Value drop_slices(const Scope& scope, Value x, int axes, double rate, std::string_view layer,
+                  SourceLocation loc) {
   const Graph::Frame frame(scope.graph(), layer, loc, scope.path());
-  if (!leaves_out(scope, x, rate, layer, loc)) return x;
+  if (!drops_elements(scope, x, rate, layer, loc)) return x;
   if (x.rank() < axes) {
     scope.graph().fail(
         ShapeError(fmt::format("x must be {}, but is {}", axes == 1 ? "[N, ...]" : "[N, C, ...]",
@@ -49,7 +49,7 @@ Value drop_together(const Scope& scope, Value x, int axes, double rate, std::str
 
 Value dropout(const Scope& scope, Value x, double rate, SourceLocation loc) {
   const Graph::Frame frame(scope.graph(), "dropout", loc, scope.path());
-  return dropout_if(leaves_out(scope, x, rate, "dropout", loc), x, rate, loc);
+  return dropout_if(drops_elements(scope, x, rate, "dropout", loc), x, rate, loc);
 }
 
 Value dropout_if(bool training, Value x, double rate, SourceLocation loc) {
@@ -57,12 +57,12 @@ Value dropout_if(bool training, Value x, double rate, SourceLocation loc) {
 }
 
 Value channel_dropout(const Scope& scope, Value x, double rate, SourceLocation loc) {
-  return drop_together(scope, x, 2, rate, "channel_dropout", loc);
+  return drop_slices(scope, x, 2, rate, "channel_dropout", loc);
 }
 
 Value alpha_dropout(const Scope& scope, Value x, double rate, SourceLocation loc) {
   const Graph::Frame frame(scope.graph(), "alpha_dropout", loc, scope.path());
-  if (!leaves_out(scope, x, rate, "alpha_dropout", loc)) return x;
+  if (!drops_elements(scope, x, rate, "alpha_dropout", loc)) return x;
   // selu(-infinity) = -scale alpha.
   constexpr double kLowest = -1.0507009873554804934193349852946 * 1.6732632423543772848170429916717;
   const double kept = 1 - rate;
@@ -72,7 +72,7 @@ Value alpha_dropout(const Scope& scope, Value x, double rate, SourceLocation loc
 }
 
 Value drop_path(const Scope& scope, Value x, double rate, SourceLocation loc) {
-  return drop_together(scope, x, 1, rate, "drop_path", loc);
+  return drop_slices(scope, x, 1, rate, "drop_path", loc);
 }
 
 Value residual(const Scope& scope, Value shortcut, Value branch, const ResidualOptions& options,

@@ -10,19 +10,19 @@
 
 namespace weft {
 
-KeysValuesCache make_keys_values_cache(const Scope& scope, DType dtype, const Dim& batch,
-                                       std::int64_t kv_heads, const Dim& capacity,
-                                       std::int64_t head_size) {
+KeyValueCache make_key_value_cache(const Scope& scope, DType dtype, const Dim& batch,
+                                   std::int64_t kv_heads, const Dim& capacity,
+                                   std::int64_t head_size) {
   const ValueType type{dtype, Shape{batch, kv_heads, capacity, head_size}};
   return {scope.variable("keys", type, {.kind = VariableKind::cache}),
           scope.variable("values", type, {.kind = VariableKind::cache})};
 }
 
-KeysValues MultiHeadAttention::keys_values(Value memory) const {
+KeyValues MultiHeadAttention::key_values(Value memory) const {
   return {split_heads(key(memory), kv_heads), split_heads(value(memory), kv_heads)};
 }
 
-Value MultiHeadAttention::attend(Value x, const KeysValues& memory, AttentionOptions options,
+Value MultiHeadAttention::attend(Value x, const KeyValues& memory, AttentionOptions options,
                                  SourceLocation loc) const {
   Graph::Frame frame(scope.graph(), "multi_head_attention", loc, scope.path());
   options.scale = scale;
@@ -30,8 +30,8 @@ Value MultiHeadAttention::attend(Value x, const KeysValues& memory, AttentionOpt
   return out(join_heads(attention(q, memory.keys, memory.values, options)));
 }
 
-Value MultiHeadAttention::decode(Value x, const KeysValuesCache& cache, Value position,
-                                 Value parents, Updates* updates, AttentionOptions options,
+Value MultiHeadAttention::decode(Value x, const KeyValueCache& cache, Value position, Value parents,
+                                 Updates* updates, AttentionOptions options,
                                  SourceLocation loc) const {
   Graph& graph = scope.graph();
   Graph::Frame frame(graph, "multi_head_attention", loc, scope.path());
@@ -39,7 +39,7 @@ Value MultiHeadAttention::decode(Value x, const KeysValuesCache& cache, Value po
     graph.fail(ArgumentError("relative keys do not support decoding with a cache"),
                "multi_head_attention", {x}, loc);
   }
-  const KeysValues added = keys_values(x);
+  const KeyValues added = key_values(x);
   const Value zero = graph.scalar(DType::i64, 0);
   const Value start = stack({zero, zero, position, zero}, 0);
   const auto extend = [&](Variable before, Value more) {
@@ -48,7 +48,7 @@ Value MultiHeadAttention::decode(Value x, const KeysValuesCache& cache, Value po
     updates->add(before, after);
     return after;
   };
-  const KeysValues all{extend(cache.keys, added.keys), extend(cache.values, added.values)};
+  const KeyValues all{extend(cache.keys, added.keys), extend(cache.values, added.values)};
   options.causal = true;
   options.q_start = broadcast_to(position, {x.size(0)});
   options.lengths = broadcast_to(position + dim_value(graph, x.size(1), DType::i64), {x.size(0)});
@@ -64,7 +64,7 @@ Value MultiHeadAttention::operator()(Value x, Value memory, AttentionOptions opt
                {x, memory}, loc);
   }
   const Value q = split_heads(query(x), heads);
-  const auto [k, v] = keys_values(memory);
+  const auto [k, v] = key_values(memory);
   options.scale = scale;
   if (relative_keys != RelativeKeys::none) {
     const Value index = position_differences(graph, x.size(1)) + (context - 1);
@@ -81,25 +81,25 @@ Value MultiHeadAttention::operator()(Value x, Value memory, AttentionOptions opt
 MultiHeadAttention make_multi_head_attention(const Scope& scope, DType dtype, std::int64_t width,
                                              const MultiHeadAttentionOptions& options,
                                              SourceLocation loc) {
-  LinearOptions of_query = options.in;
-  if (options.query_initializer) of_query.initializer = options.query_initializer;
+  LinearOptions query_options = options.in;
+  if (options.query_initializer) query_options.initializer = options.query_initializer;
   Graph::Frame frame(scope.graph(), "multi_head_attention", loc, scope.path());
-  const auto refuse = [&](const std::string& what) {
+  const auto reject = [&](const std::string& what) {
     scope.graph().fail(ArgumentError(what), "multi_head_attention", {}, loc);
   };
   const std::int64_t heads = options.heads;
   if (heads < 1 || (options.head_size == 0 && width % heads != 0))
-    refuse(fmt::format("width {} is not a multiple of heads {}", width, heads));
+    reject(fmt::format("width {} is not a multiple of heads {}", width, heads));
   const std::int64_t kv_heads = options.kv_heads == 0 ? heads : options.kv_heads;
   if (kv_heads < 1 || heads % kv_heads != 0)
-    refuse(fmt::format("heads {} is not a multiple of kv_heads {}", heads, kv_heads));
+    reject(fmt::format("heads {} is not a multiple of kv_heads {}", heads, kv_heads));
   const bool relative = options.relative_keys != RelativeKeys::none;
   if (relative && (options.context < 1 || kv_heads != heads))
-    refuse("relative keys need a context of at least 1 and kv_heads equal to heads");
+    reject("relative keys need a context of at least 1 and kv_heads equal to heads");
   const std::int64_t size = options.head_size == 0 ? width / heads : options.head_size;
   MultiHeadAttention layer{
       scope,
-      make_linear(scope / "query", dtype, width, heads * size, of_query),
+      make_linear(scope / "query", dtype, width, heads * size, query_options),
       make_linear(scope / "key", dtype, width, kv_heads * size, options.in),
       make_linear(scope / "value", dtype, width, kv_heads * size, options.in),
       make_linear(scope / "out", dtype, heads * size, width, options.out),

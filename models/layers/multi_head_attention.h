@@ -13,17 +13,17 @@ namespace WEFT_API weft {
 enum class RelativeKeys { none, key, key_query };
 
 /// Keys and values, split into heads, each [batch, kv_heads, keys, head_size].
-struct KeysValues {
+struct KeyValues {
   Value keys, values;
 };
 /// Keys and values of earlier tokens, of kind cache, each [batch, kv_heads, capacity, head_size].
-struct KeysValuesCache {
+struct KeyValueCache {
   Variable keys, values;
 };
 /// Declares "<scope>.keys" and "<scope>.values".
-KeysValuesCache make_keys_values_cache(const Scope& scope, DType dtype, const Dim& batch,
-                                       std::int64_t kv_heads, const Dim& capacity,
-                                       std::int64_t head_size);
+KeyValueCache make_key_value_cache(const Scope& scope, DType dtype, const Dim& batch,
+                                   std::int64_t kv_heads, const Dim& capacity,
+                                   std::int64_t head_size);
 
 struct MultiHeadAttentionOptions {
   std::int64_t heads = 1;
@@ -57,9 +57,9 @@ struct MultiHeadAttention {
                    SourceLocation loc = SourceLocation::current()) const;
 
   /// Projects memory to keys and values, split into heads, each [batch, kv_heads, keys, head_size].
-  KeysValues keys_values(Value memory) const;
+  KeyValues key_values(Value memory) const;
   /// x attends to precomputed keys and values: cross-attention during decoding.
-  Value attend(Value x, const KeysValues& memory, AttentionOptions options = {},
+  Value attend(Value x, const KeyValues& memory, AttentionOptions options = {},
                SourceLocation loc = SourceLocation::current()) const;
   /// Causal self-attention during decoding. x [batch, new, width] are new tokens after `position`
   /// earlier ones, whose keys and values are in the cache; `updates` receives the extended cache.
@@ -67,9 +67,8 @@ struct MultiHeadAttention {
   /// undefined, every row continues from itself. Exceeding the capacity throws DataError at run
   /// time. Relative keys are not supported. An offset bias must have an entry for every distance
   /// that the capacity allows (AttentionOptions).
-  Value decode(Value x, const KeysValuesCache& cache, Value position, Value parents,
-               Updates* updates, AttentionOptions options = {},
-               SourceLocation loc = SourceLocation::current()) const;
+  Value decode(Value x, const KeyValueCache& cache, Value position, Value parents, Updates* updates,
+               AttentionOptions options = {}, SourceLocation loc = SourceLocation::current()) const;
 };
 
 /// Declares the parameters. Throws ArgumentError if width is not a multiple of heads (with

@@ -21,7 +21,7 @@ double round_step(double span, int count) {
 /// Up to this many decades, there are also ticks between the powers of ten.
 constexpr int kShortDecades = 3;
 /// From this many decades on, not every power of ten has a tick.
-constexpr int kMostDecades = 8;
+constexpr int kMaxDecades = 8;
 
 }  // namespace
 
@@ -54,7 +54,7 @@ PlotAxis PlotAxis::logarithmic(PlotRange range) {
   const double low = range.low * (1 + 1e-9), high = range.high * (1 - 1e-9);
   const int first = static_cast<int>(std::floor(std::log10(low))),
             last = static_cast<int>(std::ceil(std::log10(high)));
-  const int skip = 1 + (last - first) / kMostDecades;
+  const int skip = 1 + (last - first) / kMaxDecades;
   std::vector<double> places;
   for (int power = first; power <= last + skip; power += skip) {
     for (const double factor : {1.0, 2.0, 5.0}) {

@@ -74,7 +74,7 @@ int run_answer(const AnswerArguments& args, const World& world) {
   for (const std::string& question : texts_of_first(world, [&] { return questions_of(args); }))
     questions.push_back({question, context});
   const auto [task, model] =
-      together(world, [&] { return load_model_for(Use::answer, args.file); });
+      on_all_ranks(world, [&] { return load_model_for(Use::answer, args.file); });
   Session session(
       *model->graph, model->store,
       session_options(*model, {.threads = threads_of_rank(world, args.threads), .world = world}));

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path without_ending(const std::string& path) {
+fs::path without_extension(const std::string& path) {
   return fs::weakly_canonical(path).replace_extension();
 }
 
@@ -52,7 +52,7 @@ BestFile::BestFile(OutputFile file, const std::string& out, const TrainSettings&
         "--best needs held-out data to compare models, but this run has none: set "
         "--validation-fraction");
   }
-  if (without_ending(path) == without_ending(out)) {
+  if (without_extension(path) == without_extension(out)) {
     throw UsageError(fmt::format(
         "--best {} needs a different name: {} is the file of the last step", path, out));
   }

@@ -15,10 +15,10 @@
 #include "weft/models/program/console.h"
 #include "weft/models/program/generate_arguments.h"
 #include "weft/models/program/json_lines.h"
+#include "weft/models/program/loaded_generator.h"
 #include "weft/models/program/options.h"
 #include "weft/models/program/text_inputs.h"
 #include "weft/models/program/typed_lines.h"
-#include "weft/models/program/writer.h"
 #include "weft/models/tasks/next_token/chat_session.h"
 #include "weft/models/tokenizers/unicode/repair.h"
 
@@ -41,7 +41,7 @@ ChatFormat format_of(const GenerateArguments& args, const std::string& asked,
   const SpecialTexts specials = special_texts(writer.tokenizer());
   if (asked.empty()) {
     if (const ChatFormat* own = writer.chat_format()) return *own;
-    const FolderChatFormat found = args.of_folder()
+    const FolderChatFormat found = args.is_folder()
                                        ? read_chat_format(args.file)
                                        : FolderChatFormat{{}, args.file + " has no chat format"};
     if (found.format) return *found.format;
@@ -88,9 +88,9 @@ void print_answer_json(const std::string& message, const ChatAnswer& answer) {
 
 /// The conversation on stdin and stdout. A terminal shows prompts and hints, a pipe receives only
 /// the answers.
-class Talk {
+class ChatDialogue {
  public:
-  Talk(ChatSession& chat, const std::string& about, bool json)
+  ChatDialogue(ChatSession& chat, const std::string& about, bool json)
       : chat_(chat),
         json_(json),
         terminal_(!json && isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0) {
@@ -116,7 +116,7 @@ class Talk {
       ++line_number_;
       if (text.empty()) continue;
       if (const std::string wrong = not_utf8(text); !wrong.empty()) {
-        complain(terminal_ ? wrong : fmt::format("stdin, line {}: {}", line_number_, wrong));
+        report_error(terminal_ ? wrong : fmt::format("stdin, line {}: {}", line_number_, wrong));
         continue;
       }
       if (text.starts_with('/')) {
@@ -128,9 +128,10 @@ class Talk {
     hint("\n");
     if (total_.answers > 0) {
       flush_stdout();
-      say_aside("{}, {} in {:.2f} s: {} tokens/s\n", counted(total_.answers, "answers"),
-                counted(total_.tokens, "tokens"), total_.seconds,
-                short_number(static_cast<double>(total_.tokens) / std::max(total_.seconds, 1e-9)));
+      print_stderr(
+          "{}, {} in {:.2f} s: {} tokens/s\n", counted(total_.answers, "answers"),
+          counted(total_.tokens, "tokens"), total_.seconds,
+          short_number(static_cast<double>(total_.tokens) / std::max(total_.seconds, 1e-9)));
     }
     return failed_ ? 1 : 0;
   }
@@ -141,9 +142,9 @@ class Talk {
     if (terminal_) say(format, std::forward<Args>(args)...);
   }
   /// Prints an error. In a terminal the conversation continues; otherwise the exit code becomes 1.
-  void complain(const std::string& what) {
+  void report_error(const std::string& what) {
     flush_stdout();
-    say_aside("weft: {}\n", one_line(what));
+    print_stderr("weft: {}\n", one_line(what));
     failed_ = failed_ || !terminal_;
   }
 
@@ -164,7 +165,7 @@ class Talk {
       say("/reset forgets the conversation, /system TEXT sets the system message and starts over, "
           "/exit quits; Ctrl-C stops an answer, Ctrl-D quits\n");
     } else {
-      complain(fmt::format(
+      report_error(fmt::format(
           "unknown command {}: the commands are /reset, /system TEXT, /help and /exit", name));
     }
     return true;
@@ -190,9 +191,9 @@ class Talk {
       if (found.written.finish == Finish::length) hint("(the answer reached the maximum length)\n");
       if (found.written.finish == Finish::cancelled) hint("(stopped)\n");
     } catch (const ContextFullError& e) {
-      complain(std::string(e.what()) + (terminal_ ? ": /reset" : ""));
+      report_error(std::string(e.what()) + (terminal_ ? ": /reset" : ""));
     } catch (const DataError& e) {  // the chat format rejects the message
-      complain(e.what());
+      report_error(e.what());
     }
     total_.seconds +=
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -214,7 +215,7 @@ struct ChatArguments {
 };
 
 int run(const ChatArguments& args) {
-  const Writer opened(Use::chat, args.generate.file, args.generate.threads);
+  const LoadedGenerator opened(Use::chat, args.generate.file, args.generate.threads);
   if (!opened.no_tokenizer().empty()) throw FormatError(opened.no_tokenizer());
   TextGenerator& writer = *opened.operator->();
   ChatSettings settings = args.settings;
@@ -222,7 +223,7 @@ int run(const ChatArguments& args) {
   settings.stop = args.generate.stop;
   ChatSession chat(writer, format_of(args.generate, args.format, writer), settings);
   std::signal(SIGPIPE, SIG_IGN);
-  return Talk(chat, fmt::format("Chatting with {}", args.generate.file), args.json).run();
+  return ChatDialogue(chat, fmt::format("Chatting with {}", args.generate.file), args.json).run();
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ void print_classes_json(const std::string& input, const std::vector<ClassScore>&
 int run_classify(ClassifyArguments& args, const World& world) {
   const std::vector<std::string> inputs = args.inputs.read(world);
   const auto [task, model] =
-      together(world, [&] { return load_model_for(Use::classify, args.file); });
+      on_all_ranks(world, [&] { return load_model_for(Use::classify, args.file); });
   Session session(*model->graph, model->store,
                   {.seed = model->settings.seed,
                    .threads = threads_of_rank(world, args.threads),

@@ -27,7 +27,7 @@ double now() {
 bool silent = false;
 
 void report_stdout(int error) {
-  say_aside("weft: cannot write to stdout: {}\n", std::strerror(error));
+  print_stderr("weft: cannot write to stdout: {}\n", std::strerror(error));
 }
 
 /// Returns true if stdout is a terminal. MPI launchers give every rank a terminal, no matter where
@@ -36,7 +36,7 @@ bool is_terminal() { return isatty(STDOUT_FILENO) != 0 && !started_by_mpi(); }
 
 }  // namespace
 
-void fill_standard_streams() {
+void replace_closed_streams() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
     // open() returns the lowest free descriptor, which is this one. The file is opened for the

@@ -22,7 +22,7 @@ namespace weft::program {
 /// Opens /dev/null in place of stdin, stdout or stderr if the caller has closed them, so that no
 /// file that is opened later gets their descriptor and receives the output of the program. Reading
 /// from and writing to the substitute still fails.
-void fill_standard_streams();
+void replace_closed_streams();
 
 /// Writes to stdout.
 void write_stdout(std::string_view text);
@@ -44,7 +44,7 @@ bool stdout_failed();
 void write_stderr(std::string_view text) noexcept;
 /// Formats and writes to stderr.
 template <class... Args>
-void say_aside(fmt::format_string<Args...> format, Args&&... args) {
+void print_stderr(fmt::format_string<Args...> format, Args&&... args) {
   write_stderr(fmt::format(format, std::forward<Args>(args)...));
 }
 

@@ -35,7 +35,7 @@ void say_model(const ConvertArguments& args, const TrainedModel& model, const st
 int write_file(const ConvertArguments& args, CommandPaths paths) {
   const bool of_folder = fs::is_directory(args.model);
   const OutputFile out =
-      paths.writes("--out", args.out, of_folder ? FileKind::inference : FileKind::model);
+      paths.plan_file("--out", args.out, of_folder ? FileKind::inference : FileKind::model);
   const auto [task, model] = load_any_model(args.model);
   model->check();  // rejects a folder without a tokenizer, which works on ids only
   save_model(out.path(), *model);
@@ -45,7 +45,7 @@ int write_file(const ConvertArguments& args, CommandPaths paths) {
 
 /// Writes an inference-only file from a trainable one, with the weights that its evaluations used.
 int write_inference_file(const ConvertArguments& args, CommandPaths paths) {
-  const OutputFile out = paths.writes("--out", args.out, FileKind::inference);
+  const OutputFile out = paths.plan_file("--out", args.out, FileKind::inference);
   const auto [task, model] = load_any_model(args.model);
   const auto infers = without_training(*model);
   infers->history = {};
@@ -61,7 +61,7 @@ int write_inference_file(const ConvertArguments& args, CommandPaths paths) {
 }
 
 int write_folder(const ConvertArguments& args, CommandPaths paths) {
-  const OutputFile out = paths.writes_folder("--out", args.out);
+  const OutputFile out = paths.plan_folder("--out", args.out);
   const auto [task, model] = load_any_model(args.model);
   const FolderReport report = save_folder(out.path(), *model, {.force = args.force});
   say_model(args, *model, fmt::format("a {}", report.architecture),

@@ -29,7 +29,7 @@ struct TokenizeArguments {
   CorpusArguments corpus;
   std::string tokenizer, out;
   int threads = 0;
-  std::size_t file_bytes = TokenSetWriter::kUsualFile;
+  std::size_t file_bytes = TokenSetWriter::kDefaultFileBytes;
   bool force = false;
 };
 
@@ -89,7 +89,7 @@ int tokenize_files(const TokenizeArguments& args, CommandPaths paths) {
         "--out {} is not a prefix for file names: it must not end in / or .tok (corpus gives {})",
         args.out, token_file_name("corpus", 0)));
   }
-  paths.writes_tokens("--out", args.out);
+  paths.plan_token_files("--out", args.out);
   const Tokenizer tokenizer = read_tokenizer(args.tokenizer);
   const std::vector<CorpusFile> files = args.corpus.files();
   std::uint64_t bytes = 0;

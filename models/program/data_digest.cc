@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 /// Returns the size and CRC-32C of a file, "file 1234 9ae3f102", or an empty string if it cannot be
 /// read.
-std::string file_word(const fs::path& path) {
+std::string file_fingerprint(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::vector<char> block(std::size_t{1} << 20);
   std::uint32_t crc = 0;
@@ -37,7 +37,7 @@ std::string file_word(const fs::path& path) {
 }
 
 /// Covers only names and sizes, because a folder may contain a million images.
-std::string folder_word(const fs::path& folder) {
+std::string folder_fingerprint(const fs::path& folder) {
   std::vector<std::string> lines;
   std::error_code error;
   for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end;
@@ -58,11 +58,11 @@ std::string folder_word(const fs::path& folder) {
 
 /// Covers the set as a whole by its checksums, without reading its ids, which may not fit into
 /// memory.
-std::string tokens_word(const std::string& given) {
+std::string tokens_fingerprint(const std::string& given) {
   try {
     const SourceName source = parse_source(given);
     const std::string weight = source.weight ? fmt::format(" {}", *source.weight) : "";
-    return fmt::format("tokens {}{}\n", TokenSet::open(source.path).word(), weight);
+    return fmt::format("tokens {}{}\n", TokenSet::open(source.path).fingerprint(), weight);
   } catch (const Error&) {
     return "";
   }
@@ -70,19 +70,19 @@ std::string tokens_word(const std::string& given) {
 
 }  // namespace
 
-std::string data_digest(const CLI::App& command, const std::set<std::string>& besides) {
+std::string data_digest(const CLI::App& command, const std::set<std::string>& excluded) {
   std::string words;
   for (const GivenOption& option : given_options(command)) {
-    if (option.type != kInputType || besides.contains(option.name)) continue;
+    if (option.type != kInputType || excluded.contains(option.name)) continue;
     for (const std::string& path : option.values) {
       std::error_code error;
       const fs::file_status status = fs::status(path, error);
-      const std::string word = names_token_set(path)         ? tokens_word(path)
-                               : fs::is_regular_file(status) ? file_word(path)
-                               : fs::is_directory(status)    ? folder_word(path)
-                                                             : "";
-      if (word.empty()) return "";
-      words += option.name + " " + word;
+      const std::string fingerprint = names_token_set(path)         ? tokens_fingerprint(path)
+                                      : fs::is_regular_file(status) ? file_fingerprint(path)
+                                      : fs::is_directory(status)    ? folder_fingerprint(path)
+                                                                    : "";
+      if (fingerprint.empty()) return "";
+      words += option.name + " " + fingerprint;
     }
   }
   return words.empty() ? "" : fmt::format("{:08x}", crc32c(words.data(), words.size()));

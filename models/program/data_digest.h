@@ -16,6 +16,6 @@ namespace weft::program {
 /// token files their checksums and their given weight. It does not depend on where the files are.
 /// Empty if there is nothing to compare: no file, a file that cannot be read, or a file that can be
 /// read only once (a pipe).
-std::string data_digest(const CLI::App& command, const std::set<std::string>& besides);
+std::string data_digest(const CLI::App& command, const std::set<std::string>& excluded);
 
 }  // namespace weft::program

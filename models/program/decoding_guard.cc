@@ -11,7 +11,7 @@ namespace weft::program {
 
 void check_caches(const TextGenerator& generator, const Graph& graph,
                   const std::vector<TokenIds>& prompts, const WriteOptions& write,
-                  std::string_view cure) {
+                  std::string_view remedy) {
   CacheSizes sizes;
   for (const TokenIds& prompt : prompts) {
     const GenerationOptions options = generator.options_for(prompt, write);
@@ -31,7 +31,7 @@ void check_caches(const TextGenerator& generator, const Graph& graph,
   }
   check_memory(
       fmt::format("the key/value cache for {:.0f} rows of {:.0f} ids", sizes.rows, sizes.capacity),
-      cache_bytes(graph, sizes), cure);
+      cache_bytes(graph, sizes), remedy);
 }
 
 }  // namespace weft::program

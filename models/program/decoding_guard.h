@@ -15,6 +15,6 @@ namespace weft::program {
 /// TextGenerator::options_for().
 void check_caches(const TextGenerator& generator, const Graph& graph,
                   const std::vector<TokenIds>& prompts, const WriteOptions& options,
-                  std::string_view cure);
+                  std::string_view remedy);
 
 }  // namespace weft::program

@@ -29,7 +29,7 @@ struct EmbedArguments {
   int threads = 0;
 };
 
-constexpr std::int64_t kUsualTop = 5;
+constexpr std::int64_t kDefaultTop = 5;
 
 /// Returns the kind of file that the extension of --out selects.
 FileKind kind_of(const std::string& path) {
@@ -78,7 +78,7 @@ void print_vectors(const std::vector<std::string>& texts, const Tensor& vectors)
 int run_embed(EmbedArguments& args, CommandPaths paths, const World& world) {
   FileKind kind = FileKind::array;
   std::optional<OutputFile> out;
-  together(world, [&] {
+  on_all_ranks(world, [&] {
     if (args.out.empty() && args.similar.empty() && !args.json) {
       throw UsageError(
           "there is no output: give --out FILE, --similar FILE, or --json to print the vectors");
@@ -90,7 +90,7 @@ int run_embed(EmbedArguments& args, CommandPaths paths, const World& world) {
           "stdin is already read for --similar: give the texts as arguments, or --input FILE");
     if (args.out.empty()) return;
     kind = kind_of(args.out);
-    if (world.first()) out = paths.writes("--out", args.out, kind);
+    if (world.first()) out = paths.plan_file("--out", args.out, kind);
   });
   const std::vector<std::string> texts = args.texts.read(world);
   const std::vector<std::string> lines = texts_of_first(world, [&] {
@@ -98,7 +98,7 @@ int run_embed(EmbedArguments& args, CommandPaths paths, const World& world) {
   });
   std::optional<LoadedModel> opened;
   std::unique_ptr<TextEncoder> encoder;
-  together(world, [&] {
+  on_all_ranks(world, [&] {
     opened.emplace(load_model_for(Use::embed, args.file));
     encoder = opened->task.text_encoder(*opened->model);
   });
@@ -122,7 +122,7 @@ int run_embed(EmbedArguments& args, CommandPaths paths, const World& world) {
   if (out) write_vectors(*out, kind, found.vectors);
   if (!args.similar.empty()) {
     const Tensor others = vectors_of(lines, lines_in(args.similar), of_lines).vectors;
-    const auto ranked = most_similar(found.vectors, others, args.top.value_or(kUsualTop));
+    const auto ranked = most_similar(found.vectors, others, args.top.value_or(kDefaultTop));
     for (std::size_t i = 0; i < texts.size(); ++i)
       (args.json ? print_similar_json : print_similar)(texts[i], lines, ranked[i]);
   } else if (args.json) {

@@ -22,7 +22,7 @@ struct EvaluateArguments {
 int run(const EvaluateArguments& args, const World& world) {
   const Task* task = nullptr;
   std::unique_ptr<TaskRun> run;
-  together(world, [&] {
+  on_all_ranks(world, [&] {
     require_data(args.values);
     LoadedModel loaded = load_any_model(args.file);
     task = &loaded.task;
@@ -38,12 +38,12 @@ int run(const EvaluateArguments& args, const World& world) {
     return 0;
   }
   const Evaluation found = run->measure(session, measured);
-  const double loss = finite_figure(found.loss, "the validation loss");
+  const double loss = require_finite(found.loss, "the validation loss");
   for (const Metric& metric : found.metrics) {
     if (metric.name != "perplexity") say("{} {:.5f}\n", metric.name, metric.value);
   }
   say("validation loss {:.5f}, perplexity {:.4f}\n", loss,
-      finite_figure(std::exp(loss), "the perplexity"));
+      require_finite(std::exp(loss), "the perplexity"));
   return 0;
 }
 

@@ -26,7 +26,7 @@ void Failure::print() const {
         stderr);
     return;
   }
-  say_aside("weft: {}\n", excerpt(one_line(message), kMaxShown));
+  print_stderr("weft: {}\n", excerpt(one_line(message), kMaxShown));
 }
 
 Failure current_failure() {

@@ -23,20 +23,21 @@ struct FillArguments {
   int threads = 0;
 };
 
-void print_places(const std::string& text, const std::vector<HiddenPlace>& places) {
+void print_places(const std::string& text, const std::vector<MaskedPosition>& places) {
   say("{}\n", text);
-  for (const HiddenPlace& place : places) {
+  for (const MaskedPosition& place : places) {
     say(" ");
-    for (const PieceGuess& guess : place.guesses) say("  {} {:.4f}", guess.text, guess.probability);
+    for (const TokenCandidate& guess : place.guesses)
+      say("  {} {:.4f}", guess.text, guess.probability);
     say("\n");
   }
 }
 
-void print_places_json(const std::string& text, const std::vector<HiddenPlace>& places) {
+void print_places_json(const std::string& text, const std::vector<MaskedPosition>& places) {
   JsonLine all = JsonLine::array();
-  for (const HiddenPlace& place : places) {
+  for (const MaskedPosition& place : places) {
     JsonLine guesses = JsonLine::array();
-    for (const PieceGuess& guess : place.guesses)
+    for (const TokenCandidate& guess : place.guesses)
       guesses.push_back(
           {{"text", guess.text}, {"id", guess.id}, {"probability", rounded(guess.probability)}});
     all.push_back({{"begin", place.begin}, {"end", place.end}, {"guesses", std::move(guesses)}});
@@ -46,7 +47,8 @@ void print_places_json(const std::string& text, const std::vector<HiddenPlace>& 
 
 int run_fill(FillArguments& args, const World& world) {
   const std::vector<std::string> texts = args.texts.read(world);
-  const auto [task, model] = together(world, [&] { return load_model_for(Use::fill, args.file); });
+  const auto [task, model] =
+      on_all_ranks(world, [&] { return load_model_for(Use::fill, args.file); });
   Session session(
       *model->graph, model->store,
       session_options(*model, {.threads = threads_of_rank(world, args.threads), .world = world}));

@@ -55,7 +55,7 @@ void choose_strategy(const GenerateArguments& args, GenerationOptions& o) {
 }
 
 /// Parses a forced id, POSITION:ID: "3:17".
-std::pair<std::int64_t, std::int64_t> parse_place(const std::string& text) {
+std::pair<std::int64_t, std::int64_t> parse_forced_id(const std::string& text) {
   const std::size_t colon = text.find(':');
   if (colon == std::string::npos)
     throw UsageError(fmt::format("--force must be POSITION:ID, not '{}'", excerpt(text)));
@@ -176,7 +176,7 @@ void add_generate_options(OptionList& o, GenerateArguments& args) {
   o.add("--force", kPlaceType, Times::repeated,
         "generate this id at this position, counted from 0 including the prompt; may be repeated",
         [&args](const std::string& text) {
-          const auto [place, id] = parse_place(text);
+          const auto [place, id] = parse_forced_id(text);
           if (!args.force.emplace(place, id).second)
             throw UsageError(fmt::format("--force is given twice for position {}", place));
         })
@@ -230,7 +230,7 @@ void apply_arguments(const GenerateArguments& args, GenerationOptions& o) {
   for (const std::string& text : args.stop_sequences)
     o.stop_sequences.push_back(parse_ids("--stop-sequence", text));
   for (const std::string& text : args.forbid_ids) {
-    for (const std::int64_t id : parse_ids("--forbid-ids", text)) o.forbidden.push_back(id);
+    for (const std::int64_t id : parse_ids("--forbid-ids", text)) o.bad_token_ids.push_back(id);
   }
   for (const auto& [place, id] : args.force) o.forced[place] = id;
   o.slide = o.slide || args.slide;
@@ -254,7 +254,7 @@ std::vector<PromptLine> prompt_lines(const GenerateArguments& args) {
   return prompts;
 }
 
-bool GenerateArguments::of_folder() const { return std::filesystem::is_directory(file); }
+bool GenerateArguments::is_folder() const { return std::filesystem::is_directory(file); }
 
 std::vector<TokenIds> id_prompts(const GenerateArguments& args) {
   std::vector<TokenIds> prompts;

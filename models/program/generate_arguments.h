@@ -39,10 +39,10 @@ struct GenerateArguments {
   std::string start_ids;
 
   /// True if `file` is a Hugging Face folder.
-  bool of_folder() const;
+  bool is_folder() const;
   /// True if the lines of --prompts are ids: for folders, if --ids is given.
   bool prompts_are_ids() const {
-    return ids && prompts.empty() && !prompts_file.empty() && of_folder();
+    return ids && prompts.empty() && !prompts_file.empty() && is_folder();
   }
 };
 

@@ -13,9 +13,9 @@
 #include "weft/models/program/decoding_guard.h"
 #include "weft/models/program/generate_arguments.h"
 #include "weft/models/program/json_lines.h"
+#include "weft/models/program/loaded_generator.h"
 #include "weft/models/program/ranks.h"
 #include "weft/models/program/text_inputs.h"
-#include "weft/models/program/writer.h"
 #include "weft/models/tasks/next_token/language_writer.h"
 #include "weft/models/tokenizers/unicode/repair.h"
 
@@ -86,7 +86,7 @@ void require_text(const GenerateArguments& args, const std::string& missing) {
   }
 }
 
-Job make_job(GenerateArguments& args, const Writer& writer, std::vector<TokenIds> ids) {
+Job make_job(GenerateArguments& args, const LoadedGenerator& writer, std::vector<TokenIds> ids) {
   Job job{std::move(ids), {.stop = args.stop}};
   const bool decoder = writer->continues();
   if (decoder && !args.start_ids.empty())
@@ -128,19 +128,20 @@ Job make_job(GenerateArguments& args, const Writer& writer, std::vector<TokenIds
   return job;
 }
 
-int print_ids(const Writer& writer, const Job& job, const GenerateArguments& args) {
+int print_ids(const LoadedGenerator& writer, const Job& job, const GenerateArguments& args) {
   GenerationOptions options = writer->options_for(job.prompts.front(), job.options);
   if (!args.stop.empty()) stop_at(args.stop, writer->tokenizer(), job.prompts, options);
   options.check();
   SearchResult found = writer->generate(job.prompts, job.options.start, options, {});
-  if (writer.settings() != nullptr) fill_up(found.sequences, options.pad_id, options.results);
+  if (writer.settings() != nullptr)
+    pad_to_longest(found.sequences, options.pad_id, options.results);
   for (const TokenIds& sequence : found.sequences) say("{}\n", fmt::join(sequence, " "));
   return 0;
 }
 
 /// Prints a single text while it is generated. The prompt is printed with the first token, so that
 /// nothing is printed if generation fails at the start.
-int stream(const Writer& writer, const Job& job) {
+int stream(const LoadedGenerator& writer, const Job& job) {
   std::string prompt =
       writer->continues() ? writer->tokenizer().decode(job.prompts.front()) : std::string();
   const SpeedReport speed;
@@ -158,7 +159,7 @@ int stream(const Writer& writer, const Job& job) {
   return 0;
 }
 
-int print_texts(const Writer& writer, const Job& job, bool json) {
+int print_texts(const LoadedGenerator& writer, const Job& job, bool json) {
   const SpeedReport speed;
   const std::vector<WrittenText> written = writer->write_ids(job.prompts, job.options);
   const std::size_t results = written.size() / job.prompts.size();
@@ -185,20 +186,21 @@ int print_texts(const Writer& writer, const Job& job, bool json) {
 
 int run(GenerateArguments& args, const World& world) {
   std::vector<TokenIds> ids;
-  together(world, [&] {
+  on_all_ranks(world, [&] {
     check_usage(args);
     if (world.size() > 1 && args.prompts_file == "-")
       throw UsageError("--prompts - is stdin, which only one rank has: give a file");
     ids = given_ids(args);
-    if (!args.of_folder()) {  // reports invalid options before a file is opened
+    if (!args.is_folder()) {  // reports invalid options before a file is opened
       GenerationOptions usual{.sampling = SamplingOptions{}, .slide = true};
-      usual.max_new = LanguageWriter::kUsualTokens;
+      usual.max_new = LanguageWriter::kDefaultTokens;
       apply_arguments(args, usual);
     }
   });
-  const Writer writer(Use::generate, args.file, threads_of_rank(world, args.threads), world);
+  const LoadedGenerator writer(Use::generate, args.file, threads_of_rank(world, args.threads),
+                               world);
   Job job;
-  together(world, [&] {
+  on_all_ranks(world, [&] {
     require_text(args, writer.no_tokenizer());
     if (!args.task.empty()) writer->set_task(args.task);
     job = make_job(args, writer, std::move(ids));

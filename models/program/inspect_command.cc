@@ -169,7 +169,7 @@ int inspect(const InspectArguments& args) {
     print_summary(args, file);
   if (args.programs) print_programs(file);
   if (args.variables) print_variables(file);
-  if (args.graph) say("{}", to_text(file.graph(), {.places = true}));
+  if (args.graph) say("{}", to_text(file.graph(), {.source_locations = true}));
   if (args.split > 0) print_parts(args, file);
   return 0;
 }

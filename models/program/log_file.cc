@@ -48,7 +48,7 @@ void LogFile::write(const std::string& line) {
   if (failed_) return;
   errno = 0;
   failed_ = std::fputs((line + "\n").c_str(), file_) < 0 || std::fflush(file_) != 0;
-  if (failed_) say_aside("weft: --log: cannot write {}: {}\n", path_, std::strerror(errno));
+  if (failed_) print_stderr("weft: --log: cannot write {}: {}\n", path_, std::strerror(errno));
 }
 
 double LogFile::seconds() const {

@@ -46,11 +46,11 @@ double machine_memory() {
   return bytes;
 }
 
-void check_memory(std::string_view what, double bytes, std::string_view cure) {
-  const double there = machine_memory();
-  if (bytes <= there) return;
+void check_memory(std::string_view what, double bytes, std::string_view remedy) {
+  const double available = machine_memory();
+  if (bytes <= available) return;
   throw UsageError(fmt::format("{} needs {}, but only {} is available: {}", what,
-                               short_bytes(bytes), short_bytes(there), cure));
+                               short_bytes(bytes), short_bytes(available), remedy));
 }
 
 double estimated_parameters(const GptConfig& c) { return static_cast<double>(c.parameter_count()); }

@@ -17,7 +17,7 @@ double machine_memory();
 
 /// Throws UsageError if `bytes` exceeds that: "WHAT needs 59.6 GiB, but only 15.6 GiB is available:
 /// REMEDY". `bytes` is a double, because products of sizes may overflow an integer.
-void check_memory(std::string_view what, double bytes, std::string_view cure);
+void check_memory(std::string_view what, double bytes, std::string_view remedy);
 
 /// Returns the approximate number of parameters of a model: the large matrices, which determine its
 /// size.

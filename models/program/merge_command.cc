@@ -91,7 +91,7 @@ void check_base(const LoraAdapters& adapters, const std::vector<Program>& forwar
 
 int run(const MergeArguments& args, CommandPaths paths) {
   const Checkpoint file = load_checkpoint(args.file, {.verify = true});
-  const OutputFile out = paths.writes(
+  const OutputFile out = paths.plan_file(
       "--out", args.out, file.has_program("train") ? FileKind::model : FileKind::inference);
   const LoraAdapters adapters = load_lora(args.adapters);
   if (file.find_attachment(kLoraPart) != nullptr) {

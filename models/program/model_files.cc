@@ -59,14 +59,14 @@ void ModelFiles::write(const OutputFile& file, const TrainHistory& history) {
 }
 
 OutputFile ModelFiles::companion(const OutputFile& file, const std::string& ending) const {
-  return args_.paths.planned(beside(file.path(), ending));
+  return args_.paths.planned(companion_path(file.path(), ending));
 }
 
 void ModelFiles::keep_earlier(const std::string& path) const {
   namespace fs = std::filesystem;
   if (args_.keep == 0 || !fs::exists(path)) return;
   const auto earlier = [&](std::int64_t saves) {
-    return args_.paths.planned(beside(path, earlier_ending(saves))).path();
+    return args_.paths.planned(companion_path(path, earlier_ending(saves))).path();
   };
   try {
     for (std::int64_t saves = args_.keep; saves > 1; --saves) {

@@ -15,7 +15,7 @@
 #include "weft/core/error.h"
 #include "weft/models/data/tokens/token_set.h"
 #include "weft/models/data/tokens/token_sources.h"
-#include "weft/models/hf/folder_place.h"
+#include "weft/models/hf/folder_target.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/options.h"
 #include "weft/models/trained/lora_file.h"
@@ -223,9 +223,9 @@ CommandPaths::CommandPaths(const CLI::App& command, bool force) : force_(force) 
 }
 
 void CommandPaths::refuse_input(const std::string& what, const std::string& path, FileKind kind,
-                                std::string_view besides) const {
+                                std::string_view excluded) const {
   for (const Entry& input : inputs_) {
-    if (input.what == besides) continue;
+    if (input.what == excluded) continue;
     if (same_file(path, input.path)) {
       throw UsageError(
           fmt::format("{} {} would replace {} {}, which is an input: name another file", what, path,
@@ -255,7 +255,7 @@ void CommandPaths::refuse_output(const std::string& what, const std::string& pat
 
 OutputFile CommandPaths::plan(const std::string& what, const std::string& path, FileKind kind,
                               std::string_view replaced) {
-  if (!looks_) {
+  if (!checks_) {
     outputs_.push_back({what, path});
     return OutputFile(path);
   }
@@ -283,12 +283,13 @@ OutputFile CommandPaths::plan(const std::string& what, const std::string& path, 
   return OutputFile(path);
 }
 
-OutputFile CommandPaths::writes(const std::string& what, const std::string& path, FileKind kind) {
+OutputFile CommandPaths::plan_file(const std::string& what, const std::string& path,
+                                   FileKind kind) {
   return plan(what, path, kind, "");
 }
 
-void CommandPaths::writes_tokens(const std::string& what, const std::string& prefix) {
-  static_cast<void>(writes(what, token_file_name(prefix, 0), FileKind::tokens));
+void CommandPaths::plan_token_files(const std::string& what, const std::string& prefix) {
+  static_cast<void>(plan_file(what, token_file_name(prefix, 0), FileKind::tokens));
   const fs::path path(prefix);
   std::vector<std::int64_t> numbers;
   std::error_code error;
@@ -301,26 +302,26 @@ void CommandPaths::writes_tokens(const std::string& what, const std::string& pre
   if (error) throw IoError(fmt::format("{} {}: {}", what, prefix, error.message()));
   std::sort(numbers.begin(), numbers.end());
   for (const std::int64_t number : numbers)
-    static_cast<void>(writes(what, token_file_name(prefix, number), FileKind::tokens));
+    static_cast<void>(plan_file(what, token_file_name(prefix, number), FileKind::tokens));
 }
 
-OutputFile CommandPaths::writes_earlier(const std::string& what, const std::string& path,
-                                        const std::string& checkpoint) {
+OutputFile CommandPaths::plan_earlier_checkpoint(const std::string& what, const std::string& path,
+                                                 const std::string& checkpoint) {
   const fs::path place = resolved(path);
   const bool named = std::any_of(inputs_.begin(), inputs_.end(),
                                  [&](const Entry& input) { return resolved(input.path) == place; });
   if (named || place == resolved(checkpoint) || !same_file(path, checkpoint))
-    return writes(what, path, FileKind::model);
+    return plan_file(what, path, FileKind::model);
   outputs_.push_back({what, path});
   return OutputFile(path);
 }
 
-OutputFile CommandPaths::continues(const std::string& what, const std::string& path,
-                                   std::string_view replaced) {
+OutputFile CommandPaths::plan_resumed(const std::string& what, const std::string& path,
+                                      std::string_view replaced) {
   return plan(what, path, FileKind::model, replaced);
 }
 
-OutputFile CommandPaths::writes_folder(const std::string& what, const std::string& path) {
+OutputFile CommandPaths::plan_folder(const std::string& what, const std::string& path) {
   if (path.empty())
     throw UsageError(fmt::format("{} is empty: it must name the folder to write", what));
   check_name(what, path, FileKind::folder);
@@ -339,7 +340,7 @@ OutputFile CommandPaths::writes_folder(const std::string& what, const std::strin
     throw IoError(
         fmt::format("{}: cannot write {}: there is no folder {}", what, path, above.string()));
   try {
-    hf::check_folder_place(path, force_);
+    hf::check_folder_target(path, force_);
     const AtomicFolder probe(path);
   } catch (const IoError& e) {
     throw IoError(fmt::format("{}: {}", what, e.what()));
@@ -362,7 +363,7 @@ bool same_file(const std::string& a, const std::string& b) {
          first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
-std::string beside(const std::string& model, const std::string& ending) {
+std::string companion_path(const std::string& model, const std::string& ending) {
   const fs::path path(model);
   return path.extension() == ".weft" ? fs::path(path).replace_extension(ending).string()
                                      : model + ending;

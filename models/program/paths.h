@@ -50,7 +50,7 @@ class CommandPaths {
 
   /// Plans files without checking them from now on: for ranks that write none, and whose machine
   /// may have other files.
-  void leave_to_first_rank() { looks_ = false; }
+  void leave_to_first_rank() { checks_ = false; }
 
   /// Plans a file. `what` names it in messages: "--out", "the loss curve". Checking that it can be
   /// written leaves no file behind.
@@ -61,21 +61,22 @@ class CommandPaths {
   /// folder, a device or a pipe, is write-protected, has no parent folder, or cannot be created
   /// there; if a file of another kind exists there; or if a trainable model would be replaced by
   /// one that cannot be trained.
-  OutputFile writes(const std::string& what, const std::string& path, FileKind kind);
+  OutputFile plan_file(const std::string& what, const std::string& path, FileKind kind);
   /// As above, for all existing files of a set of token files (token_file_name). How many will be
   /// written is known only at the end.
-  void writes_tokens(const std::string& what, const std::string& prefix);
+  void plan_token_files(const std::string& what, const std::string& prefix);
   /// As plan_file(), for an earlier checkpoint of the run that writes `checkpoint`. A file that is
   /// only another name of `checkpoint` was left by an interrupted save, and is accepted.
-  OutputFile writes_earlier(const std::string& what, const std::string& path,
-                            const std::string& checkpoint);
+  OutputFile plan_earlier_checkpoint(const std::string& what, const std::string& path,
+                                     const std::string& checkpoint);
   /// As plan_file(), for the model of a resumed run: the file that the option `replaced` reads may
   /// be replaced by the next state of the run.
-  OutputFile continues(const std::string& what, const std::string& path, std::string_view replaced);
+  OutputFile plan_resumed(const std::string& what, const std::string& path,
+                          std::string_view replaced);
 
-  /// Plans a folder for a model. Throws as plan_file() and hf::check_folder_place(), and UsageError
-  /// if the command reads anything in the folder.
-  OutputFile writes_folder(const std::string& what, const std::string& path);
+  /// Plans a folder for a model. Throws as plan_file() and hf::check_folder_target(), and
+  /// UsageError if the command reads anything in the folder.
+  OutputFile plan_folder(const std::string& what, const std::string& path);
 
   /// Returns the file that was planned under this path. Throws StateError if there is none.
   OutputFile planned(const std::string& path) const;
@@ -88,9 +89,9 @@ class CommandPaths {
                   std::string_view replaced);
   void refuse_output(const std::string& what, const std::string& path) const;
   void refuse_input(const std::string& what, const std::string& path, FileKind kind,
-                    std::string_view besides) const;
+                    std::string_view excluded) const;
 
-  bool force_ = false, looks_ = true;
+  bool force_ = false, checks_ = true;
   std::vector<Entry> inputs_, outputs_;
 };
 
@@ -100,7 +101,7 @@ bool same_file(const std::string& a, const std::string& b);
 
 /// Returns the path of a companion file of a model: "net.weft" and ".svg" give "net.svg". A name
 /// that does not end in .weft keeps its ending, so that "net.v1" and "net.v2" have separate plots.
-std::string beside(const std::string& model, const std::string& ending);
+std::string companion_path(const std::string& model, const std::string& ending);
 /// Returns the file name of a model without ".weft", for titles.
 std::string model_name(const std::string& model);
 

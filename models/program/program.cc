@@ -16,7 +16,7 @@
 #include <thread>
 
 #include "weft/core/excerpt.h"
-#include "weft/core/lost_files.h"
+#include "weft/core/sigbus_handler.h"
 #include "weft/core/version.h"
 #include "weft/models/program/console.h"
 #include "weft/models/program/failure.h"
@@ -42,7 +42,7 @@ void refuse_empty_values(int argc, const char* const* argv) {
 
 /// The terminate handler. If memory runs out while another error is being handled, for example in a
 /// destructor, no handler can catch the exception.
-[[noreturn]] void end_without_memory() {
+[[noreturn]] void handle_terminate() {
   try {
     if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
   } catch (const std::bad_alloc&) {
@@ -57,7 +57,7 @@ void refuse_empty_values(int argc, const char* const* argv) {
 int run_commands(const World& world, int argc, const char* const* argv) {
   CommandLine line;
   std::optional<int> asked;  // the exit code of --help or --version
-  together(world, [&] {
+  on_all_ranks(world, [&] {
     try {
       line.parse(argc, argv);
     } catch (const CLI::ParseError& e) {
@@ -71,7 +71,7 @@ int run_commands(const World& world, int argc, const char* const* argv) {
 
 /// Returns true if the first rank reports the same error within 300 ms: if all ranks fail alike,
 /// one line is enough.
-bool first_rank_says(const World& world, const std::string& message) {
+bool first_rank_reports(const World& world, const std::string& message) {
   constexpr int kLooks = 15;
   constexpr std::chrono::milliseconds kPause{20};
   for (int i = 0; !world.first() && i < kLooks; ++i) {
@@ -84,7 +84,7 @@ bool first_rank_says(const World& world, const std::string& message) {
 
 /// Prints why this rank has failed, unless another rank prints it, and makes the other ranks end as
 /// well. Returns the exit code.
-int explain(const World& world) {
+int report_failure(const World& world) {
   try {
     throw;
   } catch (const CommandFailed& e) {  // thrown on all ranks
@@ -92,7 +92,7 @@ int explain(const World& world) {
     return e.failure().code();
   } catch (...) {
     const Failure failure = current_failure();
-    if (first_rank_says(world, failure.message)) return failure.code();
+    if (first_rank_reports(world, failure.message)) return failure.code();
     if (world.transport() != nullptr && world.transport()->poisoned().empty())
       world.poison(failure.kind == Failure::Kind::memory ? "has run out of memory"
                                                          : failure.message);
@@ -103,7 +103,7 @@ int explain(const World& world) {
 
 /// Runs the program and reports errors. Memory may run out anywhere, even while another error is
 /// being reported.
-int run_or_explain(int argc, const char* const* argv, World (*connect)()) {
+int run_and_report(int argc, const char* const* argv, World (*connect)()) {
   World world;
   try {
     try {
@@ -113,7 +113,7 @@ int run_or_explain(int argc, const char* const* argv, World (*connect)()) {
       world.leave();
       return code;
     } catch (...) {
-      return explain(world);
+      return report_failure(world);
     }
   } catch (const std::bad_alloc&) {
     const Failure failure{Failure::Kind::memory};
@@ -165,12 +165,12 @@ void CommandLine::parse(int argc, const char* const* argv) {
 }
 
 int run_program(int argc, const char* const* argv, World (*connect)()) {
-  fill_standard_streams();
-  explain_lost_files("weft");
-  std::set_terminate(end_without_memory);
+  replace_closed_streams();
+  install_sigbus_handler("weft");
+  std::set_terminate(handle_terminate);
   // With SIGXFSZ ignored, a file that exceeds its size limit is a write error, like a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
-  const int code = run_or_explain(argc, argv, connect);
+  const int code = run_and_report(argc, argv, connect);
   // Writing the last output may fail only when it is flushed.
   flush_stdout();
   return code == 0 && stdout_failed() ? 1 : code;

@@ -58,9 +58,9 @@ void print_sizes(const VariableStore& before, const VariableStore& after,
 /// another, or the metrics of any other model.
 void print_change(const Evaluation& before, const Evaluation& after, bool perplexity) {
   for (const Evaluation* found : {&before, &after}) {
-    finite_figure(perplexity ? std::exp(found->loss) : found->loss,
-                  perplexity ? "the perplexity" : "the loss");
-    for (const Metric& metric : found->metrics) finite_figure(metric.value, metric.name);
+    require_finite(perplexity ? std::exp(found->loss) : found->loss,
+                   perplexity ? "the perplexity" : "the loss");
+    for (const Metric& metric : found->metrics) require_finite(metric.value, metric.name);
   }
   if (perplexity) {
     say("perplexity {:.4f} -> {:.4f} ({:+.2f}%), validation loss {:.5f} -> {:.5f}\n",
@@ -106,7 +106,7 @@ void compare(const Task& task, const TrainedModel& before, const TrainedModel& a
 }
 
 int run(const QuantizeArguments& args, CommandPaths paths) {
-  const OutputFile out = paths.writes("--out", args.out, FileKind::inference);
+  const OutputFile out = paths.plan_file("--out", args.out, FileKind::inference);
   const auto [task, before] = load_any_model(args.file);
   if (args.values.given()) check_data_options(task, args.values, args.file);
   QuantizedModel made;

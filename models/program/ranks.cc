@@ -28,7 +28,7 @@ namespace weft::program {
 namespace {
 
 /// Returns the CPUs that this process may use, as a string that is equal for equal sets of CPUs.
-std::string cpus_of_process() {
+std::string cpu_mask() {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) != 0) return "all";
   std::string word;
@@ -37,21 +37,21 @@ std::string cpus_of_process() {
 }
 
 /// Encodes a failure for the other ranks.
-std::string to_word(const Failure& failure) {
+std::string encode_failure(const Failure& failure) {
   std::string word;
   append_text(word, std::to_string(static_cast<int>(failure.kind)));
   append_text(word, failure.message);
   return word;
 }
 /// Decodes a failure.
-Failure of_word(std::string_view word) {
+Failure decode_failure(std::string_view word) {
   const std::vector<std::string> parts = split_texts(word);
   return {static_cast<Failure::Kind>(std::stoi(parts.at(0))), parts.at(1)};
 }
 
 }  // namespace
 
-std::chrono::milliseconds silence_of_ranks() {
+std::chrono::milliseconds rank_silence_timeout() {
   const char* const asked = std::getenv("WEFT_SILENCE");
   if (asked == nullptr) return std::chrono::seconds(30);
   constexpr double kLeast = 0.2, kMost = 86'400;
@@ -91,7 +91,7 @@ World connect_ranks() {
   try {
 #ifdef WEFT_PROGRAM_MPI
     most_direct_ranks();  // reports an invalid value before ranks connect
-    return world_over(connect_mpi({.silence = silence_of_ranks()}));
+    return world_over(connect_mpi({.silence = rank_silence_timeout()}));
 #else
     if (launched.ranks == 1) return World();
     throw UsageError(fmt::format(
@@ -107,7 +107,7 @@ World connect_ranks() {
   }
 }
 
-void together(const World& world, FunctionRef<void()> body) {
+void on_all_ranks(const World& world, FunctionRef<void()> body) {
   if (world.size() == 1) return body();
   std::string own;
   try {
@@ -115,13 +115,13 @@ void together(const World& world, FunctionRef<void()> body) {
   } catch (const WorldError&) {
     throw;
   } catch (...) {
-    own = to_word(current_failure());
+    own = encode_failure(current_failure());
   }
   const std::vector<std::string> all = world.gather(own);
   const auto failed =
       std::find_if(all.begin(), all.end(), [](const std::string& word) { return !word.empty(); });
   if (failed == all.end()) return;
-  Failure failure = of_word(*failed);
+  Failure failure = decode_failure(*failed);
   const auto rank = static_cast<int>(failed - all.begin());
   if (rank != 0 && failure.kind != Failure::Kind::memory)
     failure.message = describe_rank(*world.transport(), rank) + ": " + failure.message;
@@ -130,14 +130,14 @@ void together(const World& world, FunctionRef<void()> body) {
 
 std::string from_first(const World& world, FunctionRef<std::string()> read) {
   std::string text;
-  together(world, [&] {
+  on_all_ranks(world, [&] {
     if (world.first()) text = read();
   });
   return world.broadcast(text);
 }
 
 void Action::refuse(const World& world) {
-  together(world, [&] {
+  on_all_ranks(world, [&] {
     if (world.size() == 1) return;
     throw UsageError(fmt::format(
         "this command runs on one rank, but {} were started: run it without mpirun", world.size()));
@@ -148,7 +148,7 @@ int threads_of_rank(const World& world, int threads) {
   if (world.size() == 1) return threads;
   std::string own;
   append_text(own, world.transport()->host(world.rank()));
-  append_text(own, cpus_of_process());
+  append_text(own, cpu_mask());
   const std::vector<std::string> all = world.gather(own);
   const auto sharing = static_cast<int>(std::count(all.begin(), all.end(), own));
   return threads > 0 ? threads : std::max(1, hardware_threads() / sharing);

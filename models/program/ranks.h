@@ -15,7 +15,7 @@ namespace weft::program {
 /// Returns how long a rank may be silent before all ranks abort: WEFT_SILENCE in the environment
 /// ("300s", "500ms"), or 30 s if it is not set. Throws UsageError if the value is not a duration or
 /// is out of range.
-std::chrono::milliseconds silence_of_ranks();
+std::chrono::milliseconds rank_silence_timeout();
 
 /// Returns the largest number of ranks that all exchange data directly (WorldOptions::most_direct);
 /// with more ranks, those of one host form a group. The value is WEFT_MOST_DIRECT in the
@@ -35,14 +35,14 @@ World connect_ranks();
 /// communicate with other ranks. If `body` throws on some ranks, all ranks throw CommandFailed with
 /// the error of the lowest of them, which rank 0 prints. With one rank, exceptions propagate
 /// unchanged.
-void together(const World& world, FunctionRef<void()> body);
+void on_all_ranks(const World& world, FunctionRef<void()> body);
 /// As above, and returns the result of `make`.
 template <class Make>
-requires(!std::is_void_v<std::invoke_result_t<Make&>>) std::invoke_result_t<Make&> together(
+requires(!std::is_void_v<std::invoke_result_t<Make&>>) std::invoke_result_t<Make&> on_all_ranks(
     const World& world, Make&& make) {
   std::optional<std::invoke_result_t<Make&>> made;
   const auto body = [&] { made.emplace(make()); };
-  together(world, FunctionRef<void()>(body));
+  on_all_ranks(world, FunctionRef<void()>(body));
   return std::move(*made);
 }
 

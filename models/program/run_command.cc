@@ -104,7 +104,7 @@ int run(const RunArguments& args, CommandPaths paths) {
     throw UsageError(fmt::format("--program is for .weft files; {} is a folder", args.model));
   if (!folder && !args.architecture.empty())
     throw UsageError(fmt::format("--architecture is for folders; {} is not a folder", args.model));
-  const OutputFile out = paths.writes("--outputs", args.outputs, FileKind::tensors);
+  const OutputFile out = paths.plan_file("--outputs", args.outputs, FileKind::tensors);
   const SessionOptions options{.threads = args.threads,
                                .precision = parse_precision(args.precision)};
   return folder ? run_folder(args, out, options) : run_file(args, out, options);

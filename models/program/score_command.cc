@@ -11,10 +11,10 @@
 #include "weft/models/program/console.h"
 #include "weft/models/program/generate_arguments.h"
 #include "weft/models/program/json_lines.h"
+#include "weft/models/program/loaded_generator.h"
 #include "weft/models/program/options.h"
 #include "weft/models/program/ranks.h"
 #include "weft/models/program/text_inputs.h"
-#include "weft/models/program/writer.h"
 #include "weft/models/tasks/common/bits_per_byte.h"
 
 namespace weft::program {
@@ -65,7 +65,7 @@ struct Figures {
       : total(score.total()),
         ids(std::ssize(score.log_probabilities)),
         bytes(text_bytes),
-        perplexity(finite_figure(score.perplexity(), "the perplexity of a continuation")) {}
+        perplexity(require_finite(score.perplexity(), "the perplexity of a continuation")) {}
   double bits() const { return bits_per_byte(-total / static_cast<double>(ids), ids, bytes); }
 
   double total;
@@ -122,7 +122,7 @@ std::string place_of(const ScoreArguments& args, const Texts& texts, std::size_t
 
 /// Returns prompts and continuations as ids. For a folder without a tokenizer, they are given as
 /// ids.
-std::vector<Continuation> read_all(const ScoreArguments& args, const Writer& writer,
+std::vector<Continuation> read_all(const ScoreArguments& args, const LoadedGenerator& writer,
                                    const Texts& texts) {
   std::vector<Continuation> all;
   for (TokenIds& ids : parse_all("--continuation-ids", args.continuation_ids))
@@ -142,7 +142,7 @@ std::vector<Continuation> read_all(const ScoreArguments& args, const Writer& wri
       const std::string& text = texts.texts[i - given];
       if (fronts.empty()) return writer->read_continuation({text});
       return Continuation{
-          {}, writer->continues() ? writer->read_behind(text) : writer->read_output(text)};
+          {}, writer->continues() ? writer->encode_continuation(text) : writer->read_output(text)};
     }));
   }
   for (std::size_t i = 0; i < count; ++i) {
@@ -157,7 +157,7 @@ std::vector<Continuation> read_all(const ScoreArguments& args, const Writer& wri
 }
 
 int run(ScoreArguments& args, const World& world) {
-  together(world, [&] {  // reports invalid options before a file is opened
+  on_all_ranks(world, [&] {  // reports invalid options before a file is opened
     parse_all("--prompt-ids", args.prompt_ids);
     parse_all("--continuation-ids", args.continuation_ids);
     if (!args.input.empty() && !args.continuation_ids.empty())
@@ -165,7 +165,7 @@ int run(ScoreArguments& args, const World& world) {
   });
   const Texts texts = texts_to_score(args, world);
   const bool in_text = !args.prompts.empty() || !texts.texts.empty();
-  const Writer writer(Use::score, args.file, threads_of_rank(world, args.threads), world);
+  const LoadedGenerator writer(Use::score, args.file, threads_of_rank(world, args.threads), world);
   if (in_text && !writer.no_tokenizer().empty()) {
     throw UsageError(fmt::format(
         "{}: without a tokenizer, the model reads ids: give --prompt-ids and --continuation-ids",
@@ -221,10 +221,10 @@ void add_score_command(CLI::App& app, Action& action) {
   const auto args = std::make_shared<ScoreArguments>();
   options.input("file", args->file, "a .weft file written by weft train, or a Hugging Face folder")
       .required();
-  const auto once_more = OptionList::Times::repeated;
-  options.texts("--prompt", args->prompts, once_more,
+  const auto repeated = OptionList::Times::repeated;
+  options.texts("--prompt", args->prompts, repeated,
                 "text before the continuation, which is not scored");
-  options.texts("--continuation", args->continuations, once_more,
+  options.texts("--continuation", args->continuations, repeated,
                 "text to score; repeat for a batch");
   options.input("--input", args->input,
                 "file with one text to score per line (- is stdin); prints figures for each text "

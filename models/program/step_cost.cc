@@ -32,7 +32,7 @@ void add_variables(const Program& train, StepCost& cost) {
 
 std::shared_ptr<const Plan> plan_of(const Program& program, const NamedSizes& inputs,
                                     const RunOptions& options, Precision precision) {
-  const auto compiled = compile(program, options.fetch, {.passing = options.passing});
+  const auto compiled = compile(program, options.fetch, {.streamed = options.streamed});
   std::vector<FeedType> feeds;
   for (const auto& [name, sizes] : inputs) feeds.push_back({name, {}, sizes});
   return specialise(compiled, bind_symbols(*compiled, feeds, options.dims),
@@ -60,11 +60,11 @@ StepCost cost_of_step(const Program& train, const NamedSizes& inputs, Precision 
   }
   ShardedProgram parts = split_shards(train);
   add_early_sums(parts);
-  const auto plan_part = [&](const Program& part, const std::vector<std::string>& passing) {
-    const SizesOfPart sizes = sizes_of_stage(train, part, inputs, {});
+  const auto plan_part = [&](const Program& part, const std::vector<std::string>& streamed) {
+    const StageSizes sizes = sizes_of_stage(train, part, inputs, {});
     RunOptions options;
     options.dims = sizes.dims;
-    options.passing = passing;
+    options.streamed = streamed;
     return plan_of(part, sizes.feeds, options, precision);
   };
   for (const ShardedProgram::Stage& stage : parts.stages) {

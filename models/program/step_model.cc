@@ -15,8 +15,8 @@ struct SubtreesOfRanks {
   SubtreesOfRanks(int of_ranks, int shards) : ranks(of_ranks) {
     double all = 0, least_sent = shards;
     for (int r = 0; r < ranks; ++r) {
-      const ShardRun run = run_of_rank(r, ranks, shards);
-      most_kept = std::max(most_kept, most_sums(run));
+      const ShardRun run = contiguous_shards(r, ranks, shards);
+      most_kept = std::max(most_kept, max_live_sums(run));
       const auto subtrees = static_cast<double>(subtrees_of(run).size());
       shards_of_busiest = std::max(shards_of_busiest, run.size());
       most_sent = std::max(most_sent, subtrees);
@@ -46,9 +46,9 @@ double sums_of_rank(double sum_bytes, double early_bytes, int ranks, int shards)
 double owned_sums_of_rank(double sum_bytes, double bucket_bytes, int ranks, int shards) {
   const double share = sum_bytes / ranks;
   const double totals =
-      share * most_sums({0, shards / ranks});  // sums of turns that wait for others
+      share * max_live_sums({0, shards / ranks});  // sums of turns that wait for others
   // Buckets in flight, and the one that is being filled.
-  const double open = std::min(sum_bytes, bucket_bytes * (kMostOpenBuckets + 1));
+  const double open = std::min(sum_bytes, bucket_bytes * (kMaxOpenBuckets + 1));
   return totals + open + open / ranks * (ranks - 1);  // this rank's buckets, and those received
 }
 

@@ -12,15 +12,15 @@ namespace weft::program {
 namespace {
 
 std::atomic<bool> stop{false};
-std::atomic<bool> launcher_ends{false};  // SIGTERM came from the parent process
+std::atomic<bool> launcher_terminates{false};  // SIGTERM came from the parent process
 
 void on_signal(int signal, siginfo_t* from, void*) {
-  if (signal == SIGTERM && from->si_pid == getppid()) launcher_ends.store(true);
+  if (signal == SIGTERM && from->si_pid == getppid()) launcher_terminates.store(true);
   stop.store(true);
 }
 
 /// Returns how long Open MPI's launcher waits before it kills the ranks.
-double seconds_of_grace() {
+double kill_grace_seconds() {
   const char* asked = std::getenv("OMPI_MCA_odls_base_sigkill_timeout");
   const double seconds = asked == nullptr ? 0 : std::strtod(asked, nullptr);
   return seconds > 0 ? seconds : 1;
@@ -66,12 +66,12 @@ bool LauncherWatch::pause(double seconds) {
 
 void LauncherWatch::watch() {
   constexpr double kLook = 0.05;
-  while (!launcher_ends.load()) {
+  while (!launcher_terminates.load()) {
     if (!pause(kLook)) return;
   }
   const std::int64_t before = steps_.load();
-  const double grace = seconds_of_grace();
-  world_.transport()->ask(std::chrono::milliseconds(static_cast<int>(350 * grace)));
+  const double grace = kill_grace_seconds();
+  world_.transport()->ping(std::chrono::milliseconds(static_cast<int>(350 * grace)));
   // For half of that time, leave it to ranks that know more to report the cause.
   if (!pause(0.5 * grace)) return;
   // One step may already have been in progress. A second one shows that all ranks have agreed to

@@ -62,12 +62,13 @@ void print_tags_json(const std::string& text, const TaggedText& found) {
 }
 
 int run(TagArguments& args, const World& world) {
-  together(world, [&] {
+  on_all_ranks(world, [&] {
     if (args.spans && args.json)
       throw UsageError("--json prints the spans anyway: leave out --spans");
   });
   const std::vector<std::string> texts = args.texts.read(world);
-  const auto [task, model] = together(world, [&] { return load_model_for(Use::tag, args.file); });
+  const auto [task, model] =
+      on_all_ranks(world, [&] { return load_model_for(Use::tag, args.file); });
   Session session(*model->graph, model->store,
                   {.seed = model->settings.seed,
                    .threads = threads_of_rank(world, args.threads),

@@ -75,7 +75,8 @@ void add_option(OptionList& list, const TaskOption& option, const std::string& h
 }
 
 /// Returns the names of the tasks that have the option.
-std::vector<std::string> takers(const std::vector<const Task*>& tasks, const std::string& option) {
+std::vector<std::string> tasks_with_option(const std::vector<const Task*>& tasks,
+                                           const std::string& option) {
   std::vector<std::string> names;
   for (const Task* task : tasks) {
     const TaskOptions options = task->options();
@@ -95,7 +96,7 @@ std::vector<std::string> takers(const std::vector<const Task*>& tasks, const std
 
 void check_option(const Task& task, const std::vector<const Task*>& tasks,
                   const std::string& option) {
-  const std::vector<std::string> names = takers(tasks, option);
+  const std::vector<std::string> names = tasks_with_option(tasks, option);
   if (std::find(names.begin(), names.end(), task.info().name) != names.end()) return;
   throw UsageError(fmt::format("{} is for --task {}, not for --task {}", option,
                                fmt::join(names, ", "), task.info().name));

@@ -88,7 +88,7 @@ void TruncateOption::report(const PlaceOf& place, std::string_view part) const {
   }
   if (cut_.size() > kMost) texts.push_back(fmt::format("and {} more", cut_.size() - kMost));
   flush_stdout();
-  say_aside("truncated to the model's context: {}\n", fmt::join(texts, "; "));
+  print_stderr("truncated to the model's context: {}\n", fmt::join(texts, "; "));
 }
 
 std::vector<std::string> read_lines(const std::string& file) {
@@ -128,8 +128,8 @@ void SpeedReport::done(std::string_view unit, std::int64_t texts, std::int64_t t
   };
   const std::string of_tokens = tokens == 0 ? "" : ", " + counted(tokens, "tokens");
   flush_stdout();
-  say_aside("{}{} in {:.2f} s: {} {}/s{}\n", counted(texts, unit), of_tokens, seconds, rate(texts),
-            unit, tokens == 0 ? "" : fmt::format(", {} tokens/s", rate(tokens)));
+  print_stderr("{}{} in {:.2f} s: {} {}/s{}\n", counted(texts, unit), of_tokens, seconds,
+               rate(texts), unit, tokens == 0 ? "" : fmt::format(", {} tokens/s", rate(tokens)));
 }
 
 }  // namespace weft::program

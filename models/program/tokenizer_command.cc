@@ -35,7 +35,7 @@ constexpr const char* kTokenizerHelp =
 
 struct TrainTokenizerArguments {
   CorpusArguments corpus;
-  NewTokenizerOptions options;
+  TokenizerTrainerOptions options;
   std::vector<std::string> special;
   std::int64_t sentinels = 0;
   std::string out;
@@ -57,7 +57,7 @@ struct DecodeArguments {
 
 std::vector<std::string> special_tokens(const TrainTokenizerArguments& args) {
   std::vector<std::string> tokens =
-      args.special.empty() ? usual_special_tokens(args.options.kind) : args.special;
+      args.special.empty() ? default_special_tokens(args.options.kind) : args.special;
   // As in T5, the first one has the highest id.
   for (std::int64_t i = args.sentinels - 1; i >= 0; --i)
     tokens.push_back(fmt::format("<extra_id_{}>", i));
@@ -65,9 +65,9 @@ std::vector<std::string> special_tokens(const TrainTokenizerArguments& args) {
 }
 
 /// Forwards texts, and records whether there were any.
-class HeardTexts : public TextSource {
+class TrackedTexts : public TextSource {
  public:
-  explicit HeardTexts(TextSource& texts) : texts_(texts) {}
+  explicit TrackedTexts(TextSource& texts) : texts_(texts) {}
   bool next(std::string& part) override {
     const bool more = texts_.next(part);
     any_ = any_ || more;
@@ -81,15 +81,15 @@ class HeardTexts : public TextSource {
 };
 
 int train(const TrainTokenizerArguments& args, CommandPaths paths) {
-  const OutputFile out = paths.writes("--out", args.out, FileKind::tokenizer);
-  NewTokenizerOptions options = args.options;
+  const OutputFile out = paths.plan_file("--out", args.out, FileKind::tokenizer);
+  TokenizerTrainerOptions options = args.options;
   options.special_tokens = special_tokens(args);
   CorpusTexts corpus(args.corpus.files(), args.corpus.options());
-  HeardTexts texts(corpus);
+  TrackedTexts texts(corpus);
   Workers workers({.threads = args.threads});
   std::optional<SubwordTokenizer> learned;
   try {
-    learned = learn_tokenizer(texts, options, workers);
+    learned = train_tokenizer(texts, options, workers);
   } catch (const ArgumentError& e) {
     throw UsageError(e.what());
   }

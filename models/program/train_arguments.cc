@@ -15,16 +15,16 @@ namespace {
 
 /// Options that a resumed run accepts in addition to its data: where to write, how long to run, and
 /// how often to evaluate.
-const std::set<std::string> kTakenOnResume = {
+const std::set<std::string> kAllowedOnResume = {
     "--log",  "--keep",    "--resume",        "--out",          "--best",       "--force",
     "--task", "--threads", "--memory-budget", "--check-finite", "--stop-after", "--sharded"};
-const std::set<std::string> kFieldsTakenOnResume = {"steps",      "eval_every", "eval_batches",
-                                                    "save_every", "patience",   "skip_nonfinite"};
+const std::set<std::string> kFieldsAllowedOnResume = {"steps",      "eval_every", "eval_batches",
+                                                      "save_every", "patience",   "skip_nonfinite"};
 
 std::string preset_lines(const std::vector<const Task*>& tasks) {
   std::vector<std::pair<std::string, std::vector<TaskText>>> presets;
   for (const Task* task : tasks) {
-    for (const PresetAbout& preset : task->presets()) {
+    for (const PresetDescription& preset : task->presets()) {
       auto found = std::find_if(presets.begin(), presets.end(),
                                 [&](const auto& entry) { return entry.first == preset.name; });
       if (found == presets.end()) found = presets.insert(presets.end(), {preset.name, {}});
@@ -104,19 +104,20 @@ void TrainArguments::plan_files(const std::vector<std::string>& plots) {
   const std::string& path = destination();
   // A resumed run may write its next state over the file that it was resumed from.
   if (!resume.empty() && (out.empty() || same_file(out, resume))) {
-    paths.continues(out.empty() ? "--resume" : "--out", path, "--resume");
+    paths.plan_resumed(out.empty() ? "--resume" : "--out", path, "--resume");
   } else {
-    paths.writes("--out", path, FileKind::model);
+    paths.plan_file("--out", path, FileKind::model);
   }
   const auto plan_beside = [&](const std::string& ending) {
-    paths.writes("the plot", beside(path, ending), FileKind::plot);
+    paths.plan_file("the plot", companion_path(path, ending), FileKind::plot);
   };
   plan_beside(kCurve);
   for (const std::string& ending : plots) plan_beside(ending);
-  if (!best.empty()) paths.writes("--best", best, FileKind::model);
-  if (!log.empty()) paths.writes("--log", log, FileKind::log);
+  if (!best.empty()) paths.plan_file("--best", best, FileKind::model);
+  if (!log.empty()) paths.plan_file("--log", log, FileKind::log);
   for (std::int64_t saves = 1; saves <= keep; ++saves)
-    paths.writes_earlier("an earlier checkpoint", beside(path, earlier_ending(saves)), path);
+    paths.plan_earlier_checkpoint("an earlier checkpoint",
+                                  companion_path(path, earlier_ending(saves)), path);
   // Inputs that are stored in the model file do not count as data: a resumed run is not given them.
   digest = data_digest(*command, {"--resume", "--from", "--tokenizer", "--chat-format"});
 }
@@ -124,14 +125,14 @@ void TrainArguments::plan_files(const std::vector<std::string>& plots) {
 void TrainArguments::plan_companions(const std::string& what, const std::string& ending,
                                      FileKind kind) {
   for (const std::string& model : {destination(), best}) {
-    if (!model.empty()) paths.writes(what, beside(model, ending), kind);
+    if (!model.empty()) paths.plan_file(what, companion_path(model, ending), kind);
   }
 }
 
 std::string earlier_ending(std::int64_t saves) { return fmt::format(".{}.weft", saves); }
 
 OutputFile TrainArguments::file(const std::string& ending) const {
-  return paths.planned(ending.empty() ? destination() : beside(destination(), ending));
+  return paths.planned(ending.empty() ? destination() : companion_path(destination(), ending));
 }
 
 SessionOptions TrainArguments::session_options(const TrainedModel& model) const {
@@ -210,14 +211,14 @@ void check_resume(const TrainArguments& args, const std::vector<const Task*>& ta
     throw UsageError(fmt::format(
         "{} cannot be given with --resume: the model is the one in the file", option_name(field)));
   }
-  std::set<std::string> taken = kTakenOnResume;
+  std::set<std::string> taken = kAllowedOnResume;
   for (const Task* task : tasks) {
     for (const TaskOption& option : task->options().options) {
       if (option.data) taken.insert(option.name);
     }
   }
   for (const auto& [field, value] : args.training) {
-    if (kFieldsTakenOnResume.contains(field)) {
+    if (kFieldsAllowedOnResume.contains(field)) {
       taken.insert(option_name(field));
     } else {
       throw UsageError(

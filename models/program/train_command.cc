@@ -63,7 +63,7 @@ void check_options(const TrainArguments& args, const Task& task,
     return;
   }
   for (const TaskOption& option : task.options().options) {
-    if (option.of_new_models)
+    if (option.new_models_only)
       args.refuse({option.name}, "cannot be given with --from: its tokenizer is used");
   }
 }
@@ -105,7 +105,7 @@ std::unique_ptr<TaskRun> new_run(const TrainArguments& args, const Task& task) {
     TrainedModel& model = run->model();
     if (args.lora.rank > 0)
       add_adapters(model, args.lora,
-                   run->loaded ? run->loaded->anew() : std::vector<std::string>{});
+                   run->loaded ? run->loaded->newly_initialised() : std::vector<std::string>{});
     make_trainable(model, {args.freeze, args.layer_lr_decay});
     return run;
   });
@@ -139,9 +139,9 @@ void check_ranks(const TrainArguments& args, const TrainSettings& settings) {
 }
 
 /// A training run. All ranks do the same, but only rank 0 prints and writes the files.
-class Training {
+class TrainingRun {
  public:
-  Training(TrainArguments& args, LauncherWatch& watch) : args_(args), watch_(watch) {}
+  TrainingRun(TrainArguments& args, LauncherWatch& watch) : args_(args), watch_(watch) {}
 
   /// Does everything before the first step: reads files, checks the options and everything that
   /// depends on them, and prints the plan. Does not communicate with other ranks.
@@ -176,7 +176,7 @@ class Training {
   std::optional<Trainer> trainer_;
 };
 
-void Training::prepare() {
+void TrainingRun::prepare() {
   open();
   TrainedModel& model = run_->model();
   check_ranks(args_, model.settings);
@@ -196,7 +196,7 @@ void Training::prepare() {
   prepare_trainer();
 }
 
-void Training::open() {
+void TrainingRun::open() {
   const std::vector<const Task*> tasks = tasks_of(args_.family);
   args_.destination();  // throws before any file is read
   if (!args_.from.empty() && !args_.resume.empty())
@@ -218,7 +218,7 @@ void Training::open() {
   if (model.settings.ema > 0) args_.plan_companions("the averages", kAverages, FileKind::inference);
 }
 
-void Training::prepare_averages() {
+void TrainingRun::prepare_averages() {
   TrainedModel& model = run_->model();
   if (model.settings.ema == 0) return;
   session_->gather_state();  // averages are optimizer state
@@ -231,7 +231,7 @@ void Training::prepare_averages() {
   };
 }
 
-void Training::observe() {
+void TrainingRun::observe() {
   // Samples may use random numbers: all ranks generate them, so that their random keys stay equal.
   progress_.emplace([this] { return run_->sample(measured()); });
   observers_.add(*progress_);
@@ -243,7 +243,7 @@ void Training::observe() {
 
 /// Throws UsageError if --best or --patience cannot be followed, or if a resumed run is given other
 /// data than before.
-void Training::prepare_trainer() {
+void TrainingRun::prepare_trainer() {
   TrainedModel& model = run_->model();
   const TrainSettings& settings = model.settings;
   check_digest(model.history.data, args_);
@@ -278,7 +278,7 @@ void Training::prepare_trainer() {
   }
 }
 
-int Training::run() {
+int TrainingRun::run() {
   TrainedModel& model = run_->model();
   if (log_) log_->start(task_->info(), model.settings, work_.unit);
   install_stop_handlers(args_.world);
@@ -303,7 +303,7 @@ int Training::run() {
   return log_ && log_->failed() ? 1 : 0;
 }
 
-void Training::finish(const TrainOutcome& outcome) {
+void TrainingRun::finish(const TrainOutcome& outcome) {
   const std::string& out = args_.destination();
   const OutputFile plot = args_.file(kCurve);
   if (log_) log_->end(outcome);
@@ -316,7 +316,7 @@ void Training::finish(const TrainOutcome& outcome) {
   print_speeds(outcome.ranks, work_.unit);
 }
 
-void Training::write_report(const TaskReport& report) {
+void TrainingRun::write_report(const TaskReport& report) {
   std::string names;
   for (const TaskPlot& plot : report.plots) {
     const OutputFile file = args_.file(plot.ending);
@@ -338,15 +338,15 @@ bool ranks_share_folders(const TrainArguments& args) {
 int run(TrainArguments& args, const World& world) {
   args.world = world;
   args.threads = threads_of_rank(world, args.threads);
-  together(world, [&] { world.check_same("--sharded", args.sharded ? "it" : "none"); });
+  on_all_ranks(world, [&] { world.check_same("--sharded", args.sharded ? "it" : "none"); });
   args.all_write = args.sharded && world.size() > 1 && ranks_share_folders(args);
   // Watch until all ranks have left, so that a rank that is lost after training is reported as
   // well.
   LauncherWatch watch(world);
   int code = 0;
   {
-    Training training(args, watch);
-    together(world, [&] { training.prepare(); });
+    TrainingRun training(args, watch);
+    on_all_ranks(world, [&] { training.prepare(); });
     code = training.run();
   }
   world.leave();
@@ -358,7 +358,7 @@ int run(TrainArguments& args, const World& world) {
 void add_train_command(CLI::App& app, Action& action) {
   OptionList command(app, "train", "Train a model");
   command.needs_command();
-  for (const FamilyAbout& family : families()) {
+  for (const FamilyDescription& family : families()) {
     OptionList train(command.command(), family.name, family.about);
     const auto args = std::make_shared<TrainArguments>();
     args->family = family.name;

@@ -30,7 +30,7 @@ int run(TranslateArguments& args, const World& world) {
   options.on_cut = args.truncate.on_cut();
   const std::vector<std::string> texts = args.texts.read(world);
   const auto [task, model] =
-      together(world, [&] { return load_model_for(Use::translate, args.file); });
+      on_all_ranks(world, [&] { return load_model_for(Use::translate, args.file); });
   options.before = [&graph = *model->graph](const TextGenerator& writer,
                                             const std::vector<TokenIds>& prompts,
                                             const WriteOptions& write) {

@@ -18,14 +18,14 @@ namespace {
 
 constexpr std::size_t kLongestLine = std::size_t{16} << 20;
 
-std::atomic<bool> came{false};
+std::atomic<bool> interrupt_pending{false};
 // A byte in this pipe wakes poll(). The signal alone would not: it may arrive just before poll()
 // begins, or in another thread.
 int wake_ends[2] = {-1, -1};
 
 void on_interrupt(int) {
   const int error = errno;
-  came.store(true);
+  interrupt_pending.store(true);
   // If the pipe is full, it wakes poll() as well.
   [[maybe_unused]] const ssize_t written = write(wake_ends[1], "!", 1);
   errno = error;
@@ -42,8 +42,8 @@ TypedLines::TypedLines() {
   sigaction(SIGINT, &action, nullptr);
 }
 
-bool TypedLines::interrupted() { return came.load(); }
-bool TypedLines::take_interrupt() { return came.exchange(false); }
+bool TypedLines::interrupted() { return interrupt_pending.load(); }
+bool TypedLines::take_interrupt() { return interrupt_pending.exchange(false); }
 
 TypedLine TypedLines::next() {
   for (;;) {

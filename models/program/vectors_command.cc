@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kVectorsHelp =
     "file of word embeddings in word2vec's text or binary format, as written by weft vectors train";
 
-struct AskArguments {
+struct QueryArguments {
   std::string file;
   std::vector<std::string> words, pairs;
   std::int64_t top = 10;
@@ -37,7 +37,7 @@ void say_words(const std::vector<SimilarWord>& found) {
   for (const SimilarWord& similar : found) say("  {:.4f}  {}\n", similar.cosine, similar.word);
 }
 
-int nearest(const AskArguments& args) {
+int nearest(const QueryArguments& args) {
   const WordVectors vectors = read_word_vectors(args.file);
   for (const std::string& word : args.words)
     vectors.at(word);  // check all words before printing anything
@@ -53,7 +53,7 @@ int nearest(const AskArguments& args) {
   return 0;
 }
 
-int analogy(const AskArguments& args) {
+int analogy(const QueryArguments& args) {
   if (args.words.size() != 3) {
     throw UsageError(
         fmt::format("an analogy needs three words, \"man king woman\" (man is to king as woman is "
@@ -72,7 +72,7 @@ int analogy(const AskArguments& args) {
   return 0;
 }
 
-int evaluate(const AskArguments& args) {
+int evaluate(const QueryArguments& args) {
   std::vector<std::vector<WordPair>> pairs;
   for (const std::string& path : args.pairs) pairs.push_back(read_word_pairs(path));
   const WordVectors vectors = read_word_vectors(args.file);
@@ -90,13 +90,13 @@ int evaluate(const AskArguments& args) {
   return 0;
 }
 
-using Answer = int (*)(const AskArguments&);
+using Answer = int (*)(const QueryArguments&);
 
 // Adds a command that reads vectors.
-void add_asking(CLI::App& parent, Action& action, const std::string& name, const std::string& about,
-                const std::string& words_help, Answer answer) {
+void add_query_command(CLI::App& parent, Action& action, const std::string& name,
+                       const std::string& about, const std::string& words_help, Answer answer) {
   OptionList options(parent, name, about);
-  const auto args = std::make_shared<AskArguments>();
+  const auto args = std::make_shared<QueryArguments>();
   options.input("file", args->file, kVectorsHelp).required();
   if (words_help.empty()) {
     options
@@ -119,13 +119,14 @@ void add_vectors_command(CLI::App& app, Action& action) {
   OptionList options(app, "vectors", "Train word embeddings, and query them");
   options.needs_command();
   add_vectors_train(options.command(), action);
-  add_asking(options.command(), action, "nearest",
-             "Find the words that are most similar to given words",
-             "words to find the nearest neighbours of", nearest);
-  add_asking(options.command(), action, "analogy", "Complete an analogy: A is to B as C is to ...",
-             "three words A, B and C", analogy);
-  add_asking(options.command(), action, "evaluate",
-             "Compare cosines with human ratings of word similarity", "", evaluate);
+  add_query_command(options.command(), action, "nearest",
+                    "Find the words that are most similar to given words",
+                    "words to find the nearest neighbours of", nearest);
+  add_query_command(options.command(), action, "analogy",
+                    "Complete an analogy: A is to B as C is to ...", "three words A, B and C",
+                    analogy);
+  add_query_command(options.command(), action, "evaluate",
+                    "Compare cosines with human ratings of word similarity", "", evaluate);
 }
 
 }  // namespace weft::program

@@ -17,7 +17,7 @@
 #include "weft/models/program/memory_guard.h"
 #include "weft/models/program/options.h"
 #include "weft/models/program/paths.h"
-#include "weft/models/vectors/learn_vectors.h"
+#include "weft/models/vectors/train_word_vectors.h"
 #include "weft/models/vectors/word2vec_file.h"
 #include "weft/models/vectors/wordnet.h"
 
@@ -34,10 +34,10 @@ struct TrainVectorsArguments {
   std::string wordnet, out;
   bool headwords = false, binary = false, force = false;
   VectorModel model = kSkipGram;
-  std::int64_t min_count = kUsualMinCount;
+  std::int64_t min_count = kDefaultMinCount;
   int threads = 0;
   std::optional<std::int64_t> width, window, negatives, epochs, shortest, longest, buckets;
-  std::optional<double> rate, subsample, most, power;
+  std::optional<double> rate, subsample, max_count, power;
   std::optional<std::uint64_t> seed;
   std::optional<std::string> matrix;
   /// Options that only some models accept.
@@ -61,7 +61,7 @@ void refuse_special(const TrainVectorsArguments& args) {
 }
 
 VectorRecipe recipe_of(const TrainVectorsArguments& args) {
-  VectorRecipe recipe = usual_recipe(args.model);
+  VectorRecipe recipe = default_recipe(args.model);
   NegativeSamplingOptions& sampling = recipe.sampling;
   for (std::int64_t* width : {&sampling.width, &recipe.glove.width, &recipe.lsa.width})
     set(*width, args.width);
@@ -72,7 +72,7 @@ VectorRecipe recipe_of(const TrainVectorsArguments& args) {
     set(*seed, args.seed);
   set(sampling.windows.negatives, args.negatives);
   set(sampling.windows.subsample, args.subsample);
-  set(recipe.glove.most, args.most);
+  set(recipe.glove.max_count, args.max_count);
   set(recipe.lsa.power, args.power);
   if (args.matrix) recipe.matrix = parse_choice<LsaMatrix>(*args.matrix);
   if (sampling.subwords) {
@@ -92,16 +92,16 @@ VectorRecipe recipe_of(const TrainVectorsArguments& args) {
 WordText read_text(const TrainVectorsArguments& args) {
   WordTextBuilder builder;
   if (!args.wordnet.empty()) {
-    for_wordnet(args.wordnet, [&](const WordNetEntry& entry) {
+    for_each_synset(args.wordnet, [&](const WordNetEntry& entry) {
       builder.add_sentence(args.headwords ? entry.words + " " + entry.gloss : entry.gloss);
     });
   } else {
     CorpusTexts lines(find_corpus_files(args.files, {}), {.end = DocumentEnd::line});
-    const double there = machine_memory();
+    const double available = machine_memory();
     double bytes = 0;  // compressed files may expand to any size
     for (std::string line; lines.next(line); builder.add_sentence(line)) {
       bytes += 2 * static_cast<double>(line.size());
-      if (bytes > there) {
+      if (bytes > available) {
         check_memory("a text of this size", bytes,
                      "it is kept in memory as a whole, so train on a part of it");
       }
@@ -165,7 +165,7 @@ int train(const TrainVectorsArguments& args, CommandPaths paths) {
   refuse_special(args);
   VectorRecipe recipe = recipe_of(args);
   check_counts(recipe);
-  const OutputFile out = paths.writes("--out", args.out, FileKind::vectors);
+  const OutputFile out = paths.plan_file("--out", args.out, FileKind::vectors);
   std::vector<std::vector<WordPair>> pairs;
   for (const std::string& path : args.pairs) pairs.push_back(read_word_pairs(path));
   const WordText text = read_text(args);
@@ -180,7 +180,7 @@ int train(const TrainVectorsArguments& args, CommandPaths paths) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
   const WordVectors vectors =
-      learn_vectors(text, recipe, workers, [&](const VectorProgress& progress) {
+      train_word_vectors(text, recipe, workers, [&](const VectorProgress& progress) {
         say("epoch     {} of {}  {} {}/s{}\n", progress.epoch, progress.epochs,
             short_number(static_cast<double>(progress.items) / seconds()),
             recipe.model == kGlove ? "counts" : "words",
@@ -223,7 +223,7 @@ void add_own_options(OptionList& options, TrainVectorsArguments& args) {
                                     "maximum number of characters of n-grams (default 6)"));
   only({kFastText}, options.integer("--buckets", args.buckets, {1, 1 << 30},
                                     "number of vectors that all n-grams share (default 100000)"));
-  only({kGlove}, options.real("--most", args.most, {0, 1e9, true},
+  only({kGlove}, options.real("--most", args.max_count, {0, 1e9, true},
                               "counts from this value on have the same weight (default 10)"));
   only({kLsa},
        options.choice(

@@ -75,7 +75,7 @@ int run(const std::vector<std::string>& paths) {
     } catch (const Error& e) {
       // Continue with the other files.
       damaged = true;
-      say_aside("weft: {}\n", one_line(e.what()));
+      print_stderr("weft: {}\n", one_line(e.what()));
     }
   }
   return damaged ? 1 : 0;

@@ -51,8 +51,8 @@ const std::vector<const Task*>& untrained_tasks() {
   return tasks;
 }
 
-const std::vector<FamilyAbout>& families() {
-  static const std::vector<FamilyAbout> all = {
+const std::vector<FamilyDescription>& families() {
+  static const std::vector<FamilyDescription> all = {
       {"encoder",
        "Train a BERT: pre-train it on unlabelled text, then fine-tune it to classify, tag or score "
        "texts, or to answer questions"},
@@ -87,8 +87,8 @@ std::vector<const Task*> tasks_of(std::string_view family) {
 
 namespace {
 
-FormatError not_for(Use use, const Task& task, const std::string& path) {
-  return FormatError(fmt::format("{} holds {}", path, task.refusal(use)));
+FormatError unsupported_use(Use use, const Task& task, const std::string& path) {
+  return FormatError(fmt::format("{} holds {}", path, task.unsupported_use_message(use)));
 }
 
 /// Loads the model in a folder. `use`: the intended use of the model, if it is known.
@@ -106,7 +106,7 @@ LoadedModel load_folder(const std::string& path, std::optional<Use> use) {
       } catch (const Error&) {
         // If the model does not support the intended use anyway, report that instead of other
         // defects of the folder.
-        if (use && !task->can(*use)) throw not_for(*use, *task, path);
+        if (use && !task->can(*use)) throw unsupported_use(*use, *task, path);
         throw;
       }
       if (const std::string& classes = task->info().folders; !classes.empty())
@@ -144,7 +144,7 @@ LoadedModel load_any_model(const std::string& path) {
 LoadedModel load_model_for(Use use, const std::string& path) {
   LoadedModel loaded =
       std::filesystem::is_directory(path) ? load_folder(path, use) : load_file(path);
-  if (!loaded.task.can(use)) throw not_for(use, loaded.task, path);
+  if (!loaded.task.can(use)) throw unsupported_use(use, loaded.task, path);
   return loaded;
 }
 

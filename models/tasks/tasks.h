@@ -16,11 +16,11 @@ const std::vector<const Task*>& all_tasks();
 /// Tasks that cannot be trained: their models are loaded from Hugging Face folders only.
 const std::vector<const Task*>& untrained_tasks();
 /// A model family, named as in `weft train NAME`, and a line about it for the help.
-struct FamilyAbout {
+struct FamilyDescription {
   std::string name, about;
 };
 /// The model families that `weft train` supports.
-const std::vector<FamilyAbout>& families();
+const std::vector<FamilyDescription>& families();
 /// Returns the task with this id, trainable or not, or null if the id is unknown.
 const Task* find_task(std::string_view id);
 /// Returns the trainable tasks of a family.
@@ -46,7 +46,7 @@ LoadedModel load_model_for(Use use, const std::string& path);
 /// the model overrides them. Quantised weights are written as f32. The folder is written completely
 /// or not at all; an existing model folder is replaced. Throws ArgumentError, naming the field,
 /// head or part, if transformers has no class for it, and for a model with adapters, which must be
-/// merged first; as hf::check_folder_place(); IoError.
+/// merged first; as hf::check_folder_target(); IoError.
 FolderReport save_folder(const std::string& path, const TrainedModel& model,
                          const FolderOptions& options = {});
 

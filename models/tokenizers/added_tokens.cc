@@ -15,7 +15,7 @@ namespace weft {
 namespace {
 
 std::string normalised(std::string_view text, const NormalizerPtr& normaliser) {
-  PartedText parts;
+  SplitText parts;
   parts.text.assign(text);
   parts.parts.push_back({0, parts.text.size(), -1});
   if (normaliser != nullptr) normaliser->normalise(parts);
@@ -24,22 +24,22 @@ std::string normalised(std::string_view text, const NormalizerPtr& normaliser) {
   return result;
 }
 
-bool stands_alone(std::string_view text, std::size_t begin, std::size_t end) {
+bool is_whole_word(std::string_view text, std::size_t begin, std::size_t end) {
   return (begin == 0 || !is_word_character(character_before(text, begin))) &&
          (end == text.size() || !is_word_character(character_at(text, end)));
 }
 
 /// Returns the start of the run of whitespace that ends at `end`, but at least `least`.
-std::size_t blanks_before(std::string_view text, std::size_t end, std::size_t least) {
+std::size_t whitespace_begin(std::string_view text, std::size_t end, std::size_t least) {
   while (end > least && is_white_space(character_before(text, end))) {
     do --end;
-    while (goes_on(text[end]));
+    while (is_continuation(text[end]));
   }
   return end;
 }
 
 /// Returns the end of the run of whitespace that starts at `begin`.
-std::size_t blanks_behind(std::string_view text, std::size_t begin) {
+std::size_t whitespace_end(std::string_view text, std::size_t begin) {
   while (begin < text.size() && is_white_space(character_at(text, begin)))
     begin += character_size(text[begin]);
   return begin;
@@ -65,7 +65,7 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const NormalizerPtr& no
     seen_.push_back(token.normalized ? normalised(token.content, normaliser) : token.content);
   }
   before_ = finder(false);
-  behind_ = finder(true);
+  after_ = finder(true);
 }
 
 AddedTokens::Finder AddedTokens::finder(bool normalized) const {
@@ -98,9 +98,9 @@ std::string_view AddedTokens::seen(std::int32_t id) const {
   return it == by_id_.end() ? std::string_view() : seen_[it->second];
 }
 
-void AddedTokens::cut(PartedText& parts, bool behind_normaliser, bool special,
+void AddedTokens::cut(SplitText& parts, bool after_normaliser, bool special,
                       const PlainParts& plain) const {
-  const Finder& finder = behind_normaliser ? behind_ : before_;
+  const Finder& finder = after_normaliser ? after_ : before_;
   if (!finder.any) return;
   parts.spare.clear();
   for (const TextPart& part : parts.parts) {
@@ -140,13 +140,13 @@ void AddedTokens::cut(PartedText& parts, bool behind_normaliser, bool special,
         continue;
       }
       at = end;
-      if ((token.special && !special) || (token.single_word && !stands_alone(text, begin, end)))
+      if ((token.special && !special) || (token.single_word && !is_whole_word(text, begin, end)))
         continue;
       // Text before `given` is never scanned again, which keeps the total time linear in the size
       // of the text.
-      if (token.rstrip) end = blanks_behind(text, std::max(end, given));
+      if (token.rstrip) end = whitespace_end(text, std::max(end, given));
       if (end <= given) continue;
-      if (token.lstrip) begin = blanks_before(text, begin, given);
+      if (token.lstrip) begin = whitespace_begin(text, begin, given);
       begin = std::max(begin, given);
       give(given, begin, -1);
       give(begin, end, token.id);

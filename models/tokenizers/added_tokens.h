@@ -10,7 +10,7 @@
 
 #include "weft/models/tokenizers/encode_options.h"
 #include "weft/models/tokenizers/normalizers/normalizer.h"
-#include "weft/models/tokenizers/parted_text.h"
+#include "weft/models/tokenizers/split_text.h"
 #include "weft/models/tokenizers/subwords/piece_trie.h"
 
 namespace WEFT_API weft {
@@ -60,7 +60,7 @@ class AddedTokens {
   /// tokens that are matched before the normaliser or those that are matched after it. Special
   /// tokens are treated as plain text if `special` is false, and so is everything that `plain`
   /// covers.
-  void cut(PartedText& parts, bool behind_normaliser, bool special,
+  void cut(SplitText& parts, bool after_normaliser, bool special,
            const PlainParts& plain = {}) const;
 
  private:
@@ -76,7 +76,7 @@ class AddedTokens {
   std::vector<std::string> seen_;  // parallel to tokens_
   std::unordered_map<std::int32_t, std::size_t> by_id_;
   std::unordered_map<std::string, std::int32_t> by_content_;
-  Finder before_, behind_;  // for tokens matched before and after the normaliser
+  Finder before_, after_;  // for tokens matched before and after the normaliser
 };
 
 }  // namespace weft

@@ -15,7 +15,7 @@
 namespace WEFT_API weft {
 
 /// Assigns one id to each code point of the training text, in code point order. Immutable.
-class CharacterTokenizer : public NothingAround {
+class CharacterTokenizer : public NoSpecialTokens {
  public:
   static constexpr const char* kType = "weft.tokenizer.character";
   static constexpr const char* kUnit = "characters";

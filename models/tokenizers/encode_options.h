@@ -19,7 +19,7 @@
 namespace WEFT_API weft {
 
 /// How invalid UTF-8 is encoded.
-enum class BrokenBytes : std::uint8_t {
+enum class InvalidBytes : std::uint8_t {
   replaced,  // one U+FFFD for each ill-formed subsequence, see examine_character()
   kept       // kept as bytes if the ids are byte-level; otherwise as `replaced`
 };
@@ -51,7 +51,7 @@ struct EncodeOptions {
   /// Parts that are plain text even if `special_in_text` is set. For a pair of texts, they refer to
   /// the first.
   PlainParts plain = {};
-  BrokenBytes broken = BrokenBytes::replaced;
+  InvalidBytes broken = InvalidBytes::replaced;
   TextPlace place = TextPlace::beginning;
   std::optional<Truncation> truncation = {};
   std::optional<Padding> padding = {};
@@ -74,11 +74,13 @@ struct DecodeOptions {
 };
 
 /// Base of tokenizers that add no special tokens around texts.
-struct NothingAround {
+struct NoSpecialTokens {
   /// The number of special tokens added: always 0.
   std::size_t added(bool) const { return 0; }
   /// Joins `texts` without adding tokens.
-  Encoding put_around(std::vector<Encoding> texts, bool) const { return joined(std::move(texts)); }
+  Encoding add_special_tokens(std::vector<Encoding> texts, bool) const {
+    return joined(std::move(texts));
+  }
 };
 
 /// A text or a pair of texts. The views must stay valid while the input is in use.

@@ -25,8 +25,8 @@ std::size_t ascii_prefix(std::string_view text) {
 class CodePoints {
  public:
   explicit CodePoints(std::string_view text) : ascii_(ascii_prefix(text)) {
-    behind_.resize(text.size() - ascii_ + 1);
-    auto* out = behind_.data();
+    counts_.resize(text.size() - ascii_ + 1);
+    auto* out = counts_.data();
     auto count = static_cast<std::uint32_t>(ascii_);
     for (std::size_t at = ascii_; at < text.size();) {
       const int size = std::abs(examine_character(text, at));
@@ -44,11 +44,11 @@ class CodePoints {
 
  private:
   std::uint32_t before(std::uint32_t byte) const {
-    return byte < ascii_ ? byte : behind_[byte - ascii_];
+    return byte < ascii_ ? byte : counts_[byte - ascii_];
   }
 
   std::size_t ascii_;                  // length of the ASCII prefix
-  std::vector<std::uint32_t> behind_;  // for every byte after the ASCII prefix, and for the end
+  std::vector<std::uint32_t> counts_;  // for every byte after the ASCII prefix, and for the end
 };
 
 template <class T>

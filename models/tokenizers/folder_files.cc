@@ -121,7 +121,7 @@ TokenizerFiles tokenizer_files(const Tokenizer& tokenizer, const FolderTexts& or
             "the default of the model type";
       }
     } else if constexpr (std::is_same_v<Kind, SubwordTokenizer>) {
-      made.files["tokenizer.json"] = kind.to_library();
+      made.files["tokenizer.json"] = kind.to_hugging_face_json();
       config["tokenizer_class"] = "PreTrainedTokenizerFast";
     } else {
       made.files["tokenizer.json"] = characters_json(kind);

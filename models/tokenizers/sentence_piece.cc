@@ -11,10 +11,10 @@
 #include "weft/core/error.h"
 #include "weft/models/tokenizers/normalizers/sentence_piece_normalizer.h"
 #include "weft/models/tokenizers/normalizers/text_preparation.h"
-#include "weft/models/tokenizers/parted_text.h"
 #include "weft/models/tokenizers/sentence_piece_text.h"
+#include "weft/models/tokenizers/split_text.h"
 #include "weft/models/tokenizers/subwords/byte_pieces.h"
-#include "weft/models/tokenizers/subwords/piece_cutter.h"
+#include "weft/models/tokenizers/subwords/piece_segmenter.h"
 #include "weft/models/tokenizers/unicode/characters.h"
 #include "weft/models/tokenizers/unicode/properties.h"
 #include "weft/models/tokenizers/unicode/repair.h"
@@ -71,7 +71,7 @@ struct SentencePieceTokenizer::State {
   SentencePieceModel model;
   SentencePieceNormalizer normalizer = {};
   std::optional<SentencePieceNormalizer> denormalizer = {};
-  PieceCutter cutter = {};
+  PieceSegmenter cutter = {};
   std::unordered_map<std::string_view, std::int32_t> ids = {};  // by the text of the piece
   std::vector<std::int32_t> outer = {};                         // by piece: its id in the layout
   SpecialIds special = {};
@@ -257,8 +257,8 @@ void SentencePieceTokenizer::State::visit_parts(std::string_view text, TextPlace
     });
     return;
   }
-  PartedText prepared;
-  if (first_broken(text) == text.size()) {
+  SplitText prepared;
+  if (find_invalid_utf8(text) == text.size()) {
     prepared.text.assign(text);
   } else {
     RepairedText fixed = repair(text);
@@ -462,14 +462,14 @@ std::vector<std::string> SentencePieceTokenizer::pieces(std::string_view text) c
   return result;
 }
 
-std::vector<SentencePieceTokenizer::Cut> SentencePieceTokenizer::best(std::string_view text,
-                                                                      std::size_t count) const {
+std::vector<SentencePieceTokenizer::Segmentation> SentencePieceTokenizer::best(
+    std::string_view text, std::size_t count) const {
   const Unigram* model = state_->cutter.unigram();
   if (model == nullptr) throw ArgumentError("n-best segmentation needs a unigram model");
   const std::string whole = state_->normalised(text, TextPlace::beginning);
-  std::vector<Cut> cuts;
-  for (const Unigram::Cut& found : model->best(whole, count)) {
-    Cut cut{{}, found.score};
+  std::vector<Segmentation> cuts;
+  for (const Unigram::Segmentation& found : model->best(whole, count)) {
+    Segmentation cut{{}, found.score};
     for (const SubwordSpan& part : state_->cutter.with_unknown(whole, found.pieces))
       cut.ids.push_back(state_->outer.empty() ? part.id
                                               : state_->outer[static_cast<std::size_t>(part.id)]);

@@ -44,13 +44,13 @@ struct SentencePieceOptions {
 /// space and strip whitespace at the ends of a text, unless they keep whitespace. Their input must
 /// be UTF-8. All other models reproduce the SentencePiece library: the same ids for the same bytes,
 /// for any bytes.
-class SentencePieceTokenizer : public NothingAround {
+class SentencePieceTokenizer : public NoSpecialTokens {
  public:
   static constexpr const char* kType = "weft.tokenizer.sentence_piece";
   static constexpr const char* kUnit = "pieces";
 
   /// One of the n best segmentations of a text.
-  struct Cut {
+  struct Segmentation {
     std::vector<std::int32_t> ids;
     double score = 0;  // the sum of log-probabilities
   };
@@ -102,7 +102,7 @@ class SentencePieceTokenizer : public NothingAround {
   std::vector<std::string> pieces(std::string_view text) const;
   /// Returns up to `count` segmentations of `text`, the best first. Throws ArgumentError unless the
   /// model is a unigram model, DataError as Unigram::best() does.
-  std::vector<Cut> best(std::string_view text, std::size_t count) const;
+  std::vector<Segmentation> best(std::string_view text, std::size_t count) const;
   /// Returns the text of `ids`. Special ids are omitted unless `options` keeps their names. The
   /// unknown id becomes U+2047. Throws DataError for an id outside the vocabulary.
   std::string decode(std::span<const std::int32_t> ids, const DecodeOptions& options = {}) const;

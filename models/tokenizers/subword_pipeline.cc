@@ -83,8 +83,8 @@ std::int32_t SubwordPipeline::find(std::string_view piece) const {
 
 void SubwordPipeline::cut(std::string_view text, const EncodeOptions& options,
                           Workspace& work) const {
-  PartedText& parts = work.parts;
-  if (first_broken(text) == text.size()) {
+  SplitText& parts = work.parts;
+  if (find_invalid_utf8(text) == text.size()) {
     parts.text.assign(text);
   } else {
     RepairedText fixed = repair(text);
@@ -114,8 +114,8 @@ std::span<const SubwordSpan> SubwordPipeline::segment(std::string_view word,
 
 // Emits the ids of a word that contains invalid UTF-8 bytes, which are kept.
 template <class Give>
-void SubwordPipeline::give_broken(std::string_view text, const TextPart& part, Workspace& work,
-                                  const Give& give) const {
+void SubwordPipeline::emit_invalid_bytes(std::string_view text, const TextPart& part,
+                                         Workspace& work, const Give& give) const {
   const std::string_view word = work.parts.view(part);
   std::string bytes;
   std::vector<Span> spans;  // of each byte
@@ -139,7 +139,7 @@ void SubwordPipeline::give_broken(std::string_view text, const TextPart& part, W
 }
 
 // Drops leading words and keeps the fewest trailing words that have at least `most` ids together.
-void SubwordPipeline::cut_front(Workspace& work, std::size_t most) const {
+void SubwordPipeline::drop_front_words(Workspace& work, std::size_t most) const {
   std::vector<TextPart>& parts = work.parts.parts;
   std::size_t count = 0, first = parts.size();
   while (first > 0 && count < most) {
@@ -155,9 +155,9 @@ void SubwordPipeline::run(std::string_view text, const EncodeOptions& options,
   const Lease lease(*this);
   Workspace& work = *lease;
   cut(text, options, work);
-  const bool keeps =
-      options.broken == BrokenBytes::kept && work.parts.bytes && first_broken(text) < text.size();
-  if (limit.cut == TextEnd::left) cut_front(work, limit.most);
+  const bool keeps = options.broken == InvalidBytes::kept && work.parts.bytes &&
+                     find_invalid_utf8(text) < text.size();
+  if (limit.cut == TextEnd::left) drop_front_words(work, limit.most);
   std::size_t count = 0;
   const auto give = [&](std::int32_t id, const auto& span, std::int32_t word) {
     give_id(id, span, word);
@@ -174,7 +174,7 @@ void SubwordPipeline::run(std::string_view text, const EncodeOptions& options,
       give(
           part.id, [&] { return source(0, part.end - part.begin); }, word);
     } else if (keeps && view.find(kReplacementCharacter) != std::string_view::npos) {
-      give_broken(text, part, work, [&](std::int32_t id, Span span) {
+      emit_invalid_bytes(text, part, work, [&](std::int32_t id, Span span) {
         give(
             id, [&] { return span; }, word);
       });

@@ -15,9 +15,9 @@
 #include "weft/models/tokenizers/encode_options.h"
 #include "weft/models/tokenizers/encoding.h"
 #include "weft/models/tokenizers/normalizers/normalizer.h"
-#include "weft/models/tokenizers/parted_text.h"
 #include "weft/models/tokenizers/post_processors/post_processor.h"
 #include "weft/models/tokenizers/pre_tokenizers/pre_tokenizer.h"
+#include "weft/models/tokenizers/split_text.h"
 #include "weft/models/tokenizers/subwords/subword_model.h"
 #include "weft/models/tokenizers/subwords/word_cache.h"
 
@@ -62,21 +62,21 @@ class SubwordPipeline {
  private:
   /// The working memory of one thread, reused for the next text.
   struct Workspace {
-    PartedText parts;
+    SplitText parts;
     WordCache words;
     std::vector<SubwordSpan> found;
   };
   class Lease;
 
   void cut(std::string_view text, const EncodeOptions& options, Workspace& work) const;
-  void cut_front(Workspace& work, std::size_t most) const;
+  void drop_front_words(Workspace& work, std::size_t most) const;
   std::span<const SubwordSpan> segment(std::string_view word, Workspace& work) const;
   template <class Give>
   void run(std::string_view text, const EncodeOptions& options, const TokenLimit& limit,
            const Give& give) const;
   template <class Give>
-  void give_broken(std::string_view text, const TextPart& part, Workspace& work,
-                   const Give& give) const;
+  void emit_invalid_bytes(std::string_view text, const TextPart& part, Workspace& work,
+                          const Give& give) const;
   void find_special();
 
   SubwordParts parts_;

@@ -17,7 +17,9 @@ SubwordTokenizer SubwordTokenizer::from_bytes(std::string_view json) {
 
 std::string SubwordTokenizer::to_bytes() const { return write_tokenizer_json(*pipeline_); }
 
-std::string SubwordTokenizer::to_library() const { return write_tokenizer_json(*pipeline_, false); }
+std::string SubwordTokenizer::to_hugging_face_json() const {
+  return write_tokenizer_json(*pipeline_, false);
+}
 
 std::int64_t SubwordTokenizer::vocab_size() const { return pipeline_->vocab_size(); }
 
@@ -67,7 +69,7 @@ std::size_t SubwordTokenizer::added(bool pair) const {
   return processor == nullptr ? 0 : processor->added(pair);
 }
 
-Encoding SubwordTokenizer::put_around(std::vector<Encoding> texts, bool add_special) const {
+Encoding SubwordTokenizer::add_special_tokens(std::vector<Encoding> texts, bool add_special) const {
   if (const PostProcessorPtr& processor = pipeline_->parts().post_processor) {
     processor->process(texts, add_special,
                        [this](std::int32_t id) { return pipeline_->piece(id); });

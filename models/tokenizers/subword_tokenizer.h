@@ -34,7 +34,7 @@ class SubwordTokenizer {
   /// Returns a tokenizer.json that also lists the special ids, for a checkpoint attachment.
   std::string to_bytes() const;
   /// Returns a tokenizer.json for other programs, which read the special ids from other files.
-  std::string to_library() const;
+  std::string to_hugging_face_json() const;
 
   /// One more than the highest id.
   std::int64_t vocab_size() const;
@@ -65,7 +65,7 @@ class SubwordTokenizer {
   /// Returns the number of special tokens that are added to one text, or to a pair.
   std::size_t added(bool pair) const;
   /// Joins one text or two and adds special tokens if `add_special` is true.
-  Encoding put_around(std::vector<Encoding> texts, bool add_special) const;
+  Encoding add_special_tokens(std::vector<Encoding> texts, bool add_special) const;
   /// The truncation and padding settings of the file, if any.
   const std::optional<Truncation>& truncation() const;
   const std::optional<Padding>& padding() const;

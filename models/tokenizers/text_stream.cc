@@ -26,7 +26,7 @@ TextStream::TextStream(const Tokenizer& tokenizer, std::span<const std::int64_t>
 TextStream::TextStream(Decode decode, std::span<const std::int64_t> before)
     : decode_(std::move(decode)) {
   for (const std::int64_t id : before) ids_.push_back(static_cast<std::int32_t>(id));
-  given_ = ids_.size();
+  emitted_ = ids_.size();
 }
 
 std::string TextStream::add(std::int64_t id) {
@@ -37,15 +37,15 @@ std::string TextStream::add(std::int64_t id) {
 std::string TextStream::finish() { return fresh(true); }
 
 std::string TextStream::fresh(bool all) {
-  const std::string before = decode_({ids_.data(), given_}), now = decode_(ids_);
+  const std::string before = decode_({ids_.data(), emitted_}), now = decode_(ids_);
   if (now.size() <= before.size() || (!all && !is_certain(now))) return {};
   std::string text = now.substr(before.size());
-  given_ = ids_.size();
+  emitted_ = ids_.size();
   // Special ids have no text, so a context of special ids alone would say nothing about the text
   // before them.
-  if (given_ > kContext && !decode_(std::span(ids_).last(kContext)).empty()) {
+  if (emitted_ > kContext && !decode_(std::span(ids_).last(kContext)).empty()) {
     ids_.erase(ids_.begin(), ids_.end() - static_cast<std::ptrdiff_t>(kContext));
-    given_ = kContext;
+    emitted_ = kContext;
   }
   return text;
 }

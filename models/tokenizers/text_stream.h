@@ -36,10 +36,10 @@ class TextStream {
   std::string fresh(bool all);
 
   Decode decode_;
-  // The text of ids [0, given_) has been returned. These ids are kept as context for decoding the
+  // The text of ids [0, emitted_) has been returned. These ids are kept as context for decoding the
   // following ones.
   std::vector<std::int32_t> ids_;
-  std::size_t given_ = 0;
+  std::size_t emitted_ = 0;
 };
 
 }  // namespace weft

@@ -42,7 +42,7 @@ std::vector<std::int32_t> narrowed(std::span<const std::int64_t> ids, std::int64
   return narrow;
 }
 
-constexpr std::size_t kBytesTogether = 4096;
+constexpr std::size_t kBytesPerChunk = 4096;
 constexpr double kNanosecondsPerByte = 20;
 
 }  // namespace
@@ -103,7 +103,7 @@ Encoding Tokenizer::encode_pair(const TokenizerInput& texts, const EncodeOptions
         const auto encode_alone = [&](std::string_view text, bool is_second) {
           TokenLimit limit;
           if (options.truncation &&
-              (is_second || options.truncation->strategy != Truncated::only_second))
+              (is_second || options.truncation->strategy != TruncationStrategy::only_second))
             limit = {options.truncation->max_length, options.truncation->direction};
           if (is_second && !options.plain.spans.empty()) {
             EncodeOptions own = options;
@@ -126,7 +126,7 @@ Encoding Tokenizer::encode_pair(const TokenizerInput& texts, const EncodeOptions
         std::vector<Encoding> both;
         both.push_back(std::move(first));
         if (second) both.push_back(*std::move(second));
-        Encoding result = kind.put_around(std::move(both), options.add_special);
+        Encoding result = kind.add_special_tokens(std::move(both), options.add_special);
         if (options.padding) pad({&result, 1}, *options.padding);
         return result;
       },
@@ -142,7 +142,7 @@ std::vector<Encoding> Tokenizer::encode_batch(std::span<const TokenizerInput> ba
   std::size_t bytes = 0;
   for (const TokenizerInput& texts : batch)
     bytes += texts.first.size() + texts.second.value_or("").size();
-  const std::size_t chunks = std::clamp<std::size_t>(bytes / kBytesTogether, 1, batch.size() + 1);
+  const std::size_t chunks = std::clamp<std::size_t>(bytes / kBytesPerChunk, 1, batch.size() + 1);
   Workers workers;
   workers.for_chunks(
       static_cast<std::int64_t>(chunks),

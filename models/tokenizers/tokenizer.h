@@ -35,7 +35,7 @@ concept TokenizerKind = requires(const T& t, std::string_view text, std::int32_t
   // Encodes a single text without special tokens around it, truncation or padding.
   { t.encode_alone(text, EncodeOptions(), TokenLimit()) } -> std::same_as<Encoding>;
   { t.added(yes) } -> std::same_as<std::size_t>;  // special tokens added to a text or a pair
-  { t.put_around(texts, yes) } -> std::same_as<Encoding>;
+  { t.add_special_tokens(texts, yes) } -> std::same_as<Encoding>;
   { t.pieces(text) } -> std::same_as<std::vector<std::string>>;
   { t.decode(ids, DecodeOptions()) } -> std::same_as<std::string>;
   { t.piece(id) } -> std::convertible_to<std::string>;

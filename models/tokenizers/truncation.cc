@@ -77,14 +77,14 @@ void truncate(Encoding& first, std::optional<Encoding>& second, const Truncation
   }
   const std::size_t total = first.size() + (second ? second->size() : 0);
   if (total <= most) return;
-  if (truncation.strategy == Truncated::longest_first) {
+  if (truncation.strategy == TruncationStrategy::longest_first) {
     if (!second) return truncate(first, most, stride, truncation.direction);
     const auto [left, right] = longest_first(first.size(), second->size(), most);
     truncate(first, left, stride, truncation.direction);
     truncate(*second, right, stride, truncation.direction);
     return;
   }
-  const bool cuts_first = truncation.strategy == Truncated::only_first;
+  const bool cuts_first = truncation.strategy == TruncationStrategy::only_first;
   if (!cuts_first && !second) {
     throw ArgumentError(
         "truncation of the second text only, but there is just one text: use OnlyFirst or "

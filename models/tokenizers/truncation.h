@@ -17,15 +17,17 @@ inline constexpr std::array<std::string_view, 2> kTextEndNames = {"Left", "Right
 inline ChoiceNames choice_names(TextEnd) { return {"direction", kTextEndNames}; }
 
 /// Which text of a pair is truncated.
-enum class Truncated : std::uint8_t { longest_first, only_first, only_second };
-inline constexpr std::array<std::string_view, 3> kTruncatedNames = {"LongestFirst", "OnlyFirst",
-                                                                    "OnlySecond"};
-inline ChoiceNames choice_names(Truncated) { return {"strategy", kTruncatedNames}; }
+enum class TruncationStrategy : std::uint8_t { longest_first, only_first, only_second };
+inline constexpr std::array<std::string_view, 3> kTruncationStrategyNames = {
+    "LongestFirst", "OnlyFirst", "OnlySecond"};
+inline ChoiceNames choice_names(TruncationStrategy) {
+  return {"strategy", kTruncationStrategyNames};
+}
 
 struct Truncation {
   TextEnd direction = TextEnd::right;
   std::uint64_t max_length = 512;  // total number of ids, including special tokens
-  Truncated strategy = Truncated::longest_first;
+  TruncationStrategy strategy = TruncationStrategy::longest_first;
   std::uint64_t stride = 0;  // ids shared by adjacent windows
 
   template <class Fields>

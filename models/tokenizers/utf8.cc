@@ -79,7 +79,7 @@ void append_utf8(std::string& out, char32_t c) {
 std::size_t unfinished_bytes(std::string_view text) {
   for (std::size_t size = 1; size <= 3 && size <= text.size(); ++size) {
     const char byte = text[text.size() - size];
-    if (!goes_on(byte)) return size < character_size(byte) ? size : 0;
+    if (!is_continuation(byte)) return size < character_size(byte) ? size : 0;
   }
   return 0;
 }

@@ -31,7 +31,9 @@ inline std::size_t character_size(std::string_view text, std::size_t begin) {
   return std::min(character_size(text[begin]), text.size() - begin);
 }
 /// True for a continuation byte: the second to fourth byte of a character.
-constexpr bool goes_on(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
+constexpr bool is_continuation(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
+}
 /// Appends `c` as UTF-8.
 void append_utf8(std::string& out, char32_t c);
 /// Returns the number of bytes of an incomplete character at the end of `text`: 0 to 3.

@@ -10,18 +10,18 @@ constexpr int kStopChannel = Transport::kChannels - 8;
 
 }  // namespace
 
-bool AgreedStop::begin(bool asked) {
-  const std::vector<std::string> all = world_.gather(asked ? "stop" : "");
+bool AgreedStop::begin(bool requested) {
+  const std::vector<std::string> all = world_.gather(requested ? "stop" : "");
   stop_ = std::find(all.begin(), all.end(), "stop") != all.end();
   return stop_;
 }
 
-bool AgreedStop::after_step(bool asked) {
+bool AgreedStop::after_step(bool requested) {
   if (world_.size() == 1) {
-    stop_ = stop_ || asked;
+    stop_ = stop_ || requested;
     return stop_;
   }
-  send(asked);
+  send(requested);
   if (rounds_.size() > 1) stop_ = receive() || stop_;
   return stop_;
 }
@@ -30,9 +30,9 @@ void AgreedStop::end() {
   while (!rounds_.empty()) receive();
 }
 
-void AgreedStop::send(bool asked) {
+void AgreedStop::send(bool requested) {
   Round& round = rounds_.emplace_back();
-  round.own = std::byte{asked};
+  round.own = std::byte{requested};
   round.all.resize(static_cast<std::size_t>(world_.size()), std::byte{0});
   Transport& transport = *world_.transport();
   for (int other = 0; other < world_.size(); ++other) {

@@ -28,9 +28,9 @@ class AgreedStop {
   // All ranks must call these functions in the same order; they throw WorldError.
 
   /// Returns true if any rank has a stop request before the first step. Waits for the other ranks.
-  bool begin(bool asked);
+  bool begin(bool requested);
   /// Returns true if all ranks stop after this step. Once true, the result remains true.
-  bool after_step(bool asked);
+  bool after_step(bool requested);
   /// Receives the messages that are still pending after the last step.
   void end();
 
@@ -40,7 +40,7 @@ class AgreedStop {
     std::vector<std::byte> all;
     std::vector<Transfer> transfers;
   };
-  void send(bool asked);
+  void send(bool requested);
   bool receive();
 
   const World world_;

@@ -55,12 +55,12 @@ std::optional<BatchPrefetcher::Made> BatchPrefetcher::finish(std::int64_t place)
 }
 
 void BatchPrefetcher::begin(std::int64_t place, std::int64_t end) {
-  if (refused_ || place >= end) return;
+  if (has_no_thread_ || place >= end) return;
   if (!thread_.joinable()) {
     try {
       thread_ = std::thread([this] { work(); });
     } catch (const std::system_error&) {
-      refused_ = true;
+      has_no_thread_ = true;
       return;
     }
   }

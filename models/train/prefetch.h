@@ -58,7 +58,7 @@ class BatchPrefetcher {
   const Make& make_;
   const int shards_;
   const ShardRun mine_;
-  bool refused_ = false;  // no thread could be started
+  bool has_no_thread_ = false;  // no thread could be started
   std::thread thread_;
 
   std::mutex mutex_;

@@ -20,18 +20,18 @@ namespace weft {
 namespace {
 
 /// Formats a number. The sign of a NaN is left out, since it has no meaning.
-std::string figure(double value) {
+std::string format_number(double value) {
   return std::isnan(value) ? "nan" : fmt::format("{:.5g}", value);
 }
 
 /// Describes the value of a step that is not finite ("the loss is nan"); empty if both are finite.
 /// The gradient norm is reported only if the loss is finite, since otherwise it adds no
 /// information.
-std::string not_finite(double loss, double gradient_norm) {
-  if (!std::isfinite(loss)) return fmt::format("the loss is {}", figure(loss));
+std::string describe_nonfinite(double loss, double gradient_norm) {
+  if (!std::isfinite(loss)) return fmt::format("the loss is {}", format_number(loss));
   if (!std::isfinite(gradient_norm))
-    return fmt::format("the gradient norm is {} (the loss is {})", figure(gradient_norm),
-                       figure(loss));
+    return fmt::format("the gradient norm is {} (the loss is {})", format_number(gradient_norm),
+                       format_number(loss));
   return {};
 }
 
@@ -65,12 +65,12 @@ Trainer::Trainer(Session& session, TrainTask task, Options options)
         "skip_nonfinite: the program's training step was built without it, and it can only be "
         "enabled when the step is built");
   }
-  if (compares() && !task_.evaluate) {
+  if (tracks_best() && !task_.evaluate) {
     throw ArgumentError(
         fmt::format("{} needs held-out data, but the task has none",
                     options_.save_best ? "the best model (save_best)" : "patience"));
   }
-  if (compares()) best_ = options_.history.best(options_.settings.compared_batches());
+  if (tracks_best()) best_ = options_.history.best(options_.settings.compared_batches());
 }
 
 bool Trainer::stops(std::int64_t step) const {
@@ -94,7 +94,7 @@ void Trainer::evaluate(std::int64_t step, std::int64_t batches) {
   // evaluation.
   if (history.has_evaluation(step, batches)) return;
   history.add(step, last_, batches);
-  if (!compares() || batches != options_.settings.compared_batches()) return;
+  if (!tracks_best() || batches != options_.settings.compared_batches()) return;
   best_ = history.best(batches);
   const bool now = best_.since == 0 && !std::isnan(best_.loss);
   if (!now || !options_.save_best) return;
@@ -105,7 +105,7 @@ void Trainer::evaluate(std::int64_t step, std::int64_t batches) {
 
 void Trainer::evaluate_last(std::int64_t step) {
   const std::int64_t compared = options_.settings.compared_batches();
-  if (compares() && compared != 0 && !options_.history.has_evaluation(step, compared))
+  if (tracks_best() && compared != 0 && !options_.history.has_evaluation(step, compared))
     evaluate(step, compared);
   if (last_at_ != std::pair{step, std::int64_t{0}}) evaluate(step, 0);
 }
@@ -125,7 +125,7 @@ void Trainer::write(std::int64_t step, const std::function<void(const TrainHisto
   world().barrier();
 }
 
-void Trainer::diverged(const std::string& what, std::int64_t step) const {
+void Trainer::throw_diverged(const std::string& what, std::int64_t step) const {
   throw DataError(fmt::format(
       "{} at step {}: training has diverged; try a lower learning rate (--lr), or "
       "find the first such value with SessionOptions::check_finite (--check-finite); {}",
@@ -138,14 +138,14 @@ void Trainer::check_variables(std::int64_t step) const {
   auto found = first_nonfinite(*session_.store());
   // Without all_save, the store of the first rank contains the whole state.
   if (!found && options_.all_save) found = first_nonfinite(owned_state(session_), world().rank());
-  if (found) diverged(found->message, step);
+  if (found) throw_diverged(found->message, step);
 }
 
 Results Trainer::run_step(BatchPrefetcher& batches, std::int64_t& items) {
   const TrainSettings& settings = options_.settings;
   // No batch is prefetched after the last one of a run. (If its step is skipped, the next batch is
   // made when it is needed.)
-  const bool last_step = step_ + 1 == settings.steps || stop_asked() || stops(step_ + 1);
+  const bool last_step = step_ + 1 == settings.steps || stop_requested() || stops(step_ + 1);
   const std::int64_t number = step_ + skipped_;
   RunOptions options;
   options.part_of = fmt::format("step {}", step_ + 1);
@@ -158,7 +158,7 @@ Results Trainer::run_step(BatchPrefetcher& batches, std::int64_t& items) {
 }
 
 // Scales the items of this rank to those of all ranks.
-double Trainer::share_of_rank() const {
+double Trainer::shard_ratio() const {
   const int shards = task_.train->shards().count;
   return static_cast<double>(shards) / session_.shards_of_rank(*task_.train).size();
 }
@@ -169,8 +169,8 @@ std::vector<RankSpeed> Trainer::speeds_of_ranks() const {
   const double seconds = std::max(clock.seconds, 1e-9);
   const RankSpeed own{static_cast<double>(clock.items) / seconds, clock.waited / seconds};
   std::vector<RankSpeed> all;
-  for (const std::string& word : world().gather({reinterpret_cast<const char*>(&own), sizeof own}))
-    std::memcpy(&all.emplace_back(), word.data(), sizeof own);
+  for (const std::string& bytes : world().gather({reinterpret_cast<const char*>(&own), sizeof own}))
+    std::memcpy(&all.emplace_back(), bytes.data(), sizeof own);
   return all;
 }
 
@@ -194,14 +194,14 @@ bool Trainer::take_step(BatchPrefetcher& batches) {
   rank_clock_.waited += seconds_waited(world()) - waited;
   const double loss = results["loss"].item<float>();
   const auto gradient_norm = results["gradient_norm"].item<double>();
-  const std::string what = not_finite(loss, gradient_norm);
+  const std::string what = describe_nonfinite(loss, gradient_norm);
   if (!what.empty()) {
-    if (settings.skip_nonfinite == 0) diverged(what, step_ + 1);
+    if (settings.skip_nonfinite == 0) throw_diverged(what, step_ + 1);
     ++skipped_;
     if (++in_a_row_ > settings.skip_nonfinite) {
-      diverged(fmt::format("{} steps in a row were not finite, skip_nonfinite allows {}; {}",
-                           in_a_row_, settings.skip_nonfinite, what),
-               step_ + 1);
+      throw_diverged(fmt::format("{} steps in a row were not finite, skip_nonfinite allows {}; {}",
+                                 in_a_row_, settings.skip_nonfinite, what),
+                     step_ + 1);
     }
     if (options_.observer != nullptr) {
       options_.observer->on_skip({.step = step_ + 1,
@@ -224,7 +224,7 @@ bool Trainer::take_step(BatchPrefetcher& batches) {
          .loss = loss,
          .learning_rate = results["learning_rate"].item<double>(),
          .gradient_norm = gradient_norm,
-         .items_per_second = static_cast<double>(items) * share_of_rank() / each,
+         .items_per_second = static_cast<double>(items) * shard_ratio() / each,
          .unit = task_.unit,
          .seconds_left = static_cast<double>(settings.steps - step_) * each});
   }
@@ -233,17 +233,17 @@ bool Trainer::take_step(BatchPrefetcher& batches) {
 
 TrainOutcome Trainer::run() {
   begin();
-  // Declared outside of or_poison(): if a step throws, transfers into `agreed` may still arrive
-  // until the world has ended.
+  // Declared outside of poison_on_error(): if a step throws, transfers into `agreed` may still
+  // arrive until the world has ended.
   AgreedStop agreed(world());
   TrainOutcome outcome;
-  world().or_poison([&] { outcome = take_steps(agreed); });
+  world().poison_on_error([&] { outcome = take_steps(agreed); });
   return outcome;
 }
 
 void Trainer::begin() {
   Greeting greeting;
-  world().or_poison([&] {
+  world().poison_on_error([&] {
     world().set_phase("the start of training");
     session_.initialise();
     const auto counter = [&](const char* name) {
@@ -271,19 +271,19 @@ TrainOutcome Trainer::take_steps(AgreedStop& agreed) {
   const int shards = task_.train->shards().count;
   BatchPrefetcher batches(task_.batch, shards, session_.shards_of_rank(*task_.train));
   bool changed = true;  // since the last checkpoint
-  stop_ = agreed.begin(stop_asked());
+  stop_ = agreed.begin(stop_requested());
   while (step_ < settings.steps && !stops(step_) && !out_of_patience()) {
     changed = true;
     const bool taken = take_step(batches);
-    const bool goes_on = step_ < settings.steps;
-    if (taken && goes_on && task_.evaluate && settings.eval_every > 0 &&
+    const bool has_more_steps = step_ < settings.steps;
+    if (taken && has_more_steps && task_.evaluate && settings.eval_every > 0 &&
         step_ % settings.eval_every == 0)
       evaluate(step_, settings.eval_batches);
-    if (taken && goes_on && settings.save_every > 0 && step_ % settings.save_every == 0) {
+    if (taken && has_more_steps && settings.save_every > 0 && step_ % settings.save_every == 0) {
       save(step_);
       changed = false;
     }
-    stop_ = agreed.after_step(stop_asked());
+    stop_ = agreed.after_step(stop_requested());
   }
   agreed.end();
   const bool early = step_ < settings.steps;

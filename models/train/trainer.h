@@ -189,10 +189,10 @@ class Trainer {
   /// Reads the step counters from the variables and compares the start with the other ranks.
   void begin();
   TrainOutcome take_steps(AgreedStop& agreed);
-  bool stop_asked() const { return options_.stop != nullptr && options_.stop->load(); }
+  bool stop_requested() const { return options_.stop != nullptr && options_.stop->load(); }
   /// Returns true if the run was stopped or ends after `step` because of stop_after.
   bool stops(std::int64_t step) const;
-  bool compares() const { return options_.save_best || options_.settings.patience > 0; }
+  bool tracks_best() const { return options_.save_best || options_.settings.patience > 0; }
   bool out_of_patience() const;
   /// Evaluates over `batches` held-out batches; 0 = all.
   void evaluate(std::int64_t step, std::int64_t batches);
@@ -204,15 +204,15 @@ class Trainer {
   /// rank, after the optimizer state was gathered there, while the others wait.
   void write(std::int64_t step, const std::function<void(const TrainHistory&)>& save) const;
   /// Returns the number of all shards divided by the number of shards of this rank.
-  double share_of_rank() const;
+  double shard_ratio() const;
   std::vector<RankSpeed> speeds_of_ranks() const;
   /// Takes one step. Returns false if it was skipped.
   bool take_step(BatchPrefetcher& batches);
   /// Runs the programs of a step on its batch and adds the items of the batch to `items`.
   Results run_step(BatchPrefetcher& batches, std::int64_t& items);
   /// Throws the DataError that ends a diverged run, because of `what` ("the loss is nan").
-  [[noreturn]] void diverged(const std::string& what, std::int64_t step) const;
-  /// Throws like diverged() if a variable that is about to be saved is not finite.
+  [[noreturn]] void throw_diverged(const std::string& what, std::int64_t step) const;
+  /// Throws like throw_diverged() if a variable that is about to be saved is not finite.
   void check_variables(std::int64_t step) const;
 
   Session& session_;

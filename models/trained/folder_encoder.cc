@@ -13,7 +13,7 @@ namespace {
 /// the class depend on the config, so a first graph is built to find it, without weights.
 std::optional<EncoderConfig> encoder_config(const hf::Folder& folder) {
   Graph graph;
-  const hf::Model model = hf::build_model(graph, folder.config, hf::least_inputs(folder.config));
+  const hf::Model model = hf::build_model(graph, folder.config, hf::minimal_inputs(folder.config));
   if (!model.family) return std::nullopt;
   const auto* config = std::get_if<EncoderConfig>(&*model.family);
   return config == nullptr ? std::nullopt : std::optional(*config);

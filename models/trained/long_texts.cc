@@ -9,7 +9,7 @@ TextError::TextError(std::size_t text, const std::string& reason)
 
 void TextError::rethrow_as(const std::string& message) const { throw DataError(message); }
 
-void cut_or_throw(const CutText& cut, const OnCut& on_cut, std::string_view reader) {
+void report_truncation(const CutText& cut, const OnCut& on_cut, std::string_view reader) {
   if (on_cut) return on_cut(cut);
   throw TextError(cut.text, fmt::format("it has {} tokens, but {} at most {} (use --truncate)",
                                         cut.tokens, reader, cut.kept));

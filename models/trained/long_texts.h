@@ -40,7 +40,7 @@ struct CutText {
 using OnCut = std::function<void(const CutText&)>;
 
 /// Returns a callback that ignores truncation, for training and its evaluations.
-inline OnCut cut_unheard() {
+inline OnCut ignore_truncation() {
   return [](const CutText&) {};
 }
 
@@ -60,7 +60,7 @@ auto with_number(std::size_t text, Read&& read) {
 
 /// Calls `on_cut`, or throws a TextError if it is empty. `reader` is the part of the message that
 /// names the reader of the text: "the model reads".
-void cut_or_throw(const CutText& cut, const OnCut& on_cut,
-                  std::string_view reader = "the model reads");
+void report_truncation(const CutText& cut, const OnCut& on_cut,
+                       std::string_view reader = "the model reads");
 
 }  // namespace weft

@@ -25,7 +25,7 @@ Pretrained read_folder(const std::string& path) {
   const hf::Model model =
       hf::is_gpt(folder.config)
           ? hf::build_gpt_model(graph, folder.config).model
-          : hf::build_model(graph, folder.config, hf::least_inputs(folder.config));
+          : hf::build_model(graph, folder.config, hf::minimal_inputs(folder.config));
   if (!model.family) {
     throw FormatError(
         fmt::format("{} holds a {} (model_type \"{}\"): training cannot start from such a model",
@@ -98,7 +98,7 @@ Pretrained read_file(const std::string& path, bool quantized) {
   if (result.origin && std::holds_alternative<EncoderConfig>(result.config)) {
     const std::string& text = result.origin->text("config.json");
     Graph graph;
-    result.pooler = hf::build_model(graph, text, hf::least_inputs(text)).heads.pooler;
+    result.pooler = hf::build_model(graph, text, hf::minimal_inputs(text)).heads.pooler;
   }
   if (const Attachment* classes = find(kClassesPart))
     result.classes = PartValue<std::vector<std::string>>::read(*classes);

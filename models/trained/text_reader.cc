@@ -91,7 +91,7 @@ std::vector<TextRow> TextReader::rows(std::span<const std::string> texts,
       static_cast<double>(bytes) * kNanosecondsPerByte);
   for (std::size_t i = 0; i < texts.size(); ++i) {
     if (tokens[i] == 0) throw TextError(i, kNothingLeft);
-    if (tokens[i] > longest()) cut_or_throw({i, tokens[i], longest()}, on_cut);
+    if (tokens[i] > longest()) report_truncation({i, tokens[i], longest()}, on_cut);
   }
   return result;
 }
@@ -108,7 +108,7 @@ Encoding TextReader::encode(std::string_view text, std::size_t number, const OnC
     const std::int64_t tokens = std::ssize(whole.ids);
     if (tokens == 0) throw TextError(number, kNothingLeft);
     if (tokens <= longest()) return whole;
-    cut_or_throw({number, tokens, longest()}, on_cut);
+    report_truncation({number, tokens, longest()}, on_cut);
     return encode({text}, to_fit());
   });
 }
@@ -117,19 +117,20 @@ Encoding TextReader::encode(const TokenizerInput& texts,
                             const std::optional<Truncation>& truncation) const {
   require_utf8(texts.first);
   if (texts.second) require_utf8(*texts.second);
-  if (puts_around()) return tokenizer_.encode_pair(texts, {.truncation = truncation});
-  Encoding first = alone(texts.first, false);
+  if (tokenizer_adds_special_tokens())
+    return tokenizer_.encode_pair(texts, {.truncation = truncation});
+  Encoding first = encode_without_special(texts.first, false);
   std::optional<Encoding> second;
-  if (texts.second) second = alone(*texts.second, true);
+  if (texts.second) second = encode_without_special(*texts.second, true);
   if (truncation) truncate(first, second, *truncation, added(second.has_value()));
-  return put_around(first, second ? &*second : nullptr);
+  return add_special_tokens(first, second ? &*second : nullptr);
 }
 
 std::vector<Encoding> TextReader::windows(std::string_view first, std::string_view second,
                                           std::int64_t most, std::int64_t stride) const {
   require_utf8(first);
   require_utf8(second);
-  const Encoding front = alone(first, false);
+  const Encoding front = encode_without_special(first, false);
   const auto room = std::min(most, longest()) - static_cast<std::int64_t>(front.size()) -
                     static_cast<std::int64_t>(added(true));
   if (room < 1) {
@@ -138,15 +139,16 @@ std::vector<Encoding> TextReader::windows(std::string_view first, std::string_vi
         "rows of {} tokens",
         std::min(most, longest()) - room, std::min(most, longest())));
   }
-  Encoding behind = alone(second, true);
+  Encoding behind = encode_without_special(second, true);
   truncate(behind, static_cast<std::size_t>(room),
            static_cast<std::size_t>(std::min(stride, room / 2)), TextEnd::right);
-  std::vector<Encoding> windows = {put_around(front, &behind)};
-  for (const Encoding& window : behind.overflowing) windows.push_back(put_around(front, &window));
+  std::vector<Encoding> windows = {add_special_tokens(front, &behind)};
+  for (const Encoding& window : behind.overflowing)
+    windows.push_back(add_special_tokens(front, &window));
   return windows;
 }
 
-Encoding TextReader::alone(std::string_view text, bool is_second) const {
+Encoding TextReader::encode_without_special(std::string_view text, bool is_second) const {
   Encoding result = tokenizer_.encode_text(text, {.add_special = false});
   if (is_second) {
     result.set_type(1);
@@ -155,24 +157,25 @@ Encoding TextReader::alone(std::string_view text, bool is_second) const {
   return result;
 }
 
-bool TextReader::puts_around() const {
+bool TextReader::tokenizer_adds_special_tokens() const {
   return reading_ && tokenizer_.visit([](const auto& kind) { return kind.added(false); }) > 0;
 }
 
 std::size_t TextReader::added(bool pair) const {
-  if (puts_around()) return tokenizer_.visit([&](const auto& kind) { return kind.added(pair); });
+  if (tokenizer_adds_special_tokens())
+    return tokenizer_.visit([&](const auto& kind) { return kind.added(pair); });
   const Encoding nothing;
-  return put_around(nothing, pair ? &nothing : nullptr).size();
+  return add_special_tokens(nothing, pair ? &nothing : nullptr).size();
 }
 
 /// If the tokenizer does not define the special ids, they are those of BERT: "[CLS] first [SEP]
 /// second [SEP]". RoBERTa and its successors separate texts by two end ids.
-Encoding TextReader::put_around(const Encoding& first, const Encoding* second) const {
+Encoding TextReader::add_special_tokens(const Encoding& first, const Encoding* second) const {
   const auto text_alone = [](const Encoding& text) { return text.part(0, text.size()); };
-  if (puts_around()) {
+  if (tokenizer_adds_special_tokens()) {
     std::vector<Encoding> texts = {text_alone(first)};
     if (second != nullptr) texts.push_back(text_alone(*second));
-    return tokenizer_.visit([&](const auto& kind) { return kind.put_around(texts, true); });
+    return tokenizer_.visit([&](const auto& kind) { return kind.add_special_tokens(texts, true); });
   }
   const SpecialIds& ids = tokenizer_.special();
   const std::int32_t front = ids.cls >= 0 ? ids.cls : ids.bos;

@@ -58,7 +58,7 @@ class TextReader {
 
   const Tokenizer& tokenizer() const { return tokenizer_; }
   /// Maximum number of ids of a row.
-  std::int64_t longest() const { return config_.longest_row(); }
+  std::int64_t longest() const { return config_.max_tokens(); }
 
   /// Returns the row of a text, truncated to the context of the encoder. Throws as
   /// Tokenizer::encode for encoders that Weft trained, as Tokenizer::encode_text for others.
@@ -91,13 +91,13 @@ class TextReader {
   TextRow row(std::string_view text, std::int64_t& tokens) const;
   Truncation to_fit() const;
   /// Encodes a text without special ids. `is_second`: as the second of two texts.
-  Encoding alone(std::string_view text, bool is_second) const;
+  Encoding encode_without_special(std::string_view text, bool is_second) const;
   /// Number of special ids that add_special_tokens() adds to one text or, if `pair`, to two.
   std::size_t added(bool pair) const;
   /// Adds the special ids around one or two texts; `second` may be null.
-  Encoding put_around(const Encoding& first, const Encoding* second) const;
+  Encoding add_special_tokens(const Encoding& first, const Encoding* second) const;
   /// Returns true if the tokenizer defines the special ids around texts.
-  bool puts_around() const;
+  bool tokenizer_adds_special_tokens() const;
 
   const EncoderConfig& config_;
   const Tokenizer& tokenizer_;

@@ -21,8 +21,9 @@ void check_glove(const GloveOptions& o) {
     throw ArgumentError(
         fmt::format("width ({}) and epochs ({}) must be at least 1", o.width, o.epochs));
   }
-  if (!(o.rate > 0) || !(o.most > 0))
-    throw ArgumentError(fmt::format("rate ({}) and most ({}) must be positive", o.rate, o.most));
+  if (!(o.rate > 0) || !(o.max_count > 0))
+    throw ArgumentError(
+        fmt::format("rate ({}) and most ({}) must be positive", o.rate, o.max_count));
 }
 
 }  // namespace
@@ -62,7 +63,7 @@ Glove::Glove(const SparseMatrix& counts, const GloveOptions& options)
 }
 
 double Glove::weight(double count) const {
-  return count < options_.most ? std::pow(count / options_.most, options_.power) : 1;
+  return count < options_.max_count ? std::pow(count / options_.max_count, options_.power) : 1;
 }
 
 std::vector<std::int64_t> Glove::elements(std::int64_t step) const {
@@ -81,7 +82,7 @@ double Glove::cost(std::int64_t element) const {
   return 0.5 * weight(count) * off * off;
 }
 
-void Glove::learn(std::int64_t number, Shard& shard) const {
+void Glove::add_updates(std::int64_t number, Shard& shard) const {
   const std::int64_t first = (step_ % steps_per_epoch_ * kShards + number) * kShardCounts;
   const std::int64_t last = std::min(first + kShardCounts, std::ssize(order_));
   const std::int64_t width = words_.stride();
@@ -111,7 +112,7 @@ double Glove::advance(Workers& workers) {
         shard.words.clear();
         shard.contexts.clear();
         shard.cost = 0;
-        learn(s, shard);
+        add_updates(s, shard);
       },
       kNsPerElement * static_cast<double>(kShards * kShardCounts));
   // AdaGrad needs the complete gradient of a row.

@@ -18,7 +18,7 @@ struct GloveOptions {
   int epochs = 15;
   double rate = 0.05;
   /// Counts of at least this weigh 1, smaller ones (count / max_count) ^ power.
-  double most = 100;
+  double max_count = 100;
   double power = 0.75;
   std::uint64_t seed = 1;
 };
@@ -60,7 +60,7 @@ class Glove {
     RowSums words, contexts;
     double cost = 0;
   };
-  void learn(std::int64_t number, Shard& shard) const;
+  void add_updates(std::int64_t number, Shard& shard) const;
   double weight(double count) const;
 
   const SparseMatrix& counts_;

@@ -8,7 +8,7 @@
 
 namespace weft {
 
-SparseMatrix positive_information(const SparseMatrix& counts, double smoothing, double shift) {
+SparseMatrix positive_pmi(const SparseMatrix& counts, double smoothing, double shift) {
   std::vector<double> rows(static_cast<std::size_t>(counts.rows), 0.0);
   std::vector<double> columns(static_cast<std::size_t>(counts.columns), 0.0);
   double total = 0, contexts = 0;
@@ -38,7 +38,7 @@ SparseMatrix positive_information(const SparseMatrix& counts, double smoothing, 
   return result;
 }
 
-SparseMatrix words_by_sentences(const WordText& text) {
+SparseMatrix tf_idf_matrix(const WordText& text) {
   // Build the transpose first, with one row per sentence.
   SparseMatrix across{std::ssize(text.ends), text.counts.size(), {}, {}, {}};
   std::vector<double> sentences_with(static_cast<std::size_t>(text.counts.size()), 0.0);

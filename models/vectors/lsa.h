@@ -15,12 +15,11 @@ namespace WEFT_API weft {
 /// c) / (p(w) p(c))) - shift). p(c) is proportional to the counts to the power of `smoothing`
 /// (Levy, Goldberg and Dagan, "Improving distributional similarity with lessons learned from word
 /// embeddings", 2015).
-SparseMatrix positive_information(const SparseMatrix& counts, double smoothing = 0.75,
-                                  double shift = 0);
+SparseMatrix positive_pmi(const SparseMatrix& counts, double smoothing = 0.75, double shift = 0);
 
 /// Tf-idf weights of words by sentences: (1 + ln n) * ln(N / d) for a word that occurs n times in a
 /// sentence and in d of N sentences.
-SparseMatrix words_by_sentences(const WordText& text);
+SparseMatrix tf_idf_matrix(const WordText& text);
 
 struct LsaOptions {
   std::int64_t width = 100;

@@ -16,7 +16,7 @@ constexpr double kLastRate = 1e-4;
 // Limit on the learning rate times the number of updates of a row in one step, all of which are
 // computed from the row before the step. Each update adds at most h^2 / 4 to the curvature of the
 // row's loss; for h^2 = 10, steps overshoot from 0.8 on.
-constexpr double kMostMoves = 0.75;
+constexpr double kMaxUpdatesTimesRate = 0.75;
 // Approximate time of a worker per word with the default options.
 constexpr double kNsPerWord = 500;
 
@@ -43,11 +43,11 @@ void check_sampling(const NegativeSamplingOptions& o) {
 struct NegativeSampling::Shard {
   explicit Shard(std::int64_t width)
       : rows(width),
-        answers(width),
+        candidates(width),
         mean(static_cast<std::size_t>(kernels::padded_row(width))),
         mean_sum(mean.size()) {}
 
-  RowSums rows, answers;
+  RowSums rows, candidates;
   WordWindows::Scratch windows;
   std::vector<const float*> inputs, targets;
   std::vector<float*> input_sums, target_sums;
@@ -63,8 +63,9 @@ NegativeSampling::NegativeSampling(const WordText& text, const NegativeSamplingO
   check_sampling(options);
   const std::int64_t words = text.counts.size();
   // CBOW updates a row once per word, skip-gram once per context word.
-  const double moves = windows_.largest_share() * (options.cbow ? 1 : options.windows.window + 1);
-  const double most = kMostMoves / (moves * options.rate * static_cast<double>(kShards));
+  const double updates = windows_.largest_share() * (options.cbow ? 1 : options.windows.window + 1);
+  const double most =
+      kMaxUpdatesTimesRate / (updates * options.rate * static_cast<double>(kShards));
   shard_words_ = static_cast<std::int64_t>(std::clamp(most, 1.0, static_cast<double>(kShardWords)));
   steps_per_epoch_ = (text.size() + step_words() - 1) / step_words();
   for (std::int32_t w = 0; w < words; ++w) {
@@ -76,7 +77,7 @@ NegativeSampling::NegativeSampling(const WordText& text, const NegativeSamplingO
     word_rows_end_.push_back(static_cast<std::int64_t>(word_rows_.size()));
   }
   rows_ = RowMatrix(words + (options.subwords ? options.subwords->buckets : 0), options.width);
-  answer_rows_ = RowMatrix(words, options.width);
+  output_rows_ = RowMatrix(words, options.width);
   const RandomStream random{options.windows.seed, 0, 0};
   std::uint64_t element = 0;
   for (std::int64_t r = 0; r < rows_.rows(); ++r) {
@@ -111,8 +112,8 @@ void NegativeSampling::mean_of(std::span<const std::int32_t> rows, float* to) co
 
 // Takes the rows of the context words as inputs, without copies.
 void NegativeSampling::take_rows(const WordWindows::Example& example, Shard& shard) const {
-  shard.rows.reserve(std::ssize(example.around));
-  for (const std::int32_t word : example.around) {
+  shard.rows.reserve(std::ssize(example.context));
+  for (const std::int32_t word : example.context) {
     shard.inputs.push_back(rows_.row(word));
     shard.input_sums.push_back(shard.rows.row(word));
   }
@@ -126,9 +127,9 @@ void NegativeSampling::take_mean(const WordWindows::Example& example, Shard& sha
     shard.mean_rows.insert(shard.mean_rows.end(), rows.begin(), rows.end());
   };
   if (options_.cbow) {
-    for (const std::int32_t word : example.around) add(word);
+    for (const std::int32_t word : example.context) add(word);
   } else {
-    add(example.answers.front());
+    add(example.candidates.front());
   }
   mean_of(shard.mean_rows, shard.mean.data());
   std::fill(shard.mean_sum.begin(), shard.mean_sum.end(), 0.0f);
@@ -148,21 +149,21 @@ void NegativeSampling::spread_mean(Shard& shard) const {
 }
 
 // Collects the rows to predict, positives first. Returns the number of positives.
-std::int64_t NegativeSampling::take_answers(const WordWindows::Example& example,
-                                            Shard& shard) const {
-  const bool outwards = options_.subwords && !options_.cbow;
-  const auto right = outwards ? example.around : example.answers.first(1);
-  shard.answers.reserve(std::ssize(right) + std::ssize(example.answers) - 1);
-  for (const auto& words : {right, example.answers.subspan(1)}) {
+std::int64_t NegativeSampling::take_candidates(const WordWindows::Example& example,
+                                               Shard& shard) const {
+  const bool predicts_context = options_.subwords && !options_.cbow;
+  const auto positives = predicts_context ? example.context : example.candidates.first(1);
+  shard.candidates.reserve(std::ssize(positives) + std::ssize(example.candidates) - 1);
+  for (const auto& words : {positives, example.candidates.subspan(1)}) {
     for (const std::int32_t word : words) {
-      shard.targets.push_back(answer_rows_.row(word));
-      shard.target_sums.push_back(shard.answers.row(word));
+      shard.targets.push_back(output_rows_.row(word));
+      shard.target_sums.push_back(shard.candidates.row(word));
     }
   }
-  return std::ssize(right);
+  return std::ssize(positives);
 }
 
-void NegativeSampling::learn(std::int64_t number, Shard& shard) const {
+void NegativeSampling::add_updates(std::int64_t number, Shard& shard) const {
   const std::int64_t epoch = step_ / steps_per_epoch_;
   const std::int64_t begin = (step_ % steps_per_epoch_ * kShards + number) * shard_words_;
   if (begin >= text_.size()) return;
@@ -175,14 +176,15 @@ void NegativeSampling::learn(std::int64_t number, Shard& shard) const {
     shard.targets.clear();
     shard.target_sums.clear();
     plain ? take_rows(example, shard) : take_mean(example, shard);
-    const std::int64_t right = take_answers(example, shard);
+    const std::int64_t positives = take_candidates(example, shard);
     const std::int64_t m = std::ssize(shard.inputs), k = std::ssize(shard.targets);
     shard.steps.resize(static_cast<std::size_t>(m * k));
     float* const steps = shard.steps.data();
     kernels::row_products(shard.inputs.data(), m, shard.targets.data(), k, width, steps);
-    kernels::logistic_steps(steps, m, k, right, rate);
+    kernels::logistic_steps(steps, m, k, positives, rate);
     // Every positive is paired with all negatives, so their updates count once per positive.
-    for (std::int64_t j = right; right > 1 && j < k; ++j) steps[j] *= static_cast<float>(right);
+    for (std::int64_t j = positives; positives > 1 && j < k; ++j)
+      steps[j] *= static_cast<float>(positives);
     kernels::add_row_sums(shard.input_sums.data(), m, steps, k, 1, shard.targets.data(), k, width);
     kernels::add_row_sums(shard.target_sums.data(), k, steps, 1, k, shard.inputs.data(), m, width);
     if (!plain) spread_mean(shard);
@@ -197,8 +199,8 @@ void NegativeSampling::advance(Workers& workers) {
       [&](std::int64_t s, int) {
         Shard& shard = shards_[static_cast<std::size_t>(s)];
         shard.rows.clear();
-        shard.answers.clear();
-        learn(s, shard);
+        shard.candidates.clear();
+        add_updates(s, shard);
       },
       kNsPerWord * static_cast<double>(step_words()));
   workers.for_chunks(
@@ -213,7 +215,7 @@ void NegativeSampling::advance(Workers& workers) {
         };
         for (const Shard& shard : shards_) {
           shard.rows.for_part(static_cast<std::int32_t>(part), add_to(rows_));
-          shard.answers.for_part(static_cast<std::int32_t>(part), add_to(answer_rows_));
+          shard.candidates.for_part(static_cast<std::int32_t>(part), add_to(output_rows_));
         }
       },
       kNsPerWord / 4 * static_cast<double>(step_words()));

@@ -69,16 +69,16 @@ class NegativeSampling {
   std::span<const std::int32_t> rows_of(std::int32_t word) const;
   /// The matrix of inputs h, and the matrix of predicted words.
   const RowMatrix& rows() const { return rows_; }
-  const RowMatrix& answer_rows() const { return answer_rows_; }
+  const RowMatrix& output_rows() const { return output_rows_; }
   const WordWindows& windows() const { return windows_; }
 
  private:
   struct Shard;
-  void learn(std::int64_t number, Shard& shard) const;
+  void add_updates(std::int64_t number, Shard& shard) const;
   void take_rows(const WordWindows::Example& example, Shard& shard) const;
   void take_mean(const WordWindows::Example& example, Shard& shard) const;
   void spread_mean(Shard& shard) const;
-  std::int64_t take_answers(const WordWindows::Example& example, Shard& shard) const;
+  std::int64_t take_candidates(const WordWindows::Example& example, Shard& shard) const;
   void mean_of(std::span<const std::int32_t> rows, float* to) const;
 
   const WordText& text_;
@@ -87,7 +87,7 @@ class NegativeSampling {
   std::int64_t shard_words_ = kShardWords, steps_per_epoch_ = 0, step_ = 0;
   std::vector<std::int32_t> word_rows_;  // rows_of() for all words, concatenated
   std::vector<std::int64_t> word_rows_end_;
-  RowMatrix rows_, answer_rows_;
+  RowMatrix rows_, output_rows_;
   std::vector<Shard> shards_;
 
  public:

@@ -108,7 +108,7 @@ TruncatedSvd truncated_svd(const SparseMatrix& a, const TruncatedSvdOptions& opt
                     a.columns, most, options.rank));
   }
   const SparseMatrix across = a.transposed();
-  const std::int64_t width = std::min(options.rank + options.more, most);
+  const std::int64_t width = std::min(options.rank + options.oversampling, most);
   Tensor q = apply("qr", product(a, normals(a.columns, width, options.seed), workers))[0];
   for (int i = 0; i < options.iterations; ++i) {
     const Tensor z = apply("qr", product(across, q, workers))[0];

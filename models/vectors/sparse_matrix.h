@@ -29,7 +29,7 @@ Tensor product(const SparseMatrix& a, const Tensor& x, Workers& workers);
 
 struct TruncatedSvdOptions {
   std::int64_t rank = 100;
-  std::int64_t more = 16;  // oversampling: extra dimensions during the computation
+  std::int64_t oversampling = 16;  // oversampling: extra dimensions during the computation
   int iterations = 4;
   std::uint64_t seed = 1;
 };

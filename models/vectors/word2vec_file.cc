@@ -24,8 +24,8 @@ namespace {
 constexpr std::string_view kFormats[] = {"text", "binary"};
 constexpr std::size_t kFileBlock = std::size_t{1} << 16;
 // Maximum length of a word in bytes.
-constexpr std::size_t kMostWordBytes = std::size_t{1} << 16;
-constexpr std::int64_t kMostWidth = std::int64_t{1} << 24;
+constexpr std::size_t kMaxWordBytes = std::size_t{1} << 16;
+constexpr std::int64_t kMaxWidth = std::int64_t{1} << 24;
 
 /// Reads the bytes of a file with lookahead.
 class FileBytes {
@@ -33,7 +33,7 @@ class FileBytes {
   explicit FileBytes(const std::string& path) : stream_(path) {}
 
   /// Returns the next `count` bytes, or fewer at the end of the file, without consuming them.
-  std::string_view ahead(std::size_t count) {
+  std::string_view peek(std::size_t count) {
     while (buffer_.size() - used_ < count && fill()) {
     }
     return std::string_view(buffer_).substr(used_, count);
@@ -44,16 +44,16 @@ class FileBytes {
   }
   /// Consumes the text up to `end` and `end` itself, and returns the text. Returns nullopt if
   /// neither the rest of the file nor its next `most` bytes contain `end`.
-  std::optional<std::string> until(char end, std::size_t most) {
+  std::optional<std::string> read_until(char end, std::size_t most) {
     for (std::size_t size = 64;; size *= 2) {
-      const std::string_view there = ahead(std::min(size, most));
-      const std::size_t at = there.find(end);
+      const std::string_view available = peek(std::min(size, most));
+      const std::size_t at = available.find(end);
       if (at != std::string_view::npos) {
-        std::string text(there.substr(0, at));
+        std::string text(available.substr(0, at));
         skip(at + 1);
         return text;
       }
-      if (there.size() < size) return std::nullopt;
+      if (available.size() < size) return std::nullopt;
     }
   }
   std::uint64_t offset() const { return offset_; }
@@ -61,10 +61,10 @@ class FileBytes {
  private:
   bool fill() {
     buffer_.erase(0, std::exchange(used_, 0));
-    const std::size_t there = buffer_.size();
-    buffer_.resize(there + kFileBlock);
-    const std::size_t got = stream_.read(buffer_.data() + there, kFileBlock);
-    buffer_.resize(there + got);
+    const std::size_t available = buffer_.size();
+    buffer_.resize(available + kFileBlock);
+    const std::size_t got = stream_.read(buffer_.data() + available, kFileBlock);
+    buffer_.resize(available + got);
     return got > 0;
   }
 
@@ -75,7 +75,7 @@ class FileBytes {
 };
 
 /// Consumes blanks and a finite number; nullopt if there is none.
-std::optional<float> take_number(std::string_view& text) {
+std::optional<float> parse_number(std::string_view& text) {
   text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
   float value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -107,8 +107,8 @@ class VectorReader {
 
   /// Returns true if the first word is valid. Two numbers on the first line are not enough, because
   /// other tables have them, too.
-  bool begins_well() {
-    read_head();
+  bool begins_with_valid_word() {
+    read_header();
     if (is_text()) {
       read_line(0);
       return true;
@@ -119,11 +119,11 @@ class VectorReader {
   }
 
   WordVectors read() {
-    read_head();
+    read_header();
     const bool text = is_text();
     for (std::int64_t i = 0; i < words_; ++i) text ? read_line(i) : read_record(i);
     // Only a line break may follow.
-    const std::string_view rest = bytes_.ahead(2);
+    const std::string_view rest = bytes_.peek(2);
     if (rest.size() > 1 || (rest.size() == 1 && rest != "\n"))
       fail(fmt::format("the file continues after the {} words that its first line declares",
                        words_));
@@ -142,8 +142,8 @@ class VectorReader {
     throw FormatError(fmt::format("{}:{}: {}", path_, i + 2, what));
   }
 
-  void read_head() {
-    const std::string line = bytes_.until('\n', 64).value_or("");
+  void read_header() {
+    const std::string line = bytes_.read_until('\n', 64).value_or("");
     std::string_view rest = line;
     const auto number = [&](std::int64_t most) {
       rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
@@ -154,7 +154,7 @@ class VectorReader {
       return value;
     };
     words_ = number(std::int64_t{1} << 40);
-    width_ = number(kMostWidth);
+    width_ = number(kMaxWidth);
     if (words_ == 0 || width_ == 0 || !is_blank(rest)) {
       throw FormatError(fmt::format(
           "{}: the first line of a file of word embeddings must hold their number and their width",
@@ -165,26 +165,26 @@ class VectorReader {
   /// Returns true if the line of the first word consists of the word and decimal numbers, as in the
   /// text format.
   bool is_text() {
-    const std::size_t most = kMostWordBytes + 64 * static_cast<std::size_t>(width_);
-    std::string_view there;
+    const std::size_t most = kMaxWordBytes + 64 * static_cast<std::size_t>(width_);
+    std::string_view available;
     for (std::size_t size = 4096;; size *= 2) {
-      there = bytes_.ahead(std::min(size, most));
-      if (there.find('\n') != std::string_view::npos || there.size() < size) break;
+      available = bytes_.peek(std::min(size, most));
+      if (available.find('\n') != std::string_view::npos || available.size() < size) break;
     }
-    std::string_view line = there.substr(0, there.find('\n'));
+    std::string_view line = available.substr(0, available.find('\n'));
     line.remove_prefix(std::min(line.find(' '), line.size()));
     if (is_blank(line)) return false;
     while (!is_blank(line)) {
-      if (!take_number(line)) return false;
+      if (!parse_number(line)) return false;
     }
     return true;
   }
 
   void read_line(std::int64_t i) {
-    const std::size_t most = kMostWordBytes + 64 * static_cast<std::size_t>(width_);
-    std::optional<std::string> line = bytes_.until('\n', most);
-    if (!line && !bytes_.ahead(1).empty() && bytes_.ahead(most).size() < most) {
-      line = std::string(bytes_.ahead(most));  // the last line, without a line break
+    const std::size_t most = kMaxWordBytes + 64 * static_cast<std::size_t>(width_);
+    std::optional<std::string> line = bytes_.read_until('\n', most);
+    if (!line && !bytes_.peek(1).empty() && bytes_.peek(most).size() < most) {
+      line = std::string(bytes_.peek(most));  // the last line, without a line break
       bytes_.skip(line->size());
     }
     if (!line) fail_line(i, fmt::format("expected word {} of {}", i + 1, words_));
@@ -193,7 +193,7 @@ class VectorReader {
     names_.emplace_back(rest.substr(0, blank));
     rest.remove_prefix(blank);
     for (std::int64_t k = 0; k < width_; ++k) {
-      const std::optional<float> value = take_number(rest);
+      const std::optional<float> value = parse_number(rest);
       if (!value) {
         fail_line(i, fmt::format("expected a word and {} finite numbers, but number {} is invalid",
                                  width_, k + 1));
@@ -205,16 +205,16 @@ class VectorReader {
 
   void read_record(std::int64_t i) {
     // Some writers end each word's numbers with a line break, others do not.
-    if (bytes_.ahead(1) == "\n") bytes_.skip(1);
-    std::optional<std::string> word = bytes_.until(' ', kMostWordBytes);
+    if (bytes_.peek(1) == "\n") bytes_.skip(1);
+    std::optional<std::string> word = bytes_.read_until(' ', kMaxWordBytes);
     if (!word) fail(fmt::format("expected word {} of {} and a space", i + 1, words_));
     const std::size_t size = static_cast<std::size_t>(width_) * sizeof(float);
-    const std::string_view there = bytes_.ahead(size);
-    if (there.size() < size)
+    const std::string_view available = bytes_.peek(size);
+    if (available.size() < size)
       fail(fmt::format("the file ends within the numbers of word {} of {}", i + 1, words_));
     const std::size_t before = values_.size();
     values_.resize(before + static_cast<std::size_t>(width_));
-    std::memcpy(values_.data() + before, there.data(), size);
+    std::memcpy(values_.data() + before, available.data(), size);
     bytes_.skip(size);
     names_.push_back(*std::move(word));
   }
@@ -255,7 +255,7 @@ WordVectors read_word_vectors(const std::string& path) { return VectorReader(pat
 
 bool is_word_vectors(const std::string& path) {
   try {
-    return VectorReader(path).begins_well();
+    return VectorReader(path).begins_with_valid_word();
   } catch (const Error&) {
     return false;
   }

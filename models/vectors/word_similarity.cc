@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-std::vector<std::string> fields_of(std::string_view line) {
+std::vector<std::string> split_fields(std::string_view line) {
   std::vector<std::string> result;
   bool inside = false;
   for (const char c : line) {
@@ -30,7 +30,7 @@ std::vector<std::string> fields_of(std::string_view line) {
 std::vector<WordPair> read_word_pairs(const std::string& path) {
   std::vector<WordPair> pairs;
   for_lines(read_utf8_file(path), [&](std::int64_t number, std::string_view line) {
-    const std::vector<std::string> fields = fields_of(line);
+    const std::vector<std::string> fields = split_fields(line);
     if (fields.empty() || fields[0].starts_with('#')) return;
     const std::string place = fmt::format("{}:{}", path, number);
     if (fields.size() != 3) {

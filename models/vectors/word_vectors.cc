@@ -90,7 +90,7 @@ std::vector<double> WordVectors::direction(std::int64_t i) const {
 }
 
 std::vector<SimilarWord> WordVectors::nearest_to(std::span<const double> query,
-                                                 std::span<const std::int64_t> besides,
+                                                 std::span<const std::int64_t> excluded,
                                                  std::int64_t count) const {
   double square = 0;
   for (const double x : query) square += x * x;
@@ -102,7 +102,7 @@ std::vector<SimilarWord> WordVectors::nearest_to(std::span<const double> query,
     for (std::size_t k = 0; k < query.size(); ++k) sum += query[k] * static_cast<double>(other[k]);
     const double lengths = lengths_[static_cast<std::size_t>(i)] * std::sqrt(square);
     cosines.push_back(lengths == 0 ? 0 : sum / lengths);
-    if (std::find(besides.begin(), besides.end(), i) == besides.end()) order.push_back(i);
+    if (std::find(excluded.begin(), excluded.end(), i) == excluded.end()) order.push_back(i);
   }
   const auto better = [&](std::int64_t a, std::int64_t b) {
     const double x = cosines[static_cast<std::size_t>(a)], y = cosines[static_cast<std::size_t>(b)];

@@ -50,7 +50,7 @@ class WordVectors {
 
  private:
   std::vector<SimilarWord> nearest_to(std::span<const double> query,
-                                      std::span<const std::int64_t> besides,
+                                      std::span<const std::int64_t> excluded,
                                       std::int64_t count) const;
   std::vector<double> direction(std::int64_t i) const;
 

@@ -19,13 +19,13 @@ std::uint64_t mixed(std::uint64_t x) {
   return x ^ x >> 31;
 }
 
-class PlaceDraws {
+class PositionRng {
  public:
-  /// `what` selects one of the independent streams of a position.
-  PlaceDraws(std::uint64_t seed, std::int64_t epoch, std::int64_t place, std::uint64_t what)
+  /// `stream` selects one of the independent streams of a position.
+  PositionRng(std::uint64_t seed, std::int64_t epoch, std::int64_t position, std::uint64_t stream)
       : state_(mixed(
-            mixed(seed + 0x9E3779B97F4A7C15u * (2 * static_cast<std::uint64_t>(epoch) + what)) +
-            static_cast<std::uint64_t>(place))) {}
+            mixed(seed + 0x9E3779B97F4A7C15u * (2 * static_cast<std::uint64_t>(epoch) + stream)) +
+            static_cast<std::uint64_t>(position))) {}
   std::uint64_t next() { return mixed(state_ += 0x9E3779B97F4A7C15u); }
 
  private:
@@ -88,10 +88,11 @@ WordWindows::WordWindows(const WordText& text, const WindowOptions& options)
   }
 }
 
-bool WordWindows::keeps(std::int64_t epoch, std::int64_t place) const {
-  const auto word = static_cast<std::size_t>(text_.words[static_cast<std::size_t>(place)]);
+bool WordWindows::keeps(std::int64_t epoch, std::int64_t position) const {
+  const auto word = static_cast<std::size_t>(text_.words[static_cast<std::size_t>(position)]);
   if (kept_share_[word] == std::numeric_limits<std::uint32_t>::max()) return true;
-  const auto bits = static_cast<std::uint32_t>(PlaceDraws(options_.seed, epoch, place, 0).next());
+  const auto bits =
+      static_cast<std::uint32_t>(PositionRng(options_.seed, epoch, position, 0).next());
   return bits < kept_share_[word];
 }
 
@@ -99,18 +100,18 @@ void WordWindows::for_sentence(std::int64_t epoch, std::int64_t begin, std::int6
                                std::int64_t sentence_begin, std::int64_t sentence_end,
                                Scratch& scratch, FunctionRef<void(const Example&)> use) const {
   std::vector<std::int32_t>& kept = scratch.kept;
-  std::vector<std::int64_t>& places = scratch.places;
+  std::vector<std::int64_t>& positions = scratch.positions;
   kept.clear();
-  places.clear();
+  positions.clear();
   const auto window = static_cast<std::size_t>(options_.window);
-  const auto keep = [&](std::int64_t place) {
-    if (!keeps(epoch, place)) return;
-    kept.push_back(text_.words[static_cast<std::size_t>(place)]);
-    places.push_back(place);
+  const auto keep = [&](std::int64_t position) {
+    if (!keeps(epoch, position)) return;
+    kept.push_back(text_.words[static_cast<std::size_t>(position)]);
+    positions.push_back(position);
   };
   for (std::int64_t p = begin - 1; p >= sentence_begin && kept.size() < window; --p) keep(p);
   std::reverse(kept.begin(), kept.end());
-  std::reverse(places.begin(), places.end());
+  std::reverse(positions.begin(), positions.end());
   const std::size_t first = kept.size();
   for (std::int64_t p = begin; p < end; ++p) keep(p);
   const std::size_t last = kept.size();
@@ -118,22 +119,22 @@ void WordWindows::for_sentence(std::int64_t epoch, std::int64_t begin, std::int6
 
   const auto words = static_cast<std::uint64_t>(own_share_.size());
   for (std::size_t i = first; i < last; ++i) {
-    PlaceDraws draws(options_.seed, epoch, places[i], 1);
-    const std::size_t reach = 1 + below(static_cast<std::uint32_t>(draws.next() >> 32), window);
-    scratch.around.clear();
+    PositionRng rng(options_.seed, epoch, positions[i], 1);
+    const std::size_t reach = 1 + below(static_cast<std::uint32_t>(rng.next() >> 32), window);
+    scratch.context.clear();
     for (std::size_t j = i > reach ? i - reach : 0; j <= i + reach && j < kept.size(); ++j) {
-      if (j != i) scratch.around.push_back(kept[j]);
+      if (j != i) scratch.context.push_back(kept[j]);
     }
-    if (scratch.around.empty()) continue;
-    scratch.answers.assign(1, kept[i]);
+    if (scratch.context.empty()) continue;
+    scratch.candidates.assign(1, kept[i]);
     for (int n = 0; n < options_.negatives; ++n) {
-      const std::uint64_t bits = draws.next();
+      const std::uint64_t bits = rng.next();
       const std::size_t w = below(static_cast<std::uint32_t>(bits >> 32), words);
       const bool own = static_cast<std::uint32_t>(bits) <= own_share_[w];
       const std::int32_t word = own ? static_cast<std::int32_t>(w) : alias_[w];
-      if (word != kept[i]) scratch.answers.push_back(word);
+      if (word != kept[i]) scratch.candidates.push_back(word);
     }
-    use({scratch.around, scratch.answers});
+    use({scratch.context, scratch.candidates});
   }
 }
 

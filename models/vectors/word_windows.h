@@ -34,14 +34,14 @@ class WordWindows {
   /// A word with its context words and negatives.
   struct Example {
     /// The context words, at least one.
-    std::span<const std::int32_t> around;
+    std::span<const std::int32_t> context;
     /// The word itself, then up to `negatives` negatives.
-    std::span<const std::int32_t> answers = {};
+    std::span<const std::int32_t> candidates = {};
   };
   /// Buffers that are reused between calls.
   struct Scratch {
-    std::vector<std::int32_t> kept = {}, around = {}, answers = {};
-    std::vector<std::int64_t> places = {};
+    std::vector<std::int32_t> kept = {}, context = {}, candidates = {};
+    std::vector<std::int64_t> positions = {};
   };
   /// Calls `use` with an example for each word in [begin, end) of the text that is kept and has
   /// context words. Negatives are drawn with probabilities proportional to their counts to the
@@ -50,7 +50,7 @@ class WordWindows {
                     FunctionRef<void(const Example&)> use) const;
 
  private:
-  bool keeps(std::int64_t epoch, std::int64_t place) const;
+  bool keeps(std::int64_t epoch, std::int64_t position) const;
   void for_sentence(std::int64_t epoch, std::int64_t begin, std::int64_t end,
                     std::int64_t sentence_begin, std::int64_t sentence_end, Scratch& scratch,
                     FunctionRef<void(const Example&)> use) const;

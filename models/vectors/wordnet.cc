@@ -52,8 +52,8 @@ WordNetEntry read_entry(std::string_view line, const std::string& place) {
 
 }  // namespace
 
-void for_wordnet(const std::string& folder,
-                 const std::function<void(const WordNetEntry& entry)>& use) {
+void for_each_synset(const std::string& folder,
+                     const std::function<void(const WordNetEntry& entry)>& use) {
   std::error_code ignored;
   if (!std::filesystem::exists(folder + "/data.noun", ignored)) {
     throw IoError(fmt::format(

@@ -21,7 +21,7 @@ struct WordNetEntry {
 /// folder, in this order. Throws IoError if they cannot be read, naming Debian's package if
 /// data.noun is missing, and FormatError with file and line for lines that do not conform to
 /// wndb(5WN).
-void for_wordnet(const std::string& folder,
-                 const std::function<void(const WordNetEntry& entry)>& use);
+void for_each_synset(const std::string& folder,
+                     const std::function<void(const WordNetEntry& entry)>& use);
 
 }  // namespace weft

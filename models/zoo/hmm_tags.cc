@@ -53,7 +53,7 @@ struct Tagger {
       maximise.update(counts[i], zeros_like(counts[i]));
     }
     const HmmParameters better =
-        hmm_maximised({counts[0] + kPrior, counts[1] + kPrior, counts[2] + kPrior});
+        hmm_m_step({counts[0] + kPrior, counts[1] + kPrior, counts[2] + kPrior});
     maximise.update(logs[0], better.start)
         .update(logs[1], better.transition)
         .update(logs[2], better.emission);

@@ -59,7 +59,7 @@ LanguageModel read_book(const std::string& book, const ChatFormat& format, bool 
   TextList list(texts);
   Workers workers;
   const Tokenizer tokenizer =
-      learn_tokenizer(list, {.vocab = 256 + std::ssize(marks), .special_tokens = marks}, workers);
+      train_tokenizer(list, {.vocab = 256 + std::ssize(marks), .special_tokens = marks}, workers);
   GptConfig config = find_preset(instruction_presets(), "instruct-cpu").model;
   config.vocab = tokenizer.vocab_size();
   const TrainSettings settings = made_short(

@@ -11,7 +11,7 @@
 #include <chrono>
 #include <cstdio>
 
-#include "weft/models/vectors/learn_vectors.h"
+#include "weft/models/vectors/train_word_vectors.h"
 #include "weft/models/vectors/word_similarity.h"
 #include "weft/models/vectors/wordnet.h"
 
@@ -21,8 +21,8 @@ namespace {
 
 WordText definitions(const std::string& folder) {
   WordTextBuilder builder;
-  for_wordnet(folder, [&](const WordNetEntry& entry) { builder.add_sentence(entry.gloss); });
-  return builder.finish(kUsualMinCount);
+  for_each_synset(folder, [&](const WordNetEntry& entry) { builder.add_sentence(entry.gloss); });
+  return builder.finish(kDefaultMinCount);
 }
 
 void show_neighbours(const WordVectors& vectors) {
@@ -42,7 +42,7 @@ int run(const std::string& wordsim, const std::string& wordnet) {
   for (const VectorModel model : {VectorModel::skip_gram, VectorModel::cbow, VectorModel::fasttext,
                                   VectorModel::glove, VectorModel::lsa}) {
     const auto start = std::chrono::steady_clock::now();
-    const WordVectors vectors = learn_vectors(text, usual_recipe(model), workers);
+    const WordVectors vectors = train_word_vectors(text, default_recipe(model), workers);
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     const WordSimilarity found = measure_similarity(vectors, pairs);
     fmt::print("{:9}  Spearman {:.4f} of {} of {} pairs  ({:.0f} s)\n", choice_name(model),

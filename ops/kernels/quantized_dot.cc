@@ -56,10 +56,10 @@ bool can_dot(const QuantizedWeights& w, std::int64_t rows, const std::byte* prep
 #if defined(__x86_64__)
 
 bool dot_unit() {
-  static const bool there =
+  static const bool available =
       __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
-  return there;
+  return available;
 }
 
 #if defined(__clang__)

@@ -94,8 +94,8 @@ BOOST_AUTO_TEST_CASE(two_optimizers_of_a_graph_have_names_of_their_own) {
                            "optimizer.2.step", "optimizer.2.generator.1.bias.v"}) {
     BOOST_TEST(gan.g.has_variable(name), name);
   }
-  BOOST_TEST(free_scope(gan.g, "", "optimizer", "step") == "optimizer.3");
-  BOOST_TEST(free_scope(gan.g, "mine", "optimizer", "step") == "mine");
+  BOOST_TEST(unused_scope(gan.g, "", "optimizer", "step") == "optimizer.3");
+  BOOST_TEST(unused_scope(gan.g, "mine", "optimizer", "step") == "mine");
   Session session(gan.g, {.seed = 5});
   const std::vector<Tensor> before = values(session, gan.generator.parameters());
   for (int step = 0; step < 4; ++step) session.run(train_d, Gan::feeds(step));

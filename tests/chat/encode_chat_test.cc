@@ -26,7 +26,7 @@ SubwordTokenizer learned() {
       "user\nassistant\nsystem\nthe cat sat on the mat. the cats sat\n\n"};
   TextList texts(sample);
   Workers workers({.threads = 1});
-  return learn_tokenizer(texts, {.vocab = 300, .special_tokens = kSpecial}, workers);
+  return train_tokenizer(texts, {.vocab = 300, .special_tokens = kSpecial}, workers);
 }
 
 /// As above, with added tokens that are not special by name.

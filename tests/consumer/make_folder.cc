@@ -11,7 +11,7 @@ int main(int, char** arguments) {
   const std::filesystem::path folder = arguments[1];
   const std::string config = arguments[2];
   Graph graph;
-  const hf::Model model = hf::build_model(graph, config, hf::least_inputs(config));
+  const hf::Model model = hf::build_model(graph, config, hf::minimal_inputs(config));
   const auto store = std::make_shared<VariableStore>();
   Session(graph, store, {.seed = 5}).initialise();
   hf::write_folder(folder.string(), model, graph, *store);

@@ -30,7 +30,7 @@ int main(int, char** paths) {
   });
   with_model(Use::fill, paths[4], [&](const Task& task, Session& session, auto& model) {
     const auto places = task.fill(session, model, {"the [MASK] was good"}, {.most = 3});
-    for (const PieceGuess& guess : places[0][0].guesses) std::printf("%s ", guess.text.c_str());
+    for (const TokenCandidate& guess : places[0][0].guesses) std::printf("%s ", guess.text.c_str());
     const auto encoder = task.text_encoder(model);
     Session embedding(*encoder->graph, encoder->store);
     const Tensor vectors = embed(embedding, *encoder, texts);

@@ -32,7 +32,7 @@ BOOST_FIXTURE_TEST_CASE(gradients_equal_finite_differences, GateGraph) {
   BOOST_TEST(check_gradients(y, {x, weight}, {.feeds = {{"x", at}}, .second_order = true}));
 }
 
-BOOST_FIXTURE_TEST_CASE(the_graph_is_the_one_meant, GateGraph) {
+BOOST_FIXTURE_TEST_CASE(the_graph_has_the_expected_text, GateGraph) {
   Program program("gate");
   program.output("y", y);
   const std::string expected = R"(weft text 1
@@ -51,7 +51,7 @@ program gate {
   BOOST_TEST(to_text(parse_text(expected).program) == expected);
 }
 
-BOOST_FIXTURE_TEST_CASE(threads_files_and_memory_do_not_change_it, GateGraph) {
+BOOST_FIXTURE_TEST_CASE(threads_files_and_memory_do_not_change_results, GateGraph) {
   const Program program = Program("gate").output("y", y);
   const testing::RunSetup setup{.feeds = {{"x", testing::normal_tensor({5, 3}, 1)}}};
   BOOST_TEST(testing::check_determinism(g, program, setup));
@@ -59,7 +59,7 @@ BOOST_FIXTURE_TEST_CASE(threads_files_and_memory_do_not_change_it, GateGraph) {
   BOOST_TEST(testing::check_serving(g, program, setup));
 }
 
-BOOST_FIXTURE_TEST_CASE(every_simd_target_gives_the_identity_where_the_gate_is_shut, GateGraph) {
+BOOST_FIXTURE_TEST_CASE(a_closed_gate_is_the_identity_on_every_simd_target, GateGraph) {
   Program program("gate");
   program.output("y", y);
   const Tensor ones = Tensor::full(DType::f32, {1, 3}, 1);
@@ -73,7 +73,7 @@ BOOST_FIXTURE_TEST_CASE(every_simd_target_gives_the_identity_where_the_gate_is_s
   });
 }
 
-BOOST_FIXTURE_TEST_CASE(a_mistake_names_types_and_line, GateGraph) {
+BOOST_FIXTURE_TEST_CASE(an_error_names_types_and_line, GateGraph) {
   BOOST_CHECK_EXCEPTION(gate(g.input("wide", DType::f32, {"batch", 4}), weight), ShapeError,
                         [](const ShapeError& e) {
                           const std::string text = e.what();

@@ -137,14 +137,15 @@ BOOST_AUTO_TEST_CASE(packed_files_are_read_as_plain_ones) {
       documents(*reader);
     };
     const std::string format = bytes.starts_with("\x1f") ? "gzip" : "zstd";
-    check_says<FormatError>([&] { cut(bytes.size() - 1); },
-                            fmt::format("/cut: unexpected end of file at byte {} of the {} file",
-                                        bytes.size() - 1, format));
+    check_error_message<FormatError>(
+        [&] { cut(bytes.size() - 1); },
+        fmt::format("/cut: unexpected end of file at byte {} of the {} file", bytes.size() - 1,
+                    format));
   }
   std::string wrong = zstd_packed(text);
   wrong[wrong.size() / 2] = static_cast<char>(wrong[wrong.size() / 2] ^ 0x55);
-  check_says<FormatError>([&] { documents(folder.write("bad.zst", wrong), {}); },
-                          "of the zstd file");
+  check_error_message<FormatError>([&] { documents(folder.write("bad.zst", wrong), {}); },
+                                   "of the zstd file");
 }
 
 BOOST_AUTO_TEST_CASE(what_is_not_utf8_is_named_by_line_and_byte) {
@@ -152,7 +153,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_utf8_is_named_by_line_and_byte) {
   const auto refused = [&](const std::string& bytes, const std::string& part) {
     const std::string path = folder.write("bad.txt", bytes);
     for (const DocumentEnd end : {DocumentEnd::file, DocumentEnd::line})
-      check_says<FormatError>([&] { documents(path, end); }, path + part);
+      check_error_message<FormatError>([&] { documents(path, end); }, path + part);
   };
   refused(
       "ab\nc\xFF"
@@ -203,7 +204,7 @@ BOOST_AUTO_TEST_CASE(every_error_of_json_lines_says_where_it_is) {
   const auto refused = [&](const std::string& bytes, const std::string& part,
                            const JsonlOptions& options = {}) {
     const std::string path = folder.write("bad.jsonl", bytes);
-    check_says<FormatError>([&] { json_documents(path, options); }, path + part);
+    check_error_message<FormatError>([&] { json_documents(path, options); }, path + part);
   };
   const std::string good = "{\"text\":\"a\"}\n";  // 13 bytes
   refused(good + "{\"text\":\"b\",}\n", ", line 2 (byte 25): not valid JSON: ");
@@ -257,10 +258,11 @@ BOOST_AUTO_TEST_CASE(folders_give_their_texts_by_name) {
   BOOST_TEST(names(find_corpus_files(paths, CorpusFormat::text)) ==
              Texts({"d.png", "a/y.md", "a/z.jsonl.gz", "b.txt", "c.txt.zst", "d.png"}));
   std::filesystem::create_directory(folder.path("none"));
-  check_says<DataError>([&] { find_corpus_files(Texts({folder.path("none")})); },
-                        "/none has no file that ends in .txt, .text, .md, .jsonl or .ndjson");
-  check_says<IoError>([&] { find_corpus_files(Texts({folder.path("nowhere")})); },
-                      "/nowhere: No such file or directory");
+  check_error_message<DataError>(
+      [&] { find_corpus_files(Texts({folder.path("none")})); },
+      "/none has no file that ends in .txt, .text, .md, .jsonl or .ndjson");
+  check_error_message<IoError>([&] { find_corpus_files(Texts({folder.path("nowhere")})); },
+                               "/nowhere: No such file or directory");
 }
 
 TokenSet tokenized(const TemporaryFolder& folder, const Texts& files, const Tokenizer& tokenizer,
@@ -332,7 +334,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_encoded_is_named_by_file_and_line) {
   const TemporaryFolder folder("corpus");
   const std::string path = folder.write("a.jsonl", "{\"text\":\"ab\"}\n{\"text\":\"a?\"}\n");
   TokenSetWriter writer(folder.path("set"), testing::letters());
-  check_says<DataError>(
+  check_error_message<DataError>(
       [&] { tokenize(find_corpus_files(Texts({path})), testing::letters(), {}, writer); },
       path + ", text that starts in line 2: ");
 }

@@ -84,9 +84,10 @@ BOOST_AUTO_TEST_CASE(random_rows_begin_with_documents_or_their_parts) {
 BOOST_AUTO_TEST_CASE(tokenizers_without_separators_are_refused) {
   const TemporaryFolder folder("packed");
   const TokenSet set = write_tokens(folder.path("set"), testing::letters(), {"abc"});
-  check_says<ArgumentError>([&] { packed(set, 8); }, "no id for [CLS]");
-  check_says<ArgumentError>([&] { packed(set, 2); }, "a row needs at least 3 tokens, not 2");
-  check_says<DataError>([&] { PackedTokens({}, 8); }, "no text to train on");
+  check_error_message<ArgumentError>([&] { packed(set, 8); }, "no id for [CLS]");
+  check_error_message<ArgumentError>([&] { packed(set, 2); },
+                                     "a row needs at least 3 tokens, not 2");
+  check_error_message<DataError>([&] { PackedTokens({}, 8); }, "no text to train on");
 }
 
 }  // namespace

@@ -75,8 +75,8 @@ BOOST_AUTO_TEST_CASE(files_of_a_set_read_as_one) {
         BOOST_TEST((parts.last_place(byte) == one.last_place(byte)));
       // A set can also be opened by its first file, but not by another one.
       BOOST_TEST(TokenSet::open(folder.path("parts-00000.tok")).tokens() == one.tokens());
-      check_says<FormatError>([&] { TokenSet::open(folder.path("parts-00001.tok")); },
-                              "it is file 1 of its set, not 0: pass the first");
+      check_error_message<FormatError>([&] { TokenSet::open(folder.path("parts-00001.tok")); },
+                                       "it is file 1 of its set, not 0: pass the first");
     }
   }
   // A set with fewer files replaces one with more.
@@ -126,15 +126,17 @@ BOOST_AUTO_TEST_CASE(writing_refuses_what_cannot_be) {
   const Tokenizer tokenizer = letters();
   TokenSetWriter writer(folder.path("x"), tokenizer);
   const std::vector<std::int32_t> wrong = {26};
-  check_says<ArgumentError>([&] { writer.add(wrong, 1); },
-                            "the tokenizer has 26 ids: 26 is not one of them");
+  check_error_message<ArgumentError>([&] { writer.add(wrong, 1); },
+                                     "the tokenizer has 26 ids: 26 is not one of them");
   writer.add({}, 3);  // a text without tokens
   writer.end_document();
-  check_says<DataError>([&] { writer.finish(); }, "there is no text to write token files from");
+  check_error_message<DataError>([&] { writer.finish(); },
+                                 "there is no text to write token files from");
   BOOST_TEST(!std::filesystem::exists(folder.path("x-00000.tok")));
-  check_says<ArgumentError>([&] { TokenSetWriter(folder.path("x"), Tokenizer()); },
-                            "cannot write token files");
-  check_says<ArgumentError>([&] { TokenSetWriter(folder.path("x"), tokenizer, 0); }, "needs room");
+  check_error_message<ArgumentError>([&] { TokenSetWriter(folder.path("x"), Tokenizer()); },
+                                     "cannot write token files");
+  check_error_message<ArgumentError>([&] { TokenSetWriter(folder.path("x"), tokenizer, 0); },
+                                     "needs room");
 }
 
 BOOST_AUTO_TEST_CASE(no_file_has_its_name_before_it_is_whole) {
@@ -148,9 +150,9 @@ BOOST_AUTO_TEST_CASE(no_file_has_its_name_before_it_is_whole) {
     writer.end_document();
     BOOST_TEST(std::filesystem::exists(folder.path("x-00000.tok")));
   }  // never finished
-  check_says<FormatError>([&] { TokenSet::open(folder.path("x")); },
-                          "x-00001.tok\" is missing: \"" + folder.path("x-00000.tok") +
-                              "\" is not the last file of its set");
+  check_error_message<FormatError>([&] { TokenSet::open(folder.path("x")); },
+                                   "x-00001.tok\" is missing: \"" + folder.path("x-00000.tok") +
+                                       "\" is not the last file of its set");
 }
 
 BOOST_AUTO_TEST_CASE(files_of_different_sets_do_not_mix) {
@@ -159,11 +161,11 @@ BOOST_AUTO_TEST_CASE(files_of_different_sets_do_not_mix) {
   write_tokens(folder.path("b"), letters(), {"other", "texts", "of", "people"}, 4);
   std::filesystem::copy_file(folder.path("b-00001.tok"), folder.path("a-00001.tok"),
                              std::filesystem::copy_options::overwrite_existing);
-  check_says<FormatError>([&] { TokenSet::open(folder.path("a")); },
-                          "at byte 80: it does not follow");
+  check_error_message<FormatError>([&] { TokenSet::open(folder.path("a")); },
+                                   "at byte 80: it does not follow");
   std::filesystem::rename(folder.path("b-00000.tok"), folder.path("first"));
-  check_says<FormatError>([&] { TokenSet::open(folder.path("first")); },
-                          "one of several files, but its name does not end in -00000.tok");
+  check_error_message<FormatError>([&] { TokenSet::open(folder.path("first")); },
+                                   "one of several files, but its name does not end in -00000.tok");
 }
 
 BOOST_AUTO_TEST_CASE(texts_of_more_bytes_than_can_be_counted_are_refused) {
@@ -176,8 +178,9 @@ BOOST_AUTO_TEST_CASE(texts_of_more_bytes_than_can_be_counted_are_refused) {
     writer.end_document();
     before = writer.finish(number == 1);
   }
-  check_says<FormatError>([&] { TokenSet::open(folder.path("x")); },
-                          "x-00001.tok\" at byte 40: the texts of the set are too long in total");
+  check_error_message<FormatError>(
+      [&] { TokenSet::open(folder.path("x")); },
+      "x-00001.tok\" at byte 40: the texts of the set are too long in total");
   const std::int64_t most = std::numeric_limits<std::int64_t>::max();
   BOOST_TEST(training_part(most, 0) == most);
   BOOST_TEST(training_part(10, 0.1) == 9);
@@ -188,11 +191,11 @@ BOOST_AUTO_TEST_CASE(another_tokenizer_is_refused_with_both_named) {
   const TokenSet set = write_tokens(folder.path("x"), letters(), kTexts);
   require_tokenizer(set, letters(), "the model");
   const Tokenizer other = CharacterTokenizer::from_text("abc");
-  check_says<DataError>([&] { require_tokenizer(set, other, "the model in net.weft"); },
-                        "was written with a tokenizer of 26 characters (digest " +
-                            str(set.digest()) +
-                            "), but the model in net.weft has one of 3 characters (digest " +
-                            str(tokenizer_digest(other)));
+  check_error_message<DataError>(
+      [&] { require_tokenizer(set, other, "the model in net.weft"); },
+      "was written with a tokenizer of 26 characters (digest " + str(set.digest()) +
+          "), but the model in net.weft has one of 3 characters (digest " +
+          str(tokenizer_digest(other)));
 }
 
 /// The bytes of a token file, which may be changed and must then be rejected.
@@ -216,8 +219,8 @@ struct Bytes {
   }
   void refused(const std::string& part) const {
     const std::string path = folder.write("damaged", bytes);
-    check_says<FormatError>([&] { TokenSet::open(path).files().front()->check_ids(); },
-                            "\"" + path + "\" at byte " + part);
+    check_error_message<FormatError>([&] { TokenSet::open(path).files().front()->check_ids(); },
+                                     "\"" + path + "\" at byte " + part);
   }
 };
 
@@ -298,13 +301,14 @@ BOOST_AUTO_TEST_CASE(every_damage_is_named_with_its_place) {
   outside.refused("130: an id is outside the vocabulary [0, 26)");
   const TokenFile file(folder.write("outside", outside.bytes));
   std::vector<std::int32_t> some(4);
-  check_says<FormatError>([&] { file.read(0, some); },
-                          "at byte 130: the id 26 is outside the vocabulary [0, 26)");
+  check_error_message<FormatError>([&] { file.read(0, some); },
+                                   "at byte 130: the id 26 is outside the vocabulary [0, 26)");
   file.read(2, some);
-  check_says<ArgumentError>([&] { file.read(14'999, some); }, "4 ids from position 14999: \"");
-  check_says<ArgumentError>([&] { file.read(-1, some); }, "4 ids from position -1");
-  check_says<ArgumentError>([&] { static_cast<void>(file.document_end(2)); },
-                            "document 2 is outside");
+  check_error_message<ArgumentError>([&] { file.read(14'999, some); },
+                                     "4 ids from position 14999: \"");
+  check_error_message<ArgumentError>([&] { file.read(-1, some); }, "4 ids from position -1");
+  check_error_message<ArgumentError>([&] { static_cast<void>(file.document_end(2)); },
+                                     "document 2 is outside");
 }
 
 BOOST_AUTO_TEST_CASE(any_byte_that_changes_is_found_or_harmless) {

@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(passages_cover_all_documents_without_their_ends) {
       seen.insert(ids.begin(), ids.end());
     }
     BOOST_TEST(seen.size() == all.size());
-    check_says<ArgumentError>([&] { found.at(found.count()); }, "is outside [0, ");
+    check_error_message<ArgumentError>([&] { found.at(found.count()); }, "is outside [0, ");
   }
 }
 
@@ -58,11 +58,11 @@ BOOST_AUTO_TEST_CASE(random_passages_begin_anywhere_and_sources_come_as_often_as
   const TokenSet b = write_tokens(folder.path("b"), tokenizer, {"ijklmnop"});
   const TokenPassages found({{a, 0, a.tokens(), 3}, {b, 0, b.tokens(), 1}}, 4);
   const std::int64_t last_of_a = tokenizer.encode("h").front();
-  Draws draws(5);
+  Rng rng(5);
   std::set<std::int64_t> starts;
   int of_a = 0;
   for (int i = 0; i < 1000; ++i) {
-    const TokenIds ids = found.random(draws).front();
+    const TokenIds ids = found.random(rng).front();
     BOOST_TEST(ids.size() >= 2U);
     starts.insert(ids.front());
     of_a += ids.front() <= last_of_a ? 1 : 0;
@@ -70,16 +70,17 @@ BOOST_AUTO_TEST_CASE(random_passages_begin_anywhere_and_sources_come_as_often_as
   BOOST_TEST(of_a > 700);
   BOOST_TEST(of_a < 800);
   BOOST_TEST(starts.size() >= 8U);
-  Draws one(7), other(7);
+  Rng one(7), other(7);
   BOOST_TEST((found.random(one) == found.random(other)));
 }
 
 BOOST_AUTO_TEST_CASE(too_little_text_for_a_passage_is_named) {
   const TemporaryFolder folder("passages");
   const TokenSet set = write_tokens(folder.path("set"), testing::letters(true), {"a"});
-  check_says<DataError>([&] { passages(set, 4); }, "a passage needs at least 2");
-  check_says<ArgumentError>([&] { passages(set, 1); }, "a passage needs at least 2 tokens, not 1");
-  check_says<DataError>([&] { TokenPassages({}, 8); }, "no text to train on");
+  check_error_message<DataError>([&] { passages(set, 4); }, "a passage needs at least 2");
+  check_error_message<ArgumentError>([&] { passages(set, 1); },
+                                     "a passage needs at least 2 tokens, not 1");
+  check_error_message<DataError>([&] { TokenPassages({}, 8); }, "no text to train on");
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ inline Tokenizer letters(bool ends = false) {
 /// Writes a token set of these documents and opens it.
 inline TokenSet write_tokens(const std::string& prefix, const Tokenizer& tokenizer,
                              const std::vector<std::string>& documents,
-                             std::uint64_t file_bytes = TokenSetWriter::kUsualFile) {
+                             std::uint64_t file_bytes = TokenSetWriter::kDefaultFileBytes) {
   TokenSetWriter writer(prefix, tokenizer, file_bytes);
   for (const std::string& text : documents) {
     writer.add(tokenizer.encode(text), text.size());

@@ -57,19 +57,19 @@ BOOST_AUTO_TEST_CASE(sources_are_named_with_weights) {
   BOOST_TEST(!names_token_set(folder.path("c")));
   BOOST_TEST(!names_token_set(folder.write("c", "text") + "=3"));
   for (const char* wrong : {"=0", "=-1", "=x", "=", "=nan", "=inf"})
-    check_says<ArgumentError>([&] { parse_source(a + wrong); }, "the weight of " + a);
-  check_says<ArgumentError>(
+    check_error_message<ArgumentError>([&] { parse_source(a + wrong); }, "the weight of " + a);
+  check_error_message<ArgumentError>(
       [&] {
         open_token_sources(Texts({a + "=1", b}));
       },
       "set weights for all");
-  check_says<ArgumentError>(
+  check_error_message<ArgumentError>(
       [&] {
         open_token_sources(Texts({a, b + "=1"}));
       },
       "set weights for all");
   write_tokens(folder.path("other"), letters(true), many(3));
-  check_says<DataError>(
+  check_error_message<DataError>(
       [&] {
         open_token_sources(Texts({a, folder.path("other")}));
       },
@@ -92,10 +92,11 @@ BOOST_AUTO_TEST_CASE(the_end_is_held_out_at_the_same_text_for_any_tokenizer) {
     BOOST_TEST(static_cast<double>(a.validation_bytes) <=
                fraction * static_cast<double>(plain.bytes()) + 11);
   }
-  check_says<DataError>(
+  check_error_message<DataError>(
       [&] { split_tokens(write_tokens(folder.path("one"), letters(), {"abc"}), 0.1); },
       "has 1 documents, and the first exceeds the training part");
-  check_says<ArgumentError>([&] { split_tokens(plain, 1); }, "validation_fraction must be in");
+  check_error_message<ArgumentError>([&] { split_tokens(plain, 1); },
+                                     "validation_fraction must be in");
 }
 
 BOOST_AUTO_TEST_CASE(windows_of_files_are_those_of_memory) {
@@ -166,15 +167,16 @@ BOOST_AUTO_TEST_CASE(sources_come_as_often_as_their_weights_say_and_shards_are_r
   }
   BOOST_TEST(predictions == data.predictions());
   BOOST_TEST(data.predictions() == 40 + 400 + 4 - 3);
-  check_says<DataError>([&] { data.random_windows(1, 30, 1, 0); },
-                        "the training set of " + folder.path("c-00000.tok") +
-                            " has 16 tokens, but a window of 30 needs 31");
-  check_says<ArgumentError>(
+  check_error_message<DataError>([&] { data.random_windows(1, 30, 1, 0); },
+                                 "the training set of " + folder.path("c-00000.tok") +
+                                     " has 16 tokens, but a window of 30 needs 31");
+  check_error_message<ArgumentError>(
       [&] {
         TextData({{train.front().part, 0}}, {});
       },
       "must be positive, not 0");
-  check_says<ArgumentError>([] { TextData(std::vector<WeightedPart>(), {}); }, "no source");
+  check_error_message<ArgumentError>([] { TextData(std::vector<WeightedPart>(), {}); },
+                                     "no source");
 }
 
 /// Anonymous memory of this process in bytes, or 0 if the system does not report it.

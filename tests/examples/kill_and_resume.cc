@@ -35,7 +35,7 @@ void begin_training(const std::string& path) {
 }
 
 /// Takes the remaining steps and saves after every fifth. Needs only the file.
-void go_on(const std::string& path) {
+void resume_training(const std::string& path) {
   const Checkpoint file = load_checkpoint(path);
   Session session(file.graph(), file.store());
   const auto done = file.tensors().at("optimizer.step").item<std::int64_t>();
@@ -52,7 +52,7 @@ int main() {
   const pid_t child = fork();
   if (child == 0) {
     begin_training("killed.weft");
-    go_on("killed.weft");
+    resume_training("killed.weft");
     return 0;
   }
   while (access("killed.weft", R_OK) != 0) usleep(1000);
@@ -60,9 +60,9 @@ int main() {
   kill(child, SIGKILL);
   int status = 0;
   waitpid(child, &status, 0);
-  go_on("killed.weft");
+  resume_training("killed.weft");
   begin_training("whole.weft");
-  go_on("whole.weft");
+  resume_training("whole.weft");
   const Checkpoint killed = load_checkpoint("killed.weft"), whole = load_checkpoint("whole.weft");
   bool same = WIFSIGNALED(status);
   for (const auto& [name, tensor] : whole.tensors())

@@ -19,22 +19,22 @@ int run(const std::string& arguments) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-BOOST_AUTO_TEST_CASE(an_experiment_says_its_figures_and_writes_a_picture) {
+BOOST_AUTO_TEST_CASE(an_experiment_prints_its_results_and_writes_a_plot) {
   const testing::TemporaryFolder folder("experiment");
   BOOST_TEST(run(folder.path("steps.svg") + " 2 >" + folder.path("out")) == 0);
-  const std::string said = read_text_file(folder.path("out"));
-  BOOST_TEST_CONTEXT(said) {
-    BOOST_TEST(said.starts_with(" 0 steps: error "));
-    BOOST_TEST(said.find("\n 2 steps: error ") != std::string::npos);
-    BOOST_TEST(said.find("\n 3 steps: error ") == std::string::npos);
-    BOOST_TEST(said.ends_with("wrote " + folder.path("steps.svg") + "\n"));
+  const std::string printed = read_text_file(folder.path("out"));
+  BOOST_TEST_CONTEXT(printed) {
+    BOOST_TEST(printed.starts_with(" 0 steps: error "));
+    BOOST_TEST(printed.find("\n 2 steps: error ") != std::string::npos);
+    BOOST_TEST(printed.find("\n 3 steps: error ") == std::string::npos);
+    BOOST_TEST(printed.ends_with("wrote " + folder.path("steps.svg") + "\n"));
   }
   const std::string picture = read_text_file(folder.path("steps.svg"));
   BOOST_TEST(picture.starts_with("<svg xmlns="));
   BOOST_TEST(picture.ends_with("</svg>\n"));
 }
 
-BOOST_AUTO_TEST_CASE(mistakes_are_said_before_any_work) {
+BOOST_AUTO_TEST_CASE(usage_errors_are_reported_before_any_work) {
   const testing::TemporaryFolder folder("experiment");
   for (const char* wrong : {"x.svg 0", "x.svg -3", "x.svg 2k", "x.svg ''", "x.svg 1 2"}) {
     BOOST_TEST(run(wrong + (" >" + folder.path("out") + " 2>" + folder.path("err"))) == 2);

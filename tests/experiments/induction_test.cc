@@ -14,7 +14,7 @@ double largest(const std::vector<double>& scores) {
   return *std::max_element(scores.begin(), scores.end());
 }
 
-BOOST_AUTO_TEST_CASE(an_attention_only_decoder_looks_at_what_came_next_before) {
+BOOST_AUTO_TEST_CASE(an_attention_only_decoder_learns_induction_heads) {
   constexpr std::int64_t kSteps = 700;
   const InductionOptions options = {
       .texts = {.vocab = 64, .length = 40, .shortest = 8, .longest = 14},

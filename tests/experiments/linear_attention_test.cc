@@ -24,10 +24,10 @@ RegressionPoints random_points(Graph& g, int number, DType dtype) {
 
 /// Maximum absolute differences: `layers` between attention and gradient descent, `moved` between
 /// the predictions before and after gradient descent.
-struct Apart {
+struct Differences {
   double layers, moved;
 };
-Apart apart(int number, DType dtype, int steps) {
+Differences differences(int number, DType dtype, int steps) {
   Graph g;
   const RegressionPoints points = random_points(g, number, dtype);
   const double rate = 0.05 + 0.01 * (number % 10);
@@ -41,22 +41,22 @@ Apart apart(int number, DType dtype, int steps) {
           testing::max_difference(found["start"], found["steps"])};
 }
 
-BOOST_AUTO_TEST_CASE(one_layer_of_linear_attention_is_one_step_of_gradient_descent) {
+BOOST_AUTO_TEST_CASE(one_layer_of_linear_attention_equals_one_step_of_gradient_descent) {
   for (int number = 0; number < 40; ++number) {
     BOOST_TEST_CONTEXT("case " << number) {
-      const Apart single = apart(number, DType::f32, 1);
+      const Differences single = differences(number, DType::f32, 1);
       BOOST_TEST(single.layers < 1e-5);
       BOOST_TEST(single.moved > 1e-3);
-      BOOST_TEST(apart(number, DType::f64, 1).layers < 1e-13);
+      BOOST_TEST(differences(number, DType::f64, 1).layers < 1e-13);
     }
   }
 }
 
-BOOST_AUTO_TEST_CASE(as_many_layers_with_the_same_weights_are_as_many_steps) {
+BOOST_AUTO_TEST_CASE(five_layers_with_the_same_weights_equal_five_steps) {
   for (int number = 0; number < 12; ++number) {
     BOOST_TEST_CONTEXT("case " << number) {
-      BOOST_TEST(apart(number, DType::f32, 5).layers < 1e-5);
-      BOOST_TEST(apart(number, DType::f64, 5).layers < 1e-12);
+      BOOST_TEST(differences(number, DType::f32, 5).layers < 1e-5);
+      BOOST_TEST(differences(number, DType::f64, 5).layers < 1e-12);
     }
   }
 }

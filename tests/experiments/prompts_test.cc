@@ -9,7 +9,7 @@ namespace weft::zoo {
 BOOST_AUTO_TEST_SUITE(prompts)
 namespace {
 
-BOOST_AUTO_TEST_CASE(without_wrong_examples_one_is_enough_for_bayes_rule) {
+BOOST_AUTO_TEST_CASE(without_wrong_examples_one_example_is_enough_for_bayes_rule) {
   PromptExperiment experiment({.texts = {.symbols = 9, .shifts = 4, .examples = 5, .wrong = 1e-6},
                                .decoder = {.layers = 1}});
   const PromptAccuracies found = experiment.evaluate(1);
@@ -17,7 +17,7 @@ BOOST_AUTO_TEST_CASE(without_wrong_examples_one_is_enough_for_bayes_rule) {
   for (std::size_t k = 1; k < 5; ++k) BOOST_TEST(found.bayes[k] == 1);
 }
 
-BOOST_AUTO_TEST_CASE(copy_and_plus_one_are_learned_from_sequences_and_told_apart_by_examples) {
+BOOST_AUTO_TEST_CASE(a_decoder_learns_copy_and_plus_one_and_infers_the_task_from_examples) {
   const PromptOptions options = {
       .texts = {.symbols = 8, .shifts = 2, .examples = 8, .wrong = 0.15},
       .decoder = {.layers = 2, .rotary = true},

@@ -57,14 +57,14 @@ std::vector<double> by_normal_equations(const Tensor& x, const Tensor& y, double
       for (std::size_t p = 0; p < k; ++p) b[i] += at(p, i) * y.at(static_cast<std::int64_t>(p));
     }
     const std::vector<double> w = solve(a, b);
-    double said = 0;
-    for (std::size_t i = 0; i < d; ++i) said += at(k, i) * w[i];
-    out.push_back(said);
+    double prediction = 0;
+    for (std::size_t i = 0; i < d; ++i) prediction += at(k, i) * w[i];
+    out.push_back(prediction);
   }
   return out;
 }
 
-BOOST_AUTO_TEST_CASE(solvers_see_the_points_before_and_are_the_normal_equations) {
+BOOST_AUTO_TEST_CASE(solvers_match_the_normal_equations_over_earlier_points) {
   const RegressionTask task{.inputs = 3, .points = 9, .noise = 0.3};
   Graph g;
   const Regressions drawn = draw_regressions(g.key("draw"), 1, task);
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(solvers_see_the_points_before_and_are_the_normal_equations)
   }
 }
 
-BOOST_AUTO_TEST_CASE(without_noise_least_squares_is_exact_from_as_many_points_as_inputs) {
+BOOST_AUTO_TEST_CASE(without_noise_least_squares_is_exact_once_points_equal_inputs) {
   RegressionExperiment experiment({.task = {.inputs = 4, .points = 8}, .decoder = {.layers = 1}});
   const RegressionErrors found = experiment.evaluate(1);
   BOOST_TEST(found.ridge.empty());
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(with_noise_nothing_is_better_than_ridge) {
 }
 
 // A short training run. The zoo program trains until the decoder is as good as the solvers.
-BOOST_AUTO_TEST_CASE(a_decoder_learns_to_learn_from_the_points_shown) {
+BOOST_AUTO_TEST_CASE(a_decoder_learns_in_context_regression) {
   const RegressionExperiment::Options options = {
       .task = {.inputs = 1, .points = 6, .noise = 0.3},
       .decoder = {.width = 32, .layers = 2, .heads = 2, .rotary = true},

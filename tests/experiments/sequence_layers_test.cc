@@ -13,13 +13,13 @@ std::int64_t steps_of(std::int64_t distance, std::int64_t step) {
   return (distance + step - 1) / step;
 }
 
-BOOST_AUTO_TEST_CASE(exponents_are_fitted) {
+BOOST_AUTO_TEST_CASE(the_exponent_of_a_power_law_is_fitted) {
   const std::vector<double> x = {1, 2, 4, 8}, squares = {3, 12, 48, 192}, same = {7, 7, 7, 7};
   BOOST_TEST(std::abs(fitted_exponent(x, squares) - 2) < 1e-12);
   BOOST_TEST(std::abs(fitted_exponent(x, same)) < 1e-12);
 }
 
-BOOST_AUTO_TEST_CASE(costs_grow_with_length_and_width_as_the_theory_says) {
+BOOST_AUTO_TEST_CASE(costs_grow_with_length_and_width_as_in_theory) {
   BOOST_REQUIRE(sequence_layers().size() == 4U);
   for (const SequenceLayer& layer : sequence_layers()) {
     BOOST_TEST_CONTEXT(layer.name) {
@@ -36,7 +36,7 @@ BOOST_AUTO_TEST_CASE(costs_grow_with_length_and_width_as_the_theory_says) {
   BOOST_TEST(layer_flops(sequence_layers()[3], 100, 8) == 2 * 100 * kWindow * (8 + 8));
 }
 
-BOOST_AUTO_TEST_CASE(gradients_pass_from_end_to_end_in_as_many_steps_as_the_theory_says) {
+BOOST_AUTO_TEST_CASE(path_lengths_between_both_ends_match_the_theory) {
   const std::vector<SequenceLayer>& layers = sequence_layers();
   for (const std::int64_t n : {17, 32, 49}) {
     BOOST_TEST_CONTEXT(n << " tokens") {

@@ -25,7 +25,7 @@ inline void check_text(const Tokenizer& tokenizer, std::string_view text) {
     tokenizer.decode(encoding.ids, DecodeOptions{.keep_special = true});
     tokenizer.encode_pair({text, text});
     tokenizer.encode_text(
-        text, {.special_in_text = false, .broken = BrokenBytes::kept, .place = TextPlace::middle});
+        text, {.special_in_text = false, .broken = InvalidBytes::kept, .place = TextPlace::middle});
   } catch (const DataError&) {  // what is unknown has no id, or a pattern gives up
   }
 }

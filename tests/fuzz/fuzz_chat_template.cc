@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                            .now = std::tm{},
                            .limits = {.steps = 100'000, .bytes = std::size_t{1} << 20}});
         if (chat.text.size() > std::size_t{1} << 20) std::abort();
-        if (weft::first_broken(chat.text) < chat.text.size()) std::abort();
+        if (weft::find_invalid_utf8(chat.text) < chat.text.size()) std::abort();
         std::size_t end = 0;
         for (const weft::TextRun& run : chat.runs) {
           if (run.end <= end) std::abort();

@@ -1,19 +1,22 @@
-// What ranks tell one another: whatever the bytes, read_word() gives nothing, or a word of this
-// world that is written and read again as it is.
+// What ranks tell one another: whatever the bytes, decode_control_message() gives nothing, or a
+// word of this world that is written and read again as it is.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <optional>
 #include <span>
 
-#include "weft/core/world/word.h"
+#include "weft/core/world/control_message.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   constexpr int kRanks = 5;
   const auto bytes = std::as_bytes(std::span(data, size));
-  const std::optional<weft::Word> word = weft::read_word(bytes, kRanks);
-  if (!word) return 0;
-  if (word->rank < 0 || word->rank >= kRanks || word->text.size() >= weft::kWordBytes) std::abort();
-  if (weft::read_word(weft::write_word(*word), kRanks) != word) std::abort();
+  const std::optional<weft::ControlMessage> message = weft::decode_control_message(bytes, kRanks);
+  if (!message) return 0;
+  if (message->rank < 0 || message->rank >= kRanks ||
+      message->text.size() >= weft::kControlMessageBytes)
+    std::abort();
+  if (weft::decode_control_message(weft::encode_control_message(*message), kRanks) != message)
+    std::abort();
   return 0;
 }

@@ -10,8 +10,8 @@
 
 #include "weft/autodiff/optimizer.h"
 #include "weft/core/error.h"
+#include "weft/core/world/control_message.h"
 #include "weft/core/world/handshake.h"
-#include "weft/core/world/word.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
 #include "weft/graph/text/text.h"
@@ -140,14 +140,17 @@ void write_seeds(const std::filesystem::path& folder) {
       "{{ y * 1.5e3 <= 2 != false and {'a': (1, [2])}['a'][1] }}{{ t | default('d', true) }}"
       "{{ 'a,b'.replace(',', '\\u00e9').title() | indent(2) }}{{ range(3) | list }}"
       "{{ strftime_now('%d %b %Y') }}{{ bos_token }}");
-  const auto write_frame = [&](const char* name, const Word& word) {
-    const WordBytes bytes = write_word(word);
+  const auto write_frame = [&](const char* name, const ControlMessage& message) {
+    const ControlMessageBytes bytes = encode_control_message(message);
     write_text(folder / "frame" / name,
                std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   };
-  write_frame("alive", {.kind = Word::Kind::alive, .rank = 1, .text = "step 12: saving"});
-  write_frame("left", {.kind = Word::Kind::left, .phase_seconds = 1.5, .sent = 3, .received = 4});
-  write_frame("poison", {.kind = Word::Kind::poison, .rank = 4, .text = "rank 1: no space left"});
+  write_frame("alive",
+              {.kind = ControlMessage::Kind::heartbeat, .rank = 1, .text = "step 12: saving"});
+  write_frame("left",
+              {.kind = ControlMessage::Kind::left, .phase_seconds = 1.5, .sent = 3, .received = 4});
+  write_frame("poison",
+              {.kind = ControlMessage::Kind::poison, .rank = 4, .text = "rank 1: no space left"});
   Greeting greeting;
   greeting.add("the seed", "1");
   greeting.add("the data (a fingerprint)", "");

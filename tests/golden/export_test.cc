@@ -33,11 +33,11 @@ std::set<std::string> names_in_file(const hf::Folder& folder, const json& about,
   return names;
 }
 
-hf::LibraryModel library_model(const hf::Folder& folder, const std::string& architecture) {
+hf::ModelToExport library_model(const hf::Folder& folder, const std::string& architecture) {
   Graph graph;
   const hf::Model model =
-      hf::build_model(graph, folder.config, hf::least_inputs(folder.config), architecture);
-  hf::LibraryModel library{.family = model.family.value(), .weights = {}, .endings = {}};
+      hf::build_model(graph, folder.config, hf::minimal_inputs(folder.config), architecture);
+  hf::ModelToExport library{.family = model.family.value(), .weights = {}, .endings = {}};
   for (const auto& [variable, tensor] :
        hf::match_weights(model, graph, folder.weights, folder.path))
     library.weights[variable.name()] = tensor;
@@ -54,7 +54,7 @@ hf::LibraryModel library_model(const hf::Folder& folder, const std::string& arch
 
 void check_case(const fs::path& path, const json& about) {
   const hf::Folder folder = hf::read_folder(path.string());
-  const hf::LibraryModel library = library_model(folder, about.at("class"));
+  const hf::ModelToExport library = library_model(folder, about.at("class"));
   const hf::ExportedModel exported = hf::export_model(library, folder.config);
   BOOST_TEST(exported.config == folder.config);
   BOOST_TEST(exported.architecture == about.at("class").get<std::string>());
@@ -68,17 +68,17 @@ void check_case(const fs::path& path, const json& about) {
   BOOST_TEST(names == names_in_file(folder, about, exported.weights),
              boost::test_tools::per_element());
   // Exported without the original config.json, the model is read back as the same architecture.
-  hf::LibraryModel alone = library;
+  hf::ModelToExport alone = library;
   if (alone.labels.empty() && json::parse(folder.config).contains("num_labels")) return;
   const hf::ExportedModel fresh = hf::export_model(alone);
   Graph graph;
-  const hf::Model again = hf::build_model(graph, fresh.config, hf::least_inputs(fresh.config));
+  const hf::Model again = hf::build_model(graph, fresh.config, hf::minimal_inputs(fresh.config));
   BOOST_TEST(again.architecture == fresh.architecture);
   BOOST_TEST(hf::match_weights(again, graph, fresh.weights, "again").size() ==
              library.weights.size());
 }
 
-BOOST_AUTO_TEST_CASE(golden_folders_are_written_as_they_were) {
+BOOST_AUTO_TEST_CASE(exported_golden_folders_equal_the_originals) {
   int cases = 0;
   for (const fs::path& path : find_cases("*", "case.json")) {
     const json about = read_json(path);

@@ -48,7 +48,7 @@ GenerationOptions options_of(const json& kwargs, const json& ids, bool marian) {
   o.eos_id = ids.at("eos_token_id");
   o.pad_id = ids.at("pad_token_id");
   o.forced_eos_id = ids.value("forced_eos_token_id", -1);
-  if (marian) o.never = {o.pad_id};
+  if (marian) o.suppressed = {o.pad_id};
   return o;
 }
 

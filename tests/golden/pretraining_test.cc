@@ -47,15 +47,15 @@ struct Case {
         {"mask", inputs.contains("attention_mask") ? ids("attention_mask")
                                                    : Tensor::full(DType::i32, tokens.sizes(), 1)}};
     const auto labels = ids("labels").to_vector<std::int32_t>();
-    std::vector<std::int32_t> picks, asked;
+    std::vector<std::int32_t> picks, masked_labels;
     for (std::size_t i = 0; i < labels.size(); ++i) {
       if (labels[i] < 0) continue;
       picks.push_back(static_cast<std::int32_t>(i));
-      asked.push_back(labels[i]);
+      masked_labels.push_back(labels[i]);
     }
     const auto count = static_cast<std::int64_t>(picks.size());
     fed.emplace_back("picks", Tensor::of({count}, picks));
-    fed.emplace_back("labels", Tensor::of({count}, asked));
+    fed.emplace_back("labels", Tensor::of({count}, masked_labels));
     return fed;
   }
 
@@ -95,12 +95,12 @@ void check_pairs(const std::string& name, PretrainingObjective objective,
   fmt::print("case {} ok\n", name);
 }
 
-BOOST_AUTO_TEST_CASE(hidden_tokens_and_pairs_cost_what_the_published_classes_say) {
+BOOST_AUTO_TEST_CASE(masked_token_and_pair_losses_equal_those_of_the_published_classes) {
   check_pairs("bert-pretraining-default", PretrainingObjective::mlm_nsp, "next_sentence_label");
   check_pairs("albert-pretraining-default", PretrainingObjective::mlm_sop, "sentence_order_label");
 }
 
-BOOST_AUTO_TEST_CASE(replaced_tokens_cost_what_the_published_discriminator_says) {
+BOOST_AUTO_TEST_CASE(the_replaced_token_loss_equals_that_of_the_published_discriminator) {
   const fs::path path = folder() / "electra-discriminator-default";
   BOOST_REQUIRE(fs::exists(path));
   Case c(path, {.objective = PretrainingObjective::rtd, .generator_share = 0.5});
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(replaced_tokens_cost_what_the_published_discriminator_says)
   BOOST_TEST(relative_error(found["scores"], expected["logits"]) <= 1e-5);
 }
 
-BOOST_AUTO_TEST_CASE(classifiers_of_images_start_from_published_folders) {
+BOOST_AUTO_TEST_CASE(image_classifiers_load_published_folders) {
   for (const std::string name : {"vit-cls-default", "deit-cls-default"}) {
     const fs::path path = folder() / name;
     if (!fs::exists(path)) {
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(classifiers_of_images_start_from_published_folders) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(parameters_of_every_folder_can_be_taken_over) {
+BOOST_AUTO_TEST_CASE(the_parameters_of_every_folder_can_be_loaded) {
   int folders = 0;
   for (const fs::path& file : find_cases("*", "model.safetensors")) {
     const fs::path path = file.parent_path();
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(parameters_of_every_folder_can_be_taken_over) {
       // Every tensor of the file was loaded, except unused buffers and aliases of tied tensors.
       const std::string config = hf::read_folder(path.string()).config;
       Graph graph;
-      const hf::Model model = hf::build_model(graph, config, hf::least_inputs(config));
+      const hf::Model model = hf::build_model(graph, config, hf::minimal_inputs(config));
       std::size_t expected = 0;
       for (const Variable& v : graph.variables()) {
         const VariableKind kind = v.info().kind;

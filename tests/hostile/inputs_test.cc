@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(a_temperature_near_zero_takes_the_best) {
   for (const double temperature : {1e-300, 1e-307, 5e-324}) {
     std::vector<double> scores = {-3000, 999, 1000, 999};
     filter_scores({.temperature = temperature}, scores);
-    for (std::uint64_t seed = 0; seed < 20; ++seed) BOOST_TEST(draw_id(scores, seed, 0, 0) == 2);
+    for (std::uint64_t seed = 0; seed < 20; ++seed) BOOST_TEST(sample_id(scores, seed, 0, 0) == 2);
   }
 }
 

@@ -33,7 +33,7 @@ TokenStreams some_streams() {
 struct CarriedTraining {
   CarriedTraining() {
     const auto made = make_network(NetworkKind::lstm, Scope(g, "net"), {.vocab = 7, .width = 6});
-    const CarriedLoss carried = carried_loss(dynamic_cast<const CarryingNetwork&>(*made), 3);
+    const CarriedLoss carried = carried_loss(dynamic_cast<const StatefulNetwork&>(*made), 3);
     add_training_step(train, carried.loss, carried_settings());
     train.update(carried.updates);
   }
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_SUITE(carried_training)
 BOOST_AUTO_TEST_CASE(streams_are_not_cut_into_shards) {
   Graph g;
   const auto made = make_network(NetworkKind::lstm, Scope(g, "net"), {.vocab = 7, .width = 6});
-  const CarriedLoss carried = carried_loss(dynamic_cast<const CarryingNetwork&>(*made), 3);
+  const CarriedLoss carried = carried_loss(dynamic_cast<const StatefulNetwork&>(*made), 3);
   TrainSettings settings = carried_settings();
   settings.shards = 2;
   Program train("train");

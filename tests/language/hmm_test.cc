@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(likelihood_and_its_gradient_are_those_of_all_paths) {
 
 BOOST_AUTO_TEST_CASE(maximising_by_the_gradient_is_baum_welch_and_never_makes_it_worse) {
   const Value l = sum(hmm_log_likelihood(p, symbols, {.lengths = lengths}));
-  const HmmParameters next = hmm_maximised(gradients(l, {start, transition, emission}));
+  const HmmParameters next = hmm_m_step(gradients(l, {start, transition, emission}));
   Program program("step");
   program.output("l", l).output("start", exp(next.start));
   program.output("transition", exp(next.transition)).output("emission", exp(next.emission));
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(errors_of_hmms) {
         hmm_best_path({start, emission, emission}, symbols);
       },
       {"hmm_best_path: transition must be [3, 3], but is f64[3, 4]"});
-  testing::check_error<ArgumentError>([&] { hmm_maximised({start}); },
+  testing::check_error<ArgumentError>([&] { hmm_m_step({start}); },
                                       {"hmm_m_step needs three tensors of counts, got 1"});
 }
 

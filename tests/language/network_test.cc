@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(pieces_with_a_carried_state_have_the_losses_of_the_whole_te
     if (kind == NetworkKind::transformer) continue;
     BOOST_TEST_CONTEXT(choice_name(kind)) {
       MadeNetwork m(kind);
-      const auto& network = dynamic_cast<const CarryingNetwork&>(*m.network);
+      const auto& network = dynamic_cast<const StatefulNetwork&>(*m.network);
       const CarriedLoss carried = carried_loss(network, 2);
       const Program piece = Program("piece").output("loss", carried.loss).update(carried.updates);
       Session session(m.g, {.seed = 3, .threads = 1, .verify = true});
@@ -231,22 +231,22 @@ BOOST_AUTO_TEST_CASE(a_budget_of_parameters_is_used_up) {
 
 BOOST_AUTO_TEST_CASE(the_state_of_a_carried_text_has_a_constant_number_of_rows) {
   MadeNetwork m(NetworkKind::gru);
-  const auto& network = dynamic_cast<const CarryingNetwork&>(*m.network);
+  const auto& network = dynamic_cast<const StatefulNetwork&>(*m.network);
   Updates updates;
   const Value fresh = m.g.input("fresh", DType::boolean, {});
   check_error<ShapeError>(
-      [&] { network.go_on(m.g.find_input("tokens"), fresh, &updates); },
+      [&] { network.continue_text(m.g.find_input("tokens"), fresh, &updates); },
       {"carrying the state over needs a constant batch size, but the batch is batch"});
 }
 
 BOOST_AUTO_TEST_CASE(a_transformer_has_a_longest_text) {
   MadeNetwork m(NetworkKind::transformer);
-  BOOST_TEST(m.network->longest().value() == 24);
+  BOOST_TEST(m.network->max_length().value() == 24);
   Session session(m.g, {.threads = 1});
   const Tensor one = ids_tensor(1, {1});
   for (int i = 0; i < 24; ++i) session.run(m.programs.step, {{"tokens", one}});
   BOOST_CHECK_THROW(session.run(m.programs.step, {{"tokens", one}}), DataError);
-  BOOST_TEST(!MadeNetwork(NetworkKind::lstm).network->longest().has_value());
+  BOOST_TEST(!MadeNetwork(NetworkKind::lstm).network->max_length().has_value());
 }
 
 BOOST_AUTO_TEST_CASE(errors_of_networks) {

@@ -21,7 +21,7 @@ Tensor waves(const Sizes& sizes, double frequency) {
 
 // The expected probabilities are computed by hand: softmax over the visible keys, with a bias,
 // grouped heads and lengths.
-BOOST_AUTO_TEST_CASE(probabilities_are_the_softmax_of_all_that_scores_are_made_of) {
+BOOST_AUTO_TEST_CASE(probabilities_are_the_softmax_of_scaled_biased_and_masked_scores) {
   constexpr std::int64_t kBatch = 2, kHeads = 4, kKvHeads = 2, kLength = 5, kSize = 3;
   Graph g;
   const Value q = g.input("q", DType::f32, {"batch", kHeads, "seq", kSize});
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(probabilities_are_the_softmax_of_all_that_scores_are_made_o
   }
 }
 
-BOOST_AUTO_TEST_CASE(every_layer_has_its_map_under_its_scope) {
+BOOST_AUTO_TEST_CASE(every_layer_has_a_map_with_its_scope) {
   Graph g;
   const Scope net(g, "net");
   Value x = g.input("x", DType::f32, {"batch", "seq", 8});

@@ -38,12 +38,12 @@ struct Scripted {
       explicit Observer(Scripted* s) : script(s) {}
       void on_step(const StepReport& report) override { script->now = report.step; }
       void on_evaluation(std::int64_t step, const Evaluation&, bool whole) override {
-        (whole ? script->wholes : script->looks).push_back(step);
+        (whole ? script->full_evaluations : script->partial_evaluations).push_back(step);
       }
       void on_best(std::int64_t step, double loss) override {
         BOOST_TEST(script->kept.back() == step);
         BOOST_TEST(script->saved.validation.back().second == loss);
-        ++script->told;
+        ++script->best_notifications;
       }
       Scripted* script;
     } observer(this);
@@ -75,8 +75,8 @@ struct Scripted {
   std::optional<Session> session;
   std::int64_t now = 0;
   /// Steps of the evaluations over some batches and over all batches, and of save_best.
-  Steps looks, wholes, kept;
-  int told = 0;
+  Steps partial_evaluations, full_evaluations, kept;
+  int best_notifications = 0;
   TrainHistory last, saved;
 };
 
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(the_lowest_loss_is_kept) {
   Scripted script(every_two(12), {5, 3, 4, NAN, 2, 2});
   const TrainOutcome outcome = script.run();
   BOOST_TEST((script.kept == Steps{2, 4, 10}));
-  BOOST_TEST(script.told == 3);
+  BOOST_TEST(script.best_notifications == 3);
   BOOST_TEST(outcome.best.step == 10);
   BOOST_TEST(outcome.best.loss == 2);
   BOOST_TEST(outcome.best.since == 1);
@@ -96,39 +96,39 @@ BOOST_AUTO_TEST_CASE(the_lowest_loss_is_kept) {
   BOOST_TEST(!outcome.out_of_patience);
   // The last step is evaluated like the others, and also over all data. The latter loss does not
   // count as an improvement.
-  BOOST_TEST((script.looks == Steps{2, 4, 6, 8, 10, 12}));
-  BOOST_TEST((script.wholes == Steps{12}));
+  BOOST_TEST((script.partial_evaluations == Steps{2, 4, 6, 8, 10, 12}));
+  BOOST_TEST((script.full_evaluations == Steps{12}));
   BOOST_TEST(outcome.evaluation.loss == -98);
   BOOST_TEST((script.last.validation_batches == Steps{3, 3, 3, 3, 3, 3, 0}));
   BOOST_TEST(script.last.metrics.at("accuracy").size() == 7U);
 }
 
-BOOST_AUTO_TEST_CASE(the_last_step_may_be_the_best_though_no_evaluation_was_due) {
+BOOST_AUTO_TEST_CASE(the_last_step_can_be_the_best_even_if_no_evaluation_was_due) {
   Scripted script(every_two(5), {5, 4, 3});
   BOOST_TEST(script.run().best.step == 5);
   BOOST_TEST((script.kept == Steps{2, 4, 5}));
-  BOOST_TEST((script.looks == Steps{2, 4, 5}));
+  BOOST_TEST((script.partial_evaluations == Steps{2, 4, 5}));
 }
 
-BOOST_AUTO_TEST_CASE(evaluations_over_all_batches_are_compared_where_all_are) {
+BOOST_AUTO_TEST_CASE(full_evaluations_are_compared_if_eval_batches_is_0) {
   TrainSettings settings = every_two(6);
   settings.eval_batches = 0;
   Scripted script(settings, {5, 3, 4});
   BOOST_TEST(script.run().best.loss == -97);
   BOOST_TEST((script.kept == Steps{2, 4}));
-  BOOST_TEST((script.wholes == Steps{2, 4, 6}));
-  BOOST_TEST(script.looks.empty());
+  BOOST_TEST((script.full_evaluations == Steps{2, 4, 6}));
+  BOOST_TEST(script.partial_evaluations.empty());
 }
 
-BOOST_AUTO_TEST_CASE(where_nobody_asks_the_last_step_is_measured_once) {
+BOOST_AUTO_TEST_CASE(without_save_best_the_last_step_is_evaluated_once) {
   Scripted script(every_two(4), {5, 3});
   const TrainOutcome outcome = script.run({}, false);
-  BOOST_TEST((script.looks == Steps{2}));
-  BOOST_TEST((script.wholes == Steps{4}));
+  BOOST_TEST((script.partial_evaluations == Steps{2}));
+  BOOST_TEST((script.full_evaluations == Steps{4}));
   BOOST_TEST(std::isnan(outcome.best.loss));
 }
 
-BOOST_AUTO_TEST_CASE(patience_ends_a_run_and_more_of_it_goes_on) {
+BOOST_AUTO_TEST_CASE(patience_ends_a_run_and_more_patience_continues_it) {
   const std::vector<double> losses = {5, 3, 4, 3, 2, 6, 7, 8, 1};
   Scripted script(every_two(18, 3), losses);
   const TrainOutcome outcome = script.run();
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(patience_ends_a_run_and_more_of_it_goes_on) {
   BOOST_TEST(std::isnan(stopped.evaluation.loss));
 }
 
-BOOST_AUTO_TEST_CASE(a_loss_that_is_never_finite_is_not_waited_for) {
+BOOST_AUTO_TEST_CASE(patience_ends_a_run_whose_loss_is_never_finite) {
   Scripted script(every_two(18, 2), std::vector<double>(9, NAN));
   const TrainOutcome outcome = script.run();
   BOOST_TEST(outcome.step == 4);
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(a_loss_that_is_never_finite_is_not_waited_for) {
   BOOST_TEST(std::isnan(outcome.best.loss));
 }
 
-BOOST_AUTO_TEST_CASE(a_history_over_other_batches_is_not_compared) {
+BOOST_AUTO_TEST_CASE(losses_over_a_different_number_of_batches_are_not_compared) {
   Scripted script(every_two(6, 1), {5, 6, 7});
   TrainHistory history;
   history.add(1, {2.0}, 20);
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(a_history_over_other_batches_is_not_compared) {
   BOOST_TEST((script.kept == Steps{2}));
 }
 
-BOOST_AUTO_TEST_CASE(what_cannot_be_told_is_refused) {
+BOOST_AUTO_TEST_CASE(best_model_and_patience_require_held_out_data) {
   Scripted script(every_two(6), {5, 6, 7});
   const TrainTask task{&script.train, [](const BatchPart&) { return TrainBatch{}; }};
   const auto says = [](const std::string& part) {
@@ -232,7 +232,7 @@ TrainOutcome run(LanguageModel model, const Files& files, std::int64_t stop_afte
       .run();
 }
 
-BOOST_AUTO_TEST_CASE(a_resumed_run_finds_the_best_of_one_that_never_stopped) {
+BOOST_AUTO_TEST_CASE(a_resumed_run_finds_the_same_best_model_as_an_uninterrupted_run) {
   const auto tokenizer = CharacterTokenizer::from_text(text());
   GptConfig config;
   config.vocab = tokenizer.vocab_size();

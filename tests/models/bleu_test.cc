@@ -23,7 +23,7 @@ void check_tokens(const std::string& line, const Texts& tokens) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(tokens_are_those_of_mteval_13a) {
+BOOST_AUTO_TEST_CASE(tokenization_follows_mteval_13a) {
   check_tokens("", {});
   check_tokens("  Hello,  world! ", {"Hello", ",", "world", "!"});
   // A full stop or comma between two digits is not split off.
@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(tokens_are_those_of_mteval_13a) {
 }
 
 // The example of sacreBLEU's README: three sentences with two references each.
-BOOST_AUTO_TEST_CASE(the_published_example) {
+BOOST_AUTO_TEST_CASE(bleu_of_the_published_example) {
   const Texts outputs = {"The dog bit the man.", "It wasn't surprising.",
                          "The man had just bitten him."};
   const std::vector<References> references = {
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(the_published_example) {
   BOOST_TEST(bleu.signature == "nrefs:2|case:mixed|eff:no|tok:13a|smooth:exp|version:weft-0.1.0");
 }
 
-BOOST_AUTO_TEST_CASE(bleu_by_hand) {
+BOOST_AUTO_TEST_CASE(bleu_matches_values_computed_by_hand) {
   // "a b c d e" against "a b c d f": precisions 4/5, 3/4, 2/3 and 1/2, no brevity penalty.
   const Bleu some = corpus_bleu({"a b c d e"}, {{"a b c d f"}});
   BOOST_TEST((some.correct == std::array<std::int64_t, 4>{4, 3, 2, 1}));
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(bleu_by_hand) {
   BOOST_TEST(corpus_bleu({"", ""}, {{"a"}, {"b"}}).score == 0);
 }
 
-BOOST_AUTO_TEST_CASE(the_reference_closest_in_length_counts_the_shorter_of_two) {
+BOOST_AUTO_TEST_CASE(the_closest_reference_length_counts_and_ties_take_the_shorter) {
   const Bleu bleu = corpus_bleu({"a b c d e"}, {{"a b c d e f g", "a b c", "a b c d e f"}});
   BOOST_TEST(bleu.reference_length == 6);
   BOOST_TEST(corpus_bleu({"a b c d e"}, {{"a b c d e f", "a b c d"}}).reference_length == 4);
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(the_reference_closest_in_length_counts_the_shorter_of_two) 
   BOOST_TEST(corpus_bleu({"a"}, {{"a"}}).signature.starts_with("nrefs:1|"));
 }
 
-BOOST_AUTO_TEST_CASE(chrf_by_hand) {
+BOOST_AUTO_TEST_CASE(chrf_matches_values_computed_by_hand) {
   BOOST_TEST(corpus_chrf({"a b c"}, {{"abc"}}) == 100);
   BOOST_TEST(corpus_chrf({"xyz"}, {{"abc"}}) == 0);
   BOOST_TEST(corpus_chrf({""}, {{"abc"}}) == 0);
@@ -110,11 +110,11 @@ BOOST_AUTO_TEST_CASE(chrf_by_hand) {
   BOOST_TEST(corpus_chrf({"\u00e5\u00e4\u00f6"}, {{"aao", "\u00e5\u00e4\u00f6"}}) == 100);
 }
 
-BOOST_AUTO_TEST_CASE(exact_match_counts_any_reference) {
+BOOST_AUTO_TEST_CASE(an_exact_match_with_any_reference_counts) {
   BOOST_TEST(exact_match({"a", "b", "c", "d"}, {{"a"}, {"x", "b"}, {"C"}, {"e"}}) == 0.5);
 }
 
-BOOST_AUTO_TEST_CASE(what_cannot_be_scored_is_refused) {
+BOOST_AUTO_TEST_CASE(outputs_without_references_are_rejected) {
   BOOST_CHECK_EXCEPTION(corpus_bleu({}, {}), ArgumentError, says("there are no outputs to score"));
   BOOST_CHECK_EXCEPTION(corpus_bleu({"a"}, {}), ArgumentError,
                         says("1 outputs have 0 lists of references"));

@@ -9,13 +9,13 @@ namespace {
 
 using Numbers = std::vector<std::size_t>;
 
-BOOST_AUTO_TEST_CASE(the_shortest_example_is_first_and_equals_stay_in_order) {
+BOOST_AUTO_TEST_CASE(examples_are_sorted_by_length_and_the_order_is_stable) {
   BOOST_TEST(by_length(Numbers{3, 1, 2, 1, 3}) == (Numbers{1, 3, 2, 0, 4}),
              boost::test_tools::per_element());
   BOOST_TEST(by_length(Numbers{}).empty());
 }
 
-BOOST_AUTO_TEST_CASE(batches_of_like_length_hold_every_example_once) {
+BOOST_AUTO_TEST_CASE(batches_of_similar_length_contain_every_example_once) {
   Numbers lengths;
   for (std::size_t i = 0; i < 150; ++i) lengths.push_back(i * 37 % 50);
   Numbers all, sizes;

@@ -58,7 +58,7 @@ struct SmallCnn {
 
 BOOST_AUTO_TEST_SUITE(channel_layers)
 
-BOOST_AUTO_TEST_CASE(one_description_gives_a_program_that_trains_and_one_that_predicts) {
+BOOST_AUTO_TEST_CASE(one_model_function_yields_a_training_and_a_prediction_program) {
   SmallCnn m;
   Program train("train"), predict("predict");
   train.output("loss", m.loss).update(adamw(m.loss, m.net.parameters(), {.lr = 0.02}));
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(one_description_gives_a_program_that_trains_and_one_that_pr
     BOOST_TEST(std::abs(all["logits"].at(k) - alone["logits"].at(k)) < 1e-4);
 }
 
-BOOST_AUTO_TEST_CASE(batch_norm_layers_are_batch_norm_with_its_state) {
+BOOST_AUTO_TEST_CASE(batch_norm_layers_equal_the_operation_with_explicit_state) {
   Graph g;
   const Value x = g.input("x", DType::f64, {"n", 3, "l"});
   const Scope net(g, "net");
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(batch_norm_layers_are_batch_norm_with_its_state) {
   BOOST_TEST(bitwise_equal(session.value("net.running_mean"), expected["mean"]));
 }
 
-BOOST_AUTO_TEST_CASE(a_layer_with_state_takes_one_batch_per_program) {
+BOOST_AUTO_TEST_CASE(a_layer_with_state_accepts_one_batch_per_program) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"n", 2}), y = g.input("y", DType::f32, {"n", 2});
   const Scope net(g, "net");
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(a_layer_with_state_takes_one_batch_per_program) {
                                           "channel_layers_test.cc"}));
 }
 
-BOOST_AUTO_TEST_CASE(group_and_instance_norms_declare_gains_and_biases) {
+BOOST_AUTO_TEST_CASE(group_and_instance_norms_declare_weights_and_biases) {
   Graph g;
   const Value x = g.input("x", DType::f32, {2, 4, 3, 3});
   const Scope net(g, "net");
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(group_and_instance_norms_declare_gains_and_biases) {
   BOOST_TEST(!g.has_variable("net.instance.weight"));
 }
 
-BOOST_AUTO_TEST_CASE(convolutions_declare_pytorchs_layouts) {
+BOOST_AUTO_TEST_CASE(convolution_weights_have_pytorch_layout) {
   Graph g;
   const Scope net(g, "net");
   const Value x = g.input("x", DType::f32, {"n", 4, "h", "w"});
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(convolutions_declare_pytorchs_layouts) {
   BOOST_TEST(largest > 0.9 / std::sqrt(30.0));
 }
 
-BOOST_AUTO_TEST_CASE(dropouts_leave_out_whole_channels_samples_or_elements) {
+BOOST_AUTO_TEST_CASE(dropout_variants_drop_whole_channels_samples_or_elements) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"n", 8, 5});
   const Scope net(g, "net");
@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(alpha_dropout_keeps_mean_and_variance) {
   BOOST_TEST(std::abs(r["var"].at(0) - 1) < 0.02);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_left_out_may_be_infinite) {
+BOOST_AUTO_TEST_CASE(dropping_infinite_values_produces_no_nan) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"n", 1});
   Session session(g, {.seed = 2});
@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(what_is_left_out_may_be_infinite) {
   for (std::int64_t i = 0; i < 64; ++i) BOOST_TEST(!std::isnan(out.at(i)));
 }
 
-BOOST_AUTO_TEST_CASE(residuals_add_equal_shapes_only) {
+BOOST_AUTO_TEST_CASE(residuals_require_equal_shapes) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"n", 4});
   const Scope net(g, "net");
@@ -246,47 +246,47 @@ BOOST_AUTO_TEST_CASE(residuals_add_equal_shapes_only) {
                                           "channel_layers_test.cc"}));
 }
 
-BOOST_AUTO_TEST_CASE(mistakes_are_named) {
+BOOST_AUTO_TEST_CASE(errors_name_the_problem_and_the_source_file) {
   Graph g;
   const Scope net(g, "net");
   const Value x = g.input("x", DType::f32, {"n", 4, 5, 5});
-  const auto refuses = [](auto&& build, const std::string& words) {
+  const auto rejects = [](auto&& build, const std::string& words) {
     BOOST_CHECK_EXCEPTION(build(), Error, message_contains({words, "channel_layers_test.cc"}));
   };
-  refuses([&] { batch_norm(net / "norm", x); },
+  rejects([&] { batch_norm(net / "norm", x); },
           "batch_norm in scope 'net.norm' behaves differently in training and evaluation");
-  refuses([&] { dropout(net / "drop", x, 0.5); },
+  rejects([&] { dropout(net / "drop", x, 0.5); },
           "dropout in scope 'net.drop' behaves differently");
-  refuses([&] { residual(net, x, x, {.drop_path = 0.5}); },
+  rejects([&] { residual(net, x, x, {.drop_path = 0.5}); },
           "drop_path in scope 'net' behaves differently");
-  refuses([&] { dropout(net.training(), x, 1); }, "rate must be in [0, 1), but is 1");
-  refuses([&] { dropout(net.training(), g.input("ids", DType::i32, {3}), 0.1); },
+  rejects([&] { dropout(net.training(), x, 1); }, "rate must be in [0, 1), but is 1");
+  rejects([&] { dropout(net.training(), g.input("ids", DType::i32, {3}), 0.1); },
           "x must be floating, not i32");
-  refuses(
+  rejects(
       [&] { channel_dropout(net.training(), select(select(select(x, 3, 0), 2, 0), 1, 0), 0.1); },
       "x must be [N, C, ...], but is f32[n]");
-  refuses(
+  rejects(
       [&] {
         conv2d(net / "c", g.input("i", DType::i32, {1, 2, 3, 3}), 4);
       },
       "conv2d: x must be floating, not i32");
-  refuses([&] { conv2d(net / "c", select(x, 3, 0), 4); },
+  rejects([&] { conv2d(net / "c", select(x, 3, 0), 4); },
           "x must be [N, C, H, W], but is f32[n, 4, 5]");
-  refuses([&] { conv1d(net / "c", x, 4); }, "x must be [N, C, L], but is f32[n, 4, 5, 5]");
-  refuses(
+  rejects([&] { conv1d(net / "c", x, 4); }, "x must be [N, C, L], but is f32[n, 4, 5, 5]");
+  rejects(
       [&] {
         conv2d(net / "c", g.input("s", DType::f32, {1, "c", 3, 3}), 4);
       },
       "the channels of x (axis 1) have the symbolic size c");
-  refuses([&] { conv2d(net / "c", x, 6, {.groups = 4}); },
+  rejects([&] { conv2d(net / "c", x, 6, {.groups = 4}); },
           "channels must be at least 1 and multiples of groups, but are 4 -> 6 in 4 groups");
-  refuses([&] { conv_transpose2d(net / "c", x, 0); }, "4 -> 0 in 1 groups");
-  refuses(
+  rejects([&] { conv_transpose2d(net / "c", x, 0); }, "4 -> 0 in 1 groups");
+  rejects(
       [&] {
         conv2d(net / "c", x, 4, {.kernel = {3, 0}});
       },
       "kernel sizes must be at least 1, but one is 0");
-  refuses(
+  rejects(
       [&] {
         embedding_bag(net / "e", g.input("bag", DType::i32, {2, 3}),
                       {.vocab = 4, .width = 2, .padding_id = 0});
@@ -295,7 +295,7 @@ BOOST_AUTO_TEST_CASE(mistakes_are_named) {
   BOOST_TEST(!g.has_variable("net.c.weight"));
 }
 
-BOOST_AUTO_TEST_CASE(embedding_bags_declare_a_table) {
+BOOST_AUTO_TEST_CASE(an_embedding_bag_declares_its_table) {
   Graph g;
   const Scope net(g, "net");
   const Value ids = g.input("ids", DType::i32, {"n", "bag"}),

@@ -11,7 +11,7 @@ namespace {
 
 using testing::says;
 
-BOOST_AUTO_TEST_CASE(vocabulary_is_sorted_and_round_trips) {
+BOOST_AUTO_TEST_CASE(the_vocabulary_is_sorted_and_texts_round_trip) {
   const auto tokenizer = CharacterTokenizer::from_text("bad é\n日本 𝄞 cab");
   BOOST_TEST(tokenizer.characters() == "\n abcdé日本𝄞");
   BOOST_TEST(tokenizer.vocab_size() == 10);
@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(unknown_characters_and_ids_are_named) {
                         says("an empty text has no vocabulary"));
 }
 
-BOOST_AUTO_TEST_CASE(broken_utf8_is_refused_with_its_offset) {
+BOOST_AUTO_TEST_CASE(invalid_utf8_is_rejected_with_its_offset) {
   const std::pair<std::string, std::string> cases[] = {
       {"ab\xff", "an invalid first byte at byte 2 (0xff)"},
       {"a\x80", "an invalid first byte at byte 1 (0x80)"},

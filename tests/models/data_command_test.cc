@@ -40,7 +40,7 @@ double bits_of(const Outcome& outcome) {
   return std::strtod(outcome.out.c_str() + at + 14, nullptr);
 }
 
-BOOST_AUTO_TEST_CASE(texts_become_token_files_that_train) {
+BOOST_AUTO_TEST_CASE(texts_are_written_as_token_files_usable_for_training) {
   const DataShell weft;
   const Outcome made = succeeds(weft.tokenize("set", weft.path("text.txt") + " --threads 2"));
   BOOST_TEST(contains(made.out, "tokenizer " + weft.path("m.weft") + ": 60 pieces (digest "));
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(texts_become_token_files_that_train) {
               2, "cannot be given with token files");
 }
 
-BOOST_AUTO_TEST_CASE(a_resumed_run_over_several_sources_has_the_same_bits) {
+BOOST_AUTO_TEST_CASE(a_resumed_run_over_several_sources_is_bit_exact) {
   const DataShell weft;
   succeeds(weft.tokenize("a", weft.path("text.txt") + " --documents line --shard-size 2KiB"));
   weft.write("other.jsonl", [] {
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_over_several_sources_has_the_same_bits) {
   check_error(weft(go_on), 1, "is missing");
 }
 
-BOOST_AUTO_TEST_CASE(figures_per_byte_are_those_of_the_text) {
+BOOST_AUTO_TEST_CASE(bits_per_byte_of_token_files_match_those_of_the_text) {
   const DataShell weft;
   succeeds(weft.tokenize("set", weft.path("text.txt") + " --documents line"));
   const Outcome of_text = succeeds(
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(encoders_are_pretrained_on_token_files) {
               2, "token files and texts cannot be mixed");
 }
 
-BOOST_AUTO_TEST_CASE(another_models_token_files_are_refused) {
+BOOST_AUTO_TEST_CASE(token_files_of_another_tokenizer_are_rejected) {
   const DataShell weft;
   succeeds(weft.tokenize("set", weft.path("text.txt")));
   succeeds(weft("train gpt --text " + weft.path("text.txt") + kTiny + " --steps 2 --out " +
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(another_models_token_files_are_refused) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(data_tokenize_refuses_what_makes_no_sense) {
+BOOST_AUTO_TEST_CASE(data_tokenize_rejects_invalid_arguments) {
   const DataShell weft;
   const std::string text = weft.path("text.txt");
   check_error(weft.tokenize("set.tok", text), 2, "is not a prefix for file names");

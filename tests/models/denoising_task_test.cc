@@ -84,7 +84,7 @@ TrainOutcome run(Seq2SeqModel& model, const std::string& path, std::int64_t stop
   return trainer.run();
 }
 
-BOOST_AUTO_TEST_CASE(symbols_are_what_an_objective_needs) {
+BOOST_AUTO_TEST_CASE(every_objective_has_the_symbols_it_needs) {
   using O = DenoisingObjective;
   const auto symbols = [](O objective, std::int64_t passage) {
     return denoising_symbols({.objective = objective, .passage = passage});
@@ -99,11 +99,11 @@ BOOST_AUTO_TEST_CASE(symbols_are_what_an_objective_needs) {
   const Tokenizer pieces = tokenizer_for(options_for(O::span_corruption));
   BOOST_TEST(pieces.find("<extra_id_0>") == pieces.find("<extra_id_99>") + 99);
   // Prompts may contain the symbols.
-  const std::vector<std::int32_t> asked = pieces.encode("the <extra_id_0> sail");
-  BOOST_TEST(std::count(asked.begin(), asked.end(), pieces.find("<extra_id_0>")) == 1);
+  const std::vector<std::int32_t> prompt = pieces.encode("the <extra_id_0> sail");
+  BOOST_TEST(std::count(prompt.begin(), prompt.end(), pieces.find("<extra_id_0>")) == 1);
 }
 
-BOOST_AUTO_TEST_CASE(examples_of_every_objective) {
+BOOST_AUTO_TEST_CASE(every_objective_makes_reproducible_examples) {
   using O = DenoisingObjective;
   const std::vector<TokenIds> passage = {{201, 202, 203, 204}, {205, 206}, {201, 202, 205, 207}};
   const TokenIds text = {201, 202, 203, 204, 205, 206, 201, 202, 205, 207};
@@ -150,32 +150,33 @@ BOOST_AUTO_TEST_CASE(examples_of_every_objective) {
   BOOST_TEST(std::is_permutation(ids.begin(), ids.end() - 1, text.begin()));
 }
 
-BOOST_AUTO_TEST_CASE(options_are_written_read_and_checked) {
+BOOST_AUTO_TEST_CASE(options_round_trip_through_json_and_are_validated) {
   for (const DenoisingObjective objective : kAll) {
     const DenoisingOptions options = options_for(objective);
     BOOST_TEST((DenoisingOptions::from_json(options.to_json()) == options));
   }
-  const auto refuses = [](DenoisingOptions options, const std::string& message) {
-    check_says<ArgumentError>([&] { options.check(); }, message);
+  const auto rejects = [](DenoisingOptions options, const std::string& message) {
+    check_error_message<ArgumentError>([&] { options.check(); }, message);
   };
-  refuses({.passage = 4}, "passage must be in [8, 1048576], not 4");
-  refuses({.mean_span = 0.5}, "mean_span must be in [1, 1000], not 0.5");
-  refuses({.density = 1}, "density must be in (0, 1), not 1");
-  refuses({.infill_rate = -0.5}, "infill_rate must be in [0, 1), not -0.5");
-  refuses({.mask_rate = 1}, "mask_rate must be in [0, 1), not 1");
-  refuses({.delete_rate = 2}, "delete_rate must be in [0, 1), not 2");
-  refuses({.gap_ratio = 0}, "gap_ratio must be in (0, 1), not 0");
-  refuses(
+  rejects({.passage = 4}, "passage must be in [8, 1048576], not 4");
+  rejects({.mean_span = 0.5}, "mean_span must be in [1, 1000], not 0.5");
+  rejects({.density = 1}, "density must be in (0, 1), not 1");
+  rejects({.infill_rate = -0.5}, "infill_rate must be in [0, 1), not -0.5");
+  rejects({.mask_rate = 1}, "mask_rate must be in [0, 1), not 1");
+  rejects({.delete_rate = 2}, "delete_rate must be in [0, 1), not 2");
+  rejects({.gap_ratio = 0}, "gap_ratio must be in (0, 1), not 0");
+  rejects(
       {.objective = DenoisingObjective::denoising, .permute_sentences = false, .infill_rate = 0},
       "denoising without noise");
-  check_says<ArgumentError>(
+  check_error_message<ArgumentError>(
       [] { (void)DenoisingOptions::from_json(R"({"objective": "t5"})"); },
       "unknown objective 't5': expected one of span-corruption, ul2, denoising, "
       "gap-sentences");
-  check_says<FormatError>([] { (void)DenoisingOptions::from_json("{}"); }, "lacks 'objective'");
+  check_error_message<FormatError>([] { (void)DenoisingOptions::from_json("{}"); },
+                                   "lacks 'objective'");
 }
 
-BOOST_AUTO_TEST_CASE(a_resumed_pre_training_has_the_bits_of_one_that_never_stopped) {
+BOOST_AUTO_TEST_CASE(a_resumed_pre_training_run_is_bit_exact) {
   const TextFiles files("denoising");
   for (const DenoisingObjective objective : kAll) {
     BOOST_TEST_CONTEXT(choice_name(objective)) {
@@ -204,7 +205,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_pre_training_has_the_bits_of_one_that_never_stopp
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_pre_trained_model_learns_to_write_what_was_hidden) {
+BOOST_AUTO_TEST_CASE(pre_training_reduces_the_loss_on_hidden_spans) {
   const DenoisingOptions options = options_for(DenoisingObjective::span_corruption);
   TrainSettings longer = settings();
   longer.steps = 80;
@@ -222,21 +223,21 @@ BOOST_AUTO_TEST_CASE(a_pre_trained_model_learns_to_write_what_was_hidden) {
   BOOST_TEST(task.evaluate(true).loss == after);
 }
 
-BOOST_AUTO_TEST_CASE(models_that_do_not_fit_are_refused) {
+BOOST_AUTO_TEST_CASE(unsuitable_models_are_rejected) {
   const DenoisingOptions spans = options_for(DenoisingObjective::span_corruption);
   const DenoisingOptions noise = options_for(DenoisingObjective::denoising);
   const Tokenizer with_mask = tokenizer_for(noise);
-  check_says<ArgumentError>(
+  check_error_message<ArgumentError>(
       [&] {
         trainable(build_denoising_model(small(spans.objective), with_mask, settings(), spans));
       },
       "span-corruption needs the symbol <extra_id_0>, which the tokenizer does not have");
   EncoderDecoderConfig narrow = small(noise.objective);
   narrow.context = 40;
-  check_says<ArgumentError>(
+  check_error_message<ArgumentError>(
       [&] { trainable(build_denoising_model(narrow, with_mask, settings(), noise)); },
       "context must be greater than passage, 40, to leave room for its end, not 40");
-  check_says<ArgumentError>(
+  check_error_message<ArgumentError>(
       [&] {
         trainable(build_denoising_model(small(noise.objective),
                                         Tokenizer(CharacterTokenizer::from_text("ab")), settings(),
@@ -244,8 +245,8 @@ BOOST_AUTO_TEST_CASE(models_that_do_not_fit_are_refused) {
       },
       "the tokenizer has no id for the end of a text");
   Seq2SeqModel pairs = trainable(build_translator(small(noise.objective), with_mask, settings()));
-  check_says<ArgumentError>([&] { (void)make_passages(pairs, documents()); },
-                            "is trained on text pairs");
+  check_error_message<ArgumentError>([&] { (void)make_passages(pairs, documents()); },
+                                     "is trained on text pairs");
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ TokenIds restore(const DenoisingExample& example, std::int64_t first_sentinel) {
   return ids;
 }
 
-BOOST_AUTO_TEST_CASE(span_corruption_hides_what_it_says_and_loses_nothing) {
+BOOST_AUTO_TEST_CASE(span_corruption_hides_the_given_share_and_loses_no_token) {
   const TokenIds ids = text(200);
   std::set<TokenIds> seen;
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
@@ -62,22 +62,22 @@ BOOST_AUTO_TEST_CASE(span_corruption_hides_what_it_says_and_loses_nothing) {
   BOOST_TEST((e.input == span_corruption(ids, {.first_sentinel = 9999}, 3).input));
   BOOST_TEST(span_corruption(text(2), {.density = 0.9, .first_sentinel = 9999}, 1).input.size() ==
              3U);
-  const auto refuses = [&](const TokenIds& given, const SpanCorruptionOptions& options,
+  const auto rejects = [&](const TokenIds& given, const SpanCorruptionOptions& options,
                            const std::string& message) {
     BOOST_CHECK_EXCEPTION(span_corruption(given, options, 1), ArgumentError, says(message));
   };
-  refuses(text(1), {}, "a text of 1 ids has no span to hide");
-  refuses(ids, {.density = 1}, "density must be in (0, 1), not 1");
-  refuses(ids, {.mean_span = 0.5}, "mean_span must be at least 1, not 0.5");
-  refuses(ids, {.first_sentinel = 5}, "10 spans need 11 sentinels down from first_sentinel 5");
-  refuses(ids, {.sentinels = 10},
+  rejects(text(1), {}, "a text of 1 ids has no span to hide");
+  rejects(ids, {.density = 1}, "density must be in (0, 1), not 1");
+  rejects(ids, {.mean_span = 0.5}, "mean_span must be at least 1, not 0.5");
+  rejects(ids, {.first_sentinel = 5}, "10 spans need 11 sentinels down from first_sentinel 5");
+  rejects(ids, {.sentinels = 10},
           "10 spans need 11 sentinels down from first_sentinel 32099, but there are 10");
   BOOST_TEST(span_corruption(ids, {.first_sentinel = 10, .sentinels = 11}, 1).target[0] == 10);
   BOOST_TEST(corrupted_spans(200, {}) == 10);
   BOOST_TEST(mixture_spans(200) == 33);  // 100 tokens in spans of 3
 }
 
-BOOST_AUTO_TEST_CASE(the_mixture_has_all_its_modes) {
+BOOST_AUTO_TEST_CASE(the_mixture_uses_all_modes_in_their_proportions) {
   const TokenIds ids = text(300);
   std::map<std::int64_t, int> modes;
   for (std::uint64_t seed = 0; seed < 700; ++seed) {
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(the_mixture_has_all_its_modes) {
   BOOST_CHECK_EXCEPTION(prefix_split(text(1), 1, 1), ArgumentError, says("cannot be split"));
 }
 
-BOOST_AUTO_TEST_CASE(barts_noises_do_what_they_are_called) {
+BOOST_AUTO_TEST_CASE(bart_noise_masks_deletes_infills_permutes_and_rotates) {
   const TokenIds ids = text(1000);
   const TokenIds masked = mask_tokens(ids, 0, 0.3, 1);
   const auto zeros = std::count(masked.begin(), masked.end(), 0);
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(barts_noises_do_what_they_are_called) {
                         says("mean_span must be positive, not 0"));
 }
 
-BOOST_AUTO_TEST_CASE(gap_sentences_are_those_that_say_most_of_the_rest) {
+BOOST_AUTO_TEST_CASE(gap_sentences_are_those_that_share_most_with_the_rest) {
   const std::vector<TokenIds> sentences = {{1, 2, 3}, {1, 2, 9, 4}, {7, 8}, {9, 4, 3}};
   const DenoisingExample e = gap_sentences(sentences, 2, 0, 99);
   // The sentences share 3, 4, 0 and 3 of their 12 ids with the rest.

@@ -82,7 +82,7 @@ void check_same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b)
   }
 }
 
-BOOST_AUTO_TEST_CASE(any_number_of_workers_and_any_order) {
+BOOST_AUTO_TEST_CASE(results_do_not_depend_on_the_number_of_workers_or_the_order_of_chunks) {
   const testing::MoreThreads more;
   const auto expected = trained_with({.seed = 3, .threads = 1});
   BOOST_TEST_CONTEXT("a second run") {
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(any_number_of_workers_and_any_order) {
   BOOST_TEST(!bitwise_equal(trained_with({.seed = 4, .threads = 2})[0], expected[0]));
 }
 
-BOOST_AUTO_TEST_CASE(any_memory_budget) {
+BOOST_AUTO_TEST_CASE(results_do_not_depend_on_the_memory_budget) {
   const testing::MoreThreads more;
   const auto expected = trained_with({.seed = 3, .threads = 1});
   // Poisoning adds guards around buffers. Including them makes the budgets sufficient for runs with
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(any_memory_budget) {
 }
 
 // Runs on every unit that this machine supports; products of all shapes are forced onto it.
-BOOST_AUTO_TEST_CASE(any_number_of_workers_at_every_precision) {
+BOOST_AUTO_TEST_CASE(results_do_not_depend_on_the_number_of_workers_at_any_precision) {
   const testing::MoreThreads more;
   using kernels::Bf16Unit;
   std::vector<std::vector<Tensor>> seen;
@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(any_number_of_workers_at_every_precision) {
   BOOST_TEST(!bitwise_equal(seen[1][3], seen[2][3]));
 }
 
-BOOST_AUTO_TEST_CASE(stopped_and_resumed_from_a_file) {
+BOOST_AUTO_TEST_CASE(a_run_resumed_from_a_file_is_bit_exact) {
   const auto path = std::filesystem::temp_directory_path() / "weft_determinism_test.weft";
   Run run;
   Session straight(run.graph, {.seed = 3, .threads = 2});

@@ -18,7 +18,7 @@ const std::string kTiny =
 /// after a few steps.
 const std::string kDiverging = " --lr 1000 --weight-decay 1000";
 
-BOOST_AUTO_TEST_CASE(a_run_that_diverges_keeps_its_last_good_file_and_says_what_became_infinite) {
+BOOST_AUTO_TEST_CASE(a_diverging_run_keeps_its_last_finite_checkpoint_and_names_the_cause) {
   const Shell weft;
   const std::string text = " --text " + weft.path("text.txt"), model = weft.path("m.weft");
   const std::string start = "train gpt" + text + kTiny + kDiverging + " --out " + model;
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(a_run_that_diverges_keeps_its_last_good_file_and_says_what_
   BOOST_TEST(failed == 2);
 }
 
-BOOST_AUTO_TEST_CASE(the_operation_that_made_the_first_infinity_is_named_where_asked_for) {
+BOOST_AUTO_TEST_CASE(check_finite_names_the_operation_with_the_first_infinity) {
   const Shell weft;
   const std::string text = " --text " + weft.path("text.txt"), model = weft.path("m.weft");
   const std::string start = "train gpt" + text + kTiny + " --out " + model + " --check-finite";
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(the_operation_that_made_the_first_infinity_is_named_where_a
               "--check-finite ends the run at the first NaN or infinity, --skip-nonfinite");
 }
 
-BOOST_AUTO_TEST_CASE(steps_are_skipped_as_often_as_asked_for) {
+BOOST_AUTO_TEST_CASE(nonfinite_steps_are_skipped_up_to_the_limit) {
   const Shell weft;
   const std::string text = " --text " + weft.path("text.txt"), model = weft.path("m.weft");
   const std::string start = "train gpt" + text + kTiny + " --out " + model;
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(steps_are_skipped_as_often_as_asked_for) {
   check_error(weft(start + " --skip-nonfinite -1"), 2, "skip_nonfinite must be at least 0, not -1");
 }
 
-BOOST_AUTO_TEST_CASE(every_command_refuses_a_model_that_is_not_finite) {
+BOOST_AUTO_TEST_CASE(every_command_rejects_a_nonfinite_model) {
   const Shell weft;
   const std::string text = " --text " + weft.path("text.txt"), model = weft.path("m.weft"),
                     out = " --out " + weft.path("other.weft");

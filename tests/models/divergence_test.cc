@@ -109,7 +109,7 @@ std::function<Batch(std::int64_t)> bad_at(std::set<std::int64_t> steps,
   return [=](std::int64_t step) { return steps.contains(step) ? kind : Batch::good; };
 }
 
-BOOST_AUTO_TEST_CASE(a_gradient_that_is_not_finite_ends_the_run_before_anything_is_saved) {
+BOOST_AUTO_TEST_CASE(a_nonfinite_gradient_ends_the_run_before_a_save) {
   // In the middle of the run and at its last step, without held-out data.
   for (const std::int64_t steps : {6, 3}) {
     Model model(settings(steps));
@@ -124,9 +124,9 @@ BOOST_AUTO_TEST_CASE(a_gradient_that_is_not_finite_ends_the_run_before_anything_
   BOOST_TEST(run.saved.empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_parameter_that_is_not_finite_is_never_saved) {
+BOOST_AUTO_TEST_CASE(a_nonfinite_parameter_is_never_saved) {
   // Loss and gradient of the step are finite, but weight decay multiplies the matrix by about -1e6.
-  const auto spoilt = [](TrainSettings s, const std::function<void(Run&)>& prepare) {
+  const auto check_nothing_saved = [](TrainSettings s, const std::function<void(Run&)>& prepare) {
     s.lr = s.weight_decay = 1000;
     s.schedule = LearningRate::constant;
     Model model(s);
@@ -138,32 +138,34 @@ BOOST_AUTO_TEST_CASE(a_parameter_that_is_not_finite_is_never_saved) {
     BOOST_TEST(run.saved.empty());
     BOOST_TEST(run.best.empty());
   };
-  spoilt(settings(4), [](Run&) {});                                   // periodic save
-  spoilt(settings(1), [](Run&) {});                                   // save at the end
-  spoilt(settings(4), [](Run& run) { run.options.stop_after = 1; });  // save when stopped
-  TrainSettings looks = settings(4);
-  looks.eval_every = 1;
-  spoilt(looks, [](Run& run) {  // save of the best model
+  check_nothing_saved(settings(4), [](Run&) {});  // periodic save
+  check_nothing_saved(settings(1), [](Run&) {});  // save at the end
+  check_nothing_saved(settings(4),
+                      [](Run& run) { run.options.stop_after = 1; });  // save when stopped
+  TrainSettings with_evaluations = settings(4);
+  with_evaluations.eval_every = 1;
+  check_nothing_saved(with_evaluations, [](Run& run) {  // save of the best model
     run.task.evaluate = [](bool) { return Evaluation{1.0, {}}; };
     run.options.save_best = [&run](const TrainHistory&) { run.save(run.best); };
   });
-  TrainSettings patient = looks;
+  TrainSettings patient = with_evaluations;
   patient.patience = 1;
   patient.save_every = 0;
-  spoilt(patient, [](Run& run) {  // save when patience is exhausted
+  check_nothing_saved(patient, [](Run& run) {  // save when patience is exhausted
     run.task.evaluate = [](bool) { return Evaluation{NAN, {}}; };
   });
 }
 
-void check_same(const VariableStore& a, const VariableStore& b, const std::set<std::string>& but) {
+void check_same(const VariableStore& a, const VariableStore& b,
+                const std::set<std::string>& except) {
   for (const std::string& name : a.names()) {
-    if (but.contains(name)) continue;
+    if (except.contains(name)) continue;
     BOOST_TEST_CONTEXT(name) { BOOST_TEST(bitwise_equal(a.tensor(name), b.tensor(name))); }
   }
   BOOST_TEST(a.names().size() == b.names().size());
 }
 
-BOOST_AUTO_TEST_CASE(a_skipped_step_leaves_parameters_and_moments_as_they_are) {
+BOOST_AUTO_TEST_CASE(a_skipped_step_leaves_parameters_and_moments_unchanged) {
   for (const Batch kind : {Batch::bad_gradient, Batch::bad_loss}) {
     Model model(settings(7, 2));
     Run run(model, bad_at({0, 3, 4, 9}, kind));
@@ -201,7 +203,7 @@ BOOST_AUTO_TEST_CASE(a_skipped_step_leaves_parameters_and_moments_as_they_are) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_run_that_skips_and_is_resumed_has_the_bits_of_one_that_never_stopped) {
+BOOST_AUTO_TEST_CASE(a_resumed_run_with_skipped_steps_is_bit_exact) {
   const testing::TemporaryFolder files("divergence");
   const auto kinds = bad_at({1, 4, 5, 8});
   Model straight(settings(9, 2));
@@ -234,7 +236,7 @@ BOOST_AUTO_TEST_CASE(a_run_that_skips_and_is_resumed_has_the_bits_of_one_that_ne
   check_same(*straight.store, *Model(path).store, {});
 }
 
-BOOST_AUTO_TEST_CASE(more_steps_in_a_row_than_may_be_skipped_end_the_run) {
+BOOST_AUTO_TEST_CASE(too_many_consecutive_nonfinite_steps_end_the_run) {
   Model model(settings(9, 2));
   Run run(model, bad_at({3, 4, 5}));
   run.fails("3 steps in a row were not finite, skip_nonfinite allows 2; the gradient norm is nan",
@@ -259,7 +261,7 @@ BOOST_AUTO_TEST_CASE(more_steps_in_a_row_than_may_be_skipped_end_the_run) {
   BOOST_CHECK_THROW(second(), DataError);
 }
 
-BOOST_AUTO_TEST_CASE(steps_are_skipped_only_where_the_training_step_was_made_for_it) {
+BOOST_AUTO_TEST_CASE(skipping_requires_a_training_step_built_for_it) {
   Model plain(settings(3)), skipping(settings(3, 1));
   BOOST_TEST(!skips_nonfinite(plain.train));
   BOOST_TEST(skips_nonfinite(skipping.train));

@@ -31,14 +31,14 @@ inline std::vector<EncoderDecoderConfig> kinds() {
   EncoderDecoderConfig gated = shrink(EncoderDecoderConfig::t5());
   gated.gated = true;
   gated.tied_head = gated.scale_tied_head = false;
-  EncoderDecoderConfig apart = shrink({});
-  apart.decoder_vocab = 19;
+  EncoderDecoderConfig separate_vocabularies = shrink({});
+  separate_vocabularies.decoder_vocab = 19;
   return {shrink({}),
           shrink(EncoderDecoderConfig::t5()),
           shrink(EncoderDecoderConfig::bart()),
           pre,
           gated,
-          apart};
+          separate_vocabularies};
 }
 
 }  // namespace weft

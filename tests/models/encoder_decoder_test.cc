@@ -56,19 +56,19 @@ double largest(const Tensor& t) {
   return most;
 }
 
-BOOST_AUTO_TEST_CASE(configs_round_trip_and_refuse_what_makes_no_sense) {
+BOOST_AUTO_TEST_CASE(configs_round_trip_and_invalid_ones_are_rejected) {
   for (const EncoderDecoderConfig& c : kinds())
     BOOST_TEST((EncoderDecoderConfig::from_json(c.to_json()) == c));
-  const auto refuses = [](auto&& change, const std::string& message) {
+  const auto rejects = [](auto&& change, const std::string& message) {
     EncoderDecoderConfig c = shrink({});
     change(c);
     BOOST_CHECK_EXCEPTION(c.check(), ArgumentError, says(message));
   };
-  refuses([](auto& c) { c.decoder_heads = 5; }, "width 12 is not a multiple of heads 5");
-  refuses([](auto& c) { c.start_id = 23; }, "start_id 23 is outside the vocabulary of 23");
-  refuses([](auto& c) { c.width = 15; }, "sinusoidal positions need an even width, not 15");
-  refuses([](auto& c) { c.label_smoothing = 1; }, "label_smoothing must be in [0, 1), not 1");
-  refuses(
+  rejects([](auto& c) { c.decoder_heads = 5; }, "width 12 is not a multiple of heads 5");
+  rejects([](auto& c) { c.start_id = 23; }, "start_id 23 is outside the vocabulary of 23");
+  rejects([](auto& c) { c.width = 15; }, "sinusoidal positions need an even width, not 15");
+  rejects([](auto& c) { c.label_smoothing = 1; }, "label_smoothing must be in [0, 1), not 1");
+  rejects(
       [](auto& c) {
         c.frozen_padding = true;
         c.padding_id = -1;
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(configs_round_trip_and_refuse_what_makes_no_sense) {
       says("unknown positions 'cuneiforms': expected one of sinusoidal, learned, relative_bias"));
 }
 
-BOOST_AUTO_TEST_CASE(published_sizes_have_as_many_parameters_as_published) {
+BOOST_AUTO_TEST_CASE(published_sizes_have_the_published_number_of_parameters) {
   const auto parameters = [](const EncoderDecoderConfig& c) {
     Graph g;
     const EncoderDecoder net(Scope(g), c);
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(published_sizes_have_as_many_parameters_as_published) {
   BOOST_TEST(parameters(EncoderDecoderConfig::bart()) == 406291456);  // bart-large
 }
 
-BOOST_AUTO_TEST_CASE(buckets_of_distances_are_exact_then_logarithmic) {
+BOOST_AUTO_TEST_CASE(distance_buckets_are_exact_then_logarithmic) {
   const RelativeBiasOptions both{.buckets = 32, .max_distance = 128};
   BOOST_TEST(relative_bucket(0, both) == 0);
   BOOST_TEST(relative_bucket(-7, both) == 7);
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(buckets_of_distances_are_exact_then_logarithmic) {
       says("heads is 2, buckets 2, max_distance 128"));
 }
 
-BOOST_AUTO_TEST_CASE(later_tokens_and_padding_change_nothing_before_or_beside_them) {
+BOOST_AUTO_TEST_CASE(later_tokens_and_padding_do_not_change_other_positions) {
   for (const EncoderDecoderConfig& c : kinds()) {
     Forward model(c);
     Session session(model.graph, {.seed = 5});
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(later_tokens_and_padding_change_nothing_before_or_beside_th
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_mask_of_the_decoder_hides_tokens) {
+BOOST_AUTO_TEST_CASE(a_decoder_mask_hides_tokens) {
   for (const EncoderDecoderConfig& c : kinds()) {
     Graph g;
     const EncoderDecoder net(Scope(g, "net"), c);
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(a_mask_of_the_decoder_hides_tokens) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(decoding_over_caches_equals_recomputation) {
+BOOST_AUTO_TEST_CASE(decoding_with_caches_equals_recomputation) {
   for (const EncoderDecoderConfig& c : kinds()) {
     Forward model(c);
     Graph& g = model.graph;
@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(decoding_over_caches_equals_recomputation) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(relative_biases_know_no_longest_sequence) {
+BOOST_AUTO_TEST_CASE(relative_biases_accept_sequences_of_any_length) {
   Forward model(shrink(EncoderDecoderConfig::t5()));
   Session session(model.graph);
   const Tensor logits = model.run(session, random_ids(1, 90, 23, 1),
@@ -241,7 +241,7 @@ BOOST_AUTO_TEST_CASE(relative_biases_know_no_longest_sequence) {
   for (std::int64_t i = 0; i < logits.numel(); ++i) BOOST_REQUIRE(std::isfinite(logits.at(i)));
 }
 
-BOOST_AUTO_TEST_CASE(labels_move_behind_the_start) {
+BOOST_AUTO_TEST_CASE(labels_are_shifted_right_after_the_start_token) {
   const auto shifted = [](const EncoderDecoderConfig& c) {
     Graph g;
     const EncoderDecoder net(Scope(g), c);
@@ -263,7 +263,7 @@ BOOST_AUTO_TEST_CASE(labels_move_behind_the_start) {
   BOOST_CHECK_EXCEPTION(shifted(c), ArgumentError, says("only if the config has a start_id"));
 }
 
-BOOST_AUTO_TEST_CASE(an_encoder_alone_does_not_decode) {
+BOOST_AUTO_TEST_CASE(an_encoder_only_model_cannot_decode) {
   Graph g;
   const EncoderDecoder net(Scope(g), shrink({}), Stacks::encoder);
   const Value ids = g.input("ids", DType::i64, {"batch", "seq"});
@@ -275,7 +275,7 @@ BOOST_AUTO_TEST_CASE(an_encoder_alone_does_not_decode) {
 
 // A small version of the complete recipe of Vaswani et al. (2017): the model learns to reverse
 // sequences.
-BOOST_AUTO_TEST_CASE(a_transformer_learns_to_reverse) {
+BOOST_AUTO_TEST_CASE(a_transformer_learns_to_reverse_sequences) {
   EncoderDecoderConfig c = shrink({});
   c.vocab = 10;
   c.width = 32;

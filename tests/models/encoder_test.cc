@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(encoders_have_the_published_number_of_parameters) {
                               "DebertaV2Model") == 183831552);
 }
 
-BOOST_AUTO_TEST_CASE(padding_never_changes_real_positions) {
+BOOST_AUTO_TEST_CASE(padding_does_not_change_the_states_of_real_tokens) {
   for (const Variant& variant : variants()) {
     BOOST_TEST_CONTEXT(variant.name) {
       Graph g;
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(padding_never_changes_real_positions) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(without_positions_permuted_tokens_give_permuted_states) {
+BOOST_AUTO_TEST_CASE(without_positions_permuted_tokens_yield_permuted_states) {
   EncoderConfig config = variants()[0].config;
   config.positions = EncoderPositions::disentangled;
   config.relative_attention = false;
@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(without_positions_permuted_tokens_give_permuted_states) {
 
 // If the output projections of all blocks are 0, a pre-norm encoder returns its embeddings, without
 // an embedding norm.
-BOOST_AUTO_TEST_CASE(where_norms_come_first_embeddings_go_on_by_their_own_length) {
+BOOST_AUTO_TEST_CASE(pre_norm_encoders_do_not_normalise_the_embeddings) {
   EncoderConfig config = variants()[0].config;
   config.norm_first = true;
   Graph g;
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(where_norms_come_first_embeddings_go_on_by_their_own_length
   BOOST_TEST(bitwise_equal(results["first"], results["last"]));
 }
 
-BOOST_AUTO_TEST_CASE(distances_fall_into_logarithmic_buckets) {
+BOOST_AUTO_TEST_CASE(distances_are_mapped_to_logarithmic_buckets) {
   Graph g;
   const Program program = Program("p").output("d", relative_position_index(g, Dim(9), 4, 8));
   Session session(g, {.threads = 1});
@@ -204,11 +204,11 @@ BOOST_AUTO_TEST_CASE(distances_fall_into_logarithmic_buckets) {
   BOOST_TEST(d.at(8 * 9) == 7);
 }
 
-BOOST_AUTO_TEST_CASE(encoder_configs_round_trip_and_nonsense_is_refused) {
+BOOST_AUTO_TEST_CASE(encoder_configs_round_trip_and_invalid_ones_are_rejected) {
   for (const Variant& variant : variants())
     BOOST_TEST((EncoderConfig::from_json(variant.config.to_json()) == variant.config),
                variant.name);
-  const auto refuses = [](const std::function<void(EncoderConfig&)>& change,
+  const auto rejects = [](const std::function<void(EncoderConfig&)>& change,
                           const std::string& part) {
     EncoderConfig config = variants()[0].config;
     change(config);
@@ -218,26 +218,26 @@ BOOST_AUTO_TEST_CASE(encoder_configs_round_trip_and_nonsense_is_refused) {
       return true;
     });
   };
-  refuses([](EncoderConfig& c) { c.heads = 5; }, "width 24 is not a multiple of heads 5");
-  refuses([](EncoderConfig& c) { c.padding_id = 29; }, "padding_id 29 is outside the vocabulary");
-  refuses([](EncoderConfig& c) { c.embedding_width = 8; }, "embedding_projection must be");
-  refuses([](EncoderConfig& c) { c.layer_groups = 3; },
+  rejects([](EncoderConfig& c) { c.heads = 5; }, "width 24 is not a multiple of heads 5");
+  rejects([](EncoderConfig& c) { c.padding_id = 29; }, "padding_id 29 is outside the vocabulary");
+  rejects([](EncoderConfig& c) { c.embedding_width = 8; }, "embedding_projection must be");
+  rejects([](EncoderConfig& c) { c.layer_groups = 3; },
           "layer_groups 3 exceeds the number of layers, 2");
-  refuses([](EncoderConfig& c) { c.group_layers = 2; }, "group_layers is 2, but layer_groups is 0");
-  refuses([](EncoderConfig& c) { c.conv_kernel = 4; }, "conv_kernel must be odd");
-  refuses([](EncoderConfig& c) { c.conv_kernel = 3, c.conv_least_kernel = 5; },
+  rejects([](EncoderConfig& c) { c.group_layers = 2; }, "group_layers is 2, but layer_groups is 0");
+  rejects([](EncoderConfig& c) { c.conv_kernel = 4; }, "conv_kernel must be odd");
+  rejects([](EncoderConfig& c) { c.conv_kernel = 3, c.conv_least_kernel = 5; },
           "conv_least_kernel must be 0, or odd and at most the conv_kernel of 3, not 5");
-  refuses([](EncoderConfig& c) { c.conv_kernel = 3, c.conv_least_kernel = 2; }, "not 2");
-  refuses([](EncoderConfig& c) { c.hidden_dropout = 1; }, "hidden_dropout must be in [0, 1)");
-  refuses([](EncoderConfig& c) { c.positions_skip_padding = true, c.padding_id = -1; },
+  rejects([](EncoderConfig& c) { c.conv_kernel = 3, c.conv_least_kernel = 2; }, "not 2");
+  rejects([](EncoderConfig& c) { c.hidden_dropout = 1; }, "hidden_dropout must be in [0, 1)");
+  rejects([](EncoderConfig& c) { c.positions_skip_padding = true, c.padding_id = -1; },
           "positions_skip_padding needs a padding_id");
-  refuses([](EncoderConfig& c) { c.layers = 0; }, "layers must be at least 1, not 0");
-  refuses([](EncoderConfig& c) { c.layers = 0, c.conv_kernel = 3; }, "layers must be at least 1");
+  rejects([](EncoderConfig& c) { c.layers = 0; }, "layers must be at least 1, not 0");
+  rejects([](EncoderConfig& c) { c.layers = 0, c.conv_kernel = 3; }, "layers must be at least 1");
   BOOST_CHECK_THROW(parse_choice<EncoderPositions>("round"), ArgumentError);
   BOOST_CHECK_THROW(EncoderConfig::from_json(R"({"family": "gpt"})"), FormatError);
 }
 
-BOOST_AUTO_TEST_CASE(groups_of_a_convolution_see_as_far_as_they_are_wide) {
+BOOST_AUTO_TEST_CASE(the_receptive_field_of_a_convolution_group_is_its_kernel_size) {
   EncoderConfig config;
   config.vocab = 10;
   config.context = 8;
@@ -275,7 +275,7 @@ BOOST_AUTO_TEST_CASE(groups_of_a_convolution_see_as_far_as_they_are_wide) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(rows_are_summed_up_over_their_tokens_only) {
+BOOST_AUTO_TEST_CASE(mean_and_max_pooling_ignore_padding) {
   Graph g;
   const Value h = g.input("h", DType::f32, {"batch", "seq", 2});
   const Value mask = g.input("mask", DType::i32, {"batch", "seq"});
@@ -300,7 +300,7 @@ BOOST_AUTO_TEST_CASE(rows_are_summed_up_over_their_tokens_only) {
   is("of max", {1, 1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0});
 }
 
-BOOST_AUTO_TEST_CASE(losses_of_heads_are_their_formulas) {
+BOOST_AUTO_TEST_CASE(head_losses_match_their_formulas) {
   Graph g;
   const Value logits = g.input("logits", DType::f32, {"batch", 2});
   const Value reals = g.input("reals", DType::f32, {"batch", 2});
@@ -326,10 +326,11 @@ BOOST_AUTO_TEST_CASE(losses_of_heads_are_their_formulas) {
                                           sigmoid_loss(0, 1) + sigmoid_loss(-1, 0)) /
                                              4) < 1e-6);
   BOOST_TEST(std::abs(r["span"].at(0) - nll) < 1e-6);
-  Program cut("cut");
-  cut.output("span", span_loss({logits, logits}, classes, classes));
-  const Results only_first = session.run(cut, {{"logits", Tensor::of<float>({2, 2}, {1, 2, 0, -1})},
-                                               {"classes", Tensor::of<std::int64_t>({2}, {1, 9})}});
+  Program out_of_range("cut");
+  out_of_range.output("span", span_loss({logits, logits}, classes, classes));
+  const Results only_first =
+      session.run(out_of_range, {{"logits", Tensor::of<float>({2, 2}, {1, 2, 0, -1})},
+                                 {"classes", Tensor::of<std::int64_t>({2}, {1, 9})}});
   BOOST_TEST(std::abs(only_first["span"].at(0) - nll) < 1e-6);
 }
 

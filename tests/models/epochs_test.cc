@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "weft/core/error.h"
-#include "weft/models/data/kept_rows.h"
+#include "weft/models/data/lazy_cache.h"
 #include "weft/models/data/shuffle.h"
 #include "weft/tests/kit/messages.h"
 
@@ -30,7 +30,7 @@ Epochs::Order joined(const Epochs& epochs, std::int64_t step, std::int64_t shard
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(an_epoch_is_the_shuffled_set_and_the_next_one_follows_in_the_same_batch) {
+BOOST_AUTO_TEST_CASE(an_epoch_is_a_permutation_and_the_next_one_may_begin_within_a_batch) {
   const Epochs epochs(10, 7);
   const std::vector<std::int64_t> first = shuffled(10, 7, 0), second = shuffled(10, 7, 1);
   const Epochs::Order batch = epochs.examples(2, 4);
@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(an_epoch_is_the_shuffled_set_and_the_next_one_follows_in_th
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_shards_of_a_batch_are_the_batch) {
+BOOST_AUTO_TEST_CASE(the_shards_of_a_batch_add_up_to_the_batch) {
   const Epochs epochs(10, 7);
   for (std::int64_t step = 0; step < 6; ++step) {
     for (const std::int64_t shards : {1, 2, 3, 4, 6, 12})
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(the_shards_of_a_batch_are_the_batch) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(shards_that_cannot_be_are_refused) {
+BOOST_AUTO_TEST_CASE(invalid_shards_are_rejected) {
   const Epochs epochs(10, 7);
   BOOST_CHECK_EXCEPTION(epochs.examples({0, 0, 4}, 10), ArgumentError,
                         says_exactly("a batch of 10 rows cannot be split into 4 equal shards: the "
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(shards_that_cannot_be_are_refused) {
                         says_exactly("there are no examples to build batches from"));
 }
 
-BOOST_AUTO_TEST_CASE(an_epoch_is_shuffled_once_for_all_of_its_steps_and_all_copies) {
+BOOST_AUTO_TEST_CASE(an_epoch_is_shuffled_once_for_all_steps_and_copies) {
   static int calls = 0;
   calls = 0;
   const Epochs epochs(100, 7, [](std::int64_t count, std::uint64_t seed, std::uint32_t epoch) {
@@ -81,9 +81,9 @@ BOOST_AUTO_TEST_CASE(an_epoch_is_shuffled_once_for_all_of_its_steps_and_all_copi
   BOOST_TEST(calls == 3);
 }
 
-BOOST_AUTO_TEST_CASE(threads_may_read_epochs_and_rows_at_once) {
+BOOST_AUTO_TEST_CASE(threads_may_read_epochs_and_rows_concurrently) {
   const Epochs epochs(50, 7);
-  const KeptRows<std::vector<std::int64_t>> rows(
+  const LazyCache<std::vector<std::int64_t>> rows(
       50, [](std::int64_t i) { return std::vector<std::int64_t>(3, i); });
   std::vector<std::vector<std::int64_t>> found(4);
   std::vector<std::thread> threads;
@@ -103,14 +103,14 @@ BOOST_AUTO_TEST_CASE(threads_may_read_epochs_and_rows_at_once) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_row_is_made_once_when_it_is_first_asked_for) {
+BOOST_AUTO_TEST_CASE(a_row_is_computed_once_on_first_access) {
   std::vector<std::int64_t> made;
-  const KeptRows<std::string> rows(5, [&](std::int64_t i) {
+  const LazyCache<std::string> rows(5, [&](std::int64_t i) {
     made.push_back(i);
     if (i == 4) throw DataError("no row");
     return std::to_string(i);
   });
-  const KeptRows<std::string> copy = rows;
+  const LazyCache<std::string> copy = rows;
   const std::string& kept = rows[3];
   BOOST_TEST(&copy[3] == &kept);
   BOOST_TEST(kept == "3");

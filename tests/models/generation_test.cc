@@ -58,7 +58,7 @@ struct Decoder {
 
 const Sequences kPrompts = {{3, 1, 4, 1, 5}, {9}, {2, 6, 5}};
 
-BOOST_AUTO_TEST_CASE(padded_rows_over_caches_equal_each_row_computed_at_once) {
+BOOST_AUTO_TEST_CASE(padded_rows_with_caches_equal_unpadded_recomputation) {
   for (const Variant& variant : variants()) {
     BOOST_TEST_CONTEXT(variant.name) {
       Decoder model(variant.config);
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(padded_rows_over_caches_equal_each_row_computed_at_once) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(prompts_of_unequal_length_go_on_as_each_alone) {
+BOOST_AUTO_TEST_CASE(prompts_of_unequal_length_are_continued_as_single_prompts) {
   for (const Variant& variant : variants()) {
     BOOST_TEST_CONTEXT(variant.name) {
       Decoder model(variant.config);
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(prompts_of_unequal_length_go_on_as_each_alone) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(windows_slide_in_batches_as_alone) {
+BOOST_AUTO_TEST_CASE(windows_slide_in_batches_as_in_single_rows) {
   for (const Variant& variant : variants()) {
     BOOST_TEST_CONTEXT(variant.name) {
       Decoder model(variant.config);
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(windows_slide_in_batches_as_alone) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(positions_that_are_not_learned_go_on_others_are_refused) {
+BOOST_AUTO_TEST_CASE(only_models_with_learned_positions_reject_texts_beyond_the_context) {
   for (const Variant& variant : variants()) {
     BOOST_TEST_CONTEXT(variant.name) {
       Decoder model(variant.config);
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(positions_that_are_not_learned_go_on_others_are_refused) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(beams_slide_too) {
+BOOST_AUTO_TEST_CASE(beams_with_sliding_windows_work_in_batches) {
   Decoder model(variants().front().config);
   const GenerationOptions options{.beams = 2, .max_new = 30, .slide = true};
   const Sequences together = model(kPrompts, options);
@@ -172,41 +172,41 @@ BOOST_AUTO_TEST_CASE(beams_slide_too) {
     BOOST_TEST((together[p] == model({kPrompts[p]}, options).front()));
 }
 
-BOOST_AUTO_TEST_CASE(draws_of_a_batch_repeat_and_stream) {
+BOOST_AUTO_TEST_CASE(sampled_batches_are_reproducible_and_streamed) {
   Decoder model(variants().front().config);
   const GenerationOptions options{
       .max_new = 6, .sampling = SamplingOptions{.temperature = 1.2, .seed = 8}, .results = 2};
-  std::vector<TokenIds> told(6);
+  std::vector<TokenIds> streamed(6);
   const Sequences drawn = model.generator
                               .generate(kPrompts, options,
                                         [&](std::int64_t row, std::int64_t id) {
-                                          told[static_cast<std::size_t>(row)].push_back(id);
-                                          return row != 5 || told[5].size() < 2;
+                                          streamed[static_cast<std::size_t>(row)].push_back(id);
+                                          return row != 5 || streamed[5].size() < 2;
                                         })
                               .sequences;
   for (std::size_t row = 0; row < 6; ++row) {
     TokenIds expected = kPrompts[row / 2];
-    expected.insert(expected.end(), told[row].begin(), told[row].end());
+    expected.insert(expected.end(), streamed[row].begin(), streamed[row].end());
     BOOST_TEST((drawn[row] == expected));
-    BOOST_TEST(told[row].size() == (row == 5 ? 2U : 6U));
+    BOOST_TEST(streamed[row].size() == (row == 5 ? 2U : 6U));
   }
   Sequences again = model(kPrompts, options);
   again[5].resize(drawn[5].size());
   BOOST_TEST((again == drawn));
 }
 
-BOOST_AUTO_TEST_CASE(generators_say_what_they_cannot_read) {
+BOOST_AUTO_TEST_CASE(generators_reject_invalid_prompts_and_programs) {
   Decoder model(variants().front().config);
   const GenerationOptions options{.max_new = 2};
   BOOST_CHECK_EXCEPTION(model({}, options), ArgumentError, says("there is no prompt"));
   BOOST_CHECK_EXCEPTION(model({{1}, {}}, options), ArgumentError, says("the prompt is empty"));
-  const auto refuses = [&](const Tensor& ids, const Tensor& mask, const std::string& message) {
+  const auto rejects = [&](const Tensor& ids, const Tensor& mask, const std::string& message) {
     BOOST_CHECK_EXCEPTION(model.generator.generate(ids, mask, options), Error, says(message));
   };
   const Tensor ids = Tensor::full(DType::i64, {1, 3}, 1);
-  refuses(Tensor::full(DType::i64, {3}, 1), {}, "must be i64 [prompts, length]");
-  refuses(ids, Tensor::full(DType::i64, {1, 2}, 1), "prompts and mask must be i64");
-  refuses(ids, Tensor::full(DType::i64, {1, 3}, 0), "prompt 0 contains only padding");
+  rejects(Tensor::full(DType::i64, {3}, 1), {}, "must be i64 [prompts, length]");
+  rejects(ids, Tensor::full(DType::i64, {1, 2}, 1), "prompts and mask must be i64");
+  rejects(ids, Tensor::full(DType::i64, {1, 3}, 0), "prompt 0 contains only padding");
 
   // A decoding program without a mask, as in older files, accepts only prompts of equal length.
   Graph graph;
@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(generators_say_what_they_cannot_read) {
                         says("has no input 'tokens'"));
 }
 
-BOOST_AUTO_TEST_CASE(sources_of_unequal_length_give_what_each_gives_alone) {
+BOOST_AUTO_TEST_CASE(sources_of_unequal_length_yield_the_same_texts_as_single_sources) {
   for (const EncoderDecoderConfig& config : kinds()) {
     Graph graph;
     const EncoderDecoder net(Scope(graph, "net"), config);
@@ -262,20 +262,20 @@ BOOST_AUTO_TEST_CASE(sources_of_unequal_length_give_what_each_gives_alone) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(encoder_decoders_say_what_they_cannot_do) {
+BOOST_AUTO_TEST_CASE(encoder_decoders_reject_invalid_requests) {
   Graph graph;
   const EncoderDecoder net(Scope(graph, "net"), kinds().front());
   const Seq2SeqPrograms programs = make_seq2seq_programs(net);
   Session session(graph);
-  const auto refuses = [&](const Sequences& prompts, const TokenIds& start,
+  const auto rejects = [&](const Sequences& prompts, const TokenIds& start,
                            const GenerationOptions& options, const std::string& message) {
     BOOST_CHECK_EXCEPTION(generate(session, programs, prompts, start, options), ArgumentError,
                           says(message));
   };
-  refuses(kPrompts, {0}, {.slide = true}, "slide is supported for decoders only");
-  refuses({{1}, {}}, {0}, {}, "the prompt is empty");
-  refuses({}, {0}, {}, "there is no prompt");
-  refuses(kPrompts, {}, {}, "the decoder needs at least one id to start from");
+  rejects(kPrompts, {0}, {.slide = true}, "slide is supported for decoders only");
+  rejects({{1}, {}}, {0}, {}, "the prompt is empty");
+  rejects({}, {0}, {}, "there is no prompt");
+  rejects(kPrompts, {}, {}, "the decoder needs at least one id to start from");
   const Tensor ids = Tensor::full(DType::i64, {2, 3}, 1);
   BOOST_CHECK_EXCEPTION(
       generate(session, programs, ids, ids, Tensor::full(DType::i64, {1, 1}, 0), {}), ShapeError,

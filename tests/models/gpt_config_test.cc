@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(config_round_trips_through_json) {
                         says("'vocab' must be an integer, not \"x\""));
 }
 
-BOOST_AUTO_TEST_CASE(a_config_of_the_first_files_is_still_read) {
+BOOST_AUTO_TEST_CASE(configs_of_the_first_file_version_are_still_read) {
   const GptConfig config = GptConfig::from_json(R"({
     "vocab": 65, "layers": 2, "heads": 2, "width": 8, "context": 16, "inner": 0,
     "activation": "gelu_tanh", "bias": true, "tied_head": true, "layer_norm_eps": 1e-5,
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(a_config_of_the_first_files_is_still_read) {
   BOOST_TEST((config == expected));
 }
 
-BOOST_AUTO_TEST_CASE(values_that_make_no_sense_are_named) {
+BOOST_AUTO_TEST_CASE(errors_name_invalid_values) {
   const auto check = [](auto change, const std::string& message) {
     GptConfig config;
     change(config);
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(values_that_make_no_sense_are_named) {
                         says("unknown activation 'gelo': expected one of gelu_tanh"));
 }
 
-BOOST_AUTO_TEST_CASE(hugging_face_configs_are_honoured_or_refused_by_name) {
+BOOST_AUTO_TEST_CASE(hugging_face_keys_are_honoured_or_rejected_by_name) {
   const GptConfig config = hf::gpt_config(R"({
     "model_type": "gpt2", "vocab_size": 101, "n_positions": 24, "n_embd": 32, "n_layer": 2,
     "n_head": 4, "n_inner": null, "activation_function": "relu", "layer_norm_epsilon": 1e-3,
@@ -101,34 +101,34 @@ BOOST_AUTO_TEST_CASE(hugging_face_configs_are_honoured_or_refused_by_name) {
   BOOST_TEST(
       hf::gpt_config(R"({"model_type": "mistral", "num_key_value_heads": null})").key_heads() ==
       32);
-  const auto refuses = [](const std::string& json, const std::string& message) {
+  const auto rejects = [](const std::string& json, const std::string& message) {
     BOOST_CHECK_EXCEPTION(hf::gpt_config(json), ArgumentError, says(message));
   };
-  refuses(R"({"model_type": "bloom"})", "model_type \"bloom\" is not a decoder of the GPT family");
-  refuses(R"({"model_type": "gpt2", "add_cross_attention": true})", "add_cross_attention is true");
-  refuses(R"({"model_type": "gpt2", "is_decoder": true})", "is_decoder is true");
-  refuses(R"({"model_type": "gpt2", "pruned_heads": {"0": [1]}})", "pruned models are not");
-  refuses(R"({"model_type": "gpt2", "activation_function": "softsign"})",
+  rejects(R"({"model_type": "bloom"})", "model_type \"bloom\" is not a decoder of the GPT family");
+  rejects(R"({"model_type": "gpt2", "add_cross_attention": true})", "add_cross_attention is true");
+  rejects(R"({"model_type": "gpt2", "is_decoder": true})", "is_decoder is true");
+  rejects(R"({"model_type": "gpt2", "pruned_heads": {"0": [1]}})", "pruned models are not");
+  rejects(R"({"model_type": "gpt2", "activation_function": "softsign"})",
           "unknown activation 'softsign'");
-  refuses(R"({"model_type": "gpt2", "n_inner_layers": 3})", "n_inner_layers = 3 is not known");
-  refuses(R"({"model_type": "openai-gpt", "afn": "gelu_new"})", "afn is \"gelu_new\"");
-  refuses(R"({"model_type": "llama", "rope_scaling": {"type": "yarn", "factor": 2.0}})",
+  rejects(R"({"model_type": "gpt2", "n_inner_layers": 3})", "n_inner_layers = 3 is not known");
+  rejects(R"({"model_type": "openai-gpt", "afn": "gelu_new"})", "afn is \"gelu_new\"");
+  rejects(R"({"model_type": "llama", "rope_scaling": {"type": "yarn", "factor": 2.0}})",
           "rope_scaling has the type \"yarn\": default, linear, dynamic and llama3 are supported");
-  refuses(R"({"model_type": "llama", "rope_scaling": {"type": "linear"}})",
+  rejects(R"({"model_type": "llama", "rope_scaling": {"type": "linear"}})",
           "rope_scaling of type \"linear\" needs factor");
-  refuses(R"({"model_type": "llama", "rope_parameters": {"rope_type": "default", "beta_fast": 3}})",
+  rejects(R"({"model_type": "llama", "rope_parameters": {"rope_type": "default", "beta_fast": 3}})",
           "config.json: rope_parameters: beta_fast = 3 is not known");
-  refuses(R"({"model_type": "llama", "rope_parameters": {"rope_theta": 10},
+  rejects(R"({"model_type": "llama", "rope_parameters": {"rope_theta": 10},
               "rope_scaling": {"rope_theta": 20}})",
           "rope_scaling and rope_parameters differ");
-  refuses(R"({"model_type": "llama", "rope_scaling": {"type": "linear", "factor": 0.5}})",
+  rejects(R"({"model_type": "llama", "rope_scaling": {"type": "linear", "factor": 0.5}})",
           "rotary_factor must be at least 1, not 0.5");
-  refuses(R"({"model_type": "llama", "partial_rotary_factor": 0.5})",
+  rejects(R"({"model_type": "llama", "partial_rotary_factor": 0.5})",
           "partial_rotary_factor is 0.5: rotary positions must cover all features of a head");
-  refuses(R"({"model_type": "mistral", "mlp_bias": true})", "Mistral has no biases");
+  rejects(R"({"model_type": "mistral", "mlp_bias": true})", "Mistral has no biases");
 }
 
-BOOST_AUTO_TEST_CASE(every_preset_is_legal) {
+BOOST_AUTO_TEST_CASE(every_preset_is_valid) {
   for (const Preset<GptConfig>& preset : gpt_presets()) {
     preset.model.check();
     preset.training.check();
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(every_preset_is_legal) {
            "nanogpt-baby, gpt2"));
 }
 
-BOOST_AUTO_TEST_CASE(decoders_go_to_hugging_face_and_back) {
+BOOST_AUTO_TEST_CASE(decoder_configs_round_trip_through_hugging_face) {
   const auto written = [](const GptConfig& config) {
     return hf::config_json(config, {"LMHeadModel", "ForCausalLM"});
   };

@@ -41,7 +41,7 @@ double difference(const float* a, const float* b, std::int64_t n) {
   return most;
 }
 
-BOOST_AUTO_TEST_CASE(gpt2_builds_with_the_names_and_number_of_parameters_of_its_checkpoints) {
+BOOST_AUTO_TEST_CASE(gpt2_has_the_parameter_names_and_count_of_its_checkpoints) {
   Graph g;
   const Gpt model(Scope(g), GptConfig{});
   std::int64_t parameters = 0;
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(gpt2_builds_with_the_names_and_number_of_parameters_of_its_
   BOOST_TEST(outputs.hidden.size() == 13U);
 }
 
-BOOST_AUTO_TEST_CASE(every_option_of_the_config_shows_in_the_parameters) {
+BOOST_AUTO_TEST_CASE(config_options_determine_the_parameters) {
   for (const bool bias : {false, true}) {
     for (const bool tied : {false, true}) {
       GptConfig config = small();
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(every_option_of_the_config_shows_in_the_parameters) {
   BOOST_CHECK_THROW(Gpt(Scope(g), wrong), ArgumentError);
 }
 
-BOOST_AUTO_TEST_CASE(residual_projections_start_smaller) {
+BOOST_AUTO_TEST_CASE(residual_projections_have_a_smaller_initial_deviation) {
   GptConfig config = small();
   config.width = 48;
   config.initializer_range = 0.02;
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(a_mask_of_ones_changes_nothing) {
 }
 
 // Padding must not change the logits of the other tokens.
-BOOST_AUTO_TEST_CASE(padding_is_not_seen) {
+BOOST_AUTO_TEST_CASE(padding_does_not_change_other_positions) {
   Graph g;
   const GptConfig config = small();
   const Gpt model(Scope(g), config);
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(padding_is_not_seen) {
              1e-4);
 }
 
-BOOST_AUTO_TEST_CASE(labels_are_shifted_and_ignored) {
+BOOST_AUTO_TEST_CASE(labels_are_shifted_and_ignored_labels_do_not_count) {
   Graph g;
   const Value logits = g.input("logits", DType::f32, {"batch", "seq", 3});
   const Value labels = g.input("labels", DType::i64, {"batch", "seq"});
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(cached_decoding_equals_recomputation) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(generation_is_greedy_recomputation_and_survives_a_full_context) {
+BOOST_AUTO_TEST_CASE(generation_equals_greedy_recomputation_and_slides_beyond_the_context) {
   const GptConfig config = small();
   Graph g;
   TrainSettings settings;

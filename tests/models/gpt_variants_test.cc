@@ -39,7 +39,7 @@ double largest(const Tensor& t) {
   return most;
 }
 
-BOOST_AUTO_TEST_CASE(parameters_are_as_many_as_the_config_counts) {
+BOOST_AUTO_TEST_CASE(the_config_counts_the_parameters_correctly) {
   for (const Variant& variant : variants()) {
     Graph g;
     const Gpt model(Scope(g), variant.config);
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(parameters_are_as_many_as_the_config_counts) {
   BOOST_TEST(seven.parameter_count() == 6738415616);
 }
 
-BOOST_AUTO_TEST_CASE(later_tokens_and_a_mask_of_ones_change_nothing) {
+BOOST_AUTO_TEST_CASE(later_tokens_and_a_mask_of_ones_do_not_change_the_logits) {
   for (const Variant& variant : variants()) {
     BOOST_TEST_CONTEXT(variant.name) {
       Graph g;
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(later_tokens_and_a_mask_of_ones_change_nothing) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(every_variant_decodes_over_caches_as_it_computes_at_once) {
+BOOST_AUTO_TEST_CASE(cached_decoding_equals_recomputation_for_every_variant) {
   for (const Variant& variant : variants()) {
     BOOST_TEST_CONTEXT(variant.name) {
       Graph g;
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(every_variant_decodes_over_caches_as_it_computes_at_once) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(positions_that_are_not_learned_go_beyond_the_context) {
+BOOST_AUTO_TEST_CASE(models_without_learned_positions_accept_texts_beyond_the_context) {
   for (const Variant& variant : variants()) {
     if (variant.config.positions == GptPositions::learned) continue;
     BOOST_TEST_CONTEXT(variant.name) {
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(positions_that_are_not_learned_go_beyond_the_context) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_window_forgets_what_is_too_far_away) {
+BOOST_AUTO_TEST_CASE(tokens_outside_the_window_have_no_effect) {
   GptConfig config = variants()[1].config;
   config.layers = 1;
   config.window = 4;
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(a_window_forgets_what_is_too_far_away) {
   BOOST_TEST(row(4) == 0.0);
 }
 
-BOOST_AUTO_TEST_CASE(slopes_of_linear_biases_are_those_of_the_paper) {
+BOOST_AUTO_TEST_CASE(linear_bias_slopes_match_the_paper) {
   const std::vector<double> eight = linear_bias_slopes(8);
   for (int i = 0; i < 8; ++i) BOOST_TEST(eight[static_cast<std::size_t>(i)] == std::exp2(-(i + 1)));
   const std::vector<double> six = linear_bias_slopes(6);
@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(slopes_of_linear_biases_are_those_of_the_paper) {
   BOOST_TEST(six == expected, boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(sinusoids_are_those_of_the_formula) {
+BOOST_AUTO_TEST_CASE(sinusoidal_positions_match_the_formula) {
   Graph g;
   const Value positions = g.input("p", DType::i64, {"n"});
   const Program program = Program("p").output("x", sinusoidal_positions(positions, 6, DType::f32));
@@ -191,8 +191,8 @@ BOOST_AUTO_TEST_CASE(sinusoids_are_those_of_the_formula) {
       });
 }
 
-BOOST_AUTO_TEST_CASE(configs_that_make_no_sense_are_refused) {
-  const auto refuses = [](const std::function<void(GptConfig&)>& change, const std::string& part) {
+BOOST_AUTO_TEST_CASE(invalid_configs_are_rejected) {
+  const auto rejects = [](const std::function<void(GptConfig&)>& change, const std::string& part) {
     GptConfig config = variants()[1].config;
     change(config);
     BOOST_CHECK_EXCEPTION(config.check(), ArgumentError, [&](const Error& e) {
@@ -200,13 +200,13 @@ BOOST_AUTO_TEST_CASE(configs_that_make_no_sense_are_refused) {
       return std::string(e.what()).find(part) != std::string::npos;
     });
   };
-  refuses([](GptConfig& c) { c.kv_heads = 3; }, "kv_heads 3 must divide heads 4");
-  refuses([](GptConfig& c) { c.kv_heads = 2, c.projection = QkvProjection::fused; },
+  rejects([](GptConfig& c) { c.kv_heads = 3; }, "kv_heads 3 must divide heads 4");
+  rejects([](GptConfig& c) { c.kv_heads = 2, c.projection = QkvProjection::fused; },
           "projection must be separate");
-  refuses([](GptConfig& c) { c.rotary_share = 0.2; }, "rotation needs an even number");
-  refuses([](GptConfig& c) { c.rotary_share = 2; }, "rotary_share must be in (0, 1], not 2");
-  refuses([](GptConfig& c) { c.window = -1; }, "window must not be negative");
-  refuses([](GptConfig& c) { c.padding_id = 23; }, "padding_id 23 is outside the vocabulary");
+  rejects([](GptConfig& c) { c.rotary_share = 0.2; }, "rotation needs an even number");
+  rejects([](GptConfig& c) { c.rotary_share = 2; }, "rotary_share must be in (0, 1], not 2");
+  rejects([](GptConfig& c) { c.window = -1; }, "window must not be negative");
+  rejects([](GptConfig& c) { c.padding_id = 23; }, "padding_id 23 is outside the vocabulary");
   std::string json = variants()[1].config.to_json();
   json.replace(json.find("rms_norm"), 8, "sum_norm");
   BOOST_CHECK_THROW(GptConfig::from_json(json), ArgumentError);

@@ -83,7 +83,7 @@ const std::vector<Decoder> kDecoders = {{"gpt2-default", "GPT2", "transformer."}
                                         {"llama-gqa", "Llama", "model."},
                                         {"mistral-sliding-window", "Mistral", "model."}};
 
-BOOST_AUTO_TEST_CASE(base_decoders_have_the_hidden_states_of_their_language_models) {
+BOOST_AUTO_TEST_CASE(base_decoders_have_the_same_hidden_states_as_their_language_models) {
   for (const Decoder& decoder : kDecoders) {
     BOOST_TEST_CONTEXT(decoder.folder) {
       const hf::Folder folder = hf::read_folder(kGoldens + decoder.folder);
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(base_decoders_have_the_hidden_states_of_their_language_mode
   }
 }
 
-BOOST_AUTO_TEST_CASE(files_of_the_base_class_load_into_the_language_models_of_gpt) {
+BOOST_AUTO_TEST_CASE(files_of_the_gpt_base_class_load_into_language_models) {
   const hf::Folder folder = hf::read_folder(kGoldens + "gpt2-default");
   const hf::Folder base = base_of(folder, "transformer.");
   Graph graph;
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(files_of_the_base_class_load_into_the_language_models_of_gp
   BOOST_TEST(bitwise_equal(store->tensor("transformer.wte.weight"), base.weights.at("wte.weight")));
 }
 
-BOOST_AUTO_TEST_CASE(decoders_classify_the_last_token_that_is_no_padding) {
+BOOST_AUTO_TEST_CASE(decoders_classify_the_last_token_that_is_not_padding) {
   constexpr std::int64_t kClasses = 3, kPadding = 5;
   for (const Decoder& decoder : kDecoders) {
     BOOST_TEST_CONTEXT(decoder.folder) {
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(decoders_classify_the_last_token_that_is_no_padding) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(without_a_padding_id_only_one_row_is_classified) {
+BOOST_AUTO_TEST_CASE(without_a_padding_id_only_single_rows_are_classified) {
   hf::Folder folder =
       headless(hf::read_folder(kGoldens + "gpt2-default"), {{"pad_token_id", nullptr}});
   const std::string architecture = "GPT2ForSequenceClassification";
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(without_a_padding_id_only_one_row_is_classified) {
                         says("the class GPT2ForTokenClassification"));
 }
 
-BOOST_AUTO_TEST_CASE(encoder_decoders_classify_the_end_of_the_text) {
+BOOST_AUTO_TEST_CASE(encoder_decoders_classify_the_end_of_text_token) {
   constexpr std::int64_t kClasses = 4, kEnd = 2;
   json names;
   for (std::int64_t i = 0; i < kClasses; ++i) names[std::to_string(i)] = "label";
@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(encoder_decoders_classify_the_end_of_the_text) {
   BOOST_CHECK_THROW(run(sequences, architecture, inputs), DataError);
 }
 
-BOOST_AUTO_TEST_CASE(encoder_decoders_mark_spans) {
+BOOST_AUTO_TEST_CASE(encoder_decoders_predict_answer_spans) {
   hf::Folder folder = headless(hf::read_folder(kGoldens + "mbart-default"), json::object());
   const std::int64_t width = json::parse(folder.config).at("d_model");
   const Tensor weight = numbers({2, width}, 0.5), bias = numbers({2}, 0.6);
@@ -252,7 +252,7 @@ BOOST_AUTO_TEST_CASE(encoder_decoders_mark_spans) {
                         says("has a loss only with both start_positions and end_positions"));
 }
 
-BOOST_AUTO_TEST_CASE(bart_has_three_labels_unless_it_says_otherwise) {
+BOOST_AUTO_TEST_CASE(bart_has_three_labels_by_default) {
   const hf::InputTypes ids = {{"input_ids", {DType::i64, {2, 5}}}};
   const auto labels = [&](const std::string& more) {
     Graph graph;

@@ -98,7 +98,7 @@ void check_equal(const ImageClassifier& a, const ImageClassifier& b) {
   BOOST_TEST((a.history.train == b.history.train));
 }
 
-BOOST_AUTO_TEST_CASE(a_resumed_classifier_has_the_bits_of_one_that_never_stopped) {
+BOOST_AUTO_TEST_CASE(a_resumed_training_run_is_bit_exact) {
   const TemporaryFolder files("classifier");
   ImageClassifier straight = fresh();
   const TrainOutcome whole = run(straight, files.path("straight.weft"));
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_classifier_has_the_bits_of_one_that_never_stopped
   check_equal(straight, load_model<ImageClassifier>(files.path("m.weft")));
 }
 
-BOOST_AUTO_TEST_CASE(a_classifier_learns_is_saved_and_classifies) {
+BOOST_AUTO_TEST_CASE(a_classifier_is_trained_saved_loaded_and_used) {
   const TemporaryFolder files("classifier");
   TrainSettings s = settings();
   s.steps = 150;
@@ -172,10 +172,10 @@ BOOST_AUTO_TEST_CASE(a_classifier_learns_is_saved_and_classifies) {
   BOOST_TEST(svg.find("nan") == std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(what_a_classifier_cannot_do_is_said) {
+BOOST_AUTO_TEST_CASE(errors_of_classifiers_name_the_problem) {
   const TemporaryFolder files("classifier");
   const ImageSet set = halves(8, 1);
-  const auto refuses = [&](auto&& change, const std::string& message) {
+  const auto rejects = [&](auto&& change, const std::string& message) {
     VitConfig config = small();
     std::vector<std::string> classes = set.classes;
     ImageNormalisation normalisation = normalisation_of(set);
@@ -184,11 +184,11 @@ BOOST_AUTO_TEST_CASE(what_a_classifier_cannot_do_is_said) {
         trainable(build_image_classifier(config, classes, normalisation, {}, settings())),
         ArgumentError, message_contains({message}));
   };
-  refuses([](auto&, auto& classes, auto&) { classes.resize(1); },
+  rejects([](auto&, auto& classes, auto&) { classes.resize(1); },
           "a classifier needs at least two classes, not 1");
-  refuses([](auto&, auto&, auto& n) { n.mean.push_back(0); },
+  rejects([](auto&, auto&, auto& n) { n.mean.push_back(0); },
           "2 means and 1 deviations do not match images of 1 channels");
-  refuses([](auto&, auto&, auto& n) { n.deviation[0] = 0; },
+  rejects([](auto&, auto&, auto& n) { n.deviation[0] = 0; },
           "a deviation must be positive and finite, not 0");
   ImageClassifier model = fresh();
   Session session(*model.graph, model.store, {.seed = 1});
@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(what_a_classifier_cannot_do_is_said) {
 
 // Trains on the real digits in the folder WEFT_DATA, if it is set. 60 of the 1500 steps of the
 // preset are enough to exceed 80% accuracy.
-BOOST_AUTO_TEST_CASE(sixty_steps_on_real_digits_learn_most_of_them) {
+BOOST_AUTO_TEST_CASE(sixty_steps_on_real_digits_reach_80_percent_accuracy) {
   const char* folder = std::getenv("WEFT_DATA");
   if (folder == nullptr) {
     BOOST_TEST_MESSAGE("skipped: WEFT_DATA is not set to the folder that contains optdigits/");

@@ -33,7 +33,7 @@ void check_values(const Tensor& found, const Sizes& sizes, const std::vector<dou
 
 /// Checks that `call` throws FormatError with all `parts` in its message.
 template <class Call>
-void refuses(Call&& call, std::vector<std::string> parts) {
+void rejects(Call&& call, std::vector<std::string> parts) {
   BOOST_CHECK_EXCEPTION(call(), FormatError, message_contains(std::move(parts)));
 }
 
@@ -46,18 +46,18 @@ BOOST_AUTO_TEST_CASE(gzip_members_are_unpacked) {
   BOOST_TEST(gunzip(kHello + kHello, "x.gz") == "hello hello hellohello hello hello");
 }
 
-BOOST_AUTO_TEST_CASE(damaged_gzip_names_the_byte) {
-  refuses([] { gunzip(kHello.substr(0, 20), "x.gz"); },
+BOOST_AUTO_TEST_CASE(errors_of_damaged_gzip_files_name_the_byte) {
+  rejects([] { gunzip(kHello.substr(0, 20), "x.gz"); },
           {"x.gz: unexpected end of file at byte 20 of the gzip file"});
-  refuses([] { gunzip("", "x.gz"); }, {"unexpected end of file at byte 0"});
+  rejects([] { gunzip("", "x.gz"); }, {"unexpected end of file at byte 0"});
   std::string wrong = kHello;
   wrong[21] ^= 1;  // the checksum
-  refuses([&] { gunzip(wrong, "x.gz"); }, {"x.gz: incorrect data check at byte 24"});
-  refuses([&] { gunzip(kHello + "rest", "x.gz"); }, {"incorrect header check at byte 30"});
-  refuses([] { gunzip(kHello, "x.gz", 16); }, {"more than 16 bytes when decompressed"});
+  rejects([&] { gunzip(wrong, "x.gz"); }, {"x.gz: incorrect data check at byte 24"});
+  rejects([&] { gunzip(kHello + "rest", "x.gz"); }, {"incorrect header check at byte 30"});
+  rejects([] { gunzip(kHello, "x.gz", 16); }, {"more than 16 bytes when decompressed"});
 }
 
-BOOST_AUTO_TEST_CASE(idx_files_of_every_type) {
+BOOST_AUTO_TEST_CASE(idx_files_of_every_type_are_read) {
   check_values(parse_idx(unhex("00000802"
                                "00000002"
                                "00000003"
@@ -86,28 +86,28 @@ BOOST_AUTO_TEST_CASE(idx_files_of_every_type) {
   BOOST_TEST(parse_idx(unhex("0000080100000000"), "m").numel() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(idx_files_that_lie_are_refused_with_the_byte) {
-  refuses([] { parse_idx("", "m"); }, {"m: ends at byte 0, inside the header"});
-  refuses([] { parse_idx(unhex("0000080200000002"), "m"); },
+BOOST_AUTO_TEST_CASE(inconsistent_idx_files_are_rejected_with_the_byte) {
+  rejects([] { parse_idx("", "m"); }, {"m: ends at byte 0, inside the header"});
+  rejects([] { parse_idx(unhex("0000080200000002"), "m"); },
           {"m: ends at byte 8, inside the sizes of its axes"});
-  refuses([] { parse_idx(unhex("1f8b0802"), "m"); }, {"it begins with 1f 8b, not 00 00"});
-  refuses([] { parse_idx(unhex("00000b0100000000"), "m"); },
+  rejects([] { parse_idx(unhex("1f8b0802"), "m"); }, {"it begins with 1f 8b, not 00 00"});
+  rejects([] { parse_idx(unhex("00000b0100000000"), "m"); },
           {"element type 0x0b at byte 2 (16-bit integers)", "0x08 (u8)"});
-  refuses([] { parse_idx(unhex("000008010000000401"), "m"); },
+  rejects([] { parse_idx(unhex("000008010000000401"), "m"); },
           {"sizes at byte 4 require 4 bytes of elements, but there are 1 up to the end at byte 9"});
-  refuses([] { parse_idx(unhex("00000801000000010102"), "m"); }, {"require 1 bytes", "are 2"});
+  rejects([] { parse_idx(unhex("00000801000000010102"), "m"); }, {"require 1 bytes", "are 2"});
   // The product of the sizes exceeds 64 bits, and no elements follow: no memory may be allocated.
-  refuses(
+  rejects(
       [] { parse_idx(unhex("00000804fffffffffffffffffffffffffffffff0"), "m"); },
       {"m: sizes at byte 4: u8[4294967295, 4294967295, 4294967295, 4294967280]: size overflows"});
-  refuses([] { parse_idx(unhex("000008030000000032ffff001cffffec"), "m"); },
+  rejects([] { parse_idx(unhex("000008030000000032ffff001cffffec"), "m"); },
           {"size overflows the address space (axes of size 0 ignored)"});
-  refuses([] { parse_idx(unhex("000008030000ffff0000ffff00000001"), "m"); },
+  rejects([] { parse_idx(unhex("000008030000ffff0000ffff00000001"), "m"); },
           {"are 0 up to the end at byte 16"});
   BOOST_CHECK_THROW(read_idx("/nowhere/idx"), IoError);
 }
 
-BOOST_AUTO_TEST_CASE(tables_of_images) {
+BOOST_AUTO_TEST_CASE(images_are_read_from_csv_tables) {
   const ImageSet set = parse_image_csv("0,16,8,4,1\n\n 4 , 0,0,16,0\r\n1,2,3,4,3", "d.csv");
   check_values(set.images, {3, 1, 2, 2},
                {0, 1, 0.5, 0.25, 0.25, 0, 0, 1, 0.0625, 0.125, 0.1875, 0.25});
@@ -119,22 +119,22 @@ BOOST_AUTO_TEST_CASE(tables_of_images) {
   BOOST_TEST(first.labels.at(0) == 5);
 }
 
-BOOST_AUTO_TEST_CASE(tables_that_are_no_images_are_refused_with_line_and_byte) {
+BOOST_AUTO_TEST_CASE(invalid_image_tables_are_rejected_with_line_and_byte) {
   const auto parse = [](const std::string& text) {
     return [text] { parse_image_csv(text, "d.csv"); };
   };
-  refuses(parse(""), {"d.csv: no images, byte 0"});
-  refuses(parse("0,1,2,3,1\n0,1,x,3,1"), {"d.csv: expected an integer, line 2 (byte 14)"});
-  refuses(parse("0,1,2,3,1\n0,1,2,1"),
+  rejects(parse(""), {"d.csv: no images, byte 0"});
+  rejects(parse("0,1,2,3,1\n0,1,x,3,1"), {"d.csv: expected an integer, line 2 (byte 14)"});
+  rejects(parse("0,1,2,3,1\n0,1,2,1"),
           {"4 numbers, but 2 x 2 pixels and a class are 5, line 2 (byte"});
-  refuses(parse("0,1,2,1"), {"3 pixels and a class do not form a square image, line 1"});
-  refuses(parse("7"), {"0 pixels and a class do not form a square image"});
-  refuses(parse("0,1,2,17,1"), {"pixel 17 is not in [0, 16], line 1"});
-  refuses(parse("0,1,2,3,-1"), {"class -1 is not in [0, 100000)"});
-  refuses(parse("0,1,2,3,9223372036854775807"), {"class 9223372036854775807"});
-  refuses(parse("0,1,2,3,92233720368547758070"), {"expected an integer, line 1 (byte 8)"});
-  refuses(parse("0,1,2,3;1"), {"expected a comma or the end of the line, line 1 (byte 7)"});
-  refuses(parse("0,1,2,3,\n"), {"expected a number after the last comma, line 1 (byte 8)"});
+  rejects(parse("0,1,2,1"), {"3 pixels and a class do not form a square image, line 1"});
+  rejects(parse("7"), {"0 pixels and a class do not form a square image"});
+  rejects(parse("0,1,2,17,1"), {"pixel 17 is not in [0, 16], line 1"});
+  rejects(parse("0,1,2,3,-1"), {"class -1 is not in [0, 100000)"});
+  rejects(parse("0,1,2,3,9223372036854775807"), {"class 9223372036854775807"});
+  rejects(parse("0,1,2,3,92233720368547758070"), {"expected an integer, line 1 (byte 8)"});
+  rejects(parse("0,1,2,3;1"), {"expected a comma or the end of the line, line 1 (byte 7)"});
+  rejects(parse("0,1,2,3,\n"), {"expected a number after the last comma, line 1 (byte 8)"});
   BOOST_CHECK_THROW(parse_image_csv("1", "d", {.highest = 0}), ArgumentError);
 }
 
@@ -160,36 +160,36 @@ BOOST_AUTO_TEST_CASE(png_bmp_and_jpeg_are_decoded) {
 
 // Decoders fill the missing part of a truncated JPEG with grey. Therefore the file is validated
 // first.
-BOOST_AUTO_TEST_CASE(cut_and_damaged_image_files_are_refused_with_the_byte) {
+BOOST_AUTO_TEST_CASE(truncated_and_damaged_image_files_are_rejected_with_the_byte) {
   for (const std::string& whole :
        {testing::grey_png(), testing::colour_bmp(), testing::grey_jpeg()}) {
     for (std::size_t size = 0; size < whole.size(); ++size)
       BOOST_CHECK_THROW(decode_image(whole.substr(0, size), 1, "cut"), FormatError);
   }
   const std::string jpeg = testing::grey_jpeg();
-  refuses([&] { decode_image(jpeg.substr(0, jpeg.size() - 2), 1, "a.jpg"); },
+  rejects([&] { decode_image(jpeg.substr(0, jpeg.size() - 2), 1, "a.jpg"); },
           {"a.jpg: the file is truncated: it ends at byte 343"});
   // With this table, the decoder would write beyond the end of a buffer.
   std::string crowded = jpeg;
   const std::size_t table = crowded.find("\xff\xc4");
   crowded[table + 5] = crowded[table + 6] = static_cast<char>(0xFF);
-  refuses([&] { decode_image(crowded, 1, "a.jpg"); },
+  rejects([&] { decode_image(crowded, 1, "a.jpg"); },
           {"a.jpg: a Huffman table of more than 256 codes at byte"});
   std::string png = testing::grey_png();
   png[17] ^= 1;  // in the header chunk, which begins at byte 8
-  refuses([&] { decode_image(png, 1, "a.png"); },
+  rejects([&] { decode_image(png, 1, "a.png"); },
           {"a.png: the checksum does not match for the chunk 'IHDR', which begins at byte 8"});
-  refuses([] { decode_image("GIF89a", 1, "a.gif"); },
+  rejects([] { decode_image("GIF89a", 1, "a.gif"); },
           {"a.gif: not a PNG, JPEG or BMP file at byte 0"});
   std::string bmp = testing::colour_bmp();
   bmp[30] = 1;
-  refuses([&] { decode_image(bmp, 3, "a.bmp"); }, {"compression 1 is not supported", "at byte 30"});
+  rejects([&] { decode_image(bmp, 3, "a.bmp"); }, {"compression 1 is not supported", "at byte 30"});
   bmp = testing::colour_bmp();
   bmp[20] = 1;  // a width of 65538 pixels
-  refuses([&] { decode_image(bmp, 3, "a.bmp"); }, {"a.bmp: the file is truncated"});
+  rejects([&] { decode_image(bmp, 3, "a.bmp"); }, {"a.bmp: the file is truncated"});
 }
 
-BOOST_AUTO_TEST_CASE(folders_of_classes) {
+BOOST_AUTO_TEST_CASE(images_are_read_from_one_folder_per_class) {
   const TemporaryFolder folder("folders");
   const ImageSize size{1, 2, 2};
   folder.write("all/dog/b.PNG", testing::grey_png());
@@ -206,15 +206,15 @@ BOOST_AUTO_TEST_CASE(folders_of_classes) {
   BOOST_TEST(std::abs(set.image(0).at(0) - (128 + 72 / 7.0) / 255) < 0.005);
   BOOST_TEST(std::abs(set.image(0).at(3) - (200 - 72 / 7.0) / 255) < 0.005);
   std::filesystem::create_directories(folder.path("all/empty"));
-  refuses([&] { read_image_folder(folder.path("all"), size); },
+  rejects([&] { read_image_folder(folder.path("all"), size); },
           {"all/empty has no .png, .jpg, .jpeg or .bmp file"});
-  refuses([&] { read_image_folder(folder.path("all/dog"), size); }, {"dog has no class folders"});
+  rejects([&] { read_image_folder(folder.path("all/dog"), size); }, {"dog has no class folders"});
   BOOST_CHECK_THROW(read_image_folder("/nowhere", size), IoError);
   folder.write("bad/x/cut.png", testing::grey_png().substr(0, 40));
-  refuses([&] { read_image_folder(folder.path("bad"), size); }, {"cut.png: the file is truncated"});
+  rejects([&] { read_image_folder(folder.path("bad"), size); }, {"cut.png: the file is truncated"});
 }
 
-BOOST_AUTO_TEST_CASE(data_sets_are_recognised_and_split) {
+BOOST_AUTO_TEST_CASE(data_set_layouts_are_recognised_and_split) {
   const TemporaryFolder folder("sets");
   const ImageSize size{1, 2, 2};
   // Files with MNIST's names: 10 images of 2 x 2, all pixels of image i are i.
@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(data_sets_are_recognised_and_split) {
     labels += static_cast<char>(i % 3);
   }
   folder.write("mnist/t10k-images-idx3-ubyte", images);
-  refuses([&] { load_image_data(folder.path("mnist"), size, 1); },
+  rejects([&] { load_image_data(folder.path("mnist"), size, 1); },
           {"lacks the labels of t10k-images-idx3-ubyte"});
   folder.write("mnist/t10k-labels-idx1-ubyte", labels);
   ImageData data = load_image_data(folder.path("mnist"), size, 1);
@@ -243,7 +243,7 @@ BOOST_AUTO_TEST_CASE(data_sets_are_recognised_and_split) {
   folder.write("mnist/train-labels-idx1-ubyte", labels);
   BOOST_TEST(load_image_data(folder.path("mnist"), size, 1).test.count() == 10);
   folder.write("mnist/train-labels-idx1-ubyte", labels.substr(0, 4) + unhex("00000002") + "ab");
-  refuses([&] { load_image_data(folder.path("mnist"), size, 1); },
+  rejects([&] { load_image_data(folder.path("mnist"), size, 1); },
           {"must be u8 [count, height, width] and u8 [count], not u8[10, 2, 2] and u8[2]"});
 
   // Files in the format of optdigits, expanded to three channels.
@@ -270,10 +270,10 @@ BOOST_AUTO_TEST_CASE(data_sets_are_recognised_and_split) {
   folder.write("parts/val/c/1.png", testing::grey_png());
   BOOST_TEST(load_image_data(folder.path("parts"), size, 1).train.classes.size() == 3U);
   std::filesystem::rename(folder.path("parts/val/a"), folder.path("parts/val/aa"));
-  refuses([&] { load_image_data(folder.path("parts"), size, 1); },
+  rejects([&] { load_image_data(folder.path("parts"), size, 1); },
           {"the classes of the test set (aa, b, c) differ from those of the training set (a, b)"});
 
-  refuses([&] { load_image_data(folder.write("x.txt", "x"), size, 1); },
+  rejects([&] { load_image_data(folder.write("x.txt", "x"), size, 1); },
           {"x.txt: expected a folder"});
   BOOST_CHECK_THROW(load_image_data("/nowhere", size, 1), IoError);
 }

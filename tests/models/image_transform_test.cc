@@ -41,7 +41,7 @@ void check_values(const Tensor& found, const Sizes& sizes, const std::vector<dou
 
 // The expected values are those of PIL 9.4 for an image of mode F, which does not round, to five
 // decimals.
-BOOST_AUTO_TEST_CASE(images_are_resized_as_pil_does) {
+BOOST_AUTO_TEST_CASE(images_are_resized_as_in_pil) {
   const Tensor image = pattern();
   check_values(resize_image(image, 3, 4), {1, 3, 4},
                {3.21088, 4.52571, 3.47429, 2.85034, 6.71958, 4.4, 4.48, 6.02645, 4.33333, 4.77714,
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(images_are_resized_as_pil_does) {
   BOOST_TEST(std::abs(two.at(12) - 23.21088) < 2e-5);
 }
 
-BOOST_AUTO_TEST_CASE(crops_flips_and_channels) {
+BOOST_AUTO_TEST_CASE(images_are_cropped_flipped_and_converted) {
   const Tensor image = Tensor::of<float>({1, 2, 3}, {1, 2, 3, 4, 5, 6});
   check_values(crop_image(image, -1, 1, 3, 3, 9), {1, 3, 3}, {9, 9, 9, 2, 3, 9, 5, 6, 9});
   check_values(crop_image(image, 5, 5, 1, 1, 9), {1, 1, 1}, {9});
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(crops_flips_and_channels) {
                {0, 0.25, 0.75, 1, 0, 0.25, 0.75, 1, 0, 0.25, 0.75, 1, 0, 0.25, 0.75, 1});
 }
 
-BOOST_AUTO_TEST_CASE(images_are_turned_scaled_and_moved) {
+BOOST_AUTO_TEST_CASE(images_are_rotated_scaled_and_shifted) {
   const Tensor image = pattern(5, 5);
   BOOST_TEST(bitwise_equal(transform_image(image, {}), image));
   // A shift by whole pixels equals a crop with a black border.
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(images_are_turned_scaled_and_moved) {
   BOOST_TEST(std::abs(larger.at(2 * 5 + 1) - (image.at(11) + image.at(12)) / 2) < 1e-6);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_image_is_refused) {
+BOOST_AUTO_TEST_CASE(tensors_that_are_not_images_are_rejected) {
   const Tensor flat = Tensor::of<float>({2, 2}, {1, 2, 3, 4});
   const auto no_image =
       message_contains({"an image must be f32[channels, height, width], not f32[2, 2]"});
@@ -133,10 +133,11 @@ BOOST_AUTO_TEST_CASE(what_is_no_image_is_refused) {
 
 BOOST_AUTO_TEST_CASE(augmentation_is_a_function_of_seed_step_and_index) {
   const Tensor image = pattern(9, 9);
-  const ImageAugmentation how{
+  const ImageAugmentation augmentation{
       .padding = 1, .shift = 0.5, .rotation = 10, .zoom = 0.1, .min_area = 0.6, .flip = true};
   const auto same = [&](std::uint64_t seed, std::int64_t step, std::int64_t index) {
-    return bitwise_equal(augment(image, how, 1, 2, 3), augment(image, how, seed, step, index));
+    return bitwise_equal(augment(image, augmentation, 1, 2, 3),
+                         augment(image, augmentation, seed, step, index));
   };
   BOOST_TEST(same(1, 2, 3));
   BOOST_TEST(!same(2, 2, 3));
@@ -167,18 +168,18 @@ BOOST_AUTO_TEST_CASE(augmentation_is_a_function_of_seed_step_and_index) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(augmentations_round_trip_and_refuse_what_makes_no_sense) {
-  const ImageAugmentation how{
+BOOST_AUTO_TEST_CASE(augmentations_round_trip_and_invalid_ones_are_rejected) {
+  const ImageAugmentation augmentation{
       .shift = 2, .rotation = 10, .zoom = 0.1, .min_area = 0.5, .flip = true};
-  BOOST_TEST((ImageAugmentation::from_json(how.to_json()) == how));
-  const auto refuses = [](const ImageAugmentation& wrong, const std::string& message) {
+  BOOST_TEST((ImageAugmentation::from_json(augmentation.to_json()) == augmentation));
+  const auto rejects = [](const ImageAugmentation& wrong, const std::string& message) {
     BOOST_CHECK_EXCEPTION(wrong.check(), ArgumentError, message_contains({message}));
   };
-  refuses({.padding = -1}, "padding must be from 0 to 1048576 pixels, not -1");
-  refuses({.shift = -0.5}, "shift must be from 0 to 1048576 pixels, not -0.5");
-  refuses({.rotation = 181}, "rotation must be from 0 to 180 degrees, not 181");
-  refuses({.zoom = 1}, "zoom must be in [0, 1), not 1");
-  refuses({.min_area = 0}, "min_area must be in (0, 1], not 0");
+  rejects({.padding = -1}, "padding must be from 0 to 1048576 pixels, not -1");
+  rejects({.shift = -0.5}, "shift must be from 0 to 1048576 pixels, not -0.5");
+  rejects({.rotation = 181}, "rotation must be from 0 to 180 degrees, not 181");
+  rejects({.zoom = 1}, "zoom must be in [0, 1), not 1");
+  rejects({.min_area = 0}, "min_area must be in (0, 1], not 0");
   BOOST_CHECK_EXCEPTION(ImageAugmentation::from_json("{}"), FormatError,
                         message_contains({"the image augmentation lacks 'padding'"}));
 }
@@ -194,7 +195,7 @@ ImageSet numbered(std::int64_t count, std::int64_t classes) {
   return set;
 }
 
-BOOST_AUTO_TEST_CASE(every_image_comes_once_in_an_epoch) {
+BOOST_AUTO_TEST_CASE(every_image_occurs_once_per_epoch) {
   const ImageSet set = numbered(10, 3);
   ImageBatches batches(set, 4, {}, 7);
   std::vector<double> first, second;
@@ -224,7 +225,7 @@ BOOST_AUTO_TEST_CASE(every_image_comes_once_in_an_epoch) {
                         message_contains({"there are no images to train on"}));
 }
 
-BOOST_AUTO_TEST_CASE(sets_are_split_class_by_class) {
+BOOST_AUTO_TEST_CASE(sets_are_split_within_each_class) {
   const ImageSet set = numbered(30, 3);
   const auto [kept, taken] = split(set, 0.2, 5);
   BOOST_TEST(kept.count() == 24);

@@ -19,43 +19,44 @@ namespace {
 using Texts = std::vector<std::string>;
 using Ids = std::vector<std::int32_t>;
 
-BOOST_AUTO_TEST_CASE(labels_stand_on_either_side_and_lines_end_in_line_feeds_only) {
+BOOST_AUTO_TEST_CASE(labels_are_first_or_last_and_only_line_feeds_end_lines) {
   const TextFiles files("labelled");
-  const std::string front = files.write("a", "ham\thi\tthere \r\nspam\tbuy\n\nham\tsee you\n");
-  const LabelledText first = read_labelled_text(Texts{front});
+  const std::string labels_first =
+      files.write("a", "ham\thi\tthere \r\nspam\tbuy\n\nham\tsee you\n");
+  const LabelledText first = read_labelled_text(Texts{labels_first});
   BOOST_TEST(first.names == (Texts{"ham", "spam"}), boost::test_tools::per_element());
   BOOST_TEST(first.texts == (Texts{"hi\tthere", "buy", "see you"}),
              boost::test_tools::per_element());
   BOOST_TEST(first.labels == (Ids{0, 1, 0}), boost::test_tools::per_element());
 
   // U+0085 (next line) does not end a line.
-  const std::string behind = files.write("b", "good \u0085 film  \t1\nbad\t0\nfine\t1");
-  const LabelledText last = read_labelled_text(Texts{behind});
+  const std::string labels_last = files.write("b", "good \u0085 film  \t1\nbad\t0\nfine\t1");
+  const LabelledText last = read_labelled_text(Texts{labels_last});
   BOOST_TEST(last.texts == (Texts{"good \u0085 film", "bad", "fine"}),
              boost::test_tools::per_element());
   BOOST_TEST(last.labels == (Ids{1, 0, 1}), boost::test_tools::per_element());
-  BOOST_TEST(read_labelled_text(Texts{behind, behind}).size() == 6);
-  BOOST_TEST(read_labelled_text(Texts{front}, LabelSide::last).names.size() == 3u);
+  BOOST_TEST(read_labelled_text(Texts{labels_last, labels_last}).size() == 6);
+  BOOST_TEST(read_labelled_text(Texts{labels_first}, LabelSide::last).names.size() == 3u);
 }
 
-BOOST_AUTO_TEST_CASE(files_that_are_not_labelled_are_refused) {
+BOOST_AUTO_TEST_CASE(unlabelled_files_are_rejected) {
   const TextFiles files("unlabelled");
   const auto read = [&](const std::string& text) {
     return [&files, text] { read_labelled_text(Texts{files.write("f", text)}); };
   };
-  check_says<FormatError>(read("a\tb\nno tab\n"),
-                          "f:2: expected a label and a text separated by a tab");
-  check_says<FormatError>(read("x\tone\nx\ttwo\n"),
-                          "needs at least two classes, but there is only one");
-  check_says<FormatError>(read(""), "there are no lines");
-  check_says<FormatError>(read("a\tb\nc\td\n"), "f:1: cannot tell labels from texts");
-  check_says<FormatError>(read("a\tb\na\tc\n\td\n"), "f:3: the label is empty");
-  check_says<IoError>([] { read_labelled_text(Texts{"/nowhere/f"}); }, "/nowhere/f");
-  check_says<ArgumentError>([] { parse_choice<LabelSide>("left"); },
-                            "expected one of auto, first, last");
+  check_error_message<FormatError>(read("a\tb\nno tab\n"),
+                                   "f:2: expected a label and a text separated by a tab");
+  check_error_message<FormatError>(read("x\tone\nx\ttwo\n"),
+                                   "needs at least two classes, but there is only one");
+  check_error_message<FormatError>(read(""), "there are no lines");
+  check_error_message<FormatError>(read("a\tb\nc\td\n"), "f:1: cannot tell labels from texts");
+  check_error_message<FormatError>(read("a\tb\na\tc\n\td\n"), "f:3: the label is empty");
+  check_error_message<IoError>([] { read_labelled_text(Texts{"/nowhere/f"}); }, "/nowhere/f");
+  check_error_message<ArgumentError>([] { parse_choice<LabelSide>("left"); },
+                                     "expected one of auto, first, last");
 }
 
-BOOST_AUTO_TEST_CASE(splits_keep_the_shares_of_classes) {
+BOOST_AUTO_TEST_CASE(splits_keep_the_class_proportions) {
   Ids labels(100, 0);
   for (std::size_t i = 0; i < labels.size(); i += 5) labels[i] = 1;
   const Split split = stratified_split(labels, 0.2, 7);
@@ -68,11 +69,11 @@ BOOST_AUTO_TEST_CASE(splits_keep_the_shares_of_classes) {
   BOOST_TEST(spam == 4);
   BOOST_TEST((stratified_split(labels, 0.2, 7).test == split.test));
   BOOST_TEST((stratified_split(labels, 0.2, 8).test != split.test));
-  check_says<ArgumentError>([&] { stratified_split(labels, 1, 7); },
-                            "test_fraction must be in (0, 1), not 1");
+  check_error_message<ArgumentError>([&] { stratified_split(labels, 1, 7); },
+                                     "test_fraction must be in (0, 1), not 1");
 }
 
-BOOST_AUTO_TEST_CASE(figures_of_a_confusion_matrix_by_hand) {
+BOOST_AUTO_TEST_CASE(metrics_of_a_confusion_matrix_match_values_computed_by_hand) {
   ConfusionMatrix matrix({"ham", "spam"});
   // 6 ham are correct, 1 is classified as spam; 2 spam are correct, 1 is classified as ham.
   matrix.add(Ids{0, 0, 0, 0, 0, 0, 0, 1, 1, 1}, Ids{0, 0, 0, 0, 0, 0, 1, 1, 1, 0});
@@ -98,16 +99,18 @@ BOOST_AUTO_TEST_CASE(figures_of_a_confusion_matrix_by_hand) {
   BOOST_TEST(empty.f1(0) == 0);
   empty.add(Ids{0}, Ids{0});
   BOOST_TEST(empty.f1(1) == 0);
-  check_says<ArgumentError>([&] { empty.add(Ids{2}, Ids{0}); }, "class 2 is out of range [0, 2)");
-  check_says<ArgumentError>(
+  check_error_message<ArgumentError>([&] { empty.add(Ids{2}, Ids{0}); },
+                                     "class 2 is out of range [0, 2)");
+  check_error_message<ArgumentError>(
       [&] {
         empty.add(Ids{0, 1}, Ids{0});
       },
       "1 classes were predicted for 2");
-  check_says<ArgumentError>([] { ConfusionMatrix({"a"}); }, "needs at least two classes, not 1");
+  check_error_message<ArgumentError>([] { ConfusionMatrix({"a"}); },
+                                     "needs at least two classes, not 1");
 }
 
-BOOST_AUTO_TEST_CASE(words_and_features_by_hand) {
+BOOST_AUTO_TEST_CASE(words_and_tfidf_features_match_values_computed_by_hand) {
   BOOST_TEST(
       words("Win 100! Caf\u00e9-bar", true) == (Texts{"win", "100", "!", "caf\u00e9", "-", "bar"}),
       boost::test_tools::per_element());
@@ -134,8 +137,8 @@ BOOST_AUTO_TEST_CASE(words_and_features_by_hand) {
   BOOST_TEST(logs.value.size() == 1u);
   BOOST_TEST(logs.value[0] == 1.0f);
   BOOST_TEST(TfIdf(texts, {.longest = 1, .min_texts = 2}).features() == 1);
-  check_says<ArgumentError>([&] { TfIdf(texts, {.longest = 0}); }, "longest (0)");
-  check_says<ArgumentError>([] { TfIdf(Texts{" "}, {}); }, "the texts have no features");
+  check_error_message<ArgumentError>([&] { TfIdf(texts, {.longest = 0}); }, "longest (0)");
+  check_error_message<ArgumentError>([] { TfIdf(Texts{" "}, {}); }, "the texts have no features");
 
   // "a a b" against the same text, a text that shares only "a", and a text without known features.
   const Texts three = {"a a b", "a a b", "a a b"}, others = {"a a b", "a z", "z"};
@@ -143,11 +146,11 @@ BOOST_AUTO_TEST_CASE(words_and_features_by_hand) {
   BOOST_TEST(cosines[0] == 1, boost::test_tools::tolerance(1e-6));
   BOOST_TEST(cosines[1] == 2 / length, boost::test_tools::tolerance(1e-6));
   BOOST_TEST(cosines[2] == 0);
-  check_says<ArgumentError>([&] { row_products(tfidf(three), tfidf(texts)); },
-                            "the numbers of rows differ: 3 and 2");
+  check_error_message<ArgumentError>([&] { row_products(tfidf(three), tfidf(texts)); },
+                                     "the numbers of rows differ: 3 and 2");
 }
 
-BOOST_AUTO_TEST_CASE(lbfgs_finds_the_minimum_of_rosenbrocks_valley) {
+BOOST_AUTO_TEST_CASE(lbfgs_minimises_the_rosenbrock_function) {
   const LbfgsResult found = minimise_lbfgs(
       [](const std::vector<double>& x, std::vector<double>& g) {
         const double a = 1 - x[0], b = x[1] - x[0] * x[0];
@@ -160,7 +163,7 @@ BOOST_AUTO_TEST_CASE(lbfgs_finds_the_minimum_of_rosenbrocks_valley) {
   BOOST_TEST(found.iterations < 60);
 }
 
-BOOST_AUTO_TEST_CASE(logistic_regression_is_at_its_minimum) {
+BOOST_AUTO_TEST_CASE(logistic_regression_converges_to_the_minimum) {
   // One feature. The class is 1 if the feature is positive, with one exception, so that the minimum
   // is finite.
   const SparseRows rows{4, {0, 1, 2, 3}, {0, 0, 0, 0}, {1, 2, -1, 1}};
@@ -177,17 +180,17 @@ BOOST_AUTO_TEST_CASE(logistic_regression_is_at_its_minimum) {
   BOOST_TEST(std::abs(slope) < 1e-6);
   BOOST_TEST(model.predict(SparseRows{2, {0, 1}, {0, 0}, {3, -3}}) == (Ids{1, 0}),
              boost::test_tools::per_element());
-  check_says<ArgumentError>([&] { model.fit(-1); }, "l2 must not be negative: -1");
-  check_says<ArgumentError>([&] { LogisticRegression(rows, Ids{1}, 1, 2); },
-                            "1 labels do not match 4 rows");
-  check_says<ArgumentError>(
+  check_error_message<ArgumentError>([&] { model.fit(-1); }, "l2 must not be negative: -1");
+  check_error_message<ArgumentError>([&] { LogisticRegression(rows, Ids{1}, 1, 2); },
+                                     "1 labels do not match 4 rows");
+  check_error_message<ArgumentError>(
       [&] {
         LogisticRegression(rows, Ids{0, 0, 0, 0}, 1, 1);
       },
       "classes must be at least 2, not 1");
 }
 
-BOOST_AUTO_TEST_CASE(the_baseline_is_tuned_within_the_training_part) {
+BOOST_AUTO_TEST_CASE(the_baseline_is_tuned_on_the_training_set) {
   LabelledText train{{}, {}, {"ham", "spam"}}, test = train;
   for (int i = 0; i < 40; ++i) {
     const bool spam = i % 4 == 0;

@@ -29,7 +29,7 @@ const std::string kTiny =
     " --warmup 2 --lr 0.01 --eval-every 10 --shift 0 --rotation 0 --zoom 0 --patch-height 1"
     " --patch-width 1 --threads 2";
 
-BOOST_AUTO_TEST_CASE(masked_images_train_resume_and_start_a_classifier) {
+BOOST_AUTO_TEST_CASE(masked_image_models_are_trained_resumed_and_fine_tuned) {
   const Shell weft;
   write_digits(weft);
   const std::string data = " --data " + weft.path("data");
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(masked_images_train_resume_and_start_a_classifier) {
                   " was trained with --task classify");
 }
 
-BOOST_AUTO_TEST_CASE(masked_image_options_that_do_not_fit_are_named) {
+BOOST_AUTO_TEST_CASE(invalid_masked_image_options_are_named) {
   const Shell weft;
   write_digits(weft);
   const std::string data = " --data " + weft.path("data"), out = " --out " + weft.path("m.weft");

@@ -95,7 +95,7 @@ void check_equal(const MaskedImageModel& a, const MaskedImageModel& b) {
   BOOST_TEST((a.history.train == b.history.train));
 }
 
-BOOST_AUTO_TEST_CASE(resumed_pre_training_on_images_has_the_same_bits) {
+BOOST_AUTO_TEST_CASE(a_resumed_masked_image_run_is_bit_exact) {
   const TemporaryFolder files("masked_image");
   const ImageSet train = stripes(80, 1);
   MaskedImageModel straight = fresh();
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(resumed_pre_training_on_images_has_the_same_bits) {
   check_equal(straight, load_model<MaskedImageModel>(files.path("m.weft")));
 }
 
-BOOST_AUTO_TEST_CASE(stripes_are_filled_in_better_than_any_guess) {
+BOOST_AUTO_TEST_CASE(reconstruction_of_stripes_beats_the_baselines) {
   const TemporaryFolder files("masked_image");
   TrainSettings s = settings();
   s.steps = 250;
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(stripes_are_filled_in_better_than_any_guess) {
   BOOST_TEST(loss < 0.2 * without.training_median);
 }
 
-BOOST_AUTO_TEST_CASE(hidden_patches_are_not_seen_and_the_others_are_kept) {
+BOOST_AUTO_TEST_CASE(hidden_patches_have_no_influence_and_visible_ones_are_kept) {
   for (const bool distillation : {false, true}) {
     VitConfig config = small();
     config.distillation = distillation;
@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(held_out_images_keep_their_masks) {
   BOOST_TEST(masked_image_loss(session, model, set) == masked_image_loss(session, model, set));
 }
 
-BOOST_AUTO_TEST_CASE(baselines_are_as_defined) {
+BOOST_AUTO_TEST_CASE(baselines_match_their_definitions) {
   const MaskedImageModel model = fresh();
   const ImageSet train = stripes(9, 5), set = stripes(3, 6);
   const MaskedImageBaselines found = masked_image_baselines(model, train, set);
@@ -238,7 +238,7 @@ BOOST_AUTO_TEST_CASE(baselines_are_as_defined) {
   BOOST_TEST(std::abs(found.training_median - median_loss) < 1e-4);
 }
 
-BOOST_AUTO_TEST_CASE(a_classifier_starts_from_what_was_learned) {
+BOOST_AUTO_TEST_CASE(a_classifier_is_initialised_from_a_masked_image_model) {
   const TemporaryFolder files("masked_image");
   MaskedImageModel model = fresh();
   run(model, stripes(80, 1), files.path("m.weft"));
@@ -269,9 +269,9 @@ BOOST_AUTO_TEST_CASE(a_classifier_starts_from_what_was_learned) {
                                           "'reconstruct'"}));
 }
 
-BOOST_AUTO_TEST_CASE(what_does_not_fit_is_named) {
+BOOST_AUTO_TEST_CASE(errors_name_mismatched_arguments) {
   const ImageSet set = stripes(8, 1);
-  const auto refuses = [&](const auto& change, const std::string& message) {
+  const auto rejects = [&](const auto& change, const std::string& message) {
     VitConfig config = small();
     ImageNormalisation normalisation = normalisation_of(set);
     PatchMasking masking;
@@ -280,12 +280,12 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_named) {
         trainable(build_masked_image_model(config, normalisation, {}, masking, settings())),
         ArgumentError, message_contains({message}));
   };
-  refuses([](auto& c, auto&, auto&) { c.patch_width = 4; },
+  rejects([](auto& c, auto&, auto&) { c.patch_width = 4; },
           "needs square patches, not patch_height 2 and patch_width 4");
-  refuses([](auto&, auto&, auto& m) { m.mask_unit = 2; },
+  rejects([](auto&, auto&, auto& m) { m.mask_unit = 2; },
           "mask_unit must divide the 3 rows and 4 columns of patches, not 2");
-  refuses([](auto&, auto&, auto& m) { m.mask_ratio = 0.99; }, "hides them all");
-  refuses([](auto&, auto& n, auto&) { n.mean.push_back(0); },
+  rejects([](auto&, auto&, auto& m) { m.mask_ratio = 0.99; }, "hides them all");
+  rejects([](auto&, auto& n, auto&) { n.mean.push_back(0); },
           "3 means and 2 deviations do not match images of 2 channels");
 
   const MaskedImageModel model = fresh();
@@ -305,7 +305,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_named) {
                         "and i32[1, 12]"}));
 }
 
-BOOST_AUTO_TEST_CASE(pictures_show_images_holes_and_what_fills_them) {
+BOOST_AUTO_TEST_CASE(reconstruction_svg_shows_images_masks_and_reconstructions) {
   // SVG images need one or three channels.
   VitConfig config = small();
   config.channels = 1;

@@ -38,8 +38,8 @@ Ids sentence(std::int64_t row) {
   return ids;
 }
 
-BOOST_AUTO_TEST_CASE(fifteen_percent_are_asked_for_and_replaced_as_in_the_paper) {
-  std::int64_t asked = 0, masked = 0, kept = 0, changed = 0;
+BOOST_AUTO_TEST_CASE(fifteen_percent_of_tokens_are_masked_as_in_the_paper) {
+  std::int64_t selected = 0, masked = 0, kept = 0, changed = 0;
   for (std::int64_t row = 0; row < 200; ++row) {
     const Ids ids = sentence(row);
     const MaskedTokens tokens = masked_tokens(ids, options(), 1, 0, row);
@@ -61,10 +61,10 @@ BOOST_AUTO_TEST_CASE(fifteen_percent_are_asked_for_and_replaced_as_in_the_paper)
     BOOST_TEST(here == 30);  // 15% of 200, in every row
     BOOST_TEST(tokens.labels.front() == -100);
     BOOST_TEST(tokens.labels.back() == -100);
-    asked += here;
+    selected += here;
   }
   // For 6000 samples, three standard deviations of a share are 0.016 for 0.8 and 0.012 for 0.1.
-  const auto share = [&](std::int64_t n) { return static_cast<double>(n) / asked; };
+  const auto share = [&](std::int64_t n) { return static_cast<double>(n) / selected; };
   BOOST_TEST(std::abs(share(masked) - 0.8) < 0.016);
   BOOST_TEST(std::abs(share(kept) - 0.1) < 0.012);
   BOOST_TEST(std::abs(share(changed) - 0.1) < 0.012);
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(masking_is_a_function_of_seed_step_and_row) {
   BOOST_TEST(all.size() == 4);
 }
 
-BOOST_AUTO_TEST_CASE(whole_words_are_hidden_together) {
+BOOST_AUTO_TEST_CASE(whole_words_are_masked_together) {
   // The row has words of one to four tokens.
   Ids ids = {4};
   std::vector<std::pair<std::size_t, std::size_t>> words;  // begin, size
@@ -111,25 +111,26 @@ BOOST_AUTO_TEST_CASE(whole_words_are_hidden_together) {
   BOOST_TEST(hidden_sizes.size() == 4u);
 }
 
-BOOST_AUTO_TEST_CASE(short_and_special_rows) {
+BOOST_AUTO_TEST_CASE(masking_short_rows_hides_one_token_and_no_special_tokens) {
   const MaskedTokens one = masked_tokens(Ids{4, 9, 5}, options(), 1, 0, 0);
   BOOST_TEST(one.labels == (Ids{-100, 9, -100}), boost::test_tools::per_element());
   const MaskedTokens none = masked_tokens(Ids{4, 5}, options(), 1, 0, 0);
   BOOST_TEST(none.labels == (Ids{-100, -100}), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(masking_options_out_of_range_are_refused) {
+BOOST_AUTO_TEST_CASE(masking_options_out_of_range_are_rejected) {
   MaskingOptions bad = options();
   bad.rate = 1.5;
-  check_says<ArgumentError>([&] { masked_tokens(Ids{9}, bad, 1, 0, 0); },
-                            "rate must be in [0, 1], not 1.5");
+  check_error_message<ArgumentError>([&] { masked_tokens(Ids{9}, bad, 1, 0, 0); },
+                                     "rate must be in [0, 1], not 1.5");
   bad = options();
   bad.random_share = 0.5;
-  check_says<ArgumentError>([&] { masked_tokens(Ids{9}, bad, 1, 0, 0); }, "random_share must be");
-  check_says<ArgumentError>([] { masked_tokens(Ids{9}, MaskingOptions{}, 1, 0, 0); },
-                            "must have an entry for every id");
-  check_says<DataError>([] { masked_tokens(Ids{1000}, options(), 1, 0, 0); },
-                        "token id 1000 is outside the vocabulary [0, 1000)");
+  check_error_message<ArgumentError>([&] { masked_tokens(Ids{9}, bad, 1, 0, 0); },
+                                     "random_share must be");
+  check_error_message<ArgumentError>([] { masked_tokens(Ids{9}, MaskingOptions{}, 1, 0, 0); },
+                                     "must have an entry for every id");
+  check_error_message<DataError>([] { masked_tokens(Ids{1000}, options(), 1, 0, 0); },
+                                 "token id 1000 is outside the vocabulary [0, 1000)");
 }
 
 /// Sentence s of document d is {100 d + s}. Document 2 has one sentence, the others have five.
@@ -142,7 +143,7 @@ std::vector<Document> documents() {
   return result;
 }
 
-BOOST_AUTO_TEST_CASE(next_sentences_follow_or_are_of_another_document) {
+BOOST_AUTO_TEST_CASE(second_sentences_follow_or_come_from_another_document) {
   const SentencePairs pairs(documents(), PairTask::next_sentence, 2);
   BOOST_TEST(pairs.places() == 12);
   BOOST_TEST(pairs.tokens() == 16);
@@ -190,7 +191,7 @@ bool run_of_numbers(const Ids& ids) {
   return true;
 }
 
-BOOST_AUTO_TEST_CASE(segments_are_whole_sentences_that_fill_what_there_is) {
+BOOST_AUTO_TEST_CASE(segments_are_whole_sentences_that_fill_the_available_length) {
   for (const PairTask task : {PairTask::next_sentence, PairTask::sentence_order}) {
     const SentencePairs pairs(long_documents(), task, 9);
     std::int64_t full = 0, free = 0;
@@ -230,10 +231,10 @@ BOOST_AUTO_TEST_CASE(blank_lines_end_documents) {
   const std::vector<TextDocument> expected = {{"one", "two"}, {"three"}, {"four"}};
   BOOST_TEST((found == expected));
   const std::vector<std::string> nowhere = {"/nowhere"};
-  check_says<IoError>([&] { read_documents(nowhere); }, "/nowhere");
+  check_error_message<IoError>([&] { read_documents(nowhere); }, "/nowhere");
 }
 
-BOOST_AUTO_TEST_CASE(pairs_are_joined_and_cut_at_the_longer_one) {
+BOOST_AUTO_TEST_CASE(pairs_are_joined_and_the_longer_segment_is_truncated) {
   const SentencePair pair{{10, 11}, {20, 21, 22, 23}, 0};
   const PairTokens whole = join_pair(pair, 4, 5, 64);
   BOOST_TEST(whole.ids == (Ids{4, 10, 11, 5, 20, 21, 22, 23, 5}), boost::test_tools::per_element());
@@ -241,26 +242,27 @@ BOOST_AUTO_TEST_CASE(pairs_are_joined_and_cut_at_the_longer_one) {
              boost::test_tools::per_element());
   BOOST_TEST(join_pair(pair, 4, 5, 7).ids == (Ids{4, 10, 11, 5, 20, 21, 5}),
              boost::test_tools::per_element());
-  check_says<ArgumentError>([&] { join_pair(pair, 4, 5, 4); },
-                            "needs a context of at least 5, not 4");
-  check_says<ArgumentError>(
+  check_error_message<ArgumentError>([&] { join_pair(pair, 4, 5, 4); },
+                                     "needs a context of at least 5, not 4");
+  check_error_message<ArgumentError>(
       [] {
         SentencePairs({{{1}}, {{2}, {}}}, PairTask::sentence_order, 2);
       },
       "a document of at least two sentences: there are 2 documents");
-  check_says<ArgumentError>(
+  check_error_message<ArgumentError>(
       [] {
         SentencePairs({{{1}, {2}}, {{}}}, PairTask::next_sentence, 2);
       },
       "need at least two documents");
-  check_says<ArgumentError>([] { SentencePairs(documents(), PairTask::sentence_order, 1); },
-                            "a pair needs at least 2 tokens, not 1");
-  check_says<ArgumentError>(
+  check_error_message<ArgumentError>(
+      [] { SentencePairs(documents(), PairTask::sentence_order, 1); },
+      "a pair needs at least 2 tokens, not 1");
+  check_error_message<ArgumentError>(
       [] { SentencePairs(documents(), PairTask::sentence_order, 2).at(12, 1, 0, 0); },
       "place 12 is outside [0, 12)");
 }
 
-BOOST_AUTO_TEST_CASE(rows_are_padded_to_few_lengths) {
+BOOST_AUTO_TEST_CASE(rows_are_padded_to_multiples_of_a_length) {
   const std::vector<Ids> rows = {with_ends(Ids{9, 8, 7}, 4, 5, 4), with_ends(Ids{9}, 4, 5, 64)};
   BOOST_TEST(rows[0] == (Ids{4, 9, 8, 5}), boost::test_tools::per_element());
   const TokenRows batch = pad_rows(rows, 0, 6);
@@ -271,10 +273,10 @@ BOOST_AUTO_TEST_CASE(rows_are_padded_to_few_lengths) {
              boost::test_tools::per_element());
   // Never padded beyond the context of the model.
   BOOST_TEST((pad_rows(rows, 0, 16, 11).ids.sizes() == Sizes{2, 11}));
-  check_says<ArgumentError>([] { with_ends(Ids{9}, 4, 5, 1); },
-                            "need a context of at least 2, not 1");
-  check_says<ArgumentError>([] { pad_rows(std::vector<Ids>{}, 0); },
-                            "at least one row that is not empty");
+  check_error_message<ArgumentError>([] { with_ends(Ids{9}, 4, 5, 1); },
+                                     "need a context of at least 2, not 1");
+  check_error_message<ArgumentError>([] { pad_rows(std::vector<Ids>{}, 0); },
+                                     "at least one row that is not empty");
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(pairs_are_read_from_columns) {
   BOOST_TEST((read_text_pairs(file.path()) == wanted));
 }
 
-BOOST_AUTO_TEST_CASE(lines_that_are_no_pairs_are_named) {
+BOOST_AUTO_TEST_CASE(errors_name_lines_that_are_not_pairs) {
   BOOST_CHECK_EXCEPTION(read_text_pairs(File("a\tb\nonly one\n").path()), FormatError,
                         says("line 2: there is no second column; expected source <tab> target"));
   BOOST_CHECK_EXCEPTION(read_text_pairs(File(" \tb\n").path()), FormatError,
@@ -61,7 +61,7 @@ std::vector<TextPair> some_pairs() {
   return pairs;
 }
 
-BOOST_AUTO_TEST_CASE(no_source_is_in_two_parts) {
+BOOST_AUTO_TEST_CASE(no_source_occurs_in_two_splits) {
   const TextPairSplit split = split_by_source(some_pairs(), 0.1, 7);
   BOOST_TEST(split.train.size() == 240U);
   BOOST_TEST(split.validation.size() == 30U);
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(no_source_is_in_two_parts) {
                         says("2 distinct sources cannot be split"));
 }
 
-BOOST_AUTO_TEST_CASE(cases_have_all_translations_of_a_source) {
+BOOST_AUTO_TEST_CASE(cases_contain_all_translations_of_a_source) {
   const auto cases = group_by_source({{"a", "1"}, {"b", "2"}, {"a", "3"}, {"a", "1"}});
   BOOST_TEST(cases.size() == 2U);
   BOOST_TEST(cases[0].source == "a");
@@ -110,7 +110,7 @@ std::vector<IdPair> id_pairs(std::size_t count) {
   return pairs;
 }
 
-BOOST_AUTO_TEST_CASE(an_epoch_has_every_pair_once_and_little_padding) {
+BOOST_AUTO_TEST_CASE(an_epoch_contains_every_pair_once_with_little_padding) {
   const std::vector<IdPair> pairs = id_pairs(200);
   PairBatches batches(pairs, 48, 0);
   BOOST_TEST(batches.size() == 200);
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(a_batch_is_a_function_of_seed_and_step) {
   BOOST_TEST((a != b));
 }
 
-BOOST_AUTO_TEST_CASE(a_pair_longer_than_a_batch_is_one) {
+BOOST_AUTO_TEST_CASE(a_pair_longer_than_a_batch_is_a_batch_of_its_own) {
   std::vector<IdPair> pairs = id_pairs(5);
   pairs[2].source.assign(50, 9);
   const PairBatches batches(pairs, 20, 0);
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(a_pair_longer_than_a_batch_is_one) {
                         says("pair 0 has an empty side"));
 }
 
-BOOST_AUTO_TEST_CASE(batches_in_shards_have_a_pair_for_each) {
+BOOST_AUTO_TEST_CASE(every_shard_of_a_batch_has_a_pair) {
   const std::vector<IdPair> pairs = id_pairs(37);
   const PairBatches batches(pairs, 1, 0, 4);
   std::size_t seen = 0;
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(batches_in_shards_have_a_pair_for_each) {
       says("3 pairs are too few for batches of 4 shards: each shard needs at least one"));
 }
 
-BOOST_AUTO_TEST_CASE(strings_and_what_they_are_backwards) {
+BOOST_AUTO_TEST_CASE(reversal_pairs_are_strings_and_their_reversals) {
   const auto pairs = reversal_pairs(500, 3, {.alphabet = "xyz", .min_length = 2, .max_length = 5});
   std::set<std::size_t> lengths;
   for (const TextPair& pair : pairs) {

@@ -12,7 +12,7 @@ namespace {
 
 using Documents = std::vector<std::vector<TokenIds>>;
 
-BOOST_AUTO_TEST_CASE(passages_are_whole_sentences_of_one_document) {
+BOOST_AUTO_TEST_CASE(passages_consist_of_whole_sentences_of_one_document) {
   const Passages passages(Documents{{{1, 2}, {3}, {}, {4, 5, 6}, {7}}, {{8}}, {}, {{9, 9}}}, 4);
   BOOST_TEST(passages.documents() == 3);
   BOOST_TEST(passages.tokens() == 10);
@@ -23,10 +23,10 @@ BOOST_AUTO_TEST_CASE(passages_are_whole_sentences_of_one_document) {
   BOOST_TEST((passages.at(2) == std::vector<TokenIds>{{4, 5, 6}, {7}}));
   BOOST_TEST((passages.at(3) == std::vector<TokenIds>{{9, 9}}));
   BOOST_TEST((passages.cover() == std::vector<std::int64_t>{0, 2, 3}));
-  check_says<ArgumentError>([&] { (void)passages.at(4); }, "passage 4 is outside [0, 4)");
+  check_error_message<ArgumentError>([&] { (void)passages.at(4); }, "passage 4 is outside [0, 4)");
 }
 
-BOOST_AUTO_TEST_CASE(a_long_sentence_counts_as_several) {
+BOOST_AUTO_TEST_CASE(a_long_sentence_is_split) {
   const Passages passages(Documents{{{1, 2, 3, 4, 5, 6, 7}, {8}}}, 3);
   BOOST_TEST((passages.at(0) == std::vector<TokenIds>{{1, 2, 3}}));
   BOOST_TEST((passages.at(1) == std::vector<TokenIds>{{4, 5, 6}}));
@@ -34,7 +34,7 @@ BOOST_AUTO_TEST_CASE(a_long_sentence_counts_as_several) {
   BOOST_TEST(passages.count() == 3);
 }
 
-BOOST_AUTO_TEST_CASE(a_cover_has_every_sentence_even_where_the_last_is_too_short_alone) {
+BOOST_AUTO_TEST_CASE(a_cover_contains_every_sentence_even_if_the_last_is_too_short_alone) {
   const Passages passages(Documents{{{1, 1}, {2, 2}, {3, 3}, {4, 4}, {5, 5}}}, 4, 2);
   std::set<std::int64_t> seen;
   for (const std::int64_t i : passages.cover()) {
@@ -45,19 +45,19 @@ BOOST_AUTO_TEST_CASE(a_cover_has_every_sentence_even_where_the_last_is_too_short
   BOOST_TEST(passages.cover().size() == 3U);
 }
 
-BOOST_AUTO_TEST_CASE(where_no_passage_can_be_made_it_is_said) {
-  check_says<ArgumentError>(
+BOOST_AUTO_TEST_CASE(errors_explain_why_no_passage_can_be_made) {
+  check_error_message<ArgumentError>(
       [] {
         Passages(Documents{{{1, 2}}}, 1);
       },
       "needs at least 2 tokens, not 1");
-  check_says<ArgumentError>(
+  check_error_message<ArgumentError>(
       [] {
         Passages(Documents{{{1, 2}}, {{3}}}, 8, 2);
       },
       "no passage of up to 8 tokens has at least 2 sentences and 2 tokens: there are 2 documents "
       "of 3 tokens in total");
-  check_says<ArgumentError>([] { Passages(Documents{}, 8); }, "there are 0 documents");
+  check_error_message<ArgumentError>([] { Passages(Documents{}, 8); }, "there are 0 documents");
 }
 
 }  // namespace

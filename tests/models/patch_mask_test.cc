@@ -14,7 +14,7 @@ namespace {
 
 using testing::message_contains;
 
-BOOST_AUTO_TEST_CASE(the_share_is_rounded_up_to_whole_units) {
+BOOST_AUTO_TEST_CASE(the_mask_ratio_is_rounded_up_to_whole_units) {
   BOOST_TEST(hidden_patches({}, 4, 4) == 10);  // 9.6, rounded up
   BOOST_TEST(hidden_patches({.mask_ratio = 0.5}, 4, 4) == 8);
   // In double precision, 0.07 * 100 is slightly more than 7; it must not be rounded up to 8.
@@ -24,7 +24,7 @@ BOOST_AUTO_TEST_CASE(the_share_is_rounded_up_to_whole_units) {
   BOOST_TEST(hidden_patches({.mask_ratio = 0.4, .mask_unit = 3}, 3, 6) == 9);
 }
 
-BOOST_AUTO_TEST_CASE(every_mask_hides_as_many_and_whole_units) {
+BOOST_AUTO_TEST_CASE(every_mask_hides_the_same_number_of_whole_units) {
   const PatchMasking masking{.mask_ratio = 0.6, .mask_unit = 2};
   for (std::int64_t row = 0; row < 50; ++row) {
     const std::vector<std::int32_t> mask = patch_mask(masking, 4, 8, 3, 7, row);
@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(a_mask_is_a_function_of_seed_step_and_row) {
   BOOST_TEST((mask(1, -1, 3) != mask(1, 1, 3)));
 }
 
-BOOST_AUTO_TEST_CASE(every_patch_is_hidden_as_often) {
+BOOST_AUTO_TEST_CASE(every_patch_is_hidden_equally_often) {
   std::vector<int> times(16, 0);
   constexpr int kMasks = 4000;
   for (int step = 0; step < kMasks; ++step) {
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(every_patch_is_hidden_as_often) {
   for (const int t : times) BOOST_TEST(std::abs(t - 2500) < 184);
 }
 
-BOOST_AUTO_TEST_CASE(maskings_that_make_no_sense_are_named) {
+BOOST_AUTO_TEST_CASE(errors_name_invalid_masking_options) {
   const auto fails = [](const PatchMasking& masking, const std::string& part) {
     BOOST_CHECK_EXCEPTION(patch_mask(masking, 4, 6, 1, 0, 0), ArgumentError,
                           message_contains({part}));
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(maskings_that_make_no_sense_are_named) {
         "mask_ratio 0.9 of 6 units of 2 x 2 patches (mask_unit 2) hides them all");
 }
 
-BOOST_AUTO_TEST_CASE(maskings_are_written_and_read) {
+BOOST_AUTO_TEST_CASE(masking_options_round_trip_through_json) {
   const PatchMasking masking{.mask_ratio = 0.75, .mask_unit = 2};
   BOOST_TEST((PatchMasking::from_json(masking.to_json()) == masking));
   BOOST_CHECK_EXCEPTION(PatchMasking::from_json(R"({"mask_ratio": 0.5})"), FormatError,

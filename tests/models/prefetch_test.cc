@@ -95,7 +95,7 @@ using testing::says_exactly;
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(losses_are_those_of_batches_made_in_line) {
+BOOST_AUTO_TEST_CASE(losses_equal_those_of_batches_made_without_prefetching) {
   for (const std::int64_t shards : {1, 4}) {
     Small ahead(settings(6, shards)), line(settings(6, shards));
     ahead.run();
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(losses_are_those_of_batches_made_in_line) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(every_batch_is_made_once_in_order_ahead_and_none_beyond_the_last) {
+BOOST_AUTO_TEST_CASE(every_batch_is_prefetched_once_in_order_and_none_beyond_the_last) {
   for (const std::int64_t shards : {1, 2}) {
     Small small(settings(4, shards));
     small.run();
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(every_batch_is_made_once_in_order_ahead_and_none_beyond_the
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_skipped_step_takes_the_next_batch_also_the_last_step) {
+BOOST_AUTO_TEST_CASE(a_skipped_step_consumes_a_batch_even_at_the_last_step) {
   TrainSettings skipping = settings(4);
   skipping.skip_nonfinite = 1;
   for (const std::int64_t bad : {1, 3}) {
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(an_error_in_a_batch_is_reported_at_its_step) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_error_in_a_batch_that_is_not_used_is_none) {
+BOOST_AUTO_TEST_CASE(errors_in_unused_batches_are_ignored) {
   Small small(settings(6));
   small.breaks_at = 3;
   BOOST_TEST(small.run(3).stopped);
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(an_error_in_a_batch_that_is_not_used_is_none) {
   BOOST_TEST(batches.take(6, 0, false).items == 1);
 }
 
-BOOST_AUTO_TEST_CASE(some_of_the_shards_are_made_in_the_order_in_which_they_are_taken) {
+BOOST_AUTO_TEST_CASE(a_range_of_shards_is_made_in_the_order_of_use) {
   Small small(settings(6, 4));
   const TrainTask task = small.task();
   {
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(some_of_the_shards_are_made_in_the_order_in_which_they_are_
   BOOST_TEST((small.made == Numbers{1, 2, 5, 6, 9, 10}));
 }
 
-BOOST_AUTO_TEST_CASE(a_program_of_other_shards_is_refused) {
+BOOST_AUTO_TEST_CASE(a_program_with_another_number_of_shards_is_rejected) {
   Small small(settings(6, 4));
   small.settings.shards = 2;
   BOOST_CHECK_EXCEPTION(
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(a_program_of_other_shards_is_refused) {
                    "settings have 2; the number is fixed when the step is built"));
 }
 
-BOOST_AUTO_TEST_CASE(no_batch_is_being_made_when_a_run_has_failed) {
+BOOST_AUTO_TEST_CASE(no_batch_is_in_progress_after_a_failed_run) {
   for (std::int64_t step = 0; step < 5; ++step) {
     Small small(settings(6));
     small.misnamed_at = step;

@@ -45,7 +45,7 @@ json vit(const std::string& type, const std::string& architecture) {
 /// Writes a folder with newly initialised weights and returns them.
 TensorMap write_folder(const std::string& path, const json& config) {
   Graph graph;
-  const hf::Model model = hf::build_model(graph, config.dump(), hf::least_inputs(config.dump()));
+  const hf::Model model = hf::build_model(graph, config.dump(), hf::minimal_inputs(config.dump()));
   const auto store = std::make_shared<VariableStore>();
   Session(graph, store, {.seed = 5}).initialise();
   hf::write_folder(path, model, graph, *store);
@@ -60,7 +60,7 @@ void check_same(const TensorMap& found, const TensorMap& expected) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(encoders_of_folders_are_fine_tuned) {
+BOOST_AUTO_TEST_CASE(encoders_are_fine_tuned_from_folders) {
   const TextFiles files("encoder_folder");
   const TensorMap weights = write_folder(files.path("bert"), bert("BertForMaskedLM"));
   files.write("bert/spiece.model", tokenizer().to_bytes());
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(encoders_of_folders_are_fine_tuned) {
   BOOST_TEST(load_pretrained(files.path("classes")).classes.empty());
 }
 
-BOOST_AUTO_TEST_CASE(folders_say_which_classes_their_head_knows) {
+BOOST_AUTO_TEST_CASE(class_names_of_the_head_are_read_from_the_folder) {
   const TextFiles files("class_names");
   const auto classes = [&](json config, const json& id2label) {
     config["id2label"] = id2label;
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(folders_say_which_classes_their_head_knows) {
   BOOST_TEST(classes(classifier, {{"0", "bad"}, {"1", 7}}).empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_head_of_a_folder_stays_where_it_knows_the_same_classes) {
+BOOST_AUTO_TEST_CASE(the_head_of_a_folder_is_kept_if_the_classes_are_the_same) {
   const Shell weft;
   const std::string folder = weft.path("bert");
   json config = bert("BertForSequenceClassification");
@@ -131,12 +131,12 @@ BOOST_AUTO_TEST_CASE(a_head_of_a_folder_stays_where_it_knows_the_same_classes) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(folders_without_a_readable_tokenizer_say_what_they_hold) {
+BOOST_AUTO_TEST_CASE(errors_for_unreadable_tokenizers_list_the_files_of_the_folder) {
   const TextFiles files("no_tokenizer");
   const std::string path = files.path("bert");
   write_folder(path, bert("BertModel"));
   const auto fails = [&](const std::string& part) {
-    check_says<FormatError>([&] { encoder_tokenizer(load_pretrained(path)); }, part);
+    check_error_message<FormatError>([&] { encoder_tokenizer(load_pretrained(path)); }, part);
   };
   fails(path + " has no tokenizer: it holds none of tokenizer.json, vocab.json with merges.txt");
   files.write("bert/spiece.model", "nonsense");
@@ -152,12 +152,14 @@ BOOST_AUTO_TEST_CASE(folders_without_a_readable_tokenizer_say_what_they_hold) {
   write_folder(files.path("gpt"), gpt);
   const Pretrained decoder = load_pretrained(files.path("gpt"));
   BOOST_TEST(decoder.config_of<GptConfig>().width == 8);
-  check_says<FormatError>([&] { decoder.config_of<EncoderConfig>(); },
-                          "holds a GPT2LMHeadModel (model_type \"gpt2\"), which is a decoder, not "
-                          "an encoder");
-  check_says<FormatError>([&] { decoder.config_of<VitConfig>(); }, "not a vision transformer");
+  check_error_message<FormatError>(
+      [&] { decoder.config_of<EncoderConfig>(); },
+      "holds a GPT2LMHeadModel (model_type \"gpt2\"), which is a decoder, not "
+      "an encoder");
+  check_error_message<FormatError>([&] { decoder.config_of<VitConfig>(); },
+                                   "not a vision transformer");
   std::filesystem::remove(files.path("gpt/model.safetensors"));
-  check_says<IoError>([&] { load_pretrained(files.path("gpt")); }, "no model.safetensors");
+  check_error_message<IoError>([&] { load_pretrained(files.path("gpt")); }, "no model.safetensors");
 }
 
 Tensor images() {
@@ -168,7 +170,7 @@ Tensor images() {
   return result;
 }
 
-BOOST_AUTO_TEST_CASE(classifiers_of_images_compute_what_their_folder_does) {
+BOOST_AUTO_TEST_CASE(image_classifiers_compute_the_same_as_their_folder) {
   const TextFiles files("vit_folder");
   for (const auto& [type, prefix] : {std::pair{"vit", "ViT"}, std::pair{"deit", "DeiT"}}) {
     BOOST_TEST_CONTEXT(type) {
@@ -206,7 +208,7 @@ BOOST_AUTO_TEST_CASE(classifiers_of_images_compute_what_their_folder_does) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(positions_are_interpolated_and_pixels_treated_as_before) {
+BOOST_AUTO_TEST_CASE(positions_are_interpolated_and_pixels_are_preprocessed_as_configured) {
   const TextFiles files("vit_sizes");
   const std::string path = files.path("vit");
   write_folder(path, vit("vit", "ViTForMaskedImageModeling"));
@@ -226,7 +228,7 @@ BOOST_AUTO_TEST_CASE(positions_are_interpolated_and_pixels_treated_as_before) {
        {std::pair{R"({"image_mean": [1, 2]})", "'image_mean' has 2 numbers, but images have 1"},
         {R"({"image_std": ["a"]})", "'image_std' is [\"a\"], but must be numbers"},
         {R"({"rescale_factor": 0})", "'rescale_factor' must be positive"}})
-    check_says<FormatError>([&, t = text] { normalisation(t); }, part);
+    check_error_message<FormatError>([&, t = text] { normalisation(t); }, part);
 
   files.write("vit/preprocessor_config.json", "{}");
   const Pretrained base = load_pretrained(path);
@@ -243,7 +245,7 @@ BOOST_AUTO_TEST_CASE(positions_are_interpolated_and_pixels_treated_as_before) {
              boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(the_program_starts_from_folders) {
+BOOST_AUTO_TEST_CASE(weft_train_accepts_folders) {
   const Shell weft;
   std::string train, test;
   for (int i = 0; i < 60; ++i) {

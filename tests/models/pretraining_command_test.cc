@@ -44,9 +44,9 @@ BOOST_AUTO_TEST_CASE(every_objective_is_trained_resumed_and_fine_tuned) {
       {"rtd", "by the generator, replaced tokens detected with accuracy"}};
   for (const auto& [task, result] : tasks) {
     BOOST_TEST_CONTEXT(task) {
-      const std::string asked = std::string("--task ") + task;
-      const Outcome first =
-          files.train(asked + kSmall + " --validation-fraction 0.1 --whole-words --stop-after 3");
+      const std::string task_option = std::string("--task ") + task;
+      const Outcome first = files.train(task_option + kSmall +
+                                        " --validation-fraction 0.1 --whole-words --stop-after 3");
       BOOST_TEST(first.code == 0, first.err);
       BOOST_TEST(contains(first.out, std::string("objective ") + task + ", whole words"));
       BOOST_TEST(contains(first.out, "masked_accuracy"));
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(every_objective_is_trained_resumed_and_fine_tuned) {
                       "generator of width 8, weight 50 for the detection of replaced tokens"));
 }
 
-BOOST_AUTO_TEST_CASE(pretraining_options_that_do_not_fit_are_named) {
+BOOST_AUTO_TEST_CASE(invalid_pretraining_options_are_named) {
   const Files files;
   const auto fails = [&](const std::string& arguments, const std::string& part) {
     BOOST_TEST_CONTEXT(arguments) { check_error(files.train(arguments), 2, part); }

@@ -78,7 +78,7 @@ TrainOutcome run(PretrainingModel& model, std::int64_t stop_after = 0, int threa
     const SentencePairs pairs = sentence_pairs(model, documents());
     return train(pretraining_task(session, model, pairs, &pairs));
   }
-  const PackedTexts texts(model.tokenizer, lines(), model.config.longest_row());
+  const PackedTexts texts(model.tokenizer, lines(), model.config.max_tokens());
   return train(pretraining_task(session, model, texts, &texts));
 }
 
@@ -88,7 +88,7 @@ NamedTensors first_batch(const PretrainingModel& model) {
     const SentencePairs pairs = sentence_pairs(model, documents());
     return pretraining_task(session, model, pairs, nullptr).batch(0).inputs;
   }
-  const PackedTexts texts(model.tokenizer, lines(), model.config.longest_row());
+  const PackedTexts texts(model.tokenizer, lines(), model.config.max_tokens());
   return pretraining_task(session, model, texts, nullptr).batch(0).inputs;
 }
 
@@ -99,7 +99,7 @@ Tensor input(const NamedTensors& inputs, std::string_view name) {
 
 Tensor key(std::int64_t runs) { return Tensor::of<std::int64_t>({2}, {7, runs}); }
 
-BOOST_AUTO_TEST_CASE(runs_of_every_objective_go_on_with_the_same_bits) {
+BOOST_AUTO_TEST_CASE(resumed_runs_of_every_objective_are_bit_exact) {
   for (const Objective objective : kObjectives) {
     BOOST_TEST_CONTEXT(choice_name(objective)) {
       const TextFiles files("pretraining");
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(runs_of_every_objective_go_on_with_the_same_bits) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(files_of_the_first_version_hide_single_tokens) {
+BOOST_AUTO_TEST_CASE(files_of_the_first_version_mask_single_tokens) {
   const TextFiles files("first_version");
   const PretrainingModel model = fresh(Objective::mlm);
   Session(*model.graph, model.store, {.seed = 1}).initialise();
@@ -142,13 +142,13 @@ BOOST_AUTO_TEST_CASE(files_of_the_first_version_hide_single_tokens) {
   BOOST_TEST(std::isfinite(run(again).evaluation.loss));
 }
 
-BOOST_AUTO_TEST_CASE(rows_fit_positions_that_skip_padding) {
+BOOST_AUTO_TEST_CASE(rows_fit_position_tables_that_skip_padding) {
   // RoBERTa's positions begin after the padding position, so rows must be shorter than the position
   // table.
   EncoderConfig config = small();
   config.vocab = kVocab;
   config.positions_skip_padding = true;
-  BOOST_TEST(config.longest_row() == 15);
+  BOOST_TEST(config.max_tokens() == 15);
   TrainSettings few = settings(2);
   few.warmup = 1;
   PretrainingModel model = trainable(build_pretraining_model(config, document_tokenizer(), few));
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(rows_fit_positions_that_skip_padding) {
   BOOST_TEST((input(first_batch(model), "tokens").sizes() == Sizes{4, 15}));
 }
 
-BOOST_AUTO_TEST_CASE(inputs_ask_for_what_was_hidden) {
+BOOST_AUTO_TEST_CASE(labels_are_the_hidden_tokens) {
   const PretrainingModel model = fresh(Objective::mlm);
   const PackedTexts packed(model.tokenizer, lines(), 16);
   const std::vector<PretrainingRow> rows = {{packed.row(0)}, {packed.row(63)}};
@@ -166,19 +166,20 @@ BOOST_AUTO_TEST_CASE(inputs_ask_for_what_was_hidden) {
   const auto picks = input(inputs, "picks").to_vector<std::int32_t>();
   const auto labels = input(inputs, "labels").to_vector<std::int32_t>();
   BOOST_TEST(picks.size() == 32u);
-  const auto asked = std::count_if(labels.begin(), labels.end(), [](int l) { return l >= 0; });
-  BOOST_TEST(asked >= 3);
+  const auto labelled = std::count_if(labels.begin(), labels.end(), [](int l) { return l >= 0; });
+  BOOST_TEST(labelled >= 3);
   for (std::size_t i = 0; i < picks.size(); ++i) {
     if (labels[i] < 0) continue;
     const auto at = static_cast<std::size_t>(picks[i]);
     BOOST_TEST(labels[i] == rows[at / 16].ids[at % 16]);
   }
-  check_says<DataError>([&] { PackedTexts(model.tokenizer, Texts{" "}, 16); }, "there is no text");
-  check_says<ArgumentError>([&] { PackedTexts(model.tokenizer, lines(), 2); },
-                            "a row needs at least 3 tokens, not 2");
+  check_error_message<DataError>([&] { PackedTexts(model.tokenizer, Texts{" "}, 16); },
+                                 "there is no text");
+  check_error_message<ArgumentError>([&] { PackedTexts(model.tokenizer, lines(), 2); },
+                                     "a row needs at least 3 tokens, not 2");
 }
 
-BOOST_AUTO_TEST_CASE(pairs_are_padded_to_what_the_model_reads) {
+BOOST_AUTO_TEST_CASE(pairs_are_padded_up_to_the_context) {
   EncoderConfig config = small();
   config.vocab = kVocab;
   config.token_types = 2;
@@ -196,7 +197,7 @@ BOOST_AUTO_TEST_CASE(pairs_are_padded_to_what_the_model_reads) {
   BOOST_TEST(std::isfinite(session.run(model.program("train"), inputs)["loss"].item<float>()));
 }
 
-BOOST_AUTO_TEST_CASE(losses_are_the_sums_that_the_papers_define) {
+BOOST_AUTO_TEST_CASE(losses_are_the_sums_defined_in_the_papers) {
   for (const Objective objective : {Objective::mlm_nsp, Objective::mlm_sop}) {
     const PretrainingModel model = fresh(objective, settings(), 50, 0);
     const NamedTensors inputs = first_batch(model);
@@ -224,7 +225,7 @@ BOOST_AUTO_TEST_CASE(losses_are_the_sums_that_the_papers_define) {
   BOOST_TEST(replaced == found["replaced_loss"].item<float>(), boost::test_tools::tolerance(0.3F));
 }
 
-BOOST_AUTO_TEST_CASE(the_encoder_sees_what_the_generator_drew) {
+BOOST_AUTO_TEST_CASE(the_encoder_reads_the_tokens_sampled_by_the_generator) {
   const PretrainingModel model = fresh(Objective::rtd);
   NamedTensors inputs = first_batch(model);
   const auto tokens = input(inputs, "tokens").to_vector<std::int32_t>();
@@ -291,14 +292,14 @@ BOOST_AUTO_TEST_CASE(samples_follow_their_probabilities) {
   BOOST_TEST(!bitwise_equal(session.run(draw, {{"logits", rows}, {"key", key(1)}})["ids"], ids));
 }
 
-BOOST_AUTO_TEST_CASE(no_gradient_goes_through_the_draws_and_embeddings_are_shared) {
+BOOST_AUTO_TEST_CASE(sampling_stops_gradients_and_embeddings_are_shared) {
   EncoderConfig config = small();
   config.vocab = kVocab;
   Graph graph;
   const ReplacedTokenModel model = make_replaced_token_model(Scope(graph), config, 0.5);
   const Value tokens = graph.input("tokens", DType::i32, {"batch", "seq"});
-  const HiddenTokens hidden{graph.input("picks", DType::i32, {"picks"}),
-                            graph.input("labels", DType::i32, {"picks"})};
+  const MaskedTargets hidden{graph.input("picks", DType::i32, {"picks"}),
+                             graph.input("labels", DType::i32, {"picks"})};
   const ReplacedTokens found =
       detect_replaced_tokens(model, {.ids = tokens}, hidden, graph.key("sampling"), true);
   BOOST_TEST(model.generator.token_table().name() == "embeddings.tokens.weight");
@@ -324,7 +325,7 @@ BOOST_AUTO_TEST_CASE(no_gradient_goes_through_the_draws_and_embeddings_are_share
   }
 }
 
-BOOST_AUTO_TEST_CASE(generators_are_as_many_layers_of_a_share_of_the_width) {
+BOOST_AUTO_TEST_CASE(generators_keep_the_layers_and_scale_the_width) {
   EncoderConfig base;  // ELECTRA-base: the generator has a third of the width
   const EncoderConfig third = generator_config(base, 1.0 / 3);
   BOOST_TEST(third.width == 256);
@@ -342,21 +343,21 @@ BOOST_AUTO_TEST_CASE(generators_are_as_many_layers_of_a_share_of_the_width) {
   BOOST_TEST(generator_config(narrow, 0.25).width == 64);
   BOOST_TEST((generator_config(narrow, 0.5).embedding_projection == EmbeddingProjection::none));
   BOOST_TEST(generator_config(narrow, 1e-3).heads == 1);
-  check_says<ArgumentError>([&] { generator_config(base, 0); },
-                            "generator_share must be in (0, 1], not 0");
+  check_error_message<ArgumentError>([&] { generator_config(base, 0); },
+                                     "generator_share must be in (0, 1], not 0");
   base.embedding_projection = EmbeddingProjection::before_norm;
-  check_says<ArgumentError>([&] { generator_config(base, 0.5); },
-                            "embedding_projection must be none or after_norm");
+  check_error_message<ArgumentError>([&] { generator_config(base, 0.5); },
+                                     "embedding_projection must be none or after_norm");
   narrow.conv_kernel = 3;
   narrow.conv_groups = 48;
-  check_says<ArgumentError>([&] { generator_config(narrow, 0.25); },
-                            "a generator of width 64 cannot have conv_groups 48");
+  check_error_message<ArgumentError>([&] { generator_config(narrow, 0.25); },
+                                     "a generator of width 64 cannot have conv_groups 48");
   EncoderConfig other = narrow;
   other.context = 100;
   Graph graph;
   const Encoder first(Scope(graph, "a"), narrow);
-  check_says<ArgumentError>([&] { Encoder(Scope(graph, "b"), other, first); },
-                            "encoders can share embeddings only if");
+  check_error_message<ArgumentError>([&] { Encoder(Scope(graph, "b"), other, first); },
+                                     "encoders can share embeddings only if");
 }
 
 double metric(const TrainOutcome& outcome, std::string_view name) {
@@ -400,7 +401,7 @@ BOOST_AUTO_TEST_CASE(every_objective_is_learned_on_a_small_text) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_classifier_starts_from_any_objective) {
+BOOST_AUTO_TEST_CASE(a_classifier_can_be_initialised_from_any_objective) {
   const TextFiles files("objectives");
   for (const Objective objective : kObjectives) {
     const PretrainingModel model = fresh(objective);
@@ -418,7 +419,7 @@ BOOST_AUTO_TEST_CASE(a_classifier_starts_from_any_objective) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(areas_under_the_curve_count_ordered_pairs) {
+BOOST_AUTO_TEST_CASE(roc_auc_is_the_share_of_ordered_pairs) {
   const std::vector<std::int32_t> labels = {0, 1, 0, 1, 1};
   BOOST_TEST(roc_auc(std::vector<float>{1, 2, 1.5F, 3, 4}, labels) == 1);
   BOOST_TEST(roc_auc(std::vector<float>{1, 1, 1, 1, 1}, labels) == 0.5);
@@ -427,45 +428,50 @@ BOOST_AUTO_TEST_CASE(areas_under_the_curve_count_ordered_pairs) {
   BOOST_TEST(roc_auc(std::vector<float>{0.1F, 0.4F, 0.4F, 0.35F, 0.8F}, labels) == 4.5 / 6,
              boost::test_tools::tolerance(1e-12));
   BOOST_TEST(std::isnan(roc_auc(std::vector<float>{1}, std::vector<std::int32_t>{1})));
-  check_says<ArgumentError>([&] { roc_auc(std::vector<float>{1}, labels); },
-                            "1 scores for 5 labels");
-  check_says<ArgumentError>([&] { roc_auc(std::vector<float>{1}, std::vector<std::int32_t>{2}); },
-                            "a label must be 0 or 1, not 2");
-  check_says<ArgumentError>([&] { roc_auc(std::vector<float>{NAN}, std::vector<std::int32_t>{1}); },
-                            "score 0 is NaN");
+  check_error_message<ArgumentError>([&] { roc_auc(std::vector<float>{1}, labels); },
+                                     "1 scores for 5 labels");
+  check_error_message<ArgumentError>(
+      [&] { roc_auc(std::vector<float>{1}, std::vector<std::int32_t>{2}); },
+      "a label must be 0 or 1, not 2");
+  check_error_message<ArgumentError>(
+      [&] { roc_auc(std::vector<float>{NAN}, std::vector<std::int32_t>{1}); }, "score 0 is NaN");
 }
 
-BOOST_AUTO_TEST_CASE(what_an_objective_cannot_do_is_said) {
+BOOST_AUTO_TEST_CASE(errors_explain_what_an_objective_does_not_support) {
   EncoderConfig config = small();
   config.vocab = kVocab;
   const auto make = [&](const PretrainingOptions& options) {
     return trainable(build_pretraining_model(config, document_tokenizer(), settings(), options));
   };
-  check_says<ArgumentError>([&] { make({.objective = Objective::mlm_nsp}); },
-                            "mlm+nsp distinguishes two segments by their token types: token_types "
-                            "must be at least 2, not 0");
-  check_says<ArgumentError>([&] { make({.generator_share = 2}); },
-                            "generator_share must be in (0, 1], not 2");
-  check_says<ArgumentError>([&] { make({.replaced_weight = -1}); },
-                            "replaced_weight must be in (0, 1000000], not -1");
-  check_says<ArgumentError>([&] { parse_choice<PretrainingObjective>("nsp"); },
-                            "unknown objective 'nsp': expected one of mlm, mlm+nsp, mlm+sop, rtd");
-  check_says<FormatError>([] { PretrainingOptions::from_json("{}"); },
-                          "the pre-training options lacks 'objective'");
+  check_error_message<ArgumentError>(
+      [&] { make({.objective = Objective::mlm_nsp}); },
+      "mlm+nsp distinguishes two segments by their token types: token_types "
+      "must be at least 2, not 0");
+  check_error_message<ArgumentError>([&] { make({.generator_share = 2}); },
+                                     "generator_share must be in (0, 1], not 2");
+  check_error_message<ArgumentError>([&] { make({.replaced_weight = -1}); },
+                                     "replaced_weight must be in (0, 1000000], not -1");
+  check_error_message<ArgumentError>(
+      [&] { parse_choice<PretrainingObjective>("nsp"); },
+      "unknown objective 'nsp': expected one of mlm, mlm+nsp, mlm+sop, rtd");
+  check_error_message<FormatError>([] { PretrainingOptions::from_json("{}"); },
+                                   "the pre-training options lacks 'objective'");
 
   const PretrainingModel alone = fresh(Objective::rtd), sop = fresh(Objective::mlm_sop);
   const PretrainingModel nsp = fresh(Objective::mlm_nsp);
   Session session(*alone.graph, alone.store);
   const SentencePairs pairs = sentence_pairs(nsp, documents());
   const PackedTexts texts(alone.tokenizer, lines(), 16);
-  check_says<ArgumentError>([&] { sentence_pairs(alone, documents()); },
-                            "the objective rtd cannot be trained on pairs of sentences");
-  check_says<ArgumentError>([&] { pretraining_task(session, alone, pairs, nullptr); },
-                            "the objective rtd cannot be trained on pairs for next-sentence");
-  check_says<ArgumentError>([&] { pretraining_task(session, sop, pairs, nullptr); },
-                            "mlm+sop cannot be trained on pairs for next-sentence prediction");
-  check_says<ArgumentError>([&] { pretraining_task(session, nsp, texts, nullptr); },
-                            "mlm+nsp cannot be trained on texts without pairs");
+  check_error_message<ArgumentError>([&] { sentence_pairs(alone, documents()); },
+                                     "the objective rtd cannot be trained on pairs of sentences");
+  check_error_message<ArgumentError>(
+      [&] { pretraining_task(session, alone, pairs, nullptr); },
+      "the objective rtd cannot be trained on pairs for next-sentence");
+  check_error_message<ArgumentError>(
+      [&] { pretraining_task(session, sop, pairs, nullptr); },
+      "mlm+sop cannot be trained on pairs for next-sentence prediction");
+  check_error_message<ArgumentError>([&] { pretraining_task(session, nsp, texts, nullptr); },
+                                     "mlm+nsp cannot be trained on texts without pairs");
 }
 
 }  // namespace

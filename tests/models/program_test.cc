@@ -21,7 +21,7 @@ namespace {
 const std::string kTiny =
     " --layers 1 --heads 2 --width 16 --context 16 --batch 4 --warmup 2 --eval-every 5 --threads 2";
 
-BOOST_AUTO_TEST_CASE(usage_errors_are_two_and_one_line) {
+BOOST_AUTO_TEST_CASE(usage_errors_exit_with_2_and_print_one_line) {
   const Shell weft;
   const std::string text = " --text " + weft.path("text.txt"),
                     out = " --out " + weft.path("m.weft");
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(usage_errors_are_two_and_one_line) {
   check_error(weft("generate"), 2, "file is required");
 }
 
-BOOST_AUTO_TEST_CASE(failed_runs_are_one_and_one_line) {
+BOOST_AUTO_TEST_CASE(failed_runs_exit_with_1_and_print_one_line) {
   const Shell weft;
   check_error(weft("train gpt --text /nowhere.txt --out " + weft.path("m.weft")), 1,
               "cannot read /nowhere.txt: No such file or directory");
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(help_and_version_succeed) {
   BOOST_TEST(contains(weft("--version").out, "weft "));
 }
 
-BOOST_AUTO_TEST_CASE(train_resume_generate_inspect) {
+BOOST_AUTO_TEST_CASE(models_are_trained_resumed_used_and_inspected) {
   const Shell weft;
   const std::string text = " --text " + weft.path("text.txt");
   const std::string model = weft.path("m.weft"), other = weft.path("other.weft");
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(train_resume_generate_inspect) {
   BOOST_TEST(contains(weft("inspect " + model + " --graph").out, "input %tokens: i32[batch, seq]"));
 }
 
-BOOST_AUTO_TEST_CASE(quantize_evaluate_generate) {
+BOOST_AUTO_TEST_CASE(models_are_quantised_evaluated_and_used) {
   const Shell weft;
   const std::string text = " --text " + weft.path("text.txt"), model = weft.path("m.weft");
   BOOST_TEST(weft("train gpt --steps 30 --out " + model + text + kTiny).code == 0);
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(quantize_evaluate_generate) {
   check_error(weft("quantize " + model), 2, "--out is required");
 }
 
-BOOST_AUTO_TEST_CASE(a_trainings_file_is_converted_to_one_that_infers) {
+BOOST_AUTO_TEST_CASE(a_training_file_is_converted_for_inference) {
   const Shell weft;
   const std::string text = " --text " + weft.path("text.txt"), model = weft.path("m.weft");
   const std::string small = weft.path("small.weft"), averages = weft.path("m.ema.weft");
@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(a_trainings_file_is_converted_to_one_that_infers) {
               "--inference is for .weft files");
 }
 
-BOOST_AUTO_TEST_CASE(a_memory_budget_changes_no_number) {
+BOOST_AUTO_TEST_CASE(a_memory_budget_does_not_change_results) {
   const Shell weft;
   const std::string command = "train gpt --steps 6 --text " + weft.path("text.txt") + " --out " +
                               weft.path("m.weft") +
@@ -242,7 +242,7 @@ BOOST_AUTO_TEST_CASE(a_memory_budget_changes_no_number) {
   check_error(weft(command + " --memory-budget much"), 2, "--memory-budget");
 }
 
-BOOST_AUTO_TEST_CASE(adapters_are_trained_saved_alone_and_merged) {
+BOOST_AUTO_TEST_CASE(adapters_are_trained_saved_separately_and_merged) {
   const Shell weft;
   const std::string text = " --text " + weft.path("text.txt"), base = weft.path("base.weft"),
                     tuned = weft.path("tuned.weft"), merged = weft.path("merged.weft");
@@ -335,7 +335,7 @@ int interrupt(const std::string& arguments, const std::string& out) {
   return -1;
 }
 
-BOOST_AUTO_TEST_CASE(an_interrupt_saves_and_says_how_to_go_on) {
+BOOST_AUTO_TEST_CASE(an_interrupt_saves_the_model_and_prints_the_resume_command) {
   const Shell weft;
   const std::string text = " --text " + weft.path("text.txt"), model = weft.path("m.weft");
   // With 40 steps, every second step prints a line. The signal arrives long before the last step.
@@ -351,7 +351,7 @@ BOOST_AUTO_TEST_CASE(an_interrupt_saves_and_says_how_to_go_on) {
   BOOST_TEST(weft("inspect " + model).code == 0);
 }
 
-BOOST_AUTO_TEST_CASE(models_are_inspected_without_weights) {
+BOOST_AUTO_TEST_CASE(models_are_inspected_without_allocating_weights) {
   const Shell weft;
   const auto says = [&](const std::string& arguments, const std::vector<std::string>& parts) {
     const Outcome outcome = weft(arguments);
@@ -384,7 +384,7 @@ BOOST_AUTO_TEST_CASE(models_are_inspected_without_weights) {
   check_error(weft("inspect"), 2, "inspect needs a file, or --model");
 }
 
-BOOST_AUTO_TEST_CASE(benchmarks_print_their_figures) {
+BOOST_AUTO_TEST_CASE(benchmarks_print_their_results) {
   const Shell weft;
   const auto figures = [&](const std::string& arguments) {
     const Outcome o = weft("bench " + arguments + " --json --threads 2 --runs 2");

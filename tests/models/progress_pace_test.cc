@@ -19,7 +19,7 @@ std::vector<std::int64_t> lines(std::int64_t first, std::int64_t steps, double s
   return out;
 }
 
-BOOST_AUTO_TEST_CASE(a_run_has_some_twenty_lines_and_one_a_minute) {
+BOOST_AUTO_TEST_CASE(a_run_prints_about_twenty_lines_and_at_least_one_per_minute) {
   const std::vector<std::int64_t> quick = lines(1, 2000, 0.01);
   BOOST_TEST(quick.size() == 21U);
   BOOST_TEST(quick[0] == 1);

@@ -8,7 +8,7 @@ namespace weft {
 BOOST_AUTO_TEST_SUITE(published)
 namespace {
 
-BOOST_AUTO_TEST_CASE(every_config_of_the_table_has_its_published_number_of_parameters) {
+BOOST_AUTO_TEST_CASE(every_published_config_has_its_published_parameter_count) {
   for (const hf::PublishedModel& model : hf::published_models()) {
     BOOST_TEST_CONTEXT(model.name) {
       Graph graph;
@@ -18,7 +18,7 @@ BOOST_AUTO_TEST_CASE(every_config_of_the_table_has_its_published_number_of_param
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_class_of_each_that_is_trained_has_a_loss) {
+BOOST_AUTO_TEST_CASE(the_training_class_of_every_model_has_a_loss) {
   for (const hf::PublishedModel& model : hf::published_models()) {
     BOOST_TEST_CONTEXT(model.name) {
       Graph graph;
@@ -30,7 +30,7 @@ BOOST_AUTO_TEST_CASE(the_class_of_each_that_is_trained_has_a_loss) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_unknown_name_lists_those_there_are) {
+BOOST_AUTO_TEST_CASE(the_error_for_an_unknown_name_lists_the_known_names) {
   BOOST_CHECK_EXCEPTION(hf::find_published_model("gpt5"), ArgumentError, [](const Error& e) {
     return std::string(e.what()).starts_with(
         "unknown model 'gpt5' (did you mean 'gpt2'?); available: gpt2, gpt2-medium");

@@ -52,7 +52,7 @@ class QuantizedShell {
 
 /// Checks that the quantised matrices in `tuned` equal those in `base`, and that the file contains
 /// no float copies of them.
-void check_kept(const std::string& base, const std::string& tuned) {
+void check_quantised_weights_unchanged(const std::string& base, const std::string& tuned) {
   const Checkpoint small = load_checkpoint(base), file = load_checkpoint(tuned);
   const QuantizedWeights weights = quantized_weights(small.graph());
   BOOST_TEST(weights.size() > 5U);
@@ -73,16 +73,16 @@ void check_kept(const std::string& base, const std::string& tuned) {
   BOOST_TEST(rest < 256U);
 }
 
-BOOST_AUTO_TEST_CASE(adapters_learn_beside_weights_in_any_format_which_stay_as_they_are) {
+BOOST_AUTO_TEST_CASE(adapters_are_trained_on_frozen_weights_in_any_format) {
   const QuantizedShell weft;
   for (const std::string format : {"int8", "int4", "bf16"}) {
     BOOST_TEST_CONTEXT(format) {
       weft.quantize("--weights " + format + (format == "int4" ? " --caches bf16" : ""));
-      const std::string said =
+      const std::string output =
           weft.run(weft.training("small.weft", "tuned.weft") + " --force --lora-rank 4");
-      BOOST_TEST(contains(said, "on quantised weights"));
+      BOOST_TEST(contains(output, "on quantised weights"));
       BOOST_TEST(weft.loss("tuned.weft") < weft.loss("small.weft") - 0.05);
-      check_kept(weft.path("small.weft"), weft.path("tuned.weft"));
+      check_quantised_weights_unchanged(weft.path("small.weft"), weft.path("tuned.weft"));
       const Outcome text =
           weft("generate " + weft.path("tuned.weft") + " --prompt all --tokens 8 --seed 1");
       BOOST_TEST(text.code == 0, text.err);
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(adapters_learn_beside_weights_in_any_format_which_stay_as_t
   }
 }
 
-BOOST_AUTO_TEST_CASE(of_a_model_with_adapters_the_weights_beside_them_are_quantised) {
+BOOST_AUTO_TEST_CASE(quantising_a_model_with_adapters_keeps_the_adapters) {
   const QuantizedShell weft;
   weft.run(weft.training("base.weft", "tuned.weft") + " --lora-rank 4");
   const std::string quantize =
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(of_a_model_with_adapters_the_weights_beside_them_are_quanti
               "pattern '*.lora_a' matches no matrix that can be converted");
 }
 
-BOOST_AUTO_TEST_CASE(a_training_beside_quantised_weights_that_goes_on_ends_with_the_same_bits) {
+BOOST_AUTO_TEST_CASE(a_resumed_run_on_quantised_weights_is_bit_exact) {
   const QuantizedShell weft;
   weft.quantize("--weights int4 --caches bf16");
   const std::string dropout = " --lora-rank 2 --lora-dropout 0.2";
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(a_training_beside_quantised_weights_that_goes_on_ends_with_
     BOOST_TEST((v.info().kind != VariableKind::cache || v.dtype() == DType::bf16), v.name());
 }
 
-BOOST_AUTO_TEST_CASE(adapters_of_quantised_weights_are_merged_into_the_floats_they_were_made_from) {
+BOOST_AUTO_TEST_CASE(adapters_of_quantised_weights_are_merged_into_float_weights) {
   const QuantizedShell weft;
   weft.quantize("--weights int8");
   weft.run(weft.training("small.weft", "tuned.weft") + " --lora-rank 4");
@@ -144,9 +144,9 @@ BOOST_AUTO_TEST_CASE(adapters_of_quantised_weights_are_merged_into_the_floats_th
   BOOST_TEST(load_any_model(weft.path("floats.weft")).model->can_train());
   // If the adapters are merged into the quantised model, its weights become floats again and the
   // loss does not change.
-  const std::string said =
+  const std::string output =
       weft.run("merge " + weft.path("small.weft") + merge + weft.path("wide.weft"));
-  BOOST_TEST(contains(said, "quantised matrices are now f32"));
+  BOOST_TEST(contains(output, "quantised matrices are now f32"));
   BOOST_TEST(std::abs(weft.loss("wide.weft") - tuned) < 2e-5);
   const auto wide = load_any_model(weft.path("wide.weft")).model;
   BOOST_TEST(!is_quantized(*wide->graph));
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(adapters_of_quantised_weights_are_merged_into_the_floats_th
               1, "merge them into the file that was quantised");
 }
 
-BOOST_AUTO_TEST_CASE(what_cannot_be_trained_says_what_can) {
+BOOST_AUTO_TEST_CASE(errors_for_untrainable_models_suggest_adapters) {
   const QuantizedShell weft;
   weft.quantize("--weights int8 --only '*mlp*'");
   check_error(weft(weft.training("small.weft", "x.weft")), 2, "or train adapters (--lora-rank)");
@@ -179,21 +179,21 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_trained_says_what_can) {
   BOOST_TEST(adapters.quantized.size() < adapters.adapters.size());
   // A reinitialised matrix is stored as floats and trained without an adapter.
   weft.run(weft.training("small.weft", "anew.weft", 3) + " --lora-rank 2 --reinit '*.1.mlp*'");
-  const auto anew = load_any_model(weft.path("anew.weft")).model;
+  const auto reinitialised = load_any_model(weft.path("anew.weft")).model;
   std::size_t floats = 0;
-  for (const Variable& v : anew->graph->parameters())
+  for (const Variable& v : reinitialised->graph->parameters())
     floats += v.name().find(".lora_") == std::string::npos ? 1 : 0;
   BOOST_TEST(floats > 1U);
 }
 
-BOOST_AUTO_TEST_CASE(files_that_earlier_versions_quantised_are_trained_beside) {
+BOOST_AUTO_TEST_CASE(adapters_are_trained_on_files_quantised_by_earlier_versions) {
   const Shell weft;
   const std::string files = std::string(WEFT_FIXTURES) + "/weft_files/";
   const Outcome outcome =
       weft("train gpt --steps 3 --warmup 1 --threads 1 --lora-rank 2 --text " + files +
            "data/text.txt --from " + files + "gpt-int4.weft --out " + weft.path("tuned.weft"));
   BOOST_TEST(outcome.code == 0, outcome.err);
-  check_kept(files + "gpt-int4.weft", weft.path("tuned.weft"));
+  check_quantised_weights_unchanged(files + "gpt-int4.weft", weft.path("tuned.weft"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

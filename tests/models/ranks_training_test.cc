@@ -24,7 +24,7 @@ BOOST_AUTO_TEST_SUITE(ranks_training)
 namespace {
 
 /// A variant of the default training run of a task.
-struct Kind {
+struct Variation {
   std::string name, options = {};
   double budget = 0;  // memory budget relative to the need of a shard; 0 = unlimited
   bool lora = false;
@@ -32,22 +32,22 @@ struct Kind {
 };
 
 /// Number of ranks and of threads per rank.
-struct Ways {
+struct RankLayout {
   int ranks, threads;
 };
 
 /// All combinations of ranks and threads that must give equal results.
-const std::vector<Ways> kAllWays = {{1, 2}, {2, 1}, {2, 2}, {3, 1}, {3, 2}, {4, 1},
-                                    {4, 2}, {5, 1}, {5, 2}, {8, 1}, {8, 2}};
+const std::vector<RankLayout> kAllLayouts = {{1, 2}, {2, 1}, {2, 2}, {3, 1}, {3, 2}, {4, 1},
+                                             {4, 2}, {5, 1}, {5, 2}, {8, 1}, {8, 2}};
 
 /// Returns the next `count` combinations in turn, or all if WEFT_RANKS_WAYS=all (./run check
 /// ranks).
-std::vector<Ways> next_ways(int count) {
+std::vector<RankLayout> next_layouts(int count) {
   const char* wish = std::getenv("WEFT_RANKS_WAYS");
-  if (wish != nullptr && wish == std::string("all")) return kAllWays;
+  if (wish != nullptr && wish == std::string("all")) return kAllLayouts;
   static std::size_t next = 0;
-  std::vector<Ways> ways;
-  for (int i = 0; i < count; ++i) ways.push_back(kAllWays[next++ % kAllWays.size()]);
+  std::vector<RankLayout> ways;
+  for (int i = 0; i < count; ++i) ways.push_back(kAllLayouts[next++ % kAllLayouts.size()]);
   return ways;
 }
 
@@ -86,7 +86,7 @@ std::size_t budget_of(TaskRun& run, double part) {
   return std::max(kStep, static_cast<std::size_t>(part * static_cast<double>(arena)));
 }
 
-Trained train(const Task& task, const Kind& kind, const World& world, const std::string& path,
+Trained train(const Task& task, const Variation& kind, const World& world, const std::string& path,
               int threads = 1, const std::atomic<bool>* stop = nullptr, std::int64_t steps = 2) {
   const LoraOptions lora{.rank = 2, .dropout = 0.1, .patterns = {"*"}};
   const std::string fraction =
@@ -126,10 +126,10 @@ Trained train(const Task& task, const Kind& kind, const World& world, const std:
 }
 
 /// Trains on all ranks of a world and returns their results.
-std::vector<Trained> train_on(const Ways& ways, const Task& task, const Kind& kind,
+std::vector<Trained> train_on(const RankLayout& ways, const Task& task, const Variation& kind,
                               const std::string& path) {
   std::vector<Trained> all(static_cast<std::size_t>(ways.ranks));
-  ThreadWorld world(ways.ranks, {.seed = static_cast<std::uint64_t>(ways.ranks), .most_delay = {}});
+  ThreadWorld world(ways.ranks, {.seed = static_cast<std::uint64_t>(ways.ranks), .max_delay = {}});
   world.run([&](const std::shared_ptr<Transport>& end) {
     all[static_cast<std::size_t>(end->rank())] = train(task, kind, World(end), path, ways.threads);
   });
@@ -147,12 +147,12 @@ void check_same(const Trained& found, const Trained& expected) {
   }
 }
 
-void check_ranks(const Task& task, const Kind& kind, const std::vector<Ways>& all_ways) {
+void check_ranks(const Task& task, const Variation& kind, const std::vector<RankLayout>& all_ways) {
   const testing::TemporaryFolder folder("ranks");
   const Trained alone = train(task, kind, World(), folder.path("1.weft"));
   const std::string file = read_text_file(folder.path("1.weft"));
   BOOST_TEST(alone.step == 2);
-  for (const Ways& ways : all_ways) {
+  for (const RankLayout& ways : all_ways) {
     BOOST_TEST_CONTEXT(ways.ranks << " ranks of " << ways.threads << " threads, " << kind.name) {
       const std::string path = folder.path("ranks.weft");
       for (const Trained& found : train_on(ways, task, kind, path)) {
@@ -173,7 +173,7 @@ const std::map<std::string, std::string> kDropout = {
     {"vit", "--dropout 0.1 --attention-dropout 0.1"},
 };
 
-const std::vector<Kind> kKinds = {
+const std::vector<Variation> kVariations = {
     {"clipping and averages", "--clip 0.05 --ema 0.9"},
     {"adapters", "", 0, true},
     {"Adafactor", "--optimizer adafactor --skip-nonfinite 2"},
@@ -184,27 +184,27 @@ const std::vector<Kind> kKinds = {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(every_task_learns_on_several_ranks_what_one_learns) {
+BOOST_AUTO_TEST_CASE(every_task_trains_identically_on_several_ranks) {
   for (const Task* task : all_tasks()) {
     BOOST_TEST_CONTEXT("task " << task->info().id) {
-      check_ranks(*task, {"as usual", kDropout.at(task->info().family)}, next_ways(3));
+      check_ranks(*task, {"as usual", kDropout.at(task->info().family)}, next_layouts(3));
     }
   }
 }
 
-BOOST_AUTO_TEST_CASE(whatever_a_training_may_have_gives_the_bits_of_one_rank) {
+BOOST_AUTO_TEST_CASE(training_options_do_not_break_equality_across_ranks) {
   for (const char* id : {"next-token", "mlm", "translation", "image-classification"}) {
     const Task& task = *find_task(id);
     BOOST_TEST_CONTEXT("task " << id) {
-      for (Kind kind : kKinds) {
+      for (Variation kind : kVariations) {
         kind.options += " " + kDropout.at(task.info().family);
-        check_ranks(task, kind, next_ways(1));
+        check_ranks(task, kind, next_layouts(1));
       }
     }
   }
 }
 
-BOOST_AUTO_TEST_CASE(ranks_that_write_together_leave_the_model_that_one_writes) {
+BOOST_AUTO_TEST_CASE(ranks_writing_in_shards_save_the_same_model_as_a_single_rank) {
   for (const char* id : {"next-token", "mlm", "translation", "image-classification"}) {
     const Task& task = *find_task(id);
     const std::string options = kDropout.at(task.info().family) + " --ema 0.9";
@@ -214,7 +214,7 @@ BOOST_AUTO_TEST_CASE(ranks_that_write_together_leave_the_model_that_one_writes) 
     const std::string file = read_text_file(one);
     for (const int ranks : {1, 2, 3}) {
       BOOST_TEST_CONTEXT("task " << id << ", " << ranks << " ranks") {
-        const Kind kind{.name = "together", .options = options, .together = true};
+        const Variation kind{.name = "together", .options = options, .together = true};
         for (const Trained& found : train_on({ranks, 1}, task, kind, path))
           check_same(found, alone);
         save_model(one, *load_any_model(path).model);
@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(ranks_that_write_together_leave_the_model_that_one_writes) 
   }
 }
 
-BOOST_AUTO_TEST_CASE(one_rank_that_is_asked_to_stop_stops_all_at_one_step) {
+BOOST_AUTO_TEST_CASE(a_stop_request_on_one_rank_stops_all_ranks_at_the_same_step) {
   const testing::TemporaryFolder folder("ranks");
   const Task& task = *find_task("next-token");
   std::vector<Trained> all(3);
@@ -238,7 +238,7 @@ BOOST_AUTO_TEST_CASE(one_rank_that_is_asked_to_stop_stops_all_at_one_step) {
   BOOST_TEST(load_any_model(folder.path("m.weft")).model->history.train.empty());
 }
 
-BOOST_AUTO_TEST_CASE(what_ranks_are_asked_is_agreed_on_a_step_later_and_all_hear_it) {
+BOOST_AUTO_TEST_CASE(ranks_agree_on_a_stop_one_step_after_the_request) {
   for (const int ranks : {1, 2, 3, 8}) {
     std::vector<int> stopped(static_cast<std::size_t>(ranks), -1);
     ThreadWorld world(ranks, {.seed = 7});
@@ -254,25 +254,25 @@ BOOST_AUTO_TEST_CASE(what_ranks_are_asked_is_agreed_on_a_step_later_and_all_hear
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_rank_that_cannot_save_ends_all) {
+BOOST_AUTO_TEST_CASE(a_failed_save_on_one_rank_ends_the_run_on_all) {
   const Task& task = *find_task("next-token");
   ThreadWorld world(2);
-  std::vector<std::string> said(2);
+  std::vector<std::string> errors(2);
   const testing::TemporaryFolder folder("ranks");
   world.run([&](const std::shared_ptr<Transport>& end) {
     try {
       train(task, {"no folder"}, World(end), folder.path("none/m.weft"));
     } catch (const Error& e) {
-      said[static_cast<std::size_t>(end->rank())] = e.what();
+      errors[static_cast<std::size_t>(end->rank())] = e.what();
     }
   });
-  BOOST_TEST_CONTEXT(said[0] << "\n" << said[1]) {
-    BOOST_TEST(contains(said[0], "none/m.weft"));
-    BOOST_TEST(contains(said[1], "rank 0 (host thread-0): " + said[0]));
+  BOOST_TEST_CONTEXT(errors[0] << "\n" << errors[1]) {
+    BOOST_TEST(contains(errors[0], "none/m.weft"));
+    BOOST_TEST(contains(errors[1], "rank 0 (host thread-0): " + errors[0]));
   }
 }
 
-BOOST_AUTO_TEST_CASE(time_that_a_rank_waits_is_measured) {
+BOOST_AUTO_TEST_CASE(the_waiting_time_of_ranks_is_measured) {
   ThreadWorld world(2);
   std::vector<double> waited(2);
   world.run([&](const std::shared_ptr<Transport>& end) {

@@ -50,8 +50,7 @@ void check_stops(const Task& task, const std::string& more) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(
-    trainings_of_every_task_that_were_stopped_write_the_file_of_those_that_were_not) {
+BOOST_AUTO_TEST_CASE(resumed_runs_of_every_task_write_identical_files) {
   for (const Task* task : all_tasks()) {
     BOOST_TEST_CONTEXT("task " << task->info().id) {
       check_stops(*task, dropout_of(task->info().family));
@@ -59,7 +58,7 @@ BOOST_AUTO_TEST_CASE(
   }
 }
 
-BOOST_AUTO_TEST_CASE(whatever_a_training_may_have_does_not_tell_where_it_was_stopped) {
+BOOST_AUTO_TEST_CASE(resumed_runs_with_other_training_options_write_identical_files) {
   for (const char* id : {"next-token", "mlm", "translation", "image-classification"}) {
     const Task& task = *find_task(id);
     for (const char* kind : {" --shards 2 --ema 0.9 --optimizer lion --save-every 1",
@@ -71,7 +70,7 @@ BOOST_AUTO_TEST_CASE(whatever_a_training_may_have_does_not_tell_where_it_was_sto
   }
 }
 
-BOOST_AUTO_TEST_CASE(adapters_that_were_stopped_are_written_as_those_that_were_not) {
+BOOST_AUTO_TEST_CASE(resumed_adapter_runs_write_identical_files) {
   for (const char* id : {"next-token", "mlm", "translation", "image-classification"}) {
     const TaskShell weft(*find_task(id));
     const std::string base = weft.path("base.weft"), small = weft.path("small.weft");

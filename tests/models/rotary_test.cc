@@ -44,7 +44,7 @@ double frequency(std::int64_t pair, const RotaryScaling& scaling) {
   return (1 - smooth) * plain / scaling.factor + smooth * plain;
 }
 
-BOOST_AUTO_TEST_CASE(scaled_rotary_positions_turn_as_the_formulas_say) {
+BOOST_AUTO_TEST_CASE(scaled_rotary_positions_match_the_formulas) {
   const std::vector<RotaryScaling> scalings = {
       {},
       {.kind = RotaryScalingKind::linear, .factor = 3},
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(scaled_rotary_positions_turn_as_the_formulas_say) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_single_pair_has_frequency_one_whatever_the_base) {
+BOOST_AUTO_TEST_CASE(a_single_pair_has_frequency_one_for_any_base) {
   Graph g;
   const Value x = g.input("x", DType::f64, {1, 1, "seq", 2});
   const Value positions = g.input("p", DType::i64, {"seq"});
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(a_single_pair_has_frequency_one_whatever_the_base) {
   BOOST_TEST(std::abs(y.at(4) - (std::cos(2.0) - std::sin(2.0))) < 1e-12);
 }
 
-BOOST_AUTO_TEST_CASE(folders_state_rotary_positions_in_old_and_new_words) {
+BOOST_AUTO_TEST_CASE(folders_may_use_old_and_new_rotary_keys) {
   const GptConfig linear = hf::gpt_config(
       R"({"model_type": "llama", "rope_theta": 5000.0,
           "rope_scaling": {"type": "linear", "factor": 2.0}})");
@@ -141,26 +141,26 @@ BOOST_AUTO_TEST_CASE(folders_state_rotary_positions_in_old_and_new_words) {
               hf::gpt_config(R"({"model_type": "llama"})")));
 }
 
-BOOST_AUTO_TEST_CASE(scalings_that_make_no_sense_are_refused) {
+BOOST_AUTO_TEST_CASE(invalid_scalings_are_rejected) {
   GptConfig config = GptConfig::llama();
-  const auto refuses = [&](const std::string& part) {
+  const auto rejects = [&](const std::string& part) {
     BOOST_CHECK_EXCEPTION(config.check(), ArgumentError, [&](const Error& e) {
       BOOST_TEST_INFO(e.what());
       return std::string(e.what()).find(part) != std::string::npos;
     });
   };
   config.rotary_scaling = RotaryScalingKind::llama3;
-  refuses("rotary_scaling llama3 needs a rotary_context of at least 1, not 0");
+  rejects("rotary_scaling llama3 needs a rotary_context of at least 1, not 0");
   config.rotary_context = 64;
   config.rotary_low_factor = 4;
-  refuses("rotary_high_factor 4 must be larger than rotary_low_factor 4");
+  rejects("rotary_high_factor 4 must be larger than rotary_low_factor 4");
   config.rotary_factor = 0;
-  refuses("rotary_factor must be at least 1, not 0");
+  rejects("rotary_factor must be at least 1, not 0");
   config.positions = GptPositions::none;
-  refuses("rotary_scaling llama3 needs rotary positions, not none");
+  rejects("rotary_scaling llama3 needs rotary positions, not none");
   config = GptConfig::llama();
   config.head_dim = -1;
-  refuses("head_dim must be 0 (width / heads) or more, not -1");
+  rejects("head_dim must be 0 (width / heads) or more, not -1");
   BOOST_CHECK_EXCEPTION(parse_choice<RotaryScalingKind>("yarn"), ArgumentError, [](const Error& e) {
     return std::string(e.what()).find("expected one of none, linear, dynamic, llama3") !=
            std::string::npos;

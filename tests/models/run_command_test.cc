@@ -14,7 +14,7 @@ namespace {
 
 const std::string kGoldens = std::string(WEFT_FIXTURES) + "/goldens/";
 
-BOOST_AUTO_TEST_CASE(run_writes_outputs_and_gradients_by_the_names_of_the_reference) {
+BOOST_AUTO_TEST_CASE(run_writes_outputs_and_gradients_with_the_names_of_the_reference) {
   const Shell weft;
   const std::string model = kGoldens + "distilbert-seqcls-regression";
   const std::string arguments = "run " + model + " --inputs " + model +
@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(run_writes_outputs_and_gradients_by_the_names_of_the_refere
   check_error(weft(arguments + " --precision best"), 2, "best");
 }
 
-BOOST_AUTO_TEST_CASE(gradients_need_labels) {
+BOOST_AUTO_TEST_CASE(gradients_require_labels) {
   const Shell weft;
   const std::string model = kGoldens + "roberta-mlm-default";
   TensorMap inputs = read_safetensors(model + "/inputs.safetensors").tensors;
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(gradients_need_labels) {
   check_error(weft("run nowhere --inputs a --outputs b"), 1, "nowhere");
 }
 
-BOOST_AUTO_TEST_CASE(generate_prints_ids_of_a_folders_model) {
+BOOST_AUTO_TEST_CASE(generate_prints_the_ids_generated_by_a_folder_model) {
   const Shell weft;
   const auto generate = [&](const std::string& arguments) {
     return weft("generate " + (arguments.front() == '/' ? "" : kGoldens) + arguments);
@@ -71,25 +71,25 @@ BOOST_AUTO_TEST_CASE(generate_prints_ids_of_a_folders_model) {
   check_error(generate("t5-v1.1-default --prompt-ids \"1 x\" --ids"), 2, "'x' is not an id");
   const std::string copy = weft.path("penalised");
   std::filesystem::copy(kGoldens + "t5-v1.1-default", copy);
-  const auto refuses = [&](const std::string& json, const std::string& message) {
+  const auto rejects = [&](const std::string& json, const std::string& message) {
     weft.write("penalised/generation_config.json",
                R"({"decoder_start_token_id": 0, )" + json + "}");
     check_error(generate(copy + " --prompt-ids 1 --ids"), 1, message);
   };
-  refuses(R"("diversity_penalty": 1.5)",
+  rejects(R"("diversity_penalty": 1.5)",
           "generation_config.json: diversity_penalty is 1.5: generation with it is not supported");
-  refuses(R"("penalty_alpha": 0.6)", "contrastive search is not supported");
-  refuses(R"("do_sample": true, "typical_p": 0.9)",
+  rejects(R"("penalty_alpha": 0.6)", "contrastive search is not supported");
+  rejects(R"("do_sample": true, "typical_p": 0.9)",
           "typical_p is 0.9: sampling with it is not supported");
-  refuses(R"("stop_strings": ["."])", "stop texts in this file are not supported");
-  refuses(
+  rejects(R"("stop_strings": ["."])", "stop texts in this file are not supported");
+  rejects(
       R"("surprise": 1)",
       "generation_config.json: surprise = 1 is not known and might change the generated output");
-  refuses(R"("early_stopping": "soon")", "'early_stopping' must be true, false or \"never\"");
-  refuses(R"("bad_words_ids": [[]])", "'bad_words_ids' must contain lists of ids, not []");
-  refuses(R"("eos_token_id": ["a"])", "'eos_token_id' must contain ids, not \"a\"");
-  refuses(R"("forced_decoder_ids": [[1]])", "must contain pairs of position and id, not [1]");
-  refuses(R"("forced_eos_token_id": [1, 2])", "forced_eos_token_id has several ids");
+  rejects(R"("early_stopping": "soon")", "'early_stopping' must be true, false or \"never\"");
+  rejects(R"("bad_words_ids": [[]])", "'bad_words_ids' must contain lists of ids, not []");
+  rejects(R"("eos_token_id": ["a"])", "'eos_token_id' must contain ids, not \"a\"");
+  rejects(R"("forced_decoder_ids": [[1]])", "must contain pairs of position and id, not [1]");
+  rejects(R"("forced_eos_token_id": [1, 2])", "forced_eos_token_id has several ids");
   weft.write("penalised/generation_config.json", "{}");
   check_error(generate(copy + " --prompt-ids 1 --ids"), 1, "sets no decoder_start_token_id");
   check_error(
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(generate_prints_ids_of_a_folders_model) {
              "64 31 90 73 14 67\n91 95 20 76 23 67\n");
 }
 
-BOOST_AUTO_TEST_CASE(generate_follows_every_option_or_refuses_it) {
+BOOST_AUTO_TEST_CASE(generate_applies_or_rejects_every_option) {
   const Shell weft;
   const std::string gpt = "gpt2-default --ids --prompt-ids \"19 94 70 44 46\" ";
   const auto outcome = [&](const std::string& arguments) {
@@ -162,32 +162,32 @@ BOOST_AUTO_TEST_CASE(generate_follows_every_option_or_refuses_it) {
   BOOST_TEST(ids(t5 + "--start-ids \"0 9\"") == "0 9 21 54\n");
   BOOST_TEST(ids(t5 + "--prompt-ids \"47 41 81 99 76\"") == "0 9 21 54\n0 26 54\n");
 
-  const auto refuses = [&](const std::string& arguments, const std::string& message) {
+  const auto rejects = [&](const std::string& arguments, const std::string& message) {
     check_error(outcome(arguments), 2, message);
   };
-  refuses(gpt + "--greedy --temperature 2", "--greedy does not sample");
-  refuses(gpt + "--greedy --beams 2", "--greedy is a search with one beam");
-  refuses(gpt + "--beams 2 --top-k 4", "--beams does not sample");
-  refuses(gpt + "--seed 4", "--seed is only for sampling: add --sample");
-  refuses(gpt + "--length-penalty 2", "are only for beam search: add --beams");
-  refuses(gpt + "--early-stopping true", "are only for beam search: add --beams");
-  refuses(gpt + "--beams 2 --early-stopping soon",
+  rejects(gpt + "--greedy --temperature 2", "--greedy does not sample");
+  rejects(gpt + "--greedy --beams 2", "--greedy is a search with one beam");
+  rejects(gpt + "--beams 2 --top-k 4", "--beams does not sample");
+  rejects(gpt + "--seed 4", "--seed is only for sampling: add --sample");
+  rejects(gpt + "--length-penalty 2", "are only for beam search: add --beams");
+  rejects(gpt + "--early-stopping true", "are only for beam search: add --beams");
+  rejects(gpt + "--beams 2 --early-stopping soon",
           "--early-stopping: soon is not one of {true,false,never}");
-  refuses(gpt + "--results 2", "results must be at most beams (1) without sampling, not 2");
-  refuses(gpt + "--tokens 4 --max-length 4", "give only one of them");
-  refuses(gpt + "--force 4", "--force must be POSITION:ID, not '4'");
-  refuses(gpt + "--force \"4:1 2\"", "--force must be POSITION:ID, not '4:1 2'");
-  refuses(gpt + "--stop-ids x", "--stop-ids: 'x' is not an id");
-  refuses(gpt + "--stop a", "--stop is a text, which needs a tokenizer: use --stop-sequence");
-  refuses(gpt + "--start-ids 4", "--start-ids is for encoder-decoders");
-  refuses(gpt + "--prompt a", "the model reads and writes ids");
-  refuses(gpt + "--repetition-penalty 0", "repetition_penalty must be positive, not 0");
-  refuses(gpt + "--beams 2 --stop-sequence 1", "not supported with beams");
+  rejects(gpt + "--results 2", "results must be at most beams (1) without sampling, not 2");
+  rejects(gpt + "--tokens 4 --max-length 4", "give only one of them");
+  rejects(gpt + "--force 4", "--force must be POSITION:ID, not '4'");
+  rejects(gpt + "--force \"4:1 2\"", "--force must be POSITION:ID, not '4:1 2'");
+  rejects(gpt + "--stop-ids x", "--stop-ids: 'x' is not an id");
+  rejects(gpt + "--stop a", "--stop is a text, which needs a tokenizer: use --stop-sequence");
+  rejects(gpt + "--start-ids 4", "--start-ids is for encoder-decoders");
+  rejects(gpt + "--prompt a", "the model reads and writes ids");
+  rejects(gpt + "--repetition-penalty 0", "repetition_penalty must be positive, not 0");
+  rejects(gpt + "--beams 2 --stop-sequence 1", "not supported with beams");
   check_error(outcome(t5 + "--slide"), 1, "slide is supported for decoders only");
   check_error(outcome(gpt + "--forbid-ids 999"), 1, "the id 999 is outside the vocabulary of 101");
 }
 
-BOOST_AUTO_TEST_CASE(score_prints_log_probabilities_of_a_folders_model) {
+BOOST_AUTO_TEST_CASE(score_prints_the_log_probabilities_of_a_folder_model) {
   const Shell weft;
   const auto score = [&](const std::string& arguments) {
     return weft("score " + kGoldens + arguments);
@@ -206,18 +206,18 @@ BOOST_AUTO_TEST_CASE(score_prints_log_probabilities_of_a_folders_model) {
   BOOST_TEST(two.code == 0);
   BOOST_TEST(contains(two.out, "\n---\n6 "));
   BOOST_TEST(score("t5-v1.1-default --prompt-ids \"1 2\" --continuation-ids 9").code == 0);
-  const auto refuses = [&](const std::string& arguments, const std::string& message) {
+  const auto rejects = [&](const std::string& arguments, const std::string& message) {
     check_error(score(arguments), 2, message);
   };
-  refuses("gpt2-default", "give --continuation, --continuation-ids");
-  refuses("gpt2-default --continuation a", "give --prompt-ids and --continuation-ids");
-  refuses("gpt2-default --continuation-ids 4", "without a prompt the first id is not scored");
-  refuses("gpt2-default --continuation-ids \"4 x\"", "--continuation-ids: 'x' is not an id");
-  refuses("gpt2-default --prompt-ids 1 --prompt-ids 2 --continuation-ids 4",
+  rejects("gpt2-default", "give --continuation, --continuation-ids");
+  rejects("gpt2-default --continuation a", "give --prompt-ids and --continuation-ids");
+  rejects("gpt2-default --continuation-ids 4", "without a prompt the first id is not scored");
+  rejects("gpt2-default --continuation-ids \"4 x\"", "--continuation-ids: 'x' is not an id");
+  rejects("gpt2-default --prompt-ids 1 --prompt-ids 2 --continuation-ids 4",
           "there are 2 prompts for 1 continuations");
-  refuses("gpt2-default --start-ids 1 --prompt-ids 1 --continuation-ids 4",
+  rejects("gpt2-default --start-ids 1 --prompt-ids 1 --continuation-ids 4",
           "--start-ids is for encoder-decoders");
-  refuses("t5-v1.1-default --continuation-ids 4", "an encoder-decoder needs a prompt");
+  rejects("t5-v1.1-default --continuation-ids 4", "an encoder-decoder needs a prompt");
   check_error(score("bert-qa-default --continuation-ids 4"), 1,
               "bert-qa-default holds a question answering model, which does not score texts; use "
               "it with weft answer, weft embed");

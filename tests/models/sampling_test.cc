@@ -37,7 +37,7 @@ void check_close(const std::vector<double>& actual, const std::vector<double>& e
     BOOST_TEST(std::abs(actual[i] - expected[i]) < 1e-12, actual[i] << " at " << i);
 }
 
-BOOST_AUTO_TEST_CASE(filters_keep_what_their_definitions_say) {
+BOOST_AUTO_TEST_CASE(filters_match_their_definitions) {
   check_close(filtered({}), {0.1, 0.5, 0.15, 0.25});
   // Temperature 1/2 squares the probabilities: 0.01, 0.25, 0.0225, 0.0625; their sum is 0.345.
   check_close(filtered({.temperature = 0.5}),
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(filters_keep_what_their_definitions_say) {
   check_close(filtered({.temperature = 0.5, .min_p = 0.3}), {0, 1, 0, 0});
 }
 
-BOOST_AUTO_TEST_CASE(draws_follow_the_probabilities) {
+BOOST_AUTO_TEST_CASE(samples_follow_the_probabilities) {
   constexpr int kDraws = 20000;
   // The 0.999 quantiles of chi-square by degrees of freedom.
   const double most[] = {0, 10.83, 13.82, 16.27};
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(draws_follow_the_probabilities) {
     const std::vector<double> p = softmax(scores);
     std::vector<int> counts(p.size());
     for (int i = 0; i < kDraws; ++i)
-      ++counts[static_cast<std::size_t>(draw_id(scores, options.seed, 0, i))];
+      ++counts[static_cast<std::size_t>(sample_id(scores, options.seed, 0, i))];
     double chi_square = 0;
     int kinds = 0;
     for (std::size_t i = 0; i < p.size(); ++i) {
@@ -90,13 +90,13 @@ BOOST_AUTO_TEST_CASE(draws_follow_the_probabilities) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(draws_are_a_function_of_seed_row_and_index) {
+BOOST_AUTO_TEST_CASE(samples_are_a_function_of_seed_row_and_index) {
   std::vector<std::int64_t> first, again, other_seed, other_row;
   for (int i = 0; i < 64; ++i) {
-    first.push_back(draw_id(kScores, 3, 0, i));
-    again.push_back(draw_id(kScores, 3, 0, i));
-    other_seed.push_back(draw_id(kScores, 4, 0, i));
-    other_row.push_back(draw_id(kScores, 3, 1, i));
+    first.push_back(sample_id(kScores, 3, 0, i));
+    again.push_back(sample_id(kScores, 3, 0, i));
+    other_seed.push_back(sample_id(kScores, 4, 0, i));
+    other_row.push_back(sample_id(kScores, 3, 1, i));
   }
   BOOST_TEST((first == again));
   BOOST_TEST((first != other_seed));
@@ -104,13 +104,13 @@ BOOST_AUTO_TEST_CASE(draws_are_a_function_of_seed_row_and_index) {
 }
 
 /// Returns the scores after the rules for the ids generated so far.
-std::vector<double> ruled(const GenerationOptions& options, const TokenIds& ids,
-                          std::vector<double> scores, std::int64_t start = 1) {
+std::vector<double> scores_after_rules(const GenerationOptions& options, const TokenIds& ids,
+                                       std::vector<double> scores, std::int64_t start = 1) {
   apply_rules(options, length_rules(options, start), ids, scores);
   return scores;
 }
 
-BOOST_AUTO_TEST_CASE(what_may_not_come_again_is_as_defined_after_every_short_text) {
+BOOST_AUTO_TEST_CASE(repetition_rules_match_their_definitions_for_all_short_texts) {
   constexpr std::int64_t kVocab = 3;
   const auto ends_with = [](const TokenIds& text, const TokenIds& end) {
     return text.size() >= end.size() && std::equal(end.rbegin(), end.rend(), text.rbegin());
@@ -128,9 +128,10 @@ BOOST_AUTO_TEST_CASE(what_may_not_come_again_is_as_defined_after_every_short_tex
     if (text.empty()) continue;
     for (std::size_t k = 1; k <= 4; ++k) {
       const auto no_repeat =
-          ruled({.no_repeat_ngram = static_cast<std::int64_t>(k)}, text, {1, 1, 1});
+          scores_after_rules({.no_repeat_ngram = static_cast<std::int64_t>(k)}, text, {1, 1, 1});
       const TokenIds& sequence = sequences[k - 1];
-      const auto no_sequence = ruled({.forbidden_sequences = {sequence}}, text, {1, 1, 1});
+      const auto no_sequence =
+          scores_after_rules({.bad_token_sequences = {sequence}}, text, {1, 1, 1});
       for (std::int64_t id = 0; id < kVocab; ++id) {
         TokenIds after = text;
         after.push_back(id);
@@ -150,44 +151,52 @@ BOOST_AUTO_TEST_CASE(what_may_not_come_again_is_as_defined_after_every_short_tex
   BOOST_TEST(wrong == 0);
 }
 
-BOOST_AUTO_TEST_CASE(rules_do_what_the_library_s_processors_do) {
+BOOST_AUTO_TEST_CASE(rules_match_the_logits_processors_of_hugging_face) {
   const double no = kForbidden;
   using Scores = std::vector<double>;
   const Scores scores = {2, -2, 4, -4};
   // For ids that occurred, positive scores are divided by the penalty and negative ones multiplied,
   // once each.
-  BOOST_TEST((ruled({.repetition_penalty = 2}, {0, 1, 1, 0}, scores) == Scores{1, -4, 4, -4}));
-  BOOST_TEST((ruled({.repetition_penalty = 0.5}, {3}, scores) == Scores{2, -2, 4, -2}));
-  // The pairs 1 2 and 1 3 occurred, so neither 2 nor 3 may follow 1 again.
-  BOOST_TEST((ruled({.no_repeat_ngram = 2}, {1, 2, 1, 3, 1}, scores) == Scores{2, -2, no, no}));
-  BOOST_TEST((ruled({.no_repeat_ngram = 3}, {1, 2, 0, 1, 2}, scores) == Scores{no, -2, 4, -4}));
-  BOOST_TEST((ruled({.no_repeat_ngram = 3}, {1, 2}, scores) == scores));
-  BOOST_TEST((ruled({.no_repeat_ngram = 1}, {1, 3}, scores) == Scores{2, no, 4, no}));
-  BOOST_TEST((ruled({.forbidden = {2}}, {0}, scores) == Scores{2, -2, no, -4}));
-  BOOST_TEST((ruled({.forbidden_sequences = {{0, 1, 2}, {3, 0}}}, {0, 1}, scores) ==
-              Scores{2, -2, no, -4}));
-  BOOST_TEST((ruled({.forbidden_sequences = {{0, 1, 2}}}, {1}, scores) == scores));
-  BOOST_TEST((ruled({.min_length = 3, .eos_id = 1, .stop_ids = {2}}, {0, 0}, scores) ==
-              Scores{2, no, no, -4}));
-  BOOST_TEST((ruled({.min_length = 2, .eos_id = 1}, {0, 0}, scores) == scores));
-  BOOST_TEST((ruled({.min_new = 2, .eos_id = 1}, {0, 0, 0}, scores, 2) == Scores{2, no, 4, -4}));
-  BOOST_TEST((ruled({.min_new = 2, .eos_id = 1}, {0, 0, 0, 0}, scores, 2) == scores));
-  BOOST_TEST((ruled({.forced_bos_id = 3}, {0}, scores) == Scores{no, no, no, 0}));
-  BOOST_TEST((ruled({.forced_bos_id = 3}, {0, 0}, scores) == scores));
+  BOOST_TEST((scores_after_rules({.repetition_penalty = 2}, {0, 1, 1, 0}, scores) ==
+              Scores{1, -4, 4, -4}));
   BOOST_TEST(
-      (ruled({.max_length = 4, .forced_eos_id = 3}, {0, 0, 0}, scores) == Scores{no, no, no, 0}));
-  BOOST_TEST((ruled({.max_new = 2, .forced_eos_id = 3}, {0, 0}, scores) == Scores{no, no, no, 0}));
-  BOOST_TEST((ruled({.forced = {{2, 1}}}, {0, 3}, scores) == Scores{no, 0, no, no}));
-  BOOST_TEST((ruled({.forbidden_first = {2}}, {0}, scores) == Scores{2, -2, no, -4}));
-  // The rule for the first id applies to the first one after the forced ids.
-  BOOST_TEST((ruled({.forced = {{1, 1}, {2, 1}}, .forbidden_first = {2}}, {0, 1, 1}, scores) ==
+      (scores_after_rules({.repetition_penalty = 0.5}, {3}, scores) == Scores{2, -2, 4, -2}));
+  // The pairs 1 2 and 1 3 occurred, so neither 2 nor 3 may follow 1 again.
+  BOOST_TEST((scores_after_rules({.no_repeat_ngram = 2}, {1, 2, 1, 3, 1}, scores) ==
+              Scores{2, -2, no, no}));
+  BOOST_TEST((scores_after_rules({.no_repeat_ngram = 3}, {1, 2, 0, 1, 2}, scores) ==
+              Scores{no, -2, 4, -4}));
+  BOOST_TEST((scores_after_rules({.no_repeat_ngram = 3}, {1, 2}, scores) == scores));
+  BOOST_TEST((scores_after_rules({.no_repeat_ngram = 1}, {1, 3}, scores) == Scores{2, no, 4, no}));
+  BOOST_TEST((scores_after_rules({.bad_token_ids = {2}}, {0}, scores) == Scores{2, -2, no, -4}));
+  BOOST_TEST((scores_after_rules({.bad_token_sequences = {{0, 1, 2}, {3, 0}}}, {0, 1}, scores) ==
               Scores{2, -2, no, -4}));
+  BOOST_TEST((scores_after_rules({.bad_token_sequences = {{0, 1, 2}}}, {1}, scores) == scores));
+  BOOST_TEST((scores_after_rules({.min_length = 3, .eos_id = 1, .stop_ids = {2}}, {0, 0}, scores) ==
+              Scores{2, no, no, -4}));
+  BOOST_TEST((scores_after_rules({.min_length = 2, .eos_id = 1}, {0, 0}, scores) == scores));
+  BOOST_TEST((scores_after_rules({.min_new = 2, .eos_id = 1}, {0, 0, 0}, scores, 2) ==
+              Scores{2, no, 4, -4}));
+  BOOST_TEST((scores_after_rules({.min_new = 2, .eos_id = 1}, {0, 0, 0, 0}, scores, 2) == scores));
+  BOOST_TEST((scores_after_rules({.forced_bos_id = 3}, {0}, scores) == Scores{no, no, no, 0}));
+  BOOST_TEST((scores_after_rules({.forced_bos_id = 3}, {0, 0}, scores) == scores));
+  BOOST_TEST((scores_after_rules({.max_length = 4, .forced_eos_id = 3}, {0, 0, 0}, scores) ==
+              Scores{no, no, no, 0}));
+  BOOST_TEST((scores_after_rules({.max_new = 2, .forced_eos_id = 3}, {0, 0}, scores) ==
+              Scores{no, no, no, 0}));
+  BOOST_TEST((scores_after_rules({.forced = {{2, 1}}}, {0, 3}, scores) == Scores{no, 0, no, no}));
+  BOOST_TEST(
+      (scores_after_rules({.bad_first_token_ids = {2}}, {0}, scores) == Scores{2, -2, no, -4}));
+  // The rule for the first id applies to the first one after the forced ids.
+  BOOST_TEST((scores_after_rules({.forced = {{1, 1}, {2, 1}}, .bad_first_token_ids = {2}},
+                                 {0, 1, 1}, scores) == Scores{2, -2, no, -4}));
   // The penalty is applied before the forbidden ids, the forced ids after them.
-  BOOST_TEST((ruled({.forced = {{2, 2}}, .repetition_penalty = 2, .forbidden = {2}}, {2, 2},
-                    scores) == Scores{no, no, 0, no}));
+  BOOST_TEST(
+      (scores_after_rules({.forced = {{2, 2}}, .repetition_penalty = 2, .bad_token_ids = {2}},
+                          {2, 2}, scores) == Scores{no, no, 0, no}));
 }
 
-BOOST_AUTO_TEST_CASE(wrong_options_are_named) {
+BOOST_AUTO_TEST_CASE(errors_name_invalid_options) {
   const auto check = [](const SamplingOptions& options, const std::string& message) {
     BOOST_CHECK_EXCEPTION(options.check(), ArgumentError, [&](const Error& e) {
       return std::string(e.what()).find(message) != std::string::npos;

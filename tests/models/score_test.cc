@@ -44,7 +44,7 @@ double log_probability(const Tensor& logits, std::int64_t id) {
   return logits.at(id) - std::log(sum);
 }
 
-BOOST_AUTO_TEST_CASE(scores_of_decoders_equal_decoding_over_caches) {
+BOOST_AUTO_TEST_CASE(scores_of_decoders_equal_cached_decoding) {
   for (const Variant& variant : variants()) {
     BOOST_TEST_CONTEXT(variant.name) {
       Graph graph;
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(scores_of_decoders_equal_decoding_over_caches) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(scores_of_encoder_decoders_equal_decoding_over_caches) {
+BOOST_AUTO_TEST_CASE(scores_of_encoder_decoders_equal_cached_decoding) {
   for (const EncoderDecoderConfig& config : kinds()) {
     Graph graph;
     const EncoderDecoder net(Scope(graph, "net"), config);
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(scores_of_encoder_decoders_equal_decoding_over_caches) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(scores_are_what_greedy_beams_found) {
+BOOST_AUTO_TEST_CASE(scores_equal_those_of_beam_search) {
   const GptConfig config = variants()[1].config;
   Graph graph;
   const Gpt gpt(Scope(graph), config);
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(scores_are_what_greedy_beams_found) {
     BOOST_TEST(std::abs(scores[p].total() - found.scores[p]) < 1e-4);
 }
 
-BOOST_AUTO_TEST_CASE(what_cannot_be_scored_is_named) {
+BOOST_AUTO_TEST_CASE(errors_name_invalid_prompts_and_continuations) {
   const GptConfig config = variants()[0].config;
   Graph graph;
   const Gpt gpt(Scope(graph), config);
@@ -147,16 +147,16 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_scored_is_named) {
       make_score_program(gpt, graph.input("tokens", DType::i64, {"rows", "new"}),
                          graph.input("targets", DType::i64, {"rows", "new"}));
   Session session(graph);
-  const auto refuses = [&](const std::vector<TokenIds>& prompts,
+  const auto rejects = [&](const std::vector<TokenIds>& prompts,
                            const std::vector<TokenIds>& continuations, const std::string& message) {
     BOOST_CHECK_EXCEPTION(score(session, program, config, prompts, continuations), ArgumentError,
                           says(message));
   };
-  refuses({{1}}, {{2}, {3}}, "there are 1 prompts and 2 continuations");
-  refuses({{}}, {{2}}, "prompt 0 is empty: there is nothing to continue");
-  refuses({{1}, {1}}, {{2}, {}}, "continuation 1 is empty: there is nothing to score");
-  refuses({{1}}, {TokenIds(17, 2)}, "need 17 positions, but the model has 16");
-  refuses({}, {}, "there are 0 prompts");
+  rejects({{1}}, {{2}, {3}}, "there are 1 prompts and 2 continuations");
+  rejects({{}}, {{2}}, "prompt 0 is empty: there is nothing to continue");
+  rejects({{1}, {1}}, {{2}, {}}, "continuation 1 is empty: there is nothing to score");
+  rejects({{1}}, {TokenIds(17, 2)}, "need 17 positions, but the model has 16");
+  rejects({}, {}, "there are 0 prompts");
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ DecodeStep table() {
 using Sequences = std::vector<std::vector<std::int64_t>>;
 const Tensor kStart = Tensor::of<std::int64_t>({1, 1}, {0});
 
-BOOST_AUTO_TEST_CASE(beams_find_what_greed_misses) {
+BOOST_AUTO_TEST_CASE(beams_find_likelier_sequences_than_greedy_search) {
   GenerationOptions o{.max_length = 6, .eos_id = 0, .pad_id = 9};
   BOOST_TEST((search(table(), kStart, o).sequences == Sequences{{0, 1, 0}}));
   o.beams = 3;
@@ -78,7 +78,7 @@ DecodeStep mixed(std::uint64_t seed, std::int64_t vocab) {
   };
 }
 
-BOOST_AUTO_TEST_CASE(what_all_beams_agree_on_is_told_while_they_run) {
+BOOST_AUTO_TEST_CASE(ids_shared_by_all_beams_are_reported_early) {
   const Tensor starts = Tensor::of<std::int64_t>({2, 2}, {1, 2, 3, 4});
   std::int64_t early = 0;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
@@ -87,25 +87,25 @@ BOOST_AUTO_TEST_CASE(what_all_beams_agree_on_is_told_while_they_run) {
       const GenerationOptions options{
           .beams = 3, .max_length = 14, .eos_id = 0, .early_stopping = stopping};
       const SearchResult silent = search(mixed(seed, 9), starts, options);
-      Sequences told = {{1, 2}, {3, 4}};
+      Sequences reported = {{1, 2}, {3, 4}};
       std::int64_t steps = 0, at_last = 0;
       const DecodeStep step = mixed(seed, 9);
       const DecodeStep counted = [&](const Tensor& t, std::int64_t p, const Tensor& parents) {
         ++steps;
         return step(t, p, parents);
       };
-      std::vector<std::int64_t> heard_at;
-      const SearchResult heard =
+      std::vector<std::int64_t> reported_at;
+      const SearchResult observed =
           search(counted, starts, options, [&](std::int64_t row, std::int64_t id) {
-            told[static_cast<std::size_t>(row)].push_back(id);
-            heard_at.push_back(steps);
+            reported[static_cast<std::size_t>(row)].push_back(id);
+            reported_at.push_back(steps);
             return true;
           });
-      BOOST_TEST((heard.sequences == silent.sequences));
-      BOOST_TEST(heard.scores == silent.scores, boost::test_tools::per_element());
-      BOOST_TEST((told == silent.sequences));
+      BOOST_TEST((observed.sequences == silent.sequences));
+      BOOST_TEST(observed.scores == silent.scores, boost::test_tools::per_element());
+      BOOST_TEST((reported == silent.sequences));
       at_last = steps;
-      early += std::count_if(heard_at.begin(), heard_at.end(),
+      early += std::count_if(reported_at.begin(), reported_at.end(),
                              [&](std::int64_t at) { return at < at_last; });
       // If the callback stops a row, the result has only the ids reported so far; other rows are
       // complete.
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(what_all_beams_agree_on_is_told_while_they_run) {
   BOOST_TEST(early > 200);
 }
 
-BOOST_AUTO_TEST_CASE(lengths_repetitions_and_ids_can_be_ruled) {
+BOOST_AUTO_TEST_CASE(rules_restrict_lengths_repetitions_and_ids) {
   GenerationOptions o{.max_length = 5, .min_length = 3, .eos_id = 0};
   BOOST_TEST((search(table(), kStart, o).sequences == Sequences{{0, 1, 1, 0}}));
   o.max_length = 4;
@@ -136,14 +136,15 @@ BOOST_AUTO_TEST_CASE(lengths_repetitions_and_ids_can_be_ruled) {
   o = {.max_length = 4, .eos_id = 0, .forced_eos_id = 0, .forced_bos_id = 3};
   o.min_length = 4;
   BOOST_TEST((search(table(), kStart, o).sequences == Sequences{{0, 3, 1, 0}}));
-  o = {.beams = 2, .max_length = 4, .eos_id = 0, .never = {2}};
-  BOOST_TEST((search(table(), kStart, {.max_length = 3, .eos_id = 0, .forbidden = {1}}).sequences ==
-              Sequences{{0, 2, 3}}));
+  o = {.beams = 2, .max_length = 4, .eos_id = 0, .suppressed = {2}};
+  BOOST_TEST(
+      (search(table(), kStart, {.max_length = 3, .eos_id = 0, .bad_token_ids = {1}}).sequences ==
+       Sequences{{0, 2, 3}}));
   const SearchResult without = search(table(), kStart, o);
   for (const std::int64_t id : without.sequences.front()) BOOST_TEST(id != 2);
 }
 
-BOOST_AUTO_TEST_CASE(sequences_end_at_ids_sequences_and_where_callers_say) {
+BOOST_AUTO_TEST_CASE(sequences_end_at_stop_ids_stop_sequences_and_stop_callbacks) {
   GenerationOptions o{.max_length = 6, .eos_id = 0, .stop_ids = {3}};
   BOOST_TEST(
       (search(table(), Tensor::of<std::int64_t>({1, 1}, {2}), o).sequences == Sequences{{2, 3}}));
@@ -163,20 +164,20 @@ BOOST_AUTO_TEST_CASE(sequences_end_at_ids_sequences_and_where_callers_say) {
   BOOST_TEST((two[1] == TokenIds{2, 3, 0}));
 }
 
-BOOST_AUTO_TEST_CASE(every_id_of_every_row_is_told_as_it_comes) {
-  std::vector<std::pair<std::int64_t, std::int64_t>> told;
+BOOST_AUTO_TEST_CASE(every_id_of_every_row_is_reported_immediately) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> reported;
   const SearchResult result =
       search(table(), Tensor::of<std::int64_t>({2, 1}, {2, 1}), {.max_length = 4, .eos_id = 0},
              [&](std::int64_t row, std::int64_t id) {
-               told.emplace_back(row, id);
-               return !(row == 1 && id == 0) && told.size() < 3;
+               reported.emplace_back(row, id);
+               return !(row == 1 && id == 0) && reported.size() < 3;
              });
-  const decltype(told) expected = {{0, 3}, {1, 0}, {0, 0}};
-  BOOST_TEST((told == expected));
+  const decltype(reported) expected = {{0, 3}, {1, 0}, {0, 0}};
+  BOOST_TEST((reported == expected));
   BOOST_TEST((result.sequences == Sequences{{2, 3, 0}, {1, 0}}));
 }
 
-BOOST_AUTO_TEST_CASE(draws_come_several_per_prompt_and_repeat) {
+BOOST_AUTO_TEST_CASE(several_samples_per_prompt_are_reproducible) {
   const Tensor starts = Tensor::of<std::int64_t>({2, 1}, {0, 2});
   GenerationOptions o{.max_length = 8, .sampling = SamplingOptions{.seed = 5}, .results = 3};
   const auto a = search(table(), starts, o).sequences;
@@ -194,7 +195,7 @@ BOOST_AUTO_TEST_CASE(draws_come_several_per_prompt_and_repeat) {
   BOOST_TEST(std::abs(threes - 1800) < 54);  // 4 standard deviations
 }
 
-BOOST_AUTO_TEST_CASE(beams_stop_as_early_as_they_are_told) {
+BOOST_AUTO_TEST_CASE(beams_stop_early_as_configured) {
   GenerationOptions o{.beams = 2, .max_length = 8, .eos_id = 0, .results = 2};
   o.length_penalty = 2;
   int steps = 0;
@@ -218,7 +219,7 @@ BOOST_AUTO_TEST_CASE(beams_stop_as_early_as_they_are_told) {
   BOOST_TEST(first.first <= never.first);
 }
 
-BOOST_AUTO_TEST_CASE(padding_in_front_counts_nowhere) {
+BOOST_AUTO_TEST_CASE(left_padding_does_not_affect_rules_and_lengths) {
   // Rules and lengths apply to a padded row as to the row alone.
   for (const std::int64_t beams : {1, 3}) {
     for (const double penalty : {1.0, 1.7}) {
@@ -233,27 +234,27 @@ BOOST_AUTO_TEST_CASE(padding_in_front_counts_nowhere) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(searches_refuse_what_makes_no_sense) {
-  const auto refuses = [](const GenerationOptions& o, const std::string& message) {
+BOOST_AUTO_TEST_CASE(searches_reject_invalid_options) {
+  const auto rejects = [](const GenerationOptions& o, const std::string& message) {
     BOOST_CHECK_EXCEPTION(search(table(), kStart, o), ArgumentError, says(message));
   };
-  refuses({.beams = 0}, "beams must be in [1, 4096], not 0");
-  refuses({.beams = 2, .results = 3}, "results must be at most beams (2) without sampling, not 3");
-  refuses({.max_length = 0}, "max_length must be in [1, 1099511627776], not 0");
-  refuses({.eos_id = 4}, "the id 4 is outside the vocabulary of 4");
-  refuses({.beams = 2, .length_penalty = HUGE_VAL}, "length_penalty must be finite");
-  refuses({.max_new = -2}, "max_new must be in [-1, 1099511627776], not -2");
-  refuses({.min_new = -1}, "min_new must be at least 0, not -1");
-  refuses({.repetition_penalty = 0}, "repetition_penalty must be positive, not 0");
-  refuses({.no_repeat_ngram = -1}, "no_repeat_ngram must be at least 0, not -1");
-  refuses({.forbidden_sequences = {{}}}, "bad_token_sequences contains an empty sequence");
-  refuses({.stop_sequences = {{1}, {}}}, "stop_sequences contains an empty sequence");
-  refuses({.beams = 2, .sampling = SamplingOptions{}}, "sampling with 2 beams is not supported");
-  refuses({.results = 2}, "results must be at most beams (1) without sampling, not 2");
-  refuses({.beams = 2, .stop_sequences = {{1}}}, "stop are not supported with beams");
-  refuses({.max_length = 1}, "the prompt has 1 tokens, max_length is 1: nothing is left");
-  refuses({.max_new = 0}, "the prompt has 1 tokens, max_new is 0: nothing is left");
-  refuses({.stop_ids = {7}}, "the id 7 is outside the vocabulary of 4");
+  rejects({.beams = 0}, "beams must be in [1, 4096], not 0");
+  rejects({.beams = 2, .results = 3}, "results must be at most beams (2) without sampling, not 3");
+  rejects({.max_length = 0}, "max_length must be in [1, 1099511627776], not 0");
+  rejects({.eos_id = 4}, "the id 4 is outside the vocabulary of 4");
+  rejects({.beams = 2, .length_penalty = HUGE_VAL}, "length_penalty must be finite");
+  rejects({.max_new = -2}, "max_new must be in [-1, 1099511627776], not -2");
+  rejects({.min_new = -1}, "min_new must be at least 0, not -1");
+  rejects({.repetition_penalty = 0}, "repetition_penalty must be positive, not 0");
+  rejects({.no_repeat_ngram = -1}, "no_repeat_ngram must be at least 0, not -1");
+  rejects({.bad_token_sequences = {{}}}, "bad_token_sequences contains an empty sequence");
+  rejects({.stop_sequences = {{1}, {}}}, "stop_sequences contains an empty sequence");
+  rejects({.beams = 2, .sampling = SamplingOptions{}}, "sampling with 2 beams is not supported");
+  rejects({.results = 2}, "results must be at most beams (1) without sampling, not 2");
+  rejects({.beams = 2, .stop_sequences = {{1}}}, "stop are not supported with beams");
+  rejects({.max_length = 1}, "the prompt has 1 tokens, max_length is 1: nothing is left");
+  rejects({.max_new = 0}, "the prompt has 1 tokens, max_new is 0: nothing is left");
+  rejects({.stop_ids = {7}}, "the id 7 is outside the vocabulary of 4");
   BOOST_CHECK_EXCEPTION(search(table(), kStart, {.beams = 2, .results = 2},
                                [](std::int64_t, std::int64_t) { return true; }),
                         ArgumentError,
@@ -270,7 +271,7 @@ BOOST_AUTO_TEST_CASE(searches_refuse_what_makes_no_sense) {
   BOOST_CHECK_EXCEPTION(search(wrong, kStart, {}), ShapeError, says("must return f32[1, vocab]"));
 }
 
-BOOST_AUTO_TEST_CASE(prompts_and_masks_must_fit) {
+BOOST_AUTO_TEST_CASE(prompts_and_masks_must_have_the_same_shape) {
   EncoderDecoderConfig config = EncoderDecoderConfig::t5();
   config.vocab = 8;
   config.width = config.head_size = config.encoder_inner = config.decoder_inner = 4;

@@ -30,7 +30,7 @@ SentencePieceTokenizer small(const Texts& texts, std::int64_t vocab, const Texts
       texts, {.vocab = vocab, .symbols = symbols, .character_coverage = 1});
 }
 
-BOOST_AUTO_TEST_CASE(pairs_are_merged_by_how_often_they_occur) {
+BOOST_AUTO_TEST_CASE(pairs_are_merged_by_frequency) {
   // "_" stands for the blank. Pair counts: lo 6 (low 5, lot 1), ow 5, _l 6. Ties are resolved by
   // the order of the characters, so the merges are lo, then _lo (6), then _low (5).
   const auto tokenizer = small({"low low low low low lot"}, 7 + 5 + 3);
@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(pairs_are_merged_by_how_often_they_occur) {
 // Splits a word by the definition: of all neighbouring parts that form a piece, the pair that forms
 // the best piece is merged, the leftmost first, until no pair forms a piece. Better pieces have
 // smaller ids.
-Texts joined_by_definition(const SentencePieceTokenizer& tokenizer, const std::string& word) {
+Texts pieces_by_definition(const SentencePieceTokenizer& tokenizer, const std::string& word) {
   Texts parts = {"\u2581"};
   for (const char c : word) parts.emplace_back(1, c);
   for (;;) {
@@ -64,7 +64,7 @@ Texts joined_by_definition(const SentencePieceTokenizer& tokenizer, const std::s
   }
 }
 
-BOOST_AUTO_TEST_CASE(words_are_joined_as_defined_whatever_is_joined_around) {
+BOOST_AUTO_TEST_CASE(words_are_split_into_pieces_by_definition) {
   std::mt19937 random(8);
   const auto word = [&](std::size_t letters) {
     std::string text;
@@ -78,13 +78,13 @@ BOOST_AUTO_TEST_CASE(words_are_joined_as_defined_whatever_is_joined_around) {
     const auto tokenizer = small({text}, static_cast<std::int64_t>(7 + letters + 1 + 6 * letters));
     for (int i = 0; i < 300; ++i) {
       const std::string some = word(letters);
-      BOOST_TEST(tokenizer.pieces(some) == joined_by_definition(tokenizer, some),
+      BOOST_TEST(tokenizer.pieces(some) == pieces_by_definition(tokenizer, some),
                  boost::test_tools::per_element());
     }
   }
 }
 
-BOOST_AUTO_TEST_CASE(special_ids_come_first_and_no_text_becomes_one) {
+BOOST_AUTO_TEST_CASE(special_ids_come_first_and_no_text_encodes_to_them) {
   const auto tokenizer = small({"[MASK] a <pad> [MASK] <pad>"}, 25);
   BOOST_TEST((Ids{tokenizer.pad_id(), tokenizer.unk_id(), tokenizer.bos_id(), tokenizer.eos_id(),
                   tokenizer.cls_id(), tokenizer.sep_id(), tokenizer.mask_id()}) ==
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(special_ids_come_first_and_no_text_becomes_one) {
   BOOST_TEST(tokenizer.decode(Ids{4, tokenizer.find("a"), 5}) == "a");
 }
 
-BOOST_AUTO_TEST_CASE(texts_come_back_but_for_runs_of_blanks) {
+BOOST_AUTO_TEST_CASE(texts_round_trip_except_for_runs_of_blanks) {
   const auto tokenizer = small({"the cat sat on the mat; 日本 the 1234 cats 12 \u00e9t\u00e9"}, 33);
   for (const std::string text : {"the cat", "mat; 12 cats", "日本 the", "", "tttt", "été"}) {
     BOOST_TEST(tokenizer.decode(tokenizer.encode(text)) == text);
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(texts_come_back_but_for_runs_of_blanks) {
   BOOST_TEST(tokenizer.encode(" \n").empty());
 }
 
-BOOST_AUTO_TEST_CASE(texts_come_back_whole_where_whitespace_is_kept) {
+BOOST_AUTO_TEST_CASE(texts_round_trip_exactly_if_whitespace_is_kept) {
   const Texts texts = {"To be,  or not\n\tto be;\n\n that is\r\n the question. 日本 \u00e9"};
   const auto tokenizer = SentencePieceTokenizer::train(
       texts, {.vocab = 60, .character_coverage = 1, .keep_whitespace = true});
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(texts_come_back_whole_where_whitespace_is_kept) {
     BOOST_TEST((tokenizer.piece(id).rfind("\u2581") + 1 <= 1));
 }
 
-BOOST_AUTO_TEST_CASE(a_text_that_goes_on_gets_no_blank_in_front) {
+BOOST_AUTO_TEST_CASE(a_continued_text_gets_no_leading_blank) {
   const Texts texts = {"other mother brother other mother"};
   for (const bool keep : {false, true}) {
     const auto tokenizer = SentencePieceTokenizer::train(
@@ -136,12 +136,12 @@ BOOST_AUTO_TEST_CASE(a_text_that_goes_on_gets_no_blank_in_front) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_text_gives_at_most_as_many_pieces_as_it_has) {
+BOOST_AUTO_TEST_CASE(a_text_yields_at_most_its_number_of_distinct_pieces) {
   BOOST_TEST(small({"low low"}, 10000).vocab_size() == 14);
   BOOST_TEST(small({"low low"}, 13).vocab_size() == 13);
 }
 
-BOOST_AUTO_TEST_CASE(unknown_characters_side_by_side_are_one_id) {
+BOOST_AUTO_TEST_CASE(adjacent_unknown_characters_are_one_id) {
   const auto tokenizer = small({"aa ab ab"}, 12);
   const Ids ids = tokenizer.encode("aXYZa");
   BOOST_TEST(std::count(ids.begin(), ids.end(), tokenizer.unk_id()) == 1);
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(unknown_characters_side_by_side_are_one_id) {
   BOOST_TEST(tokenizer.pieces("aXYZa")[1] == "XYZ");
 }
 
-BOOST_AUTO_TEST_CASE(coverage_leaves_the_rarest_characters_out) {
+BOOST_AUTO_TEST_CASE(character_coverage_drops_the_rarest_characters) {
   const Texts texts = {"aaaaaaaaa aaaaaaaaa z"};
   const auto all = SentencePieceTokenizer::train(texts, {.vocab = 10, .character_coverage = 1});
   const auto most = SentencePieceTokenizer::train(texts, {.vocab = 10, .character_coverage = 0.9});
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(coverage_leaves_the_rarest_characters_out) {
   BOOST_TEST(most.find("z") == -1);
 }
 
-BOOST_AUTO_TEST_CASE(pieces_hold_one_kind_of_character_within_one_word) {
+BOOST_AUTO_TEST_CASE(pieces_contain_one_kind_of_character_from_one_word) {
   const auto tokenizer = small(Texts(50, "win 100 win 100 win100! win100! in win in win"), 21);
   for (std::int32_t id = 7; id < tokenizer.vocab_size(); ++id) {
     const std::string& piece = tokenizer.piece(id);
@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(pieces_hold_one_kind_of_character_within_one_word) {
              boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(symbols_of_the_user_are_one_id_wherever_they_stand) {
+BOOST_AUTO_TEST_CASE(user_symbols_are_one_id_at_any_position) {
   const auto tokenizer = small({"a <en> b <en>x", "<en><sv>"}, 13, {"<en>", "<sv>"});
   BOOST_TEST(tokenizer.piece(7) == "<en>");
   BOOST_TEST(tokenizer.pieces("x<sv>x <en>")[2] == "<sv>");
@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(bytes_round_trip_and_training_is_a_function_of_the_text) {
   BOOST_TEST(again.encode(text) == tokenizer.encode(text), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(damaged_bytes_are_refused) {
+BOOST_AUTO_TEST_CASE(damaged_bytes_are_rejected) {
   const std::string bytes = small({"a rose is a rose is a rose"}, 20).to_bytes();
   const auto load = [](const std::string& b) { SentencePieceTokenizer::from_bytes(b); };
   check_error<FormatError>([&] { load(""); }, "no pieces");
@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(damaged_bytes_are_refused) {
   check_error<FormatError>([&] { load(not_text); }, "piece 5 is not UTF-8");
 }
 
-BOOST_AUTO_TEST_CASE(options_and_texts_that_do_not_fit_are_refused) {
+BOOST_AUTO_TEST_CASE(invalid_options_and_texts_are_rejected) {
   check_error<ArgumentError>([] { small({"abc"}, 9); },
                              "vocab 9 is too small: the text has 4 characters, and there are 7");
   check_error<ArgumentError>([] { small({"abc"}, 20, {"<a b>"}); },

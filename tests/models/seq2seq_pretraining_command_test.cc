@@ -36,7 +36,7 @@ const std::string kSmall = " --passage 32 --validation-fraction 0.1" + kTiny;
 /// The vocabulary with sentinels is larger, because they count as pieces.
 const std::string kSentinels = " --vocab 160" + kSmall, kMask = " --vocab 60" + kSmall;
 
-BOOST_AUTO_TEST_CASE(every_objective_is_trained_resumed_and_translated_from) {
+BOOST_AUTO_TEST_CASE(every_objective_is_trained_resumed_and_fine_tuned_for_translation) {
   const Files files;
   const Shell& weft = files.weft;
   const std::string model = weft.path("m.weft"), adapted = weft.path("t.weft");
@@ -46,8 +46,8 @@ BOOST_AUTO_TEST_CASE(every_objective_is_trained_resumed_and_translated_from) {
                                                        {"gap-sentences", kMask}};
   for (const auto& [task, small] : tasks) {
     BOOST_TEST_CONTEXT(task) {
-      const std::string asked = std::string("--task ") + task;
-      const Outcome first = files.train(asked + small + " --stop-after 3");
+      const std::string task_option = std::string("--task ") + task;
+      const Outcome first = files.train(task_option + small + " --stop-after 3");
       BOOST_TEST(first.code == 0, first.err);
       BOOST_TEST(
           contains(first.out, std::string("objective ") + task + ", passages of up to 32 tokens"));
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(every_objective_is_trained_resumed_and_translated_from) {
                  .code == 0);
 }
 
-BOOST_AUTO_TEST_CASE(token_files_are_learned_from_where_sentences_do_not_count) {
+BOOST_AUTO_TEST_CASE(objectives_without_sentences_accept_token_files) {
   const Files files;
   const Shell& weft = files.weft;
   const std::string tokenizer = weft.path("t.json"), corpus = weft.path("corpus"),
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(token_files_are_learned_from_where_sentences_do_not_count) 
   refused(task + " --text " + weft.path("documents"), "token files and texts cannot be mixed");
 }
 
-BOOST_AUTO_TEST_CASE(misuse_of_pre_training_is_named) {
+BOOST_AUTO_TEST_CASE(errors_name_invalid_pre_training_options) {
   const Files files;
   const Shell& weft = files.weft;
   const std::string pairs = " --pairs " + weft.path("pairs.tsv");

@@ -26,7 +26,7 @@ std::string write_pairs(const Shell& weft) {
   return path;
 }
 
-BOOST_AUTO_TEST_CASE(pairs_train_resume_and_translate) {
+BOOST_AUTO_TEST_CASE(a_translator_is_trained_resumed_and_used) {
   const Shell weft;
   const std::string pairs = " --pairs " + write_pairs(weft);
   const std::string start =
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(pairs_train_resume_and_translate) {
           "weft score, weft translate");
 }
 
-BOOST_AUTO_TEST_CASE(strings_come_out_reversed_by_a_preset) {
+BOOST_AUTO_TEST_CASE(the_reversal_preset_trains_without_pairs) {
   const Shell weft;
   const std::string model = weft.path("r.weft");
   const Outcome trained = weft("train seq2seq --preset reversal --out " + model + kSmall +
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(strings_come_out_reversed_by_a_preset) {
   check_error(weft("translate " + model + " A1"), 1, "character 'A' (U+0041) at position 0");
 }
 
-BOOST_AUTO_TEST_CASE(misuse_of_translators_is_named) {
+BOOST_AUTO_TEST_CASE(errors_name_invalid_translator_options) {
   const Shell weft;
   const std::string out = " --out " + weft.path("m.weft"), pairs = " --pairs " + write_pairs(weft);
   check_error(weft("train seq2seq" + out), 2, "--pairs is required");

@@ -65,9 +65,9 @@ BOOST_AUTO_TEST_CASE(settings_and_history_round_trip) {
 }
 
 // If a field is added to the struct, this test does not compile until it covers the field.
-BOOST_AUTO_TEST_CASE(every_field_of_the_settings_travels) {
+BOOST_AUTO_TEST_CASE(every_field_of_the_settings_round_trips) {
   const TrainSettings plain;
-  const auto travels = [&](const auto& change) {
+  const auto check_round_trip = [&](const auto& change) {
     TrainSettings changed;
     auto& [steps, batch, shards, lr, min_lr, schedule, warmup, optimizer, beta1, beta2,
            weight_decay, clip, validation_fraction, ema, seed, precision, eval_every, eval_batches,
@@ -84,26 +84,28 @@ BOOST_AUTO_TEST_CASE(every_field_of_the_settings_travels) {
     (one(std::integral_constant<std::size_t, I>()), ...);
   };
   each(std::make_index_sequence<9>(), [&](auto i) {
-    travels([&](const auto& integers, const auto&, const auto&) { std::get<i>(integers) += 7; });
+    check_round_trip(
+        [&](const auto& integers, const auto&, const auto&) { std::get<i>(integers) += 7; });
   });
   each(std::make_index_sequence<8>(), [&](auto i) {
-    travels([&](const auto&, const auto& reals, const auto&) { std::get<i>(reals) *= 0.75; });
+    check_round_trip(
+        [&](const auto&, const auto& reals, const auto&) { std::get<i>(reals) *= 0.75; });
   });
-  travels([](const auto&, const auto&, const auto& others) {
+  check_round_trip([](const auto&, const auto&, const auto& others) {
     std::get<0>(others) = LearningRate::linear;
   });
-  travels([](const auto&, const auto&, const auto& others) { std::get<1>(others) += 7; });
-  travels([](const auto&, const auto&, const auto& others) {
+  check_round_trip([](const auto&, const auto&, const auto& others) { std::get<1>(others) += 7; });
+  check_round_trip([](const auto&, const auto&, const auto& others) {
     std::get<2>(others) = Precision::medium;
   });
-  travels([](const auto&, const auto&, const auto& others) {
+  check_round_trip([](const auto&, const auto&, const auto& others) {
     std::get<3>(others) = Optimizer::adafactor;
   });
 }
 
 // The history records the number of batches of each evaluation; only evaluations over the same
 // number are compared.
-BOOST_AUTO_TEST_CASE(a_history_knows_its_best_evaluation) {
+BOOST_AUTO_TEST_CASE(a_history_finds_its_best_evaluation) {
   TrainHistory history;
   BOOST_TEST(std::isnan(history.best(5).loss));
   BOOST_TEST(history.best(5).since == 0);

@@ -65,27 +65,27 @@ void check_equal_to_whole(const Task& task) {
   BOOST_REQUIRE(whole->history.train.size() == 3U);
   for (const int shards : {2, 4}) {
     BOOST_TEST_CONTEXT(shards << " shards") {
-      const auto cut =
+      const auto sharded =
           trained(weft, "cut.weft", fmt::format("{} --shards {}", options, shards), changes);
-      BOOST_TEST(cut->program("train").shards().count == shards);
-      BOOST_REQUIRE(cut->history.train.size() == 3U);
-      BOOST_TEST(near(cut->history.train[0].second, whole->history.train[0].second, 1e-6));
+      BOOST_TEST(sharded->program("train").shards().count == shards);
+      BOOST_REQUIRE(sharded->history.train.size() == 3U);
+      BOOST_TEST(near(sharded->history.train[0].second, whole->history.train[0].second, 1e-6));
       for (std::size_t i = 1; i < 3; ++i)
-        BOOST_TEST(near(cut->history.train[i].second, whole->history.train[i].second, 2e-5));
+        BOOST_TEST(near(sharded->history.train[i].second, whole->history.train[i].second, 2e-5));
       for (const std::string& name : whole->store->names()) {
         if (whole->store->kind(name) != VariableKind::parameter) continue;
         BOOST_TEST_CONTEXT(name) {
-          BOOST_TEST(testing::expect_close(cut->store->tensor(name), whole->store->tensor(name),
+          BOOST_TEST(testing::expect_close(sharded->store->tensor(name), whole->store->tensor(name),
                                            {.absolute = 2e-5, .relative = 2e-5}));
         }
       }
       // Evaluation masks tokens batch by batch, so the losses of masked language models are not
       // comparable across numbers of shards.
       if (info.family == "encoder" && info.id.find("tion") == std::string::npos) continue;
-      BOOST_REQUIRE(cut->history.validation.size() == whole->history.validation.size());
-      for (std::size_t i = 0; i < cut->history.validation.size(); ++i) {
+      BOOST_REQUIRE(sharded->history.validation.size() == whole->history.validation.size());
+      for (std::size_t i = 0; i < sharded->history.validation.size(); ++i) {
         BOOST_TEST(
-            near(cut->history.validation[i].second, whole->history.validation[i].second, 5e-5));
+            near(sharded->history.validation[i].second, whole->history.validation[i].second, 5e-5));
       }
     }
   }
@@ -108,13 +108,13 @@ const Training kMixed[] = {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(every_task_learns_in_shards_what_whole_batches_teach) {
+BOOST_AUTO_TEST_CASE(sharded_training_of_every_task_matches_undivided_batches) {
   for (const Task* task : all_tasks()) {
     BOOST_TEST_CONTEXT("task " << task->info().id) { check_equal_to_whole(*task); }
   }
 }
 
-BOOST_AUTO_TEST_CASE(bits_are_those_of_any_number_of_threads_and_of_a_run_that_was_stopped) {
+BOOST_AUTO_TEST_CASE(sharded_runs_are_bit_exact_for_any_number_of_threads_and_when_resumed) {
   for (const Training& training : kMixed) {
     BOOST_TEST_CONTEXT(training.task) {
       const TaskShell weft(*find_task(training.task));
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(bits_are_those_of_any_number_of_threads_and_of_a_run_that_w
   }
 }
 
-BOOST_AUTO_TEST_CASE(adapters_learn_in_shards_and_go_on_with_the_same_bits) {
+BOOST_AUTO_TEST_CASE(sharded_adapter_runs_are_bit_exact_when_resumed) {
   const TaskShell weft(*find_task("next-token"));
   trained(weft, "base.weft", "");
   const std::string start = weft.short_settings() + " --shards 4 --lora-rank 2 --lora-dropout 0.1" +
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(adapters_learn_in_shards_and_go_on_with_the_same_bits) {
   check_same_training(*load_any_model(weft.path("half.weft")).model, *whole);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_printed_says_the_shards_and_what_one_takes) {
+BOOST_AUTO_TEST_CASE(the_log_states_the_shards_and_their_memory) {
   const TaskShell weft(*find_task("next-token"));
   const Outcome found =
       weft.train_new("--shards 4 --stop-after 1 --out " + weft.path("m.weft"), {.batch = "8"});
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(what_is_printed_says_the_shards_and_what_one_takes) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(shards_that_cannot_be_are_refused) {
+BOOST_AUTO_TEST_CASE(invalid_shards_are_rejected) {
   const TaskShell weft(*find_task("next-token"));
   const auto refused = [&](const std::string& shards, const std::string& batch,
                            const std::string& part) {

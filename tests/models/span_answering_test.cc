@@ -37,9 +37,10 @@ json answer_at(const std::string& text, const json& start) {
 }
 
 void ask(SquadData& data, const std::string& question, const std::string& answer) {
-  SquadQuestion asked{"q" + std::to_string(data.size()), question, data.contexts.size() - 1, {}};
-  if (!answer.empty()) asked.answers = {{answer, data.contexts.back().find(answer)}};
-  data.questions.push_back(std::move(asked));
+  SquadQuestion squad_question{
+      "q" + std::to_string(data.size()), question, data.contexts.size() - 1, {}};
+  if (!answer.empty()) squad_question.answers = {{answer, data.contexts.back().find(answer)}};
+  data.questions.push_back(std::move(squad_question));
 }
 
 /// Each text states the residence and taste of a person. Three questions about it have an answer in
@@ -147,7 +148,7 @@ BOOST_AUTO_TEST_CASE(exact_match_and_f1_have_known_values) {
   BOOST_TEST(scores.f1() == 5.0 / 9, close);
 }
 
-BOOST_AUTO_TEST_CASE(questions_are_read_and_places_count_code_points) {
+BOOST_AUTO_TEST_CASE(questions_are_read_and_positions_count_code_points) {
   const TextFiles files("squad");
   json none = question("3", json::array());
   none["is_impossible"] = true;
@@ -175,38 +176,38 @@ BOOST_AUTO_TEST_CASE(questions_are_read_and_places_count_code_points) {
              boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(questions_that_are_written_are_read_as_they_were) {
+BOOST_AUTO_TEST_CASE(written_questions_round_trip) {
   const TextFiles files("squad_written");
   SquadData data = facts(3);
   data.contexts[1] =
       "\u00FCber \u4E2D: " + data.contexts[1];  // code points that take several bytes
-  for (SquadQuestion& asked : data.questions) {
-    for (SquadAnswer& answer : asked.answers)
-      answer.begin = data.context_of(asked).find(answer.text);
+  for (SquadQuestion& squad_question : data.questions) {
+    for (SquadAnswer& answer : squad_question.answers)
+      answer.begin = data.context_of(squad_question).find(answer.text);
   }
   write_squad(files.path("f.json"), data);
   const SquadData read = read_squad(Texts{files.path("f.json")});
   BOOST_TEST(read.contexts == data.contexts, boost::test_tools::per_element());
   BOOST_TEST((read.questions == data.questions));
   BOOST_TEST(read.unanswered() == 3);
-  check_says<IoError>([&] { write_squad("/nowhere/f", data); }, "/nowhere/f");
+  check_error_message<IoError>([&] { write_squad("/nowhere/f", data); }, "/nowhere/f");
 }
 
-BOOST_AUTO_TEST_CASE(made_up_facts_have_one_answer_each_and_follow_from_the_seed) {
+BOOST_AUTO_TEST_CASE(generated_facts_have_one_answer_each_and_are_determined_by_the_seed) {
   const SquadData data = fact_questions(50, 1);
   BOOST_TEST(data.contexts.size() == 50U);
   BOOST_TEST(data.size() == 200);
   std::set<std::string> ids;
   std::size_t people = 0;
-  for (const SquadQuestion& asked : data.questions) {
-    const std::string& context = data.context_of(asked);
+  for (const SquadQuestion& squad_question : data.questions) {
+    const std::string& context = data.context_of(squad_question);
     BOOST_TEST(std::count(context.begin(), context.end(), '.') == 6);
-    BOOST_REQUIRE(asked.answers.size() == 1U);
-    const SquadAnswer& answer = asked.answers.front();
+    BOOST_REQUIRE(squad_question.answers.size() == 1U);
+    const SquadAnswer& answer = squad_question.answers.front();
     BOOST_TEST(context.substr(answer.begin, answer.text.size()) == answer.text);
-    BOOST_TEST(asked.question.ends_with("?"));
-    BOOST_TEST(asked.question.find(answer.text) == std::string::npos);
-    ids.insert(asked.id);
+    BOOST_TEST(squad_question.question.ends_with("?"));
+    BOOST_TEST(squad_question.question.find(answer.text) == std::string::npos);
+    ids.insert(squad_question.id);
     // A person occurs in two facts, all other answers occur once.
     const bool person = std::isupper(answer.text.front()) && contains(answer.text, " ");
     people += person ? 1 : 0;
@@ -221,10 +222,10 @@ BOOST_AUTO_TEST_CASE(made_up_facts_have_one_answer_each_and_follow_from_the_seed
   for (const std::string& context : other.contexts)
     BOOST_TEST(std::count(data.contexts.begin(), data.contexts.end(), context) == 0);
   BOOST_TEST(fact_questions(0, 1).contexts.empty());
-  check_says<ArgumentError>([] { fact_questions(-1, 1); }, "cannot generate -1 texts");
+  check_error_message<ArgumentError>([] { fact_questions(-1, 1); }, "cannot generate -1 texts");
 }
 
-BOOST_AUTO_TEST_CASE(files_of_another_form_are_refused_with_their_place) {
+BOOST_AUTO_TEST_CASE(invalid_files_are_rejected_with_the_position) {
   const TextFiles files("no_squad");
   const auto read = [&](const std::string& text) {
     return [&files, text] { read_squad(Texts{files.write("f.json", text)}); };
@@ -233,61 +234,68 @@ BOOST_AUTO_TEST_CASE(files_of_another_form_are_refused_with_their_place) {
     return read(squad("in York", json::array({question("x7", json::array({answer}))})));
   };
   const std::string at = "f.json: data[0].paragraphs[0].qas[0]";
-  check_says<FormatError>(read("{\"data\": [}"), "f.json");
-  check_says<FormatError>(read("[]"), "f.json is not in SQuAD's format: expected an object with");
-  check_says<FormatError>(read("{\"data\": 3}"), "f.json: data must be a list, not 3");
-  check_says<FormatError>(read("{\"data\": []}"), "f.json has no questions");
-  check_says<FormatError>(read("{\"data\": [{}]}"), "f.json: data[0] lacks 'paragraphs'");
-  check_says<FormatError>(read("{\"data\": [4]}"), "f.json: data[0] must be an object, not 4");
-  check_says<FormatError>(read(squad(5, json::array())),
-                          "f.json: data[0].paragraphs[0].context must be a string, not 5");
-  check_says<FormatError>(read(squad("in York", json::array({{{"id", "x7"}}}))),
-                          at + " lacks 'question'");
-  check_says<FormatError>(read(squad("in York", json::array({question("x7", json::array())}))),
-                          at + " (id 'x7') has no answers, but is not is_impossible");
+  check_error_message<FormatError>(read("{\"data\": [}"), "f.json");
+  check_error_message<FormatError>(read("[]"),
+                                   "f.json is not in SQuAD's format: expected an object with");
+  check_error_message<FormatError>(read("{\"data\": 3}"), "f.json: data must be a list, not 3");
+  check_error_message<FormatError>(read("{\"data\": []}"), "f.json has no questions");
+  check_error_message<FormatError>(read("{\"data\": [{}]}"), "f.json: data[0] lacks 'paragraphs'");
+  check_error_message<FormatError>(read("{\"data\": [4]}"),
+                                   "f.json: data[0] must be an object, not 4");
+  check_error_message<FormatError>(read(squad(5, json::array())),
+                                   "f.json: data[0].paragraphs[0].context must be a string, not 5");
+  check_error_message<FormatError>(read(squad("in York", json::array({{{"id", "x7"}}}))),
+                                   at + " lacks 'question'");
+  check_error_message<FormatError>(
+      read(squad("in York", json::array({question("x7", json::array())}))),
+      at + " (id 'x7') has no answers, but is not is_impossible");
   json both = question("x7", json::array({answer_at("York", 3)}));
   both["is_impossible"] = true;
-  check_says<FormatError>(read(squad("in York", json::array({both}))),
-                          at + " (id 'x7') is_impossible, but has answers");
+  check_error_message<FormatError>(read(squad("in York", json::array({both}))),
+                                   at + " (id 'x7') is_impossible, but has answers");
   both["is_impossible"] = "no";
-  check_says<FormatError>(read(squad("in York", json::array({both}))),
-                          at + ".is_impossible must be true or false, not \"no\"");
-  check_says<FormatError>(of_answer({{"text", "York"}}), at + ".answers[0] lacks 'answer_start'");
-  check_says<FormatError>(of_answer(answer_at("York", -1)),
-                          at + ".answers[0].answer_start must be a non-negative integer");
-  check_says<FormatError>(of_answer(answer_at("York", 3.0)),
-                          ".answer_start must be a non-negative integer");
-  check_says<FormatError>(of_answer(answer_at("", 3)), at + ".answers[0] (id 'x7') is empty");
-  check_says<FormatError>(of_answer(answer_at("York", 2)),
-                          at + ".answers[0] (id 'x7'): the answer 'York' is not at character 2 of "
-                               "its context: the text there is ' Yor'");
-  check_says<FormatError>(of_answer(answer_at("York", 8)), "the context has 7 characters");
+  check_error_message<FormatError>(read(squad("in York", json::array({both}))),
+                                   at + ".is_impossible must be true or false, not \"no\"");
+  check_error_message<FormatError>(of_answer({{"text", "York"}}),
+                                   at + ".answers[0] lacks 'answer_start'");
+  check_error_message<FormatError>(of_answer(answer_at("York", -1)),
+                                   at + ".answers[0].answer_start must be a non-negative integer");
+  check_error_message<FormatError>(of_answer(answer_at("York", 3.0)),
+                                   ".answer_start must be a non-negative integer");
+  check_error_message<FormatError>(of_answer(answer_at("", 3)),
+                                   at + ".answers[0] (id 'x7') is empty");
+  check_error_message<FormatError>(
+      of_answer(answer_at("York", 2)),
+      at + ".answers[0] (id 'x7'): the answer 'York' is not at character 2 of "
+           "its context: the text there is ' Yor'");
+  check_error_message<FormatError>(of_answer(answer_at("York", 8)), "the context has 7 characters");
   const json twice = question("x7", json::array({answer_at("York", 3)}));
-  check_says<FormatError>(read(squad("in York", {twice, twice})),
-                          "qas[1]: another question has the id 'x7'");
-  check_says<IoError>([] { read_squad(Texts{"/nowhere/f"}); }, "/nowhere/f");
+  check_error_message<FormatError>(read(squad("in York", {twice, twice})),
+                                   "qas[1]: another question has the id 'x7'");
+  check_error_message<IoError>([] { read_squad(Texts{"/nowhere/f"}); }, "/nowhere/f");
 }
 
-BOOST_AUTO_TEST_CASE(texts_are_held_out_with_all_their_questions) {
+BOOST_AUTO_TEST_CASE(contexts_are_held_out_with_all_their_questions) {
   const SquadData all = facts(20);
   const SquadSplit split = split_contexts(all, 0.25, 3);
   BOOST_TEST(split.held_out.contexts.size() == 5U);
   BOOST_TEST(split.held_out.size() == 20);
   BOOST_TEST(split.train.size() == 60);
   for (const SquadData* part : {&split.train, &split.held_out}) {
-    for (const SquadQuestion& asked : part->questions) {
-      for (const SquadAnswer& answer : asked.answers)
-        BOOST_TEST(part->context_of(asked).substr(answer.begin).starts_with(answer.text));
+    for (const SquadQuestion& squad_question : part->questions) {
+      for (const SquadAnswer& answer : squad_question.answers)
+        BOOST_TEST(part->context_of(squad_question).substr(answer.begin).starts_with(answer.text));
     }
   }
   BOOST_TEST((split_contexts(all, 0.25, 3).held_out.contexts == split.held_out.contexts));
   BOOST_TEST((split_contexts(all, 0.25, 4).held_out.contexts != split.held_out.contexts));
   BOOST_TEST(split_contexts(all, 0, 3).held_out.size() == 0);
   BOOST_TEST(split_contexts(facts(1), 0.5, 3).held_out.size() == 0);
-  check_says<ArgumentError>([&] { split_contexts(all, 1, 3); }, "must be in [0, 1), not 1");
+  check_error_message<ArgumentError>([&] { split_contexts(all, 1, 3); },
+                                     "must be in [0, 1), not 1");
 }
 
-BOOST_AUTO_TEST_CASE(every_window_knows_whether_it_has_the_answer) {
+BOOST_AUTO_TEST_CASE(every_window_has_targets_for_the_answer_or_none) {
   SquadData data = facts(4);
   std::string text;
   for (int i = 0; i < 12; ++i) text += "anna is in york . ";
@@ -296,11 +304,12 @@ BOOST_AUTO_TEST_CASE(every_window_knows_whether_it_has_the_answer) {
   ask(data, "when was that ?", "");
   const SpanAnswerer model = new_model(data, 1, {.window = 40, .stride = 10});
   const TextReader reader(model.config, model.tokenizer, model.reading);
-  const SquadQuestion& asked = data.questions[data.questions.size() - 2];
-  const auto windows = span_windows(reader, 0, {asked.question, data.context_of(asked)},
-                                    {.window = 40, .stride = 10});
+  const SquadQuestion& squad_question = data.questions[data.questions.size() - 2];
+  const auto windows =
+      span_windows(reader, 0, {squad_question.question, data.context_of(squad_question)},
+                   {.window = 40, .stride = 10});
   BOOST_TEST(windows.size() > 3U);
-  const std::size_t begin = asked.answers[0].begin, end = begin + 8;
+  const std::size_t begin = squad_question.answers[0].begin, end = begin + 8;
   const SpanTargets targets = span_targets(windows, begin, end);
   BOOST_TEST(targets.seen);
   int have = 0;
@@ -314,7 +323,7 @@ BOOST_AUTO_TEST_CASE(every_window_knows_whether_it_has_the_answer) {
     ++have;
     const std::size_t from = windows[w].spans[static_cast<std::size_t>(first)].begin,
                       to = windows[w].spans[static_cast<std::size_t>(last)].end;
-    const std::string covered = data.context_of(asked).substr(from, to - from);
+    const std::string covered = data.context_of(squad_question).substr(from, to - from);
     BOOST_TEST_CONTEXT(covered) {
       BOOST_TEST(contains(covered, "old bonn"));
       BOOST_TEST(covered.size() <= 9U);  // a token may include the preceding blank
@@ -324,7 +333,7 @@ BOOST_AUTO_TEST_CASE(every_window_knows_whether_it_has_the_answer) {
   BOOST_TEST(have < std::ssize(windows));
   // Without an answer, or if it is longer than every window, all targets are [CLS].
   BOOST_TEST(!span_targets(windows, 0, 0).seen);
-  BOOST_TEST(!span_targets(windows, 0, data.context_of(asked).size()).seen);
+  BOOST_TEST(!span_targets(windows, 0, data.context_of(squad_question).size()).seen);
   const SpanRows rows = span_rows(model, data);
   BOOST_TEST(rows.questions == data.size());
   BOOST_TEST(rows.unseen == 0);
@@ -332,11 +341,11 @@ BOOST_AUTO_TEST_CASE(every_window_knows_whether_it_has_the_answer) {
   data.questions.back().answers = {{data.contexts.back(), 0}};
   BOOST_TEST(span_rows(model, data).unseen == 1);
   data.questions.back().question = text;
-  check_says<ArgumentError>([&] { span_rows(model, data); },
-                            "the question 'q17': it takes 63 tokens");
+  check_error_message<ArgumentError>([&] { span_rows(model, data); },
+                                     "the question 'q17': it takes 63 tokens");
 }
 
-BOOST_AUTO_TEST_CASE(a_small_model_learns_to_answer_and_goes_on_with_the_same_bits) {
+BOOST_AUTO_TEST_CASE(a_small_model_learns_to_answer_and_a_resumed_run_is_bit_exact) {
   const TextFiles files("answers");
   const SquadData data = facts(120), held_out = facts(24, 120);
   SpanAnswerer straight = new_model(data, 500);
@@ -357,21 +366,22 @@ BOOST_AUTO_TEST_CASE(a_small_model_learns_to_answer_and_goes_on_with_the_same_bi
   const SpanAnsweringScores scores = score_spans(session, second, held_out);
   BOOST_TEST(scores.loss == whole.evaluation.loss, boost::test_tools::tolerance(1e-6));
   for (std::size_t i = 0; i < 6; ++i) {
-    const SquadQuestion& asked = held_out.questions[i];
-    const Question question{asked.question, held_out.context_of(asked)};
+    const SquadQuestion& squad_question = held_out.questions[i];
+    const Question question{squad_question.question, held_out.context_of(squad_question)};
     const auto found =
         answer(session, second, std::vector<Question>{question}, {.no_answer = 0})[0];
     BOOST_TEST(found[0].text == scores.found[i].text);
     BOOST_TEST(found[0].none == scores.found[i].none);
   }
-  BOOST_TEST(contains(shown_answers(session, second, held_out, 3), " ?  '"));
+  BOOST_TEST(contains(format_answers(session, second, held_out, 3), " ?  '"));
   // A limit restricts the evaluation to evenly spread questions, to save time in periodic
   // evaluations.
   BOOST_TEST(score_spans(session, second, held_out, 7).answers.questions() == 7);
-  check_says<DataError>([&] { score_spans(session, second, {}); }, "no questions to evaluate on");
+  check_error_message<DataError>([&] { score_spans(session, second, {}); },
+                                 "no questions to evaluate on");
 }
 
-BOOST_AUTO_TEST_CASE(weft_trains_and_measures_models_that_answer) {
+BOOST_AUTO_TEST_CASE(weft_trains_and_evaluates_answering_models) {
   const Shell weft;
   const std::string places = std::string(WEFT_FIXTURES) + "/squad/places.json",
                     model = weft.path("m.weft"), text = weft.write("context", "anna is in york .");

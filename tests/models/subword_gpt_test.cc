@@ -39,7 +39,7 @@ double number_after(const std::string& text, const std::string& name) {
   return std::strtod(text.c_str() + at + name.size(), nullptr);
 }
 
-BOOST_AUTO_TEST_CASE(pieces_are_learned_scored_and_written_as_text) {
+BOOST_AUTO_TEST_CASE(a_subword_model_is_trained_scored_and_generates_text) {
   const Shell weft;
   const std::string text = " --text " + weft.path("text.txt"), model = weft.path("m.weft");
   const Outcome trained =
@@ -71,8 +71,9 @@ BOOST_AUTO_TEST_CASE(pieces_are_learned_scored_and_written_as_text) {
   const char* at = ids.out.c_str();
   for (char* end; *at != '\n'; at = end) written.push_back(std::strtol(at, &end, 10));
   BOOST_TEST(loaded.tokenizer.decode(written) + "\n" == shown.out);
-  const Outcome unasked = succeeds(weft("generate " + model + " --tokens 2 --greedy --threads 1"));
-  BOOST_TEST(unasked.out.starts_with("\n"));
+  const Outcome without_prompt =
+      succeeds(weft("generate " + model + " --tokens 2 --greedy --threads 1"));
+  BOOST_TEST(without_prompt.out.starts_with("\n"));
   BOOST_TEST(!contains(succeeds(weft(ask + " --stop o")).out.substr(8), "oo"));
 
   // A continuation directly follows the prompt: "ja" + "ck" has the same characters as "jack",
@@ -91,7 +92,7 @@ BOOST_AUTO_TEST_CASE(pieces_are_learned_scored_and_written_as_text) {
   succeeds(weft("evaluate " + weft.path("merged.weft") + text));
 }
 
-BOOST_AUTO_TEST_CASE(generation_stops_at_a_text_that_pieces_cross) {
+BOOST_AUTO_TEST_CASE(generation_stops_at_a_text_that_spans_pieces) {
   const Shell weft;
   const std::string model = weft.path("m.weft");
   succeeds(weft("train gpt --tokenizer bpe --vocab 60 --text " + weft.path("text.txt") + kTiny +
@@ -101,13 +102,13 @@ BOOST_AUTO_TEST_CASE(generation_stops_at_a_text_that_pieces_cross) {
   // The stop text ends within a piece, or spans several.
   const std::string stop = all.substr(20, 3);
   BOOST_REQUIRE(stop.find('\'') == std::string::npos);
-  const std::string cut = succeeds(weft(ask + " --stop '" + stop + "'")).out;
-  BOOST_TEST(all.starts_with(cut.substr(0, cut.size() - 1)));
-  BOOST_TEST(cut.size() < all.size());
-  BOOST_TEST(contains(cut.substr(3), stop));
+  const std::string stopped = succeeds(weft(ask + " --stop '" + stop + "'")).out;
+  BOOST_TEST(all.starts_with(stopped.substr(0, stopped.size() - 1)));
+  BOOST_TEST(stopped.size() < all.size());
+  BOOST_TEST(contains(stopped.substr(3), stop));
 }
 
-BOOST_AUTO_TEST_CASE(bits_per_byte_compare_tokenizers_over_the_same_text) {
+BOOST_AUTO_TEST_CASE(bits_per_byte_are_comparable_across_tokenizers) {
   const std::string text = "héllo wörld, hello world; hällo wörld! hello";
   for (const double fraction : {0.0, 0.25, 0.5, 0.9}) {
     const TextParts parts = split_text(text, fraction);
@@ -140,7 +141,7 @@ BOOST_AUTO_TEST_CASE(bits_per_byte_compare_tokenizers_over_the_same_text) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_text_that_gives_fewer_pieces_is_taken_and_said_so) {
+BOOST_AUTO_TEST_CASE(a_vocabulary_smaller_than_requested_is_reported) {
   const Shell weft;
   const std::string start =
       "train gpt --text " + weft.path("text.txt") + kTiny + " --out " + weft.path("m.weft") + " ";
@@ -159,7 +160,7 @@ void write_folder(const std::string& path, std::int64_t vocab) {
                                  {"n_head", 2},          {"vocab_size", vocab},
                                  {"n_positions", 16}};
   Graph graph;
-  const hf::Model model = hf::build_model(graph, config.dump(), hf::least_inputs(config.dump()));
+  const hf::Model model = hf::build_model(graph, config.dump(), hf::minimal_inputs(config.dump()));
   const auto store = std::make_shared<VariableStore>();
   Session(graph, store, {.seed = 5}).initialise();
   hf::write_folder(path, model, graph, *store);
@@ -191,7 +192,7 @@ BOOST_AUTO_TEST_CASE(folders_with_a_tokenizer_are_fine_tuned) {
   succeeds(weft("train gpt --resume " + weft.path("a.weft") + " --text " + weft.path("text.txt")));
 }
 
-BOOST_AUTO_TEST_CASE(folders_with_gpt2s_files_are_fine_tuned_on_bytes) {
+BOOST_AUTO_TEST_CASE(folders_with_gpt2_tokenizer_files_are_fine_tuned_on_bytes) {
   const Shell weft;
   const std::string folder = weft.path("gpt2"), model = weft.path("m.weft");
   write_folder(folder, 257);
@@ -215,7 +216,7 @@ BOOST_AUTO_TEST_CASE(folders_with_gpt2s_files_are_fine_tuned_on_bytes) {
   BOOST_TEST(contains(judged.out, "bits_per_byte"));
 }
 
-BOOST_AUTO_TEST_CASE(folders_whose_tokenizer_is_not_read_say_which_and_what_helps) {
+BOOST_AUTO_TEST_CASE(errors_for_folders_with_unreadable_tokenizers_suggest_a_remedy) {
   const Shell weft;
   const std::string folder = weft.path("gpt2"), model = weft.path("m.weft");
   write_folder(folder, 90);

@@ -18,7 +18,7 @@ int count(const std::string& text, const std::string& part) {
   return found;
 }
 
-BOOST_AUTO_TEST_CASE(a_confusion_matrix_has_its_cells_labels_and_scale) {
+BOOST_AUTO_TEST_CASE(a_confusion_matrix_has_cells_labels_and_a_scale) {
   HeatMap map = heat_map(Tensor::of<std::int32_t>({2, 3}, {0, 5, 10, 3, 2, 1}));
   map.title = "confusion";
   map.row_labels = {"cat & dog", "fox"};
@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(a_confusion_matrix_has_its_cells_labels_and_scale) {
   BOOST_TEST(count(svg, ">10</text>") == 2);  // in the cell and at the end of the scale
 }
 
-BOOST_AUTO_TEST_CASE(panels_stand_in_rows_and_cells_that_are_not_finite_stay_empty) {
+BOOST_AUTO_TEST_CASE(panels_are_arranged_in_rows_and_nonfinite_cells_are_empty) {
   HeatMap image =
       heat_map(Tensor::of<float>({2, 2}, {0, 1, std::numeric_limits<float>::quiet_NaN(), 0.5F}));
   image.colours = HeatColours::greys;
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(panels_stand_in_rows_and_cells_that_are_not_finite_stay_emp
   BOOST_TEST(svg_heat_maps({}).ends_with("</svg>\n"));
 }
 
-BOOST_AUTO_TEST_CASE(a_heat_map_that_does_not_fit_is_refused) {
+BOOST_AUTO_TEST_CASE(an_inconsistent_heat_map_is_rejected) {
   HeatMap map{.title = "m", .rows = 2, .columns = 2, .values = {1, 2, 3}};
   BOOST_CHECK_EXCEPTION(svg_heat_maps({map}), ArgumentError,
                         message_contains({"the heat map 'm' of 2 x 2 has 3 values"}));

@@ -17,7 +17,7 @@ int count(const std::string& text, const std::string& part) {
   return n;
 }
 
-BOOST_AUTO_TEST_CASE(plot_has_lines_ticks_and_escaped_text) {
+BOOST_AUTO_TEST_CASE(a_plot_has_lines_ticks_and_escaped_text) {
   PlotSeries train{"train", {}, true};
   for (int i = 0; i <= 200; ++i) train.points.emplace_back(i, 4.2 * std::exp(-i / 80.0));
   train.points.emplace_back(201, std::nan(""));
@@ -33,7 +33,7 @@ BOOST_AUTO_TEST_CASE(plot_has_lines_ticks_and_escaped_text) {
   BOOST_TEST(count(svg, "nan") == 0);
 }
 
-BOOST_AUTO_TEST_CASE(degenerate_plots_are_still_documents) {
+BOOST_AUTO_TEST_CASE(degenerate_plots_are_valid_documents) {
   for (const auto& points :
        {std::vector<std::pair<double, double>>{}, {{3, 2}}, {{0, 1}, {1, 1}}}) {
     const std::string svg = svg_line_plot({{"s", points, false}}, {.title = "t"});
@@ -43,8 +43,7 @@ BOOST_AUTO_TEST_CASE(degenerate_plots_are_still_documents) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(
-    logarithmic_axes_have_ticks_at_powers_of_ten_and_leave_out_what_is_not_positive) {
+BOOST_AUTO_TEST_CASE(logarithmic_axes_have_ticks_at_powers_of_ten_and_omit_nonpositive_values) {
   const PlotSeries wide{.name = "wide", .points = {{1, 1e-4}, {10, 0}, {100, -1}, {1000, 1e3}}};
   const std::string svg =
       svg_line_plot({wide}, {.x_scale = PlotScale::logarithmic, .y_scale = PlotScale::logarithmic});
@@ -60,7 +59,7 @@ BOOST_AUTO_TEST_CASE(
   BOOST_TEST(count(svg, R"(points="68.0,424.0 836.0,52.0 ")") == 1);
 }
 
-BOOST_AUTO_TEST_CASE(axes_that_are_given_cut_what_is_beyond) {
+BOOST_AUTO_TEST_CASE(explicit_axis_limits_clip_the_lines) {
   const PlotSeries high{.name = "high", .points = {{0, 1}, {1, 1e6}, {2, 3}}};
   const std::string svg = svg_line_plot({high}, {.y_low = 0, .y_high = 5});
   BOOST_TEST(count(svg, "<svg") == 2);  // the inner element clips the lines
@@ -69,7 +68,7 @@ BOOST_AUTO_TEST_CASE(axes_that_are_given_cut_what_is_beyond) {
   BOOST_TEST(count(svg, "1000000") == 0);
 }
 
-BOOST_AUTO_TEST_CASE(lines_may_be_dashed_marks_alone_and_of_the_colour_of_another) {
+BOOST_AUTO_TEST_CASE(series_may_be_dashed_scattered_or_share_a_colour) {
   const std::vector<std::pair<double, double>> points = {{0, 1}, {1, 2}};
   const std::string svg =
       svg_line_plot({{.name = "measured", .points = points, .scattered = true},
@@ -89,7 +88,7 @@ BOOST_AUTO_TEST_CASE(lines_without_a_name_are_not_in_the_legend) {
   BOOST_TEST(count(without, "stroke-width=\"3\"") == 0);
 }
 
-BOOST_AUTO_TEST_CASE(several_charts_stand_in_rows_below_one_title) {
+BOOST_AUTO_TEST_CASE(several_plots_are_arranged_in_rows_below_one_title) {
   const LinePlot plot{.series = {{.name = "s", .points = {{0, 1}, {1, 2}}}},
                       .options = {.title = "one", .width = 300, .height = 200}};
   const std::string svg = svg_line_plots({plot, plot, plot}, "all", 2);

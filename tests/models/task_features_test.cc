@@ -63,7 +63,7 @@ std::string write_folder(const Task& task, const TaskShell& weft) {
   const std::string config = tiny_folder(task.info().family, tokenizer.vocab_size()).dump(),
                     path = weft.path("folder");
   Graph graph;
-  const hf::Model model = hf::build_model(graph, config, hf::least_inputs(config));
+  const hf::Model model = hf::build_model(graph, config, hf::minimal_inputs(config));
   const auto store = std::make_shared<VariableStore>();
   Session(graph, store, {.seed = 5}).initialise();
   hf::write_folder(path, model, graph, *store);
@@ -71,7 +71,7 @@ std::string write_folder(const Task& task, const TaskShell& weft) {
   return path;
 }
 
-void check_everything(const Task& task) {
+void check_all_features(const Task& task) {
   const TaskShell weft(task);
   const std::string whole = weft.path("whole.weft"), half = weft.path("half.weft");
   const std::string more = " --optimizer lion --shards 2 --ema 0.9 --keep 2 --save-every 1 --log " +
@@ -210,9 +210,9 @@ void check_shards(const TrainTask& task, std::int64_t step, std::int64_t shards)
       for (std::size_t r = 0; r < wanted.size(); ++r) {
         const std::vector<double>& row = found[name][r];
         BOOST_REQUIRE(row.size() <= wanted[r].size());
-        const auto behind = wanted[r].begin() + std::ssize(row);
+        const auto padding_begin = wanted[r].begin() + std::ssize(row);
         BOOST_TEST(std::equal(row.begin(), row.end(), wanted[r].begin()));
-        padding.insert(behind, wanted[r].end());
+        padding.insert(padding_begin, wanted[r].end());
       }
       BOOST_TEST(padding.size() <= 1U);
     }
@@ -234,26 +234,26 @@ void check_shards(const Task& task) {
         check_shards(feed, step, shards);
         cut += shards > 1 ? 1 : 0;
       } else {
-        check_says<ArgumentError>([&] { feed.batch({step, 0, shards}); }, "equal shards");
+        check_error_message<ArgumentError>([&] { feed.batch({step, 0, shards}); }, "equal shards");
       }
     }
-    check_says<ArgumentError>([&] { feed.batch({step, 0, rows + 1}); }, "shards");
+    check_error_message<ArgumentError>([&] { feed.batch({step, 0, rows + 1}); }, "shards");
   }
   BOOST_TEST(cut > 0);
 }
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(every_task_is_trained_resumed_adapted_measured_and_quantised) {
+BOOST_AUTO_TEST_CASE(every_task_supports_all_training_features) {
   for (const Task* task : all_tasks()) {
     BOOST_TEST_CONTEXT("task " << task->info().id) {
-      BOOST_REQUIRE(kTinyTrainings.contains(task->info().id));
-      check_everything(*task);
+      BOOST_REQUIRE(kTinyRuns.contains(task->info().id));
+      check_all_features(*task);
     }
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_batches_of_every_task_can_be_cut_into_shards) {
+BOOST_AUTO_TEST_CASE(the_batches_of_every_task_can_be_split_into_shards) {
   for (const Task* task : all_tasks()) {
     BOOST_TEST_CONTEXT("task " << task->info().id) { check_shards(*task); }
   }
@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(the_batches_of_every_task_can_be_cut_into_shards) {
 
 // A head without pre-trained weights is trained directly, together with the adapters of the other
 // matrices.
-BOOST_AUTO_TEST_CASE(a_new_head_beside_adapters_is_trained) {
+BOOST_AUTO_TEST_CASE(a_new_head_is_trained_together_with_adapters) {
   const TaskShell weft(*find_task("text-classification"));
   const std::string base = std::string(WEFT_FIXTURES) + "/weft_files/encoder-mlm.weft";
   const std::string tuned = weft.path("tuned.weft");

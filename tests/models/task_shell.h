@@ -15,7 +15,7 @@
 namespace weft {
 
 /// Command line options that train a tiny model of a task.
-struct TinyTraining {
+struct TinyRun {
   std::string data, model, batch;
   /// Options of the task, which are also needed if training starts from a file.
   std::string options = {};
@@ -31,7 +31,7 @@ inline const std::string kTinyVit =
     "--image-height 4 --image-width 4 --layers 1 --heads 2 --width 16 --inner 32 "
     "--padding 0 --shift 0 --rotation 0";
 
-inline const std::map<std::string, TinyTraining> kTinyTrainings = {
+inline const std::map<std::string, TinyRun> kTinyRuns = {
     {"next-token", {"--text " + kTinyText, "--layers 1 --heads 2 --width 16 --context 16", "4"}},
     {"instructions",
      {"--data {data}/../../chat/instructions.jsonl",
@@ -58,7 +58,7 @@ inline const std::map<std::string, TinyTraining> kTinyTrainings = {
 /// Runs commands for one task with the data of the test fixtures.
 class TaskShell {
  public:
-  explicit TaskShell(const Task& task) : info_(task.info()), tiny_(kTinyTrainings.at(info_.id)) {}
+  explicit TaskShell(const Task& task) : info_(task.info()), tiny_(kTinyRuns.at(info_.id)) {}
 
   std::string path(const std::string& name) const { return shell_.path(name); }
   void write(const std::string& name, std::string_view bytes) const { shell_.write(name, bytes); }
@@ -111,7 +111,7 @@ class TaskShell {
   static constexpr const char* kShort = " --steps 4 --warmup 1 --eval-every 2 --seed 3 ";
   Shell shell_;
   const TaskInfo& info_;
-  const TinyTraining& tiny_;
+  const TinyRun& tiny_;
 };
 
 inline void check_success(const Outcome& outcome, const std::string& what) {

@@ -33,7 +33,7 @@ TrainOutcome run(TextClassifier& model, std::int64_t stop_after = 0, int threads
   return trainer.run();
 }
 
-BOOST_AUTO_TEST_CASE(classifiers_go_on_with_the_same_bits_and_learn) {
+BOOST_AUTO_TEST_CASE(classifiers_learn_and_resumed_runs_are_bit_exact) {
   const TextFiles files("classifier");
   const auto fresh = [] {
     return trainable(build_text_classifier(small(), tokenizer(), {"ham", "spam"}, settings(40)));
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(classifiers_go_on_with_the_same_bits_and_learn) {
   BOOST_TEST(svg.find("layers.1.attention, head 1") != std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(a_head_says_how_texts_are_read_and_stays_in_the_file) {
+BOOST_AUTO_TEST_CASE(the_head_determines_how_texts_are_read_and_is_saved) {
   const TextFiles files("head");
   for (const Summary summary : {Summary::mean, Summary::max}) {
     EncoderConfig config = small();
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(a_head_says_how_texts_are_read_and_stays_in_the_file) {
     BOOST_TEST(classify(loaded, alone, 1)[0].probabilities[1] == found[0].probabilities[1],
                boost::test_tools::tolerance(1e-4));
   }
-  check_says<ArgumentError>(
+  check_error_message<ArgumentError>(
       [] {
         trainable(build_text_classifier(small(), tokenizer(), {"a", "b"}, settings(),
                                         {.word_dropout = 1}));
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(a_head_says_how_texts_are_read_and_stays_in_the_file) {
       "word_dropout must be in [0, 1)");
 }
 
-BOOST_AUTO_TEST_CASE(words_are_hidden_in_training_alone_others_in_every_step) {
+BOOST_AUTO_TEST_CASE(words_are_hidden_only_in_training_and_vary_by_step) {
   const LabelledText texts = data();
   TextClassifier model = trainable(build_text_classifier(small(), tokenizer(), {"ham", "spam"},
                                                          settings(), {.word_dropout = 0.5}));
@@ -144,7 +144,7 @@ Tensor part_of_member(const Tensor& tensor, const Sizes& sizes, std::int64_t mem
   return Tensor::of(sizes, values);
 }
 
-BOOST_AUTO_TEST_CASE(members_are_models_in_one_and_the_mean_of_them_speaks) {
+BOOST_AUTO_TEST_CASE(ensemble_members_train_independently_and_their_logits_are_averaged) {
   EncoderConfig config = small();
   config.layers = 0;
   config.norm_first = true;
@@ -217,19 +217,19 @@ BOOST_AUTO_TEST_CASE(members_are_models_in_one_and_the_mean_of_them_speaks) {
   BOOST_TEST(ClassifierHead::from_json(
                  R"({"summary": "max", "lower_case": true, "word_dropout": 0, "by_length": true})")
                  .members == 1);  // as in files of earlier versions
-  check_says<ArgumentError>(
+  check_error_message<ArgumentError>(
       [&] {
         trainable(build_text_classifier(config, tokenizer(), classes, settings(), {.members = 3}));
       },
       "members must be a divisor of the width 16, not 3");
-  check_says<ArgumentError>(
+  check_error_message<ArgumentError>(
       [&] {
         trainable(build_text_classifier(config, tokenizer(), classes, settings(), {.members = 0}));
       },
       "members must be at least 1");
 }
 
-BOOST_AUTO_TEST_CASE(texts_of_like_length_share_a_batch_and_none_is_left_out) {
+BOOST_AUTO_TEST_CASE(texts_of_similar_length_share_a_batch_and_none_is_omitted) {
   LabelledText texts{{}, {}, {"ham", "spam"}};
   for (int i = 0; i < 64; ++i) {  // an epoch of 16 batches
     texts.texts.push_back(std::string("see you at home then see").substr(0, 1 + i % 24));
@@ -264,7 +264,7 @@ BOOST_AUTO_TEST_CASE(texts_of_like_length_share_a_batch_and_none_is_left_out) {
   BOOST_TEST(spread < wide);
 }
 
-BOOST_AUTO_TEST_CASE(steps_follow_from_the_texts_unless_a_preset_fixes_them) {
+BOOST_AUTO_TEST_CASE(steps_depend_on_the_number_of_texts_unless_a_preset_fixes_them) {
   const auto& presets = text_classifier_presets();
   const auto steps = [&](std::int64_t texts, std::int64_t batch) {
     const TrainSettings found = presets.front().training_for(texts, batch);
@@ -278,13 +278,13 @@ BOOST_AUTO_TEST_CASE(steps_follow_from_the_texts_unless_a_preset_fixes_them) {
   BOOST_TEST(steps(100'000, 32) == 12'800);    // 4 passes
   BOOST_TEST(steps(1'000'000, 32) == 93'750);  // 3 passes
   BOOST_TEST(find_preset(presets, "bert-mini").training_for(10, 32).steps == 220);
-  BOOST_TEST(usual_encoder_preset(false) == presets.front().name);
+  BOOST_TEST(default_encoder_preset(false) == presets.front().name);
   BOOST_TEST((find_preset(presets, "bert-mini").head == ClassifierHead()));
   // Members are independent models: no member reads the features of another.
   BOOST_TEST(presets.front().head.members == presets.front().model.conv_groups);
 }
 
-BOOST_AUTO_TEST_CASE(long_texts_are_cut_to_any_context_and_looks_cost_what_they_may) {
+BOOST_AUTO_TEST_CASE(long_texts_are_truncated_and_periodic_evaluations_are_limited) {
   EncoderConfig config = small();
   config.context = 19;  // not a multiple of the padding granularity
   TextClassifier model =
@@ -293,7 +293,7 @@ BOOST_AUTO_TEST_CASE(long_texts_are_cut_to_any_context_and_looks_cost_what_they_
   Session session(*model.graph, model.store, {.seed = 1});
   session.initialise();
   const Texts shown = {"win a free prize now call see you at home then win a free prize now call"};
-  BOOST_TEST(classify(session, model, shown, cut_unheard()).size() == 1u);
+  BOOST_TEST(classify(session, model, shown, ignore_truncation()).size() == 1u);
   BOOST_CHECK_THROW(classify(session, model, shown), TextError);
   // A periodic evaluation of two batches differs from a full evaluation. If more batches are
   // requested than exist, it is the full evaluation.
@@ -307,7 +307,7 @@ BOOST_AUTO_TEST_CASE(long_texts_are_cut_to_any_context_and_looks_cost_what_they_
   BOOST_TEST(task.evaluate(false).loss == whole);
 }
 
-BOOST_AUTO_TEST_CASE(a_classifier_starts_from_a_pretrained_encoder) {
+BOOST_AUTO_TEST_CASE(a_classifier_is_initialised_from_a_pretrained_encoder) {
   const TextFiles files("start");
   const PretrainingModel base =
       trainable(build_pretraining_model(small(), tokenizer(), settings(3)));
@@ -332,24 +332,24 @@ BOOST_AUTO_TEST_CASE(a_classifier_starts_from_a_pretrained_encoder) {
                            base.store->tensor("layers.1.attention.query.weight")));
 
   // Parameters that are reinitialised although the file has them.
-  TextClassifier anew =
+  TextClassifier newly_initialised =
       trainable(build_text_classifier(small(), tokenizer(), {"a", "b"}, settings()));
-  const LoadReport partly =
-      load_weights(*anew.store, *anew.graph, loaded.weights, "base.weft", {"layers.1.*"});
+  const LoadReport partly = load_weights(*newly_initialised.store, *newly_initialised.graph,
+                                         loaded.weights, "base.weft", {"layers.1.*"});
   BOOST_TEST(partly.missing == report.missing, boost::test_tools::per_element());
   BOOST_TEST(partly.reinitialised.size() == 16u);
-  BOOST_TEST(partly.anew().size() == report.missing.size() + 16);
+  BOOST_TEST(partly.newly_initialised().size() == report.missing.size() + 16);
   BOOST_TEST(partly.unexpected == report.unexpected, boost::test_tools::per_element());
 
   EncoderConfig other = small();
   other.context = 32;
   TextClassifier misfit =
       trainable(build_text_classifier(other, tokenizer(), {"a", "b"}, settings()));
-  check_says<FormatError>(
+  check_error_message<FormatError>(
       [&] { load_weights(*misfit.store, *misfit.graph, loaded.weights, "base.weft"); },
       "the tensors of base.weft do not match the model:\n  mismatched: "
       "'embeddings.positions.weight' is f32[16, 16], but the variable is f32[32, 16]");
-  check_says<FormatError>(
+  check_error_message<FormatError>(
       [&] {
         load_weights(*misfit.store, *misfit.graph, {{"x", Tensor::scalar(DType::f32, 1)}},
                      "f.weft");
@@ -357,7 +357,7 @@ BOOST_AUTO_TEST_CASE(a_classifier_starts_from_a_pretrained_encoder) {
       "f.weft has no tensor for the model; it holds x");
 }
 
-BOOST_AUTO_TEST_CASE(frozen_parameters_stay_and_lower_layers_learn_slower) {
+BOOST_AUTO_TEST_CASE(frozen_parameters_stay_fixed_and_lower_layers_learn_more_slowly) {
   TextClassifier model =
       trainable(build_text_classifier(small(), tokenizer(), {"ham", "spam"}, settings(4)),
                 {.freeze = {"embeddings.*", "layers.0.*"}, .layer_lr_decay = 0.5});
@@ -385,30 +385,31 @@ BOOST_AUTO_TEST_CASE(frozen_parameters_stay_and_lower_layers_learn_slower) {
   BOOST_TEST(groups[2].parameters.front().name() == "layers.1.attention.query.weight");
   BOOST_TEST(groups[3].learning_rate_scale == 1);
   BOOST_TEST(groups[3].parameters.back().name() == "classifier.weight");
-  check_says<ArgumentError>([&] { learning_rate_groups(graph, 0); },
-                            "layer_lr_decay must be in (0, 1]");
-  check_says<ArgumentError>([&] { freeze(graph, {"decoder.*"}); },
-                            "no parameter matches 'decoder.*'; parameters are embeddings.tokens");
+  check_error_message<ArgumentError>([&] { learning_rate_groups(graph, 0); },
+                                     "layer_lr_decay must be in (0, 1]");
+  check_error_message<ArgumentError>(
+      [&] { freeze(graph, {"decoder.*"}); },
+      "no parameter matches 'decoder.*'; parameters are embeddings.tokens");
 }
 
-BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
+BOOST_AUTO_TEST_CASE(mismatched_arguments_are_rejected) {
   const TextFiles files("refused");
   EncoderConfig config = small();
   config.vocab = 59;
-  check_says<ArgumentError>(
+  check_error_message<ArgumentError>(
       [&] { trainable(build_pretraining_model(config, tokenizer(), settings())); },
       "the model has a vocabulary of 59 with padding id 0, but the tokenizer has one");
-  check_says<ArgumentError>(
+  check_error_message<ArgumentError>(
       [&] { trainable(build_text_classifier(small(), tokenizer(), {"one"}, settings())); },
       "a classifier needs at least two classes, not 1");
   const PretrainingModel model =
       trainable(build_pretraining_model(small(), tokenizer(), settings(3)));
   Session(*model.graph, model.store, {.seed = 1}).initialise();
   save_model(files.path("m.weft"), model);
-  check_says<FormatError>([&] { load_model<TextClassifier>(files.path("m.weft")); },
-                          "holds no text classifier: it lacks the program 'classify'");
-  check_says<FormatError>([&] { load_model<LanguageModel>(files.path("m.weft")); },
-                          "its configuration is a 'weft.config.encoder'");
+  check_error_message<FormatError>([&] { load_model<TextClassifier>(files.path("m.weft")); },
+                                   "holds no text classifier: it lacks the program 'classify'");
+  check_error_message<FormatError>([&] { load_model<LanguageModel>(files.path("m.weft")); },
+                                   "its configuration is a 'weft.config.encoder'");
 }
 
 }  // namespace

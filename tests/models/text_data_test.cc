@@ -16,7 +16,7 @@ std::vector<std::int32_t> counting(int n) {
   return ids;
 }
 
-BOOST_AUTO_TEST_CASE(split_is_nine_to_one) {
+BOOST_AUTO_TEST_CASE(the_default_split_is_nine_to_one) {
   const TextData data(counting(1005));
   BOOST_TEST(data.train_size() == 904);
   BOOST_TEST(data.validation_size() == 101);
@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(random_windows_are_a_function_of_seed_step_and_row) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(random_windows_reach_every_place_and_stay_inside) {
+BOOST_AUTO_TEST_CASE(random_windows_reach_every_position_and_stay_inside) {
   const TextData data(counting(40), 0.5);
   std::set<double> starts;
   for (int step = 0; step < 100; ++step) {

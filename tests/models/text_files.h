@@ -35,7 +35,7 @@ class TextFiles {
 };
 
 template <class E>
-void check_says(const std::function<void()>& run, const std::string& part) {
+void check_error_message(const std::function<void()>& run, const std::string& part) {
   BOOST_CHECK_EXCEPTION(run(), E, [&](const E& e) {
     const bool found = std::string(e.what()).find(part) != std::string::npos;
     if (!found) BOOST_TEST_MESSAGE(e.what());

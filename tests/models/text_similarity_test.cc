@@ -86,7 +86,7 @@ double metric(const Evaluation& found, std::string_view name) {
   return NAN;
 }
 
-BOOST_AUTO_TEST_CASE(scored_lines_hold_two_texts_or_one) {
+BOOST_AUTO_TEST_CASE(scored_lines_contain_one_or_two_texts) {
   const TextFiles files("scored");
   const std::string two = files.write("two", "3.5\ta cat \tthe cat\r\n\n -1e1\tx\ty"),
                     more = files.write("more", "0\tm\tn\n"),
@@ -103,32 +103,33 @@ BOOST_AUTO_TEST_CASE(scored_lines_hold_two_texts_or_one) {
   BOOST_TEST(single.texts() == (Texts{"good", "bad"}), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(files_that_are_not_scored_are_refused) {
+BOOST_AUTO_TEST_CASE(files_without_scores_are_rejected) {
   const TextFiles files("unscored");
   const auto read = [&](const std::string& text) {
     return [&files, text] { read_scored_pairs(Texts{files.write("f", text)}); };
   };
-  check_says<FormatError>(read("1\ta\tb\n2\n"),
-                          "f:2: expected a score and two texts separated by tabs, as in the "
-                          "previous lines, not a line of 1 columns");
-  check_says<FormatError>(
+  check_error_message<FormatError>(
+      read("1\ta\tb\n2\n"),
+      "f:2: expected a score and two texts separated by tabs, as in the "
+      "previous lines, not a line of 1 columns");
+  check_error_message<FormatError>(
       read("1\ta\n\n2\tb\tc\n"),
       "f:3: expected a score and a text separated by a tab, as in the previous lines");
-  check_says<FormatError>(
+  check_error_message<FormatError>(
       read("1\ta\tb\tc\n"),
       "f:1: expected a score and one or two texts separated by tabs, not a line of 4 columns");
-  check_says<FormatError>(read("score\ta\tb\n"), "f:1: the score must be a finite number");
-  check_says<FormatError>(read("nan\ta\tb\n"), "f:1: the score must be a finite number");
-  check_says<FormatError>(read("1e31\ta\tb\n"), "f:1: the score must be a finite number");
-  check_says<FormatError>(read("\ta\tb\n"), "f:1: the score must be a finite number");
-  check_says<FormatError>(read("1\ta\tb\n1\ta\t \n"), "f:2: a text is empty");
-  check_says<FormatError>(read("1\t\tb\n"), "f:1: a text is empty");
-  check_says<FormatError>(read("\n \n"), "f: there is no line with a score");
-  check_says<FormatError>(read("1\t\xff\tb\n"), "f");
-  check_says<IoError>([] { read_scored_pairs(Texts{"/nowhere/f"}); }, "/nowhere/f");
+  check_error_message<FormatError>(read("score\ta\tb\n"), "f:1: the score must be a finite number");
+  check_error_message<FormatError>(read("nan\ta\tb\n"), "f:1: the score must be a finite number");
+  check_error_message<FormatError>(read("1e31\ta\tb\n"), "f:1: the score must be a finite number");
+  check_error_message<FormatError>(read("\ta\tb\n"), "f:1: the score must be a finite number");
+  check_error_message<FormatError>(read("1\ta\tb\n1\ta\t \n"), "f:2: a text is empty");
+  check_error_message<FormatError>(read("1\t\tb\n"), "f:1: a text is empty");
+  check_error_message<FormatError>(read("\n \n"), "f: there is no line with a score");
+  check_error_message<FormatError>(read("1\t\xff\tb\n"), "f");
+  check_error_message<IoError>([] { read_scored_pairs(Texts{"/nowhere/f"}); }, "/nowhere/f");
 }
 
-BOOST_AUTO_TEST_CASE(lines_are_held_out_by_chance_and_a_seed) {
+BOOST_AUTO_TEST_CASE(lines_are_held_out_at_random_by_a_seed) {
   const ScoredPairs all = weather();
   const ScoredSplit split = hold_out(all, 0.25, 3);
   BOOST_TEST(split.held_out.size() == 25);
@@ -147,9 +148,9 @@ BOOST_AUTO_TEST_CASE(lines_are_held_out_by_chance_and_a_seed) {
   BOOST_TEST(hold_out(all, 0, 3).held_out.size() == 0);
   BOOST_TEST(hold_out(all, 1e-9, 3).held_out.size() == 1);
   BOOST_TEST(hold_out(all, 0.999, 3).train.size() == 1);
-  check_says<ArgumentError>([&] { hold_out(all, 1, 3); }, "must be in [0, 1), not 1");
-  check_says<DataError>([&] { hold_out({{all.lines[0]}}, 0.1, 3); },
-                        "none of 1 lines can be held out");
+  check_error_message<ArgumentError>([&] { hold_out(all, 1, 3); }, "must be in [0, 1), not 1");
+  check_error_message<DataError>([&] { hold_out({{all.lines[0]}}, 0.1, 3); },
+                                 "none of 1 lines can be held out");
 }
 
 BOOST_AUTO_TEST_CASE(correlations_have_known_values) {
@@ -169,7 +170,7 @@ BOOST_AUTO_TEST_CASE(correlations_have_known_values) {
   BOOST_TEST(pearson(x, Numbers{5, 4, 3, 2, 1}) == -1, close);
 }
 
-BOOST_AUTO_TEST_CASE(equal_numbers_share_the_mean_of_their_ranks) {
+BOOST_AUTO_TEST_CASE(ties_share_the_mean_of_their_ranks) {
   const auto close = boost::test_tools::tolerance(1e-12);
   // Ranks 1, 2.5, 2.5, 4 and 1, 2, 3, 4.
   BOOST_TEST(spearman(Numbers{1, 2, 2, 3}, Numbers{1, 2, 3, 4}) == 4.5 / std::sqrt(22.5), close);
@@ -177,7 +178,7 @@ BOOST_AUTO_TEST_CASE(equal_numbers_share_the_mean_of_their_ranks) {
   BOOST_TEST(spearman(Numbers{7, 7, 7, 9}, Numbers{5, 5, 0, 0}) == -1 / std::sqrt(3.0), close);
 }
 
-BOOST_AUTO_TEST_CASE(correlations_of_any_size_and_of_nothing) {
+BOOST_AUTO_TEST_CASE(correlations_handle_extreme_magnitudes_and_degenerate_input) {
   const auto close = boost::test_tools::tolerance(1e-9);
   BOOST_TEST(pearson(Numbers{1e300, 2e300, 3e300}, Numbers{1e-300, 2e-300, 3e-300}) == 1, close);
   BOOST_TEST(pearson(Numbers{1e9 + 1, 1e9 + 2, 1e9 + 4}, Numbers{1, 2, 4}) == 1, close);
@@ -185,12 +186,12 @@ BOOST_AUTO_TEST_CASE(correlations_of_any_size_and_of_nothing) {
   BOOST_TEST(std::isnan(spearman(Numbers{1, 2, 3}, Numbers{2, 2, 2})));
   BOOST_TEST(std::isnan(pearson(Numbers{}, Numbers{})));
   BOOST_TEST(std::isnan(pearson(Numbers{1}, Numbers{2})));
-  check_says<ArgumentError>(
+  check_error_message<ArgumentError>(
       [] {
         pearson(Numbers{1, 2}, Numbers{1});
       },
       "cannot correlate 2 numbers with 1");
-  check_says<ArgumentError>(
+  check_error_message<ArgumentError>(
       [] {
         spearman(Numbers{1, NAN}, Numbers{1, 2});
       },
@@ -203,7 +204,7 @@ BOOST_AUTO_TEST_CASE(correlations_of_any_size_and_of_nothing) {
   BOOST_TEST(correlations(Numbers{1, 2}, Numbers{3, 3}).empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_small_model_learns_similarity_and_goes_on_with_the_same_bits) {
+BOOST_AUTO_TEST_CASE(a_small_model_learns_similarity_and_a_resumed_run_is_bit_exact) {
   const TextFiles files("similarity");
   const ScoredPairs data = weather();
   const SimilarityHead head{.low = 0, .high = 4};
@@ -244,7 +245,7 @@ BOOST_AUTO_TEST_CASE(a_small_model_learns_similarity_and_goes_on_with_the_same_b
   BOOST_TEST(metric(evaluate(other, loaded, data), "pearson") > 0.95);
 }
 
-BOOST_AUTO_TEST_CASE(the_mean_of_tokens_single_texts_and_encoders_without_token_types_learn) {
+BOOST_AUTO_TEST_CASE(mean_pooling_single_texts_and_encoders_without_token_types_are_supported) {
   const ScoredPairs pairs = weather(), texts = single_texts();
   SimilarityModel mean = new_model(pairs, {.pooling = Pooling::mean, .low = 0, .high = 4}, 300);
   BOOST_TEST(metric(run(mean, pairs).evaluation, "pearson") > 0.95);
@@ -267,7 +268,7 @@ BOOST_AUTO_TEST_CASE(the_mean_of_tokens_single_texts_and_encoders_without_token_
   BOOST_TEST(task.unit == "texts");
 }
 
-BOOST_AUTO_TEST_CASE(models_that_compare_by_cosine_give_the_vectors_whose_cosine_they_score) {
+BOOST_AUTO_TEST_CASE(cosine_models_score_the_cosine_of_their_embeddings) {
   const TextFiles files("cosine");
   const ScoredPairs data = weather();
   Texts first, second;
@@ -315,25 +316,28 @@ BOOST_AUTO_TEST_CASE(models_that_compare_by_cosine_give_the_vectors_whose_cosine
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_head_needs_scores_that_differ) {
+BOOST_AUTO_TEST_CASE(a_head_requires_different_scores) {
   SimilarityHead head{.low = 2, .high = 2};
-  check_says<ArgumentError>([&] { head.check(); },
-                            "the highest score must be greater than the lowest in float32: they "
-                            "are 2 and 2");
+  check_error_message<ArgumentError>(
+      [&] { head.check(); },
+      "the highest score must be greater than the lowest in float32: they "
+      "are 2 and 2");
   head = {.pooling = Pooling::mean, .pairs = false, .low = -0.1, .high = 1e30};
   BOOST_TEST((SimilarityHead::from_json(head.to_json()) == head));
-  check_says<ArgumentError>([] { parse_choice<Pooling>("max"); }, "expected one of cls, mean");
-  check_says<ArgumentError>([] { parse_choice<Comparison>("dot"); },
-                            "expected one of joint, cosine");
+  check_error_message<ArgumentError>([] { parse_choice<Pooling>("max"); },
+                                     "expected one of cls, mean");
+  check_error_message<ArgumentError>([] { parse_choice<Comparison>("dot"); },
+                                     "expected one of joint, cosine");
   head.comparison = Comparison::cosine;
-  check_says<ArgumentError>([&] { head.check(); }, "comparison cosine needs pairs of texts");
+  check_error_message<ArgumentError>([&] { head.check(); },
+                                     "comparison cosine needs pairs of texts");
   // In files of the first versions, models read both texts jointly.
   BOOST_TEST(
       (SimilarityHead::from_json(R"({"pooling": "mean", "pairs": true, "low": 0, "high": 1})")
            .comparison == Comparison::joint));
 }
 
-BOOST_AUTO_TEST_CASE(weft_trains_and_measures_similarity_models) {
+BOOST_AUTO_TEST_CASE(weft_trains_and_evaluates_similarity_models) {
   const Shell weft;
   std::string lines, few;
   for (const ScoredPair& line : weather().lines) {

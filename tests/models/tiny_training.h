@@ -54,7 +54,7 @@ inline TaskArguments task_arguments(const Task& task, const std::string& options
 /// adapters if `lora` is not null.
 inline std::unique_ptr<TaskRun> tiny_run(const Task& task, const std::string& options,
                                          const LoraOptions* lora = nullptr) {
-  const TinyTraining& tiny = kTinyTrainings.at(task.info().id);
+  const TinyRun& tiny = kTinyRuns.at(task.info().id);
   TaskArguments args =
       task_arguments(task, tiny.data + " " + tiny.model + " " + tiny.options + " " + options);
   std::unique_ptr<TaskRun> run = task.start(args);

@@ -56,7 +56,7 @@ TrainOutcome run(TokenClassifier& model, std::int64_t stop_after = 0, int thread
   return trainer.run();
 }
 
-BOOST_AUTO_TEST_CASE(tagged_files_are_read_with_tabs_blanks_and_more_columns) {
+BOOST_AUTO_TEST_CASE(tagged_files_may_have_tabs_blanks_and_additional_columns) {
   const TextFiles files("tagged");
   const Texts paths = {files.write("a",
                                    "\xEF\xBB\xBF"
@@ -76,11 +76,11 @@ BOOST_AUTO_TEST_CASE(tagged_files_are_read_with_tabs_blanks_and_more_columns) {
              boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(mistakes_in_tagged_files_are_named_with_file_and_line) {
+BOOST_AUTO_TEST_CASE(errors_in_tagged_files_name_file_and_line) {
   const TextFiles files("tagged_mistakes");
   const auto fails = [&](const std::string& text, const std::string& part) {
     const Texts paths = {files.write("t", text)};
-    check_says<FormatError>([&] { read_tagged_text(paths); }, files.path("t") + part);
+    check_error_message<FormatError>([&] { read_tagged_text(paths); }, files.path("t") + part);
   };
   fails("a O\n\nrome\n", ":3: 'rome' has no tag: expected a word and a tag separated by a tab");
   fails("a\tO\nrome\t\n", ":2: the tag of 'rome' is empty");
@@ -90,10 +90,11 @@ BOOST_AUTO_TEST_CASE(mistakes_in_tagged_files_are_named_with_file_and_line) {
     fails("a O\nrome " + tag, ":2: the tag '" + tag + "' is not O, B-TYPE or I-TYPE");
   fails("\n \n-DOCSTART- O\n", " has no sentences");
   fails("a\xFF O\n", ", line 1: ");
-  check_says<IoError>([&] { read_tagged_text(Texts{files.path("none")}); }, files.path("none"));
+  check_error_message<IoError>([&] { read_tagged_text(Texts{files.path("none")}); },
+                               files.path("none"));
 }
 
-BOOST_AUTO_TEST_CASE(sentences_are_held_out_by_seed_and_in_their_order) {
+BOOST_AUTO_TEST_CASE(sentences_are_held_out_by_seed_and_keep_their_order) {
   std::vector<TaggedSentence> all;
   for (int i = 0; i < 40; ++i) all.push_back({{std::to_string(100 + i)}, {"O"}});
   const auto words = [](const std::vector<TaggedSentence>& sentences) {
@@ -115,11 +116,11 @@ BOOST_AUTO_TEST_CASE(sentences_are_held_out_by_seed_and_in_their_order) {
   BOOST_TEST(split_sentences(all, 0.001, 3).held_out.size() == 1U);
   all.resize(2);
   BOOST_TEST(split_sentences(all, 0.99, 3).train.size() == 1U);
-  check_says<ArgumentError>([&] { split_sentences(all, 1, 3); },
-                            "validation_fraction must be in [0, 1), not 1");
+  check_error_message<ArgumentError>([&] { split_sentences(all, 1, 3); },
+                                     "validation_fraction must be in [0, 1), not 1");
 }
 
-BOOST_AUTO_TEST_CASE(spans_begin_and_end_where_seqeval_says) {
+BOOST_AUTO_TEST_CASE(spans_are_the_same_as_in_seqeval) {
   const auto spans = [](const Texts& tags) { return tag_spans(tags); };
   using Spans = std::vector<TagSpan>;
   BOOST_TEST((spans({"B-a", "I-a", "O", "B-b"}) == Spans{{"a", 0, 2}, {"b", 3, 4}}));
@@ -132,10 +133,14 @@ BOOST_AUTO_TEST_CASE(spans_begin_and_end_where_seqeval_says) {
   BOOST_TEST((spans({"B-a-b", "I-a-b", "I-a"}) == Spans{{"a-b", 0, 2}, {"a", 2, 3}}));
   BOOST_TEST(spans({"O", "O"}).empty());
   BOOST_TEST(spans({}).empty());
-  check_says<ArgumentError>([&] { spans({"O", "B"}); }, "the tag 'B' of word 1 is not O, B-TYPE");
+  check_error_message<ArgumentError>(
+      [&] {
+        spans({"O", "B"});
+      },
+      "the tag 'B' of word 1 is not O, B-TYPE");
 }
 
-BOOST_AUTO_TEST_CASE(a_span_is_right_where_type_and_both_ends_are) {
+BOOST_AUTO_TEST_CASE(a_span_is_correct_if_type_and_both_ends_match) {
   // The example of seqeval's documentation: F1 0.5.
   SpanScores scores;
   scores.add(Texts{"O", "O", "O", "B-misc", "I-misc", "I-misc", "O"},
@@ -166,11 +171,11 @@ BOOST_AUTO_TEST_CASE(a_span_is_right_where_type_and_both_ends_are) {
   SpanScores none;
   none.add(Texts{"O"}, Texts{"O"});
   BOOST_TEST(none.all().f1() == 0);
-  check_says<ArgumentError>([&] { none.add(Texts{"O"}, Texts{}); },
-                            "0 tags were predicted for a sentence of 1 words");
+  check_error_message<ArgumentError>([&] { none.add(Texts{"O"}, Texts{}); },
+                                     "0 tags were predicted for a sentence of 1 words");
 }
 
-BOOST_AUTO_TEST_CASE(a_word_has_its_tag_at_its_first_piece_and_long_sentences_are_cut) {
+BOOST_AUTO_TEST_CASE(words_are_tagged_at_their_first_piece_and_long_sentences_are_truncated) {
   const TokenClassifier model = tagger(8, 8);
   const TaggedRows rows =
       tagged_rows(model, {{{"annabert", "rome"}, {"B-person", "I-town"}},
@@ -197,7 +202,7 @@ BOOST_AUTO_TEST_CASE(a_word_has_its_tag_at_its_first_piece_and_long_sentences_ar
   Session session(*model.graph, model.store, {.seed = 1});
   session.initialise();
   const std::vector<Texts> sentences = {rows.sentences[1].words, {}, {"\f"}};
-  check_says<TextError>([&] { tag_words(session, model, sentences); }, "text 1: it has ");
+  check_error_message<TextError>([&] { tag_words(session, model, sentences); }, "text 1: it has ");
   std::vector<CutText> cut;
   const auto tags =
       tag_words(session, model, sentences, [&](const CutText& c) { cut.push_back(c); });
@@ -209,14 +214,14 @@ BOOST_AUTO_TEST_CASE(a_word_has_its_tag_at_its_first_piece_and_long_sentences_ar
   BOOST_TEST(tags[0][3] == "O");
   BOOST_TEST(tags[1].empty());
   BOOST_TEST(tags[2] == Texts{"O"}, boost::test_tools::per_element());
-  check_says<DataError>(
+  check_error_message<DataError>(
       [&] {
         tagged_rows(model, {{{"x"}, {"B-lake"}}});
       },
       "the tag B-lake of 'x' is unknown: the model has the tags O, B-person");
 }
 
-BOOST_AUTO_TEST_CASE(words_known_by_heart_have_the_tag_that_they_had_most_often) {
+BOOST_AUTO_TEST_CASE(the_memorising_baseline_predicts_the_most_frequent_tag) {
   const std::vector<TaggedSentence> train = {
       {{"Anna", "saw", "New", "York"}, {"B-person", "O", "B-town", "I-town"}},
       {{"anna", "is", "new"}, {"B-town", "O", "O"}},
@@ -232,18 +237,18 @@ BOOST_AUTO_TEST_CASE(words_known_by_heart_have_the_tag_that_they_had_most_often)
   // Case folding is chosen on the validation sentences and evaluated on the test sentences.
   const std::vector<TaggedSentence> shouted = {{{"ANNA"}, {"B-town"}}},
                                     polite = {{{"Anna"}, {"B-person"}}};
-  const TaggingBaseline of_shouted = memorised_words_baseline(train, shouted, polite),
-                        of_polite = memorised_words_baseline(train, polite, polite),
-                        of_none = memorised_words_baseline(train, {}, polite);
-  BOOST_TEST(of_shouted.fold_case);
-  BOOST_TEST(of_shouted.validation_f1 == 1);
-  BOOST_TEST(of_shouted.test.all().f1() == 0);
-  BOOST_TEST(!of_polite.fold_case);
-  BOOST_TEST(of_polite.test.all().f1() == 1);
-  BOOST_TEST(!of_none.fold_case);
+  const TaggingBaseline for_shouted = memorised_words_baseline(train, shouted, polite),
+                        for_polite = memorised_words_baseline(train, polite, polite),
+                        for_none = memorised_words_baseline(train, {}, polite);
+  BOOST_TEST(for_shouted.fold_case);
+  BOOST_TEST(for_shouted.validation_f1 == 1);
+  BOOST_TEST(for_shouted.test.all().f1() == 0);
+  BOOST_TEST(!for_polite.fold_case);
+  BOOST_TEST(for_polite.test.all().f1() == 1);
+  BOOST_TEST(!for_none.fold_case);
 }
 
-BOOST_AUTO_TEST_CASE(taggers_learn_and_go_on_with_the_same_bits) {
+BOOST_AUTO_TEST_CASE(taggers_learn_and_resumed_runs_are_bit_exact) {
   const TextFiles files("tagger");
   TokenClassifier straight = tagger(150);
   const TrainOutcome whole = run(straight);
@@ -290,7 +295,7 @@ BOOST_AUTO_TEST_CASE(taggers_learn_and_go_on_with_the_same_bits) {
              whole_scores.spans.all().truth);
 }
 
-BOOST_AUTO_TEST_CASE(taggers_compute_what_the_folder_of_their_class_does) {
+BOOST_AUTO_TEST_CASE(taggers_compute_the_same_as_their_folder) {
   const TextFiles files("tagger_folder");
   const std::string path = files.path("bert");
   const nlohmann::json config = {
@@ -329,7 +334,7 @@ BOOST_AUTO_TEST_CASE(taggers_compute_what_the_folder_of_their_class_does) {
   for (std::int64_t i = 0; i < 25; ++i) BOOST_TEST(std::abs(found.at(i) - expected.at(i)) < 1e-5);
 }
 
-BOOST_AUTO_TEST_CASE(taggers_are_trained_measured_and_told_apart_by_the_program) {
+BOOST_AUTO_TEST_CASE(weft_trains_and_evaluates_taggers) {
   const Shell weft;
   const std::string
       train = "train encoder --task tag --threads 2 --train " + kTowns,

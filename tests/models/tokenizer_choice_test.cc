@@ -25,7 +25,7 @@ std::vector<std::string> all_forms(const std::string& file) {
   return {"bpe:60", "byte-bpe:270", "wordpiece:60", "unigram:60", file};
 }
 
-BOOST_AUTO_TEST_CASE(what_is_asked_for_is_read_strictly) {
+BOOST_AUTO_TEST_CASE(tokenizer_options_are_parsed_strictly) {
   using Kind = TokenizerChoice::Kind;
   BOOST_TEST((parse_tokenizer_choice("chars").kind == Kind::characters));
   BOOST_TEST((parse_tokenizer_choice("characters").kind == Kind::characters));
@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(what_is_asked_for_is_read_strictly) {
   BOOST_CHECK_THROW(tokenizer_choice(values, "bpe"), ArgumentError);
 }
 
-BOOST_AUTO_TEST_CASE(language_models_say_bits_per_byte_whatever_their_tokenizer) {
+BOOST_AUTO_TEST_CASE(language_models_report_bits_per_byte_with_any_tokenizer) {
   const Shell weft;
   const std::string text = weft.path("text.txt"), model = weft.path("m.weft");
   const std::string file = weft.path("t.json");
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(language_models_say_bits_per_byte_whatever_their_tokenizer)
   check_error(weft(start + "byte-bpe:100"), 2, "vocab 100 is too small");
 }
 
-BOOST_AUTO_TEST_CASE(encoders_take_any_tokenizer_that_has_their_special_ids) {
+BOOST_AUTO_TEST_CASE(encoders_accept_any_tokenizer_with_their_special_ids) {
   const Shell weft;
   const std::string text = weft.path("text.txt"), file = weft.path("t.json");
   succeeds(weft, "tokenizer train " + text + " --kind wordpiece --vocab 60 --out " + file);
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(encoders_take_any_tokenizer_that_has_their_special_ids) {
               "the tokenizer of --tokenizer chars has no piece for [CLS]");
 }
 
-BOOST_AUTO_TEST_CASE(encoder_decoders_take_any_tokenizer_that_has_their_special_ids) {
+BOOST_AUTO_TEST_CASE(encoder_decoders_accept_any_tokenizer_with_their_special_ids) {
   const Shell weft;
   std::string pairs, documents;
   for (int i = 0; i < 60; ++i) {

@@ -26,7 +26,7 @@ Tokenizer pieces(bool keep_whitespace = true) {
       {.vocab = 70, .character_coverage = 1, .keep_whitespace = keep_whitespace});
 }
 
-BOOST_AUTO_TEST_CASE(tokenizers_of_all_kinds_come_back_from_their_bytes) {
+BOOST_AUTO_TEST_CASE(tokenizers_of_all_kinds_round_trip_through_bytes) {
   for (const Tokenizer& tokenizer : {characters(), characters().with_ends(), pieces()}) {
     BOOST_TEST_CONTEXT(tokenizer.type()) {
       const Tokenizer again = Tokenizer::from_bytes(tokenizer.type(), tokenizer.bytes());
@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(tokenizers_of_all_kinds_come_back_from_their_bytes) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(types_and_ids_that_are_not_known_are_named) {
+BOOST_AUTO_TEST_CASE(errors_name_unknown_types_and_ids) {
   BOOST_CHECK_EXCEPTION(Tokenizer::from_bytes("weft.tokenizer.words", ""), FormatError,
                         [](const Error& e) {
                           return std::string(e.what()) ==
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(types_and_ids_that_are_not_known_are_named) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(characters_get_ids_for_padding_and_end_in_front) {
+BOOST_AUTO_TEST_CASE(characters_get_leading_ids_for_padding_and_end) {
   const Tokenizer plain = characters(), closed = plain.with_ends();
   BOOST_TEST(plain.pad_id() == -1);
   BOOST_TEST(closed.pad_id() == 0);
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(characters_get_ids_for_padding_and_end_in_front) {
   BOOST_CHECK_THROW(plain.encode_to_end("fox"), ArgumentError);
 }
 
-BOOST_AUTO_TEST_CASE(a_text_begins_with_a_line_break_where_it_can) {
+BOOST_AUTO_TEST_CASE(texts_begin_with_a_line_break_if_the_vocabulary_has_one) {
   BOOST_TEST(characters().decode(characters().start_ids()) == "\n");
   BOOST_TEST(pieces().decode(pieces().start_ids()) == "\n");
   // Without line breaks: the id for the beginning of a text, or else the first id that is text.
@@ -110,7 +110,7 @@ std::string joined(const std::vector<std::string>& parts) {
   return text;
 }
 
-BOOST_AUTO_TEST_CASE(ids_one_by_one_are_the_text_of_all) {
+BOOST_AUTO_TEST_CASE(streaming_single_ids_yields_the_same_text) {
   for (const Tokenizer& tokenizer : {characters(), pieces(), pieces(false)}) {
     const Ids ids = tokenizer.encode(kText);
     const std::vector<std::int64_t> wide(ids.begin(), ids.end());
@@ -136,7 +136,7 @@ std::string decode_bytes(std::span<const std::int32_t> ids, bool replaced) {
   return text;
 }
 
-BOOST_AUTO_TEST_CASE(no_part_of_a_character_is_given_out) {
+BOOST_AUTO_TEST_CASE(streams_never_return_parts_of_a_character) {
   const std::string text = "aé日𝄞b𝄞";
   std::vector<std::int64_t> bytes;
   for (const char c : text) bytes.push_back(static_cast<unsigned char>(c));
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(no_part_of_a_character_is_given_out) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_bytes_of_an_unfinished_character_are_counted) {
+BOOST_AUTO_TEST_CASE(unfinished_bytes_counts_the_bytes_of_an_incomplete_character) {
   for (const std::string whole : {"", "a", "aé", "日", "𝄞"})
     BOOST_TEST(unfinished_bytes(whole) == 0U);
   for (const std::string character : {"é", "日", "𝄞"}) {
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(the_bytes_of_an_unfinished_character_are_counted) {
   BOOST_TEST(unfinished_bytes("\x97\x97\x97\x97") == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(folders_give_their_tokenizer_or_say_what_they_hold) {
+BOOST_AUTO_TEST_CASE(folders_yield_their_tokenizer_or_list_their_files) {
   const TextFiles files("tokenizer_folder");
   const auto read = [&](const std::string& folder) {
     return read_tokenizer_folder(files.path(folder));

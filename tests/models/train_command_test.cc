@@ -33,7 +33,7 @@ std::string line_with(const std::string& out, const std::string& start) {
   return out.substr(at, out.find('\n', at) - at);
 }
 
-BOOST_AUTO_TEST_CASE(the_best_model_is_written_and_named) {
+BOOST_AUTO_TEST_CASE(the_best_model_is_saved_and_reported) {
   const Shell weft;
   const std::string text = write_text(weft), model = weft.path("m.weft"),
                     best = weft.path("best.weft"), other = weft.path("other.weft"),
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(the_best_model_is_written_and_named) {
                       late + " was not written: there was no evaluation yet"));
 }
 
-BOOST_AUTO_TEST_CASE(evaluations_over_other_batches_are_not_compared_silently) {
+BOOST_AUTO_TEST_CASE(evaluations_over_different_batches_are_not_compared_silently) {
   const Shell weft;
   const std::string text = write_text(weft), model = weft.path("m.weft"),
                     best = weft.path("best.weft"), next = weft.path("next.weft");
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(evaluations_over_other_batches_are_not_compared_silently) {
   BOOST_TEST(contains(line_with(other.out, "best      step "), "over the whole split: " + next));
 }
 
-BOOST_AUTO_TEST_CASE(patience_ends_a_run_that_gets_worse) {
+BOOST_AUTO_TEST_CASE(patience_ends_a_run_whose_loss_rises) {
   const Shell weft;
   const std::string text = write_text(weft), model = weft.path("m.weft"),
                     best = weft.path("best.weft");
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(patience_ends_a_run_that_gets_worse) {
   BOOST_TEST(contains(more.out, "step 40/40"));
 }
 
-BOOST_AUTO_TEST_CASE(what_best_and_patience_cannot_do_is_said) {
+BOOST_AUTO_TEST_CASE(errors_explain_the_limits_of_best_and_patience) {
   const Shell weft;
   const std::string text = write_text(weft), out = " --out " + weft.path("m.weft"),
                     start = "train gpt" + text + out + kTiny, none = " --validation-fraction 0";
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(what_best_and_patience_cannot_do_is_said) {
   check_error(weft("train gpt --out /nowhere/m.weft" + text), 1, "there is no folder /nowhere");
 }
 
-BOOST_AUTO_TEST_CASE(of_a_preset_a_model_from_a_file_takes_the_training_only) {
+BOOST_AUTO_TEST_CASE(fine_tuning_uses_only_the_training_settings_of_a_preset) {
   const Shell weft;
   const std::string text = write_text(weft), base = weft.path("base.weft");
   BOOST_TEST(weft("train gpt" + text + kTiny + " --stop-after 1 --out " + base).code == 0);

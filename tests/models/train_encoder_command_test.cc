@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(an_encoder_is_pretrained_and_fine_tuned) {
   BOOST_TEST(contains(chosen.out, "57 texts for training, 15 held out (validation set)"));
 }
 
-BOOST_AUTO_TEST_CASE(a_classifier_with_default_settings_stands_beside_its_baseline) {
+BOOST_AUTO_TEST_CASE(a_classifier_is_compared_with_its_baseline) {
   const Shell weft;
   write_texts(weft);
   const std::string sms = " --threads 2 --data " + weft.path("sms"), net = weft.path("net.weft");
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(a_classifier_with_default_settings_stands_beside_its_baseli
               1, "the files of --test have the classes fish, ham, spam, those of --data have ham");
 }
 
-BOOST_AUTO_TEST_CASE(mistakes_of_encoders_are_named_in_one_line) {
+BOOST_AUTO_TEST_CASE(errors_of_encoder_commands_are_one_line) {
   const Shell weft;
   write_texts(weft);
   const std::string out = " --out " + weft.path("m.weft"), sms = " --data " + weft.path("sms");

@@ -70,8 +70,8 @@ void train(const World& world, const Rank& rank) {
 
 // Returns the error message of each rank, empty on success. `change` modifies the rank with the
 // given number.
-std::vector<std::string> lines_of(ThreadWorld& world,
-                                  const std::function<void(int rank, Rank&)>& change) {
+std::vector<std::string> messages_of(ThreadWorld& world,
+                                     const std::function<void(int rank, Rank&)>& change) {
   std::vector<std::string> lines(static_cast<std::size_t>(world.size()));
   world.run([&](const std::shared_ptr<Transport>& end) {
     Rank rank;
@@ -86,9 +86,9 @@ std::vector<std::string> lines_of(ThreadWorld& world,
 }
 
 // Returns the common error message of two ranks if `change` modifies the second one.
-std::string line_where(const std::function<void(Rank&)>& change) {
+std::string message_with(const std::function<void(Rank&)>& change) {
   ThreadWorld world(2, {.seed = 2});
-  const std::vector<std::string> lines = lines_of(world, [&](int rank, Rank& r) {
+  const std::vector<std::string> lines = messages_of(world, [&](int rank, Rank& r) {
     if (rank == 1) change(r);
   });
   BOOST_TEST(lines[0] == lines[1]);
@@ -100,42 +100,42 @@ std::string differ(const std::string& what, const std::string& one, const std::s
          other;
 }
 
-BOOST_AUTO_TEST_CASE(ranks_that_begin_alike_train) {
-  BOOST_TEST(line_where([](Rank&) {}) == "");
+BOOST_AUTO_TEST_CASE(ranks_with_equal_initial_state_train) {
+  BOOST_TEST(message_with([](Rank&) {}) == "");
 }
 
-BOOST_AUTO_TEST_CASE(ranks_that_begin_with_something_else_are_named_before_the_first_step) {
+BOOST_AUTO_TEST_CASE(ranks_with_different_initial_state_are_reported_before_the_first_step) {
   const auto found = [](const std::string& line, const std::string& part) {
     BOOST_TEST(line.starts_with("ranks differ in "), line);
     BOOST_TEST(line.find(part) != std::string::npos, line);
   };
-  BOOST_TEST(line_where([](Rank& r) { r.data = ""; }) ==
+  BOOST_TEST(message_with([](Rank& r) { r.data = ""; }) ==
              "ranks differ " + differ("the data (a fingerprint)", "file 9ae3f102", "nothing"));
-  BOOST_TEST(line_where([](Rank& r) { r.step = 3; }) ==
+  BOOST_TEST(message_with([](Rank& r) { r.step = 3; }) ==
              "ranks differ " + differ("the step", "0", "3"));
-  BOOST_TEST(line_where([](Rank& r) { r.settings.save_every = 2; }) ==
+  BOOST_TEST(message_with([](Rank& r) { r.settings.save_every = 2; }) ==
              "ranks differ " + differ("the setting 'save_every'", "3", "2"));
-  const std::string parameters = line_where([](Rank& r) { r.more = 1e-3; });
+  const std::string parameters = message_with([](Rank& r) { r.more = 1e-3; });
   BOOST_TEST(parameters.starts_with("ranks differ in the parameters (a checksum): rank 0 (host "
                                     "thread-0) has "),
              parameters);
   // One difference can cause others. All are reported.
-  const std::string seed = line_where([](Rank& r) { r.seed = 2; });
+  const std::string seed = message_with([](Rank& r) { r.seed = 2; });
   found(seed, differ("the seed", "1", "2") + "; in the parameters (a checksum): ");
-  const std::string rate = line_where([](Rank& r) { r.settings.lr = 0.2; });
+  const std::string rate = message_with([](Rank& r) { r.settings.lr = 0.2; });
   found(rate, differ("the setting 'lr'", "0.1", "0.2"));
   found(rate, "in the program (its name, and a hash of its text): ");
   for (const int shards : {1, 8}) {
-    found(line_where([&](Rank& r) { r.settings.shards = shards; }),
+    found(message_with([&](Rank& r) { r.settings.shards = shards; }),
           differ("the number of shards", "4", std::to_string(shards)));
   }
 }
 
 // An error is thrown on one rank while the others continue to the next step.
-BOOST_AUTO_TEST_CASE(an_error_of_one_rank_in_an_evaluation_or_a_save_ends_all) {
+BOOST_AUTO_TEST_CASE(an_error_in_evaluation_or_saving_on_one_rank_ends_all) {
   const auto check = [](int bad, const std::function<void(Rank&)>& change, const std::string& own) {
     ThreadWorld world(3, {.seed = 3});
-    const std::vector<std::string> lines = lines_of(world, [&](int rank, Rank& r) {
+    const std::vector<std::string> lines = messages_of(world, [&](int rank, Rank& r) {
       if (rank == bad) change(r);
     });
     for (int rank = 0; rank < 3; ++rank) {
@@ -157,11 +157,11 @@ BOOST_AUTO_TEST_CASE(an_error_of_one_rank_in_an_evaluation_or_a_save_ends_all) {
       "step 3: shard 1 of 4: net.weft: No space left on device");
 }
 
-BOOST_AUTO_TEST_CASE(a_lost_rank_is_named_with_what_it_did) {
+BOOST_AUTO_TEST_CASE(a_lost_rank_is_reported_with_its_current_phase) {
   const auto check = [](int bad, const std::string& phase,
                         const std::function<void(Rank&, std::function<void(std::int64_t)>)>& set) {
     ThreadWorld world(2);
-    const std::vector<std::string> lines = lines_of(world, [&](int rank, Rank& r) {
+    const std::vector<std::string> lines = messages_of(world, [&](int rank, Rank& r) {
       if (rank != bad) return;
       set(r, [&](std::int64_t step) {
         if (step >= 3) world.kill(bad);

@@ -93,7 +93,7 @@ LanguageModel fresh(std::int64_t shards = 1) {
       build_language_model(small(tokenizer.vocab_size()), tokenizer, settings(shards)));
 }
 
-BOOST_AUTO_TEST_CASE(ranks_train_with_the_bits_of_one) {
+BOOST_AUTO_TEST_CASE(training_on_several_ranks_is_bit_exact) {
   const testing::TemporaryFolder files("trainer");
   LanguageModel alone = fresh(4);
   const TrainOutcome expected = run(alone, files.path("alone.weft"));
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(ranks_train_with_the_bits_of_one) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_resumed_run_has_the_bits_of_one_that_never_stopped) {
+BOOST_AUTO_TEST_CASE(a_resumed_run_is_bit_exact) {
   const testing::TemporaryFolder files("trainer");
   LanguageModel straight = fresh();
   const TrainOutcome whole = run(straight, files.path("straight.weft"));
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_has_the_bits_of_one_that_never_stopped) {
   check_equal(straight, load_model<LanguageModel>(files.path("resumed.weft")));
 }
 
-BOOST_AUTO_TEST_CASE(training_learns) {
+BOOST_AUTO_TEST_CASE(training_reduces_the_loss) {
   const testing::TemporaryFolder files("trainer");
   const auto tokenizer = CharacterTokenizer::from_text(text());
   TrainSettings s = settings();
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(training_learns) {
   BOOST_TEST(model.history.validation.back().first == 60);
 }
 
-BOOST_AUTO_TEST_CASE(a_diverged_run_says_so) {
+BOOST_AUTO_TEST_CASE(a_diverged_run_is_reported) {
   const testing::TemporaryFolder files("trainer");
   LanguageModel model = fresh();
   {
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(a_diverged_run_says_so) {
 }
 
 // Trains a single parameter and records learning rates, evaluations and metrics.
-BOOST_AUTO_TEST_CASE(schedules_metrics_and_looks_now_and_then) {
+BOOST_AUTO_TEST_CASE(schedules_metrics_and_periodic_evaluations_are_applied) {
   const auto rates = [](LearningRate schedule) {
     Graph g;
     const Value x = g.input("x", DType::f32, {});
@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(schedules_metrics_and_looks_now_and_then) {
   near({rates(LearningRate::cosine)[3]}, {0.25});
 }
 
-BOOST_AUTO_TEST_CASE(a_file_without_a_model_is_refused_by_name) {
+BOOST_AUTO_TEST_CASE(errors_of_files_without_a_model_name_the_missing_part) {
   BOOST_CHECK_THROW(load_model<LanguageModel>("/nowhere/m.weft"), IoError);
   const testing::TemporaryFolder files("trainer");
   Graph g;

@@ -80,7 +80,7 @@ TrainOutcome run(Seq2SeqModel& model, const std::string& path, std::int64_t stop
   return trainer.run();
 }
 
-BOOST_AUTO_TEST_CASE(characters_as_sequences) {
+BOOST_AUTO_TEST_CASE(character_sequences_end_with_the_end_id) {
   const Tokenizer tokenizer = letters();
   BOOST_TEST(tokenizer.vocab_size() == 6);
   BOOST_TEST(tokenizer.reads_characters());
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(characters_as_sequences) {
                         says("unknown tokenizer type 'weft.tokenizer.words'; known types are"));
 }
 
-BOOST_AUTO_TEST_CASE(pieces_as_sequences) {
+BOOST_AUTO_TEST_CASE(piece_sequences_end_with_the_end_id) {
   const std::vector<std::string> texts = {"the dog and the cat", "the cat and the dog",
                                           "hunden och katten"};
   const Tokenizer tokenizer(SentencePieceTokenizer::train(texts, {.vocab = 30}));
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(pieces_as_sequences) {
   BOOST_TEST((again.encode_to_end("the cat och hunden") == ids));
 }
 
-BOOST_AUTO_TEST_CASE(a_resumed_translator_has_the_bits_of_one_that_never_stopped) {
+BOOST_AUTO_TEST_CASE(a_resumed_translator_run_is_bit_exact) {
   const Files files;
   Seq2SeqModel straight = trainable(build_translator(small(), letters(), settings()));
   const TrainOutcome whole = run(straight, files.path("a.weft"));
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_translator_has_the_bits_of_one_that_never_stopped
   BOOST_TEST(compared > 60);
 }
 
-BOOST_AUTO_TEST_CASE(padding_changes_no_loss) {
+BOOST_AUTO_TEST_CASE(padding_does_not_change_the_loss) {
   Seq2SeqModel model = trainable(build_translator(small(), letters(), settings()));
   Session session(*model.graph, model.store, {.seed = 4, .threads = 1});
   const auto loss = [&](std::int64_t length) {
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(padding_changes_no_loss) {
   BOOST_TEST(std::abs(loss(4) - loss(9)) < 1e-5);
 }
 
-BOOST_AUTO_TEST_CASE(a_translation_does_not_depend_on_the_others) {
+BOOST_AUTO_TEST_CASE(translations_do_not_depend_on_other_texts_in_the_batch) {
   const Files files;
   Seq2SeqModel model = trainable(build_translator(small(), letters(), settings()));
   run(model, files.path("m.weft"));
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(a_translation_does_not_depend_on_the_others) {
   BOOST_CHECK_EXCEPTION(translate(session, model, {"xyz"}), DataError, says("'x'"));
 }
 
-BOOST_AUTO_TEST_CASE(the_map_of_cross_attention_has_rows_of_probabilities) {
+BOOST_AUTO_TEST_CASE(cross_attention_maps_have_rows_of_probabilities) {
   const Files files;
   Seq2SeqModel model = trainable(build_translator(small(), letters(), settings()));
   run(model, files.path("m.weft"));
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(the_map_of_cross_attention_has_rows_of_probabilities) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(texts_that_are_longer_than_learned_positions_are_cut) {
+BOOST_AUTO_TEST_CASE(texts_longer_than_the_learned_positions_are_truncated) {
   const Files files;
   EncoderDecoderConfig config = small();
   config.positions = Seq2SeqPositions::learned;
@@ -226,14 +226,14 @@ BOOST_AUTO_TEST_CASE(texts_that_are_longer_than_learned_positions_are_cut) {
   BOOST_CHECK_EXCEPTION(translate(session, model, {"abcdab"}), TextError, says("7 tokens"));
 }
 
-BOOST_AUTO_TEST_CASE(other_files_are_refused) {
+BOOST_AUTO_TEST_CASE(missing_files_are_rejected) {
   const Files files;
   BOOST_CHECK_EXCEPTION(load_model<Seq2SeqModel>(files.path("none.weft")), IoError,
                         says("none.weft"));
 }
 
 // Runs if WEFT_DATA is set to a folder that contains translation/eng-swe.tsv.
-BOOST_AUTO_TEST_CASE(real_pairs_are_split_and_learnt_from) {
+BOOST_AUTO_TEST_CASE(real_pairs_are_split_and_used_for_training) {
   const char* folder = std::getenv("WEFT_DATA");
   if (folder == nullptr) {
     BOOST_TEST_MESSAGE("skipped: WEFT_DATA is not set");

@@ -34,7 +34,7 @@ const std::string kTiny =
     " --image-height 4 --image-width 4 --layers 1 --heads 2 --width 16 --inner 32 --batch 8"
     " --warmup 2 --lr 0.01 --eval-every 10 --padding 0 --shift 0 --rotation 0 --threads 2";
 
-BOOST_AUTO_TEST_CASE(vit_train_resume_evaluate_classify) {
+BOOST_AUTO_TEST_CASE(image_classifiers_are_trained_resumed_evaluated_and_used) {
   const Shell weft;
   write_digits(weft);
   const std::string data = " --data " + weft.path("data");
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(vit_train_resume_evaluate_classify) {
   BOOST_TEST(weft("inspect " + model + " --programs").code == 0);
 }
 
-BOOST_AUTO_TEST_CASE(vit_mistakes_are_one_line) {
+BOOST_AUTO_TEST_CASE(errors_of_vit_commands_are_one_line) {
   const Shell weft;
   write_digits(weft);
   const std::string data = " --data " + weft.path("data"), out = " --out " + weft.path("m.weft");

@@ -39,22 +39,22 @@ Tensor random_images(const VitConfig& c, std::int64_t batch) {
   return images;
 }
 
-BOOST_AUTO_TEST_CASE(vit_configs_round_trip_and_refuse_what_makes_no_sense) {
+BOOST_AUTO_TEST_CASE(vit_configs_round_trip_and_invalid_ones_are_rejected) {
   VitConfig c = small();
   c.positions = VitPositions::sinusoidal_2d;
   c.pooling = VitPooling::mean;
   BOOST_TEST((VitConfig::from_json(c.to_json()) == c));
-  const auto refuses = [](auto&& change, const std::string& message) {
+  const auto rejects = [](auto&& change, const std::string& message) {
     VitConfig wrong = small();
     change(wrong);
     BOOST_CHECK_EXCEPTION(wrong.check(), ArgumentError, says(message));
   };
-  refuses([](auto& c) { c.patch_height = 9; },
+  rejects([](auto& c) { c.patch_height = 9; },
           "an image of 8 x 12 is smaller than a patch of 9 x 3");
-  refuses([](auto& c) { c.heads = 3; }, "width 8 is not a multiple of heads 3");
-  refuses([](auto& c) { c.layers = 0; }, "layers must be at least 1, not 0");
-  refuses([](auto& c) { c.dropout = -1; }, "dropout must be in [0, 1), not -1");
-  refuses(
+  rejects([](auto& c) { c.heads = 3; }, "width 8 is not a multiple of heads 3");
+  rejects([](auto& c) { c.layers = 0; }, "layers must be at least 1, not 0");
+  rejects([](auto& c) { c.dropout = -1; }, "dropout must be in [0, 1), not -1");
+  rejects(
       [](auto& c) {
         c.pooling = VitPooling::mean;
         c.distillation = true;
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(vit_configs_round_trip_and_refuse_what_makes_no_sense) {
                         says("of family \"gpt\", not \"vit\""));
 }
 
-BOOST_AUTO_TEST_CASE(vit_b_16_has_as_many_parameters_as_published) {
+BOOST_AUTO_TEST_CASE(vit_b_16_has_the_published_number_of_parameters) {
   Graph g;
   const Vit vit(Scope(g), VitConfig{});
   std::int64_t count = 0;
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(vit_b_16_has_as_many_parameters_as_published) {
   BOOST_TEST(count + 768 * 1000 + 1000 == 86567656);  // with the classifier of ImageNet
 }
 
-BOOST_AUTO_TEST_CASE(without_positions_the_mean_does_not_see_the_order_of_patches) {
+BOOST_AUTO_TEST_CASE(without_positions_mean_pooling_ignores_the_order_of_patches) {
   for (const bool positions : {false, true}) {
     VitConfig c = small();
     c.pooling = VitPooling::mean;
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(without_positions_the_mean_does_not_see_the_order_of_patche
   }
 }
 
-BOOST_AUTO_TEST_CASE(two_dimensional_sinusoids_tell_rows_and_columns_apart) {
+BOOST_AUTO_TEST_CASE(two_dimensional_sinusoids_encode_rows_and_columns) {
   VitConfig c = small();
   c.positions = VitPositions::sinusoidal_2d;
   Graph g;
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(positions_are_interpolated) {
                         says("must be f32[1, 9, 1]"));
 }
 
-BOOST_AUTO_TEST_CASE(images_and_masks_must_fit) {
+BOOST_AUTO_TEST_CASE(images_and_masks_must_have_the_expected_shape) {
   Graph g;
   const Vit vit(Scope(g), small());
   const Value images = g.input("images", DType::f32, {"batch", 2, 8, 12});
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(images_and_masks_must_fit) {
                         says("needs a model that was built with masked_patches"));
 }
 
-BOOST_AUTO_TEST_CASE(masked_patches_are_not_seen) {
+BOOST_AUTO_TEST_CASE(masked_patches_have_no_influence) {
   const VitConfig c = small();
   Graph g;
   const Vit vit(Scope(g), c, true);

@@ -20,7 +20,7 @@
 
 #include "weft/core/error.h"
 #include "weft/core/mpi/mpi_transport.h"
-#include "weft/core/world/transport_around.h"
+#include "weft/core/world/forwarding_transport.h"
 #include "weft/models/program/program.h"
 #include "weft/models/program/ranks.h"
 
@@ -57,10 +57,10 @@ struct Fault {
 };
 
 // Another transport, with a fault.
-class FaultyTransport final : public TransportAround {
+class FaultyTransport final : public ForwardingTransport {
  public:
   FaultyTransport(std::shared_ptr<Transport> other, Fault fault)
-      : TransportAround(std::move(other)),
+      : ForwardingTransport(std::move(other)),
         fault_(std::move(fault)),
         mine_(fault_.rank < 0 || rank() == fault_.rank),
         counts_(fault_.command == "calls") {}
@@ -68,23 +68,23 @@ class FaultyTransport final : public TransportAround {
 
   Transfer send(int to, int channel, std::span<const std::byte> bytes) override {
     call();
-    return TransportAround::send(to, channel, bytes);
+    return ForwardingTransport::send(to, channel, bytes);
   }
-  Transfer pass_on(const Transfer& received, int to, int channel,
+  Transfer forward(const Transfer& received, int to, int channel,
                    std::span<const std::byte> bytes) override {
     call();
-    return TransportAround::pass_on(received, to, channel, bytes);
+    return ForwardingTransport::forward(received, to, channel, bytes);
   }
   Transfer receive(int from, int channel, std::span<std::byte> bytes) override {
     call();
-    return TransportAround::receive(from, channel, bytes);
+    return ForwardingTransport::receive(from, channel, bytes);
   }
   void wait(const Transfer& transfer) override {
     call();
-    TransportAround::wait(transfer);
+    ForwardingTransport::wait(transfer);
   }
   void set_phase(std::string_view phase) override {
-    TransportAround::set_phase(phase);
+    ForwardingTransport::set_phase(phase);
     end_phase();
     {
       const std::lock_guard lock(mutex_);
@@ -95,7 +95,7 @@ class FaultyTransport final : public TransportAround {
   }
   void leave() override {
     if (!left_.exchange(true)) call();
-    TransportAround::leave();
+    ForwardingTransport::leave();
   }
 
  private:
@@ -131,7 +131,7 @@ World connect_with_fault() {
   const std::optional<Fault> fault = Fault::asked();
   if (!fault || !started_by_mpi()) return program::connect_ranks();
   return program::world_over(std::make_shared<FaultyTransport>(
-      connect_mpi({.silence = program::silence_of_ranks()}), *fault));
+      connect_mpi({.silence = program::rank_silence_timeout()}), *fault));
 }
 
 }  // namespace

@@ -141,26 +141,26 @@ BOOST_AUTO_TEST_CASE(three_terms_hold_a_whole_float) {
 }
 
 BOOST_AUTO_TEST_CASE(what_terms_carry) {
-  const auto carried = [](float largest_a, float smallest_a, float largest_b, float smallest_b,
-                          std::int64_t depth = 32) {
-    return kernels::carried_by_terms(magnitude(largest_a), magnitude(smallest_a),
-                                     magnitude(largest_b), magnitude(smallest_b), depth);
+  const auto representable = [](float largest_a, float smallest_a, float largest_b,
+                                float smallest_b, std::int64_t depth = 32) {
+    return kernels::representable_by_terms(magnitude(largest_a), magnitude(smallest_a),
+                                           magnitude(largest_b), magnitude(smallest_b), depth);
   };
-  BOOST_TEST(carried(1, 1e-10f, 1, 1e-10f));
-  BOOST_TEST(!carried(INFINITY, 1, 1, 1));
-  BOOST_TEST(!carried(1, 1, NAN, 1));
-  BOOST_TEST(!carried(3e38f, 1, 1e-5f, 1e-5f));  // rounds past the largest bfloat16
-  BOOST_TEST(carried(0x1p126f, 1, 0x1p-20f, 0x1p-20f));
-  BOOST_TEST(!carried(1, 1e-40f, 1, 1));     // denormal
-  BOOST_TEST(!carried(1, 0x1p-101f, 1, 1));  // its last term would be one
-  BOOST_TEST(carried(1, 0x1p-100f, 1, 1));
-  BOOST_TEST(!carried(1, 0x1p-60f, 1, 0x1p-60f));  // a product's terms would be
-  BOOST_TEST(!carried(0x1p60f, 1, 0x1p64f, 1));    // the sum may overflow
-  BOOST_TEST(!carried(0x1p60f, 1, 0x1p60f, 1, 1 << 10));
-  BOOST_TEST(carried(0x1p60f, 1, 0x1p54f, 1, 1 << 10));
+  BOOST_TEST(representable(1, 1e-10f, 1, 1e-10f));
+  BOOST_TEST(!representable(INFINITY, 1, 1, 1));
+  BOOST_TEST(!representable(1, 1, NAN, 1));
+  BOOST_TEST(!representable(3e38f, 1, 1e-5f, 1e-5f));  // rounds past the largest bfloat16
+  BOOST_TEST(representable(0x1p126f, 1, 0x1p-20f, 0x1p-20f));
+  BOOST_TEST(!representable(1, 1e-40f, 1, 1));     // denormal
+  BOOST_TEST(!representable(1, 0x1p-101f, 1, 1));  // its last term would be one
+  BOOST_TEST(representable(1, 0x1p-100f, 1, 1));
+  BOOST_TEST(!representable(1, 0x1p-60f, 1, 0x1p-60f));  // a product's terms would be
+  BOOST_TEST(!representable(0x1p60f, 1, 0x1p64f, 1));    // the sum may overflow
+  BOOST_TEST(!representable(0x1p60f, 1, 0x1p60f, 1, 1 << 10));
+  BOOST_TEST(representable(0x1p60f, 1, 0x1p54f, 1, 1 << 10));
   // Zeros alone are carried, but not against an infinity.
-  BOOST_TEST(kernels::carried_by_terms(0, ~0u, magnitude(1), magnitude(1), 32));
-  BOOST_TEST(!kernels::carried_by_terms(0, ~0u, magnitude(INFINITY), magnitude(1), 32));
+  BOOST_TEST(kernels::representable_by_terms(0, ~0u, magnitude(1), magnitude(1), 32));
+  BOOST_TEST(!kernels::representable_by_terms(0, ~0u, magnitude(INFINITY), magnitude(1), 32));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

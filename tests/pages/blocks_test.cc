@@ -85,7 +85,7 @@ bool exists_from(const fs::path& page, const std::string& name) {
 
 BOOST_AUTO_TEST_SUITE(pages)
 
-BOOST_AUTO_TEST_CASE(every_block_of_cpp_is_part_of_a_source_that_tests_compile_and_run) {
+BOOST_AUTO_TEST_CASE(every_cpp_block_is_part_of_a_compiled_source) {
   std::vector<std::string> sources;
   for (const fs::path& source : files(".cc", kRoot / "tests"))
     sources.push_back(packed(read_text_file(source.string())));
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(every_block_of_cpp_is_part_of_a_source_that_tests_compile_a
   BOOST_TEST(count > 20u);
 }
 
-BOOST_AUTO_TEST_CASE(every_idiom_beside_another_framework_runs) {
+BOOST_AUTO_TEST_CASE(every_idiom_for_users_of_other_frameworks_runs) {
   std::string source;
   for (const fs::path& file : files(".cc", kRoot / "tests/pages"))
     source += packed(read_text_file(file.string()));
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(every_idiom_beside_another_framework_runs) {
   BOOST_TEST(count > 80u);
 }
 
-BOOST_AUTO_TEST_CASE(the_first_model_is_whole_and_short) {
+BOOST_AUTO_TEST_CASE(the_first_model_is_complete_and_short) {
   const std::string model = read_text_file((kRoot / "tests/consumer/mlp.cc").string());
   const std::string readme = read_text_file((kRoot / "README.md").string());
   BOOST_TEST((readme.find("```cpp\n" + model + "```") != std::string::npos),
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(the_first_model_is_whole_and_short) {
   BOOST_TEST(std::count(model.begin(), model.end(), '\n') <= 60);
 }
 
-BOOST_AUTO_TEST_CASE(examples_are_short_and_say_what_they_are_about) {
+BOOST_AUTO_TEST_CASE(examples_are_short_and_begin_with_a_comment) {
   std::size_t count = 0;
   for (const fs::path& example : files(".cc", kRoot / "tests/examples")) {
     const std::vector<std::string> lines = lines_of(example);
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(pages_are_short) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_pages_name_exists) {
+BOOST_AUTO_TEST_CASE(links_and_paths_on_pages_exist) {
   static const std::regex kLink(R"(\]\(([^)#:]+)\))");
   static const std::regex kPath(R"([\w.-]+(/[\w.-]+)+\.(h|cc|md|cmake|py|proto))");
   for (const fs::path& page : files(".md")) {

@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(a_loop_a_branch_and_their_gradients) {
   BOOST_TEST(results["last"].at(3) == results["history"].at(5 * 8 + 3));
 }
 
-BOOST_AUTO_TEST_CASE(what_a_body_is_given) {
+BOOST_AUTO_TEST_CASE(a_body_uses_only_its_arguments) {
   Graph g;
   const Scope net(g, "net");
   const Value x = g.input("x", DType::f32, {"batch", "time", 8});
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(what_a_body_is_given) {
                     GraphError);
 }
 
-BOOST_AUTO_TEST_CASE(a_loop_as_long_as_the_data_say) {
+BOOST_AUTO_TEST_CASE(a_loop_with_a_data_dependent_length) {
   Graph g;
   const Value a = g.input("a", DType::f64, {});
   const auto far = [](Graph&, const std::vector<Value>& in) {

@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(a_batch_in_shards) {
   BOOST_TEST(session.value("net.out.bias").at(0) != 0.0);
 }
 
-BOOST_AUTO_TEST_CASE(a_schedule_and_an_optimizer_of_ones_own) {
+BOOST_AUTO_TEST_CASE(a_custom_schedule_and_optimizer) {
   const Schedule halving([](Value step) { return 0.01 * pow(0.5, floor(step / 100.0)); });
   const Program train = Program("train")
                             .output("loss", loss)
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(a_schedule_and_an_optimizer_of_ones_own) {
   BOOST_TEST(session.run(train, {{"x", batch}})["loss"].item<float>() < before / 2);
 }
 
-BOOST_AUTO_TEST_CASE(rows_of_large_tables) {
+BOOST_AUTO_TEST_CASE(sparse_updates_of_large_tables) {
   const Value ids = g.input("ids", DType::i32, {"batch"});
   const Value rows = embedding(net / "tok", ids, {.vocab = 1000, .width = 3});
   const Value loss = mean(square(rows - x));

@@ -83,7 +83,7 @@ Value classifier(const Scope& net, Value images) {
   return linear(net / "head", dropout(net, flatten(h, 1), 0.2), 10);
 }
 
-BOOST_AUTO_TEST_CASE(one_description_two_programs) {
+BOOST_AUTO_TEST_CASE(one_model_function_yields_two_programs) {
   Graph g;
   const Value images = g.input("images", DType::f32, {"n", 1, 8, 8});
   const Value labels = g.input("labels", DType::i64, {"n"});
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(one_description_two_programs) {
   BOOST_TEST(session.value("net.norm.running_mean").at(0) != 0.0);
 }
 
-BOOST_AUTO_TEST_CASE(draws_and_state) {
+BOOST_AUTO_TEST_CASE(random_numbers_and_state) {
   Graph g;
   const Scope net(g, "net");
   const Value x = g.input("x", DType::f32, {"batch", 8});
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(draws_and_state) {
   BOOST_TEST(session.value("net.seen").item<std::int64_t>() == 6);
 }
 
-BOOST_AUTO_TEST_CASE(a_gradient_of_ones_own) {
+BOOST_AUTO_TEST_CASE(a_custom_gradient) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"n"});
   // Straight-through estimator: rounds in the forward pass, identity in the backward pass.
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(a_gradient_of_ones_own) {
   BOOST_TEST(results["slope"].at(1) == 0.0);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_there_can_be_looked_at) {
+BOOST_AUTO_TEST_CASE(named_values_are_fetched_and_programs_printed) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"n", 3});
   const Value h = tanh(x);

@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(control) {
   run();
 }
 
-BOOST_AUTO_TEST_CASE(a_module_and_its_training) {
+BOOST_AUTO_TEST_CASE(a_module_and_its_training_loop) {
   const std::vector<NamedTensors> batches = {
       {{"x", normal_tensor({4, 16}, 1)}, {"labels", integer_tensor({4}, 1, 0, 4)}}};
   Graph g;
@@ -297,7 +297,7 @@ BOOST_AUTO_TEST_CASE(training) {
   BOOST_TEST(derived.size() == 5u);
 }
 
-BOOST_AUTO_TEST_CASE(a_batch_in_parts) {
+BOOST_AUTO_TEST_CASE(gradient_accumulation) {
   const Value y = linear(net / "out", x, 16);
   const Value loss = mse(y, t, Reduction::shard_mean);
   const Program train = Program("train")

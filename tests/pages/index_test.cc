@@ -36,7 +36,7 @@ namespace {
 using namespace weft;
 
 /// Returns f(x) for x = {-1.5, 0.5, 2}.
-std::vector<float> of_three(const std::function<Value(Value)>& f) {
+std::vector<float> at_three_points(const std::function<Value(Value)>& f) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"n"});
   const Program program = Program("p").output("y", f(x));
@@ -48,35 +48,36 @@ BOOST_AUTO_TEST_SUITE(index)
 
 BOOST_AUTO_TEST_CASE(elementwise) {
   using Floats = std::vector<float>;
-  BOOST_TEST((of_three([](Value x) { return sub(x, 1); }) == Floats{-2.5f, -0.5f, 1}));
-  BOOST_TEST((of_three([](Value x) { return div(x, 2); }) == Floats{-0.75f, 0.25f, 1}));
-  BOOST_TEST((of_three([](Value x) { return neg(x); }) == Floats{1.5f, -0.5f, -2}));
-  BOOST_TEST((of_three([](Value x) { return ceil(x); }) == Floats{-1, 1, 2}));
-  BOOST_TEST((of_three([](Value x) { return full_like(x, 3); }) == Floats{3, 3, 3}));
-  BOOST_TEST((of_three([](Value x) { return reciprocal(x * 2); })[2] == 0.25f));
-  BOOST_TEST((of_three([](Value x) { return rsqrt(x * 2); })[2] == 0.5f));
-  BOOST_TEST((of_three([](Value x) { return logical_or(x<-1, x> 1); }) == Floats{1, 0, 1}));
-  BOOST_TEST(
-      (of_three([](Value x) { return l1(x, 0, Reduction::none); }) == Floats{1.5f, 0.5f, 2}));
-  BOOST_TEST((of_three([](Value x) { return sort(-x).values; }) == Floats{-2, -0.5f, 1.5f}));
-  BOOST_TEST(std::abs(of_three([](Value x) { return log1p(x); })[1] - std::log(1.5f)) < 1e-6f);
-  BOOST_TEST(std::abs(of_three([](Value x) { return expm1(x); })[2] - 6.389056f) < 1e-5f);
-  BOOST_TEST(std::abs(of_three([](Value x) { return erf(x); })[1] - 0.5204999f) < 1e-6f);
-  const Floats form = of_three([](Value x) { return gelu_erf(x); });
-  const Floats tanh = of_three([](Value x) { return gelu_tanh(x); });
+  BOOST_TEST((at_three_points([](Value x) { return sub(x, 1); }) == Floats{-2.5f, -0.5f, 1}));
+  BOOST_TEST((at_three_points([](Value x) { return div(x, 2); }) == Floats{-0.75f, 0.25f, 1}));
+  BOOST_TEST((at_three_points([](Value x) { return neg(x); }) == Floats{1.5f, -0.5f, -2}));
+  BOOST_TEST((at_three_points([](Value x) { return ceil(x); }) == Floats{-1, 1, 2}));
+  BOOST_TEST((at_three_points([](Value x) { return full_like(x, 3); }) == Floats{3, 3, 3}));
+  BOOST_TEST((at_three_points([](Value x) { return reciprocal(x * 2); })[2] == 0.25f));
+  BOOST_TEST((at_three_points([](Value x) { return rsqrt(x * 2); })[2] == 0.5f));
+  BOOST_TEST((at_three_points([](Value x) { return logical_or(x<-1, x> 1); }) == Floats{1, 0, 1}));
+  BOOST_TEST((at_three_points([](Value x) { return l1(x, 0, Reduction::none); }) ==
+              Floats{1.5f, 0.5f, 2}));
+  BOOST_TEST((at_three_points([](Value x) { return sort(-x).values; }) == Floats{-2, -0.5f, 1.5f}));
+  BOOST_TEST(std::abs(at_three_points([](Value x) { return log1p(x); })[1] - std::log(1.5f)) <
+             1e-6f);
+  BOOST_TEST(std::abs(at_three_points([](Value x) { return expm1(x); })[2] - 6.389056f) < 1e-5f);
+  BOOST_TEST(std::abs(at_three_points([](Value x) { return erf(x); })[1] - 0.5204999f) < 1e-6f);
+  const Floats form = at_three_points([](Value x) { return gelu_erf(x); });
+  const Floats tanh = at_three_points([](Value x) { return gelu_tanh(x); });
   BOOST_TEST(std::abs(form[2] - 1.9545f) < 1e-4f);
   BOOST_TEST(std::abs(tanh[2] - 1.9546f) < 1e-4f);
 }
 
 BOOST_AUTO_TEST_CASE(reductions_and_recurrences) {
-  BOOST_TEST(of_three([](Value x) { return argmin(x); })[0] == 0);
-  BOOST_TEST(of_three([](Value x) { return sum_to(x, Shape{1}); })[0] == 1);
+  BOOST_TEST(at_three_points([](Value x) { return argmin(x); })[0] == 0);
+  BOOST_TEST(at_three_points([](Value x) { return sum_to(x, Shape{1}); })[0] == 1);
   const std::vector<float> running =
-      of_three([](Value x) { return linear_recurrence(full_like(x, 2), x, 0); });
+      at_three_points([](Value x) { return linear_recurrence(full_like(x, 2), x, 0); });
   BOOST_TEST(running[2] == 2 * (2 * -1.5f + 0.5f) + 2);
 }
 
-BOOST_AUTO_TEST_CASE(attention_gives_the_sums_of_its_scores) {
+BOOST_AUTO_TEST_CASE(attention_returns_the_logsumexp_of_its_scores) {
   Graph g;
   const Value q = g.input("q", DType::f32, {1, 1, "length", 4});
   const AttentionResult result = attention_with_lse(q, q, q);
@@ -95,12 +96,14 @@ Value shifted(const Arg& x, OptionalArg by = std::nullopt) {
   return by.present() ? x.value("shifted") + by.value() : x.value("shifted");
 }
 
-BOOST_AUTO_TEST_CASE(functions_of_ones_own_take_numbers) {
+BOOST_AUTO_TEST_CASE(custom_functions_accept_numbers) {
   using Floats = std::vector<float>;
-  BOOST_TEST((of_three([](Value x) { return halfway(x, 1); }) == Floats{-0.25f, 0.75f, 1.5f}));
-  BOOST_TEST((of_three([](Value x) { return shifted(x); }) == Floats{-1.5f, 0.5f, 2}));
-  BOOST_TEST((of_three([](Value x) { return shifted(x, x); }) == Floats{-3, 1, 4}));
-  BOOST_TEST((of_three([](Value x) { return apply_unary("neg", x); }) == Floats{1.5f, -0.5f, -2}));
+  BOOST_TEST(
+      (at_three_points([](Value x) { return halfway(x, 1); }) == Floats{-0.25f, 0.75f, 1.5f}));
+  BOOST_TEST((at_three_points([](Value x) { return shifted(x); }) == Floats{-1.5f, 0.5f, 2}));
+  BOOST_TEST((at_three_points([](Value x) { return shifted(x, x); }) == Floats{-3, 1, 4}));
+  BOOST_TEST(
+      (at_three_points([](Value x) { return apply_unary("neg", x); }) == Floats{1.5f, -0.5f, -2}));
   Graph g;
   const Arg number = 3;
   BOOST_TEST(number.is_literal());
@@ -114,7 +117,7 @@ BOOST_AUTO_TEST_CASE(automatic_gradient_sums_are_owned_with_a_memory_budget) {
   BOOST_TEST(!sums_are_owned(GradientSums::automatic, false, 4));
 }
 
-BOOST_AUTO_TEST_CASE(ranks_have_names) {
+BOOST_AUTO_TEST_CASE(ranks_are_described_by_number_and_host) {
   ThreadWorld(2).run([](const std::shared_ptr<Transport>& end) {
     const std::string host = end->host(1);
     if (describe_rank(*end, 1) != "rank 1 (host " + host + ")") throw DataError(host);
@@ -122,7 +125,7 @@ BOOST_AUTO_TEST_CASE(ranks_have_names) {
 }
 
 // Compilers warn about omitted members without an initialiser, and warnings are errors here.
-BOOST_AUTO_TEST_CASE(what_is_left_out_has_a_value) {
+BOOST_AUTO_TEST_CASE(omitted_members_have_defaults) {
   const AttributeSpec attribute{.name = "scale"};
   const KernelRequest request{.inputs = {{.dtype = DType::f32}}};
   const Phase phase{.chunks = 2};

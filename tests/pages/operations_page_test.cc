@@ -63,7 +63,7 @@ OpRecord row_product_record() {
 
 BOOST_AUTO_TEST_SUITE(operations_page)
 
-BOOST_AUTO_TEST_CASE(operations_of_ones_own) {
+BOOST_AUTO_TEST_CASE(custom_operations) {
   const auto ops = with_ops({swish_record(), row_product_record()});
   Graph g(ops);
   const Value x = g.input("x", DType::f32, {"n", 3});

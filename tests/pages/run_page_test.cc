@@ -49,7 +49,7 @@ struct ServedNet {
 
 BOOST_FIXTURE_TEST_SUITE(run_page, ServedNet)
 
-BOOST_AUTO_TEST_CASE(many_threads_serve_one_copy) {
+BOOST_AUTO_TEST_CASE(many_threads_serve_one_copy_of_the_weights) {
   const Tensor request = normal_tensor({1, 16}, 1);
   const Checkpoint file = load_checkpoint(path);  // weights are views of the mapped file
   const std::shared_ptr<VariableStore> store = file.store();
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(many_threads_serve_one_copy) {
   BOOST_TEST(answered == 400);
 }
 
-BOOST_AUTO_TEST_CASE(a_server_serves_while_it_learns) {
+BOOST_AUTO_TEST_CASE(a_store_has_a_writer_and_readers) {
   const auto store = std::make_shared<VariableStore>();
   Session trainer(g, store, {.seed = 1});
   Session reader(g, store, {.threads = 1});
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(a_server_serves_while_it_learns) {
   BOOST_TEST(store->version("net.out.weight") == 20u);
 }
 
-BOOST_AUTO_TEST_CASE(a_run_is_cancelled_or_writes_where_it_is_told) {
+BOOST_AUTO_TEST_CASE(a_run_is_cancelled_or_writes_into_caller_memory) {
   Session session(g, {.seed = 1});
   const Tensor batch = normal_tensor({8, 16}, 1);
   std::atomic<bool> stop = true;
@@ -101,8 +101,8 @@ BOOST_AUTO_TEST_CASE(a_run_is_cancelled_or_writes_where_it_is_told) {
   BOOST_TEST(memory[5] != 0.0f);
 
   double first = 0;
-  const auto hear = [&](const std::string&, const Tensor& y) { first = y.data<float>()[0]; };
-  session.run(predict, {{"x", batch}}, {.on_output = hear, .passing = {"y"}});
+  const auto store_first = [&](const std::string&, const Tensor& y) { first = y.data<float>()[0]; };
+  session.run(predict, {{"x", batch}}, {.on_output = store_first, .streamed = {"y"}});
   BOOST_TEST(first == memory[0]);
 }
 
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(cost_and_memory_before_a_run) {
   BOOST_TEST(report.arena <= arena * 9 / 10);
 }
 
-BOOST_AUTO_TEST_CASE(times_of_nodes) {
+BOOST_AUTO_TEST_CASE(a_run_is_profiled) {
   Session session(g, {.seed = 1, .profile = true});
   session.run(train, {{"x", normal_tensor({64, 16}, 1)}});
   std::printf("%s", session.profile().table(5).c_str());
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(times_of_nodes) {
   BOOST_TEST(trace.size() > 100u);
 }
 
-BOOST_AUTO_TEST_CASE(fewer_bits) {
+BOOST_AUTO_TEST_CASE(quantised_weights_and_lower_precision) {
   const Checkpoint file = load_checkpoint(path);
   const QuantizedModel small =
       quantize({file.program("predict")}, *file.store(), {.weights = WeightFormat::int8});
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(fewer_bits) {
   BOOST_TEST(small.weights.size() == 10u);
 }
 
-BOOST_AUTO_TEST_CASE(where_a_number_goes_wrong) {
+BOOST_AUTO_TEST_CASE(a_nan_is_traced_to_its_node) {
   const Value wrong = log(y - 1e9);
   const Program program = Program("wrong").output("wrong", wrong);
   const Tensor batch = normal_tensor({2, 16}, 1);

@@ -35,7 +35,7 @@ struct SavedTraining {
 
 BOOST_FIXTURE_TEST_SUITE(serialization_page, SavedTraining)
 
-BOOST_AUTO_TEST_CASE(a_training_goes_on) {
+BOOST_AUTO_TEST_CASE(a_training_run_is_resumed) {
   Session session(g, {.seed = 1});
   session.run(train, {{"x", batch}});
   save_checkpoint(path, session, {train, predict},
@@ -49,14 +49,14 @@ BOOST_AUTO_TEST_CASE(a_training_goes_on) {
   BOOST_TEST(file.attachment("notes").bytes == "after one step");
 }
 
-BOOST_AUTO_TEST_CASE(only_what_a_program_needs) {
+BOOST_AUTO_TEST_CASE(a_file_contains_only_what_its_programs_need) {
   Session session(g, {.seed = 1});
   session.run(train, {{"x", batch}});
   save_checkpoint(path, session, {predict});  // no optimizer state, no random keys
   BOOST_TEST(load_checkpoint(path).tensors().size() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(a_trainings_file_becomes_one_that_infers) {
+BOOST_AUTO_TEST_CASE(a_training_file_becomes_an_inference_file) {
   Session session(g, {.seed = 1});
   const std::string small = folder.path("small.weft");
   save_checkpoint(path, session, {train, predict}, {.attachments = {{"notes", "text/plain", ""}}});
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(a_trainings_file_becomes_one_that_infers) {
   BOOST_TEST(load_checkpoint(small).tensors().size() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(weights_of_one_model_for_another) {
+BOOST_AUTO_TEST_CASE(weights_are_loaded_into_another_model) {
   const std::string weights = folder.path("weights.safetensors");
   write_safetensors(weights, {{"body.weight", normal_tensor({4, 16}, 1)},
                               {"head.bias", Tensor::zeros(DType::f32, {2})}});

@@ -56,7 +56,7 @@ Tensor trained(const World& world) {
 
 BOOST_AUTO_TEST_SUITE(shards_page)
 
-BOOST_AUTO_TEST_CASE(ranks_learn_what_one_learns) {
+BOOST_AUTO_TEST_CASE(ranks_match_a_single_process_bit_for_bit) {
   const Tensor alone = trained(World());
   ThreadWorld threads(3, {.seed = 1});  // three ranks, with random message delays
   threads.run([&](const std::shared_ptr<Transport>& end) {
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(rows_of_all_shards_are_one_output) {
   BOOST_TEST(session.run(evaluate, {rows(0, kBatch)[0]})["logits"].sizes() == (Sizes{kBatch, 4}));
 }
 
-BOOST_AUTO_TEST_CASE(parts_are_shown_as_text) {
+BOOST_AUTO_TEST_CASE(the_parts_of_a_step_are_printed) {
   Graph g;
   const Scope net(g, "net");
   const Value images = g.input("images", DType::f32, {"batch", 6});
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(parts_are_shown_as_text) {
   BOOST_TEST(text.find("rank 0 of 4 computes 0 to 1") != std::string::npos, text);
 }
 
-BOOST_AUTO_TEST_CASE(a_layer_in_parts) {
+BOOST_AUTO_TEST_CASE(a_layer_is_split_across_ranks) {
   ThreadWorld threads(2);
   threads.run([&](const std::shared_ptr<Transport>& end) {
     const World world(end);
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(a_layer_in_parts) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(ranks_say_what_they_have) {
+BOOST_AUTO_TEST_CASE(ranks_exchange_values) {
   ThreadWorld threads(2);
   threads.run([&](const std::shared_ptr<Transport>& end) {
     const World world(end);
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(ranks_say_what_they_have) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_loss_of_ones_own) {
+BOOST_AUTO_TEST_CASE(a_custom_loss) {
   Graph g;
   const Value error = g.input("error", DType::f32, {"batch"});
   const Value weight = g.input("weight", DType::f32, {"batch"});

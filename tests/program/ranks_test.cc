@@ -32,7 +32,7 @@ std::vector<Ended> ends_of(int ranks, const std::function<void(const World&)>& b
   ThreadWorld world(ranks);
   world.run([&](const std::shared_ptr<Transport>& end) {
     try {
-      together(World(end), [&] { body(World(end)); });
+      on_all_ranks(World(end), [&] { body(World(end)); });
     } catch (const CommandFailed& e) {
       all[static_cast<std::size_t>(end->rank())] = {e.failure().code(), e.print(), e.what()};
     }
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(where_nothing_is_wrong_all_go_on) {
 }
 
 BOOST_AUTO_TEST_CASE(one_rank_throws_what_it_throws) {
-  BOOST_CHECK_THROW(together(World(), [] { throw UsageError("x"); }), UsageError);
+  BOOST_CHECK_THROW(on_all_ranks(World(), [] { throw UsageError("x"); }), UsageError);
 }
 
 BOOST_AUTO_TEST_CASE(texts_that_the_first_rank_reads_are_those_of_all) {

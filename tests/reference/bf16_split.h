@@ -33,7 +33,7 @@ struct Bf16SplitModel {
   Tensor magnitude;  // f64: the sum of their absolute values
 };
 
-/// Terms t and u are multiplied where t + u < terms. In blocks of K where carried_by_terms()
+/// Terms t and u are multiplied where t + u < terms. In blocks of K where representable_by_terms()
 /// refuses an element's row or column, the entries themselves are multiplied.
 inline Bf16SplitModel model_bf16_split(const Tensor& a, const Tensor& b, int products,
                                        std::int64_t depth_block) {
@@ -71,8 +71,8 @@ inline Bf16SplitModel model_bf16_split(const Tensor& a, const Tensor& b, int pro
         for (std::int64_t j = 0; j < n; ++j) {
           const Range& column = columns[static_cast<std::size_t>(j)];
           double value = 0, magnitude = 0;
-          if (kernels::carried_by_terms(row.largest, row.smallest, column.largest, column.smallest,
-                                        end - p0)) {
+          if (kernels::representable_by_terms(row.largest, row.smallest, column.largest,
+                                              column.smallest, end - p0)) {
             const auto& r = b_terms[static_cast<std::size_t>((p - p0) * n + j)];
             for (std::size_t t = 0; t < static_cast<std::size_t>(terms); ++t) {
               for (std::size_t u = 0; t + u < static_cast<std::size_t>(terms); ++u) {

@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(outputs_that_pass_by_are_told_and_not_kept) {
       BOOST_TEST_CONTEXT("seed " << seed << ", every " << every) {
         RunOptions options;
         for (std::size_t i = 0; i < graph.program.outputs().size(); ++i) {
-          if ((i + seed) % every == 0) options.passing.push_back(graph.program.outputs()[i].first);
+          if ((i + seed) % every == 0) options.streamed.push_back(graph.program.outputs()[i].first);
         }
         std::map<std::string, Tensor> told;
         options.on_output = [&](const std::string& name, const Tensor& value) {
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(outputs_that_pass_by_are_told_and_not_kept) {
         for (const auto& [name, tensor] : expected) {
           BOOST_TEST_CONTEXT(name) {
             BOOST_TEST(bitwise_equal(told.at(name), tensor));
-            const bool passes = std::count(options.passing.begin(), options.passing.end(), name);
+            const bool passes = std::count(options.streamed.begin(), options.streamed.end(), name);
             BOOST_TEST(results.contains(name) == !passes);
             if (!passes) BOOST_TEST(bitwise_equal(results[name], tensor));
           }
@@ -215,18 +215,18 @@ BOOST_AUTO_TEST_CASE(outputs_that_pass_by_need_memory_while_they_are_made) {
     const std::string name = "y" + std::to_string(i);
     y = engine_scale(y, 2);
     p.output(name, y);
-    options.passing.push_back(name);
+    options.streamed.push_back(name);
   }
   constexpr std::int64_t kSize = 1 << 16;
   Session s(g, {.threads = 1, .verify = true});
   const auto kept = s.plan(p, {{"x", {kSize}}});
-  const auto passing = s.plan(p, {{"x", {kSize}}}, options);
+  const auto streamed = s.plan(p, {{"x", {kSize}}}, options);
   BOOST_TEST(kept->memory().arena == 0u);
   BOOST_TEST(kept->memory().outputs == 8u * 4 * kSize);
-  BOOST_TEST(passing->memory().outputs == 0u);
+  BOOST_TEST(streamed->memory().outputs == 0u);
   // One is made of the other: there are two at a time, at most.
-  BOOST_TEST(passing->memory().arena <= 2u * 4 * kSize);
-  BOOST_TEST(passing->text().find("streamed: output 'y7' = %") != std::string::npos);
+  BOOST_TEST(streamed->memory().arena <= 2u * 4 * kSize);
+  BOOST_TEST(streamed->text().find("streamed: output 'y7' = %") != std::string::npos);
   float sum = 0;
   options.on_output = [&](const std::string&, const Tensor& told) { sum += told.data<float>()[0]; };
   const Results results = s.run(p, {{"x", Tensor::full(DType::f32, {kSize}, 1)}}, options);
@@ -247,13 +247,13 @@ BOOST_AUTO_TEST_CASE(outputs_that_cannot_pass_by) {
     });
   };
   RunOptions options;
-  options.passing = {"y"};
+  options.streamed = {"y"};
   fails(options, "output 'y' of program 'p' is streamed but RunOptions::on_output is not set");
   options.on_output = [](const std::string&, const Tensor&) {};
   options.into = {{"y", Tensor::zeros(DType::f32, {4})}};
   fails(options, "output 'y' of program 'p' is streamed and cannot be written into a tensor");
   options.into = {};
-  options.passing = {"z"};
+  options.streamed = {"z"};
   fails(options, "program 'p' has no output 'z' to stream; its outputs are: y");
 }
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "weft/core/error.h"
-#include "weft/core/lost_files.h"
+#include "weft/core/sigbus_handler.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/serialization/container.h"
 #include "weft/tests/kit/messages.h"
@@ -31,7 +31,7 @@ int exit_code_of(const std::string& errors, Read&& read) {
   const pid_t child = ::fork();
   if (child == 0) {
     if (std::freopen(errors.c_str(), "w", stderr) == nullptr) ::_exit(99);
-    explain_lost_files("test");
+    install_sigbus_handler("test");
     read();
     ::_exit(0);
   }

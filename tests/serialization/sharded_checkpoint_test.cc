@@ -17,8 +17,8 @@
 #include "weft/autodiff/optimizer.h"
 #include "weft/core/error.h"
 #include "weft/core/random_tensors.h"
+#include "weft/core/world/forwarding_transport.h"
 #include "weft/core/world/thread_world.h"
-#include "weft/core/world/transport_around.h"
 #include "weft/graph/functions.h"
 #include "weft/serialization/container.h"
 #include "weft/tests/kit/messages.h"
@@ -247,17 +247,17 @@ BOOST_AUTO_TEST_CASE(whatever_reads_checkpoints_reads_shards) {
 }
 
 // A transport endpoint that is killed at its n-th message.
-class DyingEnd : public TransportAround {
+class DyingEnd : public ForwardingTransport {
  public:
   DyingEnd(std::shared_ptr<Transport> end, ThreadWorld& world, int messages)
-      : TransportAround(std::move(end)), world_(world), left_(messages) {}
+      : ForwardingTransport(std::move(end)), world_(world), left_(messages) {}
   Transfer send(int to, int channel, std::span<const std::byte> bytes) override {
     count();
-    return TransportAround::send(to, channel, bytes);
+    return ForwardingTransport::send(to, channel, bytes);
   }
   Transfer receive(int from, int channel, std::span<std::byte> bytes) override {
     count();
-    return TransportAround::receive(from, channel, bytes);
+    return ForwardingTransport::receive(from, channel, bytes);
   }
   /// Starts counting messages.
   void begin() { counts_ = true; }

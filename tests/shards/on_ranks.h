@@ -18,7 +18,7 @@ inline std::vector<NamedTensors> on_ranks(int ranks,
                                           const std::function<NamedTensors(const World&)>& body,
                                           int per_host = 1) {
   ThreadWorld world(ranks, {.seed = static_cast<std::uint64_t>(10 * ranks + per_host),
-                            .most_delay = std::chrono::microseconds(100),
+                            .max_delay = std::chrono::microseconds(100),
                             .per_host = per_host});
   std::vector<NamedTensors> found(static_cast<std::size_t>(ranks));
   world.run([&](const std::shared_ptr<Transport>& end) {

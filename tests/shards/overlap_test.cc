@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(owned_sums_take_a_share_of_the_memory) {
   };
   const std::size_t whole = most(GradientSums::whole), owned = most(GradientSums::owned);
   BOOST_TEST(whole > 1'000'000u);
-  BOOST_TEST(owned < 412'000u + 1024 + 2 * (kMostOpenBuckets + 1) * (1 << 14));
+  BOOST_TEST(owned < 412'000u + 1024 + 2 * (kMaxOpenBuckets + 1) * (1 << 14));
 }
 
 BOOST_AUTO_TEST_CASE(without_overlap_nothing_is_sent_while_shards_are_computed) {
@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(the_next_step_begins_before_parameters_have_come) {
     session.run(network.train, Network::batch(0));
     session.run_shards(network.train, [&](int shard) {
       gate.open();  // only now
-      return cut_feeds(network.train, Network::batch(1), shard);
+      return slice_feeds(network.train, Network::batch(1), shard);
     });
     check_parameters(network, session, 2);
   };
@@ -417,7 +417,7 @@ BOOST_AUTO_TEST_CASE(sections_do_not_change_bits) {
   };
   const NamedTensors expected = trained({});
   for (const int ranks : {2, 3}) {
-    ThreadWorld world(ranks, {.seed = 7, .most_delay = std::chrono::microseconds(200)});
+    ThreadWorld world(ranks, {.seed = 7, .max_delay = std::chrono::microseconds(200)});
     world.run([&](const std::shared_ptr<Transport>& end) {
       const NamedTensors found = trained(World(end));
       const std::lock_guard lock(one_at_a_time);

@@ -103,7 +103,7 @@ void check_all_worlds(const Network::Optimizer& optimizer, bool averages = false
        {Ways{2, whole}, {3, whole}, {5, whole}, {8, whole}, {2, owned}, {4, owned}, {8, owned}}) {
     BOOST_TEST_CONTEXT(ways.ranks << " ranks" << (ways.gradients == owned ? ", owned sums" : "")) {
       ThreadWorld world(ways.ranks, {.seed = static_cast<std::uint64_t>(ways.ranks),
-                                     .most_delay = std::chrono::microseconds(100)});
+                                     .max_delay = std::chrono::microseconds(100)});
       std::vector<NamedTensors> found(static_cast<std::size_t>(ways.ranks));
       world.run([&](const std::shared_ptr<Transport>& end) {
         found[static_cast<std::size_t>(end->rank())] =
@@ -215,12 +215,12 @@ BOOST_AUTO_TEST_CASE(
     const Program train = network.train(adamw_step);
     Session session(network.g, {.seed = 3, .threads = 1, .world = World(end)});
     // Before the first step nothing is cut, and all starts.
-    if (!weft::owned_state(session).cuts().empty() || !session.store()->contains(name))
+    if (!weft::owned_state(session).partitions().empty() || !session.store()->contains(name))
       throw StateError("state is cut too early");
     session.run(train, Network::batch(0));
     const OwnedState& owned = weft::owned_state(session);
     const auto rank = static_cast<std::size_t>(end->rank());
-    const auto [begin, last] = owned.cuts().at(name).ranges[rank];
+    const auto [begin, last] = owned.partitions().at(name).ranges[rank];
     const Tensor piece = owned.piece(name);
     if (piece.defined() != (begin < last) || owned.piece("net.table.weight").defined() ||
         first_nonfinite(owned, end->rank()))
@@ -349,7 +349,7 @@ BOOST_AUTO_TEST_CASE(outputs_that_are_told_of_are_those_of_the_program) {
       options.on_output = [&](const std::string& name, const Tensor&) { told.push_back(name); };
       session.run(train, Network::batch(0), options);
       std::sort(told.begin(), told.end());
-      options.passing = {"norm"};
+      options.streamed = {"norm"};
       const Results results = session.run(train, Network::batch(1), options);
       const std::lock_guard lock(one_at_a_time);
       BOOST_TEST(told.size() == 4u);

@@ -9,11 +9,11 @@
 #include <string_view>
 #include <utility>
 
-#include "weft/core/world/transport_around.h"
+#include "weft/core/world/forwarding_transport.h"
 
 namespace weft::testing {
 
-class WatchedTransport : public TransportAround {
+class WatchedTransport : public ForwardingTransport {
  public:
   /// A message before it is sent. What is thrown comes from send().
   struct Sent {
@@ -23,19 +23,19 @@ class WatchedTransport : public TransportAround {
   using Sends = std::function<void(const Sent&)>;
 
   WatchedTransport(std::shared_ptr<Transport> inner, Sends sends)
-      : TransportAround(std::move(inner)), sends_(std::move(sends)) {}
+      : ForwardingTransport(std::move(inner)), sends_(std::move(sends)) {}
   Transfer send(int to, int channel, std::span<const std::byte> bytes) override {
     sends_({phase_, bytes.size()});
-    return TransportAround::send(to, channel, bytes);
+    return ForwardingTransport::send(to, channel, bytes);
   }
-  Transfer pass_on(const Transfer& received, int to, int channel,
+  Transfer forward(const Transfer& received, int to, int channel,
                    std::span<const std::byte> bytes) override {
     sends_({phase_, bytes.size()});
-    return TransportAround::pass_on(received, to, channel, bytes);
+    return ForwardingTransport::forward(received, to, channel, bytes);
   }
   void set_phase(std::string_view phase) override {
     phase_ = phase;
-    TransportAround::set_phase(phase);
+    ForwardingTransport::set_phase(phase);
   }
 
  private:

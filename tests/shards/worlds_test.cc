@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(every_number_of_ranks_gives_the_bits_of_one) {
     for (const int threads : {1, 2}) {
       BOOST_TEST_CONTEXT(ranks << " ranks with " << threads << " threads") {
         ThreadWorld world(ranks, {.seed = static_cast<std::uint64_t>(10 * ranks + threads),
-                                  .most_delay = std::chrono::microseconds(100)});
+                                  .max_delay = std::chrono::microseconds(100)});
         std::vector<NamedTensors> found(static_cast<std::size_t>(ranks));
         world.run([&](const std::shared_ptr<Transport>& end) {
           found[static_cast<std::size_t>(end->rank())] =

@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(what_is_learned_does_not_depend_on_threads_or_on_how_texts_
   BOOST_TEST((one.merges == three.merges));
   // Words counted in parts equal the words of the whole text.
   WordTable whole;
-  cut_as_gpt2(text, [&](std::size_t begin, std::size_t end) {
+  split_as_gpt2(text, [&](std::size_t begin, std::size_t end) {
     whole.add(std::string_view(text).substr(begin, end - begin));
   });
   const WordTable parted = words_of({text}, nullptr, byte_level());

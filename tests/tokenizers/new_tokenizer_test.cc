@@ -20,11 +20,11 @@ const std::vector<std::string> kTexts = {
     "the cat sat on the mat\nthe cats sat, the hats are flat\n",
     "A caf\u00e9 \u65e5\u672c the Cat's"};
 
-SubwordTokenizer learn(const NewTokenizerOptions& options, int threads = 2,
+SubwordTokenizer learn(const TokenizerTrainerOptions& options, int threads = 2,
                        const std::vector<std::string>& texts = kTexts) {
   TextList list(texts);
   Workers workers({.threads = threads});
-  return learn_tokenizer(list, options, workers);
+  return train_tokenizer(list, options, workers);
 }
 
 BOOST_AUTO_TEST_CASE(learned_tokenizers_come_back_from_their_files) {
@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(learned_tokenizers_come_back_from_their_files) {
       BOOST_TEST(learn({.kind = kind, .vocab = 290}, 1).to_bytes() == learned.to_bytes());
       for (const std::string& text : kTexts)
         BOOST_TEST(again.encode(text) == learned.encode(text), boost::test_tools::per_element());
-      const auto special = usual_special_tokens(kind);
+      const auto special = default_special_tokens(kind);
       for (std::size_t i = 0; i < special.size(); ++i) {
         BOOST_TEST(learned.find(special[i]) == static_cast<std::int32_t>(i));
         BOOST_TEST(learned.is_special(static_cast<std::int32_t>(i)));
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(what_models_want_around_texts_is_put_there) {
     const Tokenizer like_bert =
         learn({.kind = kind,
                .vocab = 300,
-               .special_tokens = usual_special_tokens(LearnedKind::wordpiece)});
+               .special_tokens = default_special_tokens(LearnedKind::wordpiece)});
     BOOST_TEST(like_bert.encode_text("the").ids.front() == 2);
     BOOST_TEST(like_bert.encode_text("the").ids.back() == 3);
   }

@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(rules_apply_to_graphemes_wherever_these_begin_and_end) {
   for (int round = 0; round < 20000; ++round) {
     std::string text;
     for (unsigned n = random() % 12; n > 0; --n) text += parts[random() % parts.size()];
-    PartedText parted;
+    SplitText parted;
     parted.text.assign(text);
     parted.parts = {{0, parted.text.size(), -1}};
     normaliser.normalise(parted);

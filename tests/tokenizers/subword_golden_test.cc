@@ -172,7 +172,7 @@ EncodeOptions options_of(const json& row) {
     options.truncation =
         Truncation{.direction = parse_choice<TextEnd>(std::string(given["direction"])),
                    .max_length = given["maxLength"],
-                   .strategy = parse_choice<Truncated>(std::string(given["strategy"])),
+                   .strategy = parse_choice<TruncationStrategy>(std::string(given["strategy"])),
                    .stride = given["stride"]};
   }
   if (row.contains("padding") && !row["padding"].is_null()) {
@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(pairs_are_cut_and_filled_up_as_the_library_does) {
   }
 }
 
-PartedText& begin_parts(PartedText& parts, const std::string& text) {
+SplitText& begin_parts(SplitText& parts, const std::string& text) {
   parts.text.assign(text);
   parts.parts.assign(1, {0, parts.text.size(), -1});
   return parts;
@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(normalisers_change_what_the_library_changes) {
     GoldenCount count("normalizer " + name);
     for (const json& row : golden_rows("normalizers.jsonl")) {
       const std::string& text = golden_strings().at(row["id"]).text;
-      PartedText parts;
+      SplitText parts;
       normaliser->normalise(begin_parts(parts, text));
       std::string is;
       for (const TextPart& part : parts.parts) is += parts.view(part);
@@ -272,7 +272,7 @@ BOOST_AUTO_TEST_CASE(pre_tokenizers_cut_where_the_library_cuts) {
     JsonForm<PreTokenizerPtr>::read(json::parse(description), name, cutter);
     GoldenCount count("pre-tokenizer " + name);
     for (const json& row : golden_rows("pretokenizers.jsonl")) {
-      PartedText parts;
+      SplitText parts;
       const std::string& text = golden_strings().at(row["id"]).text;
       cutter->split(begin_parts(parts, text));
       json is = json::array();

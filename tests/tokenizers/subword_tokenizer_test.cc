@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(any_bytes_come_back_from_byte_level_models) {
   for (int i = 0; i < count; ++i) {
     const std::string bytes = random_bytes(random);
     const Encoding kept =
-        tokenizer.encode_text(bytes, {.special_in_text = false, .broken = BrokenBytes::kept});
+        tokenizer.encode_text(bytes, {.special_in_text = false, .broken = InvalidBytes::kept});
     lost += tokenizer.decode(kept.ids) == bytes ? 0 : 1;
     // Every id spans its bytes, or the whole character of which its bytes are a part.
     for (std::size_t k = 0; k < kept.size(); ++k) {
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(streams_never_give_out_a_part_of_a_character) {
   std::string whole;
   for (const std::int32_t id : tokenizer.encode(text)) {
     const std::string part = stream.add(id);
-    BOOST_TEST(first_broken(part) == part.size());
+    BOOST_TEST(find_invalid_utf8(part) == part.size());
     whole += part;
   }
   BOOST_TEST(whole + stream.finish() == text);
@@ -273,7 +273,8 @@ BOOST_AUTO_TEST_CASE(truncation_that_cannot_be_is_refused) {
   BOOST_TEST(windows.overflowing.size() == 2U);
   BOOST_TEST(windows.overflowing[1].ids == (Ids{'e', 'f'}), boost::test_tools::per_element());
   BOOST_CHECK_THROW(cut({.max_length = 3, .stride = 3}), ArgumentError);
-  BOOST_CHECK_THROW(cut({.max_length = 3, .strategy = Truncated::only_second}), ArgumentError);
+  BOOST_CHECK_THROW(cut({.max_length = 3, .strategy = TruncationStrategy::only_second}),
+                    ArgumentError);
   BOOST_TEST(cut({.max_length = 0}).size() == 0U);
 }
 

@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(questions_without_room_for_a_text_and_texts_without_words_a
   Session session(*model->graph, model->store);
   std::string question;
   for (int i = 0; i < 50; ++i) question += "who ";
-  check_says<TextError>(
+  check_error_message<TextError>(
       [&] {
         task.answer(session, *model, {{"who ?", kShort}, {question, kShort}}, {});
       },

@@ -32,7 +32,7 @@ struct Opened {
   TokenIds fresh(const Conversation& conversation) {
     const EncodedChat chat = encode_chat(model.tokenizer, format, conversation,
                                          {.chat = {.add_generation_prompt = true}});
-    writer.keep_texts(false);
+    writer.set_cache_reuse(false);
     const auto written =
         writer.write_ids({{chat.ids.begin(), chat.ids.end()}},
                          {.change = [](GenerationOptions& o) { o.stop_ids.push_back(4); }});

@@ -153,9 +153,9 @@ BOOST_AUTO_TEST_CASE(settings_of_generation_and_templates_come_along) {
   GenerationOptions& o = model.generation->options;
   o.beams = 3;
   o.stop_ids = {5};
-  o.forbidden = {7};
-  o.forbidden_first = {2};
-  o.forbidden_sequences = {{3, 4}};
+  o.bad_token_ids = {7};
+  o.bad_first_token_ids = {2};
+  o.bad_token_sequences = {{3, 4}};
   o.forced = {{1, 9}};
   o.early_stopping = EarlyStopping::first;
   o.length_penalty = 0.5;
@@ -172,9 +172,9 @@ BOOST_AUTO_TEST_CASE(settings_of_generation_and_templates_come_along) {
   const auto drawn = load_any_model(out.path("drawn"));
   BOOST_TEST(dynamic_cast<const LanguageModel&>(*drawn.model).generation->to_json() ==
              model.generation->to_json());
-  o.never = {3};
-  check_says<ArgumentError>([&] { save_folder(out.path("never"), model); },
-                            "the generation settings cannot be written");
+  o.suppressed = {3};
+  check_error_message<ArgumentError>([&] { save_folder(out.path("never"), model); },
+                                     "the generation settings cannot be written");
   BOOST_TEST(!fs::exists(out.path("never")));
 }
 
@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(models_that_weft_trained_become_the_libraries) {
                       "the library's \"llama\" has no key for it: embedding_dropout = 0.1, "
                       "residual_dropout = 0.1"));
   dropped.model->task = "painting";
-  check_says<ArgumentError>(
+  check_error_message<ArgumentError>(
       [&] { save_folder(weft.path("no"), *dropped.model); },
       "the model is of the task 'painting', which this program does not support");
   const auto pieces = trained(" --bias --tokenizer bpe:60");
@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(models_that_weft_trained_become_the_libraries) {
       bitwise_equal(losses(*pieces.model), losses(*load_any_model(weft.path("pieces")).model)));
   // Settings that no class of the library supports are named in the error.
   const auto odd = trained(" --bias --positions linear_bias");
-  check_says<ArgumentError>(
+  check_error_message<ArgumentError>(
       [&] { save_folder(weft.path("odd"), *odd.model); },
       "no Hugging Face model type supports positions = \"linear_bias\" with the "
       "rest of this config: the "
@@ -341,8 +341,8 @@ BOOST_AUTO_TEST_CASE(folders_are_replaced_as_a_whole_or_not_at_all) {
   auto& broken = dynamic_cast<LanguageModel&>(*model.model);
   broken.config.bias = false;
   const std::string before = read_text_file(out + "/config.json");
-  check_says<ArgumentError>([&] { save_folder(out, broken); },
-                            "no Hugging Face model type supports bias = false");
+  check_error_message<ArgumentError>([&] { save_folder(out, broken); },
+                                     "no Hugging Face model type supports bias = false");
   BOOST_TEST(read_text_file(out + "/config.json") == before);
 }
 

@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(vectors_that_would_be_others_are_refused) {
   const TinyFolder folder("bert", "Model");
   const auto pooling = [&](const std::string& text, const std::string& message) {
     folder.write("1_Pooling/config.json", text);
-    check_says<ArgumentError>([&] { load_any_model(folder.path()); }, message);
+    check_error_message<ArgumentError>([&] { load_any_model(folder.path()); }, message);
   };
   pooling(R"({"pooling_mode_cls_token": false, "pooling_mode_max_tokens": true})",
           "1_Pooling/config.json: pooling_mode_max_tokens is not supported, only "
@@ -109,11 +109,13 @@ BOOST_AUTO_TEST_CASE(vectors_that_would_be_others_are_refused) {
   modules("Normalize");
   static_cast<void>(load_any_model(folder.path()));
   modules("Dense");
-  check_says<ArgumentError>([&] { load_any_model(folder.path()); },
-                            "modules.json: the module \"sentence_transformers.models.Dense\" is "
-                            "not supported, only Transformer, Pooling and Normalize");
+  check_error_message<ArgumentError>(
+      [&] { load_any_model(folder.path()); },
+      "modules.json: the module \"sentence_transformers.models.Dense\" is "
+      "not supported, only Transformer, Pooling and Normalize");
   folder.write("modules.json", "{}");
-  check_says<FormatError>([&] { load_any_model(folder.path()); }, "is not a list of modules");
+  check_error_message<FormatError>([&] { load_any_model(folder.path()); },
+                                   "is not a list of modules");
 }
 
 BOOST_AUTO_TEST_CASE(a_text_has_its_vector_whatever_is_computed_with_it) {
@@ -167,7 +169,7 @@ BOOST_AUTO_TEST_CASE(the_most_similar_rows_are_found) {
   BOOST_TEST(std::abs(found[0][1].cosine - std::sqrt(0.5)) < 1e-7);
   BOOST_TEST(found[1][0].row == 0);  // ties keep the row order: cosine 0, and the row of length 0
   BOOST_TEST(found[1][1].row == 3);
-  check_says<ShapeError>(
+  check_error_message<ShapeError>(
       [&] {
         most_similar(Tensor::of({1, 1}, {2.F}), rows, 3);
       },

@@ -187,9 +187,10 @@ BOOST_AUTO_TEST_CASE(sentence_pieces_keep_their_files_and_classes) {
   // Without the settings of its folder, the tokenizer would produce different ids.
   const auto alone = load_any_model(folder.path());
   alone.model->origin.reset();
-  check_says<ArgumentError>([&] { save_folder(out.path("alone"), *alone.model); },
-                            "the tokenizer cannot be written: the exported tokenizer would produce "
-                            "different ids");
+  check_error_message<ArgumentError>(
+      [&] { save_folder(out.path("alone"), *alone.model); },
+      "the tokenizer cannot be written: the exported tokenizer would produce "
+      "different ids");
   BOOST_TEST(sentence_piece_file("", "llama") == "tokenizer.model");
   BOOST_TEST(sentence_piece_file("XLMRobertaTokenizerFast", "") == "sentencepiece.bpe.model");
   BOOST_TEST(sentence_piece_file("", "gpt2") == "spiece.model");
@@ -286,8 +287,8 @@ BOOST_AUTO_TEST_CASE(translators_that_weft_trained_become_marians) {
   BOOST_TEST(
       bitwise_equal(losses(*load_any_model(weft.path("marian")).model), losses(*post.model)));
   const auto odd = train(" --norm pre_norm --positions sinusoidal --rms-norm");
-  check_says<ArgumentError>([&] { save_folder(weft.path("odd"), *odd.model); },
-                            "no Hugging Face model type supports rms_norm = true");
+  check_error_message<ArgumentError>([&] { save_folder(weft.path("odd"), *odd.model); },
+                                     "no Hugging Face model type supports rms_norm = true");
 }
 
 }  // namespace

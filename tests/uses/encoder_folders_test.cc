@@ -296,7 +296,8 @@ BOOST_AUTO_TEST_CASE(encoders_that_weft_trained_become_berts) {
   check_close(scores(weft.path("bert")), scores(weft.path("m.weft")));
   const auto refuses = [&](const std::string& option, const std::string& message) {
     const auto model = train(option);
-    check_says<ArgumentError>([&] { save_folder(weft.path("no"), *model.model); }, message);
+    check_error_message<ArgumentError>([&] { save_folder(weft.path("no"), *model.model); },
+                                       message);
     BOOST_TEST(!fs::exists(weft.path("no")));
   };
   refuses(" --summary mean --members 1", "no transformers classifier supports summary = mean");
@@ -307,9 +308,10 @@ BOOST_AUTO_TEST_CASE(encoders_that_weft_trained_become_berts) {
   const auto other = train(" --summary cls --members 1 --no-lower-case --no-norm-first");
   ClassifierHead& head = dynamic_cast<TextClassifier&>(*other.model).head;
   head.pooler = Activation::sigmoid;
-  check_says<ArgumentError>([&] { save_folder(weft.path("no"), *other.model); },
-                            "BertForSequenceClassification has the activation tanh in its head, "
-                            "the model has the activation sigmoid");
+  check_error_message<ArgumentError>(
+      [&] { save_folder(weft.path("no"), *other.model); },
+      "BertForSequenceClassification has the activation tanh in its head, "
+      "the model has the activation sigmoid");
   head.pooler = Activation::relu;  // the head of another model type has this activation
   BOOST_TEST(save_folder(weft.path("relu"), *other.model).architecture ==
              "DistilBertForSequenceClassification");
@@ -362,20 +364,23 @@ BOOST_AUTO_TEST_CASE(what_a_class_has_otherwise_is_named) {
   config.heads = 2;
   config.width = config.inner = 8;
   config.context = 8;
-  hf::LibraryModel model{.family = config, .weights = {}, .endings = {"ForMaskedLM"}};
+  hf::ModelToExport model{.family = config, .weights = {}, .endings = {"ForMaskedLM"}};
   model.masked_lm = MaskedLmOptions{.activation = Activation::gelu_erf, .layer_norm_eps = 0.5};
-  check_says<ArgumentError>([&] { hf::export_model(model); },
-                            "BertForMaskedLM has layer_norm_eps 1e-12 in its head, the model has "
-                            "layer_norm_eps 0.5");
+  check_error_message<ArgumentError>(
+      [&] { hf::export_model(model); },
+      "BertForMaskedLM has layer_norm_eps 1e-12 in its head, the model has "
+      "layer_norm_eps 0.5");
   model.masked_lm.reset();
   model.weights["embeddings.tokens.weight"] = Tensor::zeros(DType::f32, {20, 8});
-  check_says<ArgumentError>([&] { hf::export_model(model); },
-                            "the weights do not fit BertForMaskedLM: missing: ");
+  check_error_message<ArgumentError>([&] { hf::export_model(model); },
+                                     "the weights do not fit BertForMaskedLM: missing: ");
   model.endings = {"ForPainting"};
-  check_says<ArgumentError>([&] { hf::export_model(model); },
-                            "the class BertForPainting of model_type \"bert\" is not supported");
-  check_says<FormatError>([] { hf::FolderOrigin::from_json(R"({"config.json": 3})"); },
-                          "the folder that the model came from: 'config.json' is not a string");
+  check_error_message<ArgumentError>(
+      [&] { hf::export_model(model); },
+      "the class BertForPainting of model_type \"bert\" is not supported");
+  check_error_message<FormatError>(
+      [] { hf::FolderOrigin::from_json(R"({"config.json": 3})"); },
+      "the folder that the model came from: 'config.json' is not a string");
 }
 
 BOOST_AUTO_TEST_CASE(embeddings_keep_their_pooling_and_old_files_are_refused) {
@@ -402,8 +407,8 @@ BOOST_AUTO_TEST_CASE(embeddings_keep_their_pooling_and_old_files_are_refused) {
   const TinyFolder classes("electra", "ForSequenceClassification");
   const auto model = load_any_model(classes.path());
   model.model->origin.reset();
-  check_says<ArgumentError>([&] { save_folder(classes.beside("no"), *model.model); },
-                            "the file does not record which folder the model came from");
+  check_error_message<ArgumentError>([&] { save_folder(classes.beside("no"), *model.model); },
+                                     "the file does not record which folder the model came from");
 }
 
 }  // namespace

@@ -217,13 +217,12 @@ BOOST_AUTO_TEST_CASE(chat_formats_that_cannot_be_read) {
   const testing::TemporaryFolder folder("formats");
   testing::write_gpt2(folder);
   const std::string chat = "chat " + folder.path();
-  check_all(
-      {{chat, 2,
-        folder.path() + ": the tokenizer has no chat template: set --format to one of "
-                        "chatml, llama-2, llama-3, alpaca, or to a template file"},
-       {chat + " --format surprise", 2,
-        "--format: unknown chat format 'surprise'; built-in formats are 'chatml', 'llama-2', "
-        "'llama-3', 'alpaca' (and there is no file of that name)"}});
+  check_all({{chat, 2,
+              folder.path() + ": the tokenizer has no chat template: set --format to one of "
+                              "chatml, llama-2, llama-3, alpaca, or to a template file"},
+             {chat + " --format surprise", 2,
+              "--format: unknown chat format 'surprise'; built-in formats are 'chatml', 'llama-2', "
+              "'llama-3', 'alpaca' (and there is no file of that name)"}});
   const std::string outside = "hello\n{% include 'x' %}";
   folder.write("chat_template.jinja", outside);
   const std::string file = c.weft.write("outside.jinja", outside);
@@ -282,7 +281,7 @@ BOOST_AUTO_TEST_CASE(uses_that_a_model_has_not) {
       if (task.can(use)) continue;
       const std::string ask = std::string(kUseNames[i]) + " " + path + " " +
                               (use == Use::chat ? "" : with_text(use, "good"));
-      cases.push_back({ask, 1, "weft: " + path + " holds " + task.refusal(use)});
+      cases.push_back({ask, 1, "weft: " + path + " holds " + task.unsupported_use_message(use)});
       for (const Use other : task.info().uses)
         cases.push_back({ask, 1, "weft " + std::string(choice_name(other))});
     }

@@ -27,7 +27,7 @@ std::vector<double> probabilities(const Tensor& logits, std::int64_t place) {
   return result;
 }
 
-void check_guesses(const std::vector<PieceGuess>& guesses, const std::vector<double>& expected,
+void check_guesses(const std::vector<TokenCandidate>& guesses, const std::vector<double>& expected,
                    const Tokenizer& tokenizer) {
   for (std::size_t g = 0; g < guesses.size(); ++g) {
     BOOST_TEST(!tokenizer.is_special(guesses[g].id));
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(hidden_words_of_folders_are_guessed_as_their_ids_are) {
         for (std::size_t i = 0; i < row.size(); ++i) {
           if (row.ids[i] != tokenizer.mask_id()) continue;
           BOOST_TEST_REQUIRE(next < found[t].size());
-          const HiddenPlace& place = found[t][next++];
+          const MaskedPosition& place = found[t][next++];
           BOOST_TEST(place.begin == row.spans[i].begin);
           BOOST_TEST(place.end == row.spans[i].end);
           BOOST_TEST(place.guesses.size() == 4U);
@@ -116,15 +116,17 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_filled_is_said) {
   const auto filled = [&](const std::string& text, const OnCut& on_cut = {}) {
     return loaded.task.fill(session, *loaded.model, {text}, {.on_cut = on_cut});
   };
-  check_says<DataError>([&] { filled("the film"); },
-                        "'the film' has no mask: write [MASK] in place of the missing word");
+  check_error_message<DataError>(
+      [&] { filled("the film"); },
+      "'the film' has no mask: write [MASK] in place of the missing word");
   std::string text;
   for (int i = 0; i < 60; ++i) text += "the ";
-  check_says<TextError>([&] { filled(text + "[MASK]"); },
-                        "text 1: it has 63 tokens, but the model reads at most 40");
-  check_says<TextError>([&] { filled(text + "[MASK]", cut_unheard()); },
-                        "number of masks: 1 in the text, but only 0 in the 40 tokens that the");
-  BOOST_TEST(filled("[MASK] " + text, cut_unheard())[0].size() == 1U);
+  check_error_message<TextError>([&] { filled(text + "[MASK]"); },
+                                 "text 1: it has 63 tokens, but the model reads at most 40");
+  check_error_message<TextError>(
+      [&] { filled(text + "[MASK]", ignore_truncation()); },
+      "number of masks: 1 in the text, but only 0 in the 40 tokens that the");
+  BOOST_TEST(filled("[MASK] " + text, ignore_truncation())[0].size() == 1U);
 }
 
 }  // namespace

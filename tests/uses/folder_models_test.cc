@@ -150,9 +150,10 @@ BOOST_AUTO_TEST_CASE(images_of_folders_are_classified) {
                                     {"initializer_range", 0.4}},
                                    {"cat", "dog"}),
                           false);
-  check_says<FormatError>([&] { load_any_model(folder.path()); },
-                          "holds no preprocessor_config.json, which specifies how the pixels of a "
-                          "ViTForImageClassification are normalised");
+  check_error_message<FormatError>(
+      [&] { load_any_model(folder.path()); },
+      "holds no preprocessor_config.json, which specifies how the pixels of a "
+      "ViTForImageClassification are normalised");
   folder.write("preprocessor_config.json", R"({"image_mean": [0.5], "image_std": [0.25]})");
   const auto [task, model] = load_any_model(folder.path());
   BOOST_TEST(task.info().id == "image-classification");
@@ -176,16 +177,18 @@ BOOST_AUTO_TEST_CASE(images_of_folders_are_classified) {
 
 BOOST_AUTO_TEST_CASE(errors_say_what_is_there_and_what_would_be_right) {
   const TinyFolder silent(tiny_config("bert", "BertForSequenceClassification"), false);
-  check_says<FormatError>([&] { load_any_model(silent.path()); },
-                          silent.path() + " has no tokenizer: it holds none of tokenizer.json");
+  check_error_message<FormatError>(
+      [&] { load_any_model(silent.path()); },
+      silent.path() + " has no tokenizer: it holds none of tokenizer.json");
   const TinyFolder small("bert", "ForMaskedLM");
   std::string words;
   for (int i = 0; i < 60; ++i) words += "word" + std::to_string(i) + "\n";
   small.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n" + words);
-  check_says<ArgumentError>([&] { load_any_model(small.path()); },
-                            small.path() +
-                                ": the tokenizer has 65 ids, but the embedding table of the model "
-                                "has 48 rows: they do not belong together");
+  check_error_message<ArgumentError>(
+      [&] { load_any_model(small.path()); },
+      small.path() +
+          ": the tokenizer has 65 ids, but the embedding table of the model "
+          "has 48 rows: they do not belong together");
   const TinyFolder pixels({{"model_type", "vit"},
                            {"architectures", {"ViTForMaskedImageModeling"}},
                            {"hidden_size", 16},
@@ -197,26 +200,29 @@ BOOST_AUTO_TEST_CASE(errors_say_what_is_there_and_what_would_be_right) {
                            {"encoder_stride", 3},
                            {"num_channels", 1}},
                           false);
-  check_says<FormatError>([&] { load_any_model(pixels.path()); },
-                          "holds a ViTForMaskedImageModeling, which is not supported; supported "
-                          "classes are ");
+  check_error_message<FormatError>(
+      [&] { load_any_model(pixels.path()); },
+      "holds a ViTForMaskedImageModeling, which is not supported; supported "
+      "classes are ");
   const TinyFolder tagger("bert", "ForTokenClassification");
   const auto loaded = load_any_model(tagger.path());
   const auto& task = loaded.task;
   const auto& model = loaded.model;
   Session session(*model->graph, model->store);
-  check_says<FormatError>([&] { task.classify(session, *model, {"the film"}, {}); },
-                          "the model is a word tagger, which does not classify; use it with weft "
-                          "tag, weft embed");
-  check_says<FormatError>([&] { task.fill(session, *model, {"the [MASK]"}, {}); },
-                          "is a word tagger, which does not predict masked words");
-  check_says<FormatError>(
+  check_error_message<FormatError>(
+      [&] { task.classify(session, *model, {"the film"}, {}); },
+      "the model is a word tagger, which does not classify; use it with weft "
+      "tag, weft embed");
+  check_error_message<FormatError>([&] { task.fill(session, *model, {"the [MASK]"}, {}); },
+                                   "is a word tagger, which does not predict masked words");
+  check_error_message<FormatError>(
       [&] {
         task.answer(session, *model, {{"who ?", "mary"}}, {});
       },
       "is a word tagger, which does not answer questions");
-  check_says<FormatError>([&] { load_model_for(Use::translate, tagger.path()); },
-                          tagger.path() + " holds a word tagger, which does not translate");
+  check_error_message<FormatError>(
+      [&] { load_model_for(Use::translate, tagger.path()); },
+      tagger.path() + " holds a word tagger, which does not translate");
 }
 
 }  // namespace

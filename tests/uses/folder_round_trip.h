@@ -22,7 +22,7 @@ namespace weft::testing {
 
 /// Returns all outputs of a folder's class for some rows of ids, or for an image.
 inline TensorMap outputs_of(const hf::Folder& folder) {
-  hf::InputTypes types = hf::least_inputs(folder.config);
+  hf::InputTypes types = hf::minimal_inputs(folder.config);
   NamedTensors inputs;
   for (auto& [name, type] : types) {
     if (type.first == DType::f32) {

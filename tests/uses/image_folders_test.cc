@@ -128,8 +128,8 @@ BOOST_AUTO_TEST_CASE(images_that_weft_learned_from_have_their_own_normalisation)
   BOOST_TEST(testing::outputs_of(read).contains("logits"));
   const auto odd =
       train("--task classify --shift 0 --rotation 0 --zoom 0 --pooling mean --positions learned");
-  check_says<ArgumentError>([&] { save_folder(weft.path("odd"), *odd.model); },
-                            "no Hugging Face model type supports pooling = \"mean\"");
+  check_error_message<ArgumentError>([&] { save_folder(weft.path("odd"), *odd.model); },
+                                     "no Hugging Face model type supports pooling = \"mean\"");
 }
 
 }  // namespace

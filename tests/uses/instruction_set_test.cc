@@ -42,10 +42,10 @@ BOOST_AUTO_TEST_CASE(every_kind_is_said_in_several_ways_and_no_two_are_the_same)
 
 BOOST_AUTO_TEST_CASE(answers_are_right) {
   // Computes what each kind asks for a second time, in a different way if there is one.
-  Draws draws(7);
+  Rng rng(7);
   const auto digits = [](const std::string& text) { return std::stoll(text); };
   for (int i = 0; i < 200; ++i) {
-    const auto drawn = [&](const char* kind) { return find_instruction_kind(kind).draw(draws); };
+    const auto drawn = [&](const char* kind) { return find_instruction_kind(kind).draw(rng); };
     InstructionCase c = drawn("copy");
     BOOST_TEST(c.answer == c.first);
     c = drawn("reverse");

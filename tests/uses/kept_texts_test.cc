@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(conversations_that_reuse_keys_and_values_say_the_same) {
       TokenIds text = {3, 1};
       const GenerationOptions options{.max_new = 2, .repetition_penalty = 1.3};
       for (std::int64_t turn = 0; turn < 3; ++turn) {
-        const TokenIds said = kept.generator.go_on(text, options).sequences.front();
+        const TokenIds said = kept.generator.continue_text(text, options).sequences.front();
         BOOST_TEST((said == fresh({text}, options).front()));
         // All ids except the last one of the previous turn, for which no prediction was needed.
         BOOST_TEST(kept.generator.reused() == (turn == 0 ? 0 : std::ssize(text) - 3));
@@ -52,9 +52,10 @@ BOOST_AUTO_TEST_CASE(conversations_that_reuse_keys_and_values_say_the_same) {
       }
       // The last turn is replaced by another one; then a different conversation begins.
       text[text.size() - 4] = 22;
-      BOOST_TEST((kept.generator.go_on(text, options).sequences == fresh({text}, options)));
+      BOOST_TEST((kept.generator.continue_text(text, options).sequences == fresh({text}, options)));
       BOOST_TEST(kept.generator.reused() == std::ssize(text) - 4);
-      BOOST_TEST((kept.generator.go_on({9, 9}, options).sequences == fresh({{9, 9}}, options)));
+      BOOST_TEST(
+          (kept.generator.continue_text({9, 9}, options).sequences == fresh({{9, 9}}, options)));
       BOOST_TEST(kept.generator.reused() == 0);
     }
   }
@@ -69,7 +70,7 @@ BOOST_AUTO_TEST_CASE(what_is_kept_survives_growth_cancelling_and_other_uses) {
   for (std::int64_t i = 0; i < 250; ++i) text.push_back((i * i + 3 * i) % 23);
   const GenerationOptions options{.max_new = 5};
   const auto agree = [&] {
-    const Sequences said = kept.generator.go_on(text, options).sequences;
+    const Sequences said = kept.generator.continue_text(text, options).sequences;
     BOOST_TEST((said == fresh({text}, options)));
     text = said.front();
   };
@@ -82,17 +83,17 @@ BOOST_AUTO_TEST_CASE(what_is_kept_survives_growth_cancelling_and_other_uses) {
   BOOST_TEST(kept.generator.reused() == std::ssize(text) - 7);
   // The callback cancels the generation after two ids.
   int heard = 0;
-  const auto cancelled =
-      kept.generator.go_on(text, options, [&](std::int64_t, std::int64_t) { return ++heard < 2; });
+  const auto cancelled = kept.generator.continue_text(
+      text, options, [&](std::int64_t, std::int64_t) { return ++heard < 2; });
   BOOST_TEST(std::ssize(cancelled.sequences.front()) == std::ssize(text) + 2);
   agree();
   BOOST_TEST(kept.generator.reused() == std::ssize(text) - 6);
   // A failed call, and a batch in between.
-  BOOST_CHECK_THROW(kept.generator.go_on({}, options), ArgumentError);
-  BOOST_CHECK_THROW(kept.generator.go_on(text, {.max_length = 3}), ArgumentError);
-  BOOST_CHECK_EXCEPTION(kept.generator.go_on(text, {.beams = 2}), ArgumentError,
+  BOOST_CHECK_THROW(kept.generator.continue_text({}, options), ArgumentError);
+  BOOST_CHECK_THROW(kept.generator.continue_text(text, {.max_length = 3}), ArgumentError);
+  BOOST_CHECK_EXCEPTION(kept.generator.continue_text(text, {.beams = 2}), ArgumentError,
                         says("beams and results must be 1"));
-  BOOST_CHECK_THROW(kept.generator.go_on({1, 99}, options), DataError);
+  BOOST_CHECK_THROW(kept.generator.continue_text({1, 99}, options), DataError);
   agree();
   BOOST_TEST((kept(kPrompts, options) == fresh(kPrompts, options)));
   agree();
@@ -104,7 +105,7 @@ BOOST_AUTO_TEST_CASE(windows_of_kept_texts_slide) {
   const GenerationOptions options{.max_new = 9, .slide = true};
   TokenIds text = {3, 1, 4};
   for (int turn = 0; turn < 4; ++turn) {
-    const TokenIds said = kept.generator.go_on(text, options).sequences.front();
+    const TokenIds said = kept.generator.continue_text(text, options).sequences.front();
     BOOST_TEST((said == fresh({text}, options).front()));
     text = said;
   }

@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(decoders_of_folders_write_what_their_ids_say) {
         opened.writer->write(kTexts, {.change = [](GenerationOptions& o) { o.max_new = 7; }});
     GenerationOptions options = hf::read_generation_config(folder).options;
     options.max_new = 7;
-    options.forbidden = beyond(tokenizer);
+    options.bad_token_ids = beyond(tokenizer);
     for (std::size_t i = 0; i < kTexts.size(); ++i) {
       const TokenIds prompt = wide(tokenizer.encode_text(kTexts[i]).ids);
       BOOST_TEST((prompt.front() == 1) == (model.model.model_type == "llama"));
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(encoder_decoders_of_folders_write_what_their_ids_say) {
     for (std::size_t i = 0; i < kTexts.size(); ++i) {
       const TokenIds prompt = wide(tokenizer.encode_text(kTexts[i]).ids);
       GenerationOptions options = said.options;
-      options.forbidden = beyond(tokenizer);
+      options.bad_token_ids = beyond(tokenizer);
       if (!said.states_length) options.max_length = 2 * ((std::ssize(prompt) + 7) / 8 * 8) + 8;
       const SearchResult alone = ids(prompt, start, options);
       check_text(tokenizer, written[i], alone.sequences.front(), 1);
@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(settings_of_generation_survive_files) {
   GenerationSettings settings;
   settings.options = {.beams = 4, .max_length = 77, .eos_id = 3, .stop_ids = {5, 6}};
   settings.options.forced = {{1, 8}, {2, 9}};
-  settings.options.forbidden_sequences = {{1, 2}, {3}};
+  settings.options.bad_token_sequences = {{1, 2}, {3}};
   settings.options.early_stopping = EarlyStopping::never;
   settings.options.sampling = SamplingOptions{.temperature = 0.7, .top_k = 50, .top_p = 0.9};
   settings.start = {2, 4};

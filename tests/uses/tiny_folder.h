@@ -84,7 +84,8 @@ class TinyFolder {
   explicit TinyFolder(const json& config, bool vocabulary = true)
       : files_("tiny_folder"), config_(config) {
     Graph graph;
-    const hf::Model model = hf::build_model(graph, config.dump(), hf::least_inputs(config.dump()));
+    const hf::Model model =
+        hf::build_model(graph, config.dump(), hf::minimal_inputs(config.dump()));
     const auto store = std::make_shared<VariableStore>();
     Session(graph, store, {.seed = 5}).initialise();
     hf::write_folder(path(), model, graph, *store);

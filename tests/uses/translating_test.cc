@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(marian_translates_what_its_ids_say) {
   const std::int64_t pad = tokenizer.pad_id();
   BOOST_TEST(said.start_id == pad);
   BOOST_TEST(said.options.beams == 4);
-  BOOST_TEST((said.options.forbidden == TokenIds{pad}));
+  BOOST_TEST((said.options.bad_token_ids == TokenIds{pad}));
   OpenedWriter opened(path);
   BOOST_TEST((opened.writer->start() == TokenIds{pad}));
   for (const std::int64_t beams : {4, 1, 2}) {
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(tasks_have_settings_of_their_own) {
   for (std::size_t i = 0; i < kTexts.size(); ++i) {
     GenerationOptions options = summary.options;
     for (std::int64_t id = tokenizer.vocab_size(); id < testing::kFolderVocab; ++id)
-      options.forbidden.push_back(id);
+      options.bad_token_ids.push_back(id);
     const TokenIds prompt = wide(tokenizer.encode_text("summarize: " + kTexts[i]).ids);
     const TokenIds expected = by_ids(prompt, {0}, options).sequences.front();
     BOOST_TEST((TokenIds(expected.begin() + 1, expected.end()) == written[i].ids));

@@ -40,7 +40,7 @@ struct Around {
 inline std::string tokenizer_json(const std::vector<std::string>& special, const Around& around) {
   TextList texts(rhymes());
   Workers workers;
-  const SubwordTokenizer learned = learn_tokenizer(
+  const SubwordTokenizer learned = train_tokenizer(
       texts, {.vocab = 300 + static_cast<std::int64_t>(special.size()), .special_tokens = special},
       workers);
   Json file = Json::parse(learned.to_bytes());
@@ -66,7 +66,7 @@ inline std::string tokenizer_json(const std::vector<std::string>& special, const
 inline void write_model(const std::string& path, const Json& config,
                         const std::function<void(VariableStore&)>& change = {}) {
   Graph graph;
-  const hf::Model model = hf::build_model(graph, config.dump(), hf::least_inputs(config.dump()));
+  const hf::Model model = hf::build_model(graph, config.dump(), hf::minimal_inputs(config.dump()));
   const auto store = std::make_shared<VariableStore>();
   Session(graph, store, {.seed = 3}).initialise();
   if (change) change(*store);
@@ -373,7 +373,7 @@ struct OpenedWriter {
 struct IdTranslator {
   explicit IdTranslator(const std::string& path)
       : folder(hf::read_folder(path)),
-        model(hf::build_model(graph, folder.config, hf::least_inputs(folder.config))),
+        model(hf::build_model(graph, folder.config, hf::minimal_inputs(folder.config))),
         programs(make_seq2seq_programs(*model.encoder_decoder)),
         session(graph, hf::load_weights(model, graph, folder), {.threads = 2}) {}
 

@@ -48,14 +48,14 @@ BOOST_AUTO_TEST_CASE(co_occurrences_are_counted_by_distance_within_sentences) {
   BOOST_TEST(at(near, "c", "c") == 0);
   const SparseMatrix flat = co_occurrences(text, {.window = 3, .by_distance = false}, workers);
   BOOST_TEST(at(flat, "a", "b") == 2);
-  std::atomic<std::int64_t> most = 0;
+  std::atomic<std::int64_t> max_count = 0;
   const auto note = [&](std::int64_t elements) {
-    for (std::int64_t seen = most;
-         seen < elements && !most.compare_exchange_weak(seen, elements);) {
+    for (std::int64_t seen = max_count;
+         seen < elements && !max_count.compare_exchange_weak(seen, elements);) {
     }
   };
   co_occurrences(text, {.window = 2, .check = note}, workers);
-  BOOST_TEST(most == std::ssize(near.value));
+  BOOST_TEST(max_count == std::ssize(near.value));
   const auto refuse = [](std::int64_t) { throw StateError("too many"); };
   check_error<StateError>([&] { co_occurrences(text, {.check = refuse}, workers); }, {"too many"});
   check_error<ArgumentError>([&] { co_occurrences(text, {.window = 0}, workers); },
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(steps_go_down_the_gradient_by_adagrad) {
   const WordText text = text_of(two_topics(20, 1));
   Workers workers({.threads = 2});
   const SparseMatrix counts = co_occurrences(text, {.window = 3}, workers);
-  const GloveOptions options{.width = 5, .epochs = 4, .rate = 0.5, .most = 4};
+  const GloveOptions options{.width = 5, .epochs = 4, .rate = 0.5, .max_count = 4};
   Glove model(counts, options);
   BOOST_REQUIRE(model.steps() > 1);
   std::vector<double> squares(static_cast<std::size_t>(counts.rows * 7), 1);
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(products_come_to_be_the_logarithms_of_counts) {
   const WordText text = text_of(two_topics(300, 2));
   Workers workers;
   const SparseMatrix counts = co_occurrences(text, {.window = 4}, workers);
-  Glove model(counts, {.width = 12, .epochs = 200, .most = 1});
+  Glove model(counts, {.width = 12, .epochs = 200, .max_count = 1});
   double first = 0, last = 0;
   while (model.step() < model.steps()) {
     last = model.advance(workers);

@@ -89,21 +89,21 @@ BOOST_AUTO_TEST_CASE(the_largest_singular_values_are_found) {
 BOOST_AUTO_TEST_CASE(positive_information_is_that_of_the_definition) {
   // Counts of the words a, b and c: a and b co-occur 4 times, a and c once, in each direction.
   const SparseMatrix counts = sparse(Tensor::of<float>({3, 3}, {0, 4, 1, 4, 0, 0, 1, 0, 0}));
-  const SparseMatrix ppmi = positive_information(counts, 1);
+  const SparseMatrix ppmi = positive_pmi(counts, 1);
   BOOST_CHECK((ppmi.ends == std::vector<std::int64_t>{2, 3, 4}));
   // ln(0.4 / (0.5 * 0.4)) and ln(0.1 / (0.5 * 0.1)) are all ln 2.
   for (const float x : ppmi.value)
     BOOST_TEST(x == std::log(2.0f), boost::test_tools::tolerance(1e-6f));
-  BOOST_TEST(positive_information(counts, 1, 0.7).value.empty());
+  BOOST_TEST(positive_pmi(counts, 1, 0.7).value.empty());
   const double smooth = std::pow(5, 0.5) + std::pow(4, 0.5) + 1;
-  BOOST_TEST(positive_information(counts, 0.5).value[0] ==
-                 std::log(0.4 / (0.5 * std::pow(4, 0.5) / smooth)),
-             boost::test_tools::tolerance(1e-6));
+  BOOST_TEST(
+      positive_pmi(counts, 0.5).value[0] == std::log(0.4 / (0.5 * std::pow(4, 0.5) / smooth)),
+      boost::test_tools::tolerance(1e-6));
 }
 
 BOOST_AUTO_TEST_CASE(words_by_sentences_are_weighted_by_how_rare_they_are) {
   const WordText text = text_of({"a a b", "a c", "c", "b"});
-  const SparseMatrix m = words_by_sentences(text);
+  const SparseMatrix m = tf_idf_matrix(text);
   BOOST_TEST(m.rows == 3);
   BOOST_TEST(m.columns == 4);
   const auto a = static_cast<std::size_t>(m.begin(text.counts.find("a")));
@@ -116,8 +116,7 @@ BOOST_AUTO_TEST_CASE(words_by_sentences_are_weighted_by_how_rare_they_are) {
 BOOST_AUTO_TEST_CASE(vectors_are_the_largest_singular_vectors_of_mutual_information) {
   Workers workers;
   const WordText text = text_of(two_topics(400, 8));
-  const SparseMatrix ppmi =
-      positive_information(co_occurrences(text, {.window = 3}, workers), 0.75);
+  const SparseMatrix ppmi = positive_pmi(co_occurrences(text, {.window = 3}, workers), 0.75);
   Tensor dense = Tensor::zeros(DType::f32, {ppmi.rows, ppmi.columns});
   for (std::int64_t r = 0; r < ppmi.rows; ++r) {
     for (std::int64_t i = ppmi.begin(r); i < ppmi.end(r); ++i) {
@@ -150,9 +149,9 @@ BOOST_AUTO_TEST_CASE(words_of_one_topic_are_alike_with_the_same_bits_for_any_thr
     std::vector<Tensor> found;
     for (const int threads : {1, 5}) {
       Workers workers({.threads = threads});
-      const SparseMatrix matrix =
-          sentences ? words_by_sentences(text)
-                    : positive_information(co_occurrences(text, {.window = 4}, workers));
+      const SparseMatrix matrix = sentences
+                                      ? tf_idf_matrix(text)
+                                      : positive_pmi(co_occurrences(text, {.window = 4}, workers));
       const WordVectors vectors = lsa(matrix, text.counts, {.width = 4}, workers);
       found.push_back(vectors.vectors());
       const auto cosine = [&](const char* x, const char* y) {

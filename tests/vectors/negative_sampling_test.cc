@@ -21,34 +21,35 @@ Value indices(Graph& g, std::span<const std::int32_t> list) {
 
 // Builds the loss of the next step's examples as documented in the header.
 Value loss_of(Graph& g, const NegativeSampling& model, const NegativeSamplingOptions& options,
-              std::int64_t text_size, Value rows, Value answers) {
+              std::int64_t text_size, Value rows, Value candidates) {
   std::vector<Value> terms;
   const auto add = [&](std::span<const std::int32_t> mean_of, std::int32_t right,
                        std::span<const std::int32_t> wrong) {
     const Value h = mean(take(rows, indices(g, mean_of)), 0);
     const std::int32_t one[] = {right};
-    terms.push_back(sum(softplus(-matmul(take(answers, indices(g, one)), h))));
-    if (!wrong.empty()) terms.push_back(sum(softplus(matmul(take(answers, indices(g, wrong)), h))));
+    terms.push_back(sum(softplus(-matmul(take(candidates, indices(g, one)), h))));
+    if (!wrong.empty())
+      terms.push_back(sum(softplus(matmul(take(candidates, indices(g, wrong)), h))));
   };
   WordWindows::Scratch scratch;
   const std::int64_t size = model.step_words();
   const std::int64_t begin = model.step() * size;
   model.windows().for_examples(0, begin, std::min(begin + size, text_size), scratch,
                                [&](const WordWindows::Example& e) {
-                                 const auto wrong = e.answers.subspan(1);
+                                 const auto wrong = e.candidates.subspan(1);
                                  if (options.cbow) {
                                    std::vector<std::int32_t> all;
-                                   for (const std::int32_t w : e.around) {
+                                   for (const std::int32_t w : e.context) {
                                      const auto own = model.rows_of(w);
                                      all.insert(all.end(), own.begin(), own.end());
                                    }
-                                   return add(all, e.answers.front(), wrong);
+                                   return add(all, e.candidates.front(), wrong);
                                  }
-                                 for (const std::int32_t w : e.around) {
+                                 for (const std::int32_t w : e.context) {
                                    if (options.subwords) {
-                                     add(model.rows_of(e.answers.front()), w, wrong);
+                                     add(model.rows_of(e.candidates.front()), w, wrong);
                                    } else {
-                                     add(model.rows_of(w), e.answers.front(), wrong);
+                                     add(model.rows_of(w), e.candidates.front(), wrong);
                                    }
                                  }
                                });
@@ -75,11 +76,11 @@ void check_steps(const NegativeSamplingOptions& options) {
   for (int step = 0; step < 2; ++step) {
     Graph g;
     const Value rows = g.input("rows", DType::f32, {model.rows().rows(), model.rows().width()});
-    const Value answers =
-        g.input("answers", DType::f32, {model.answer_rows().rows(), model.rows().width()});
-    const Value loss = loss_of(g, model, options, text.size(), rows, answers);
-    const auto grads = gradients(loss, {rows, answers});
-    const Tensor r = tensor_of(model.rows()), a = tensor_of(model.answer_rows());
+    const Value candidates =
+        g.input("answers", DType::f32, {model.output_rows().rows(), model.rows().width()});
+    const Value loss = loss_of(g, model, options, text.size(), rows, candidates);
+    const auto grads = gradients(loss, {rows, candidates});
+    const Tensor r = tensor_of(model.rows()), a = tensor_of(model.output_rows());
     Session session(g);
     const Results found =
         session.run(Program("p").output("rows", grads[0]).output("answers", grads[1]),
@@ -87,7 +88,7 @@ void check_steps(const NegativeSamplingOptions& options) {
     const double rate = model.rate();
     model.advance(workers);
     if (step > 0) check_moves(r, tensor_of(model.rows()), found["rows"], rate);
-    check_moves(a, tensor_of(model.answer_rows()), found["answers"], rate);
+    check_moves(a, tensor_of(model.output_rows()), found["answers"], rate);
   }
 }
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 
-#include "weft/models/data/draws.h"
+#include "weft/models/data/rng.h"
 #include "weft/ops/kernels/linalg/row_products.h"
 #include "weft/ops/sample_data.h"
 #include "weft/testing/simd_targets.h"
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(adagrad_divides_by_the_sums_before) {
 }
 
 BOOST_AUTO_TEST_CASE(sums_are_kept_for_touched_rows_alone) {
-  Draws draws(1);
+  Rng rng(1);
   RowSums sums(5);
   // clear() removes a few rows one by one and many rows by refilling the table. The same numbers
   // occur in several rounds, so that nothing may be left from a previous round, and all of them
@@ -98,10 +98,10 @@ BOOST_AUTO_TEST_CASE(sums_are_kept_for_touched_rows_alone) {
     std::map<std::int32_t, std::vector<float>> wanted;
     const int adds = round % 10 == 0 ? 2000 : 20 * (round % 10);
     for (int i = 0; i < adds; ++i) {
-      const auto number = static_cast<std::int32_t>(draws.below(3000) * 65'536);
+      const auto number = static_cast<std::int32_t>(rng.below(3000) * 65'536);
       std::vector<float> values(16, 0.0f);
       for (int k = 0; k < 5; ++k)
-        values[static_cast<std::size_t>(k)] = static_cast<float>(draws.below(100));
+        values[static_cast<std::size_t>(k)] = static_cast<float>(rng.below(100));
       sums.add(number, values.data());
       auto& all = wanted.try_emplace(number, 16, 0.0f).first->second;
       for (std::size_t k = 0; k < 16; ++k) all[k] += values[k];

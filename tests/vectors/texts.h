@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "weft/core/tensor.h"
-#include "weft/models/data/draws.h"
+#include "weft/models/data/rng.h"
 #include "weft/models/vectors/row_sums.h"
 #include "weft/models/vectors/word_text.h"
 
@@ -32,14 +32,14 @@ inline std::vector<std::string> two_topics(int sentences, std::uint64_t seed) {
       {"ship", "sail", "harbour", "sea", "captain", "anchor", "wave", "deck"},
       {"garden", "rose", "leaf", "soil", "gardener", "seed", "flower", "root"}};
   const std::vector<std::string> common = {"the", "a", "of", "and"};
-  Draws draws(seed);
+  Rng rng(seed);
   std::vector<std::string> result;
   for (int s = 0; s < sentences; ++s) {
-    const auto& topic = topics[static_cast<std::size_t>(draws.below(2))];
+    const auto& topic = topics[static_cast<std::size_t>(rng.below(2))];
     std::string sentence;
     for (int w = 0; w < 8; ++w) {
-      const auto& from = draws.uniform() < 0.3 ? common : topic;
-      sentence += from[static_cast<std::size_t>(draws.below(std::ssize(from)))] + " ";
+      const auto& from = rng.uniform() < 0.3 ? common : topic;
+      sentence += from[static_cast<std::size_t>(rng.below(std::ssize(from)))] + " ";
     }
     result.push_back(sentence);
   }

@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(wordnet_gives_words_and_glosses) {
   folder.write("data.adj", licence + "00003000 00 s 01 galore(ip) 0 000 | in abundance  \n");
   folder.write("data.adv", licence);
   std::vector<std::string> found;
-  for_wordnet(folder.path(), [&](const WordNetEntry& entry) {
+  for_each_synset(folder.path(), [&](const WordNetEntry& entry) {
     found.push_back(entry.words + ": " + entry.gloss);
   });
   BOOST_CHECK(
@@ -61,13 +61,13 @@ BOOST_AUTO_TEST_CASE(wordnet_gives_words_and_glosses) {
 BOOST_AUTO_TEST_CASE(wordnet_that_is_missing_or_broken_is_named) {
   const auto nothing = [](const WordNetEntry&) {};
   const TemporaryFolder folder("wordnet");
-  check_error<IoError>([&] { for_wordnet(folder.path(), nothing); },
+  check_error<IoError>([&] { for_each_synset(folder.path(), nothing); },
                        {"has no data.noun", "Debian's package wordnet-base", "apt install"});
   folder.write("data.noun", "  licence\n00001740 03 n 02 entity 0\n");
-  check_error<FormatError>([&] { for_wordnet(folder.path(), nothing); },
+  check_error<FormatError>([&] { for_each_synset(folder.path(), nothing); },
                            {"data.noun:2: not a synset with a gloss"});
   folder.write("data.noun", "00001740 03 n 0x entity 0 000 | what is\n");
-  check_error<FormatError>([&] { for_wordnet(folder.path(), nothing); }, {"data.noun:1"});
+  check_error<FormatError>([&] { for_each_synset(folder.path(), nothing); }, {"data.noun:1"});
 }
 
 BOOST_AUTO_TEST_SUITE_END()

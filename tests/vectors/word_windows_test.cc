@@ -18,7 +18,8 @@ std::vector<Example> examples(const WordWindows& windows, std::int64_t epoch, st
   std::vector<Example> result;
   WordWindows::Scratch scratch;
   windows.for_examples(epoch, begin, end, scratch, [&](const WordWindows::Example& e) {
-    result.push_back({{e.around.begin(), e.around.end()}, {e.answers.begin(), e.answers.end()}});
+    result.push_back(
+        {{e.context.begin(), e.context.end()}, {e.candidates.begin(), e.candidates.end()}});
   });
   return result;
 }
@@ -37,9 +38,9 @@ BOOST_AUTO_TEST_CASE(windows_end_with_sentences) {
       {"a", {"b"}}, {"b", {"a", "c"}}, {"c", {"b"}}, {"e", {"f"}}, {"f", {"e"}}};
   for (std::size_t i = 0; i < found.size(); ++i) {
     BOOST_TEST(found[i].second.front() == number(wanted[i].first.c_str()));
-    std::vector<std::int32_t> around;
-    for (const std::string& word : wanted[i].second) around.push_back(number(word.c_str()));
-    BOOST_CHECK((found[i].first == around));
+    std::vector<std::int32_t> context;
+    for (const std::string& word : wanted[i].second) context.push_back(number(word.c_str()));
+    BOOST_CHECK((found[i].first == context));
   }
 }
 

@@ -6,7 +6,7 @@
 #include <iostream>
 #include <string>
 
-#include "weft/models/vectors/learn_vectors.h"
+#include "weft/models/vectors/train_word_vectors.h"
 #include "weft/models/vectors/word_similarity.h"
 #include "weft/tests/kit/sanitizers.h"
 
@@ -30,16 +30,17 @@ BOOST_AUTO_TEST_CASE(definitions_tell_which_words_people_call_alike) {
   }
   const std::vector<WordPair> pairs = read_word_pairs(file);
   WordTextBuilder builder;
-  for_wordnet(kWordNetFolder, [&](const WordNetEntry& e) { builder.add_sentence(e.gloss); });
-  const WordText text = builder.finish(kUsualMinCount);
+  for_each_synset(kWordNetFolder, [&](const WordNetEntry& e) { builder.add_sentence(e.gloss); });
+  const WordText text = builder.finish(kDefaultMinCount);
   Workers workers;
   // Shorter than the defaults, whose results are in docs/zoo.md.
-  VectorRecipe lsa = usual_recipe(VectorModel::lsa);
+  VectorRecipe lsa = default_recipe(VectorModel::lsa);
   lsa.lsa.width = 100;
-  VectorRecipe skip_gram = usual_recipe(VectorModel::skip_gram);
+  VectorRecipe skip_gram = default_recipe(VectorModel::skip_gram);
   skip_gram.sampling.epochs = 6;
   for (const VectorRecipe& recipe : {lsa, skip_gram}) {
-    const WordSimilarity found = measure_similarity(learn_vectors(text, recipe, workers), pairs);
+    const WordSimilarity found =
+        measure_similarity(train_word_vectors(text, recipe, workers), pairs);
     BOOST_TEST(found.covered == 336);
     BOOST_TEST(found.spearman > 0.35, choice_name(recipe.model) << ": " << found.spearman);
   }

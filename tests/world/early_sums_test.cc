@@ -27,14 +27,14 @@ BOOST_AUTO_TEST_SUITE(early_sums)
 BOOST_AUTO_TEST_CASE(changes_make_the_later_version_of_the_early_one) {
   for (const std::size_t count : {0, 1, 63, 64, 65, 127, 128, 1000, 4096}) {
     const Bytes early = random_bytes(count, 1);
-    BOOST_TEST(changes_between(early, early).empty());
+    BOOST_TEST(compute_delta(early, early).empty());
     for (std::size_t changed = 1; changed <= count; changed = 3 * changed + 1) {
       Bytes later = early;
       std::mt19937 random(static_cast<std::uint32_t>(changed));
       for (std::size_t i = 0; i < changed; ++i) later[random() % count] ^= std::byte{1};
       Bytes found = early;
-      const Bytes changes = changes_between(early, later);
-      apply_changes(changes, found);
+      const Bytes changes = compute_delta(early, later);
+      apply_delta(changes, found);
       BOOST_TEST((found == later));
       BOOST_TEST(changes.size() <= 2 * count + 16);
     }
@@ -42,20 +42,20 @@ BOOST_AUTO_TEST_CASE(changes_make_the_later_version_of_the_early_one) {
     // The last byte alone.
     Bytes later = early;
     later.back() ^= std::byte{255};
-    const Bytes changes = changes_between(early, later);
+    const Bytes changes = compute_delta(early, later);
     BOOST_TEST(changes.size() <= 16 + 64u);
     Bytes found = early;
-    apply_changes(changes, found);
+    apply_delta(changes, found);
     BOOST_TEST((found == later));
   }
 }
 
 BOOST_AUTO_TEST_CASE(damaged_changes_are_refused_and_stay_inside) {
   const Bytes early = random_bytes(640, 1), later = random_bytes(640, 2);
-  const Bytes changes = changes_between(early, later);
+  const Bytes changes = compute_delta(early, later);
   const auto refused = [&](Bytes damaged, std::size_t bytes) {
     Bytes into(bytes);
-    BOOST_CHECK_EXCEPTION(apply_changes(damaged, into), DataError, testing::says("the delta for"));
+    BOOST_CHECK_EXCEPTION(apply_delta(damaged, into), DataError, testing::says("the delta for"));
   };
   for (std::size_t size = 1; size < changes.size(); size += 7)
     refused(Bytes(changes.begin(), changes.begin() + static_cast<std::ptrdiff_t>(size)), 640);

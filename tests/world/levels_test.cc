@@ -19,28 +19,28 @@
 #include "weft/core/error.h"
 #include "weft/core/tensor.h"
 #include "weft/core/world/exchange.h"
+#include "weft/core/world/forwarding_transport.h"
 #include "weft/core/world/thread_world.h"
-#include "weft/core/world/transport_around.h"
 #include "weft/core/world/tree_sum.h"
 
 namespace weft {
 namespace {
 
 // With hosts of these names, and what goes from one to another counted.
-class Hosts final : public TransportAround {
+class Hosts final : public ForwardingTransport {
  public:
   Hosts(std::shared_ptr<Transport> inner, std::vector<std::string> names,
         std::atomic<std::size_t>& bytes)
-      : TransportAround(std::move(inner)), names_(std::move(names)), bytes_(bytes) {}
+      : ForwardingTransport(std::move(inner)), names_(std::move(names)), bytes_(bytes) {}
   std::string host(int rank) const override { return names_[static_cast<std::size_t>(rank)]; }
   Transfer send(int to, int channel, std::span<const std::byte> bytes) override {
     count(to, bytes.size());
-    return TransportAround::send(to, channel, bytes);
+    return ForwardingTransport::send(to, channel, bytes);
   }
-  Transfer pass_on(const Transfer& received, int to, int channel,
+  Transfer forward(const Transfer& received, int to, int channel,
                    std::span<const std::byte> bytes) override {
     count(to, bytes.size());
-    return TransportAround::pass_on(received, to, channel, bytes);
+    return ForwardingTransport::forward(received, to, channel, bytes);
   }
 
  private:
@@ -87,11 +87,11 @@ BOOST_AUTO_TEST_CASE(neighbours_on_one_host_are_a_group) {
   BOOST_TEST((levels.neighbours(1) == RankRun{0, 2}));
   BOOST_TEST((levels.neighbours(5) == RankRun{3, 6}));
   BOOST_TEST((levels.neighbours(6) == RankRun{6, 7}));
-  BOOST_TEST(levels.stands_for(4, levels.group_of(4)) == 4);
+  BOOST_TEST(levels.peer_in_group(4, levels.group_of(4)) == 4);
   // The ranks of a group spread over those of another.
   for (const auto& [rank, other] : {std::pair(3, 0), {4, 1}, {5, 0}, {0, 0}, {1, 1}})
-    BOOST_TEST(levels.stands_for(rank, 0) == other);
-  BOOST_TEST(levels.stands_for(4, 1) == 2);
+    BOOST_TEST(levels.peer_in_group(rank, 0) == other);
+  BOOST_TEST(levels.peer_in_group(4, 1) == 2);
   // As many ranks as may exchange with all.
   const Levels direct(end, 7);
   BOOST_TEST(direct.groups() == 7);
@@ -162,7 +162,7 @@ void add_floats(std::span<std::byte> into, std::span<const std::byte> x) {
 // What a rank has of its shards, as a step leaves it.
 struct OwnSums {
   OwnSums(const World& world, int shards, std::size_t count) {
-    const ShardRun run = run_of_rank(world.rank(), world.size(), shards);
+    const ShardRun run = contiguous_shards(world.rank(), world.size(), shards);
     TreeFold fold;
     for (int s = run.begin; s < run.end; ++s) {
       std::vector<float> sum = shard(s, count);
@@ -177,7 +177,7 @@ struct OwnSums {
       subtrees.push_back({fold.stack()[i], std::as_writable_bytes(std::span(values[i]))});
   }
   // In a bucket.
-  std::vector<std::span<std::byte>> in(const OwnerSums& sums, std::size_t bucket) const {
+  std::vector<std::span<std::byte>> in(const TreeReduceScatter& sums, std::size_t bucket) const {
     std::vector<std::span<std::byte>> parts;
     for (const SubtreeSums& s : subtrees)
       parts.push_back(s.bytes.subspan(sums.begin_of(bucket), sums.bytes_of(bucket)));
@@ -220,11 +220,11 @@ BOOST_AUTO_TEST_CASE(sums_have_the_bits_of_one_rank) {
         // Those that owners get, two of whose buckets are given late.
         OwnSums more(world, kShards, kCount);
         const Owners owners = even_owners(world.size(), kCount * sizeof(float));
-        OwnerSums sums(world, kShards, owners, kCount * sizeof(float),
-                       {.bytes = 256, .first_channel = kFirstBucketChannel}, memory_of);
-        const auto give = [&](std::size_t b) { sums.give(b, more.in(sums, b)); };
-        for (std::size_t b = 2; b < sums.buckets(); ++b) give(b), sums.progress(add);
-        give(1), give(0);
+        TreeReduceScatter sums(world, kShards, owners, kCount * sizeof(float),
+                               {.bytes = 256, .first_channel = kFirstBucketChannel}, memory_of);
+        const auto submit = [&](std::size_t b) { sums.submit(b, more.in(sums, b)); };
+        for (std::size_t b = 2; b < sums.buckets(); ++b) submit(b), sums.progress(add);
+        submit(1), submit(0);
         sums.finish(add);
         check_owned(world, owners, more.values[0], expected);
       });
@@ -260,12 +260,12 @@ BOOST_AUTO_TEST_CASE(few_buckets_are_open_at_a_time) {
         Owners owners;
         for (std::size_t begin = 0, r = 0; begin < kBytes; begin += 1024)
           owners.push_back({begin, static_cast<int>(r++ % names.size())});
-        OwnerSums sums(world, ranks, owners, kBytes,
-                       {.bytes = kBucket, .first_channel = kFirstBucketChannel, .by_bucket = true},
-                       memory);
+        TreeReduceScatter sums(
+            world, ranks, owners, kBytes,
+            {.bytes = kBucket, .first_channel = kFirstBucketChannel, .by_bucket = true}, memory);
         std::size_t open = 0;
         for (std::size_t b = sums.buckets(); b-- > 0;) {
-          sums.give(b, own.in(sums, b));
+          sums.submit(b, own.in(sums, b));
           ++open;
           sums.close(add, kOpen, [&](std::size_t) { --open; });
           if (open > kOpen) throw DataError("more buckets are open");
@@ -299,21 +299,21 @@ BOOST_AUTO_TEST_CASE(early_sums_and_what_changes_in_them_have_the_bits_of_one_ra
         // Those of the first tenth have no early version, nor has a bucket that is partly there.
         const SumBuckets buckets{
             .bytes = 128, .first_channel = kFirstBucketChannel, .early = {{kBytes / 10, kBytes}}};
-        OwnerSums sums(world, kShards, owners, kBytes, buckets, memory_of);
+        TreeReduceScatter sums(world, kShards, owners, kBytes, buckets, memory_of);
         for (std::size_t b = 0; b < sums.buckets(); ++b) {
           // One rank gives none, others not all.
-          if (!sums.takes_early(b) || world.rank() == 1 || b % 5 == 0) continue;
+          if (!sums.accepts_early(b) || world.rank() == 1 || b % 5 == 0) continue;
           const std::vector<std::span<std::byte>> complete = own.in(sums, b);
           std::vector<std::span<const std::byte>> early(complete.begin(), complete.end());
           early.back() =
               std::as_bytes(std::span(before)).subspan(sums.begin_of(b), sums.bytes_of(b));
-          sums.give_early(b, early);
+          sums.submit_early(b, early);
           ++given_early;
-          if (sums.takes_early(b)) throw DataError("an early version is taken twice");
+          if (sums.accepts_early(b)) throw DataError("an early version is taken twice");
           sums.progress(add);
         }
         for (std::size_t b = 0; b < sums.buckets(); ++b)
-          sums.give(b, own.in(sums, b)), sums.progress(add);
+          sums.submit(b, own.in(sums, b)), sums.progress(add);
         sums.finish(add);
         check_owned(world, owners, own.values[0], expected);
       });
@@ -329,9 +329,9 @@ BOOST_AUTO_TEST_CASE(sums_go_from_host_to_host_once) {
     return run({"a", "a", "b", "b"}, most_direct, [](const World& world) {
       OwnSums own(world, kShards, kCount);
       const Owners owners = even_owners(world.size(), kCount * sizeof(float));
-      OwnerSums sums(world, kShards, owners, kCount * sizeof(float),
-                     {.bytes = 512, .first_channel = kFirstBucketChannel}, memory_of);
-      for (std::size_t b = 0; b < sums.buckets(); ++b) sums.give(b, own.in(sums, b));
+      TreeReduceScatter sums(world, kShards, owners, kCount * sizeof(float),
+                             {.bytes = 512, .first_channel = kFirstBucketChannel}, memory_of);
+      for (std::size_t b = 0; b < sums.buckets(); ++b) sums.submit(b, own.in(sums, b));
       sums.finish([](std::size_t, std::span<std::byte> into, std::span<const std::byte> x) {
         add_floats(into, x);
       });

@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(any_number_of_ranks_makes_the_same_sum) {
       TextFold owner;
       int next = 0;
       for (int r = 0; r < ranks; ++r) {
-        const ShardRun run = run_of_rank(r, ranks, shards);
+        const ShardRun run = contiguous_shards(r, ranks, shards);
         BOOST_TEST(run.begin == next);
         BOOST_TEST((run.size() == shards / ranks || run.size() == shards / ranks + 1));
         next = run.end;
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(a_turn_of_all_ranks_is_a_subtree) {
       for (int turn = 0; turn < shards / ranks; ++turn) {
         TextFold turn_of_all;
         for (int r = 0; r < ranks; ++r) {
-          const ShardRun run = turns_of_rank(r, ranks, shards);
+          const ShardRun run = interleaved_shards(r, ranks, shards);
           BOOST_TEST(run.size() == shards / ranks);
           BOOST_TEST(run.shard(turn) == turn * ranks + r);
           turn_of_all.push({run.shard(turn), 1}, std::to_string(run.shard(turn)));

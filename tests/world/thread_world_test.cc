@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(what_is_passed_on_needs_nobody_who_waits) {
       if (end->rank() == 1) {
         for (std::vector<int>& m : messages) {
           const Transfer coming = end->receive(0, 1, bytes_of(m));
-          transfers.push_back(end->pass_on(coming, 2, 5, bytes_of(std::as_const(m))));
+          transfers.push_back(end->forward(coming, 2, 5, bytes_of(std::as_const(m))));
           transfers.push_back(end->send(2, 5, bytes_of(std::as_const(own))));
         }
         // Rank 2 has all before this one looks.

@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(a_difference_names_both_sides_on_every_rank) {
 
 // A length that was damaged, or is no length at all.
 BOOST_AUTO_TEST_CASE(texts_that_are_too_long_name_the_rank) {
-  for (const std::uint64_t bytes : {World::kMostTextBytes + 1, ~std::uint64_t{0}}) {
+  for (const std::uint64_t bytes : {World::kMaxTextBytes + 1, ~std::uint64_t{0}}) {
     ThreadWorld threads(2);
     const std::string line = fmt::format(
         "rank 1 (host thread-1) sends a text of {} bytes; the limit is 1073741824", bytes);
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(what_a_rank_throws_ends_all_others) {
   threads.run([](const std::shared_ptr<Transport>& end) {
     const World world(end);
     try {
-      world.or_poison(
+      world.poison_on_error(
           [&] {
             if (world.rank() == 1) throw DataError("row 7 is no number");
             world.barrier();
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(any_exception_of_a_rank_ends_all_others) {
     const World world(end);
     const std::string line = "rank 1 (host thread-1): an exception";
     try {
-      world.or_poison([&] {
+      world.poison_on_error([&] {
         if (world.rank() == 1) throw 7;
         world.barrier();
       });

@@ -13,7 +13,7 @@ namespace weft::zoo {
 BOOST_AUTO_TEST_SUITE(zoo_instructions)
 namespace {
 
-BOOST_AUTO_TEST_CASE(a_table_counts_answers_by_kind_and_by_model) {
+BOOST_AUTO_TEST_CASE(the_table_reports_exact_matches_by_kind_and_model) {
   const std::vector<Instruction> asked = {
       {"copy", "?", "a"}, {"copy", "?", "b"}, {"reverse", "?", "c"}};
   const std::vector<Instruction> known = {{"copy", "?", "a"}};
@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(a_table_counts_answers_by_kind_and_by_model) {
              "| reverse                 |       100.0 |         0.0 |\n");
 }
 
-BOOST_AUTO_TEST_CASE(the_program_tunes_in_five_ways_and_its_file_can_be_talked_to) {
+BOOST_AUTO_TEST_CASE(the_program_compares_five_models_and_its_file_works_with_weft_chat) {
   const Shell zoo(WEFT_ZOO_INSTRUCTIONS), weft;
   const Outcome quick = zoo.in(zoo.path(""), "--quick");
   BOOST_TEST_CONTEXT(quick.err << quick.out) {
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(the_program_tunes_in_five_ways_and_its_file_can_be_talked_t
                                 "/data\": Not a directory\n");
 }
 
-BOOST_AUTO_TEST_CASE(commands_do_the_same_with_the_data_that_it_writes) {
+BOOST_AUTO_TEST_CASE(weft_commands_accept_the_written_data) {
   const Shell zoo(WEFT_ZOO_INSTRUCTIONS), weft;
   const std::string data = weft.path("data");
   BOOST_REQUIRE(zoo("--write " + data).code == 0);

@@ -34,7 +34,7 @@ void write_text(const std::string& path) {
 
 BOOST_AUTO_TEST_SUITE(zoo_language)
 
-BOOST_AUTO_TEST_CASE(figures_of_a_row_by_hand) {
+BOOST_AUTO_TEST_CASE(bits_per_character_and_word_match_values_computed_by_hand) {
   const zoo::HeldOut text = zoo::held_out("to be\nor  not", std::vector<std::int32_t>(13));
   BOOST_TEST(text.words == 4);
   BOOST_TEST(zoo::bits_per_character(2 * std::log(2.0)) == 2.0,
@@ -44,21 +44,21 @@ BOOST_AUTO_TEST_CASE(figures_of_a_row_by_hand) {
              boost::test_tools::tolerance(1e-15));
 }
 
-BOOST_AUTO_TEST_CASE(every_language_model_is_in_the_table_and_learns) {
+BOOST_AUTO_TEST_CASE(every_language_model_is_trained_and_listed_in_the_table) {
   const testing::TemporaryFolder folder("zoo");
   write_text(folder.path("text"));
   const std::string command = std::string(WEFT_ZOO_LANGUAGE_MODELS) + " " + folder.path("text") +
                               " --steps 60 --parameters 20000 --sample 20 --json " +
                               folder.path("json") + " >" + folder.path("out");
   BOOST_REQUIRE(status_of(command) == 0);
-  const std::string said = read_text_file(folder.path("out"));
+  const std::string output = read_text_file(folder.path("out"));
   const auto rows = nlohmann::json::parse(read_text_file(folder.path("json")));
-  BOOST_TEST_CONTEXT(said) {
+  BOOST_TEST_CONTEXT(output) {
     BOOST_REQUIRE(rows.size() == 10u);
     for (const auto& row : rows) {
       const std::string name = row["model"];
       BOOST_TEST_CONTEXT(name) {
-        BOOST_TEST(said.find("| " + name + " | ") != std::string::npos);
+        BOOST_TEST(output.find("| " + name + " | ") != std::string::npos);
         // 19 equally frequent characters would take 4.2 bits.
         BOOST_TEST(row["bits_per_character_windows"].get<double>() < 4.0);
         BOOST_TEST(row["bits_per_character_whole"].is_null() == (name == "transformer"));
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(every_language_model_is_in_the_table_and_learns) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(comparing_language_models_says_what_is_wrong) {
+BOOST_AUTO_TEST_CASE(errors_of_the_comparison_name_the_problem) {
   const testing::TemporaryFolder folder("zoo");
   const std::string program = WEFT_ZOO_LANGUAGE_MODELS, err = " 2>" + folder.path("err");
   BOOST_TEST(status_of(program + err) == 2);
@@ -89,21 +89,21 @@ BOOST_AUTO_TEST_CASE(comparing_language_models_says_what_is_wrong) {
              std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(a_tagger_finds_classes_that_words_are_in_by_their_order) {
+BOOST_AUTO_TEST_CASE(the_hmm_tagger_groups_words_that_occur_in_the_same_positions) {
   const testing::TemporaryFolder folder("zoo");
   write_text(folder.path("text"));
   BOOST_REQUIRE(status_of(std::string(WEFT_ZOO_HMM_TAGS) + " " + folder.path("text") + " 5 40 >" +
                           folder.path("out")) == 0);
-  const std::string said = read_text_file(folder.path("out"));
-  BOOST_TEST_CONTEXT(said) {
-    BOOST_TEST(said.find("2000 words in 400 sentences, 14 different ones kept; 5 states") !=
+  const std::string output = read_text_file(folder.path("out"));
+  BOOST_TEST_CONTEXT(output) {
+    BOOST_TEST(output.find("2000 words in 400 sentences, 14 different ones kept; 5 states") !=
                std::string::npos);
-    BOOST_TEST(said.find("iteration  40  log likelihood per word -") != std::string::npos);
-    BOOST_TEST(said.find("class  4") != std::string::npos);
+    BOOST_TEST(output.find("iteration  40  log likelihood per word -") != std::string::npos);
+    BOOST_TEST(output.find("class  4") != std::string::npos);
     // All names are in one class.
-    const std::size_t anna = said.find(" anna"), begin = said.rfind('\n', anna) + 1;
+    const std::size_t anna = output.find(" anna"), begin = output.rfind('\n', anna) + 1;
     BOOST_REQUIRE(anna != std::string::npos);
-    const std::string line = said.substr(begin, said.find('\n', anna) - begin);
+    const std::string line = output.substr(begin, output.find('\n', anna) - begin);
     BOOST_TEST(line.find(" bo") != std::string::npos);
     BOOST_TEST(line.find(" carl") != std::string::npos);
   }

@@ -21,18 +21,18 @@ int run(const std::string& arguments) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-BOOST_AUTO_TEST_CASE(span_answering_writes_its_data_and_a_model_and_measures_before_and_after) {
+BOOST_AUTO_TEST_CASE(span_answering_writes_data_and_model_and_evaluates_before_and_after_training) {
   const testing::TemporaryFolder folder("zoo");
   BOOST_TEST(run(folder.path() + " quick >" + folder.path("out")) == 0);
-  const std::string said = read_text_file(folder.path("out"));
-  BOOST_TEST_CONTEXT(said) {
-    const std::size_t before = said.find("before training: exact match "),
-                      after = said.find("after training: exact match ");
+  const std::string output = read_text_file(folder.path("out"));
+  BOOST_TEST_CONTEXT(output) {
+    const std::size_t before = output.find("before training: exact match "),
+                      after = output.find("after training: exact match ");
     BOOST_REQUIRE(before != std::string::npos);
     BOOST_REQUIRE(after != std::string::npos);
     BOOST_TEST(before < after);
-    BOOST_TEST(said.find(" of 80 held-out questions") != std::string::npos);
-    BOOST_TEST(said.find("Who lives in Porto? ") != std::string::npos);
+    BOOST_TEST(output.find(" of 80 held-out questions") != std::string::npos);
+    BOOST_TEST(output.find("Who lives in Porto? ") != std::string::npos);
   }
   // The printed scores are those of the saved model on the saved test set.
   const std::vector<std::string> files = {folder.path("facts.test.json")};
@@ -41,11 +41,11 @@ BOOST_AUTO_TEST_CASE(span_answering_writes_its_data_and_a_model_and_measures_bef
   const auto model = load_model<SpanAnswerer>(folder.path("span_answering.weft"));
   Session session(*model.graph, model.store);
   const SquadScores found = score_spans(session, model, test).answers;
-  BOOST_TEST(said.find(fmt::format("after training: exact match {:.4f}, F1 {:.4f} of",
-                                   found.exact_match(), found.f1())) != std::string::npos);
+  BOOST_TEST(output.find(fmt::format("after training: exact match {:.4f}, F1 {:.4f} of",
+                                     found.exact_match(), found.f1())) != std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(span_answering_says_how_it_is_called_and_what_went_wrong) {
+BOOST_AUTO_TEST_CASE(span_answering_prints_usage_and_errors) {
   const testing::TemporaryFolder folder("zoo");
   BOOST_TEST(run(". fast 2>" + folder.path("err")) == 2);
   BOOST_TEST(read_text_file(folder.path("err")) ==

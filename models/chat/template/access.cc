@@ -71,7 +71,7 @@ Range slice_range(Run& run, std::int64_t size, const Value& begin, const Value& 
 
 /// Calls visit(i) for each index of the range.
 template <class Visit>
-void go_through(const Range& range, const Visit& visit) {
+void for_each_index(const Range& range, const Visit& visit) {
   // Computes the number of iterations first: an index beyond the last one could overflow.
   const std::int64_t way = range.step > 0 ? range.end - range.begin : range.begin - range.end;
   if (way <= 0) return;
@@ -98,7 +98,7 @@ Value text_slice(Run& run, const TracedText& text, const Value& begin, const Val
   for (std::size_t at = 0; at < text.size(); at += character_size(text.text()[at]))
     starts.push_back(at);
   TracedText result;
-  go_through(range, [&](std::size_t i) {
+  for_each_index(range, [&](std::size_t i) {
     result.append(text, starts[i], starts[i] + character_size(text.text()[starts[i]]));
   });
   return run.text(std::move(result));
@@ -173,7 +173,7 @@ Value slice_of(Run& run, const Value& value, const Value& begin, const Value& en
       slice_range(run, static_cast<std::int64_t>(sequence->items.size()), begin, end, step);
   std::vector<Value> items;
   run.step(sequence->items.size());
-  go_through(range, [&](std::size_t i) { items.push_back(sequence->items[i]); });
+  for_each_index(range, [&](std::size_t i) { items.push_back(sequence->items[i]); });
   return run.sequence(sequence->kind, std::move(items));
 }
 

@@ -106,7 +106,7 @@ enum class Comparison : std::uint8_t {
   not_in
 };
 /// A chain of comparisons a < b <= c.
-struct Compared {
+struct ComparisonChain {
   ExpressionPtr first;
   std::vector<std::pair<Comparison, ExpressionPtr>> rest;
 };
@@ -134,7 +134,7 @@ struct MacroCall {
 struct Expression {
   using Node = std::variant<Constant, Name, SequenceLiteral, MappingLiteral, Attribute, Item, Slice,
                             LoopAttribute, LoopCall, Not, Signed, Logic, Calculation, Concatenation,
-                            Compared, Conditional, BuiltinCall, MethodCall, MacroCall>;
+                            ComparisonChain, Conditional, BuiltinCall, MethodCall, MacroCall>;
   Place place;
   Node node;
   int depth = 1;  // of the subtree, including this node

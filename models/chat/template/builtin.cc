@@ -14,12 +14,12 @@ std::size_t Builtin::count() const {
       std::find(parameters.begin(), parameters.end(), std::string_view()) - parameters.begin());
 }
 
-std::string misfit(const Builtin& builtin, std::size_t positional,
-                   std::span<const std::string> names) {
+std::string argument_mismatch(const Builtin& builtin, std::size_t positional,
+                              std::span<const std::string> names) {
   const std::size_t count = builtin.count();
   if (positional > count && !builtin.takes_rest)
     return fmt::format("'{}' takes at most {} arguments, not {}", builtin.name, count, positional);
-  std::array<bool, CallArguments::kMost> given = {};
+  std::array<bool, CallArguments::kMaxParameters> given = {};
   for (std::size_t i = 0; i < std::min(positional, count); ++i) given[i] = true;
   for (const std::string& name : names) {
     const auto place = static_cast<std::size_t>(
@@ -45,7 +45,7 @@ Value call(Run& run, const Builtin& builtin, const Value& subject, std::vector<V
            std::vector<std::pair<std::string, Value>> named) {
   std::vector<std::string> names;
   for (const auto& argument : named) names.push_back(argument.first);
-  if (const std::string why = misfit(builtin, positional.size(), names); !why.empty())
+  if (const std::string why = argument_mismatch(builtin, positional.size(), names); !why.empty())
     run.fail(why);
   const std::size_t count = builtin.count();
   CallArguments arguments;

@@ -17,9 +17,9 @@ namespace weft::chat {
 
 /// The arguments of a call, without the subject before "|" or ".".
 struct CallArguments {
-  static constexpr std::size_t kMost = 4;
-  std::array<std::optional<Value>, kMost> slots;  // in the order of Builtin::parameters
-  std::vector<Value> rest;                        // further positional arguments, if accepted
+  static constexpr std::size_t kMaxParameters = 4;
+  std::array<std::optional<Value>, kMaxParameters> slots;  // in the order of Builtin::parameters
+  std::vector<Value> rest;  // further positional arguments, if accepted
   std::vector<std::pair<std::string, Value>> named;
 
   bool has(std::size_t i) const { return slots[i].has_value(); }
@@ -31,7 +31,8 @@ struct Builtin {
   using Call = Value (*)(Run& run, const Value& subject, const CallArguments& arguments);
 
   std::string_view name;
-  std::array<std::string_view, CallArguments::kMost> parameters = {};  // padded with empty names
+  std::array<std::string_view, CallArguments::kMaxParameters> parameters =
+      {};  // padded with empty names
   std::size_t required = 0;
   /// True if it accepts positional arguments beyond the parameters.
   bool takes_rest = false;
@@ -43,8 +44,8 @@ struct Builtin {
 };
 
 /// Returns why the arguments do not match the parameters; empty if they do.
-std::string misfit(const Builtin& builtin, std::size_t positional,
-                   std::span<const std::string> names);
+std::string argument_mismatch(const Builtin& builtin, std::size_t positional,
+                              std::span<const std::string> names);
 /// Calls a builtin. Throws DataError if the arguments do not match the parameters.
 Value call(Run& run, const Builtin& builtin, const Value& subject, std::vector<Value> positional,
            std::vector<std::pair<std::string, Value>> named = {});

@@ -16,9 +16,9 @@
 namespace weft::chat {
 namespace {
 
-constexpr int kMostNesting = 100;  // maximum nesting of brackets and statements
+constexpr int kMaxNesting = 100;  // maximum nesting of brackets and statements
 // Maximum depth of an expression tree: operators, filters and attributes in a chain.
-constexpr int kMostLinks = 200;
+constexpr int kMaxExpressionDepth = 200;
 
 int depth_of(const ExpressionPtr& expression) {
   return expression == nullptr ? 0 : expression->depth;
@@ -95,15 +95,15 @@ void ExpressionParser::fail_unexpected() const {
 }
 
 ExpressionParser::Level::Level(ExpressionParser& parser) : parser_(parser) {
-  if (parser.level_ >= kMostNesting)
-    parser.fail(fmt::format("is nested more than {} levels deep", kMostNesting));
+  if (parser.level_ >= kMaxNesting)
+    parser.fail(fmt::format("is nested more than {} levels deep", kMaxNesting));
   ++parser.level_;
 }
 
 ExpressionPtr ExpressionParser::make(Place place, Expression::Node node, int depth_below) const {
-  if (depth_below >= kMostLinks)
-    fail_template(
-        place, fmt::format("has an expression with more than {} levels of operators", kMostLinks));
+  if (depth_below >= kMaxExpressionDepth)
+    fail_template(place, fmt::format("has an expression with more than {} levels of operators",
+                                     kMaxExpressionDepth));
   return std::make_unique<const Expression>(Expression{place, std::move(node), depth_below + 1});
 }
 
@@ -111,7 +111,7 @@ void ExpressionParser::check_fit(const Builtin& builtin, const Arguments& argume
                                  Place place) const {
   std::vector<std::string> names;
   for (const auto& argument : arguments.named) names.push_back(argument.first);
-  const std::string why = misfit(builtin, arguments.positional.size(), names);
+  const std::string why = argument_mismatch(builtin, arguments.positional.size(), names);
   if (!why.empty()) fail_template(place, "has an invalid call: " + why);
 }
 
@@ -187,7 +187,7 @@ ExpressionPtr ExpressionParser::negation() {
 
 ExpressionPtr ExpressionParser::comparison() {
   const Place place = now().place;
-  Compared compared = {sum(), {}};
+  ComparisonChain compared = {sum(), {}};
   int depth = depth_of(compared.first);
   while (true) {
     std::optional<Comparison> operation = comparison_of(now());
@@ -373,14 +373,14 @@ ExpressionPtr ExpressionParser::postfix(ExpressionPtr object) {
 
 ExpressionPtr ExpressionParser::loop_attribute(const Expression& loop) {
   const Token token = take();
-  if (around_.loops == 0) fail_template(loop.place, "uses 'loop' outside of a loop");
+  if (enclosing_.loops == 0) fail_template(loop.place, "uses 'loop' outside of a loop");
   if (token.text == "cycle" || token.text == "changed") {
     LoopCall called = {token.text == "cycle", arguments(), 0};
     if (!called.arguments.named.empty() || (called.cycle && called.arguments.positional.empty()))
       fail_template(
           token.place,
           fmt::format("calls loop.{} with named arguments, or without values", token.text));
-    if (!called.cycle) called.place = (*around_.kept.back())++;
+    if (!called.cycle) called.place = (*enclosing_.kept.back())++;
     const int depth = depth_of(called.arguments);
     return make(loop.place, std::move(called), depth);
   }

@@ -47,12 +47,12 @@ class ExpressionParser {
   void check_calls() const;
 
   /// The loops that enclose the current position, within the current macro.
-  struct Around {
+  struct Enclosing {
     std::size_t loops = 0;
     /// The number of loop.changed() calls of each loop.
     std::vector<std::size_t*> kept;
   };
-  Around around_;
+  Enclosing enclosing_;
 
   /// Counts a level of nesting of expressions or statements. Throws FormatError beyond the limit.
   class Level {

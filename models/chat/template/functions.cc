@@ -16,8 +16,8 @@
 namespace weft::chat {
 namespace {
 
-constexpr std::int64_t kMostInRange = 100'000;  // as in Jinja's sandbox
-constexpr std::size_t kLongestDate = 1000;
+constexpr std::int64_t kMaxRange = 100'000;  // as in Jinja's sandbox
+constexpr std::size_t kMaxDateBytes = 1000;
 
 Value raise_exception(Run& run, const Value&, const CallArguments& arguments) {
   run.fail(printed(run, arguments[0])->text());
@@ -27,11 +27,11 @@ Value strftime_now(Run& run, const Value&, const CallArguments& arguments) {
   const std::string& format = text_argument(run, arguments[0], "format").text();
   if (format.empty()) return text_value("");
   if (format.find('\0') != std::string::npos) run.fail("a date format must not contain zero bytes");
-  std::array<char, kLongestDate> date = {};
+  std::array<char, kMaxDateBytes> date = {};
   // The trailing space distinguishes an empty date from one that is too long.
   const std::size_t size =
       std::strftime(date.data(), date.size(), (format + " ").c_str(), &run.now());
-  if (size == 0) run.fail(fmt::format("a date must have at most {} bytes", kLongestDate - 2));
+  if (size == 0) run.fail(fmt::format("a date must have at most {} bytes", kMaxDateBytes - 2));
   return run.text(TracedText(std::string(date.data(), size - 1)));
 }
 
@@ -45,8 +45,8 @@ Value range(Run& run, const Value&, const CallArguments& arguments) {
   if (step == 0) run.fail("the step of 'range' must not be 0");
   std::vector<Value> items;
   for (std::int64_t i = begin; step > 0 ? i < end : i > end;) {
-    if (static_cast<std::int64_t>(items.size()) >= kMostInRange)
-      run.fail(fmt::format("'range' yields at most {} numbers", kMostInRange));
+    if (static_cast<std::int64_t>(items.size()) >= kMaxRange)
+      run.fail(fmt::format("'range' yields at most {} numbers", kMaxRange));
     run.step();
     items.emplace_back(i);
     if (__builtin_add_overflow(i, step, &i)) break;

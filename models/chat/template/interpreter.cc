@@ -49,7 +49,7 @@ struct Scope {
   }
 };
 
-enum class Flow : std::uint8_t { goes_on, breaks, continues };
+enum class Flow : std::uint8_t { normal, break_loop, continue_loop };
 
 class Interpreter {
  public:
@@ -63,9 +63,9 @@ class Interpreter {
       const Flow flow = std::visit(
           [&](const auto& node) { return do_statement(node, statement->place, scope, out); },
           statement->node);
-      if (flow != Flow::goes_on) return flow;
+      if (flow != Flow::normal) return flow;
     }
-    return Flow::goes_on;
+    return Flow::normal;
   }
 
  private:
@@ -137,13 +137,13 @@ class Interpreter {
   Flow do_statement(const Data& node, Place, Scope&, TracedText& out) {
     run_.make_bytes(node.text.size());
     out.append(node.text);
-    return Flow::goes_on;
+    return Flow::normal;
   }
   Flow do_statement(const Print& node, Place place, Scope& scope, TracedText& out) {
     const Value value = evaluate(*node.value, scope);
     run_.place = place;
     print_counted(value, out);
-    return Flow::goes_on;
+    return Flow::normal;
   }
   Flow do_statement(const If& node, Place, Scope& scope, TracedText& out) {
     for (const auto& [condition, body] : node.branches) {
@@ -160,10 +160,10 @@ class Interpreter {
       run_.place = place;
       Scope turn(&scope);
       assign(node.targets, loop.item(loop.index), turn);
-      if (execute(node.body, turn, out) == Flow::breaks) break;
+      if (execute(node.body, turn, out) == Flow::break_loop) break;
     }
     loop_ = loop.outer();
-    if (loop.ran()) return Flow::goes_on;
+    if (loop.ran()) return Flow::normal;
     Scope otherwise(&scope);
     return execute(node.otherwise, otherwise, out);
   }
@@ -171,18 +171,18 @@ class Interpreter {
     const Value value = evaluate(*node.value, scope);
     run_.place = place;
     assign(node.targets, value, scope);
-    return Flow::goes_on;
+    return Flow::normal;
   }
   Flow do_statement(const SetField& node, Place place, Scope& scope, TracedText&) {
     Value value = evaluate(*node.value, scope);
     run_.place = place;
     set_field(node.space, node.field, std::move(value), scope);
-    return Flow::goes_on;
+    return Flow::normal;
   }
   Flow do_statement(const SetBlock& node, Place place, Scope& scope, TracedText&) {
     TracedText text;
     Scope inner(&scope);
-    if (const Flow flow = execute(node.body, inner, text); flow != Flow::goes_on) return flow;
+    if (const Flow flow = execute(node.body, inner, text); flow != Flow::normal) return flow;
     Value value = std::make_shared<const TracedText>(std::move(text));
     for (const BuiltinCall& filter : node.filters) {
       auto [positional, named] = evaluate(filter.arguments, scope);
@@ -195,11 +195,11 @@ class Interpreter {
       run_.place = place;
       set_field(node.target, node.field, std::move(value), scope);
     }
-    return Flow::goes_on;
+    return Flow::normal;
   }
   Flow do_statement(const Macro& node, Place, Scope& scope, TracedText&) {
     scope.set(node.name, Definition{&node, &scope});
-    return Flow::goes_on;
+    return Flow::normal;
   }
   Flow do_statement(const Generation& node, Place, Scope& scope, TracedText& out) {
     TracedText text;
@@ -209,8 +209,8 @@ class Interpreter {
     out.append(text);
     return flow;
   }
-  Flow do_statement(const Break&, Place, Scope&, TracedText&) { return Flow::breaks; }
-  Flow do_statement(const Continue&, Place, Scope&, TracedText&) { return Flow::continues; }
+  Flow do_statement(const Break&, Place, Scope&, TracedText&) { return Flow::break_loop; }
+  Flow do_statement(const Continue&, Place, Scope&, TracedText&) { return Flow::continue_loop; }
 
   void print_counted(const Value& value, TracedText& out) {
     const std::size_t before = out.footprint();
@@ -393,7 +393,7 @@ class Interpreter {
     }
     return std::make_shared<const TracedText>(std::move(text));
   }
-  Value do_expression(const Compared& node, Place place, Scope& scope) {
+  Value do_expression(const ComparisonChain& node, Place place, Scope& scope) {
     Value left = evaluate(*node.first, scope);
     for (const auto& [operation, expression] : node.rest) {
       Value right = evaluate(*expression, scope);

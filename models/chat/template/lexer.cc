@@ -16,14 +16,14 @@
 namespace weft::chat {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{1} << 20;
+constexpr std::size_t kMaxTemplateBytes = std::size_t{1} << 20;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_name_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_name_part(char c) { return is_name_start(c) || is_digit(c); }
 
 /// Converts all line ends to "\n" and removes the one at the end of the template.
-std::string with_plain_lines(std::string_view source) {
+std::string with_normalised_line_ends(std::string_view source) {
   std::string text;
   text.reserve(source.size());
   for (std::size_t i = 0; i < source.size(); ++i) {
@@ -40,7 +40,8 @@ std::string with_plain_lines(std::string_view source) {
 
 class Lexer {
  public:
-  explicit Lexer(std::string_view source) : source_(with_plain_lines(source)), text_(source_) {}
+  explicit Lexer(std::string_view source)
+      : source_(with_normalised_line_ends(source)), text_(source_) {}
 
   std::vector<Token> tokens() {
     while (at_ < text_.size()) data();
@@ -190,14 +191,14 @@ class Lexer {
     std::size_t end = begin + digits(begin);
     bool whole = true;
     // In "a.0.5", each number after a dot is an index.
-    const bool behind_dot = begin > 0 && text_[begin - 1] == '.';
+    const bool after_dot = begin > 0 && text_[begin - 1] == '.';
     const auto more = [&](std::size_t prefix) {
       const std::size_t found = digits(end + prefix);
       if (found > 0) end += prefix + found;
       if (found > 0) whole = false;
       return found > 0;
     };
-    if (!behind_dot) {
+    if (!after_dot) {
       if (text_.substr(end).starts_with('.')) more(1);
       if (end < text_.size() && (text_[end] == 'e' || text_[end] == 'E')) {
         const bool has_sign =
@@ -332,11 +333,11 @@ std::string describe(const Token& token) {
 }
 
 std::vector<Token> tokenize(std::string_view source) {
-  if (source.size() > kMostBytes) {
-    throw FormatError(
-        fmt::format("the chat template has {} bytes; the limit is {}", source.size(), kMostBytes));
+  if (source.size() > kMaxTemplateBytes) {
+    throw FormatError(fmt::format("the chat template has {} bytes; the limit is {}", source.size(),
+                                  kMaxTemplateBytes));
   }
-  if (const std::size_t broken = first_broken(source); broken < source.size())
+  if (const std::size_t broken = find_invalid_utf8(source); broken < source.size())
     throw FormatError(fmt::format("the chat template is not UTF-8 at byte {}", broken));
   return Lexer(source).tokens();
 }

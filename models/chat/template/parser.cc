@@ -19,7 +19,7 @@ namespace {
 
 /// Statements of Jinja that are not supported: no published chat format needs them, or they would
 /// read files.
-constexpr std::array<std::string_view, 13> kRefused = {
+constexpr std::array<std::string_view, 13> kUnsupported = {
     "autoescape", "block",  "call",    "debug",     "do",    "extends", "filter",
     "from",       "import", "include", "pluralize", "trans", "with"};
 
@@ -90,10 +90,11 @@ class StatementParser : public ExpressionParser {
       end_tag();
       add(statements, place, Generation{closed_body("endgeneration")});
     } else if (name == "break" || name == "continue") {
-      if (around_.loops == 0) fail_template(place, fmt::format("has '{}' outside of a loop", name));
+      if (enclosing_.loops == 0)
+        fail_template(place, fmt::format("has '{}' outside of a loop", name));
       end_tag();
       add(statements, place, name == "break" ? Statement::Node(Break()) : Continue());
-    } else if (std::find(kRefused.begin(), kRefused.end(), name) != kRefused.end()) {
+    } else if (std::find(kUnsupported.begin(), kUnsupported.end(), name) != kUnsupported.end()) {
       fail_template(place, fmt::format("has the statement '{}', which is not supported", name));
     } else {
       fail_template(place, fmt::format("has an unexpected statement '{}'", excerpt(name)));
@@ -154,11 +155,11 @@ class StatementParser : public ExpressionParser {
     if (take_name("if")) node.condition = expression();
     if (sees_name("recursive")) fail("has a 'recursive' loop, which is not supported");
     end_tag();
-    const Around outer = around_;
-    ++around_.loops;
-    around_.kept.push_back(&node.kept);
+    const Enclosing outer = enclosing_;
+    ++enclosing_.loops;
+    enclosing_.kept.push_back(&node.kept);
     node.body = body({"else", "endfor"});
-    around_ = outer;
+    enclosing_ = outer;
     const std::string end = take().text;
     end_tag();
     if (end == "else") node.otherwise = closed_body("endfor");
@@ -212,7 +213,7 @@ class StatementParser : public ExpressionParser {
     Macro node;
     node.name = target();
     define_macro(node.name);
-    const Around outer = std::exchange(around_, Around());
+    const Enclosing outer = std::exchange(enclosing_, Enclosing());
     expect("(");
     while (!sees(")")) {
       std::string name = target();
@@ -227,7 +228,7 @@ class StatementParser : public ExpressionParser {
     expect(")");
     end_tag();
     node.body = closed_body("endmacro");
-    around_ = outer;
+    enclosing_ = outer;
     return node;
   }
 

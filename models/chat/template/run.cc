@@ -10,9 +10,9 @@
 namespace weft::chat {
 namespace {
 
-constexpr int kMostLevels = 500;
+constexpr int kMaxCallDepth = 500;
 // Maximum nesting of values, such as lists of lists.
-constexpr int kMostDepth = 50;
+constexpr int kMaxValueDepth = 50;
 // Every new value takes memory, so it counts as several steps.
 constexpr std::size_t kStepsOfObject = 8;
 
@@ -51,8 +51,8 @@ Value Run::text(TracedText text) {
 }
 
 int Run::checked_depth(int depth) const {
-  if (depth > kMostDepth)
-    fail(fmt::format("values are nested more than {} levels deep", kMostDepth));
+  if (depth > kMaxValueDepth)
+    fail(fmt::format("values are nested more than {} levels deep", kMaxValueDepth));
   return depth;
 }
 
@@ -79,8 +79,8 @@ Namespace* Run::make_namespace() {
 }
 
 Run::Level::Level(Run& run) : run_(run) {
-  if (run.depth_ >= kMostLevels)
-    run.fail(fmt::format("calls are nested more than {} levels deep", kMostLevels));
+  if (run.depth_ >= kMaxCallDepth)
+    run.fail(fmt::format("calls are nested more than {} levels deep", kMaxCallDepth));
   ++run.depth_;
   run.step();
 }

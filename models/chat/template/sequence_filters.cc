@@ -86,7 +86,7 @@ const Builtin& named(Run& run, const Value& name, const Builtin* (*find)(std::st
 }
 
 /// Returns all arguments except the first `left_out`.
-std::vector<Value> arguments_behind(const CallArguments& arguments, std::size_t left_out) {
+std::vector<Value> arguments_after(const CallArguments& arguments, std::size_t left_out) {
   return {arguments.rest.begin() + static_cast<std::ptrdiff_t>(left_out), arguments.rest.end()};
 }
 
@@ -96,7 +96,7 @@ Value map(Run& run, const Value& subject, const CallArguments& arguments) {
   if (!arguments.rest.empty()) {
     const Builtin& filter = named(run, arguments.rest[0], find_filter, "filter");
     for (Value& item : items)
-      item = call(run, filter, item, arguments_behind(arguments, 1), arguments.named);
+      item = call(run, filter, item, arguments_after(arguments, 1), arguments.named);
     return run.sequence(Kind::iterator, std::move(items));
   }
   const Value* attribute = nullptr;
@@ -132,10 +132,10 @@ Value choose(Run& run, const Value& subject, const CallArguments& arguments) {
   for (Value& item : items_of(run, subject)) {
     run.step();
     const Value looked_at = OfAttribute ? path_of(run, item, arguments.rest[0]) : item;
-    const Value holds = test == nullptr
-                            ? looked_at
-                            : call(run, *test, looked_at, arguments_behind(arguments, kTestAt + 1),
-                                   arguments.named);
+    const Value holds =
+        test == nullptr
+            ? looked_at
+            : call(run, *test, looked_at, arguments_after(arguments, kTestAt + 1), arguments.named);
     if (truth(holds) == Wanted) kept.push_back(std::move(item));
   }
   return run.sequence(Kind::iterator, std::move(kept));

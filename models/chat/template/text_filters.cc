@@ -20,7 +20,7 @@
 namespace weft::chat {
 namespace {
 
-constexpr std::int64_t kMostIndent = 1000;
+constexpr std::int64_t kMaxIndent = 1000;
 
 /// Makes a filter of a function on strings. Other values are printed first.
 template <TracedText (*Change)(const TracedText&)>
@@ -75,7 +75,7 @@ Value indent(Run& run, const Value& subject, const CallArguments& arguments) {
       indention = *own;
     } else {
       const std::int64_t width = integer_argument(run, arguments[0], "width");
-      if (width > kMostIndent) run.fail(fmt::format("'width' must be at most {}", kMostIndent));
+      if (width > kMaxIndent) run.fail(fmt::format("'width' must be at most {}", kMaxIndent));
       indention = TracedText(std::string(width > 0 ? static_cast<std::size_t>(width) : 0, ' '));
     }
   }
@@ -102,7 +102,7 @@ Value to_json_filter(Run& run, const Value& subject, const CallArguments& argume
       style.indent = text->text();
     } else {
       const std::int64_t width = integer_argument(run, arguments[1], "indent");
-      if (width > kMostIndent) run.fail(fmt::format("'indent' must be at most {}", kMostIndent));
+      if (width > kMaxIndent) run.fail(fmt::format("'indent' must be at most {}", kMaxIndent));
       style.indent = std::string(width > 0 ? static_cast<std::size_t>(width) : 0, ' ');
     }
     style.item_separator = ",";

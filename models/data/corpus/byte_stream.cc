@@ -20,9 +20,9 @@ ByteStream::ByteStream(const std::string& path)
   while (block_.size() < kMagic && fill()) {
   }
   if (is_gzip(block_)) {
-    unpacker_ = gzip_unpacker(path);
+    decompressor_ = gzip_decompressor(path);
   } else if (is_zstd(block_)) {
-    unpacker_ = zstd_unpacker(path);
+    decompressor_ = zstd_decompressor(path);
   }
 }
 
@@ -38,7 +38,7 @@ bool ByteStream::fill() {
 }
 
 std::size_t ByteStream::read(char* to, std::size_t most) {
-  return unpacker_ ? unpack(to, most) : read_plain(to, most);
+  return decompressor_ ? decompress(to, most) : read_plain(to, most);
 }
 
 std::size_t ByteStream::read_plain(char* to, std::size_t most) {
@@ -49,15 +49,15 @@ std::size_t ByteStream::read_plain(char* to, std::size_t most) {
   return size;
 }
 
-std::size_t ByteStream::unpack(char* to, std::size_t most) {
+std::size_t ByteStream::decompress(char* to, std::size_t most) {
   for (;;) {
     const bool more = used_ < block_.size() || fill();
-    const Unpacker::Step step =
-        unpacker_->step(block_.data() + used_, block_.size() - used_, to, most);
+    const Decompressor::Step step =
+        decompressor_->step(block_.data() + used_, block_.size() - used_, to, most);
     used_ += step.taken;
     if (step.made > 0) return step.made;
     if (more || step.taken > 0) continue;
-    unpacker_->finish();
+    decompressor_->finish();
     return 0;
   }
 }

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "weft/core/export.h"
-#include "weft/models/data/unpacker.h"
+#include "weft/models/data/decompressor.h"
 #include "weft/serialization/read_file.h"
 
 namespace WEFT_API weft {
@@ -28,7 +28,7 @@ class ByteStream {
 
  private:
   std::size_t read_plain(char* to, std::size_t most);
-  std::size_t unpack(char* to, std::size_t most);
+  std::size_t decompress(char* to, std::size_t most);
   /// Reads the next block of the file. Returns false at its end.
   bool fill();
 
@@ -36,7 +36,7 @@ class ByteStream {
   std::uint64_t read_ = 0;
   std::string block_;     // bytes read from the file, before decompression
   std::size_t used_ = 0;  // bytes of block_ consumed
-  std::unique_ptr<Unpacker> unpacker_;
+  std::unique_ptr<Decompressor> decompressor_;
 };
 
 }  // namespace weft

@@ -27,7 +27,7 @@ class TextDocuments final : public DocumentReader {
       const std::optional<End> found = find_end();
       const std::size_t known = found ? found->end : known_bytes();
       if (const std::size_t cut = piece_end(buffer_.text().substr(0, known)); cut > 0) {
-        give(piece, cut, false);
+        set_piece(piece, cut, false);
         inside_line_ = cut > scanned_ || (inside_line_ && scanned_ == 0);
         scanned_ -= std::min(scanned_, cut);
         buffer_.consume(cut);
@@ -37,8 +37,8 @@ class TextDocuments final : public DocumentReader {
         at_end_ = !buffer_.more();
         continue;
       }
-      const bool some = give(piece, found->end, true);
-      buffer_.consume(found->behind);
+      const bool some = set_piece(piece, found->end, true);
+      buffer_.consume(found->next_begin);
       scanned_ = 0;
       inside_line_ = false;
       if (some) return true;
@@ -49,7 +49,7 @@ class TextDocuments final : public DocumentReader {
  private:
   /// The end of the document at the start of text(), and the start of the next one.
   struct End {
-    std::size_t end, behind;
+    std::size_t end, next_begin;
   };
 
   std::optional<End> find_end() {
@@ -65,12 +65,12 @@ class TextDocuments final : public DocumentReader {
     for (;;) {
       const std::size_t end = std::min(text.find('\n', scanned_), text.size());
       if (end == text.size() && !at_end_) return std::nullopt;
-      const bool goes_on = inside_line_ && scanned_ == 0;
-      const std::size_t behind = std::min(end + 1, text.size());
-      if (!goes_on && trimmed_line(text.substr(scanned_, end - scanned_)).empty())
-        return End{scanned_ == 0 ? 0 : scanned_ - 1, behind};
+      const bool is_continuation = inside_line_ && scanned_ == 0;
+      const std::size_t next_begin = std::min(end + 1, text.size());
+      if (!is_continuation && trimmed_line(text.substr(scanned_, end - scanned_)).empty())
+        return End{scanned_ == 0 ? 0 : scanned_ - 1, next_begin};
       if (end == text.size()) return of_file;
-      scanned_ = behind;
+      scanned_ = next_begin;
     }
   }
 
@@ -85,7 +85,7 @@ class TextDocuments final : public DocumentReader {
   }
 
   /// Sets `piece` to the next piece. Returns false if the document is blank.
-  bool give(DocumentPiece& piece, std::size_t bytes, bool ends) {
+  bool set_piece(DocumentPiece& piece, std::size_t bytes, bool ends) {
     buffer_.check_utf8(bytes);
     const std::string_view text = buffer_.text().substr(0, bytes);
     if (ends && !open_ && std::all_of(text.begin(), text.end(), is_blank)) return false;
@@ -121,7 +121,7 @@ std::size_t piece_end(std::string_view text, std::size_t most) {
   }
   if (other > 0) return other;
   std::size_t cut = most;
-  while (most - cut < 3 && goes_on(text[cut])) --cut;
+  while (most - cut < 3 && is_continuation(text[cut])) --cut;
   return cut;
 }
 

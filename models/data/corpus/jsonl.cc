@@ -18,9 +18,9 @@ namespace {
 using nlohmann::json;
 
 /// Extracts one field of an object during parsing, without storing the others.
-class FieldTaker final : public nlohmann::json_sax<json> {
+class FieldExtractor final : public nlohmann::json_sax<json> {
  public:
-  explicit FieldTaker(const JsonlOptions& options) : options_(options) {}
+  explicit FieldExtractor(const JsonlOptions& options) : options_(options) {}
 
   std::string text;
   bool found = false;
@@ -126,14 +126,15 @@ class JsonlDocuments final : public DocumentReader {
       buffer_.fail(0, "the line is empty: each line must be a JSON object");
     if (line.starts_with("\xEF\xBB\xBF"))
       buffer_.fail(0, "there is a byte-order mark inside the file");
-    FieldTaker taker(options_);
-    if (!json::sax_parse(line.begin(), line.end(), &taker))
-      buffer_.fail(taker.placed ? taker.at : 0, taker.error);
-    if (!taker.found) {
-      buffer_.fail(0, fmt::format("the object has no field '{}'{}", options_.field,
-                                  taker.others.empty() ? "" : "; its fields are " + taker.others));
+    FieldExtractor extractor(options_);
+    if (!json::sax_parse(line.begin(), line.end(), &extractor))
+      buffer_.fail(extractor.placed ? extractor.at : 0, extractor.error);
+    if (!extractor.found) {
+      buffer_.fail(
+          0, fmt::format("the object has no field '{}'{}", options_.field,
+                         extractor.others.empty() ? "" : "; its fields are " + extractor.others));
     }
-    text_ = std::move(taker.text);
+    text_ = std::move(extractor.text);
     rest_ = text_;
   }
 

@@ -30,8 +30,8 @@ class Tokenizing {
   Tokenizing(const Tokenizer& tokenizer, const TokenizeOptions& options, TokenSetWriter& writer)
       : tokenizer_(tokenizer), options_(options), writer_(writer), workers_({options.threads}) {}
 
-  /// Calls `told` after each batch.
-  void file(const CorpusFile& file, const std::function<void(std::uint64_t bytes_read)>& told) {
+  /// Calls `on_batch` after each batch.
+  void file(const CorpusFile& file, const std::function<void(std::uint64_t bytes_read)>& on_batch) {
     const std::unique_ptr<DocumentReader> reader = open_corpus_file(file, options_.corpus);
     DocumentPiece piece;
     while (reader->next(piece)) {
@@ -39,7 +39,7 @@ class Tokenizing {
       jobs_.push_back({std::move(piece)});
       if (bytes_ < kBatchBytes && jobs_.size() < kBatchPieces) continue;
       encode(file.path);
-      told(reader->bytes_read());
+      on_batch(reader->bytes_read());
     }
     encode(file.path);
   }
@@ -56,7 +56,7 @@ class Tokenizing {
       }
     });
     for (const Job& job : jobs_) {
-      if (job.error) explain(job, path);
+      if (job.error) rethrow_with_place(job, path);
       writer_.add(job.ids, job.piece.text.size());
       writer_.mark();
       if (job.piece.ends) writer_.end_document();
@@ -65,7 +65,7 @@ class Tokenizing {
     bytes_ = 0;
   }
 
-  static void explain(const Job& job, const std::string& path) {
+  static void rethrow_with_place(const Job& job, const std::string& path) {
     try {
       std::rethrow_exception(job.error);
     } catch (const Error& e) {
@@ -89,13 +89,13 @@ void tokenize(std::span<const CorpusFile> files, const Tokenizer& tokenizer,
               const std::function<void(const TokenizeProgress&)>& progress) {
   Tokenizing work(tokenizer, options, writer);
   std::uint64_t before = 0;  // total size of the finished files
-  const auto tell = [&](std::uint64_t bytes) {
+  const auto report = [&](std::uint64_t bytes) {
     if (progress) progress({before + bytes, writer.totals()});
   };
   for (const CorpusFile& file : files) {
-    work.file(file, tell);
+    work.file(file, report);
     before += file.bytes;
-    tell(0);
+    report(0);
   }
 }
 

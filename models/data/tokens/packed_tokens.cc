@@ -26,14 +26,14 @@ PackedTokens::PackedTokens(std::vector<TokenSetPart> sources, std::int64_t conte
 std::vector<std::int32_t> PackedTokens::row_from(const TokenSetPart& source,
                                                  std::int64_t place) const {
   const TokenSet& set = source.set;
-  const std::int64_t behind = set.end_id() >= 0 ? 1 : 0;  // end-of-text ids per document
+  const std::int64_t end_ids = set.end_id() >= 0 ? 1 : 0;  // end-of-text ids per document
   std::vector<std::int32_t> row = {cls_};
   row.reserve(static_cast<std::size_t>(context_));
   std::int64_t document = set.document_of(place);
   while (std::ssize(row) < context_) {
     const std::int64_t document_end = set.document_end(document).token;
     const std::int64_t end = std::min(document_end, source.end());
-    const std::int64_t text_end = end == document_end ? end - behind : end;
+    const std::int64_t text_end = end == document_end ? end - end_ids : end;
     const auto taken =
         std::min(context_ - std::ssize(row), std::max<std::int64_t>(text_end - place, 0));
     const std::size_t at = row.size();

@@ -64,7 +64,7 @@ std::string describe_tokenizer(const Tokenizer& tokenizer) {
 
 void TokenFileHeader::seal() { crc = crc32c(this, offsetof(TokenFileHeader, crc)); }
 
-std::uint64_t TokenFileHeader::word() const {
+std::uint64_t TokenFileHeader::fingerprint() const {
   return stable_hash({reinterpret_cast<const char*>(this), sizeof(*this)});
 }
 

@@ -55,7 +55,7 @@ struct TokenFileHeader {
   std::uint64_t marks = 0;
   std::uint64_t tokenizer_bytes = 0;  // size of the tokenizer section
   TokenizerDigest digest = {};
-  std::uint64_t before = 0;  // word() of the previous file; 0 for the first
+  std::uint64_t before = 0;  // fingerprint() of the previous file; 0 for the first
   std::uint32_t number = 0;  // index in the set, from 0
   std::uint32_t flags = 0;
   std::int32_t end_id = -1;  // end-of-text id after every document; -1: none
@@ -69,7 +69,7 @@ struct TokenFileHeader {
   void seal();
   /// Returns the fingerprint of the file: a hash of the header, which contains the checksums of all
   /// other parts.
-  std::uint64_t word() const;
+  std::uint64_t fingerprint() const;
 };
 static_assert(sizeof(TokenFileHeader) == 128);
 

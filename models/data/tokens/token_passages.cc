@@ -62,9 +62,9 @@ std::vector<std::int64_t> TokenPassages::cover() const {
   return all;
 }
 
-std::vector<TokenIds> TokenPassages::random(Draws& draws) const {
-  const TokenSetPart& source = sources_.at(draws.uniform());
-  return passage(source, source.begin + draws.below(source.size));
+std::vector<TokenIds> TokenPassages::random(Rng& rng) const {
+  const TokenSetPart& source = sources_.at(rng.uniform());
+  return passage(source, source.begin + rng.below(source.size));
 }
 
 }  // namespace weft

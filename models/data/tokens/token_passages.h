@@ -23,7 +23,7 @@ class TokenPassages final : public PassageSource {
   std::int64_t count() const override { return ends_.back(); }
   std::vector<TokenIds> at(std::int64_t i) const override;
   std::vector<std::int64_t> cover() const override;
-  std::vector<TokenIds> random(Draws& draws) const override;
+  std::vector<TokenIds> random(Rng& rng) const override;
 
  private:
   /// Reads up to `tokens_` ids from `place`, without end-of-text ids.

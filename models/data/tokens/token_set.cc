@@ -86,7 +86,7 @@ TokenSet TokenSet::open(const std::string& path) {
                                     name, offsetof(TokenFileHeader, digest),
                                     set.files_.front()->path()));
     }
-    before = h.word();
+    before = h.fingerprint();
     end.token += file->tokens();  // cannot overflow: every id takes space in a file
     if (__builtin_add_overflow(end.byte, file->bytes(), &end.byte)) {
       throw FormatError(fmt::format("\"{}\" at byte {}: the texts of the set are too long in total",
@@ -101,8 +101,8 @@ TokenSet TokenSet::open(const std::string& path) {
   return set;
 }
 
-std::string TokenSet::word() const {
-  return fmt::format("{:016x}", files_.back()->header().word());
+std::string TokenSet::fingerprint() const {
+  return fmt::format("{:016x}", files_.back()->header().fingerprint());
 }
 
 void TokenSet::read(std::int64_t begin, std::span<std::int32_t> ids) const {

@@ -39,7 +39,7 @@ class TokenSet {
   /// The end-of-text id after every document; -1 if there is none.
   std::int32_t end_id() const { return files_.front()->header().end_id; }
   /// Returns a content hash that identifies the set: 16 hexadecimal digits.
-  std::string word() const;
+  std::string fingerprint() const;
 
   /// As in TokenFile, for positions in the whole set.
   void read(std::int64_t begin, std::span<std::int32_t> ids) const;

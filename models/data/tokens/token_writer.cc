@@ -19,7 +19,7 @@ constexpr std::size_t kBuffer = std::size_t{1} << 20;
 constexpr std::uint64_t kMarkEvery = 4096;  // ids
 constexpr std::uint64_t kMaxDocuments = std::uint64_t{1} << 22;
 
-std::string part_of_file(const Tokenizer& tokenizer) {
+std::string tokenizer_section(const Tokenizer& tokenizer) {
   const std::string type = tokenizer.type();
   const auto size = static_cast<std::uint32_t>(type.size());
   std::string part(reinterpret_cast<const char*>(&size), sizeof(size));
@@ -34,7 +34,7 @@ TokenPlace place(std::uint64_t token, std::uint64_t byte) {
 
 TokenFileWriter::TokenFileWriter(const std::string& path, const Tokenizer& tokenizer,
                                  std::uint32_t number, std::uint64_t before)
-    : file_(path), tokenizer_(part_of_file(tokenizer)) {
+    : file_(path), tokenizer_(tokenizer_section(tokenizer)) {
   const std::int64_t vocab = tokenizer.vocab_size();
   if (vocab < 1 || vocab > std::int64_t{1} << 31)
     throw ArgumentError(fmt::format("cannot write token files for a tokenizer with {} ids", vocab));
@@ -125,7 +125,7 @@ std::uint64_t TokenFileWriter::finish(bool last) {
   header_.seal();
   file_.rewrite(0, &header_, sizeof(header_));
   file_.commit();
-  return header_.word();
+  return header_.fingerprint();
 }
 
 TokenSetWriter::TokenSetWriter(std::string prefix, Tokenizer tokenizer, std::uint64_t file_bytes)

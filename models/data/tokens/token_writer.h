@@ -15,7 +15,7 @@ namespace WEFT_API weft {
 /// Writes one token file sequentially. The file gets its name when it is complete.
 class TokenFileWriter {
  public:
-  /// `before` is the word() of the previous file of the set.
+  /// `before` is the fingerprint() of the previous file of the set.
   TokenFileWriter(const std::string& path, const Tokenizer& tokenizer, std::uint32_t number = 0,
                   std::uint64_t before = 0);
 
@@ -36,8 +36,8 @@ class TokenFileWriter {
   /// Returns true if no document has been started.
   bool between_documents() const { return !open_; }
 
-  /// Writes the tables and gives the file its name. Returns the word() of the file. Throws IoError;
-  /// ArgumentError if there is no document or the last one has not been ended.
+  /// Writes the tables and gives the file its name. Returns the fingerprint() of the file. Throws
+  /// IoError; ArgumentError if there is no document or the last one has not been ended.
   std::uint64_t finish(bool last);
 
  private:
@@ -59,11 +59,12 @@ class TokenFileWriter {
 /// `file_bytes`.
 class TokenSetWriter {
  public:
-  static constexpr std::uint64_t kUsualFile = std::uint64_t{1} << 30;
+  static constexpr std::uint64_t kDefaultFileBytes = std::uint64_t{1} << 30;
 
   /// `file_bytes` counts bytes of ids. A new file is also started after a few million documents,
   /// because their ends are held in memory while the file is written.
-  TokenSetWriter(std::string prefix, Tokenizer tokenizer, std::uint64_t file_bytes = kUsualFile);
+  TokenSetWriter(std::string prefix, Tokenizer tokenizer,
+                 std::uint64_t file_bytes = kDefaultFileBytes);
 
   /// As in TokenFileWriter.
   void add(std::span<const std::int32_t> ids, std::uint64_t bytes);

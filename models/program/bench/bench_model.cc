@@ -69,7 +69,7 @@ int bench_model(const TrainBench& bench, std::string_view kind, MakeModel make, 
   const World& world = bench.world;
   const auto begin = Clock::now();
   double build = 0;
-  const BenchModel made = together(world, [&] {
+  const BenchModel made = on_all_ranks(world, [&] {
     check_ids(bench.batch, bench.seq);
     check_parts(bench);
     BenchModel model = make();
@@ -94,11 +94,11 @@ int bench_model(const TrainBench& bench, std::string_view kind, MakeModel make, 
   NamedSizes sizes = sizes_of(made.feeds);
   for (auto& [name, of_shard] : sizes) of_shard.front() /= bench.shards;
   const auto before_plan = Clock::now();
-  const auto plan = together(
+  const auto plan = on_all_ranks(
       world, [&] { return rethrow_as_usage([&] { return session.plan(made.program, sizes); }); });
   const double planning = seconds_since(before_plan);
   const StepMemory step = step_memory(made.program, *plan, options);
-  together(world, [&] { check_memory("a step", step.total(), kSmaller); });
+  on_all_ranks(world, [&] { check_memory("a step", step.total(), kSmaller); });
 
   session.run(made.program, made.feeds);
   const double first = seconds_since(begin);

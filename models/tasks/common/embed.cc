@@ -10,7 +10,7 @@
 #include "weft/models/data/by_length.h"
 #include "weft/models/tasks/common/run_checked.h"
 #include "weft/models/tasks/common/text_encoder.h"
-#include "weft/models/train/run_spread.h"
+#include "weft/models/train/run_distributed.h"
 
 namespace weft {
 namespace {
@@ -61,7 +61,7 @@ Embedded embed_counted(Session& session, const TextEncoder& encoder,
   auto* out = result.vectors.mutable_data<float>();
   const std::vector<std::vector<std::size_t>> batches =
       batches_by_tokens(lengths, options.batch_tokens);
-  run_spread(
+  run_distributed(
       session, program, std::ssize(batches),
       [&](std::int64_t b) {
         std::vector<const TextRow*> places;

@@ -34,7 +34,7 @@ EncoderConfig convolution_mini() {
   return config;
 }
 
-std::string usual_encoder_preset(bool from_weights) {
+std::string default_encoder_preset(bool from_weights) {
   return from_weights ? kFromWeights : kFromTexts;
 }
 

@@ -23,7 +23,7 @@ EncoderConfig convolution_mini();
 /// weights that belong to no preset.
 inline constexpr const char *kFromTexts = "text-mini", *kFromWeights = "bert-mini";
 /// Returns the default preset of tasks that have both of these.
-std::string usual_encoder_preset(bool from_weights);
+std::string default_encoder_preset(bool from_weights);
 
 /// Returns `settings` with the values that all encoders share: a learning rate that decays linearly
 /// to 0, and a weight decay of 0.01.

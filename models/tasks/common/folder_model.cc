@@ -11,7 +11,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/weights/quantize.h"
-#include "weft/models/hf/folder_place.h"
+#include "weft/models/hf/folder_target.h"
 #include "weft/models/hf/generation_config.h"
 #include "weft/models/tokenizers/folder.h"
 #include "weft/models/tokenizers/folder_files.h"
@@ -119,7 +119,7 @@ class FolderWriter {
       wanted.options.eos_id = folder_.tokenizer->eos_id();
       wanted.options.pad_id = std::max(folder_.tokenizer->pad_id(), 0);
       // Weft never generates the padding id, which is also the start id of the decoder.
-      if (writing.start_id >= 0) wanted.options.forbidden = {wanted.options.pad_id};
+      if (writing.start_id >= 0) wanted.options.bad_token_ids = {wanted.options.pad_id};
     }
     const std::int64_t bos = folder_.tokenizer ? folder_.tokenizer->bos_id() : -1;
     const std::string text = hf::generation_config_json(wanted, bos);
@@ -180,7 +180,7 @@ void require_origin(const TrainedModel& model) {
 
 FolderReport write_folder(const std::string& path, const TrainedModel& model, FolderModel folder,
                           const FolderOptions& options) {
-  hf::check_folder_place(path, options.force);
+  hf::check_folder_target(path, options.force);
   if (model.lora)
     throw ArgumentError("the model has adapters: merge them into its weights first (weft merge)");
   FolderReport report;

@@ -22,7 +22,7 @@ namespace WEFT_API weft {
 /// A model in Hugging Face layout, ready to be written as a folder.
 struct FolderModel {
   /// Without weights: write_folder() adds them.
-  hf::LibraryModel library;
+  hf::ModelToExport library;
   /// Converts the weights of the model to those of its transformers class; empty if they are the
   /// same.
   std::function<TensorMap(TensorMap)> weights = {};
@@ -45,14 +45,14 @@ struct FolderModel {
   std::vector<std::string> notes = {};
 };
 
-/// Returns the description that all encoders have in common. `endings`: see hf::LibraryModel.
+/// Returns the description that all encoders have in common. `endings`: see hf::ModelToExport.
 template <class Model>
 FolderModel encoder_folder(const Model& model, const std::vector<std::string>& endings) {
   FolderModel folder;
   folder.library.family = model.config;
   folder.library.endings = endings;
   folder.tokenizer = model.tokenizer;
-  folder.longest = model.config.longest_row();
+  folder.longest = model.config.max_tokens();
   return folder;
 }
 
@@ -61,7 +61,7 @@ FolderModel encoder_folder(const Model& model, const std::vector<std::string>& e
 void require_origin(const TrainedModel& model);
 
 struct FolderOptions {
-  bool force = false;  // see hf::check_folder_place()
+  bool force = false;  // see hf::check_folder_target()
 };
 
 /// The result of writing a folder.

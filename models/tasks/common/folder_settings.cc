@@ -19,7 +19,8 @@ void add(TokenIds& ids, std::int32_t id) {
 
 /// Sets the special ids around texts to the defaults of the tokenizer's transformers class, unless
 /// the settings of the tokenizer override them.
-void put_around(const hf::Folder& folder, const Tokenizer& tokenizer, GenerationSettings& s) {
+void set_default_special_ids(const hf::Folder& folder, const Tokenizer& tokenizer,
+                             GenerationSettings& s) {
   const std::string type = hf::ConfigReader(folder.config).model_type();
   const FolderSettings about(folder.path);
   if (hf::is_gpt(folder.config)) {
@@ -47,7 +48,7 @@ GenerationSettings folder_settings(const hf::Folder& folder, const FolderTokeniz
                               .tasks = std::move(said.tasks)};
   if (said.start_id >= 0) settings.start = {said.start_id};
   if (text.tokenizer && text.tokenizer->encode_text("").size() == 0)
-    put_around(folder, *text.tokenizer, settings);
+    set_default_special_ids(folder, *text.tokenizer, settings);
   return settings;
 }
 

@@ -42,8 +42,8 @@ TaskOptions& TaskOptions::choice(std::string name, std::vector<std::string> choi
   return *this;
 }
 
-TaskOptions& TaskOptions::of_new_models() {
-  options.back().of_new_models = true;
+TaskOptions& TaskOptions::new_models_only() {
+  options.back().new_models_only = true;
   return *this;
 }
 

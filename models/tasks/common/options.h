@@ -29,7 +29,7 @@ struct TaskOption {
   bool data = false;
   /// True for options of new models only, such as the vocabulary size of a new tokenizer. Weights
   /// to start from determine these values.
-  bool of_new_models = false;
+  bool new_models_only = false;
 };
 
 /// Options for the fields of an object: "--mask-ratio" for mask_ratio.
@@ -52,7 +52,7 @@ struct TaskOptions {
   TaskOptions& real(std::string name, RealRange range, std::string help);
   TaskOptions& choice(std::string name, std::vector<std::string> choices, std::string help);
   /// Restricts the last option to new models.
-  TaskOptions& of_new_models();
+  TaskOptions& new_models_only();
   /// Marks all options added so far as data options.
   TaskOptions& data();
   TaskOptions& field_group(std::string group, const FieldListBase& list,

@@ -8,10 +8,10 @@
 #include "weft/core/error.h"
 #include "weft/models/data/by_length.h"
 #include "weft/models/tasks/common/bits_per_byte.h"
+#include "weft/models/tasks/common/serialised_texts.h"
 #include "weft/models/tasks/common/text_generator.h"
-#include "weft/models/tasks/common/texts_of_ranks.h"
 #include "weft/models/tokenizers/text_stream.h"
-#include "weft/models/train/run_spread.h"
+#include "weft/models/train/run_distributed.h"
 
 namespace weft {
 
@@ -47,7 +47,7 @@ std::vector<ScoredText> TextGenerator::score_texts(const std::vector<TextToScore
 Continuation TextGenerator::read_continuation(const TextToScore& text) const {
   if (!continues()) return {read(text.prompt), read_output(text.text)};
   if (!text.prompt.empty()) {
-    Continuation result{read(text.prompt), read_behind(text.text)};
+    Continuation result{read(text.prompt), encode_continuation(text.text)};
     if (result.ids.empty()) throw DataError("it is empty: there is nothing to score");
     return result;
   }
@@ -76,7 +76,7 @@ void TextGenerator::fit(std::vector<Continuation>& continuations,
       kept_before = std::min(before, most);
       kept_behind = std::min(behind, most - start + 1);
     }
-    cut_or_throw({i, before + behind, kept_before + kept_behind}, options.on_cut);
+    report_truncation({i, before + behind, kept_before + kept_behind}, options.on_cut);
     prompt = cut_prompt(prompt, kept_before);
     ids.resize(static_cast<std::size_t>(kept_behind));
   }
@@ -113,9 +113,9 @@ std::vector<ContinuationScore> TextGenerator::score_ids(std::vector<Continuation
     for (std::int64_t p = 0; p < parts; ++p) put(p, scores_of_part(p));
     return scores;
   }
-  spread_over_ranks(
-      world_, parts, [&](std::int64_t p) { return to_word(scores_of_part(p)); },
-      [&](std::int64_t p, const std::string& made) { put(p, scores_of(made)); });
+  distribute_over_ranks(
+      world_, parts, [&](std::int64_t p) { return serialise(scores_of_part(p)); },
+      [&](std::int64_t p, const std::string& made) { put(p, parse_scores(made)); });
   return scores;
 }
 

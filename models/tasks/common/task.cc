@@ -15,10 +15,10 @@ namespace weft {
 std::string TaskRun::measure_report(Session& session, const TrainedModel& model) {
   const Evaluation found = measure(session, model);
   std::string line =
-      fmt::format("validation loss {:.5f}", finite_figure(found.loss, "the validation loss"));
+      fmt::format("validation loss {:.5f}", require_finite(found.loss, "the validation loss"));
   for (const Metric& metric : found.metrics)
     line +=
-        fmt::format(", {} {:.4f}", metric.name, finite_figure(metric.value, "the " + metric.name));
+        fmt::format(", {} {:.4f}", metric.name, require_finite(metric.value, "the " + metric.name));
   return line + "\n";
 }
 
@@ -31,7 +31,7 @@ bool Task::can(Use use) const {
   return std::find(uses.begin(), uses.end(), use) != uses.end();
 }
 
-std::string Task::refusal(Use use) const {
+std::string Task::unsupported_use_message(Use use) const {
   static constexpr std::array<std::string_view, kUseNames.size()> kCannot = {
       "does not classify",           "does not tag words",   "does not predict masked words",
       "does not answer questions",   "has no text encoder",  "does not generate text",
@@ -48,42 +48,42 @@ std::string Task::refusal(Use use) const {
 std::vector<std::vector<ClassScore>> Task::classify(Session&, const TrainedModel&,
                                                     const std::vector<std::string>&,
                                                     const ClassifyOptions&) const {
-  throw refused(Use::classify);
+  throw unsupported_use_error(Use::classify);
 }
 
 std::vector<TaggedText> Task::tag(Session&, const TrainedModel&, const std::vector<std::string>&,
                                   const TagOptions&) const {
-  throw refused(Use::tag);
+  throw unsupported_use_error(Use::tag);
 }
 
-std::vector<std::vector<HiddenPlace>> Task::fill(Session&, const TrainedModel&,
-                                                 const std::vector<std::string>&,
-                                                 const FillOptions&) const {
-  throw refused(Use::fill);
+std::vector<std::vector<MaskedPosition>> Task::fill(Session&, const TrainedModel&,
+                                                    const std::vector<std::string>&,
+                                                    const FillOptions&) const {
+  throw unsupported_use_error(Use::fill);
 }
 
 std::vector<std::vector<Answer>> Task::answer(Session&, const TrainedModel&,
                                               const std::vector<Question>&,
                                               const AnswerOptions&) const {
-  throw refused(Use::answer);
+  throw unsupported_use_error(Use::answer);
 }
 
 std::vector<WrittenText> Task::translate(Session&, const TrainedModel&,
                                          const std::vector<std::string>&,
                                          const TranslateOptions&) const {
-  throw refused(Use::translate);
+  throw unsupported_use_error(Use::translate);
 }
 
 std::unique_ptr<TextEncoder> Task::text_encoder(const TrainedModel&) const {
-  throw refused(Use::embed);
+  throw unsupported_use_error(Use::embed);
 }
 
 std::unique_ptr<TextGenerator> Task::text_generator(Session&, const TrainedModel&) const {
-  throw refused(Use::generate);
+  throw unsupported_use_error(Use::generate);
 }
 
-FormatError Task::refused(Use use) const {
-  return FormatError(fmt::format("the model is {}", refusal(use)));
+FormatError Task::unsupported_use_error(Use use) const {
+  return FormatError(fmt::format("the model is {}", unsupported_use_message(use)));
 }
 
 TrainSettings chosen_settings(const TrainSettings& base, const FieldTexts& given) {
@@ -136,13 +136,13 @@ std::optional<LoadReport> start_weights(TrainedModel& model, const TaskArguments
   }
 }
 
-std::vector<std::string> head_of_other_classes(const TaskArguments& args,
-                                               const std::vector<std::string>& classes) {
+std::vector<std::string> mismatched_head_parameters(const TaskArguments& args,
+                                                    const std::vector<std::string>& classes) {
   if (args.from && args.from->classes != classes) return {"classifier.*"};
   return {};
 }
 
-double finite_figure(double value, std::string_view what) {
+double require_finite(double value, std::string_view what) {
   if (std::isfinite(value)) return value;
   throw DataError(fmt::format(
       "{} is {}: the model's weights are damaged, or its training has diverged (weft verify checks "

@@ -61,7 +61,7 @@ struct TaskInfo {
 };
 
 /// Name and description of a preset, for help texts.
-struct PresetAbout {
+struct PresetDescription {
   std::string name, about;
 };
 
@@ -147,7 +147,7 @@ class Task {
   /// The config fields of its models; TaskFields::skip lists those that are not options.
   virtual TaskFields config_fields() const = 0;
   /// The presets of the task. The first is the default.
-  virtual std::vector<PresetAbout> presets() const = 0;
+  virtual std::vector<PresetDescription> presets() const = 0;
   /// Returns an empty model of the task, to be filled from a file.
   virtual std::unique_ptr<TrainedModel> empty_model() const = 0;
 
@@ -175,7 +175,7 @@ class Task {
   bool can(Use use) const;
   /// Returns the message for a use that models of the task do not support: "a text classifier,
   /// which does not generate text; use it with weft classify, weft embed".
-  std::string refusal(Use use) const;
+  std::string unsupported_use_message(Use use) const;
 
   /// Returns the most likely classes of every input (a text, or the path of an image) in descending
   /// order of probability; weft classify prints them. Throws FormatError with
@@ -193,9 +193,9 @@ class Task {
   /// Returns `options.most` candidates for each mask in every text; weft fill prints them. A mask
   /// is written "[MASK]", or as the tokenizer spells it. Throws FormatError if models of the task
   /// do not predict masked tokens, DataError if a text has no mask.
-  virtual std::vector<std::vector<HiddenPlace>> fill(Session& session, const TrainedModel& model,
-                                                     const std::vector<std::string>& texts,
-                                                     const FillOptions& options) const;
+  virtual std::vector<std::vector<MaskedPosition>> fill(Session& session, const TrainedModel& model,
+                                                        const std::vector<std::string>& texts,
+                                                        const FillOptions& options) const;
   /// Returns the spans of the context of every question that answer it, best first; weft answer
   /// prints them. Throws FormatError if models of the task do not answer questions.
   virtual std::vector<std::vector<Answer>> answer(Session& session, const TrainedModel& model,
@@ -215,7 +215,7 @@ class Task {
                                                         const TrainedModel& model) const;
 
  private:
-  FormatError refused(Use use) const;
+  FormatError unsupported_use_error(Use use) const;
 };
 
 /// A task with models of type `Model`.
@@ -259,8 +259,8 @@ Config chosen_config(const Config& base, const TaskArguments& args) {
 std::int64_t table_rows(std::int64_t known, const Tokenizer& tokenizer, const TaskArguments& args);
 /// Names and descriptions of presets.
 template <class AnyPreset>
-std::vector<PresetAbout> abouts(const std::vector<AnyPreset>& presets) {
-  std::vector<PresetAbout> result;
+std::vector<PresetDescription> preset_descriptions(const std::vector<AnyPreset>& presets) {
+  std::vector<PresetDescription> result;
   for (const AnyPreset& preset : presets) result.push_back({preset.name, preset.about});
   return result;
 }
@@ -275,8 +275,8 @@ std::optional<LoadReport> start_weights(TrainedModel& model, const TaskArguments
                                         const std::vector<std::string>& also_new);
 /// Returns the parameters of a classifier to reinitialise: those of its head, if the weights to
 /// start from were trained for other classes.
-std::vector<std::string> head_of_other_classes(const TaskArguments& args,
-                                               const std::vector<std::string>& classes);
+std::vector<std::string> mismatched_head_parameters(const TaskArguments& args,
+                                                    const std::vector<std::string>& classes);
 
 /// Creates a run of a new model. `parts` are the arguments of the constructor of `Run`.
 template <class Run, class... Parts>
@@ -306,6 +306,6 @@ std::unique_ptr<Model> model_as(std::unique_ptr<TrainedModel> model) {
 
 /// Returns `value`, the value of a metric. Throws DataError that names `what` ("the perplexity") if
 /// it is NaN or infinite.
-double finite_figure(double value, std::string_view what);
+double require_finite(double value, std::string_view what);
 
 }  // namespace weft

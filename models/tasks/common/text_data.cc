@@ -11,8 +11,8 @@ namespace {
 
 constexpr const char *kData = "--data", *kLabel = "--label", *kHeldOut = "--held-out",
                      *kTestFraction = "--test-fraction", *kSplitSeed = "--split-seed";
-constexpr double kUsualTestFraction = 0.2;
-constexpr std::uint64_t kUsualSplitSeed = 1;
+constexpr double kDefaultTestFraction = 0.2;
+constexpr std::uint64_t kDefaultSplitSeed = 1;
 
 /// Throws FormatError if the tokenizer of `source` lacks an id that inputs of encoders need.
 void check_ids(const Tokenizer& tokenizer, const std::string& source) {
@@ -25,8 +25,8 @@ void check_ids(const Tokenizer& tokenizer, const std::string& source) {
 }
 
 /// The requested tokenizer of a new encoder.
-LearnedTokenizer asked_tokenizer(const TaskArguments& args,
-                                 const std::function<std::vector<std::string>()>& texts) {
+LearnedTokenizer requested_tokenizer(const TaskArguments& args,
+                                     const std::function<std::vector<std::string>()>& texts) {
   LearnedTokenizer made =
       make_tokenizer(tokenizer_choice(args.options, "bpe"),
                      {.texts = texts, .special = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}});
@@ -61,8 +61,8 @@ LabelledText labelled_data(const OptionValues& values, const std::vector<std::st
 }
 
 LabelledParts labelled_parts(const OptionValues& values) {
-  const double fraction = values.real(kTestFraction, kUsualTestFraction);
-  const std::uint64_t seed = values.seed(kSplitSeed, kUsualSplitSeed);
+  const double fraction = values.real(kTestFraction, kDefaultTestFraction);
+  const std::uint64_t seed = values.seed(kSplitSeed, kDefaultSplitSeed);
   const LabelledText all = labelled_data(values);
   const Split split = stratified_split(all.labels, fraction, seed);
   LabelledText train = all.subset(split.train);
@@ -74,8 +74,8 @@ LabelledParts labelled_parts(const OptionValues& values) {
 NewEncoder new_encoder(const EncoderConfig& base, const TaskArguments& args,
                        const std::function<std::vector<std::string>()>& texts) {
   chosen_config(base, args);  // fail early: training a tokenizer is slow
-  auto [tokenizer, notes] =
-      args.from ? LearnedTokenizer{encoder_tokenizer(*args.from)} : asked_tokenizer(args, texts);
+  auto [tokenizer, notes] = args.from ? LearnedTokenizer{encoder_tokenizer(*args.from)}
+                                      : requested_tokenizer(args, texts);
   EncoderConfig config = base;
   config.vocab = table_rows(base.vocab, tokenizer, args);
   config.padding_id = tokenizer.pad_id();

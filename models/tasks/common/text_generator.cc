@@ -12,10 +12,10 @@
 #include "weft/models/data/by_length.h"
 #include "weft/models/generate/logits_rules.h"
 #include "weft/models/generate/stop_texts.h"
-#include "weft/models/tasks/common/cut_ids.h"
-#include "weft/models/tasks/common/texts_of_ranks.h"
+#include "weft/models/tasks/common/serialised_texts.h"
+#include "weft/models/tasks/common/truncate_ids.h"
 #include "weft/models/tokenizers/text_stream.h"
-#include "weft/models/train/run_spread.h"
+#include "weft/models/train/run_distributed.h"
 
 namespace weft {
 namespace {
@@ -40,11 +40,11 @@ void TextGenerator::set_task(std::string_view name) {
   task_ = &(settings() == nullptr ? kNothing : *settings()).task(name);
 }
 
-const GenerationOptions& TextGenerator::said_options() const {
+const GenerationOptions& TextGenerator::default_options() const {
   return task_ == nullptr ? settings()->options : task_->options;
 }
 
-bool TextGenerator::says_length() const {
+bool TextGenerator::has_length_setting() const {
   return task_ == nullptr ? settings()->states_length : task_->states_length;
 }
 
@@ -81,16 +81,17 @@ std::vector<TokenIds> TextGenerator::fitted(std::vector<TokenIds> prompts,
       const GenerationOptions usual = options_for({prompts[p].front()}, options);
       kept = context() - std::clamp<std::int64_t>(length_rules(usual, 1).max - 1, 1, context() / 2);
     }
-    cut_or_throw({p, size, kept}, options.on_cut,
-                 continues() ? "the model, which needs room to write, reads" : "the model reads");
+    report_truncation(
+        {p, size, kept}, options.on_cut,
+        continues() ? "the model, which needs room to write, reads" : "the model reads");
     prompts[p] = cut_prompt(prompts[p], kept);
   }
   return prompts;
 }
 
 TokenIds TextGenerator::cut_prompt(const TokenIds& prompt, std::int64_t kept) const {
-  return cut_ids(prompt, kept, has_tokenizer() ? &tokenizer() : nullptr,
-                 continues() ? TextEnd::left : TextEnd::right);
+  return truncate_ids(prompt, kept, has_tokenizer() ? &tokenizer() : nullptr,
+                      continues() ? TextEnd::left : TextEnd::right);
 }
 
 TokenIds TextGenerator::start_of(const TokenIds& given) const {
@@ -142,20 +143,20 @@ std::vector<WrittenText> TextGenerator::write_ids(const std::vector<TokenIds>& g
 
 void TextGenerator::write_on_ranks(const std::vector<Batch>& batches, const WriteOptions& options,
                                    std::vector<std::vector<WrittenText>>& written) {
-  spread_over_ranks(
+  distribute_over_ranks(
       world_, std::ssize(batches),
       [&](std::int64_t b) {
         const Batch& batch = batches[static_cast<std::size_t>(b)];
         write_batch(batch, options, {}, written);
         std::string made;
-        for (const std::size_t place : batch.places) append_text(made, to_word(written[place]));
+        for (const std::size_t place : batch.places) append_text(made, serialise(written[place]));
         return made;
       },
       [&](std::int64_t b, const std::string& made) {
         const std::vector<std::string> texts = split_texts(made);
         const std::vector<std::size_t>& places = batches[static_cast<std::size_t>(b)].places;
         for (std::size_t i = 0; i < places.size(); ++i)
-          written[places[i]] = written_texts_of(texts.at(i));
+          written[places[i]] = parse_written_texts(texts.at(i));
       });
 }
 
@@ -205,7 +206,7 @@ void TextGenerator::write_batch(const Batch& batch, const WriteOptions& write_op
     } else if (!one.ids.empty() && options.is_end(one.ids.back())) {
       one.finish = Finish::end;
     } else if (ends_with_one(one.ids, options.stop_sequences) ||
-               holds_one(one.text, write_options.stop)) {
+               contains_any(one.text, write_options.stop)) {
       one.finish = Finish::stop;
     }
     if (on_text) on_text(number(row), streams ? texts[row].finish() : one.text);

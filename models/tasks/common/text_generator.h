@@ -105,7 +105,7 @@ class TextGenerator {
   virtual TokenIds read_output(std::string_view text) const { return read(text); }
   /// Encodes a text that continues another one: without special ids around it, and starting a new
   /// word only if the text begins with a space. For decoders. Throws as Tokenizer::encode.
-  virtual TokenIds read_behind(std::string_view text) const { return read_output(text); }
+  virtual TokenIds encode_continuation(std::string_view text) const { return read_output(text); }
   /// Returns the default options for a prompt, limited to the positions of the model.
   virtual GenerationOptions usual(const TokenIds& prompt) const = 0;
   /// The first ids of the output of an encoder-decoder; empty if they are not specified.
@@ -123,7 +123,7 @@ class TextGenerator {
   /// If true, a decoder reuses the cached keys and values of the previous prompt for calls with a
   /// single prompt, as Generator::go_on does. This suits texts that grow. All other prompts are
   /// still computed from the beginning.
-  virtual void keep_texts(bool) {}
+  virtual void set_cache_reuse(bool) {}
   /// Number of ids of the last prompt that were not recomputed.
   virtual std::int64_t reused() const { return 0; }
 
@@ -172,9 +172,9 @@ class TextGenerator {
   }
   /// The options in settings() of the task that was set, or else of the model. There must be
   /// settings.
-  const GenerationOptions& said_options() const;
+  const GenerationOptions& default_options() const;
   /// True if the settings specify lengths. There must be settings.
-  bool says_length() const;
+  bool has_length_setting() const;
 
  private:
   struct Batch;

@@ -46,30 +46,30 @@ std::string fewer_pieces(std::int64_t found, std::int64_t wanted) {
 }
 
 LearnedTokenizer learn(LearnedKind kind, std::int64_t vocab, const TokenizerNeeds& needs) {
-  NewTokenizerOptions options{.kind = kind, .vocab = vocab};
+  TokenizerTrainerOptions options{.kind = kind, .vocab = vocab};
   if (!needs.special.empty()) options.special_tokens = needs.special;
   if (kind == LearnedKind::unigram) options.character_coverage = needs.pieces.character_coverage;
   const std::vector<std::string> texts = needs.texts();
   TextList list(texts);
   Workers workers;
-  LearnedTokenizer learned{learn_tokenizer(list, options, workers)};
+  LearnedTokenizer learned{train_tokenizer(list, options, workers)};
   learned.notes = fewer_pieces(learned.tokenizer.vocab_size(), vocab);
   return learned;
 }
 
 }  // namespace
 
-TaskOptions& add_tokenizer(TaskOptions& options, const std::string& usual, bool of_new_models) {
+TaskOptions& add_tokenizer(TaskOptions& options, const std::string& usual, bool new_models_only) {
   options.file(
       kTokenizerOption,
       fmt::format("tokenizer: {} (a tokenizer.json, a folder, a SentencePiece model, or a .weft "
                   "file); bpe merges pairs of characters as SentencePiece does; byte-bpe, "
                   "wordpiece and unigram are trained as by weft tokenizer train (default: {})",
                   kForms, usual));
-  if (of_new_models) options.of_new_models();
+  if (new_models_only) options.new_models_only();
   options.integer(kVocabOption, kVocabRange,
                   "maximum number of pieces, if they are learned (default 4000)");
-  return of_new_models ? options.of_new_models() : options;
+  return new_models_only ? options.new_models_only() : options;
 }
 
 TokenizerChoice parse_tokenizer_choice(const std::string& text) {
@@ -115,7 +115,7 @@ TokenizerChoice tokenizer_choice(const OptionValues& values, const std::string& 
 }
 
 LearnedTokenizer make_tokenizer(const TokenizerChoice& choice, const TokenizerNeeds& needs) {
-  const std::int64_t vocab = choice.vocab.value_or(needs.usual_vocab);
+  const std::int64_t vocab = choice.vocab.value_or(needs.default_vocab);
   switch (choice.kind) {
     case Kind::characters: return {CharacterTokenizer::from_text(joined(needs.texts()))};
     case Kind::bytes: return learn(LearnedKind::byte_bpe, vocab, needs);

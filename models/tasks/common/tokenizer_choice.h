@@ -17,7 +17,7 @@ inline constexpr const char *kTokenizerOption = "--tokenizer", *kVocabOption = "
 
 /// Adds --tokenizer and --vocab. `usual` is the default ("bpe"), as the help prints it.
 /// `new_models_only`: weights to start from keep their own tokenizer.
-TaskOptions& add_tokenizer(TaskOptions& options, const std::string& usual, bool of_new_models);
+TaskOptions& add_tokenizer(TaskOptions& options, const std::string& usual, bool new_models_only);
 
 /// A value of --tokenizer.
 struct TokenizerChoice {
@@ -57,10 +57,10 @@ struct TokenizerNeeds {
   std::vector<std::string> special = {};
   /// Options of "bpe", which has its own special ids.
   SentencePieceOptions pieces = {};
-  std::int64_t usual_vocab = 4000;
+  std::int64_t default_vocab = 4000;
 };
 /// Trains or reads the tokenizer, with a note if the texts yield fewer pieces than requested.
-/// Throws as learn_tokenizer, read_tokenizer, CharacterTokenizer::from_text.
+/// Throws as train_tokenizer, read_tokenizer, CharacterTokenizer::from_text.
 LearnedTokenizer make_tokenizer(const TokenizerChoice& choice, const TokenizerNeeds& needs);
 
 }  // namespace weft

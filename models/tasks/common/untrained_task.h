@@ -18,14 +18,14 @@ class UntrainedTask : public TaskOf<Model> {
  public:
   TaskOptions options() const final { return {}; }
   TaskFields config_fields() const final { return {"Model", &EncoderConfig::fields(), {}}; }
-  std::vector<PresetAbout> presets() const final { return {}; }
-  std::unique_ptr<TaskRun> start(const TaskArguments&) const final { throw refusal(); }
+  std::vector<PresetDescription> presets() const final { return {}; }
+  std::unique_ptr<TaskRun> start(const TaskArguments&) const final { throw not_trainable(); }
   std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel>, const OptionValues&) const final {
-    throw refusal();
+    throw not_trainable();
   }
 
  private:
-  ArgumentError refusal() const {
+  ArgumentError not_trainable() const {
     return ArgumentError(
         fmt::format("a {} cannot be trained or evaluated: its task, {}, is for inference only",
                     Model::file_layout().kind, this->info().id));

@@ -50,15 +50,15 @@ struct TagOptions {
 };
 
 /// A candidate token for a masked position.
-struct PieceGuess {
+struct TokenCandidate {
   std::int32_t id = 0;
   std::string text;  // the text of the token
   double probability = 0;
 };
 /// A masked position of a text, and the candidates for it, most likely first.
-struct HiddenPlace {
+struct MaskedPosition {
   std::size_t begin = 0, end = 0;  // bytes of the mask in the text
-  std::vector<PieceGuess> guesses;
+  std::vector<TokenCandidate> guesses;
 };
 struct FillOptions {
   std::int64_t most = 5;  // maximum number of candidates per mask

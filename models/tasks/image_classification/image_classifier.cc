@@ -13,7 +13,7 @@
 #include "weft/models/families/vit.h"
 #include "weft/models/layers/linear.h"
 #include "weft/models/tasks/common/run_checked.h"
-#include "weft/models/train/run_spread.h"
+#include "weft/models/train/run_distributed.h"
 #include "weft/models/train/weighted_mean.h"
 #include "weft/models/trained/folder_encoder.h"
 #include "weft/models/trained/preprocessor.h"
@@ -128,7 +128,7 @@ std::unique_ptr<ImageClassifier> image_classifier_of(const hf::Folder& folder) {
   if (name.find("ForImageClassification") == std::string::npos) return nullptr;
   auto model = std::make_unique<ImageClassifier>();
   Graph& graph = *model->graph;
-  const Sizes sizes = hf::least_inputs(folder.config).at("pixel_values").second;
+  const Sizes sizes = hf::minimal_inputs(folder.config).at("pixel_values").second;
   const std::string about =
       (std::filesystem::path(folder.path) / "preprocessor_config.json").string();
   if (!std::filesystem::exists(about)) {
@@ -168,7 +168,7 @@ Tensor class_probabilities(Session& session, const ImageClassifier& model, const
   const ImageSet set = set_of(images);
   Tensor all = Tensor::empty(DType::f32, {set.count(), classes});
   auto* out = all.mutable_data<float>();
-  run_spread(
+  run_distributed(
       session, model.program("classify"), parts_of(set),
       [&](std::int64_t i) -> NamedTensors {
         return {{"images", part_of(set, i).images}};
@@ -207,7 +207,7 @@ ImageEvaluation evaluate_images(Session& session, const ImageClassifier& model,
   if (set.count() == 0) throw DataError("there are no images to evaluate on");
   ImageEvaluation result{0, ConfusionMatrix(model.classes())};
   WeightedMean loss;
-  run_spread(
+  run_distributed(
       session, model.program("evaluate"), parts_of(set),
       [&](std::int64_t i) -> NamedTensors {
         const ImageSet part = part_of(set, i);

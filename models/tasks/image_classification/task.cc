@@ -68,7 +68,7 @@ class ImageClassificationRun final : public RunOf<ImageClassifier> {
     const ImageEvaluation found = evaluate(session, model);
     return found.matrix.table() +
            fmt::format("test      loss {:.4f}, accuracy {:.4f} ({} of {}: {})\n",
-                       finite_figure(found.loss, "the loss"), found.matrix.accuracy(),
+                       require_finite(found.loss, "the loss"), found.matrix.accuracy(),
                        found.matrix.correct(), found.matrix.total(), parts_.data.about);
   }
 
@@ -104,9 +104,10 @@ class ImageClassificationTask final : public TaskOf<ImageClassifier> {
   TaskFields config_fields() const override {
     return {"Model", &VitConfig::fields(), {"distillation"}};
   }
-  std::vector<PresetAbout> presets() const override {
-    std::vector<PresetAbout> all = abouts(vit_presets());
-    for (const PresetAbout& preset : abouts(vit_fine_tuning_presets())) all.push_back(preset);
+  std::vector<PresetDescription> presets() const override {
+    std::vector<PresetDescription> all = preset_descriptions(vit_presets());
+    for (const PresetDescription& preset : preset_descriptions(vit_fine_tuning_presets()))
+      all.push_back(preset);
     return all;
   }
 
@@ -128,8 +129,8 @@ class ImageClassificationTask final : public TaskOf<ImageClassifier> {
         config, parts.train.classes,
         as_before ? *args.from->normalisation : normalisation_of(parts.train), augmentation,
         preset.training));
-    auto loaded =
-        start_vit_weights(*model, config, args, head_of_other_classes(args, parts.train.classes));
+    auto loaded = start_vit_weights(*model, config, args,
+                                    mismatched_head_parameters(args, parts.train.classes));
     const ImageNormalisation& pixels = model->images.normalisation;
     std::string line =
         fmt::format("pixels    normalised by mean ({:.3f}) and standard deviation ({:.3f}) of {}\n",

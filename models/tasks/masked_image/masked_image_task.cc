@@ -11,7 +11,7 @@
 #include "weft/graph/functions.h"
 #include "weft/models/data/shuffle.h"
 #include "weft/models/families/vit.h"
-#include "weft/models/train/run_spread.h"
+#include "weft/models/train/run_distributed.h"
 #include "weft/models/train/weighted_mean.h"
 #include "weft/models/trained/trainable.h"
 
@@ -54,7 +54,7 @@ void over_held_out(Session& session, const Program& program, const MaskedImageMo
         all.begin() + i * kImagesAtOnce,
         all.begin() + std::min<std::int64_t>((i + 1) * kImagesAtOnce, std::ssize(all)));
   };
-  run_spread(
+  run_distributed(
       session, program, parts,
       [&](std::int64_t i) -> NamedTensors {
         const std::vector<std::int64_t> places = places_of(i);

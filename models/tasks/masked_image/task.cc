@@ -58,10 +58,11 @@ class MaskedImageRun final : public RunOf<MaskedImageModel> {
     const double loss = masked_image_loss(session, *model_, test);
     const MaskedImageBaselines without = masked_image_baselines(*model_, parts_.train, test);
     return {
-        fmt::format("test      loss {:.4f} over the masked pixels of {} images; baselines: "
-                    "{:.4f} (mean of the visible pixels of the image), {:.4f} (median of the pixel over "
-                    "training images)\n",
-                    loss, grouped(test.count()), without.visible_mean, without.training_median),
+        fmt::format(
+            "test      loss {:.4f} over the masked pixels of {} images; baselines: "
+            "{:.4f} (mean of the visible pixels of the image), {:.4f} (median of the pixel over "
+            "training images)\n",
+            loss, grouped(test.count()), without.visible_mean, without.training_median),
         {{kPicture, reconstruction_svg(session, *model_, test.pick(places).images,
                                        held_out_masks(*model_, places), "test images")}}};
   }
@@ -71,7 +72,7 @@ class MaskedImageRun final : public RunOf<MaskedImageModel> {
   }
   std::string measure_report(Session& session, const TrainedModel& model) override {
     return fmt::format("test      loss {:.4f} over the masked pixels of {} images ({})\n",
-                       finite_figure(measure(session, model).loss, "the loss"),
+                       require_finite(measure(session, model).loss, "the loss"),
                        parts_.data.test.count(), parts_.data.about);
   }
 
@@ -106,7 +107,9 @@ class MaskedImageTask final : public TaskOf<MaskedImageModel> {
   TaskFields config_fields() const override {
     return {"Model", &VitConfig::fields(), {"distillation"}};
   }
-  std::vector<PresetAbout> presets() const override { return abouts(vit_pretraining_presets()); }
+  std::vector<PresetDescription> presets() const override {
+    return preset_descriptions(vit_pretraining_presets());
+  }
 
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
     const std::string& path = image_path(args.options);

@@ -11,7 +11,7 @@
 #include "weft/core/excerpt.h"
 #include "weft/models/data/by_length.h"
 #include "weft/models/tasks/common/run_checked.h"
-#include "weft/models/train/run_spread.h"
+#include "weft/models/train/run_distributed.h"
 
 namespace weft {
 namespace {
@@ -19,34 +19,34 @@ namespace {
 /// Number of tokens per batch. It is small because every token may be masked, and a masked token
 /// needs one logit per id of the vocabulary.
 constexpr std::int64_t kFillTokens = 1024;
-constexpr std::string_view kUsualMask = "[MASK]";
+constexpr std::string_view kDefaultMask = "[MASK]";
 
 /// A text with its masks in the spelling of the tokenizer, and the positions of the masks in the
 /// original text.
 struct MaskedText {
   std::string text;
-  std::vector<HiddenPlace> places;
+  std::vector<MaskedPosition> places;
 };
 
-MaskedText with_own_masks(std::string_view text, std::string_view own) {
+MaskedText with_tokenizer_masks(std::string_view text, std::string_view own) {
   MaskedText result;
   for (std::size_t at = 0;;) {
-    const std::size_t usual = text.find(kUsualMask, at), theirs = text.find(own, at);
+    const std::size_t usual = text.find(kDefaultMask, at), theirs = text.find(own, at);
     const std::size_t found = std::min(usual, theirs);
     result.text += text.substr(at, found == std::string_view::npos ? found : found - at);
     if (found == std::string_view::npos) return result;
-    at = found + (found == theirs ? own : kUsualMask).size();
+    at = found + (found == theirs ? own : kDefaultMask).size();
     result.places.push_back({found, at, {}});
     result.text += own;
   }
 }
 
-struct HiddenRow {
+struct MaskedRow {
   TextRow row;
-  std::vector<std::int32_t> hidden;  // positions of the masks among the ids
+  std::vector<std::int32_t> mask_positions;  // positions of the masks among the ids
 };
 
-HiddenRow hidden_row(const TextReader& reader, const MaskedText& masked, const std::string& text,
+MaskedRow masked_row(const TextReader& reader, const MaskedText& masked, const std::string& text,
                      std::size_t number, const OnCut& on_cut) {
   const std::int32_t mask = reader.tokenizer().mask_id();
   if (masked.places.empty()) {
@@ -54,15 +54,15 @@ HiddenRow hidden_row(const TextReader& reader, const MaskedText& masked, const s
                                         excerpt(text), reader.tokenizer().piece(mask)));
   }
   Encoding encoding = reader.encode(masked.text, number, on_cut);
-  HiddenRow result;
+  MaskedRow result;
   for (std::size_t i = 0; i < encoding.size(); ++i) {
-    if (encoding.ids[i] == mask) result.hidden.push_back(static_cast<std::int32_t>(i));
+    if (encoding.ids[i] == mask) result.mask_positions.push_back(static_cast<std::int32_t>(i));
   }
-  if (result.hidden.size() != masked.places.size()) {
-    throw TextError(number,
-                    fmt::format("number of masks: {} in the text, but only {} in the {} tokens "
-                                "that the model reads: shorten the text",
-                                masked.places.size(), result.hidden.size(), reader.longest()));
+  if (result.mask_positions.size() != masked.places.size()) {
+    throw TextError(
+        number, fmt::format("number of masks: {} in the text, but only {} in the {} tokens "
+                            "that the model reads: shorten the text",
+                            masked.places.size(), result.mask_positions.size(), reader.longest()));
   }
   result.row = {std::move(encoding.ids), std::move(encoding.type_ids)};
   return result;
@@ -75,8 +75,8 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kAround) - begin + 1);
 }
 
-std::vector<PieceGuess> likeliest(const Tokenizer& tokenizer, std::span<const float> logits,
-                                  std::int64_t most) {
+std::vector<TokenCandidate> top_candidates(const Tokenizer& tokenizer,
+                                           std::span<const float> logits, std::int64_t most) {
   const float top = *std::max_element(logits.begin(), logits.end());
   double sum = 0;
   for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - top);
@@ -92,7 +92,7 @@ std::vector<PieceGuess> likeliest(const Tokenizer& tokenizer, std::span<const fl
     const float x = logits[static_cast<std::size_t>(a)], y = logits[static_cast<std::size_t>(b)];
     return x != y ? x > y : a < b;
   });
-  std::vector<PieceGuess> guesses;
+  std::vector<TokenCandidate> guesses;
   for (auto id = ids.begin(); id != ids.begin() + count; ++id) {
     const std::string text = tokenizer.decode(std::span<const std::int32_t>(&*id, 1));
     const std::string_view shown = trimmed(text);
@@ -117,20 +117,20 @@ Program logits_program(const PretrainingModel& model) {
 
 }  // namespace
 
-std::vector<std::vector<HiddenPlace>> fill(Session& session, const PretrainingModel& model,
-                                           std::span<const std::string> texts,
-                                           const FillOptions& options) {
+std::vector<std::vector<MaskedPosition>> fill(Session& session, const PretrainingModel& model,
+                                              std::span<const std::string> texts,
+                                              const FillOptions& options) {
   const Tokenizer& tokenizer = model.tokenizer;
   if (tokenizer.mask_id() < 0)
     throw FormatError("the tokenizer of the model has no mask token ([MASK])");
   const TextReader reader(model.config, tokenizer, model.reading);
   const std::string own = tokenizer.piece(tokenizer.mask_id());
-  std::vector<std::vector<HiddenPlace>> result;
-  std::vector<HiddenRow> rows;
+  std::vector<std::vector<MaskedPosition>> result;
+  std::vector<MaskedRow> rows;
   std::vector<std::size_t> lengths;
   for (const std::string& text : texts) {
-    MaskedText masked = with_own_masks(text, own);
-    rows.push_back(hidden_row(reader, masked, text, rows.size(), options.on_cut));
+    MaskedText masked = with_tokenizer_masks(text, own);
+    rows.push_back(masked_row(reader, masked, text, rows.size(), options.on_cut));
     lengths.push_back(rows.back().row.ids.size());
     result.push_back(std::move(masked.places));
   }
@@ -144,7 +144,7 @@ std::vector<std::vector<HiddenPlace>> fill(Session& session, const PretrainingMo
     const Sizes sizes = inputs.front().second.sizes();
     std::vector<std::int32_t> picks;
     for (std::size_t r = 0; r < batch.size(); ++r) {
-      for (const std::int32_t place : rows[batch[r]].hidden)
+      for (const std::int32_t place : rows[batch[r]].mask_positions)
         picks.push_back(static_cast<std::int32_t>(static_cast<std::int64_t>(r) * sizes[1]) + place);
     }
     inputs.emplace_back("picks", Tensor::of({std::ssize(picks)}, picks));
@@ -158,13 +158,13 @@ std::vector<std::vector<HiddenPlace>> fill(Session& session, const PretrainingMo
     const auto vocab = static_cast<std::size_t>(logits.size(1));
     std::size_t next = 0;
     for (const std::size_t i : batches[static_cast<std::size_t>(b)]) {
-      for (HiddenPlace& place : result[i]) {
-        place.guesses =
-            likeliest(tokenizer, logits.span<float>().subspan(next++ * vocab, vocab), options.most);
+      for (MaskedPosition& place : result[i]) {
+        place.guesses = top_candidates(
+            tokenizer, logits.span<float>().subspan(next++ * vocab, vocab), options.most);
       }
     }
   };
-  run_spread(session, program, std::ssize(batches), inputs_of, use);
+  run_distributed(session, program, std::ssize(batches), inputs_of, use);
   return result;
 }
 

@@ -16,8 +16,8 @@ namespace WEFT_API weft {
 /// tokenizer spells it. `session` runs the model's graph with its store. Throws FormatError if the
 /// tokenizer has no mask token, and TextError for a text without a mask, for a text that is too
 /// long if options.on_cut is empty, and for a text with a mask beyond the truncation.
-std::vector<std::vector<HiddenPlace>> fill(Session& session, const PretrainingModel& model,
-                                           std::span<const std::string> texts,
-                                           const FillOptions& options = {});
+std::vector<std::vector<MaskedPosition>> fill(Session& session, const PretrainingModel& model,
+                                              std::span<const std::string> texts,
+                                              const FillOptions& options = {});
 
 }  // namespace weft

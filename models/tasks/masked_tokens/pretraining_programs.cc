@@ -14,7 +14,7 @@ constexpr const char* kSamplingKey = "sampling";
 
 struct Inputs {
   EncoderInputs encoder;
-  HiddenTokens hidden;
+  MaskedTargets hidden;
 };
 
 Inputs declare_inputs(Graph& graph) {

@@ -7,11 +7,11 @@
 #include <optional>
 
 #include "weft/core/error.h"
-#include "weft/models/data/draws.h"
+#include "weft/models/data/rng.h"
 #include "weft/models/data/shuffle.h"
 #include "weft/models/data/token_rows.h"
 #include "weft/models/metrics/roc_auc.h"
-#include "weft/models/train/run_spread.h"
+#include "weft/models/train/run_distributed.h"
 #include "weft/models/train/weighted_mean.h"
 #include "weft/models/trained/trainable.h"
 
@@ -30,13 +30,13 @@ Rows rows_of(const PretrainingModel& model, const PackedTexts& texts) {
   const TrainSettings& settings = model.settings;
   const std::vector<std::int64_t> firsts = texts.cover();
   return {[&texts, settings](const BatchPart& part) {
-            Draws draws(stable_hash("masked_lm", settings.seed), 0,
-                        static_cast<std::uint32_t>(part.step()));
+            Rng rng(stable_hash("masked_lm", settings.seed), 0,
+                    static_cast<std::uint32_t>(part.step()));
             const RowRange mine = part.rows(settings.batch);
             std::vector<PretrainingRow> rows;
             // All rows of the batch share one random sequence: also draw those before this shard.
             for (std::int64_t r = 0; r < mine.end; ++r) {
-              const std::int64_t first = draws.below(texts.texts());
+              const std::int64_t first = rng.below(texts.texts());
               if (r >= mine.begin) rows.push_back({texts.row(first)});
             }
             return rows;
@@ -62,11 +62,11 @@ Rows rows_of(const PretrainingModel& model, const PackedTokens& tokens) {
 Rows rows_of(const PretrainingModel& model, const SentencePairs& pairs) {
   const TrainSettings& settings = model.settings;
   const auto row = [cls = model.tokenizer.cls_id(), sep = model.tokenizer.sep_id(),
-                    context = model.config.longest_row()](const SentencePair& pair) {
+                    context = model.config.max_tokens()](const SentencePair& pair) {
     PairTokens tokens = join_pair(pair, cls, sep, context);
     return PretrainingRow{std::move(tokens.ids), std::move(tokens.token_types), pair.label};
   };
-  const std::int64_t room = model.config.longest_row() - 3;
+  const std::int64_t room = model.config.max_tokens() - 3;
   const std::int64_t count = (pairs.tokens() + room - 1) / room;
   return {[=, &pairs](const BatchPart& part) {
             const RowRange mine = part.rows(settings.batch);
@@ -102,7 +102,7 @@ const Tensor& input(const NamedTensors& inputs, std::string_view name) {
   throw ArgumentError(fmt::format("there is no input '{}'", name));
 }
 
-void count_hidden(const NamedTensors& inputs, const Results& results, Counts& counts) {
+void count_masked(const NamedTensors& inputs, const Results& results, Counts& counts) {
   const auto labels = input(inputs, "labels").span<std::int32_t>();
   const auto predicted = results["predicted"].span<std::int64_t>();
   std::int64_t here = 0;
@@ -170,7 +170,7 @@ NamedTensors measured_inputs(const PretrainingModel& model, const Rows& rows, st
 
 void count(const NamedTensors& inputs, const Results& results, PretrainingObjective objective,
            Counts& counts) {
-  count_hidden(inputs, results, counts);
+  count_masked(inputs, results, counts);
   if (reads_pairs(objective)) count_pairs(inputs, results, counts);
   if (objective == PretrainingObjective::rtd) count_replaced(inputs, results, counts);
 }
@@ -196,16 +196,16 @@ TrainTask task_of(Session& session, const PretrainingModel& model, const Rows& t
       return measured_inputs(model, rows, measured[static_cast<std::size_t>(i)] * at_once);
     };
     Counts counts;
-    run_spread(session, model.program("evaluate"), std::ssize(measured), inputs,
-               [&](std::int64_t i, const Results& results) {
-                 count(inputs(i), results, model.options.objective, counts);
-               });
+    run_distributed(session, model.program("evaluate"), std::ssize(measured), inputs,
+                    [&](std::int64_t i, const Results& results) {
+                      count(inputs(i), results, model.options.objective, counts);
+                    });
     return evaluation_of(counts, model.options);
   };
   return task;
 }
 
-[[noreturn]] void wrong_data(const PretrainingModel& model, std::string_view data) {
+[[noreturn]] void reject_data(const PretrainingModel& model, std::string_view data) {
   throw ArgumentError(fmt::format("a model with the objective {} cannot be trained on {}",
                                   choice_name(model.options.objective), data));
 }
@@ -219,7 +219,7 @@ PairTask pair_task(const PretrainingModel& model) {
 template <class Texts>
 TrainTask task_of_texts(Session& session, const PretrainingModel& model, const Texts& train,
                         const Texts* held_out) {
-  if (reads_pairs(model.options.objective)) wrong_data(model, "texts without pairs");
+  if (reads_pairs(model.options.objective)) reject_data(model, "texts without pairs");
   return task_of(session, model, rows_of(model, train),
                  held_out == nullptr ? std::nullopt : std::optional(rows_of(model, *held_out)));
 }
@@ -252,7 +252,7 @@ NamedTensors pretraining_inputs(const PretrainingModel& model, std::span<const P
   // Packed texts all have the same length. The lengths of pairs are rounded up, so that there are
   // few different ones.
   const std::int64_t multiple = pairs ? 16 : 1;
-  const std::int64_t most = model.config.longest_row();
+  const std::int64_t most = model.config.max_tokens();
   const TokenRows batch = pad_rows(hidden, model.tokenizer.pad_id(), multiple, most);
   const auto length = static_cast<std::size_t>(batch.ids.size(1));
   std::vector<std::int32_t> picks, labels;
@@ -294,23 +294,23 @@ TrainTask pretraining_task(Session& session, const PretrainingModel& model,
 TrainTask pretraining_task(Session& session, const PretrainingModel& model,
                            const SentencePairs& train, const SentencePairs* held_out) {
   if (!reads_pairs(model.options.objective) || train.task() != pair_task(model))
-    wrong_data(model, train.task() == PairTask::next_sentence
-                          ? "pairs for next-sentence prediction"
-                          : "pairs for sentence-order prediction");
+    reject_data(model, train.task() == PairTask::next_sentence
+                           ? "pairs for next-sentence prediction"
+                           : "pairs for sentence-order prediction");
   return task_of(session, model, rows_of(model, train),
                  held_out == nullptr ? std::nullopt : std::optional(rows_of(model, *held_out)));
 }
 
 SentencePairs sentence_pairs(const PretrainingModel& model,
                              std::span<const std::vector<std::string>> documents) {
-  if (!reads_pairs(model.options.objective)) wrong_data(model, "pairs of sentences");
+  if (!reads_pairs(model.options.objective)) reject_data(model, "pairs of sentences");
   std::vector<Document> ids;
   for (const auto& document : documents) {
     ids.emplace_back();
     for (const std::string& sentence : document)
       ids.back().push_back(model.tokenizer.encode(sentence));
   }
-  return {std::move(ids), pair_task(model), model.config.longest_row() - 3};
+  return {std::move(ids), pair_task(model), model.config.max_tokens() - 3};
 }
 
 }  // namespace weft

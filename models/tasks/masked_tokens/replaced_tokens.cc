@@ -60,7 +60,7 @@ ReplacedTokenModel make_replaced_token_model(const Scope& scope, const EncoderCo
 }
 
 ReplacedTokens detect_replaced_tokens(const ReplacedTokenModel& model, const EncoderInputs& inputs,
-                                      const HiddenTokens& hidden, Value key, bool training,
+                                      const MaskedTargets& hidden, Value key, bool training,
                                       SourceLocation loc) {
   Graph::Frame frame(inputs.ids.graph(), "replaced_tokens", loc);
   ReplacedTokens result;

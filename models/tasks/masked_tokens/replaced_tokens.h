@@ -34,7 +34,7 @@ ReplacedTokenModel make_replaced_token_model(const Scope& scope, const EncoderCo
                                              SourceLocation loc = SourceLocation::current());
 
 /// Positions and original ids of the masked tokens.
-struct HiddenTokens {
+struct MaskedTargets {
   Value picks;   // i32 [picks]: indices into the flattened ids [batch * seq]
   Value labels;  // i32 [picks]: the original ids, or -100 for picks that are ignored
 };
@@ -49,7 +49,7 @@ struct ReplacedTokens {
 /// Replaces the masked tokens by samples of the generator, and detects the replacements. inputs.ids
 /// i32 [batch, seq] contains the masks.
 ReplacedTokens detect_replaced_tokens(const ReplacedTokenModel& model, const EncoderInputs& inputs,
-                                      const HiddenTokens& hidden, Value key, bool training,
+                                      const MaskedTargets& hidden, Value key, bool training,
                                       SourceLocation loc = SourceLocation::current());
 
 }  // namespace weft

@@ -26,7 +26,7 @@ constexpr const char* kHint =
     "(a blank line ends a document; --validation-fraction sets the share of the documents for "
     "validation)";
 
-constexpr std::array<std::string_view, 4> kAbouts = {
+constexpr std::array<std::string_view, 4> kDescriptions = {
     "pre-training: predict masked tokens",
     "predict masked tokens, and whether the second segment follows the first (BERT)",
     "predict masked tokens, and the order of two segments (ALBERT)",
@@ -87,12 +87,12 @@ class PretrainingData {
       return;
     }
     if (reads_pairs(model.options.objective)) {
-      pairs_.emplace(made_pairs(model, split_.train, "training"));
+      pairs_.emplace(make_pairs(model, split_.train, "training"));
       if (!split_.validation.empty())
-        held_out_pairs_.emplace(made_pairs(model, split_.validation, "validation"));
+        held_out_pairs_.emplace(make_pairs(model, split_.validation, "validation"));
       return;
     }
-    const std::int64_t length = model.config.longest_row();
+    const std::int64_t length = model.config.max_tokens();
     texts_.emplace(model.tokenizer, sentences(split_.train), length);
     if (!split_.validation.empty())
       held_out_texts_.emplace(model.tokenizer, sentences(split_.validation), length);
@@ -129,22 +129,22 @@ class PretrainingData {
   void pack(const PretrainingModel& model, const std::vector<TokenSource>& sources) {
     TokenSetSplit split =
         split_sources(sources, model.tokenizer, model.settings.validation_fraction);
-    const std::int64_t length = model.config.longest_row();
+    const std::int64_t length = model.config.max_tokens();
     tokens_.emplace(std::move(split.train), length);
     if (!split.validation.empty()) held_out_tokens_.emplace(std::move(split.validation), length);
   }
-  SentencePairs made_pairs(const PretrainingModel& model, const std::vector<TextDocument>& part,
+  SentencePairs make_pairs(const PretrainingModel& model, const std::vector<TextDocument>& part,
                            const char* what) const {
     try {
       return sentence_pairs(model, part);
     } catch (const ArgumentError& e) {
-      refuse_unpaired(model);
+      reject_unpaired(model);
       throw ArgumentError(fmt::format("the {} set: {} {}", what, e.what(), kHint));
     }
   }
   /// Throws DataError if even the whole text yields no pairs. Then the text is at fault, and not an
   /// option.
-  void refuse_unpaired(const PretrainingModel& model) const {
+  void reject_unpaired(const PretrainingModel& model) const {
     std::vector<TextDocument> all = split_.train;
     all.insert(all.end(), split_.validation.begin(), split_.validation.end());
     try {
@@ -178,9 +178,9 @@ class MaskedTokensRun final : public RunOf<PretrainingModel> {
     return text + "\n";
   }
   std::string batch_unit() const override {
-    return fmt::format("x {} tokens", model_->config.longest_row());
+    return fmt::format("x {} tokens", model_->config.max_tokens());
   }
-  std::int64_t row_size() const override { return model_->config.longest_row(); }
+  std::int64_t row_size() const override { return model_->config.max_tokens(); }
 
   TrainTask task(Session& session) override { return data_.task(session, *model_); }
 
@@ -196,7 +196,8 @@ class MaskedTokensRun final : public RunOf<PretrainingModel> {
     std::string text = fmt::format("held out  loss {:.4f}, {:.2f}% of the masked tokens predicted",
                                    outcome.evaluation.loss, 100 * metric("masked_accuracy"));
     if (reads_pairs(objective))
-      text += fmt::format(", {:.2f}% of the pairs classified correctly", 100 * metric("pair_accuracy"));
+      text +=
+          fmt::format(", {:.2f}% of the pairs classified correctly", 100 * metric("pair_accuracy"));
     if (objective == PretrainingObjective::rtd) {
       text += fmt::format(
           " by the generator, replaced tokens detected with accuracy {:.2f}%, AUC {:.4f}",
@@ -228,7 +229,7 @@ class MaskedTokensTask final : public TaskOf<PretrainingModel> {
   explicit MaskedTokensTask(PretrainingObjective objective) : objective_(objective) {
     info_.id = info_.name = choice_name(objective);
     info_.family = "encoder";
-    info_.about = kAbouts[static_cast<std::size_t>(objective)];
+    info_.about = kDescriptions[static_cast<std::size_t>(objective)];
     info_.help = {{"batch", "rows of tokens per step"},
                   {"validation_fraction", "share of the documents for validation"}};
     if (objective == PretrainingObjective::mlm)
@@ -258,7 +259,9 @@ class MaskedTokensTask final : public TaskOf<PretrainingModel> {
   TaskFields config_fields() const override {
     return {"Model", &EncoderConfig::fields(), {"vocab", "padding_id"}};
   }
-  std::vector<PresetAbout> presets() const override { return abouts(encoder_presets()); }
+  std::vector<PresetDescription> presets() const override {
+    return preset_descriptions(encoder_presets());
+  }
 
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
     PretrainingInput input = read_input(args.options, objective_);
@@ -284,9 +287,9 @@ class MaskedTokensTask final : public TaskOf<PretrainingModel> {
     return masked_language_model_of(folder, text);
   }
 
-  std::vector<std::vector<HiddenPlace>> fill(Session& session, const TrainedModel& model,
-                                             const std::vector<std::string>& texts,
-                                             const FillOptions& options) const override {
+  std::vector<std::vector<MaskedPosition>> fill(Session& session, const TrainedModel& model,
+                                                const std::vector<std::string>& texts,
+                                                const FillOptions& options) const override {
     return weft::fill(session, dynamic_cast<const PretrainingModel&>(model), texts, options);
   }
   FolderModel to_folder(const TrainedModel& model) const override {

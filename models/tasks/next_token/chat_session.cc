@@ -24,9 +24,9 @@ void cut_end(std::string& text, const std::string& end) {
 
 /// Removes the end mark from a text that arrives in parts. Text that may be the beginning of the
 /// mark is held back.
-class WithoutEnd {
+class EndMarkFilter {
  public:
-  explicit WithoutEnd(std::string end) : end_(std::move(end)) {}
+  explicit EndMarkFilter(std::string end) : end_(std::move(end)) {}
 
   /// Adds a part; returns the text that is certain now.
   std::string add(std::string_view part) {
@@ -69,7 +69,7 @@ ChatSession::ChatSession(TextGenerator& writer, ChatFormat format, ChatSettings 
     : writer_(writer), format_(std::move(format)), settings_(std::move(settings)) {
   if (!writer.continues())
     throw ArgumentError("an encoder-decoder cannot hold a conversation: use a decoder");
-  writer_.keep_texts(true);
+  writer_.set_cache_reuse(true);
   reset(settings_.system);
   end_ = answer_end(writer_.tokenizer(), format_);
 }
@@ -136,13 +136,13 @@ ChatAnswer ChatSession::say(const std::string& message,
       o.max_length = writer_.context();
     }
   };
-  WithoutEnd heard(spelled);
+  EndMarkFilter end_filter(spelled);
   OnText listen;
   if (on_text) {
-    listen = [&](std::size_t, std::string_view text) { return on_text(heard.add(text)); };
+    listen = [&](std::size_t, std::string_view text) { return on_text(end_filter.add(text)); };
   }
   answer.written = writer_.write_ids({prompt}, options, listen).front();
-  if (on_text && !heard.rest().empty()) on_text(heard.rest());
+  if (on_text && !end_filter.rest().empty()) on_text(end_filter.rest());
   cut_end(answer.written.text, spelled);
   answer.reused = writer_.reused();
   std::string& text = answer.written.text;

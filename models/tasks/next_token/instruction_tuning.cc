@@ -48,7 +48,7 @@ InstructionLoss counted(const OptionValues& values) {
 }
 
 /// The beginning of a text on one line, for display.
-std::string shown(const std::string& text) {
+std::string one_line_excerpt(const std::string& text) {
   constexpr std::size_t kMost = 200;
   std::string line = text.substr(0, kMost);
   while (!line.empty() && line.size() < text.size() &&
@@ -107,8 +107,8 @@ class InstructionRun final : public RunOf<LanguageModel> {
     if (data_.held_out.empty()) return {};
     const AnsweredInstructions one =
         answer_instructions(session, *model_, {data_.held_out.front()});
-    return fmt::format("{} -> {}", shown(one.questions.front().back().content),
-                       shown(one.answers.front()));
+    return fmt::format("{} -> {}", one_line_excerpt(one.questions.front().back().content),
+                       one_line_excerpt(one.answers.front()));
   }
 
   TaskReport report(Session& session, const TrainOutcome&, const std::string&) override {
@@ -120,8 +120,8 @@ class InstructionRun final : public RunOf<LanguageModel> {
     for (const std::int64_t place : evenly_spread(std::ssize(all.answers), kShown)) {
       const auto i = static_cast<std::size_t>(place);
       text += fmt::format("question  {}\nexpected  {}\nanswer    {}\n\n",
-                          shown(all.questions[i].back().content), shown(all.expected[i]),
-                          shown(all.answers[i]));
+                          one_line_excerpt(all.questions[i].back().content),
+                          one_line_excerpt(all.expected[i]), one_line_excerpt(all.answers[i]));
     }
     return {text +
             fmt::format("answers   {:.2f}% of {} greedy answers match the expected ones exactly\n",
@@ -179,7 +179,9 @@ class InstructionTask final : public TaskOf<LanguageModel> {
     return options;
   }
   TaskFields config_fields() const override { return {"Model", &GptConfig::fields(), {"vocab"}}; }
-  std::vector<PresetAbout> presets() const override { return abouts(instruction_presets()); }
+  std::vector<PresetDescription> presets() const override {
+    return preset_descriptions(instruction_presets());
+  }
 
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
     const Preset<GptConfig> preset = chosen_preset(instruction_presets(), args);

@@ -15,7 +15,7 @@
 #include "weft/models/families/gpt.h"
 #include "weft/models/tasks/next_token/language_writer.h"
 #include "weft/models/tokenizers/unicode/repair.h"
-#include "weft/models/train/run_spread.h"
+#include "weft/models/train/run_distributed.h"
 #include "weft/models/train/weighted_mean.h"
 #include "weft/models/trained/trainable.h"
 
@@ -101,7 +101,7 @@ double instruction_loss(Session& session, const Program& evaluate, const Instruc
   const auto batch_at = [&](std::int64_t i) {
     return rows.in_order(places[static_cast<std::size_t>(i)] * batch, batch);
   };
-  run_spread(
+  run_distributed(
       session, evaluate, std::ssize(places), [&](std::int64_t i) { return batch_at(i).inputs; },
       [&](std::int64_t i, const Results& results) {
         mean.add(results["loss"].item<float>(), static_cast<double>(batch_at(i).counted));

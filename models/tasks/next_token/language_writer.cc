@@ -40,7 +40,7 @@ TokenIds LanguageWriter::read(std::string_view text) const {
   return ids;
 }
 
-TokenIds LanguageWriter::read_behind(std::string_view text) const {
+TokenIds LanguageWriter::encode_continuation(std::string_view text) const {
   require_utf8(text);
   const auto ids =
       model_.generation
@@ -50,10 +50,11 @@ TokenIds LanguageWriter::read_behind(std::string_view text) const {
 }
 
 GenerationOptions LanguageWriter::usual(const TokenIds& prompt) const {
-  GenerationOptions options{.max_new = kUsualTokens, .sampling = SamplingOptions{}, .slide = true};
+  GenerationOptions options{
+      .max_new = kDefaultTokens, .sampling = SamplingOptions{}, .slide = true};
   if (model_.generation) {
-    options = said_options();
-    if (!says_length()) options.max_new = kUsualTokens;
+    options = default_options();
+    if (!has_length_setting()) options.max_new = kDefaultTokens;
     if (!options.slide && length_rules(options, std::ssize(prompt)).max > context()) {
       options.max_new = -1;
       options.max_length = context();
@@ -61,14 +62,14 @@ GenerationOptions LanguageWriter::usual(const TokenIds& prompt) const {
   }
   if (!has_tokenizer()) return options;
   const TokenIds wordless = ids_without_text(model_);
-  options.forbidden.insert(options.forbidden.end(), wordless.begin(), wordless.end());
+  options.bad_token_ids.insert(options.bad_token_ids.end(), wordless.begin(), wordless.end());
   return options;
 }
 
 SearchResult LanguageWriter::generate(const std::vector<TokenIds>& prompts, const TokenIds&,
                                       const GenerationOptions& options, const OnToken& on_token) {
-  if (keeps_ && prompts.size() == 1 && rows_per_prompt(options) == 1)
-    return generator_.go_on(prompts.front(), options, on_token);
+  if (reuses_caches_ && prompts.size() == 1 && rows_per_prompt(options) == 1)
+    return generator_.continue_text(prompts.front(), options, on_token);
   return generator_.generate(prompts, options, on_token);
 }
 

@@ -17,7 +17,7 @@ namespace WEFT_API weft {
 /// generated.
 class LanguageWriter final : public TextGenerator {
  public:
-  static constexpr std::int64_t kUsualTokens = 500;
+  static constexpr std::int64_t kDefaultTokens = 500;
 
   /// Session and model must outlive the writer. The session must run the graph of the model with
   /// its store.
@@ -30,7 +30,7 @@ class LanguageWriter final : public TextGenerator {
   bool continues() const override { return true; }
   std::int64_t context() const override { return trained_context(model_.config); }
   TokenIds read(std::string_view text) const override;
-  TokenIds read_behind(std::string_view text) const override;
+  TokenIds encode_continuation(std::string_view text) const override;
   GenerationOptions usual(const TokenIds& prompt) const override;
   SearchResult generate(const std::vector<TokenIds>& prompts, const TokenIds& start,
                         const GenerationOptions& options, const OnToken& on_token) override;
@@ -38,14 +38,14 @@ class LanguageWriter final : public TextGenerator {
                                        const std::vector<TokenIds>& continuations,
                                        const TokenIds& start) override;
 
-  void keep_texts(bool yes) override { keeps_ = yes; }
+  void set_cache_reuse(bool yes) override { reuses_caches_ = yes; }
   std::int64_t reused() const override { return generator_.reused(); }
 
  private:
   Session& session_;
   const LanguageModel& model_;
   Generator generator_;
-  bool keeps_ = false;
+  bool reuses_caches_ = false;
 };
 
 }  // namespace weft

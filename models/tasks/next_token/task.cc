@@ -23,7 +23,7 @@ namespace {
 
 constexpr const char *kText = "--text", *kData = "--data", *kDropout = "--dropout";
 // Input and output embeddings of a GPT, which a new tokenizer replaces.
-const std::vector<std::string> kOfVocabulary = {"transformer.wte.*", "lm_head.*"};
+const std::vector<std::string> kVocabularyParameters = {"transformer.wte.*", "lm_head.*"};
 
 /// The training data: a text, or token files.
 struct LanguageInput {
@@ -64,7 +64,7 @@ class NextTokenRun final : public RunOf<LanguageModel> {
     const TokenIds prompt(start.begin(), start.end());
     const GenerationOptions options{
         .max_new = model_->tokenizer.reads_characters() ? 72 : 24,
-        .forbidden = ids_without_text(*model_),
+        .bad_token_ids = ids_without_text(*model_),
         .sampling = SamplingOptions{.temperature = 0.8, .seed = model_->settings.seed},
         .slide = true};
     Generator generator(session, model_->program("decode"), model_->config);
@@ -115,10 +115,10 @@ std::vector<std::string> texts_to_learn(const std::string& text, double validati
 }
 
 /// Returns a note for users if decoding does not reproduce the text; otherwise an empty text.
-std::string note_of_losses(const Tokenizer& tokenizer, const std::string& text) {
+std::string lossy_tokenizer_note(const Tokenizer& tokenizer, const std::string& text) {
   constexpr std::size_t kExamined = 4096;
   std::size_t size = std::min(text.size(), kExamined);
-  while (size < text.size() && goes_on(text[size])) --size;
+  while (size < text.size() && is_continuation(text[size])) --size;
   const std::string part = text.substr(0, size);
   if (tokenizer.decode(tokenizer.encode(part)) == part) return {};
   return "tokenizer decoding does not reproduce the text (spaces, line breaks or capitals are "
@@ -175,7 +175,9 @@ class NextTokenTask final : public TaskOf<LanguageModel> {
     return options;
   }
   TaskFields config_fields() const override { return {"Model", &GptConfig::fields(), {"vocab"}}; }
-  std::vector<PresetAbout> presets() const override { return abouts(gpt_presets()); }
+  std::vector<PresetDescription> presets() const override {
+    return preset_descriptions(gpt_presets());
+  }
 
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
     const LanguageInput input = read_input(args.options);
@@ -193,7 +195,8 @@ class NextTokenTask final : public TaskOf<LanguageModel> {
     }
     auto model = std::make_unique<LanguageModel>(
         build_language_model(chosen_config(config, args), tokenizer, preset.training));
-    auto loaded = start_weights(*model, args, learned ? kOfVocabulary : std::vector<std::string>{});
+    auto loaded =
+        start_weights(*model, args, learned ? kVocabularyParameters : std::vector<std::string>{});
     return new_run<NextTokenRun>(preset.name, std::move(loaded), notes, std::move(model), input);
   }
 
@@ -227,7 +230,7 @@ class NextTokenTask final : public TaskOf<LanguageModel> {
       LearnedTokenizer made = make_tokenizer(
           choice, {.texts = [&] { return texts_to_learn(text, validation_fraction); },
                    .pieces = {.character_coverage = 1, .keep_whitespace = true}});
-      made.notes += note_of_losses(made.tokenizer, text);
+      made.notes += lossy_tokenizer_note(made.tokenizer, text);
       return made;
     }
     if (args.from->text.tokenizer) return {*args.from->text.tokenizer};

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "weft/models/data/shuffle.h"
-#include "weft/models/train/run_spread.h"
+#include "weft/models/train/run_distributed.h"
 #include "weft/models/train/weighted_mean.h"
 #include "weft/models/trained/trainable.h"
 
@@ -62,7 +62,7 @@ double validation_loss(Session& session, const Program& evaluate, const TextData
   const auto batch_at = [&](std::int64_t i) {
     return windows[places[static_cast<std::size_t>(i)]];
   };
-  run_spread(
+  run_distributed(
       session, evaluate, std::ssize(places),
       [&](std::int64_t i) -> NamedTensors {
         const TokenBatch part = batch_at(i);

@@ -22,7 +22,7 @@ constexpr const char* kText = "--text";
 constexpr const char* kGroup = "Pre-training";
 constexpr std::int64_t kSamples = 3;
 
-constexpr std::array<std::string_view, 4> kAbouts = {
+constexpr std::array<std::string_view, 4> kDescriptions = {
     "pre-training: reconstruct hidden spans (T5)",
     "the same with light or heavy corruption, or continue a text (UL2's mixture)",
     "reconstruct a text from a noisy version (BART)",
@@ -107,7 +107,7 @@ class DenoisingTask final : public TaskOf<Seq2SeqModel> {
   explicit DenoisingTask(DenoisingObjective objective) : objective_(objective) {
     info_.id = info_.name = choice_name(objective);
     info_.family = "seq2seq";
-    info_.about = kAbouts[static_cast<std::size_t>(objective)];
+    info_.about = kDescriptions[static_cast<std::size_t>(objective)];
     info_.help = {{"batch", "tokens of passages per step"},
                   {"validation_fraction", "share of the documents for validation"}};
     info_.uses = {Use::generate, Use::score, Use::translate};
@@ -135,7 +135,9 @@ class DenoisingTask final : public TaskOf<Seq2SeqModel> {
   TaskFields config_fields() const override {
     return {"Model", &EncoderDecoderConfig::fields(), kOwnFields};
   }
-  std::vector<PresetAbout> presets() const override { return abouts(denoising_presets()); }
+  std::vector<PresetDescription> presets() const override {
+    return preset_descriptions(denoising_presets());
+  }
 
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
     DenoisingInput input = read(args.options);
@@ -146,10 +148,10 @@ class DenoisingTask final : public TaskOf<Seq2SeqModel> {
     const Preset<EncoderDecoderConfig> preset = chosen_preset(denoising_presets(), chosen);
     const EncoderDecoderConfig config = chosen_config(base_config(preset.model, args), args);
     options.check();  // fail early: training a tokenizer is slow
-    const auto [tokenizer, notes] = !input.tokens.empty()
-                                        ? LearnedTokenizer{tokenizer_of(input.tokens, args)}
-                                    : args.from ? LearnedTokenizer{args.from->tokenizer()}
-                                                : asked_tokenizer(args, options, input.documents);
+    const auto [tokenizer, notes] =
+        !input.tokens.empty() ? LearnedTokenizer{tokenizer_of(input.tokens, args)}
+        : args.from           ? LearnedTokenizer{args.from->tokenizer()}
+                              : requested_tokenizer(args, options, input.documents);
     auto model = std::make_unique<Seq2SeqModel>(build_denoising_model(
         config, tokenizer, preset.training, options, table_rows(config.vocab, tokenizer, args)));
     auto loaded = start_weights(*model, args);
@@ -176,9 +178,9 @@ class DenoisingTask final : public TaskOf<Seq2SeqModel> {
   }
 
  private:
-  static LearnedTokenizer asked_tokenizer(const TaskArguments& args,
-                                          const DenoisingOptions& options,
-                                          const std::vector<TextDocument>& documents) {
+  static LearnedTokenizer requested_tokenizer(const TaskArguments& args,
+                                              const DenoisingOptions& options,
+                                              const std::vector<TextDocument>& documents) {
     const std::vector<std::string> symbols = denoising_symbols(options);
     std::vector<std::string> special = {"<pad>", "</s>", "<unk>"};
     special.insert(special.end(), symbols.begin(), symbols.end());

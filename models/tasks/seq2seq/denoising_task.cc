@@ -7,10 +7,10 @@
 #include <limits>
 
 #include "weft/core/error.h"
-#include "weft/models/data/draws.h"
+#include "weft/models/data/rng.h"
 #include "weft/models/data/shuffle.h"
 #include "weft/models/data/token_rows.h"
-#include "weft/models/train/run_spread.h"
+#include "weft/models/train/run_distributed.h"
 #include "weft/models/train/weighted_mean.h"
 #include "weft/models/trained/trainable.h"
 
@@ -57,10 +57,10 @@ class BatchMaker {
     Rows rows;
     const RowRange mine = part.rows(rows_);
     for (std::int64_t r = mine.begin; r < mine.end; ++r) {
-      Draws draws(stable_hash("denoising", seed_), static_cast<std::uint32_t>(r),
-                  static_cast<std::uint32_t>(part.step()));
-      const std::vector<TokenIds> sentences = passages_->random(draws);
-      add(rows, sentences, noise_seed(draws));
+      Rng rng(stable_hash("denoising", seed_), static_cast<std::uint32_t>(r),
+              static_cast<std::uint32_t>(part.step()));
+      const std::vector<TokenIds> sentences = passages_->random(rng);
+      add(rows, sentences, noise_seed(rng));
     }
     return batch(rows);
   }
@@ -81,13 +81,13 @@ class BatchMaker {
     std::int64_t tokens = 0;
   };
 
-  static std::uint64_t noise_seed(Draws& draws) {
-    return static_cast<std::uint64_t>(draws.below(std::numeric_limits<std::int64_t>::max()));
+  static std::uint64_t noise_seed(Rng& rng) {
+    return static_cast<std::uint64_t>(rng.below(std::numeric_limits<std::int64_t>::max()));
   }
   std::uint64_t evaluation_seed(std::int64_t place) const {
     // A random stream that no training row uses.
-    Draws draws(stable_hash("denoising evaluation", seed_), 0, static_cast<std::uint32_t>(place));
-    return noise_seed(draws);
+    Rng rng(stable_hash("denoising evaluation", seed_), 0, static_cast<std::uint32_t>(place));
+    return noise_seed(rng);
   }
   void add(Rows& rows, const std::vector<TokenIds>& sentences, std::uint64_t seed) const {
     const DenoisingExample example = denoiser_(sentences, seed);
@@ -137,7 +137,7 @@ Passages make_passages(const Seq2SeqModel& model, std::span<const TextDocument> 
       sentences.emplace_back(found.begin(), found.end());
     }
   }
-  return {std::move(ids), options.passage, least_sentences(options.objective)};
+  return {std::move(ids), options.passage, min_sentences(options.objective)};
 }
 
 TokenPassages make_passages(const Seq2SeqModel& model, std::vector<TokenSetPart> parts) {
@@ -174,7 +174,7 @@ TrainTask denoising_task(Session& session, const Seq2SeqModel& model, const Pass
           static_cast<std::size_t>(std::min(rows, std::ssize(places) - begin))));
     };
     WeightedMean mean;
-    run_spread(
+    run_distributed(
         session, model.program("evaluate"), std::ssize(measured),
         [&](std::int64_t i) { return batch_at(i).inputs; },
         [&](std::int64_t i, const Results& results) {

@@ -153,7 +153,7 @@ bool LanguageIds::is_language(std::int64_t id) const {
   return std::find(codes.begin(), codes.end(), id) != codes.end();
 }
 
-void LanguageIds::put_source(TokenIds& ids) const {
+void LanguageIds::set_source_language(TokenIds& ids) const {
   if (source < 0) return;
   bool found = false;
   for (std::int64_t* id : {&ids.front(), &ids.back()}) {

@@ -20,7 +20,7 @@ std::vector<std::string> language_codes(const Tokenizer& tokenizer);
 /// Language ids and marks in inputs and outputs.
 struct LanguageIds {
   /// Replaces the language code before or after a text by that of the source.
-  void put_source(TokenIds& ids) const;
+  void set_source_language(TokenIds& ids) const;
   bool is_language(std::int64_t id) const;
 
   std::int64_t source = -1, target = -1;  // -1: the default of the model, or given by `in_text`

@@ -12,10 +12,10 @@
 #include "weft/models/generate/score.h"
 #include "weft/models/layers/attention_maps.h"
 #include "weft/models/tasks/common/folder_settings.h"
-#include "weft/models/tasks/common/texts_of_ranks.h"
+#include "weft/models/tasks/common/serialised_texts.h"
 #include "weft/models/tasks/seq2seq/seq2seq_writer.h"
 #include "weft/models/tokenizers/unicode/repair.h"
-#include "weft/models/train/run_spread.h"
+#include "weft/models/train/run_distributed.h"
 
 namespace weft {
 namespace {
@@ -235,9 +235,9 @@ std::vector<WrittenText> written_ids(Session& session, const Seq2SeqModel& model
                   .max_length = std::min(2 * length + kStep, longest),
                   .eos_id = tokenizer.eos_id(),
                   .pad_id = tokenizer.pad_id(),
-                  .forbidden = model.ids_without_text(),
+                  .bad_token_ids = model.ids_without_text(),
                   .length_penalty = options.length_penalty.value_or(1),
-                  .never = {tokenizer.pad_id()}});
+                  .suppressed = {tokenizer.pad_id()}});
     std::vector<WrittenText> outputs(batch.size());
     for (std::size_t i = 0; i < batch.size(); ++i) {
       const auto& ids = found.sequences[i];
@@ -261,9 +261,10 @@ std::vector<WrittenText> written_ids(Session& session, const Seq2SeqModel& model
     for (std::int64_t b = 0; b < std::ssize(batches); ++b) put(b, outputs_of(batch_at(b)));
     return outputs;
   }
-  spread_over_ranks(
-      world, std::ssize(batches), [&](std::int64_t b) { return to_word(outputs_of(batch_at(b))); },
-      [&](std::int64_t b, const std::string& made) { put(b, written_texts_of(made)); });
+  distribute_over_ranks(
+      world, std::ssize(batches),
+      [&](std::int64_t b) { return serialise(outputs_of(batch_at(b))); },
+      [&](std::int64_t b, const std::string& made) { put(b, parse_written_texts(made)); });
   return outputs;
 }
 

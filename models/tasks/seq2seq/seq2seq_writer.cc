@@ -37,7 +37,7 @@ Seq2SeqWriter::Seq2SeqWriter(Session& session, const Seq2SeqModel& model,
   languages_ = language_ids(tokenizer(), languages);
   if (languages_.target < 0) return;
   const TokenIds any = read("a");
-  target_ = languages_.is_language(any.front()) ? Target::behind : Target::start;
+  target_ = languages_.is_language(any.front()) ? Target::after_start : Target::start;
 }
 
 TokenIds Seq2SeqWriter::start() const {
@@ -81,7 +81,7 @@ TokenIds Seq2SeqWriter::encode(const Tokenizer& tokenizer, const std::string& te
 TokenIds Seq2SeqWriter::read(std::string_view text) const {
   TokenIds ids = encode(
       tokenizer(), fmt::format("{}{}{}{}", languages_.in_text, prefix(), language_prefix_, text));
-  languages_.put_source(ids);
+  languages_.set_source_language(ids);
   return ids;
 }
 
@@ -92,13 +92,13 @@ TokenIds Seq2SeqWriter::read_output(std::string_view text) const {
 GenerationOptions Seq2SeqWriter::usual(const TokenIds& prompt) const {
   GenerationOptions options;
   if (model_.generation) {
-    options = said_options();
+    options = default_options();
   } else {
     const std::int32_t padding = tokenizer().pad_id();
-    options = {.eos_id = tokenizer().eos_id(), .pad_id = padding, .never = {padding}};
+    options = {.eos_id = tokenizer().eos_id(), .pad_id = padding, .suppressed = {padding}};
   }
-  for (const std::int64_t id : model_.ids_without_text()) options.forbidden.push_back(id);
-  if (!model_.generation || !says_length()) {
+  for (const std::int64_t id : model_.ids_without_text()) options.bad_token_ids.push_back(id);
+  if (!model_.generation || !has_length_setting()) {
     constexpr std::int64_t kStep = 8;
     options.max_new = -1;
     options.max_length = 2 * round_up(std::ssize(prompt), kStep) + kStep;
@@ -107,7 +107,7 @@ GenerationOptions Seq2SeqWriter::usual(const TokenIds& prompt) const {
     options.max_new = -1;
     options.max_length = context();
   }
-  if (target_ == Target::behind) options.forced_bos_id = languages_.target;
+  if (target_ == Target::after_start) options.forced_bos_id = languages_.target;
   return options;
 }
 

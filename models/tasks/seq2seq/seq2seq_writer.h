@@ -46,7 +46,7 @@ class Seq2SeqWriter final : public TextGenerator {
   LanguageIds languages_;
   std::string language_prefix_;  // "translate English to German: "
   /// Place of the target language id in outputs: none, as the start id, or after it.
-  enum class Target { none, start, behind } target_ = Target::none;
+  enum class Target { none, start, after_start } target_ = Target::none;
 };
 
 }  // namespace weft

@@ -171,7 +171,7 @@ class TranslationRun final : public RunOf<Seq2SeqModel> {
   std::string attention(Session& session, const std::string& title) const {
     const TextPair& shown = data_.split.test[data_.split.test.size() / 2];
     const std::string output =
-        translate(session, *model_, {shown.source}, {.on_cut = cut_unheard()}).front();
+        translate(session, *model_, {shown.source}, {.on_cut = ignore_truncation()}).front();
     const CrossAttention found = cross_attention(session, *model_, shown.source, output);
     const Tensor& last = found.layers.back();
     const std::int64_t heads = last.size(0), rows = last.size(1), columns = last.size(2);
@@ -228,9 +228,9 @@ class TranslationTask final : public TaskOf<Seq2SeqModel> {
   TaskFields config_fields() const override {
     return {"Model", &EncoderDecoderConfig::fields(), kOwnFields};
   }
-  std::vector<PresetAbout> presets() const override {
-    std::vector<PresetAbout> all = abouts(translator_presets());
-    for (const PresetAbout& preset : abouts(translator_fine_tuning_presets()))
+  std::vector<PresetDescription> presets() const override {
+    std::vector<PresetDescription> all = preset_descriptions(translator_presets());
+    for (const PresetDescription& preset : preset_descriptions(translator_fine_tuning_presets()))
       all.push_back(preset);
     return all;
   }
@@ -309,7 +309,7 @@ class TranslationTask final : public TaskOf<Seq2SeqModel> {
     return make_tokenizer(tokenizer_choice(args.options, "bpe"),
                           {.texts = [&] { return texts_of(data.split.train); },
                            .special = {"<pad>", "</s>", "<unk>"},
-                           .usual_vocab = config.vocab});
+                           .default_vocab = config.vocab});
   }
 };
 

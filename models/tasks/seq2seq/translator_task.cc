@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "weft/models/data/shuffle.h"
-#include "weft/models/train/run_spread.h"
+#include "weft/models/train/run_distributed.h"
 #include "weft/models/train/weighted_mean.h"
 #include "weft/models/trained/trainable.h"
 
@@ -48,7 +48,7 @@ double mean_loss(Session& session, const Program& evaluate, const PairBatches& p
   const auto batch_at = [&](std::int64_t i) {
     return pairs.in_order(places[static_cast<std::size_t>(i)]);
   };
-  run_spread(
+  run_distributed(
       session, evaluate, std::ssize(places),
       [&](std::int64_t i) -> NamedTensors {
         const PairBatch batch = batch_at(i);
@@ -95,7 +95,7 @@ Translations translate_cases(Session& session, const Seq2SeqModel& model,
     result.references.push_back(one.references);
   }
   TranslateOptions cutting = options;
-  if (!cutting.on_cut) cutting.on_cut = cut_unheard();
+  if (!cutting.on_cut) cutting.on_cut = ignore_truncation();
   result.outputs = translate(session, model, sources, cutting);
   return result;
 }

@@ -16,7 +16,7 @@ namespace weft {
 namespace {
 
 /// Logit of impossible positions, far below all other logits.
-constexpr double kNowhere = -1e9;
+constexpr double kImpossibleLogit = -1e9;
 
 }  // namespace
 
@@ -83,7 +83,7 @@ SpanAnswerer build_span_answerer(const EncoderConfig& config, const Tokenizer& t
   };
   // An answer cannot start or end at padding: exclude padding from the softmax of the loss.
   const auto in_row = [&](const Value& scores) {
-    return where(inputs.attention_mask < 1, kNowhere, scores);
+    return where(inputs.attention_mask < 1, kImpossibleLogit, scores);
   };
   const SpanLogits found = logits(false), learned = logits(true);
   model.add_program("answer")
@@ -136,7 +136,7 @@ std::vector<std::vector<Answer>> answer(Session& session, const SpanAnswerer& mo
       throw TextError(q, e.what());
     }
   }
-  return answer_through(session, model, questions, windows, how, options);
+  return answer_windows(session, model, questions, windows, how, options);
 }
 
 }  // namespace weft

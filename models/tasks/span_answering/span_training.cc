@@ -125,7 +125,7 @@ SpanAnsweringScores score_spans(Session& session, const SpanAnswerer& model, con
   if (data.unanswered() > 0) options.no_answer = 0;
   SpanAnsweringScores scores;
   WeightedMean mean;
-  const auto found = answer_through(
+  const auto found = answer_windows(
       session, model, questions, windows, model.spans, options,
       [&](std::size_t w, std::span<const float> start, std::span<const float> end) {
         mean.add((cross_entropy_of(start, ends[w].start) + cross_entropy_of(end, ends[w].end)) / 2,
@@ -167,8 +167,8 @@ TrainTask span_answering_task(Session& session, const SpanAnswerer& model, const
   return task;
 }
 
-std::string shown_answers(Session& session, const SpanAnswerer& model, const SquadData& data,
-                          std::int64_t most) {
+std::string format_answers(Session& session, const SpanAnswerer& model, const SquadData& data,
+                           std::int64_t most) {
   most = std::min(most, data.size());
   if (most == 0) return {};
   const std::vector<Answer> found = score_spans(session, model, data, most).found;

@@ -54,7 +54,7 @@ TrainTask span_answering_task(Session& session, const SpanAnswerer& model, const
 
 /// Returns up to `most` evenly spaced questions with the answer of the model and the expected
 /// answer, one line each.
-std::string shown_answers(Session& session, const SpanAnswerer& model, const SquadData& data,
-                          std::int64_t most);
+std::string format_answers(Session& session, const SpanAnswerer& model, const SquadData& data,
+                           std::int64_t most);
 
 }  // namespace weft

@@ -7,7 +7,7 @@
 
 #include "weft/models/data/by_length.h"
 #include "weft/models/tasks/common/run_checked.h"
-#include "weft/models/train/run_spread.h"
+#include "weft/models/train/run_distributed.h"
 
 namespace weft {
 namespace {
@@ -23,8 +23,8 @@ struct Found {
 };
 
 /// Adds a candidate for every start token in a window, each with the best end token.
-void look(const SpanWindow& window, std::span<const float> start, std::span<const float> end,
-          std::int64_t most_tokens, Found& found) {
+void add_candidates(const SpanWindow& window, std::span<const float> start,
+                    std::span<const float> end, std::int64_t most_tokens, Found& found) {
   found.none = std::min(found.none, static_cast<double>(start[0]) + end[0]);
   for (std::size_t i = 0; i < window.spans.size(); ++i) {
     if (!window.in_context(i)) continue;
@@ -124,18 +124,18 @@ SpanTargets span_targets(std::span<const SpanWindow> windows, std::size_t begin,
   return targets;
 }
 
-std::vector<std::vector<Answer>> answer_through(Session& session, const SpanAnswerer& model,
+std::vector<std::vector<Answer>> answer_windows(Session& session, const SpanAnswerer& model,
                                                 std::span<const Question> questions,
                                                 std::span<const SpanWindow> windows,
                                                 const SpanReading& how,
                                                 const AnswerOptions& options,
-                                                const SeeLogits& see) {
+                                                const LogitsCallback& on_logits) {
   const TextReader reader(model.config, model.tokenizer, model.reading);
   std::vector<std::size_t> lengths;
   for (const SpanWindow& window : windows) lengths.push_back(window.row.ids.size());
   std::vector<Found> found(questions.size());
   const std::vector<std::vector<std::size_t>> batches = batches_by_tokens(lengths, kBatchTokens);
-  run_spread(
+  run_distributed(
       session, model.program("answer"), std::ssize(batches),
       [&](std::int64_t b) {
         std::vector<const TextRow*> rows;
@@ -152,8 +152,9 @@ std::vector<std::vector<Answer>> answer_through(Session& session, const SpanAnsw
           const auto logits = [&](const char* name) {
             return results[name].span<float>().subspan(r * length, window.spans.size());
           };
-          look(window, logits("start"), logits("end"), how.answer_tokens, found[window.question]);
-          if (see) see(batch[r], logits("start"), logits("end"));
+          add_candidates(window, logits("start"), logits("end"), how.answer_tokens,
+                         found[window.question]);
+          if (on_logits) on_logits(batch[r], logits("start"), logits("end"));
         }
       });
   std::vector<std::vector<Answer>> answers;

@@ -46,16 +46,16 @@ struct SpanTargets {
 SpanTargets span_targets(std::span<const SpanWindow> windows, std::size_t begin, std::size_t end);
 
 /// Called with the logits of window w, one start and one end logit per token.
-using SeeLogits =
+using LogitsCallback =
     std::function<void(std::size_t w, std::span<const float> start, std::span<const float> end)>;
 
 /// As answer(), for windows that were already made with the settings `how`. Fields of `options`
 /// that `how` also has are ignored. `on_logits` may be empty.
-std::vector<std::vector<Answer>> answer_through(Session& session, const SpanAnswerer& model,
+std::vector<std::vector<Answer>> answer_windows(Session& session, const SpanAnswerer& model,
                                                 std::span<const Question> questions,
                                                 std::span<const SpanWindow> windows,
                                                 const SpanReading& how,
                                                 const AnswerOptions& options,
-                                                const SeeLogits& see = {});
+                                                const LogitsCallback& on_logits = {});
 
 }  // namespace weft

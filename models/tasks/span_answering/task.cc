@@ -63,7 +63,7 @@ class SpanAnsweringRun final : public RunOf<SpanAnswerer> {
   }
   std::string batch_unit() const override { return "windows"; }
   std::int64_t row_size() const override {
-    return std::min(model_->spans.window, model_->config.longest_row());
+    return std::min(model_->spans.window, model_->config.max_tokens());
   }
 
   TrainTask task(Session& session) override {
@@ -72,7 +72,7 @@ class SpanAnsweringRun final : public RunOf<SpanAnswerer> {
   }
 
   std::string sample(Session& session) override {
-    std::string line = shown_answers(session, *model_, parts_.validation, 1);
+    std::string line = format_answers(session, *model_, parts_.validation, 1);
     if (!line.empty()) line.pop_back();
     return line;
   }
@@ -80,7 +80,7 @@ class SpanAnsweringRun final : public RunOf<SpanAnswerer> {
   TaskReport report(Session& session, const TrainOutcome&, const std::string&) override {
     if (parts_.test.size() + parts_.validation.size() == 0) return {};
     return {measure_report(session, *model_) +
-            shown_answers(session, *model_, held_out(), kShownAnswers)};
+            format_answers(session, *model_, held_out(), kShownAnswers)};
   }
 
   Evaluation measure(Session& session, const TrainedModel& model) override {
@@ -90,7 +90,7 @@ class SpanAnsweringRun final : public RunOf<SpanAnswerer> {
     const SpanAnsweringScores found = score_spans(session, known(model), held_out());
     return fmt::format("{:9} loss {:.4f}, exact match {:.4f}, F1 {:.4f} on {} questions\n",
                        parts_.test.size() > 0 ? "test" : "held out",
-                       finite_figure(found.loss, "the loss"), found.answers.exact_match(),
+                       require_finite(found.loss, "the loss"), found.answers.exact_match(),
                        found.answers.f1(), grouped(found.answers.questions()));
   }
 
@@ -138,7 +138,9 @@ class SpanAnsweringTask final : public TaskOf<SpanAnswerer> {
   TaskFields config_fields() const override {
     return {"Model", &EncoderConfig::fields(), {"vocab", "padding_id"}};
   }
-  std::vector<PresetAbout> presets() const override { return abouts(span_answerer_presets()); }
+  std::vector<PresetDescription> presets() const override {
+    return preset_descriptions(span_answerer_presets());
+  }
 
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
     if (!args.options.has(kData)) throw ArgumentError(kFilesRequired);

@@ -15,10 +15,10 @@
 #include "weft/models/generate/generator.h"
 #include "weft/models/hf/config_reader.h"
 #include "weft/models/hf/gpt.h"
-#include "weft/models/tasks/common/cut_ids.h"
 #include "weft/models/tasks/common/folder_settings.h"
 #include "weft/models/tasks/common/run_checked.h"
-#include "weft/models/train/run_spread.h"
+#include "weft/models/tasks/common/truncate_ids.h"
+#include "weft/models/train/run_distributed.h"
 #include "weft/models/trained/folder_encoder.h"
 
 namespace weft {
@@ -30,8 +30,8 @@ constexpr std::int64_t kBatchTokens = 4096;
 template <class Config>
 constexpr bool kDecoder = std::is_same_v<Config, GptConfig>;
 
-std::int64_t longest_row(const GptConfig& config) { return trained_context(config); }
-std::int64_t longest_row(const EncoderDecoderConfig& config) {
+std::int64_t max_tokens(const GptConfig& config) { return trained_context(config); }
+std::int64_t max_tokens(const EncoderDecoderConfig& config) {
   return config.positions == Seq2SeqPositions::relative_bias
              ? std::numeric_limits<std::int64_t>::max()
              : config.context;
@@ -135,7 +135,7 @@ std::vector<std::vector<ClassScore>> classify(Session& session,
                                               const SequenceClassifier<Config>& model,
                                               std::span<const std::string> texts,
                                               const ClassifyOptions& options) {
-  const std::int64_t longest = longest_row(model.config);
+  const std::int64_t longest = max_tokens(model.config);
   std::vector<std::vector<std::int32_t>> rows;
   std::vector<std::size_t> lengths;
   for (const std::string& text : texts) {
@@ -143,8 +143,8 @@ std::vector<std::vector<ClassScore>> classify(Session& session,
         rows.size(), [&] { return read_prompt(model.tokenizer, model.generation, text); });
     if (ids.empty()) throw TextError(rows.size(), "it is empty: there is nothing to classify");
     if (std::ssize(ids) > longest) {
-      cut_or_throw({rows.size(), std::ssize(ids), longest}, options.on_cut);
-      ids = cut_ids(ids, longest, &model.tokenizer, TextEnd::right);
+      report_truncation({rows.size(), std::ssize(ids), longest}, options.on_cut);
+      ids = truncate_ids(ids, longest, &model.tokenizer, TextEnd::right);
     }
     rows.emplace_back(ids.begin(), ids.end());
     lengths.push_back(ids.size());
@@ -153,7 +153,7 @@ std::vector<std::vector<ClassScore>> classify(Session& session,
   const bool alone = tokens.size(0).is_constant();
   std::vector<std::vector<ClassScore>> result(texts.size());
   const auto batches = batches_by_tokens(lengths, alone ? 1 : kBatchTokens);
-  run_spread(
+  run_distributed(
       session, model.program("classify"), std::ssize(batches),
       [&](std::int64_t b) {
         std::vector<std::vector<std::int32_t>> together;

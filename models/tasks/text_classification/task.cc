@@ -86,7 +86,7 @@ class TextClassificationRun final : public RunOf<TextClassifier> {
                        fmt::join(model_->classes, ", "));
   }
   std::string batch_unit() const override { return "texts"; }
-  std::int64_t row_size() const override { return model_->config.longest_row(); }
+  std::int64_t row_size() const override { return model_->config.max_tokens(); }
 
   TrainTask task(Session& session) override {
     if (parts_.train.size() == 0) throw ArgumentError(kDataRequired);
@@ -171,7 +171,9 @@ class TextClassificationTask final : public TaskOf<TextClassifier> {
   TaskFields config_fields() const override {
     return {"Model", &EncoderConfig::fields(), {"vocab", "padding_id"}};
   }
-  std::vector<PresetAbout> presets() const override { return abouts(text_classifier_presets()); }
+  std::vector<PresetDescription> presets() const override {
+    return preset_descriptions(text_classifier_presets());
+  }
 
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
     if (args.training.contains("validation_fraction")) {
@@ -182,7 +184,7 @@ class TextClassificationTask final : public TaskOf<TextClassifier> {
     if (!args.options.has("--data")) throw ArgumentError(kDataRequired);
     LabelledParts parts = parts_of(args.options);
     const std::string name =
-        args.preset.empty() ? usual_encoder_preset(args.from.has_value()) : args.preset;
+        args.preset.empty() ? default_encoder_preset(args.from.has_value()) : args.preset;
     const auto& preset = find_preset(text_classifier_presets(), name);
     const TrainSettings settings = settings_for(preset, args.training, parts.train.size());
     const ClassifierHead head = ClassifierHead::fields().with(
@@ -191,7 +193,7 @@ class TextClassificationTask final : public TaskOf<TextClassifier> {
         new_encoder(base_config(preset.model, args), args, [&] { return read(parts.train, head); });
     auto model = std::make_unique<TextClassifier>(
         build_text_classifier(config, tokenizer, parts.train.names, settings, head));
-    auto loaded = start_weights(*model, args, head_of_other_classes(args, parts.train.names));
+    auto loaded = start_weights(*model, args, mismatched_head_parameters(args, parts.train.names));
     return new_run<TextClassificationRun>(preset.name, std::move(loaded), notes, std::move(model),
                                           std::move(parts), held_out_part(args.options));
   }

@@ -10,7 +10,7 @@
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
-#include "weft/models/data/draws.h"
+#include "weft/models/data/rng.h"
 #include "weft/models/tasks/text_classification/lbfgs.h"
 
 namespace weft {
@@ -27,7 +27,7 @@ std::vector<int> folds_of(std::span<const std::int32_t> labels, int folds, std::
   for (std::size_t i = 0; i < labels.size(); ++i) classes[labels[i]].push_back(i);
   std::vector<int> fold(labels.size());
   for (auto& [label, members] : classes) {
-    Draws(stable_hash("folds", seed), static_cast<std::uint32_t>(label)).shuffle(members);
+    Rng(stable_hash("folds", seed), static_cast<std::uint32_t>(label)).shuffle(members);
     for (std::size_t i = 0; i < members.size(); ++i)
       fold[members[i]] = static_cast<int>(i % static_cast<std::size_t>(folds));
   }

@@ -10,17 +10,17 @@
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/models/data/by_length.h"
-#include "weft/models/data/draws.h"
 #include "weft/models/data/epochs.h"
-#include "weft/models/data/kept_rows.h"
-#include "weft/models/data/last_made.h"
+#include "weft/models/data/lazy_cache.h"
+#include "weft/models/data/memoized_last.h"
+#include "weft/models/data/rng.h"
 #include "weft/models/data/shuffle.h"
 #include "weft/models/data/token_rows.h"
 #include "weft/models/families/encoder_heads.h"
 #include "weft/models/layers/attention_maps.h"
 #include "weft/models/layers/dropout.h"
 #include "weft/models/tasks/common/run_checked.h"
-#include "weft/models/train/run_spread.h"
+#include "weft/models/train/run_distributed.h"
 #include "weft/models/trained/folder_encoder.h"
 #include "weft/models/trained/trainable.h"
 
@@ -37,13 +37,13 @@ TextRow row_of(const TextClassifier& model, const std::string& text) {
 
 /// Applies word dropout: replaces tokens between [CLS] and [SEP] by the unknown token. The random
 /// numbers are a function of the seed, the step and the index of the row in its batch.
-void hide_words(std::vector<std::int32_t>& row, const TextClassifier& model, std::int64_t step,
+void drop_words(std::vector<std::int32_t>& row, const TextClassifier& model, std::int64_t step,
                 std::int64_t place) {
   if (model.head.word_dropout == 0) return;
-  Draws draws(stable_hash("word dropout", model.settings.seed), static_cast<std::uint32_t>(place),
-              static_cast<std::uint32_t>(step));
+  Rng rng(stable_hash("word dropout", model.settings.seed), static_cast<std::uint32_t>(place),
+          static_cast<std::uint32_t>(step));
   for (std::size_t i = 1; i + 1 < row.size(); ++i) {
-    if (draws.uniform() < model.head.word_dropout) row[i] = model.tokenizer.unk_id();
+    if (rng.uniform() < model.head.word_dropout) row[i] = model.tokenizer.unk_id();
   }
 }
 
@@ -53,7 +53,7 @@ NamedTensors inputs_of(const TextClassifier& model, std::span<const TextRow> row
   return reader_of(model).inputs(places);
 }
 
-KeptRows<TextRow> rows_of(const TextClassifier& model, const LabelledText& data) {
+LazyCache<TextRow> rows_of(const TextClassifier& model, const LabelledText& data) {
   return {data.size(), [&model, &data](std::int64_t i) {
             return row_of(model, data.texts[static_cast<std::size_t>(i)]);
           }};
@@ -64,7 +64,7 @@ KeptRows<TextRow> rows_of(const TextClassifier& model, const LabelledText& data)
 Epochs::Order epoch_order(std::int64_t count, std::uint64_t seed, std::uint32_t epoch) {
   Epochs::Order order(static_cast<std::size_t>(count));
   std::iota(order.begin(), order.end(), std::int64_t{0});
-  Draws(stable_hash("epoch", seed), epoch).shuffle(order);
+  Rng(stable_hash("epoch", seed), epoch).shuffle(order);
   return order;
 }
 
@@ -106,7 +106,7 @@ class StepTexts {
   const LabelledText& train_;
   const TextClassifier& model_;
   Epochs epochs_;
-  LastMade<std::int64_t, Epochs::Order> windows_;
+  MemoizedLast<std::int64_t, Epochs::Order> windows_;
 };
 
 /// Returns the predictions for texts; row(i) returns the input row of text i.
@@ -117,7 +117,7 @@ std::vector<Classified> classify_rows(Session& session, const TextClassifier& mo
   for (const std::string& text : texts) lengths.push_back(text.size());
   const std::vector<std::vector<std::size_t>> batches = batches_by_length(lengths);
   std::vector<Classified> result(texts.size());
-  run_spread(
+  run_distributed(
       session, model.program("classify"), std::ssize(batches),
       [&](std::int64_t b) {
         std::vector<TextRow> batch;
@@ -277,16 +277,16 @@ FolderModel folder_model_of(const TextClassifier& model) {
     require_origin(model);
     return folder;
   }
-  const auto refuse = [](const std::string& what) {
+  const auto reject = [](const std::string& what) {
     throw ArgumentError(fmt::format(
         "no transformers classifier supports {}: its input is the unchanged text, and its head "
         "uses the first token only",
         what));
   };
   if (model.head.summary != Summary::cls)
-    refuse(fmt::format("summary = {}", choice_name(model.head.summary)));
-  if (model.head.members != 1) refuse(fmt::format("members = {}", model.head.members));
-  if (model.head.lower_case) refuse("lower_case = true");
+    reject(fmt::format("summary = {}", choice_name(model.head.summary)));
+  if (model.head.members != 1) reject(fmt::format("members = {}", model.head.members));
+  if (model.head.lower_case) reject("lower_case = true");
   folder.library.pooler = model.head.pooler;
   folder.library.problem_type = "";  // single-label classification, the default of transformers
   return folder;
@@ -309,14 +309,15 @@ std::vector<Classified> classify(const TextClassifier& model, std::span<const st
 ConfusionMatrix confusion(Session& session, const TextClassifier& model, const LabelledText& data) {
   ConfusionMatrix matrix(model.classes);
   std::vector<std::int32_t> predicted;
-  for (const Classified& found : classify(session, model, data.texts, cut_unheard()))
+  for (const Classified& found : classify(session, model, data.texts, ignore_truncation()))
     predicted.push_back(found.label);
   matrix.add(data.labels, predicted);
   return matrix;
 }
 
 Evaluation evaluate(Session& session, const TextClassifier& model, const LabelledText& data) {
-  return evaluation_of(model, classify(session, model, data.texts, cut_unheard()), data.labels);
+  return evaluation_of(model, classify(session, model, data.texts, ignore_truncation()),
+                       data.labels);
 }
 
 TrainTask text_classifier_task(Session& session, const TextClassifier& model,
@@ -329,7 +330,7 @@ TrainTask text_classifier_task(Session& session, const TextClassifier& model,
                                 std::int64_t place = part.rows(model.settings.batch).begin;
                                 for (const std::int64_t i : steps.texts(part)) {
                                   batch.push_back(texts[i]);
-                                  hide_words(batch.back().ids, model, part.step(), place++);
+                                  drop_words(batch.back().ids, model, part.step(), place++);
                                   labels.push_back(train.labels[static_cast<std::size_t>(i)]);
                                 }
                                 const auto count = static_cast<std::int64_t>(labels.size());
@@ -355,11 +356,11 @@ std::string attention_svg(const TextClassifier& model, const std::string& text) 
   std::vector<std::string> names = {"[CLS]"};
   const std::string shown = model.head.read(text);
   for (const std::string& piece : model.tokenizer.pieces(shown)) names.push_back(piece);
-  names.resize(std::min(names.size(), static_cast<std::size_t>(model.config.longest_row()) - 1));
+  names.resize(std::min(names.size(), static_cast<std::size_t>(model.config.max_tokens()) - 1));
   names.emplace_back("[SEP]");
   std::vector<std::vector<std::int32_t>> rows = {
       with_ends(model.tokenizer.encode(shown), model.tokenizer.cls_id(), model.tokenizer.sep_id(),
-                model.config.longest_row())};
+                model.config.max_tokens())};
   const TokenRows batch = pad_rows(rows, model.tokenizer.pad_id(), 1);
   Program look("attention");
   for (std::size_t i = 0; i < maps.size(); ++i)

@@ -113,10 +113,10 @@ SimilarityModel build_similarity_model(const EncoderConfig& config, const Tokeni
       head.comparison == Comparison::cosine ? cosine_score(model) : joint_score(model);
   const Value targets = graph.input("targets", DType::f32, {"batch"});
   const double range = head.high - head.low;
-  const Value wanted = (targets - head.low) / range, found = scaled(false);
+  const Value expected = (targets - head.low) / range, found = scaled(false);
   const Value scores = found * range + head.low;
-  add_inference(model, mse(found, wanted), scores);
-  model.add_program("train").output("loss", mse(scaled(true), wanted, settings.loss_reduction()));
+  add_inference(model, mse(found, expected), scores);
+  model.add_program("train").output("loss", mse(scaled(true), expected, settings.loss_reduction()));
   return model;
 }
 
@@ -206,7 +206,7 @@ SimilarityRows similarity_rows(const SimilarityModel& model, const ScoredPair& l
     return {{std::move(row.ids), std::move(row.type_ids)}};
   }
   const Tokenizer& pieces = model.tokenizer;
-  const std::int64_t context = model.config.longest_row();
+  const std::int64_t context = model.config.max_tokens();
   if (model.head.pairs && model.head.comparison == Comparison::joint) {
     PairTokens row = join_pair({pieces.encode(line.first), pieces.encode(line.second)},
                                pieces.cls_id(), pieces.sep_id(), context);
@@ -227,7 +227,7 @@ NamedTensors similarity_inputs(const SimilarityModel& model,
       types.push_back(row.token_types);
     }
   }
-  const std::int64_t most = model.config.longest_row();
+  const std::int64_t most = model.config.max_tokens();
   const TokenRows rows = pad_rows(ids, padding_id(model.config, model.tokenizer), 16, most);
   if (model.head.comparison == Comparison::cosine) {
     const Sizes sizes = {std::ssize(lines), 2, rows.ids.size(1)};

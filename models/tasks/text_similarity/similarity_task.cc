@@ -7,10 +7,10 @@
 
 #include "weft/models/data/by_length.h"
 #include "weft/models/data/epochs.h"
-#include "weft/models/data/kept_rows.h"
+#include "weft/models/data/lazy_cache.h"
 #include "weft/models/data/tfidf.h"
 #include "weft/models/metrics/correlation.h"
-#include "weft/models/train/run_spread.h"
+#include "weft/models/train/run_distributed.h"
 #include "weft/models/train/weighted_mean.h"
 #include "weft/models/trained/trainable.h"
 
@@ -33,7 +33,7 @@ void over_lines(Session& session, const Program& program, std::span<const Scored
   const auto places = [&](std::int64_t i) -> Places {
     return batches[static_cast<std::size_t>(i)];
   };
-  run_spread(
+  run_distributed(
       session, program, std::ssize(batches), [&](std::int64_t i) { return inputs(places(i)); },
       [&](std::int64_t i, const Results& results) { use(results, places(i)); });
 }
@@ -79,7 +79,7 @@ Evaluation evaluate_rows(Session& session, const SimilarityModel& model, const S
   return {loss, correlations(scores, data.scores())};
 }
 
-KeptRows<SimilarityRows> rows_of(const SimilarityModel& model, const ScoredPairs& data) {
+LazyCache<SimilarityRows> rows_of(const SimilarityModel& model, const ScoredPairs& data) {
   return {data.size(), [&model, &data](std::int64_t i) {
             return similarity_rows(model, data.lines[static_cast<std::size_t>(i)]);
           }};
@@ -98,14 +98,14 @@ std::vector<double> score_pairs(Session& session, const SimilarityModel& model,
   return scores;
 }
 
-std::vector<Metric> correlations(std::span<const double> scores, std::span<const double> wanted) {
-  const auto [low, high] = std::minmax_element(wanted.begin(), wanted.end());
-  if (wanted.empty() || *low == *high) return {};
-  const auto or_nothing = [](double coefficient) {
+std::vector<Metric> correlations(std::span<const double> scores, std::span<const double> expected) {
+  const auto [low, high] = std::minmax_element(expected.begin(), expected.end());
+  if (expected.empty() || *low == *high) return {};
+  const auto zero_if_nan = [](double coefficient) {
     return std::isnan(coefficient) ? 0 : coefficient;
   };
-  return {{"pearson", or_nothing(pearson(scores, wanted))},
-          {"spearman", or_nothing(spearman(scores, wanted))}};
+  return {{"pearson", zero_if_nan(pearson(scores, expected))},
+          {"spearman", zero_if_nan(spearman(scores, expected))}};
 }
 
 Evaluation evaluate(Session& session, const SimilarityModel& model, const ScoredPairs& data) {

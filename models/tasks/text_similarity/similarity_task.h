@@ -20,7 +20,7 @@ std::vector<double> score_pairs(Session& session, const SimilarityModel& model,
 /// Returns the correlations of predicted and expected scores: the metrics "pearson" and "spearman".
 /// The scales of the scores do not matter. If all predicted scores are equal, the correlations are
 /// 0. If all expected scores are equal, correlations are undefined, and no metrics are returned.
-std::vector<Metric> correlations(std::span<const double> scores, std::span<const double> wanted);
+std::vector<Metric> correlations(std::span<const double> scores, std::span<const double> expected);
 
 /// Evaluates the model on scored lines: the mean loss and correlations().
 Evaluation evaluate(Session& session, const SimilarityModel& model, const ScoredPairs& data);

@@ -55,8 +55,8 @@ void check_forms(const SimilarityParts& parts, bool pairs) {
 }
 
 /// Returns the head of the weights to start from, or else that of the preset.
-SimilarityHead usual_head(const SimilarityPreset& preset, const TaskArguments& args,
-                          const ScoredPairs& train) {
+SimilarityHead default_head(const SimilarityPreset& preset, const TaskArguments& args,
+                            const ScoredPairs& train) {
   SimilarityHead head = preset.head;
   if (args.from && args.from->similarity)
     head = PartValue<SimilarityHead>::read(*args.from->similarity);
@@ -69,7 +69,7 @@ SimilarityHead usual_head(const SimilarityPreset& preset, const TaskArguments& a
 
 /// Returns `base_head` with the given options, and with the form and the score range of the
 /// training lines. Throws DataError if all scores are equal.
-SimilarityHead head_for(const SimilarityHead& usual, const TaskArguments& args,
+SimilarityHead head_for(const SimilarityHead& base_head, const TaskArguments& args,
                         const ScoredPairs& train) {
   const std::vector<double> scores = train.scores();
   const auto [low, high] = std::minmax_element(scores.begin(), scores.end());
@@ -78,7 +78,7 @@ SimilarityHead head_for(const SimilarityHead& usual, const TaskArguments& args,
         fmt::format("all {} training lines have the score {}: training needs different scores",
                     train.size(), *low));
   }
-  SimilarityHead head = usual;
+  SimilarityHead head = base_head;
   head.pairs = train.pairs;
   head = SimilarityHead::fields().with(std::move(head), args.options.fields(kGroup));
   head.low = *low;
@@ -111,7 +111,7 @@ class SimilarityRun final : public RunOf<SimilarityModel> {
                        choice_name(head.pooling));
   }
   std::string batch_unit() const override { return model_->head.pairs ? "pairs" : "texts"; }
-  std::int64_t row_size() const override { return model_->config.longest_row(); }
+  std::int64_t row_size() const override { return model_->config.max_tokens(); }
 
   TrainTask task(Session& session) override {
     if (parts_.train.size() == 0) throw ArgumentError("--data is required: lines to train on");
@@ -146,7 +146,7 @@ class SimilarityRun final : public RunOf<SimilarityModel> {
     const Evaluation found = measure(session, model);
     return fmt::format("{:9} loss {:.5f}{}{} on {} {}\n",
                        parts_.test.size() > 0 ? "test" : "validation",
-                       finite_figure(found.loss, "the loss"), found.metrics.empty() ? "" : ", ",
+                       require_finite(found.loss, "the loss"), found.metrics.empty() ? "" : ", ",
                        metrics_text(found.metrics), grouped(held_out().size()), batch_unit());
   }
 
@@ -196,7 +196,9 @@ class TextSimilarityTask final : public TaskOf<SimilarityModel> {
   TaskFields config_fields() const override {
     return {"Model", &EncoderConfig::fields(), {"vocab", "padding_id"}};
   }
-  std::vector<PresetAbout> presets() const override { return abouts(text_similarity_presets()); }
+  std::vector<PresetDescription> presets() const override {
+    return preset_descriptions(text_similarity_presets());
+  }
 
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
     if (!args.options.has(kData)) {
@@ -209,13 +211,14 @@ class TextSimilarityTask final : public TaskOf<SimilarityModel> {
     }
     SimilarityPreset preset = find_preset(
         text_similarity_presets(),
-        args.preset.empty() ? usual_encoder_preset(args.from.has_value()) : args.preset);
+        args.preset.empty() ? default_encoder_preset(args.from.has_value()) : args.preset);
     preset.training = chosen_settings(preset.training, args.training);
     // The model file records the fraction, and later evaluations hold out the same lines of --data.
     // With --validation, no lines of --data are held out.
     if (args.options.has(kValidation)) preset.training.validation_fraction = 0;
     SimilarityParts parts = read_parts(args.options, preset.training);
-    const SimilarityHead head = head_for(usual_head(preset, args, parts.train), args, parts.train);
+    const SimilarityHead head =
+        head_for(default_head(preset, args, parts.train), args, parts.train);
     check_forms(parts, head.pairs);
     EncoderConfig base = base_config(preset.model, args);
     // Pairs in one row need token types, which presets for single texts lack. Encoders that were

@@ -8,7 +8,7 @@ namespace weft {
 namespace {
 
 /// Tag of unknown words, and of words that are mostly outside of spans.
-constexpr std::string_view kOfUnknown = "O";
+constexpr std::string_view kUnknownTag = "O";
 
 }  // namespace
 
@@ -22,7 +22,7 @@ MemorisedWords::MemorisedWords(std::span<const TaggedSentence> train, bool fold_
   for (const auto& [word, tags] : counts) {
     const auto most = std::max_element(
         tags.begin(), tags.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-    if (most->first != kOfUnknown) tags_.emplace(word, most->first);
+    if (most->first != kUnknownTag) tags_.emplace(word, most->first);
   }
 }
 
@@ -30,7 +30,7 @@ std::vector<std::string> MemorisedWords::operator()(std::span<const std::string>
   std::vector<std::string> tags;
   for (const std::string& word : words) {
     const auto found = tags_.find(read(word));
-    tags.push_back(found == tags_.end() ? std::string(kOfUnknown) : found->second);
+    tags.push_back(found == tags_.end() ? std::string(kUnknownTag) : found->second);
   }
   return tags;
 }

@@ -74,12 +74,12 @@ class TokenClassificationRun final : public RunOf<TokenClassifier> {
     }
     if (sentences > 0) {
       text += fmt::format("truncated to {} tokens: {} sentences, which lose {} words in total\n",
-                          model_->config.longest_row(), grouped(sentences), grouped(words));
+                          model_->config.max_tokens(), grouped(sentences), grouped(words));
     }
     return text;
   }
   std::string batch_unit() const override { return "sentences"; }
-  std::int64_t row_size() const override { return model_->config.longest_row(); }
+  std::int64_t row_size() const override { return model_->config.max_tokens(); }
 
   TrainTask task(Session& session) override {
     if (train_.size() == 0) throw ArgumentError("--train is required: files of words and tags");
@@ -112,7 +112,7 @@ class TokenClassificationRun final : public RunOf<TokenClassifier> {
         "{}{:9} loss {:.4f}, span F1 {:.4f}, precision {:.4f}, recall {:.4f} on {} spans in {} "
         "sentences\n",
         found.spans.table(), test_.size() > 0 ? "test" : "held out",
-        finite_figure(found.loss, "the loss"), all.f1(), all.precision(), all.recall(),
+        require_finite(found.loss, "the loss"), all.f1(), all.precision(), all.recall(),
         grouped(all.truth), grouped(held_out().size()));
   }
 
@@ -163,7 +163,9 @@ class TokenClassificationTask final : public TaskOf<TokenClassifier> {
   TaskFields config_fields() const override {
     return {"Model", &EncoderConfig::fields(), {"vocab", "padding_id"}};
   }
-  std::vector<PresetAbout> presets() const override { return abouts(token_classifier_presets()); }
+  std::vector<PresetDescription> presets() const override {
+    return preset_descriptions(token_classifier_presets());
+  }
 
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
     if (!args.options.has(kTrain))
@@ -173,7 +175,7 @@ class TokenClassificationTask final : public TaskOf<TokenClassifier> {
           "--validation-fraction applies only without --validation: use one of these options");
     }
     TaskArguments chosen = args;
-    if (chosen.preset.empty()) chosen.preset = usual_encoder_preset(args.from.has_value());
+    if (chosen.preset.empty()) chosen.preset = default_encoder_preset(args.from.has_value());
     const Preset<EncoderConfig> preset = chosen_preset(token_classifier_presets(), chosen);
     TaggedParts parts = read_parts(args.options, preset.training);
     const std::vector<std::string> tags = known_tags(parts, args.options);
@@ -181,7 +183,7 @@ class TokenClassificationTask final : public TaskOf<TokenClassifier> {
         new_encoder(base_config(preset.model, args), args, [&] { return texts_of(parts.train); });
     auto model = std::make_unique<TokenClassifier>(
         build_token_classifier(config, tokenizer, tags, preset.training));
-    auto loaded = start_weights(*model, args, head_of_other_classes(args, tags));
+    auto loaded = start_weights(*model, args, mismatched_head_parameters(args, tags));
     return new_run<TokenClassificationRun>(preset.name, std::move(loaded), notes, std::move(model),
                                            std::move(parts));
   }

@@ -16,7 +16,7 @@
 #include "weft/models/families/encoder_heads.h"
 #include "weft/models/layers/dropout.h"
 #include "weft/models/tasks/common/run_checked.h"
-#include "weft/models/train/run_spread.h"
+#include "weft/models/train/run_distributed.h"
 #include "weft/models/train/weighted_mean.h"
 #include "weft/models/trained/folder_encoder.h"
 #include "weft/models/trained/trainable.h"
@@ -49,8 +49,8 @@ WordRow row_of_words(const TokenClassifier& model, std::span<const std::string> 
     row.firsts.push_back(ids.empty() ? -1 : static_cast<std::int64_t>(pieces.size()) + 1);
     pieces.insert(pieces.end(), ids.begin(), ids.end());
   }
-  const std::int64_t tokens = std::ssize(pieces) + 2, longest = model.config.longest_row();
-  if (tokens > longest) cut_or_throw({number.text, tokens, longest}, number.on_cut);
+  const std::int64_t tokens = std::ssize(pieces) + 2, longest = model.config.max_tokens();
+  if (tokens > longest) report_truncation({number.text, tokens, longest}, number.on_cut);
   row.ids = with_ends(pieces, model.tokenizer.cls_id(), model.tokenizer.sep_id(), longest);
   const auto end = static_cast<std::int64_t>(row.ids.size()) - 1;  // [SEP]
   for (std::int64_t& first : row.firsts) {
@@ -164,7 +164,7 @@ TextOfWords text_of_words(const TokenClassifier& model, const std::string& text,
     result.row.firsts = first_ids(encoding, result.words);
   } else {
     add_words(result, text, encoding);
-    if (static_cast<std::int64_t>(encoding.size()) == model.config.longest_row())
+    if (static_cast<std::int64_t>(encoding.size()) == model.config.max_tokens())
       add_cut_words(result, text, model.tokenizer);
   }
   std::vector<std::int64_t> firsts = std::move(result.row.firsts);
@@ -211,7 +211,7 @@ void over_batches(
     for (const std::size_t i : batches[static_cast<std::size_t>(b)]) batch.push_back(rows[i]);
     return batch;
   };
-  run_spread(
+  run_distributed(
       session, program, std::ssize(batches), [&](std::int64_t b) { return inputs(batch_at(b)); },
       [&](std::int64_t b, const Results& results) {
         use(results, batches[static_cast<std::size_t>(b)], batch_at(b));
@@ -234,7 +234,7 @@ std::vector<std::string> tags_of_words(const TokenClassifier& model, const WordR
 }
 
 /// Returns the index of the largest logit, and its probability.
-std::pair<std::size_t, double> likeliest(std::span<const float> logits) {
+std::pair<std::size_t, double> most_likely(std::span<const float> logits) {
   const auto best = std::max_element(logits.begin(), logits.end());
   double sum = 0;
   for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - *best);
@@ -274,9 +274,9 @@ const ModelLayout& TokenClassifier::file_layout() {
 
 void TokenClassifier::check() const {
   check_vocabulary(config, tokenizer, reading);
-  if (config.longest_row() < 3) {
+  if (config.max_tokens() < 3) {
     throw ArgumentError(fmt::format("[CLS], a word and [SEP] need a context of 3 tokens, not {}",
-                                    config.longest_row()));
+                                    config.max_tokens()));
   }
   if (reading && tags.empty()) throw ArgumentError("a tagger needs tags");
   if (reading) return;  // models from folders may have any tags
@@ -344,7 +344,7 @@ std::int64_t WordRow::words_seen() const {
 TaggedRows tagged_rows(const TokenClassifier& model, std::vector<TaggedSentence> sentences) {
   TaggedRows result;
   for (const TaggedSentence& sentence : sentences) {
-    const OnCut counted = cut_unheard();  // truncated words are counted below
+    const OnCut counted = ignore_truncation();  // truncated words are counted below
     WordRow row = word_row(model, sentence.words, {result.rows.size(), counted});
     row.labels.assign(row.ids.size(), kNoLabel);
     for (std::size_t w = 0; w < sentence.words.size(); ++w) {
@@ -398,28 +398,28 @@ std::vector<TaggedText> tag_texts(Session& session, const TokenClassifier& model
   std::vector<TaggedText> tagged(texts.size());
   const auto inputs = [&](Rows batch) { return inputs_of(model, batch); };
   const Program& program = model.program("tag");
-  over_batches(
-      session, program, places, inputs, [&](const Results& results, auto numbers, auto batch) {
-        check_results(results);
-        const Tensor& logits = results["logits"];
-        const auto length = static_cast<std::size_t>(logits.size(1));
-        for (std::size_t r = 0; r < batch.size(); ++r) {
-          TaggedText& text = tagged[numbers[r]];
-          const std::vector<WordPlace>& words = read[numbers[r]].words;
-          for (std::size_t w = 0; w < words.size(); ++w) {
-            const std::int64_t first = batch[r]->firsts[w];
-            TaggedWord& word = text.words.emplace_back(
-                TaggedWord{words[w].begin, words[w].end, std::string(kOutside), 0});
-            if (first < 0) continue;
-            const std::size_t row = r * length + static_cast<std::size_t>(first);
-            const auto [tag, score] =
-                likeliest(logits.span<float>().subspan(row * model.tags.size(), model.tags.size()));
-            word.tag = model.tags[tag];
-            word.score = score;
-          }
-          text.spans = spans_of(text.words);
-        }
-      });
+  over_batches(session, program, places, inputs,
+               [&](const Results& results, auto numbers, auto batch) {
+                 check_results(results);
+                 const Tensor& logits = results["logits"];
+                 const auto length = static_cast<std::size_t>(logits.size(1));
+                 for (std::size_t r = 0; r < batch.size(); ++r) {
+                   TaggedText& text = tagged[numbers[r]];
+                   const std::vector<WordPlace>& words = read[numbers[r]].words;
+                   for (std::size_t w = 0; w < words.size(); ++w) {
+                     const std::int64_t first = batch[r]->firsts[w];
+                     TaggedWord& word = text.words.emplace_back(
+                         TaggedWord{words[w].begin, words[w].end, std::string(kOutside), 0});
+                     if (first < 0) continue;
+                     const std::size_t row = r * length + static_cast<std::size_t>(first);
+                     const auto [tag, score] = most_likely(
+                         logits.span<float>().subspan(row * model.tags.size(), model.tags.size()));
+                     word.tag = model.tags[tag];
+                     word.score = score;
+                   }
+                   text.spans = spans_of(text.words);
+                 }
+               });
   return tagged;
 }
 

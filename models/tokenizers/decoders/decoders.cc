@@ -88,7 +88,7 @@ void ByteFallback::decode(Pieces& pieces, bool keep_bytes) const {
   std::string bytes;
   const auto flush = [&] {
     if (bytes.empty()) return;
-    if (keep_bytes || first_broken(bytes) == bytes.size()) {
+    if (keep_bytes || find_invalid_utf8(bytes) == bytes.size()) {
       result.push_back(bytes);
     } else {
       for (std::size_t i = 0; i < bytes.size(); ++i) result.emplace_back(kReplacementCharacter);
@@ -128,7 +128,7 @@ void Strip::decode(Pieces& pieces, bool) const {
 void Replace::decode(Pieces& pieces, bool) const {
   Regex::Matches match(*regex_);
   for (std::string& piece : pieces) {
-    if (first_broken(piece) < piece.size()) continue;  // kept bytes that are not UTF-8
+    if (find_invalid_utf8(piece) < piece.size()) continue;  // kept bytes that are not UTF-8
     std::string result;
     std::size_t last = 0;
     for (match.restart(piece); match.next(); last = match.end()) {

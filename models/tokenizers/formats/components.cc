@@ -13,7 +13,7 @@
 #include "weft/models/tokenizers/normalizers/replace.h"
 #include "weft/models/tokenizers/normalizers/sequence.h"
 #include "weft/models/tokenizers/normalizers/unicode_forms.h"
-#include "weft/models/tokenizers/post_processors/around.h"
+#include "weft/models/tokenizers/post_processors/fixed_templates.h"
 #include "weft/models/tokenizers/post_processors/template.h"
 #include "weft/models/tokenizers/pre_tokenizers/byte_level.h"
 #include "weft/models/tokenizers/pre_tokenizers/metaspace.h"
@@ -50,8 +50,9 @@ using Decoders = Kinds<decoders::ByteLevel, decoders::WordPiece, decoders::Bpe, 
 using Models =
     Kinds<subwords::Bpe, subwords::WordPiece, subwords::WordLevel, subwords::UnigramModel>;
 
-template <class Part, class Seat>
-void read_part(FieldReader& fields, std::shared_ptr<const Seat>& value, auto&&... prepared_with) {
+template <class Part, class Interface>
+void read_part(FieldReader& fields, std::shared_ptr<const Interface>& value,
+               auto&&... prepared_with) {
   auto part = std::make_shared<Part>();
   part->describe(fields);
   fields.finish();
@@ -65,9 +66,9 @@ void read_part(FieldReader& fields, std::shared_ptr<const Seat>& value, auto&&..
   value = std::move(part);
 }
 
-template <class Seat, class... Parts>
+template <class Interface, class... Parts>
 void read_kind(Kinds<Parts...>, const std::string& type, FieldReader& fields,
-               std::shared_ptr<const Seat>& value, auto&&... prepared_with) {
+               std::shared_ptr<const Interface>& value, auto&&... prepared_with) {
   const bool known =
       ((type == Parts::kName ? (read_part<Parts>(fields, value, prepared_with...), true) : false) ||
        ...);
@@ -78,8 +79,8 @@ void read_kind(Kinds<Parts...>, const std::string& type, FieldReader& fields,
                                 excerpt(type), names));
 }
 
-template <class Part, class Seat>
-bool write_part(OrderedJson& json, const Seat& value) {
+template <class Part, class Interface>
+bool write_part(OrderedJson& json, const Interface& value) {
   const auto* part = dynamic_cast<const Part*>(&value);
   if (part == nullptr) return false;
   json = OrderedJson::object();
@@ -89,15 +90,15 @@ bool write_part(OrderedJson& json, const Seat& value) {
   return true;
 }
 
-template <class Seat, class... Parts>
-void write_kind(Kinds<Parts...>, OrderedJson& json, const Seat& value) {
+template <class Interface, class... Parts>
+void write_kind(Kinds<Parts...>, OrderedJson& json, const Interface& value) {
   if (!(write_part<Parts>(json, value) || ...))
     throw StateError("a component of the tokenizer has no name in files");
 }
 
-template <class All, class Seat>
-void read_seat(const nlohmann::json& json, const std::string& where,
-               std::shared_ptr<const Seat>& value) {
+template <class All, class Interface>
+void read_component(const nlohmann::json& json, const std::string& where,
+                    std::shared_ptr<const Interface>& value) {
   value.reset();
   if (json.is_null()) return;
   FieldReader fields(json, where);
@@ -105,8 +106,8 @@ void read_seat(const nlohmann::json& json, const std::string& where,
   read_kind(All(), type, fields, value);
 }
 
-template <class All, class Seat>
-void write_seat(OrderedJson& json, const std::shared_ptr<const Seat>& value) {
+template <class All, class Interface>
+void write_component(OrderedJson& json, const std::shared_ptr<const Interface>& value) {
   if (value == nullptr) {
     json = nullptr;
   } else {
@@ -127,31 +128,31 @@ std::string model_type(const nlohmann::json& json) {
 
 void JsonForm<NormalizerPtr>::read(const nlohmann::json& json, const std::string& where,
                                    NormalizerPtr& value) {
-  read_seat<Normalizers>(json, where, value);
+  read_component<Normalizers>(json, where, value);
 }
 void JsonForm<NormalizerPtr>::write(OrderedJson& json, const NormalizerPtr& value) {
-  write_seat<Normalizers>(json, value);
+  write_component<Normalizers>(json, value);
 }
 void JsonForm<PreTokenizerPtr>::read(const nlohmann::json& json, const std::string& where,
                                      PreTokenizerPtr& value) {
-  read_seat<PreTokenizers>(json, where, value);
+  read_component<PreTokenizers>(json, where, value);
 }
 void JsonForm<PreTokenizerPtr>::write(OrderedJson& json, const PreTokenizerPtr& value) {
-  write_seat<PreTokenizers>(json, value);
+  write_component<PreTokenizers>(json, value);
 }
 void JsonForm<PostProcessorPtr>::read(const nlohmann::json& json, const std::string& where,
                                       PostProcessorPtr& value) {
-  read_seat<PostProcessors>(json, where, value);
+  read_component<PostProcessors>(json, where, value);
 }
 void JsonForm<PostProcessorPtr>::write(OrderedJson& json, const PostProcessorPtr& value) {
-  write_seat<PostProcessors>(json, value);
+  write_component<PostProcessors>(json, value);
 }
 void JsonForm<DecoderPtr>::read(const nlohmann::json& json, const std::string& where,
                                 DecoderPtr& value) {
-  read_seat<Decoders>(json, where, value);
+  read_component<Decoders>(json, where, value);
 }
 void JsonForm<DecoderPtr>::write(OrderedJson& json, const DecoderPtr& value) {
-  write_seat<Decoders>(json, value);
+  write_component<Decoders>(json, value);
 }
 
 SubwordModelPtr read_model(const nlohmann::json& json, const std::string& where, JsonLists& lists,

@@ -89,7 +89,7 @@ Description gpt1(const FolderSettings&) {
 }
 
 /// The template of special tokens around texts.
-enum class Around {
+enum class TemplateKind {
   nothing,
   first,    // a special token in front of the first text
   roberta,  // <s> A </s> and <s> A </s> </s> B </s>
@@ -101,7 +101,7 @@ struct MergesClass {
   std::vector<std::string_view> names;        // without "Fast"
   std::vector<std::string_view> model_types;  // in config.json
   Description (*describe)(const FolderSettings&);
-  Around around;
+  TemplateKind template_kind;
   SpecialNames special;  // defaults, overridden by the folder
 };
 
@@ -111,28 +111,28 @@ const std::vector<MergesClass>& merges_classes() {
       {{"RobertaTokenizer", "BartTokenizer", "LEDTokenizer", "LongformerTokenizer", "MvpTokenizer"},
        {"roberta", "bart", "led", "longformer", "mvp"},
        byte_pairs,
-       Around::roberta,
+       TemplateKind::roberta,
        fairseq},
       {{"DebertaTokenizer"},
        {"deberta"},
        byte_pairs,
-       Around::types,
+       TemplateKind::types,
        {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[CLS]", "[SEP]", "[MASK]"}},
       {{"Qwen2Tokenizer"},
        {"qwen2", "qwen3"},
        qwen2,
-       Around::nothing,
+       TemplateKind::nothing,
        {"<|endoftext|>", "", "", "<|endoftext|>", "", "", ""}},
       {{"CLIPTokenizer"},
        {"clip", "clip_text_model"},
        clip,
-       Around::roberta,
+       TemplateKind::roberta,
        {"<|endoftext|>", "<|endoftext|>", "<|startoftext|>", "<|endoftext|>", "<|startoftext|>",
         "<|endoftext|>", ""}},
       {{"OpenAIGPTTokenizer"},
        {"openai-gpt"},
        gpt1,
-       Around::nothing,
+       TemplateKind::nothing,
        {"", "<unk>", "", "", "", "", ""}}};
   return all;
 }
@@ -207,10 +207,10 @@ json template_of(const std::vector<std::pair<Special, int>>& single,
   return described;
 }
 
-PostProcessorPtr around_of(Around around, const Special& first, const Special& last,
-                           const FolderSettings& folder) {
+PostProcessorPtr post_processor_of(TemplateKind template_kind, const Special& first,
+                                   const Special& last, const FolderSettings& folder) {
   const Special a{"A"}, b{"B"};
-  if (around == Around::roberta && first.id >= 0 && last.id >= 0) {
+  if (template_kind == TemplateKind::roberta && first.id >= 0 && last.id >= 0) {
     return part_of<PostProcessorPtr>(
         {{"type", "RobertaProcessing"},
          {"sep", {last.name, last.id}},
@@ -218,11 +218,11 @@ PostProcessorPtr around_of(Around around, const Special& first, const Special& l
          {"trim_offsets", true},
          {"add_prefix_space", folder.value<bool>("add_prefix_space").value_or(false)}});
   }
-  if (around == Around::types && first.id >= 0 && last.id >= 0) {
+  if (template_kind == TemplateKind::types && first.id >= 0 && last.id >= 0) {
     return part_of<PostProcessorPtr>(template_of(
         {{first, 0}, {a, 0}, {last, 0}}, {{first, 0}, {a, 0}, {last, 0}, {b, 1}, {last, 1}}));
   }
-  if (around == Around::first && first.id >= 0)
+  if (template_kind == TemplateKind::first && first.id >= 0)
     return part_of<PostProcessorPtr>(
         template_of({{first, 0}, {a, 0}}, {{first, 0}, {a, 0}, {b, 1}}));
   json bytes = byte_level(true);
@@ -265,8 +265,8 @@ SubwordParts read_class(const MergesClass& known, const FolderSettings& folder) 
   parts.model = std::make_shared<const subwords::Bpe>(
       std::move(vocabulary), read_merges(folder.read("merges.txt")), settings, description.bytes);
   if (description.bytes)
-    parts.post_processor =
-        around_of(known.around, special[place("cls")], special[place("sep")], folder);
+    parts.post_processor = post_processor_of(known.template_kind, special[place("cls")],
+                                             special[place("sep")], folder);
   return parts;
 }
 
@@ -278,7 +278,7 @@ SubwordParts read_gpt2(const FolderSettings& folder) {
   if (!folder.value<bool>("add_bos_token").value_or(false)) return parts;
   const Special first{folder.token("bos_token").value_or("<|endoftext|>"),
                       parts.model->find(folder.token("bos_token").value_or("<|endoftext|>"))};
-  parts.post_processor = around_of(Around::first, first, {}, folder);
+  parts.post_processor = post_processor_of(TemplateKind::first, first, {}, folder);
   return parts;
 }
 

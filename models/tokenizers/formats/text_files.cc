@@ -9,7 +9,7 @@
 #include "weft/models/tokenizers/decoders/decoders.h"
 #include "weft/models/tokenizers/formats/forms.h"
 #include "weft/models/tokenizers/normalizers/bert.h"
-#include "weft/models/tokenizers/post_processors/around.h"
+#include "weft/models/tokenizers/post_processors/fixed_templates.h"
 #include "weft/models/tokenizers/post_processors/template.h"
 #include "weft/models/tokenizers/pre_tokenizers/byte_level.h"
 #include "weft/models/tokenizers/pre_tokenizers/words.h"
@@ -38,7 +38,7 @@ void for_each_line(std::string_view text, const Visit& visit) {
 }
 
 void check_utf8(std::string_view text, std::string_view what) {
-  if (const std::size_t at = first_broken(text); at < text.size())
+  if (const std::size_t at = find_invalid_utf8(text); at < text.size())
     throw FormatError(fmt::format("{} is not UTF-8 at byte {}", what, at));
 }
 

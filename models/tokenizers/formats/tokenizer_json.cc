@@ -36,7 +36,7 @@ void describe(Fields& fields, SubwordParts& parts, SpecialFields& special) {
 
 /// Sets the ids of added tokens that are in the model's vocabulary to the ids there, which take
 /// precedence. Hugging Face's tokenizers library does the same.
-void take_ids_of_model(SubwordParts& parts) {
+void prefer_model_ids(SubwordParts& parts) {
   for (AddedToken& token : parts.added) {
     if (const std::int32_t id = parts.model->find(token.content); id >= 0) token.id = id;
   }
@@ -63,7 +63,7 @@ SubwordParts read_tokenizer_json(std::string_view text, std::string_view what) {
   if (model == json.end()) throw FormatError(fmt::format("{} lacks 'model'", what));
   parts.model = read_model(*model, fmt::format("{}.model", what), lists,
                            parts.pre_tokenizer != nullptr && parts.pre_tokenizer->is_byte_level());
-  take_ids_of_model(parts);
+  prefer_model_ids(parts);
   return parts;
 }
 

@@ -14,7 +14,7 @@ std::optional<char32_t> cleaned(char32_t c) {
   return is_white_space(c) ? U' ' : c;
 }
 
-void space_ideographs(PartedText& parts) {
+void space_ideographs(SplitText& parts) {
   change_characters(parts, is_ideograph, [](TextEdit& edit, char32_t c) {
     edit.replace(U' ');
     edit.add(c);
@@ -22,7 +22,7 @@ void space_ideographs(PartedText& parts) {
   });
 }
 
-void strip_marks(PartedText& parts) {
+void strip_marks(SplitText& parts) {
   parts.rewrite([](std::string_view text) { return !is_in_form(text, UnicodeForm::nfd); },
                 [](TextEdit& edit) { write_in_form(edit, UnicodeForm::nfd); });
   map_characters(parts, [](char32_t c) {
@@ -32,7 +32,7 @@ void strip_marks(PartedText& parts) {
 
 }  // namespace
 
-void Bert::normalise(PartedText& parts) const {
+void Bert::normalise(SplitText& parts) const {
   const bool ascii = is_ascii(parts.text.text());
   if (settings_.clean_text) map_characters(parts, cleaned);
   if (settings_.handle_chinese_chars && !ascii) space_ideographs(parts);

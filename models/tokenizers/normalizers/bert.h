@@ -30,7 +30,7 @@ class Bert : public Normalizer {
     fields.required("strip_accents", settings_.strip_accents);
     fields.required("lowercase", settings_.lowercase);
   }
-  void normalise(PartedText& parts) const override;
+  void normalise(SplitText& parts) const override;
 
  private:
   Settings settings_;

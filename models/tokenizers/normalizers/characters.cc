@@ -11,7 +11,7 @@ constexpr char32_t kDotAbove = 0x307;
 
 }  // namespace
 
-void lower(PartedText& parts) {
+void lower(SplitText& parts) {
   change_characters(
       parts, [](char32_t c) { return lower_case(c) != c; },
       [](TextEdit& edit, char32_t c) {
@@ -20,15 +20,15 @@ void lower(PartedText& parts) {
       });
 }
 
-void Lowercase::normalise(PartedText& parts) const { lower(parts); }
+void Lowercase::normalise(SplitText& parts) const { lower(parts); }
 
-void StripAccents::normalise(PartedText& parts) const {
+void StripAccents::normalise(SplitText& parts) const {
   map_characters(parts, [](char32_t c) {
     return is_mark(c) ? std::optional<char32_t>() : std::optional<char32_t>(c);
   });
 }
 
-void Strip::normalise(PartedText& parts) const {
+void Strip::normalise(SplitText& parts) const {
   const auto kept = [this](std::string_view text) {
     std::size_t begin = 0, end = text.size();
     if (left_) {
@@ -38,7 +38,7 @@ void Strip::normalise(PartedText& parts) const {
     if (right_) {
       while (end > begin && is_white_space(character_before(text, end))) {
         do --end;
-        while (goes_on(text[end]));
+        while (is_continuation(text[end]));
       }
     }
     return std::pair(begin, end);
@@ -62,6 +62,6 @@ std::optional<char32_t> nmt(char32_t c) {
   return c;
 }
 
-void Nmt::normalise(PartedText& parts) const { map_characters(parts, nmt); }
+void Nmt::normalise(SplitText& parts) const { map_characters(parts, nmt); }
 
 }  // namespace weft::normalizers

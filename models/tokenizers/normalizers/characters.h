@@ -15,7 +15,7 @@ class Lowercase : public Normalizer {
   static constexpr const char* kName = "Lowercase";
   template <class Fields>
   void describe(Fields&) {}
-  void normalise(PartedText& parts) const override;
+  void normalise(SplitText& parts) const override;
 };
 
 /// Drops all combining marks. After NFD or NFKD, this removes accents.
@@ -24,7 +24,7 @@ class StripAccents : public Normalizer {
   static constexpr const char* kName = "StripAccents";
   template <class Fields>
   void describe(Fields&) {}
-  void normalise(PartedText& parts) const override;
+  void normalise(SplitText& parts) const override;
 };
 
 /// Drops whitespace at the ends of each part.
@@ -36,7 +36,7 @@ class Strip : public Normalizer {
     fields.required("strip_left", left_);
     fields.required("strip_right", right_);
   }
-  void normalise(PartedText& parts) const override;
+  void normalise(SplitText& parts) const override;
 
  private:
   bool left_ = true, right_ = true;
@@ -51,7 +51,7 @@ class Nmt : public Normalizer {
   static constexpr const char* kName = "Nmt";
   template <class Fields>
   void describe(Fields&) {}
-  void normalise(PartedText& parts) const override;
+  void normalise(SplitText& parts) const override;
 };
 
 }  // namespace normalizers

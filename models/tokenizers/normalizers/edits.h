@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "weft/core/export.h"
-#include "weft/models/tokenizers/parted_text.h"
+#include "weft/models/tokenizers/split_text.h"
 #include "weft/models/tokenizers/unicode/characters.h"
 
 namespace WEFT_API weft {
@@ -27,7 +27,7 @@ std::size_t find_character(std::string_view text, const ChangesCharacter& change
 /// Calls `write(edit, c)` for every character of every part for which `changes` is true; other
 /// characters are kept. `write` must consume the character.
 template <class ChangesCharacter, class Write>
-void change_characters(PartedText& parts, const ChangesCharacter& changes, const Write& write) {
+void change_characters(SplitText& parts, const ChangesCharacter& changes, const Write& write) {
   parts.rewrite([&](std::string_view text) { return find_character(text, changes) < text.size(); },
                 [&](TextEdit& edit) {
                   while (!edit.at_end()) {
@@ -39,7 +39,7 @@ void change_characters(PartedText& parts, const ChangesCharacter& changes, const
 
 /// Replaces every character with map(c), or drops it if the result is none.
 template <class Map>
-void map_characters(PartedText& parts, const Map& map) {
+void map_characters(SplitText& parts, const Map& map) {
   change_characters(
       parts, [&](char32_t c) { return map(c) != std::optional<char32_t>(c); },
       [&](TextEdit& edit, char32_t c) {
@@ -52,7 +52,7 @@ void map_characters(PartedText& parts, const Map& map) {
 }
 
 /// Converts every part to lower case.
-void lower(PartedText& parts);
+void lower(SplitText& parts);
 
 }  // namespace normalizers
 }  // namespace weft

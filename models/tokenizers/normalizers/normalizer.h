@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "weft/core/export.h"
-#include "weft/models/tokenizers/parted_text.h"
+#include "weft/models/tokenizers/split_text.h"
 
 namespace WEFT_API weft {
 
@@ -15,7 +15,7 @@ class Normalizer {
  public:
   virtual ~Normalizer() = default;
   /// Normalises every part of the text.
-  virtual void normalise(PartedText& parts) const = 0;
+  virtual void normalise(SplitText& parts) const = 0;
 };
 
 using NormalizerPtr = std::shared_ptr<const Normalizer>;

@@ -46,7 +46,7 @@ void Precompiled::prepare() {
 
 bool Precompiled::stays(char32_t c) const { return c < stays_.size() && stays_[c]; }
 
-void Precompiled::normalise(PartedText& parts) const {
+void Precompiled::normalise(SplitText& parts) const {
   const auto changes = [this](std::string_view text) {
     return find_character(text, [this](char32_t c) { return !stays(c); }) < text.size();
   };

@@ -24,7 +24,7 @@ class Precompiled : public Normalizer {
     fields.required("precompiled_charsmap", blob_);
   }
   void prepare();
-  void normalise(PartedText& parts) const override;
+  void normalise(SplitText& parts) const override;
 
  private:
   bool stays(char32_t c) const;

@@ -4,7 +4,7 @@
 
 namespace weft::normalizers {
 
-void Replace::normalise(PartedText& parts) const {
+void Replace::normalise(SplitText& parts) const {
   const bool is_plain = !pattern_.is_regex && !pattern_.text.empty();
   Regex::Matches match(*regex_);
   parts.rewrite(
@@ -34,16 +34,17 @@ void Replace::normalise(PartedText& parts) const {
       });
 }
 
-void Prepend::normalise(PartedText& parts) const {
+void Prepend::normalise(SplitText& parts) const {
   parts.rewrite([](std::string_view) { return true; },
                 [&](TextEdit& edit) {
-                  const bool goes_on = parts.place == TextPlace::middle && edit.at_input_begin();
-                  if (!goes_on) edit.prepend(text_);
+                  const bool is_continuation =
+                      parts.place == TextPlace::middle && edit.at_input_begin();
+                  if (!is_continuation) edit.prepend(text_);
                   edit.keep_rest();
                 });
 }
 
-void ByteLevel::normalise(PartedText& parts) const {
+void ByteLevel::normalise(SplitText& parts) const {
   parts.rewrite([](std::string_view) { return true; }, write_byte_characters);
 }
 

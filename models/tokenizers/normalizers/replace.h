@@ -13,7 +13,7 @@ namespace normalizers {
 /// character.
 class Replace : public Normalizer, public Replacement {
  public:
-  void normalise(PartedText& parts) const override;
+  void normalise(SplitText& parts) const override;
 };
 
 /// Inserts a text in front of every part.
@@ -24,7 +24,7 @@ class Prepend : public Normalizer {
   void describe(Fields& fields) {
     fields.required("prepend", text_);
   }
-  void normalise(PartedText& parts) const override;
+  void normalise(SplitText& parts) const override;
 
  private:
   std::string text_;
@@ -36,7 +36,7 @@ class ByteLevel : public Normalizer {
   static constexpr const char* kName = "ByteLevel";
   template <class Fields>
   void describe(Fields&) {}
-  void normalise(PartedText& parts) const override;
+  void normalise(SplitText& parts) const override;
 };
 
 }  // namespace normalizers

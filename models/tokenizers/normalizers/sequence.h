@@ -16,7 +16,7 @@ class Sequence : public Normalizer {
   void describe(Fields& fields) {
     fields.required("normalizers", steps_);
   }
-  void normalise(PartedText& parts) const override {
+  void normalise(SplitText& parts) const override {
     for (const NormalizerPtr& step : steps_) step->normalise(parts);
   }
 

@@ -15,7 +15,7 @@ namespace {
 /// True for whitespace as defined by Python's str.split().
 bool is_blank(char32_t c) { return is_white_space(c) || (c >= 0x1C && c <= 0x1F); }
 
-void single_blanks(PartedText& text) {
+void single_blanks(SplitText& text) {
   text.rewrite(
       [](std::string_view part) {
         return normalizers::find_character(part, is_blank) < part.size();
@@ -38,7 +38,7 @@ std::size_t quotes_at(std::string_view text) {
   return text.starts_with("``") || text.starts_with("''") ? 2 : 0;
 }
 
-void join_quotes(PartedText& text) {
+void join_quotes(SplitText& text) {
   const auto next = [](std::string_view part) {
     std::size_t at = 0;
     while (at < part.size() && quotes_at(part.substr(at)) == 0) ++at;
@@ -55,7 +55,7 @@ void join_quotes(PartedText& text) {
                });
 }
 
-void strip_accents(PartedText& text) {
+void strip_accents(SplitText& text) {
   normalizers::Nfkd().normalise(text);
   normalizers::map_characters(text, [](char32_t c) {
     return is_combining(c) ? std::optional<char32_t>() : std::optional<char32_t>(c);
@@ -83,7 +83,7 @@ bool is_final_sigma(std::string_view text, std::size_t at) {
   return true;
 }
 
-void lower_words(PartedText& text) {
+void lower_words(SplitText& text) {
   constexpr char32_t kSigma = 0x3A3, kFinalSigma = 0x3C2;
   text.rewrite(
       [](std::string_view part) { return part.find("\xCE\xA3") != std::string_view::npos; },
@@ -103,7 +103,7 @@ void lower_words(PartedText& text) {
 
 }  // namespace
 
-void prepare(PartedText& text, const TextPreparation& preparation) {
+void prepare(SplitText& text, const TextPreparation& preparation) {
   if (preparation.single_blanks) single_blanks(text);
   if (preparation.quotes) join_quotes(text);
   if (preparation.strip_accents) strip_accents(text);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "weft/core/export.h"
-#include "weft/models/tokenizers/parted_text.h"
+#include "weft/models/tokenizers/split_text.h"
 
 namespace WEFT_API weft {
 
@@ -21,6 +21,6 @@ struct TextPreparation {
 };
 
 /// Applies all changes to `text` except `commas_apart`, which concerns pieces.
-void prepare(PartedText& text, const TextPreparation& preparation);
+void prepare(SplitText& text, const TextPreparation& preparation);
 
 }  // namespace weft

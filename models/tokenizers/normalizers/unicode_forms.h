@@ -13,7 +13,7 @@ class InForm : public Normalizer {
  public:
   template <class Fields>
   void describe(Fields&) {}
-  void normalise(PartedText& parts) const override {
+  void normalise(SplitText& parts) const override {
     parts.rewrite([](std::string_view text) { return !is_in_form(text, kForm); },
                   [](TextEdit& edit) { write_in_form(edit, kForm); });
   }

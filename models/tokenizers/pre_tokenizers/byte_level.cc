@@ -71,7 +71,7 @@ void write_byte_characters(TextEdit& edit) {
 
 namespace pre_tokenizers {
 
-void ByteLevel::split(PartedText& parts) const {
+void ByteLevel::split(SplitText& parts) const {
   if (settings_.add_prefix_space) {
     parts.rewrite([](std::string_view text) { return !text.starts_with(' '); },
                   [&](TextEdit& edit) {
@@ -81,7 +81,7 @@ void ByteLevel::split(PartedText& parts) const {
                   });
   }
   if (settings_.use_regex) {
-    parts.split([](std::string_view text, const auto& emit) { cut_as_gpt2(text, emit); });
+    parts.split([](std::string_view text, const auto& emit) { split_as_gpt2(text, emit); });
   }
   if (parts.takes_bytes) {
     parts.bytes = true;

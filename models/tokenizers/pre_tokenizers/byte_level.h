@@ -44,7 +44,7 @@ class ByteLevel : public PreTokenizer {
     fields.required("trim_offsets", settings.trim_offsets);
     fields.optional("use_regex", settings.use_regex);
   }
-  void split(PartedText& parts) const override;
+  void split(SplitText& parts) const override;
   bool is_byte_level() const override { return true; }
 
  private:

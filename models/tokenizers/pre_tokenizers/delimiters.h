@@ -71,8 +71,8 @@ class DelimiterParts {
 
 /// Splits `text` at every character for which `is_delimiter` is true.
 template <class IsDelimiter, class Emit>
-void cut_at_characters(std::string_view text, Delimiter behaviour, const IsDelimiter& is_delimiter,
-                       const Emit& emit) {
+void split_at_characters(std::string_view text, Delimiter behaviour,
+                         const IsDelimiter& is_delimiter, const Emit& emit) {
   DelimiterParts<Emit> parts(behaviour, emit);
   std::size_t last = 0;
   for (std::size_t at = 0; at < text.size();) {
@@ -88,8 +88,8 @@ void cut_at_characters(std::string_view text, Delimiter behaviour, const IsDelim
 
 /// Splits `text` at every match. If `invert`, the ranges between the matches are the delimiters.
 template <class Emit>
-void cut_at_matches(std::string_view text, Delimiter behaviour, Regex::Matches& match, bool invert,
-                    const Emit& emit) {
+void split_at_matches(std::string_view text, Delimiter behaviour, Regex::Matches& match,
+                      bool invert, const Emit& emit) {
   DelimiterParts<Emit> parts(behaviour, emit);
   std::size_t last = 0;
   for (match.restart(text); match.next();) {

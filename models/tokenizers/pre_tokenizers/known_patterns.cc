@@ -54,7 +54,7 @@ bool ends_line(char c) { return c == '\r' || c == '\n'; }
 
 std::size_t previous(std::string_view text, std::size_t at) {
   do --at;
-  while (goes_on(text[at]));
+  while (is_continuation(text[at]));
   return at;
 }
 
@@ -98,7 +98,7 @@ std::size_t next_gpt4(std::string_view text, std::size_t at, int most_digits) {
   return end_of_blanks(text, at, end);
 }
 
-void cut_gpt4(std::string_view text, int most_digits, EmitPart emit) {
+void split_gpt4_style(std::string_view text, int most_digits, EmitPart emit) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = next_gpt4(text, at, most_digits);
     emit(at, end);
@@ -107,15 +107,16 @@ void cut_gpt4(std::string_view text, int most_digits, EmitPart emit) {
 }
 
 constexpr KnownPattern kPatterns[] = {
-    {R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", cut_as_gpt2},
+    {R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
+     split_as_gpt2},
     {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
-     cut_as_gpt4},
+     split_as_gpt4},
     {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
-     cut_as_qwen}};
+     split_as_qwen}};
 
 }  // namespace
 
-void cut_as_gpt2(std::string_view text, EmitPart emit) {
+void split_as_gpt2(std::string_view text, EmitPart emit) {
   for (std::size_t at = 0; at < text.size();) {
     if (text[at] == '\'') {
       if (const std::size_t size = contraction(text.substr(at)); size > 0) {
@@ -135,13 +136,13 @@ void cut_as_gpt2(std::string_view text, EmitPart emit) {
   }
 }
 
-void cut_as_gpt4(std::string_view text, EmitPart emit) { cut_gpt4(text, 3, emit); }
-void cut_as_qwen(std::string_view text, EmitPart emit) { cut_gpt4(text, 1, emit); }
+void split_as_gpt4(std::string_view text, EmitPart emit) { split_gpt4_style(text, 3, emit); }
+void split_as_qwen(std::string_view text, EmitPart emit) { split_gpt4_style(text, 1, emit); }
 
 const KnownPattern* begin_known_patterns() { return std::begin(kPatterns); }
 const KnownPattern* end_known_patterns() { return std::end(kPatterns); }
 
-CutByPattern find_known_pattern(std::string_view pattern) {
+SplitFunction find_known_pattern(std::string_view pattern) {
   const auto* found =
       std::find_if(begin_known_patterns(), end_known_patterns(),
                    [&](const KnownPattern& known) { return known.pattern == pattern; });

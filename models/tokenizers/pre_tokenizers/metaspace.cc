@@ -5,7 +5,7 @@
 
 namespace weft::pre_tokenizers {
 
-void Metaspace::split(PartedText& parts) const {
+void Metaspace::split(SplitText& parts) const {
   const std::string mark = utf8(settings_.replacement);
   const bool prepends = settings_.prepend_scheme != PrependScheme::never;
   const auto begins_with_blank = [&](std::string_view text) {
@@ -19,8 +19,8 @@ void Metaspace::split(PartedText& parts) const {
         const bool first = edit.at_input_begin();
         const bool wanted = settings_.prepend_scheme == PrependScheme::always ||
                             (settings_.prepend_scheme == PrependScheme::first && first);
-        const bool goes_on = first && parts.place == TextPlace::middle;
-        if (wanted && !goes_on && !begins_with_blank(edit.rest())) edit.prepend(mark);
+        const bool is_continuation = first && parts.place == TextPlace::middle;
+        if (wanted && !is_continuation && !begins_with_blank(edit.rest())) edit.prepend(mark);
         while (!edit.at_end()) {
           const std::string_view rest = edit.rest();
           const std::size_t plain = rest.find(' ');

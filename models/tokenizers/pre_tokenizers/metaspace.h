@@ -49,7 +49,7 @@ class Metaspace : public PreTokenizer {
   void describe(Fields& fields) {
     settings_.describe(fields);
   }
-  void split(PartedText& parts) const override;
+  void split(SplitText& parts) const override;
 
  private:
   MetaspaceSettings settings_;

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "weft/models/tokenizers/parted_text.h"
+#include "weft/models/tokenizers/split_text.h"
 
 namespace WEFT_API weft {
 
@@ -14,7 +14,7 @@ class PreTokenizer {
  public:
   virtual ~PreTokenizer() = default;
   /// Splits every part of the text.
-  virtual void split(PartedText& parts) const = 0;
+  virtual void split(SplitText& parts) const = 0;
   /// True if it is byte-level, so that in last position it can leave the bytes unmapped.
   virtual bool is_byte_level() const { return false; }
 };

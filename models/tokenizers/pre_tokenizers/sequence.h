@@ -16,7 +16,7 @@ class Sequence : public PreTokenizer {
   void describe(Fields& fields) {
     fields.required("pretokenizers", steps_);
   }
-  void split(PartedText& parts) const override {
+  void split(SplitText& parts) const override {
     const bool takes_bytes = parts.takes_bytes;
     for (const PreTokenizerPtr& step : steps_) {
       parts.takes_bytes = takes_bytes && step == steps_.back();

@@ -12,11 +12,11 @@ void Split::prepare() {
     known_ = find_known_pattern(pattern_.text);
 }
 
-void Split::split(PartedText& parts) const {
+void Split::split(SplitText& parts) const {
   if (known_ != nullptr) return parts.split(known_);
   Regex::Matches match(*regex_);
   parts.split([&](std::string_view text, const auto& emit) {
-    cut_at_matches(text, behaviour_, match, invert_, emit);
+    split_at_matches(text, behaviour_, match, invert_, emit);
   });
 }
 

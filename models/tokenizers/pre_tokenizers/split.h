@@ -23,14 +23,14 @@ class Split : public PreTokenizer {
     fields.required("invert", invert_);
   }
   void prepare();
-  void split(PartedText& parts) const override;
+  void split(SplitText& parts) const override;
 
  private:
   Pattern pattern_;
   Delimiter behaviour_ = Delimiter::removed;
   bool invert_ = false;
   std::shared_ptr<const Regex> regex_;
-  CutByPattern known_ = nullptr;  // a faster equivalent of the pattern
+  SplitFunction known_ = nullptr;  // a faster equivalent of the pattern
 };
 
 }  // namespace pre_tokenizers

@@ -9,9 +9,9 @@ namespace weft::pre_tokenizers {
 namespace {
 
 template <class IsDelimiter>
-void cut(PartedText& parts, Delimiter behaviour, const IsDelimiter& is_delimiter) {
+void cut(SplitText& parts, Delimiter behaviour, const IsDelimiter& is_delimiter) {
   parts.split([&](std::string_view text, const auto& emit) {
-    cut_at_characters(text, behaviour, is_delimiter, emit);
+    split_at_characters(text, behaviour, is_delimiter, emit);
   });
 }
 
@@ -24,7 +24,7 @@ int joined_script(char32_t c) {
 
 }  // namespace
 
-void Whitespace::split(PartedText& parts) const {
+void Whitespace::split(SplitText& parts) const {
   enum class Kind { blank, word, sign };
   const auto kind = [](char32_t c) {
     return is_word_character(c) ? Kind::word : is_white_space(c) ? Kind::blank : Kind::sign;
@@ -44,11 +44,11 @@ void Whitespace::split(PartedText& parts) const {
   });
 }
 
-void WhitespaceSplit::split(PartedText& parts) const {
+void WhitespaceSplit::split(SplitText& parts) const {
   cut(parts, Delimiter::removed, is_white_space);
 }
 
-void Bert::split(PartedText& parts) const {
+void Bert::split(SplitText& parts) const {
   parts.split([](std::string_view text, const auto& emit) {
     std::size_t begin = 0;
     for (std::size_t at = 0; at < text.size();) {
@@ -64,17 +64,17 @@ void Bert::split(PartedText& parts) const {
   });
 }
 
-void Punctuation::split(PartedText& parts) const { cut(parts, behaviour_, is_punctuation); }
+void Punctuation::split(SplitText& parts) const { cut(parts, behaviour_, is_punctuation); }
 
-void Digits::split(PartedText& parts) const {
+void Digits::split(SplitText& parts) const {
   cut(parts, individual_ ? Delimiter::isolated : Delimiter::contiguous, is_numeric);
 }
 
-void CharDelimiterSplit::split(PartedText& parts) const {
+void CharDelimiterSplit::split(SplitText& parts) const {
   cut(parts, Delimiter::removed, [this](char32_t c) { return c == delimiter_; });
 }
 
-void UnicodeScripts::split(PartedText& parts) const {
+void UnicodeScripts::split(SplitText& parts) const {
   parts.split([](std::string_view text, const auto& emit) {
     constexpr int kNone = -2;
     int last = kNone;
@@ -97,7 +97,7 @@ void FixedLength::prepare() const {
   if (length_ == 0) throw FormatError("'length' must be at least 1, not 0");
 }
 
-void FixedLength::split(PartedText& parts) const {
+void FixedLength::split(SplitText& parts) const {
   parts.split([this](std::string_view text, const auto& emit) {
     std::size_t begin = 0;
     std::uint64_t count = 0;

@@ -15,7 +15,7 @@ class Whitespace : public PreTokenizer {
   static constexpr const char* kName = "Whitespace";
   template <class Fields>
   void describe(Fields&) {}
-  void split(PartedText& parts) const override;
+  void split(SplitText& parts) const override;
 };
 
 /// Splits at whitespace, which is removed.
@@ -24,7 +24,7 @@ class WhitespaceSplit : public PreTokenizer {
   static constexpr const char* kName = "WhitespaceSplit";
   template <class Fields>
   void describe(Fields&) {}
-  void split(PartedText& parts) const override;
+  void split(SplitText& parts) const override;
 };
 
 /// Splits at whitespace, which is removed, and isolates each punctuation character.
@@ -33,7 +33,7 @@ class Bert : public PreTokenizer {
   static constexpr const char* kName = "BertPreTokenizer";
   template <class Fields>
   void describe(Fields&) {}
-  void split(PartedText& parts) const override;
+  void split(SplitText& parts) const override;
 };
 
 /// Splits at punctuation.
@@ -44,7 +44,7 @@ class Punctuation : public PreTokenizer {
   void describe(Fields& fields) {
     fields.optional("behavior", behaviour_);
   }
-  void split(PartedText& parts) const override;
+  void split(SplitText& parts) const override;
 
  private:
   Delimiter behaviour_ = Delimiter::isolated;
@@ -58,7 +58,7 @@ class Digits : public PreTokenizer {
   void describe(Fields& fields) {
     fields.required("individual_digits", individual_);
   }
-  void split(PartedText& parts) const override;
+  void split(SplitText& parts) const override;
 
  private:
   bool individual_ = false;
@@ -72,7 +72,7 @@ class CharDelimiterSplit : public PreTokenizer {
   void describe(Fields& fields) {
     fields.required("delimiter", delimiter_);
   }
-  void split(PartedText& parts) const override;
+  void split(SplitText& parts) const override;
 
  private:
   char32_t delimiter_ = U' ';
@@ -85,7 +85,7 @@ class UnicodeScripts : public PreTokenizer {
   static constexpr const char* kName = "UnicodeScripts";
   template <class Fields>
   void describe(Fields&) {}
-  void split(PartedText& parts) const override;
+  void split(SplitText& parts) const override;
 };
 
 /// Splits into parts of `length` characters.
@@ -97,7 +97,7 @@ class FixedLength : public PreTokenizer {
     fields.optional("length", length_);
   }
   void prepare() const;
-  void split(PartedText& parts) const override;
+  void split(SplitText& parts) const override;
 
  private:
   std::uint64_t length_ = 5;

@@ -120,7 +120,7 @@ void Unigram::viterbi(std::string_view text, std::vector<Piece>& out, double* su
   std::reverse(out.begin() + static_cast<std::ptrdiff_t>(first), out.end());
 }
 
-void Unigram::best_cut(std::string_view text, std::vector<Piece>& out, double* sum) const {
+void Unigram::best_segmentation(std::string_view text, std::vector<Piece>& out, double* sum) const {
   check(text);
   options_.single_precision ? viterbi<float>(text, out, sum) : viterbi<double>(text, out, sum);
 }
@@ -128,7 +128,7 @@ void Unigram::best_cut(std::string_view text, std::vector<Piece>& out, double* s
 void Unigram::segment_characters(std::string_view text, std::vector<Piece>& out,
                                  double* sum) const {
   const std::size_t first = out.size();
-  best_cut(text, out, sum);
+  best_segmentation(text, out, sum);
   for (std::size_t i = first; i < out.size(); ++i) {
     if (out[i].id < 0) out[i].id = unknown_id(text, out[i].begin);
   }
@@ -136,7 +136,7 @@ void Unigram::segment_characters(std::string_view text, std::vector<Piece>& out,
 
 void Unigram::segment(std::string_view text, std::vector<Piece>& out) const {
   const std::size_t first = out.size();
-  best_cut(text, out, nullptr);
+  best_segmentation(text, out, nullptr);
   const auto unknown = [](const Piece& piece) { return piece.id < 0; };
   const auto begin = out.begin() + static_cast<std::ptrdiff_t>(first);
   if (std::none_of(begin, out.end(), unknown)) return;
@@ -159,10 +159,10 @@ void Unigram::segment(std::string_view text, std::vector<Piece>& out) const {
   }
 }
 
-std::vector<Unigram::Cut> Unigram::best(std::string_view text, std::size_t count) const {
+std::vector<Unigram::Segmentation> Unigram::best(std::string_view text, std::size_t count) const {
   check(text);
   if (count == 0) return {};
-  if (text.empty()) return {Cut()};
+  if (text.empty()) return {Segmentation()};
   if (count > kMaxCandidates / (text.size() + 1)) {
     throw DataError(
         fmt::format("the {} best segmentations of a text of {} bytes need more than {} candidates",
@@ -192,9 +192,9 @@ std::vector<Unigram::Cut> Unigram::best(std::string_view text, std::size_t count
   std::vector<Way>& last = ends.back();
   std::stable_sort(last.begin(), last.end(), better);
   if (last.size() > count) last.resize(count);
-  std::vector<Cut> cuts;
+  std::vector<Segmentation> cuts;
   for (const Way& whole : last) {
-    Cut cut{{}, whole.score};
+    Segmentation cut{{}, whole.score};
     const Way* way = &whole;
     for (std::size_t end = text.size(); end > 0;) {
       const std::int32_t id = way->id < 0 ? unknown_id(text, way->begin) : way->id;

@@ -35,7 +35,7 @@ class Unigram {
     bool byte_fallback = false;
   };
   /// A segmentation of a text.
-  struct Cut {
+  struct Segmentation {
     std::vector<Piece> pieces;
     double score = 0;  // the sum of log-probabilities
   };
@@ -57,7 +57,7 @@ class Unigram {
   /// Returns up to `count` segmentations of `text`, the best first, in the form of
   /// segment_characters(). Throws as segment(), and for more than 2^28 candidates (bytes of `text`
   /// times `count`).
-  std::vector<Cut> best(std::string_view text, std::size_t count) const;
+  std::vector<Segmentation> best(std::string_view text, std::size_t count) const;
   /// Adds to `expected`, by id, the expected number of occurrences of each piece in a segmentation
   /// that is sampled by its probability, times `weight`.
   void add_expected(std::string_view text, double weight, std::vector<double>& expected) const;
@@ -65,7 +65,7 @@ class Unigram {
  private:
   template <class Sum>
   void viterbi(std::string_view text, std::vector<Piece>& out, double* sum) const;
-  void best_cut(std::string_view text, std::vector<Piece>& out, double* sum) const;
+  void best_segmentation(std::string_view text, std::vector<Piece>& out, double* sum) const;
   template <class Visit>
   void visit_edges(std::string_view text, std::size_t begin, const Visit& visit) const;
   void check(std::string_view text) const;

@@ -60,9 +60,9 @@ WordTable count_runs(TextSource& texts, const SentencePieceOptions& options, Wor
       const Class before = std::exchange(last, class_of(c));
       return c == kBlankCharacter || (run != kBlank && last != before);
     };
-    for_words(options.keep_whitespace ? sentence_piece::with_all_whitespace(text)
-                                      : sentence_piece::normalise(text),
-              symbols, ends, [&](std::string_view run, char32_t) { runs.add(run); });
+    for_each_word(options.keep_whitespace ? sentence_piece::with_all_whitespace(text)
+                                          : sentence_piece::normalise(text),
+                  symbols, ends, [&](std::string_view run, char32_t) { runs.add(run); });
   });
 }
 

@@ -89,7 +89,7 @@ std::vector<std::u32string> learn_pairs(const WordTable& words, const CountedCha
                                         std::size_t wanted, const CharacterPairRules& rules) {
   Texts texts(rules);
   for (const auto& [c, count] : characters) texts.intern(std::u32string(1, c));
-  PairMerger merger({.least = rules.least, .rules = &texts, .counts_anew = true});
+  PairMerger merger({.least = rules.least, .rules = &texts, .recounts_remade_pairs = true});
   add_words(merger, words, characters, rules);
   merger.begin(texts.size());
   std::vector<std::u32string> found;

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/models/tokenizers/parted_text.h"
+#include "weft/models/tokenizers/split_text.h"
 #include "weft/models/tokenizers/unicode/repair.h"
 
 namespace weft {
@@ -43,11 +43,12 @@ WordTable count_parts(TextSource& texts, Workers& workers, CountPart count) {
 
 WordTable count_words(TextSource& texts, const NormalizerPtr& normalizer,
                       const PreTokenizerPtr& pre_tokenizer, bool takes_bytes, Workers& workers) {
-  std::vector<PartedText> workspaces(static_cast<std::size_t>(workers.slots()));
+  std::vector<SplitText> workspaces(static_cast<std::size_t>(workers.slots()));
   const auto count = [&](std::string_view text, WordTable& words, int slot) {
     if (text.empty()) return;
-    PartedText& parts = workspaces[static_cast<std::size_t>(slot)];
-    const std::string fixed = first_broken(text) == text.size() ? std::string() : repaired(text);
+    SplitText& parts = workspaces[static_cast<std::size_t>(slot)];
+    const std::string fixed =
+        find_invalid_utf8(text) == text.size() ? std::string() : repaired(text);
     parts.text.assign(fixed.empty() ? text : std::string_view(fixed));
     parts.parts.assign(1, {0, parts.text.size(), -1});
     parts.takes_bytes = takes_bytes;

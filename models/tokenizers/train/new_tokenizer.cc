@@ -36,8 +36,8 @@ using Names = std::vector<std::string>;
 
 constexpr const char *kUnknown = "<unk>", *kBertUnknown = "[UNK]";
 constexpr const char *kCls = "[CLS]", *kSep = "[SEP]", *kBegin = "<s>", *kEnd = "</s>";
-constexpr std::int64_t kUsualLeast = 2;        // default min_frequency of pairs
-constexpr std::int64_t kUsualAlphabet = 1000;  // default limit_alphabet of WordPiece
+constexpr std::int64_t kDefaultMinFrequency = 2;      // default min_frequency of pairs
+constexpr std::int64_t kDefaultAlphabetLimit = 1000;  // default limit_alphabet of WordPiece
 
 /// Creates a component from its description in tokenizer.json.
 template <class Part>
@@ -48,31 +48,32 @@ Part part(const json& described) {
 }
 
 /// An option that only some kinds support.
-struct Said {
+struct OptionUse {
   const char* name;
-  bool said;
+  bool is_set;
   std::set<LearnedKind> kinds;
 };
-void check_kind(const NewTokenizerOptions& o) {
+void check_kind(const TokenizerTrainerOptions& o) {
   using enum LearnedKind;
   if (const auto& prefix = o.continuing_subword_prefix;
-      prefix && first_broken(*prefix) < prefix->size())
+      prefix && find_invalid_utf8(*prefix) < prefix->size())
     throw ArgumentError(
         fmt::format("continuing_subword_prefix: '{}' is not UTF-8", excerpt(*prefix)));
-  for (const Said& option :
-       {Said{"min_frequency",
-             o.min_frequency.has_value(),
-             {byte_bpe, character_bpe, wordpiece, word}},
-        Said{"limit_alphabet", o.limit_alphabet.has_value(), {byte_bpe, wordpiece}},
-        Said{"initial_alphabet", o.initial_alphabet.has_value(), {byte_bpe, wordpiece}},
-        Said{"continuing_subword_prefix", o.continuing_subword_prefix.has_value(), {wordpiece}},
-        Said{"max_token_length", o.max_token_length.has_value(), {byte_bpe}},
-        Said{"add_prefix_space", o.add_prefix_space.has_value(), {byte_bpe}},
-        Said{"lowercase", o.lowercase.has_value(), {wordpiece, word}},
-        Said{"character_coverage", o.character_coverage.has_value(), {character_bpe, unigram}},
-        Said{"normalization", o.normalization.has_value(), {character_bpe, unigram}},
-        Said{"byte_fallback", o.byte_fallback.has_value(), {character_bpe, unigram}}}) {
-    if (option.said && !option.kinds.contains(o.kind)) {
+  for (const OptionUse& option :
+       {OptionUse{"min_frequency",
+                  o.min_frequency.has_value(),
+                  {byte_bpe, character_bpe, wordpiece, word}},
+        OptionUse{"limit_alphabet", o.limit_alphabet.has_value(), {byte_bpe, wordpiece}},
+        OptionUse{"initial_alphabet", o.initial_alphabet.has_value(), {byte_bpe, wordpiece}},
+        OptionUse{
+            "continuing_subword_prefix", o.continuing_subword_prefix.has_value(), {wordpiece}},
+        OptionUse{"max_token_length", o.max_token_length.has_value(), {byte_bpe}},
+        OptionUse{"add_prefix_space", o.add_prefix_space.has_value(), {byte_bpe}},
+        OptionUse{"lowercase", o.lowercase.has_value(), {wordpiece, word}},
+        OptionUse{"character_coverage", o.character_coverage.has_value(), {character_bpe, unigram}},
+        OptionUse{"normalization", o.normalization.has_value(), {character_bpe, unigram}},
+        OptionUse{"byte_fallback", o.byte_fallback.has_value(), {character_bpe, unigram}}}) {
+    if (option.is_set && !option.kinds.contains(o.kind)) {
       throw ArgumentError(fmt::format("{} is not supported for a tokenizer of kind {}", option.name,
                                       choice_name(o.kind)));
     }
@@ -80,12 +81,12 @@ void check_kind(const NewTokenizerOptions& o) {
 }
 
 /// Returns the special tokens in order, without duplicates.
-Names special_tokens(const NewTokenizerOptions& options) {
+Names special_tokens(const TokenizerTrainerOptions& options) {
   Names tokens;
   for (const std::string& token :
-       options.special_tokens ? *options.special_tokens : usual_special_tokens(options.kind)) {
+       options.special_tokens ? *options.special_tokens : default_special_tokens(options.kind)) {
     if (token.empty()) throw ArgumentError("special_tokens: one of them is empty");
-    if (first_broken(token) < token.size())
+    if (find_invalid_utf8(token) < token.size())
       throw ArgumentError(fmt::format("special_tokens: '{}' is not UTF-8", excerpt(token)));
     if (std::find(tokens.begin(), tokens.end(), token) == tokens.end()) tokens.push_back(token);
   }
@@ -121,7 +122,7 @@ std::vector<AddedToken> added_tokens(const Names& special) {
 /// Returns the template with the tokens `front` and `back`, each of which may be null: [CLS] A
 /// [SEP] and [CLS] A [SEP] B [SEP], or A </s> and A </s> B </s>, or <s> A and <s> A <s> B. Returns
 /// null if a token is not among the special tokens.
-PostProcessorPtr around(const Names& special, const char* front, const char* back) {
+PostProcessorPtr make_template(const Names& special, const char* front, const char* back) {
   for (const char* name : {front, back})
     if (name != nullptr && !place_in(special, name)) return nullptr;
   const auto text = [](const char* id, int type) {
@@ -165,7 +166,7 @@ Vocabulary vocabulary_of(const Names& pieces) {
   return Vocabulary(ids);
 }
 
-void check_size(std::size_t found, const NewTokenizerOptions& options, const Names& special) {
+void check_size(std::size_t found, const TokenizerTrainerOptions& options, const Names& special) {
   if (static_cast<std::int64_t>(found) <= options.vocab) return;
   throw ArgumentError(
       fmt::format("vocab {} is too small: {} characters and {} special tokens have an id each",
@@ -173,7 +174,7 @@ void check_size(std::size_t found, const NewTokenizerOptions& options, const Nam
 }
 
 /// Trains byte-level BPE with the components of GPT-2's tokenizer.
-SubwordParts learn_byte_bpe(TextSource& texts, const NewTokenizerOptions& options,
+SubwordParts learn_byte_bpe(TextSource& texts, const TokenizerTrainerOptions& options,
                             const Names& special, Workers& workers) {
   const json bytes = {{"type", "ByteLevel"},
                       {"add_prefix_space", options.add_prefix_space.value_or(false)},
@@ -182,7 +183,7 @@ SubwordParts learn_byte_bpe(TextSource& texts, const NewTokenizerOptions& option
   SubwordParts parts{.added = added_tokens(special),
                      .pre_tokenizer = part<PreTokenizerPtr>(bytes),
                      .model = nullptr,
-                     .post_processor = around(special, kCls, kSep),
+                     .post_processor = make_template(special, kCls, kSep),
                      .decoder = part<DecoderPtr>(bytes)};
   if (parts.post_processor == nullptr) parts.post_processor = part<PostProcessorPtr>(bytes);
   // No text is unknown to a byte-level model, but word masking with the unknown id needs one.
@@ -192,7 +193,7 @@ SubwordParts learn_byte_bpe(TextSource& texts, const NewTokenizerOptions& option
   const WordTable words = count_words(texts, nullptr, parts.pre_tokenizer, true, workers);
   LearnedBpe learned =
       train_bpe(words, {.vocab = options.vocab,
-                        .min_frequency = options.min_frequency.value_or(kUsualLeast),
+                        .min_frequency = options.min_frequency.value_or(kDefaultMinFrequency),
                         .special_tokens = special,
                         .initial_alphabet = options.initial_alphabet.value_or(alphabet),
                         .limit_alphabet = options.limit_alphabet,
@@ -205,7 +206,7 @@ SubwordParts learn_byte_bpe(TextSource& texts, const NewTokenizerOptions& option
 }
 
 /// Trains WordPiece with the components of BERT's tokenizer.
-SubwordParts learn_word_piece(TextSource& texts, const NewTokenizerOptions& options,
+SubwordParts learn_word_piece(TextSource& texts, const TokenizerTrainerOptions& options,
                               const Names& special, Workers& workers) {
   const std::string unknown = unknown_token(special, options.kind);
   const std::string prefix = options.continuing_subword_prefix.value_or("##");
@@ -218,15 +219,15 @@ SubwordParts learn_word_piece(TextSource& texts, const NewTokenizerOptions& opti
                                          {"lowercase", options.lowercase.value_or(true)}}),
       .pre_tokenizer = part<PreTokenizerPtr>({{"type", "BertPreTokenizer"}}),
       .model = nullptr,
-      .post_processor = around(special, kCls, kSep),
+      .post_processor = make_template(special, kCls, kSep),
       .decoder = part<DecoderPtr>({{"type", "WordPiece"}, {"prefix", prefix}, {"cleanup", true}})};
   const WordTable words = count_words(texts, parts.normalizer, parts.pre_tokenizer, false, workers);
   const Names pieces = train_word_pieces(
       words, {.vocab = options.vocab,
-              .min_frequency = options.min_frequency.value_or(kUsualLeast),
+              .min_frequency = options.min_frequency.value_or(kDefaultMinFrequency),
               .special_tokens = special,
               .initial_alphabet = options.initial_alphabet.value_or(std::u32string()),
-              .limit_alphabet = options.limit_alphabet.value_or(kUsualAlphabet),
+              .limit_alphabet = options.limit_alphabet.value_or(kDefaultAlphabetLimit),
               .continuing_subword_prefix = prefix});
   check_size(pieces.size(), options, special);
   parts.model = std::make_shared<const subwords::WordPiece>(vocabulary_of(pieces), unknown, prefix);
@@ -234,13 +235,13 @@ SubwordParts learn_word_piece(TextSource& texts, const NewTokenizerOptions& opti
 }
 
 /// Trains a tokenizer of whole words.
-SubwordParts learn_word_level(TextSource& texts, const NewTokenizerOptions& options,
+SubwordParts learn_word_level(TextSource& texts, const TokenizerTrainerOptions& options,
                               const Names& special, Workers& workers) {
   const std::string unknown = unknown_token(special, options.kind);
   SubwordParts parts{.added = added_tokens(special),
                      .pre_tokenizer = part<PreTokenizerPtr>({{"type", "Whitespace"}}),
                      .model = nullptr,
-                     .post_processor = around(special, kCls, kSep)};
+                     .post_processor = make_template(special, kCls, kSep)};
   if (options.lowercase.value_or(false))
     parts.normalizer = part<NormalizerPtr>({{"type", "Lowercase"}});
   const WordTable words = count_words(texts, parts.normalizer, parts.pre_tokenizer, false, workers);
@@ -255,7 +256,7 @@ SubwordParts learn_word_level(TextSource& texts, const NewTokenizerOptions& opti
 
 /// Returns the options for SentencePiece's trainers, whose vocabulary size includes their own three
 /// special pieces.
-SentencePieceTraining training_of(const NewTokenizerOptions& options, const Names& special) {
+SentencePieceTraining training_of(const TokenizerTrainerOptions& options, const Names& special) {
   constexpr std::int64_t kOwn = 3;
   const bool bytes = options.byte_fallback.value_or(false);
   check_size(special.size() + (bytes ? 256 : 0), options, special);
@@ -264,7 +265,7 @@ SentencePieceTraining training_of(const NewTokenizerOptions& options, const Name
   training.character_coverage = options.character_coverage.value_or(training.character_coverage);
   training.normalization = options.normalization.value_or(training.normalization);
   training.byte_fallback = bytes;
-  training.min_frequency = options.min_frequency.value_or(kUsualLeast);
+  training.min_frequency = options.min_frequency.value_or(kDefaultMinFrequency);
   return training;
 }
 
@@ -306,12 +307,12 @@ SubwordParts sentence_piece_parts(const SentencePieceModel& model, const Names& 
           .normalizer = part<NormalizerPtr>({{"type", "Sequence"}, {"normalizers", normalizers}}),
           .pre_tokenizer = part<PreTokenizerPtr>(metaspace),
           .model = nullptr,
-          .post_processor = around(special, kCls, kSep),
+          .post_processor = make_template(special, kCls, kSep),
           .decoder = part<DecoderPtr>(decoder)};
 }
 
 /// Trains a unigram model with the components of T5's tokenizer.
-SubwordParts learn_unigram(TextSource& texts, const NewTokenizerOptions& options,
+SubwordParts learn_unigram(TextSource& texts, const TokenizerTrainerOptions& options,
                            const Names& special, Workers& workers) {
   const std::string unknown = unknown_token(special, options.kind);
   const SentencePieceTokenizer learned =
@@ -324,7 +325,7 @@ SubwordParts learn_unigram(TextSource& texts, const NewTokenizerOptions& options
   parts.model = std::make_shared<const subwords::UnigramModel>(
       std::move(pieces), static_cast<std::int32_t>(*place_in(special, unknown)),
       learned.model().byte_fallback);
-  if (parts.post_processor == nullptr) parts.post_processor = around(special, nullptr, kEnd);
+  if (parts.post_processor == nullptr) parts.post_processor = make_template(special, nullptr, kEnd);
   return parts;
 }
 
@@ -353,7 +354,7 @@ subwords::Bpe::Merges merges_of(const std::vector<const SentencePieceModel::Piec
 
 /// Trains character-level BPE with the components of LLaMA's tokenizer, except that runs of spaces
 /// are collapsed to one.
-SubwordParts learn_character_bpe(TextSource& texts, const NewTokenizerOptions& options,
+SubwordParts learn_character_bpe(TextSource& texts, const TokenizerTrainerOptions& options,
                                  const Names& special, Workers& workers) {
   const std::string unknown = unknown_token(special, options.kind);
   const SentencePieceTokenizer learned =
@@ -368,13 +369,14 @@ SubwordParts learn_character_bpe(TextSource& texts, const NewTokenizerOptions& o
                               .fuse_unknown = true,
                               .byte_fallback = learned.model().byte_fallback},
       false);
-  if (parts.post_processor == nullptr) parts.post_processor = around(special, kBegin, nullptr);
+  if (parts.post_processor == nullptr)
+    parts.post_processor = make_template(special, kBegin, nullptr);
   return parts;
 }
 
 }  // namespace
 
-Names usual_special_tokens(LearnedKind kind) {
+Names default_special_tokens(LearnedKind kind) {
   switch (kind) {
     case LearnedKind::byte_bpe: return {"<|endoftext|>"};
     case LearnedKind::character_bpe: return {kUnknown, kBegin, kEnd};
@@ -385,7 +387,7 @@ Names usual_special_tokens(LearnedKind kind) {
   return {"<pad>", kUnknown, kBegin, kEnd};
 }
 
-SubwordTokenizer learn_tokenizer(TextSource& texts, const NewTokenizerOptions& options,
+SubwordTokenizer train_tokenizer(TextSource& texts, const TokenizerTrainerOptions& options,
                                  Workers& workers) {
   check_kind(options);
   const Names special = special_tokens(options);

@@ -26,7 +26,7 @@ inline ChoiceNames choice_names(LearnedKind) { return {"kind", kLearnedKindNames
 
 /// Options that are not set have the default of the kind, given in parentheses. Options that a kind
 /// does not support must not be set.
-struct NewTokenizerOptions {
+struct TokenizerTrainerOptions {
   LearnedKind kind = LearnedKind::byte_bpe;
   /// Maximum number of ids. The result has fewer if the texts do not yield enough pieces.
   std::int64_t vocab = 8000;
@@ -60,7 +60,7 @@ struct NewTokenizerOptions {
 /// Returns the default special tokens of a kind. byte_bpe: <|endoftext|>; character_bpe: <unk>, <s>
 /// and </s>; wordpiece: [PAD], [UNK], [CLS], [SEP] and [MASK]; unigram: <pad>, </s> and <unk>;
 /// word: <pad>, <unk>, <s> and </s>.
-std::vector<std::string> usual_special_tokens(LearnedKind kind);
+std::vector<std::string> default_special_tokens(LearnedKind kind);
 
 /// Trains a tokenizer. The result depends on texts and options only, not on the number of threads.
 /// Memory grows with the number of distinct words, not with the size of the texts. If the special
@@ -71,7 +71,7 @@ std::vector<std::string> usual_special_tokens(LearnedKind kind);
 /// Throws ArgumentError for options that the kind does not support or that are out of range, if the
 /// kind needs an unknown token ("<unk>" or "[UNK]") and the special tokens have none, and if the
 /// vocabulary is too small for special tokens and characters. Passes on exceptions of `texts`.
-SubwordTokenizer learn_tokenizer(TextSource& texts, const NewTokenizerOptions& options,
+SubwordTokenizer train_tokenizer(TextSource& texts, const TokenizerTrainerOptions& options,
                                  Workers& workers);
 
 }  // namespace weft

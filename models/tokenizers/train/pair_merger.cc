@@ -53,7 +53,7 @@ void PairMerger::begin(std::size_t symbols) {
   }
   for (std::uint32_t pair = 0; pair < pairs_.size(); ++pair) push(pair);
   before_.resize(symbols);
-  behind_.resize(symbols);
+  after_.resize(symbols);
 }
 
 std::uint32_t PairMerger::pair_of(Symbol left, Symbol right) {
@@ -129,7 +129,7 @@ void PairMerger::merge_in(std::uint32_t at, const Candidate& pair, Symbol merged
       note(change.words, at);
     }
     if (i + 2 < size) {
-      Change& change = touch(behind_, touched_behind_, static_cast<Symbol>(symbols[i + 2]));
+      Change& change = touch(after_, touched_after_, static_cast<Symbol>(symbols[i + 2]));
       change.lost += count;
       change.made += count;
       note(change.words, at);
@@ -159,7 +159,7 @@ void PairMerger::add_made(Symbol left, Symbol right, Change& change) {
 void PairMerger::merge(const Candidate& pair, Symbol merged) {
   if (static_cast<std::size_t>(merged) >= before_.size()) {
     before_.resize(static_cast<std::size_t>(merged) + 1);
-    behind_.resize(before_.size());
+    after_.resize(before_.size());
   }
   const std::vector<std::uint32_t> words = std::move(pairs_[pair.pair].words);
   pairs_[pair.pair].words.clear();
@@ -175,22 +175,22 @@ void PairMerger::merge(const Candidate& pair, Symbol merged) {
     take_lost(symbol, pair.left, change.lost);
     if (may_merge(symbol, merged)) add_made(symbol, merged, change);
   }
-  for (const Symbol symbol : touched_behind_) {
-    Change& change = behind_[static_cast<std::size_t>(symbol)];
+  for (const Symbol symbol : touched_after_) {
+    Change& change = after_[static_cast<std::size_t>(symbol)];
     take_lost(pair.right, symbol, change.lost);
     if (may_merge(merged, symbol)) add_made(merged, symbol, change);
   }
-  if (settings_.counts_anew) pairs_[pair.pair].count = 0;
+  if (settings_.recounts_remade_pairs) pairs_[pair.pair].count = 0;
   for (const Symbol symbol : touched_before_) {
     if (may_merge(symbol, merged)) push(pair_of(symbol, merged));
     before_[static_cast<std::size_t>(symbol)] = {};
   }
-  for (const Symbol symbol : touched_behind_) {
+  for (const Symbol symbol : touched_after_) {
     if (may_merge(merged, symbol)) push(pair_of(merged, symbol));
-    behind_[static_cast<std::size_t>(symbol)] = {};
+    after_[static_cast<std::size_t>(symbol)] = {};
   }
   touched_before_.clear();
-  touched_behind_.clear();
+  touched_after_.clear();
 }
 
 }  // namespace weft

@@ -48,7 +48,7 @@ class PairMerger {
     /// Applies to a merged pair that reappears because a later merge produces one of its halves
     /// again. If true, it is counted from zero. If false, its old count remains, so that it is
     /// merged at once, as in Hugging Face's tokenizers library.
-    bool counts_anew = false;
+    bool recounts_remade_pairs = false;
   };
 
   explicit PairMerger(const Settings& settings);
@@ -111,8 +111,8 @@ class PairMerger {
   std::vector<std::uint32_t> slots_;  // a hash table: 1 + index in pairs_, 0 = free
   std::priority_queue<Candidate, std::vector<Candidate>, GoesLater> queue_;
 
-  Changes before_, behind_;  // for the symbol before the merged pair, and for the one after it
-  std::vector<Symbol> touched_before_, touched_behind_;
+  Changes before_, after_;  // for the symbol before the merged pair, and for the one after it
+  std::vector<Symbol> touched_before_, touched_after_;
 };
 
 }  // namespace weft

@@ -15,12 +15,13 @@ WordTable count_sentence_words(TextSource& texts, const SentencePieceNormalizer&
   const auto ends = [](std::string_view, char32_t c) { return c == kBlankCharacter; };
   const auto add_line = [&](std::string_view line, WordTable& words) {
     std::string with_next;
-    for_words(normalizer.normalise(line), symbols, ends, [&](std::string_view word, char32_t next) {
-      if (!followed) return words.add(word);
-      with_next = word;
-      append_utf8(with_next, next);
-      words.add(with_next);
-    });
+    for_each_word(normalizer.normalise(line), symbols, ends,
+                  [&](std::string_view word, char32_t next) {
+                    if (!followed) return words.add(word);
+                    with_next = word;
+                    append_utf8(with_next, next);
+                    words.add(with_next);
+                  });
   };
   return count_parts(texts, workers, [&](std::string_view part, WordTable& words, int) {
     for (std::size_t begin = 0; begin <= part.size();) {

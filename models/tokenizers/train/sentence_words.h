@@ -22,8 +22,8 @@ namespace WEFT_API weft {
 /// far, c) is true, and at each of `symbols`, which are not part of any word. Throws FormatError
 /// for invalid UTF-8.
 template <class Ends, class Give>
-void for_words(std::string_view text, const PieceTrie& symbols, const Ends& ends,
-               const Give& give) {
+void for_each_word(std::string_view text, const PieceTrie& symbols, const Ends& ends,
+                   const Give& give) {
   std::size_t begin = 0;
   const auto end = [&](std::size_t at, char32_t next) {
     if (at > begin) give(text.substr(begin, at - begin), next);

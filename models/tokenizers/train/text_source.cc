@@ -14,7 +14,7 @@ bool is_white_at(std::string_view text, std::size_t at) {
 /// Returns the start of the character that ends at `end`.
 std::size_t character_begin(std::string_view text, std::size_t end) {
   std::size_t at = end - 1;
-  while (at > 0 && end - at < 4 && goes_on(text[at])) --at;
+  while (at > 0 && end - at < 4 && is_continuation(text[at])) --at;
   return at;
 }
 

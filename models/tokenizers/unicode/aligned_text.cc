@@ -49,8 +49,8 @@ void AlignedText::assign(std::string text, std::vector<Span> spans) {
 Span AlignedText::source_of_byte(std::uint32_t at) const {
   if (!in_place_) return spans_[at];
   std::uint32_t begin = at, end = at + 1;
-  while (begin > 0 && goes_on(text_[begin])) --begin;
-  while (end < text_.size() && goes_on(text_[end])) ++end;
+  while (begin > 0 && is_continuation(text_[begin])) --begin;
+  while (end < text_.size() && is_continuation(text_[end])) ++end;
   return {begin, end};
 }
 
@@ -84,7 +84,7 @@ bool TextEdit::at_input_begin() const {
   return aligned_.source_of_byte(begin_).begin == 0;
 }
 
-void TextEdit::leave_place() {
+void TextEdit::record_spans() {
   // Everything written so far is at its original offset.
   const std::string_view written = written_;
   spans_.resize(written.size());
@@ -108,7 +108,7 @@ void TextEdit::write(char32_t c, Span span) {
 
 void TextEdit::keep(std::size_t bytes) {
   if (bytes == 0) return;
-  if (in_place_ && written_.size() != cursor_) leave_place();
+  if (in_place_ && written_.size() != cursor_) record_spans();
   written_ += old_.substr(cursor_, bytes);
   const auto end = cursor_ + static_cast<std::uint32_t>(bytes);
   if (!in_place_) {
@@ -127,7 +127,7 @@ void TextEdit::keep(std::size_t bytes) {
 
 void TextEdit::replace(char32_t c) {
   const std::size_t replaced = character_size(old_[cursor_]);
-  if (in_place_ && (written_.size() != cursor_ || encoded_size(c) != replaced)) leave_place();
+  if (in_place_ && (written_.size() != cursor_ || encoded_size(c) != replaced)) record_spans();
   if (in_place_) {
     append_utf8(written_, c);
   } else {
@@ -138,7 +138,7 @@ void TextEdit::replace(char32_t c) {
 
 void TextEdit::add(char32_t c) {
   check_growth(written_.size(), aligned_.source(0, end_of(old_)).end);
-  if (in_place_) leave_place();
+  if (in_place_) record_spans();
   if (cursor_ > begin_) return write(c, aligned_.source_of_byte(cursor_ - 1));
   const std::uint32_t at = cursor_ < end_ ? aligned_.source_of_byte(cursor_).begin : 0;
   write(c, {at, at});
@@ -150,7 +150,7 @@ void TextEdit::add(std::string_view text) {
 
 void TextEdit::prepend(std::string_view text) {
   if (text.empty() || at_end()) return;
-  if (in_place_) leave_place();
+  if (in_place_) record_spans();
   write(text, aligned_.source_of_byte(cursor_));
   check_growth(written_.size(), aligned_.source(0, end_of(old_)).end);
 }

@@ -83,7 +83,7 @@ class TextEdit {
  private:
   void write(std::string_view bytes, Span span);
   void write(char32_t c, Span span);
-  void leave_place();
+  void record_spans();
 
   AlignedText& aligned_;
   std::string_view old_;

@@ -38,14 +38,14 @@ inline char32_t take_character(std::string_view text, std::size_t& at) {
 /// Returns the character that ends at byte `end`.
 inline char32_t character_before(std::string_view text, std::size_t end) {
   std::size_t at = end - 1;
-  while (at > 0 && goes_on(text[at])) --at;
+  while (at > 0 && is_continuation(text[at])) --at;
   return character_at(text, at);
 }
 
 /// Returns the number of code points in valid UTF-8.
 inline std::size_t count_characters(std::string_view text) {
   std::size_t count = 0;
-  for (const char byte : text) count += goes_on(byte) ? 0 : 1;
+  for (const char byte : text) count += is_continuation(byte) ? 0 : 1;
   return count;
 }
 

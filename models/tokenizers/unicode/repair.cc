@@ -7,7 +7,7 @@
 #include "weft/models/tokenizers/utf8.h"
 
 namespace weft {
-std::size_t first_broken(std::string_view text) {
+std::size_t find_invalid_utf8(std::string_view text) {
   std::size_t at = 0;
   while (at < text.size()) {
     std::uint64_t eight = 0;
@@ -26,7 +26,7 @@ std::size_t first_broken(std::string_view text) {
 }
 
 void require_utf8(std::string_view text) {
-  std::size_t at = first_broken(text);
+  std::size_t at = find_invalid_utf8(text);
   if (at < text.size()) next_code_point(text, at);
 }
 
@@ -47,7 +47,7 @@ std::string repaired(std::string_view text) {
   std::string result;
   result.reserve(text.size());
   while (!text.empty()) {
-    const std::size_t good = first_broken(text);
+    const std::size_t good = find_invalid_utf8(text);
     result += text.substr(0, good);
     if (good == text.size()) break;
     result += kReplacementCharacter;

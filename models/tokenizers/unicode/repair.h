@@ -13,7 +13,7 @@ namespace WEFT_API weft {
 
 /// Returns the offset of the first invalid byte sequence in `text`, or its size if it is valid
 /// UTF-8.
-std::size_t first_broken(std::string_view text);
+std::size_t find_invalid_utf8(std::string_view text);
 
 /// Throws FormatError with the offset of the first invalid byte sequence, if there is one.
 void require_utf8(std::string_view text);

@@ -84,7 +84,7 @@ double whole_text_loss(NetworkKind kind, const NetworkSizes& sizes, Session& tra
                        const Comparison& common) {
   Graph graph;
   const auto network = make_network(kind, Scope(graph, "net"), sizes);
-  const auto* carrying = dynamic_cast<const CarryingNetwork*>(network.get());
+  const auto* carrying = dynamic_cast<const StatefulNetwork*>(network.get());
   if (carrying == nullptr) return kUnknown;
   const CarriedLoss carried = carried_loss(*carrying, 1);
   const Program read = Program("read").output("loss", carried.loss).update(carried.updates);
@@ -120,13 +120,13 @@ double step_time(NetworkKind kind, NetworkSizes sizes, std::int64_t context) {
 /// there begins a new one.
 std::vector<std::int32_t> draw(Session& session, const Built& built, const Comparison& common) {
   std::vector<std::int32_t> ids = common.prompt;
-  const std::int64_t longest = built.network->longest().value_or(0);
+  const std::int64_t max_length = built.network->max_length().value_or(0);
   std::size_t read = 0, begin = 0;
   session.reset_caches();
   for (std::int64_t i = 0; i < common.sample; ++i) {
-    if (longest > 0 && std::ssize(ids) - static_cast<std::int64_t>(begin) > longest) {
+    if (max_length > 0 && std::ssize(ids) - static_cast<std::int64_t>(begin) > max_length) {
       session.reset_caches();
-      read = begin = ids.size() - static_cast<std::size_t>(longest / 2);
+      read = begin = ids.size() - static_cast<std::size_t>(max_length / 2);
     }
     const Tensor logits = session.run(
         built.programs.step,
@@ -134,7 +134,7 @@ std::vector<std::int32_t> draw(Session& session, const Built& built, const Compa
     read = ids.size();
     std::vector<double> scores;
     for (std::int64_t id = 0; id < logits.numel(); ++id) scores.push_back(logits.at(id));
-    ids.push_back(static_cast<std::int32_t>(draw_id(scores, common.settings.seed, 0, i)));
+    ids.push_back(static_cast<std::int32_t>(sample_id(scores, common.settings.seed, 0, i)));
   }
   return ids;
 }
@@ -167,7 +167,7 @@ LanguageRow measure_network(NetworkKind kind, const Comparison& common, bool car
   const TokenStreams streams(common.train, settings.batch, common.window);
   Program train("train");
   if (carry) {
-    const auto* carrying = dynamic_cast<const CarryingNetwork*>(built.network.get());
+    const auto* carrying = dynamic_cast<const StatefulNetwork*>(built.network.get());
     if (carrying == nullptr)
       throw ArgumentError("a transformer carries no state of fixed size from batch to batch");
     const CarriedLoss carried = carried_loss(*carrying, settings.batch);

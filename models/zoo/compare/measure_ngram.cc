@@ -62,7 +62,7 @@ LanguageRow measure_ngram(const Comparison& common) {
 
   row.ids = common.prompt;
   for (std::int64_t i = 0; i < common.sample; ++i) {
-    const auto id = draw_id(scores_behind(model, row.ids), common.settings.seed, 0, i);
+    const auto id = sample_id(scores_behind(model, row.ids), common.settings.seed, 0, i);
     row.ids.push_back(static_cast<std::int32_t>(id));
   }
   for (const std::int64_t context : common.contexts) {

@@ -11,20 +11,19 @@
 namespace weft::zoo {
 namespace {
 
-char random_letter(Draws& draws) { return static_cast<char>('a' + draws.below(26)); }
+char random_letter(Rng& rng) { return static_cast<char>('a' + rng.below(26)); }
 
-std::string random_word(Draws& draws, std::int64_t least = 3, std::int64_t most = 4) {
+std::string random_word(Rng& rng, std::int64_t least = 3, std::int64_t most = 4) {
   std::string word;
-  for (std::int64_t n = least + draws.below(most - least + 1); n > 0; --n)
-    word += random_letter(draws);
+  for (std::int64_t n = least + rng.below(most - least + 1); n > 0; --n) word += random_letter(rng);
   return word;
 }
 
 /// No letter twice: "the letter after b" is one letter.
-std::string word_of_different_letters(Draws& draws) {
+std::string word_of_different_letters(Rng& rng) {
   std::string word;
-  for (std::int64_t n = 3 + draws.below(2); n > 0;) {
-    const char letter = random_letter(draws);
+  for (std::int64_t n = 3 + rng.below(2); n > 0;) {
+    const char letter = random_letter(rng);
     if (word.find(letter) != std::string::npos) continue;
     word += letter;
     --n;
@@ -32,97 +31,97 @@ std::string word_of_different_letters(Draws& draws) {
   return word;
 }
 
-std::size_t random_place(Draws& draws, std::size_t size) {
-  return static_cast<std::size_t>(draws.below(static_cast<std::int64_t>(size)));
+std::size_t random_place(Rng& rng, std::size_t size) {
+  return static_cast<std::size_t>(rng.below(static_cast<std::int64_t>(size)));
 }
 
 /// The word with one of its letters in more places than chance would have it.
-std::string word_with_many(Draws& draws, char letter) {
-  std::string word = random_word(draws);
-  for (char& c : word) c = draws.below(3) == 0 ? letter : c;
+std::string word_with_many(Rng& rng, char letter) {
+  std::string word = random_word(rng);
+  for (char& c : word) c = rng.below(3) == 0 ? letter : c;
   return word;
 }
 
-InstructionCase copied(Draws& draws) {
-  const std::string word = random_word(draws);
+InstructionCase copied(Rng& rng) {
+  const std::string word = random_word(rng);
   return {word, "", word};
 }
-InstructionCase reversed(Draws& draws) {
-  const std::string word = random_word(draws);
+InstructionCase reversed(Rng& rng) {
+  const std::string word = random_word(rng);
   return {word, "", {word.rbegin(), word.rend()}};
 }
-InstructionCase in_capitals(Draws& draws) {
-  const std::string word = random_word(draws);
+InstructionCase in_capitals(Rng& rng) {
+  const std::string word = random_word(rng);
   std::string large = word;
   for (char& c : large) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   return {word, "", large};
 }
-InstructionCase repeated(Draws& draws) {
-  const std::string word = random_word(draws);
-  const bool twice = draws.below(2) == 0;
+InstructionCase repeated(Rng& rng) {
+  const std::string word = random_word(rng);
+  const bool twice = rng.below(2) == 0;
   return {word, twice ? "2" : "3", word + " " + word + (twice ? "" : " " + word)};
 }
-InstructionCase first_letter(Draws& draws) {
-  const std::string word = random_word(draws);
+InstructionCase first_letter(Rng& rng) {
+  const std::string word = random_word(rng);
   return {word, "", word.substr(0, 1)};
 }
-InstructionCase last_letter(Draws& draws) {
-  const std::string word = random_word(draws);
+InstructionCase last_letter(Rng& rng) {
+  const std::string word = random_word(rng);
   return {word, "", word.substr(word.size() - 1)};
 }
-InstructionCase length(Draws& draws) {
-  const std::string word = random_word(draws, 2, 6);
+InstructionCase length(Rng& rng) {
+  const std::string word = random_word(rng, 2, 6);
   return {word, "", std::to_string(word.size())};
 }
-InstructionCase count(Draws& draws) {
-  const char letter = random_letter(draws);
-  const std::string word = word_with_many(draws, letter);
+InstructionCase count(Rng& rng) {
+  const char letter = random_letter(rng);
+  const std::string word = word_with_many(rng, letter);
   return {word, std::string(1, letter),
           std::to_string(std::count(word.begin(), word.end(), letter))};
 }
-InstructionCase without(Draws& draws) {
-  const std::string word = random_word(draws);
-  const char letter = word[random_place(draws, word.size())];
+InstructionCase without(Rng& rng) {
+  const std::string word = random_word(rng);
+  const char letter = word[random_place(rng, word.size())];
   std::string left = word;
   std::erase(left, letter);
-  if (left.empty()) return without(draws);
+  if (left.empty()) return without(rng);
   return {word, std::string(1, letter), left};
 }
-InstructionCase sorted_letters(Draws& draws) {
-  const std::string word = random_word(draws);
+InstructionCase sorted_letters(Rng& rng) {
+  const std::string word = random_word(rng);
   std::string sorted = word;
   std::sort(sorted.begin(), sorted.end());
   return {word, "", sorted};
 }
-InstructionCase odd_one(Draws& draws) {
-  const std::string usual(1, random_letter(draws)), odd(1, random_letter(draws));
-  if (usual == odd) return odd_one(draws);
-  std::vector<std::string> letters(static_cast<std::size_t>(3 + draws.below(3)), usual);
-  letters[random_place(draws, letters.size())] = odd;
+InstructionCase odd_one(Rng& rng) {
+  const std::string usual(1, random_letter(rng)), odd(1, random_letter(rng));
+  if (usual == odd) return odd_one(rng);
+  std::vector<std::string> letters(static_cast<std::size_t>(3 + rng.below(3)), usual);
+  letters[random_place(rng, letters.size())] = odd;
   return {fmt::format("{}", fmt::join(letters, " ")), "", odd};
 }
-InstructionCase place(Draws& draws) {
-  const std::vector<std::string> words = {random_word(draws, 2, 3), random_word(draws, 2, 3),
-                                          random_word(draws, 2, 3)};
-  const std::size_t at = random_place(draws, words.size());
+InstructionCase place(Rng& rng) {
+  const std::vector<std::string> words = {random_word(rng, 2, 3), random_word(rng, 2, 3),
+                                          random_word(rng, 2, 3)};
+  const std::size_t at = random_place(rng, words.size());
   return {fmt::format("{}", fmt::join(words, " ")), std::to_string(at + 1), words[at]};
 }
-InstructionCase letter_after(Draws& draws) {
-  const std::string word = word_of_different_letters(draws);
-  const std::size_t at = random_place(draws, word.size() - 1);
+InstructionCase letter_after(Rng& rng) {
+  const std::string word = word_of_different_letters(rng);
+  const std::size_t at = random_place(rng, word.size() - 1);
   return {word, word.substr(at, 1), word.substr(at + 1, 1)};
 }
-InstructionCase larger(Draws& draws) {
-  const std::int64_t a = 10 + draws.below(90), b = 10 + draws.below(90);
-  if (a == b) return larger(draws);
+InstructionCase larger(Rng& rng) {
+  const std::int64_t a = 10 + rng.below(90), b = 10 + rng.below(90);
+  if (a == b) return larger(rng);
   return {std::to_string(a), std::to_string(b), std::to_string(std::max(a, b))};
 }
-InstructionCase sum(Draws& draws) {
-  const std::int64_t a = draws.below(21), b = draws.below(21);
+InstructionCase sum(Rng& rng) {
+  const std::int64_t a = rng.below(21), b = rng.below(21);
   return {std::to_string(a), std::to_string(b), std::to_string(a + b)};
 }
-InstructionCase parity(Draws& draws) {
-  const std::int64_t number = draws.below(1000);
+InstructionCase parity(Rng& rng) {
+  const std::int64_t number = rng.below(1000);
   return {std::to_string(number), "", number % 2 == 0 ? "even" : "odd"};
 }
 

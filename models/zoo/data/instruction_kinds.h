@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/models/data/draws.h"
+#include "weft/models/data/rng.h"
 
 namespace weft::zoo {
 
@@ -20,7 +20,7 @@ struct InstructionKind {
   std::string name;  // "reverse"
   /// What is asked for, as people call it: "{0} backwards", "the reverse of {0}".
   std::vector<std::string> forms;
-  InstructionCase (*draw)(Draws& draws);
+  InstructionCase (*draw)(Rng& rng);
 };
 
 /// Sixteen kinds, over random words of small letters and small numbers.

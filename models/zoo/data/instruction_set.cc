@@ -16,9 +16,9 @@ InstructionPart part_of(const InstructionCase& about) {
   return tenth == 1 ? InstructionPart::validation : InstructionPart::train;
 }
 
-InstructionCase draw_case(Draws& draws, const InstructionKind& kind, InstructionPart part) {
-  InstructionCase about = kind.draw(draws);
-  while (part_of(about) != part) about = kind.draw(draws);
+InstructionCase draw_case(Rng& rng, const InstructionKind& kind, InstructionPart part) {
+  InstructionCase about = kind.draw(rng);
+  while (part_of(about) != part) about = kind.draw(rng);
   return about;
 }
 
@@ -33,12 +33,12 @@ std::span<const std::string_view> frames_of(InstructionPart part) {
 }
 
 template <class T>
-const T& drawn(Draws& draws, std::span<const T> of) {
-  return of[static_cast<std::size_t>(draws.below(static_cast<std::int64_t>(of.size())))];
+const T& drawn(Rng& rng, std::span<const T> of) {
+  return of[static_cast<std::size_t>(rng.below(static_cast<std::int64_t>(of.size())))];
 }
 
-std::string draw_form(Draws& draws, const InstructionKind& kind, const InstructionCase& about) {
-  const std::string& form = drawn(draws, std::span<const std::string>(kind.forms));
+std::string draw_form(Rng& rng, const InstructionKind& kind, const InstructionCase& about) {
+  const std::string& form = drawn(rng, std::span<const std::string>(kind.forms));
   return fmt::format(fmt::runtime(form), about.first, about.second);
 }
 
@@ -50,16 +50,16 @@ std::vector<Instruction> make_instructions(const InstructionSetOptions& options)
   if (kinds.empty()) {
     for (const InstructionKind& kind : instruction_kinds()) kinds.push_back(&kind);
   }
-  Draws draws(options.seed);
+  Rng rng(options.seed);
   std::vector<Instruction> made;
   for (std::int64_t i = 0; i < options.count; ++i) {
     const std::size_t turn = static_cast<std::size_t>(i) % kinds.size();
-    if (turn == 0) draws.shuffle(kinds);
+    if (turn == 0) rng.shuffle(kinds);
     const InstructionKind& kind = *kinds[turn];
-    const InstructionCase about = draw_case(draws, kind, options.arguments);
-    const std::string form = draw_form(draws, kind, about);
+    const InstructionCase about = draw_case(rng, kind, options.arguments);
+    const std::string form = draw_form(rng, kind, about);
     made.push_back({kind.name,
-                    fmt::format(fmt::runtime(drawn(draws, frames_of(options.phrasings))), form),
+                    fmt::format(fmt::runtime(drawn(rng, frames_of(options.phrasings))), form),
                     about.answer});
   }
   return made;
@@ -67,13 +67,13 @@ std::vector<Instruction> make_instructions(const InstructionSetOptions& options)
 
 std::string make_statements(std::int64_t count, std::uint64_t seed) {
   const std::vector<InstructionKind>& kinds = instruction_kinds();
-  Draws draws(seed, 1);  // not those of the instructions
+  Rng rng(seed, 1);  // not those of the instructions
   std::string text;
   for (std::int64_t i = 0; i < count; ++i) {
     const InstructionKind& kind =
-        kinds[static_cast<std::size_t>(draws.below(static_cast<std::int64_t>(kinds.size())))];
-    const InstructionCase about = draw_case(draws, kind, InstructionPart::train);
-    text += fmt::format("{}: {}\n", draw_form(draws, kind, about), about.answer);
+        kinds[static_cast<std::size_t>(rng.below(static_cast<std::int64_t>(kinds.size())))];
+    const InstructionCase about = draw_case(rng, kind, InstructionPart::train);
+    text += fmt::format("{}: {}\n", draw_form(rng, kind, about), about.answer);
   }
   return text;
 }

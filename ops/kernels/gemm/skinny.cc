@@ -256,8 +256,8 @@ Rows<T> rows_of(const SkinnyGemm& g, T* scratch) {
   rows.row_stride = g.c_row_stride;
   rows.column_stride = g.c_column_stride;
   rows.accumulate = g.accumulate;
-  const bool there = g.a.dtype == g.result && g.a.column_stride == 1;
-  if (!there) {
+  const bool is_contiguous = g.a.dtype == g.result && g.a.column_stride == 1;
+  if (!is_contiguous) {
     if (g.a.dtype == DType::bf16) {
       copy_rows<T, BFloat16>(g, scratch);
     } else if (g.a.dtype == DType::f16) {
@@ -266,8 +266,8 @@ Rows<T> rows_of(const SkinnyGemm& g, T* scratch) {
       copy_rows<T, T>(g, scratch);
     }
   }
-  const T* first = there ? elements<T>(g.a.data) : scratch;
-  const int64_t stride = there ? g.a.row_stride : g.k;
+  const T* first = is_contiguous ? elements<T>(g.a.data) : scratch;
+  const int64_t stride = is_contiguous ? g.a.row_stride : g.k;
   for (int64_t r = 0; r < kSkinnyRows; ++r) rows.a[r] = first + HWY_MIN(r, g.m - 1) * stride;
   return rows;
 }

@@ -66,7 +66,8 @@ void add_row_sums_vectors(float* const* y, int64_t m, const float* factors, int6
   }
 }
 
-void logistic_steps_vectors(float* x, int64_t rows, int64_t columns, int64_t right, float rate) {
+void logistic_steps_vectors(float* x, int64_t rows, int64_t columns, int64_t positives,
+                            float rate) {
   const int64_t count = rows * columns;
   const F d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -78,7 +79,7 @@ void logistic_steps_vectors(float* x, int64_t rows, int64_t columns, int64_t rig
     store_part(hn::Div(minus, hn::Add(one, hn::Exp(d, hn::Neg(v)))), d, x + i, left);
   }
   for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t c = 0; c < right; ++c) x[r * columns + c] += rate;
+    for (int64_t c = 0; c < positives; ++c) x[r * columns + c] += rate;
   }
 }
 
@@ -118,9 +119,9 @@ void add_row_sums(float* const* y, std::int64_t m, const float* factors, std::in
   HWY_DYNAMIC_DISPATCH(add_row_sums_vectors)(y, m, factors, i_stride, j_stride, b, k, n);
 }
 
-void logistic_steps(float* x, std::int64_t rows, std::int64_t columns, std::int64_t right,
+void logistic_steps(float* x, std::int64_t rows, std::int64_t columns, std::int64_t positives,
                     float rate) {
-  HWY_DYNAMIC_DISPATCH(logistic_steps_vectors)(x, rows, columns, right, rate);
+  HWY_DYNAMIC_DISPATCH(logistic_steps_vectors)(x, rows, columns, positives, rate);
 }
 
 void adagrad_row(float* x, float* squares, const float* g, std::int64_t n, float rate) {

@@ -30,7 +30,7 @@ void add_row_sums(float* const* y, std::int64_t m, const float* factors, std::in
 /// Replaces each x of a matrix [rows, columns] by rate * (label - 1 / (1 + exp(-x))), where the
 /// label is 1 in the first `positives` columns and 0 in the others. If x is a logit, this is the
 /// rate times the derivative of the log-likelihood.
-void logistic_steps(float* x, std::int64_t rows, std::int64_t columns, std::int64_t right,
+void logistic_steps(float* x, std::int64_t rows, std::int64_t columns, std::int64_t positives,
                     float rate);
 
 /// AdaGrad (Duchi, Hazan and Singer 2011): x[i] -= rate * g[i] / sqrt(squares[i]), then squares[i]

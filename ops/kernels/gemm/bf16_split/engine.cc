@@ -19,13 +19,15 @@ constexpr std::int64_t kBlockElements = kBf16Panel * kBf16Panel;
 constexpr std::int64_t kDepthBlock[] = {512, 256, 192};
 
 // Replaces the elements of `product` whose row or column is not representable by terms.
-void replace_uncarried(const PanelRange& a, const PanelRange& b, const MatrixSource& a_source,
-                       const MatrixSource& b_source, std::int64_t rows, std::int64_t columns,
-                       std::int64_t depth, float* product, float* replacement, std::byte* scratch) {
+void replace_unrepresentable(const PanelRange& a, const PanelRange& b, const MatrixSource& a_source,
+                             const MatrixSource& b_source, std::int64_t rows, std::int64_t columns,
+                             std::int64_t depth, float* product, float* replacement,
+                             std::byte* scratch) {
   fma_block(a_source, b_source, rows, columns, depth, replacement, scratch);
   for (std::int64_t i = 0; i < rows; ++i) {
     for (std::int64_t j = 0; j < columns; ++j) {
-      if (!carried_by_terms(a.largest[i], a.smallest[i], b.largest[j], b.smallest[j], depth)) {
+      if (!representable_by_terms(a.largest[i], a.smallest[i], b.largest[j], b.smallest[j],
+                                  depth)) {
         product[i * kBf16Panel + j] = replacement[i * kBf16Panel + j];
       }
     }
@@ -50,18 +52,19 @@ void multiply_panels(const Bf16UnitKernels& kernels, int terms, const PackedBloc
     for (std::int64_t i = 0; i < rows; i += kBf16Panel, a_panel += panel_bytes) {
       const std::int64_t height = std::min(kBf16Panel, rows - i);
       const PanelRange& a_range = panel_range(a_panel);
-      const bool carried = carried_by_terms(a_range.panel_largest, a_range.panel_smallest,
-                                            b_range.panel_largest, b_range.panel_smallest, depth);
+      const bool representable =
+          representable_by_terms(a_range.panel_largest, a_range.panel_smallest,
+                                 b_range.panel_largest, b_range.panel_smallest, depth);
       float* const to = c + i * c_stride + j;
-      const bool direct = carried && height == kBf16Panel && width == kBf16Panel;
+      const bool direct = representable && height == kBf16Panel && width == kBf16Panel;
       panel_gemm(panel_tiles(a_panel), panel_tiles(b_panel), slices, height > kTileSide ? 2 : 1,
                  width > kTileSide ? 2 : 1, direct ? to : product, direct ? c_stride : kBf16Panel,
                  direct && accumulate);
       if (direct) continue;
-      if (!carried) {
-        replace_uncarried(a_range, b_range, a.source.from(i, 0), b.source.from(0, j), height, width,
-                          depth, product, replacement,
-                          reinterpret_cast<std::byte*>(replacement + kBlockElements));
+      if (!representable) {
+        replace_unrepresentable(a_range, b_range, a.source.from(i, 0), b.source.from(0, j), height,
+                                width, depth, product, replacement,
+                                reinterpret_cast<std::byte*>(replacement + kBlockElements));
       }
       store_block(product, height, width, to, c_stride, accumulate);
     }

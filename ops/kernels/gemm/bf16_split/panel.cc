@@ -21,8 +21,8 @@ int ceil_log2(std::int64_t n) {
 
 }  // namespace
 
-bool carried_by_terms(std::uint32_t largest_a, std::uint32_t smallest_a, std::uint32_t largest_b,
-                      std::uint32_t smallest_b, std::int64_t depth) {
+bool representable_by_terms(std::uint32_t largest_a, std::uint32_t smallest_a,
+                            std::uint32_t largest_b, std::uint32_t smallest_b, std::int64_t depth) {
   const int high_a = exponent(largest_a), high_b = exponent(largest_b);
   const int low_a = exponent(smallest_a), low_b = exponent(smallest_b);
   if (std::max(high_a, high_b) > kLargestExponent) return false;

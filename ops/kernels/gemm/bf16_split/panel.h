@@ -55,7 +55,7 @@ inline const std::byte* panel_tiles(const std::byte* panel) { return panel + siz
 /// largest bfloat16, sums that might overflow, and entries so small that a term or a product of
 /// terms might be denormal (matrix units treat denormals as zero). Entries and products must be at
 /// least 2^-100, so that the products of their terms are at least 2^-125.
-bool carried_by_terms(std::uint32_t largest_a, std::uint32_t smallest_a, std::uint32_t largest_b,
-                      std::uint32_t smallest_b, std::int64_t depth);
+bool representable_by_terms(std::uint32_t largest_a, std::uint32_t smallest_a,
+                            std::uint32_t largest_b, std::uint32_t smallest_b, std::int64_t depth);
 
 }  // namespace weft::kernels

@@ -1,0 +1,41 @@
+// All-reduce of sums over shards that every rank needs.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "weft/graph/run/sum_block.h"
+
+namespace weft {
+
+/// Accumulates sums on this rank; they are reduced across ranks after the last shard.
+class SumAllReduce {
+ public:
+  /// `in_turns`: the shards of a rank are not contiguous (see turns_of_rank()). `runner` must
+  /// outlive this object.
+  SumAllReduce(const ShardedProgram::Stage& stage, SumNumbers sums, int shards, bool in_turns,
+               const PartRunner& runner);
+
+  bool empty() const { return places_.empty(); }
+  bool has(std::size_t sum) const { return places_.has(sum); }
+  /// Call it before a shard runs.
+  void begin(int shard);
+  /// Adds a sum of the running shard.
+  void take(std::size_t sum, const Tensor& value);
+  /// Call it after the shard has run.
+  void end() { stack_.end(); }
+  /// Returns the sums over all ranks. Call it after all shards of this rank. Collective.
+  NamedTensors totals();
+
+ private:
+  const PartRunner& runner_;
+  const SumPlaces places_;
+  const int shards_;
+  const bool in_turns_;
+  SumStack stack_;
+  // The sums of each turn: the sibling of a shard in the tree is on another rank.
+  std::vector<std::shared_ptr<Buffer>> turns_;
+};
+
+}  // namespace weft

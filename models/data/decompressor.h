@@ -1,0 +1,25 @@
+// Incremental decompression.
+#pragma once
+
+#include <cstddef>
+
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
+
+/// Decompresses one format. Throws FormatError with the source of the bytes and the byte offset of
+/// the damage.
+class Decompressor {
+ public:
+  struct Step {
+    std::size_t taken = 0, made = 0;  // bytes consumed and produced
+  };
+  virtual ~Decompressor() = default;
+  /// Decompresses bytes of `in` into `out`. It consumes and produces nothing only if it needs more
+  /// input.
+  virtual Step step(const char* in, std::size_t in_bytes, char* out, std::size_t out_bytes) = 0;
+  /// Called at the end of the input. Throws FormatError if the data are incomplete.
+  virtual void finish() = 0;
+};
+
+}  // namespace weft

@@ -1,0 +1,38 @@
+// A cache with one entry.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
+
+/// Caches the value of the most recent key, such as the order of an epoch, which all of its steps
+/// use. Thread-safe; copies share the entry.
+template <class Key, class Value>
+class MemoizedLast {
+ public:
+  /// Returns the value of `key`, which is computed by make() unless it is cached.
+  template <class Make>
+  std::shared_ptr<const Value> operator()(const Key& key, Make&& make) const {
+    const std::lock_guard lock(kept_->mutex);
+    if (!kept_->key || *kept_->key != key) {
+      kept_->value = std::make_shared<const Value>(make());
+      kept_->key = key;
+    }
+    return kept_->value;
+  }
+
+ private:
+  struct Kept {
+    std::mutex mutex;
+    std::optional<Key> key;
+    std::shared_ptr<const Value> value;
+  };
+  std::shared_ptr<Kept> kept_ = std::make_shared<Kept>();
+};
+
+}  // namespace weft
