@@ -1,4 +1,4 @@
-// Chat formats by name and of folders, and conversations from JSON.
+// Chat formats, built in or read from folders, and conversations in JSON.
 #include "weft/models/chat/chat_format.h"
 
 #include <boost/test/unit_test.hpp>

@@ -1,5 +1,5 @@
-// Conversations as ids: the format's special tokens are found, those that messages spell are text,
-// and answers are known.
+// Encoding of conversations: special tokens of the format are recognised, those spelled in messages
+// are encoded as text, and the tokens of answers are marked.
 #include "weft/models/chat/encode_chat.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 const std::vector<std::string> kSpecial = {"<|endoftext|>", "<|im_start|>", "<|im_end|>", "<s>",
                                            "</s>"};
 
-/// Bytes, some pairs of them, and special tokens.
+/// A tokenizer of bytes, some merged pairs of bytes, and special tokens.
 SubwordTokenizer learned() {
   const std::vector<std::string> sample = {
       "user\nassistant\nsystem\nthe cat sat on the mat. the cats sat\n\n"};
@@ -29,7 +29,7 @@ SubwordTokenizer learned() {
   return train_tokenizer(texts, {.vocab = 300, .special_tokens = kSpecial}, workers);
 }
 
-/// The same with added tokens that are not special by name.
+/// As above, with added tokens that are not special by name.
 Tokenizer with_marks(const std::vector<std::string>& marks) {
   nlohmann::json json = nlohmann::json::parse(learned().to_bytes());
   nlohmann::json token = json["added_tokens"][0];
@@ -43,7 +43,7 @@ Tokenizer with_marks(const std::vector<std::string>& marks) {
   return SubwordTokenizer::from_bytes(json.dump());
 }
 
-/// Characters, and special pieces.
+/// A tokenizer of characters and special pieces.
 Tokenizer sentence_pieces() {
   using Kind = SentencePieceModel::Kind;
   SentencePieceModel model;
@@ -59,10 +59,11 @@ std::int64_t count(const EncodedChat& chat, std::int32_t id) {
   return std::count(chat.ids.begin(), chat.ids.end(), id);
 }
 
-/// The text of ids that are answers, in brackets where they are side by side.
+/// Returns the text of the ids that are marked as answers, with adjacent ones in one pair of
+/// brackets.
 std::string answers(const EncodedChat& chat) {
   std::string shown;
-  std::size_t given = 0;  // ids of one character's bytes stand for all of it
+  std::size_t given = 0;  // ids of the bytes of one character all span the character
   for (std::size_t i = 0; i < chat.size(); ++i) {
     if (chat.answer[i] == 0) continue;
     if (i == 0 || chat.answer[i - 1] == 0) shown += "[";
@@ -129,7 +130,7 @@ BOOST_AUTO_TEST_CASE(marks_that_the_format_writes_are_text_in_messages_whether_s
       ChatFormat::from_template("{% for m in messages %}<|user|>{{ m.content }}{% endfor %}");
   const EncodedChat chat = encode_chat(tokenizer, format, {{"user", "<table><|user|>x"}});
   BOOST_TEST(count(chat, tokenizer.find("<|user|>")) == 1);
-  BOOST_TEST(count(chat, tokenizer.find("<table>")) == 1);  // what it is trained to read
+  BOOST_TEST(count(chat, tokenizer.find("<table>")) == 1);  // models are trained to read it
 }
 
 BOOST_AUTO_TEST_CASE(no_message_writes_a_special_token) {
@@ -170,13 +171,13 @@ BOOST_AUTO_TEST_CASE(answers_are_the_contents_of_assistants_and_the_token_that_e
   BOOST_TEST(of(ChatFormat::built_in("alpaca")) == "[the mat</s>][ y\n</s>]");
   BOOST_TEST(of(ChatFormat::built_in("chatml"), kTalk, {.answer_roles = {"user"}}) ==
              "[Hi<|im_end|>][x<|im_end|>]");
-  // An end that the tokenizer does not know as one token is none.
+  // An end mark is ignored if the tokenizer does not have it as one token.
   BOOST_TEST(of(ChatFormat::built_in("chatml", {{"eos_token", "</q>"}}),
                 {{"assistant", ""}, {"user", ""}}) == "");
   BOOST_TEST(of(ChatFormat::from_template(
                  "{% for m in messages %}{{ m.role }}: {{ m.content }}\n\n{% endfor %}")) ==
              "[ the mat][ y\n]");
-  // White space may stand in front of the end, other words may not.
+  // White space may precede the end mark, other text may not.
   BOOST_TEST(
       of(ChatFormat::from_template("{% for m in messages %}{{ m.content }}\n </s>{% endfor %}")) ==
       "[the mat\n </s>][ y\n\n </s>]");
@@ -185,7 +186,7 @@ BOOST_AUTO_TEST_CASE(answers_are_the_contents_of_assistants_and_the_token_that_e
 }
 
 BOOST_AUTO_TEST_CASE(an_id_with_bytes_of_an_answer_is_one) {
-  // " the" is one id: the blank is the format's.
+  // " the" is one id, whose space is written by the format.
   const ChatFormat format = ChatFormat::from_template(
       "{% for m in messages %}{{ m.role }}:{{ ' ' ~ m.content }}{% endfor %}");
   BOOST_TEST(answers(encode_chat(learned(), format, {{"assistant", "the"}})) == "[ the]");

@@ -1,4 +1,4 @@
-// The fixtures of tests/fixtures/chat, as make.py there writes them.
+// The fixtures in tests/fixtures/chat, which make.py in that folder writes.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ namespace weft::testing {
 
 using ChatJson = nlohmann::ordered_json;
 
-/// The bytes of a fixture.
+/// Returns the bytes of a fixture.
 std::string chat_fixture(const std::string& name);
-/// The lines of one.
+/// Returns the JSON objects of a fixture with one object per line.
 std::vector<ChatJson> chat_fixture_lines(const std::string& name);
-/// A value as templates see it.
+/// Converts JSON to a template value.
 chat::Value chat_value(const ChatJson& json);
 chat::Mapping chat_mapping(const ChatJson& json);
-/// 26 July 2024, 09:05:03: when the fixtures were made.
+/// 26 July 2024, 09:05:03, the time at which the fixtures were made.
 std::tm chat_time();
 
 }  // namespace weft::testing

@@ -1,4 +1,4 @@
-// Templates of published models give the strings that the reference gives (tests/fixtures/chat).
+// Templates of published models, compared with the reference outputs in tests/fixtures/chat.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <map>
@@ -24,7 +24,8 @@ ChatOptions options_of(const ChatJson& line) {
   return options;
 }
 
-/// What messages say comes from messages, and all else from the format.
+/// Checks that text runs attributed to messages occur in them; all others must belong to the
+/// format.
 void check_runs(const RenderedChat& chat, const Conversation& conversation) {
   std::size_t begin = 0;
   for (const TextRun& run : chat.runs) {
@@ -44,7 +45,7 @@ void check_runs(const RenderedChat& chat, const Conversation& conversation) {
       bool found = message.content.find(part) != std::string::npos;
       for (const auto& [name, text] : message.more)
         found = found || text.find(part) != std::string::npos;
-      BOOST_TEST(found, "'" << part << "' is no part of message " << run.origin.message);
+      BOOST_TEST(found, "'" << part << "' is not part of message " << run.origin.message);
     }
   }
   BOOST_TEST(begin == chat.text.size());

@@ -1,4 +1,5 @@
-// The template engine gives what Jinja gives (tests/fixtures/chat), and refuses the rest by name.
+// The template engine agrees with Jinja (tests/fixtures/chat) and rejects unsupported features by
+// name.
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <vector>
@@ -158,7 +159,7 @@ BOOST_AUTO_TEST_CASE(work_and_text_are_bounded) {
   BOOST_CHECK_EXCEPTION(render(doubled), DataError, says("bytes of text"));
   BOOST_CHECK_EXCEPTION(render("{{ 'x' * 9223372036854775807 }}"), DataError, says("rendering"));
   BOOST_CHECK_EXCEPTION(render("{{ [1] * 9223372036854775807 }}"), DataError, says("steps"));
-  // Lists that hold each other twice have 2^40 items to compare, and to print.
+  // Nested lists that contain the same list twice: there are 2^40 items to compare or print.
   const std::string shared =
       "{% set ns = namespace(s=[1], t=[1]) %}{% for i in range(40) %}"
       "{% set ns.s = [ns.s, ns.s] %}{% set ns.t = [ns.t, ns.t] %}{% endfor %}";
@@ -185,13 +186,13 @@ BOOST_AUTO_TEST_CASE(nesting_is_bounded) {
     const std::string source = "{{ x" + repeated(link, 10000) + " }}";
     BOOST_CHECK_EXCEPTION(Template::parse(source), FormatError, says("more than"));
   }
-  // Chains of many operands that are no tree are fine.
+  // Chains of many operands are fine if they are not a deep tree.
   BOOST_TEST(render("{{ 1" + repeated("~1", 5000) + " }}").size() == 5001);
   fails("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
         "calls are nested more than 500 levels deep (chat template, line 1, column 19)");
   fails("{% set ns = namespace(s=[]) %}{% for i in range(99) %}{% set ns.s = [ns.s] %}{% endfor %}",
         "values are nested more than 50 levels deep (chat template, line 1, column 69)");
-  // A namespace may hold itself.
+  // A namespace may contain itself.
   BOOST_TEST(render("{% set ns = namespace() %}{% set ns.s = ns %}{{ ns.s.s.s == ns }}") == "True");
 }
 

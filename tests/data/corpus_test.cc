@@ -1,4 +1,4 @@
-// Collections of texts: documents in files of every kind, and the token files that they become.
+// Text corpora: documents in files of all formats, and the token files made from them.
 #include <fmt/format.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -48,7 +48,7 @@ std::string zstd_packed(const std::string& text) {
   return out;
 }
 
-/// The documents of a file, their pieces put together.
+/// Returns the documents of a file, joined from their pieces.
 std::vector<std::string> documents(DocumentReader& reader) {
   std::vector<std::string> all;
   DocumentPiece piece;
@@ -70,7 +70,7 @@ std::vector<std::string> json_documents(const std::string& path, const JsonlOpti
   return documents(*read_jsonl_documents(path, options));
 }
 
-/// Words of some English, with line breaks: about so many bytes.
+/// About `bytes` bytes of English words with line breaks.
 std::string long_text(std::size_t bytes) {
   std::string text;
   for (int i = 0; text.size() < bytes; ++i)
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(long_documents_come_in_pieces_that_make_the_whole) {
     if (whole.find('\n') == std::string::npos)
       BOOST_TEST((documents(path, DocumentEnd::line) == Texts({whole, "next"})));
   }
-  // A document that just fits is not cut; where a text is cut, a word begins.
+  // A document that just fits is not split; otherwise a piece ends before a word.
   BOOST_TEST(piece_end("ab cd", 5) == 0U);
   BOOST_TEST(piece_end("ab cd", 4) == 0U);
   BOOST_TEST(piece_end("ab cd", 3) == 2U);

@@ -1,4 +1,4 @@
-// Documents of token files as rows of equal length.
+// Packing of documents from token files into rows of equal length.
 #include "weft/models/data/tokens/packed_tokens.h"
 
 #include <boost/test/unit_test.hpp>
@@ -32,7 +32,7 @@ BOOST_AUTO_TEST_CASE(rows_hold_documents_with_separators_and_no_padding) {
   const Tokenizer tokenizer = pieces();
   const TokenSet set = write_tokens(folder.path("set"), tokenizer, kTexts, 16);
   BOOST_REQUIRE(set.end_id() >= 0);
-  // The stream that rows are cut from: the end of each text is its separator.
+  // Rows are consecutive parts of this stream, with the end of each text replaced by the separator.
   std::vector<std::int32_t> stream = testing::all_ids(set);
   for (std::int32_t& id : stream) {
     if (id == set.end_id()) id = tokenizer.sep_id();

@@ -1,5 +1,4 @@
-// Token files: what is written is read again, over files of any number, and nothing that is
-// damaged.
+// Token files: documents round-trip over any number of files, and damage is detected.
 #include "weft/models/data/tokens/token_file.h"
 
 #include <boost/test/unit_test.hpp>
@@ -74,13 +73,13 @@ BOOST_AUTO_TEST_CASE(files_of_a_set_read_as_one) {
         BOOST_TEST((parts.document_end(i) == one.document_end(i)));
       for (std::int64_t byte = 0; byte <= one.bytes(); ++byte)
         BOOST_TEST((parts.last_place(byte) == one.last_place(byte)));
-      // By its first file, too; by another one, not.
+      // A set can also be opened by its first file, but not by another one.
       BOOST_TEST(TokenSet::open(folder.path("parts-00000.tok")).tokens() == one.tokens());
       check_error_message<FormatError>([&] { TokenSet::open(folder.path("parts-00001.tok")); },
                                        "it is file 1 of its set, not 0: pass the first");
     }
   }
-  // Fewer files replace more.
+  // A set with fewer files replaces one with more.
   write_tokens(folder.path("parts"), letters(true), kTexts);
   BOOST_TEST(!std::filesystem::exists(folder.path("parts-00001.tok")));
 }
@@ -100,7 +99,8 @@ BOOST_AUTO_TEST_CASE(long_documents_have_marks_inside) {
     writer.finish();
   }
   const TokenSet set = TokenSet::open(folder.path("long"));
-  BOOST_TEST(set.files().front()->header().marks == 19U);  // one at the end is the document's
+  // A mark at the end of the document is not stored.
+  BOOST_TEST(set.files().front()->header().marks == 19U);
   BOOST_TEST((set.last_place(4999) == TokenPlace{}));
   BOOST_TEST((set.last_place(5000) == TokenPlace{5000, 5000}));
   BOOST_TEST((set.last_place(99'999) == TokenPlace{95'000, 95'000}));
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(writing_refuses_what_cannot_be) {
   const std::vector<std::int32_t> wrong = {26};
   check_error_message<ArgumentError>([&] { writer.add(wrong, 1); },
                                      "the tokenizer has 26 ids: 26 is not one of them");
-  writer.add({}, 3);  // a text that becomes nothing
+  writer.add({}, 3);  // a text without tokens
   writer.end_document();
   check_error_message<DataError>([&] { writer.finish(); },
                                  "there is no text to write token files from");
@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(another_tokenizer_is_refused_with_both_named) {
           str(tokenizer_digest(other)));
 }
 
-/// A valid file's bytes, and what they are read as.
+/// The bytes of a token file, which may be changed and must then be rejected.
 struct Bytes {
   static constexpr std::uint64_t kIdBytes = 30'004;
   std::string bytes;
@@ -208,7 +208,7 @@ struct Bytes {
   void put(std::size_t at, T value) {
     std::memcpy(bytes.data() + at, &value, sizeof(T));
   }
-  /// Makes the checksums right again.
+  /// Recomputes the checksums.
   void seal() {
     TokenFileHeader header;
     std::memcpy(&header, bytes.data(), sizeof(header));
@@ -293,7 +293,7 @@ BOOST_AUTO_TEST_CASE(every_damage_is_named_with_its_place) {
       .refused(std::to_string(marks + 8) + ": mark 0 is after 15002 bytes of text, outside");
   with(crcs, 0U).refused("128: the ids are damaged: the checksum of 30004 bytes does not match");
   with(tokenizer, 1'000'000U).refused(std::to_string(tokenizer) + ": the tokenizer section of");
-  // A tokenizer that cannot be read, with the right digest, is no one's.
+  // Ids that were changed without and with a new checksum.
   with(ids, std::uint16_t{25}).refused("128: the ids are damaged");
   Bytes outside = with(ids + 2, std::uint16_t{26});
   outside.put(crcs, crc32c(outside.bytes.data() + ids, 30'004));

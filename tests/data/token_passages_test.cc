@@ -1,4 +1,4 @@
-// Documents of token files as passages that encoder-decoders are pre-trained on.
+// Passages of documents in token files, for pre-training of encoder-decoders.
 #include "weft/models/data/tokens/token_passages.h"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(passages_cover_all_documents_without_their_ends) {
       const TokenIds& ids = passage.front();
       BOOST_TEST(ids.size() >= 2U);
       BOOST_TEST(std::ssize(ids) <= tokens);
-      // Letters do not occur twice: a passage is where its first one is.
+      // Every letter occurs once, so the first letter determines the position of a passage.
       const auto at = std::find(all.begin(), all.end(), ids.front());
       BOOST_TEST((std::equal(ids.begin(), ids.end(), at)));
       seen.insert(ids.begin(), ids.end());

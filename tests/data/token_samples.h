@@ -11,13 +11,13 @@
 
 namespace weft::testing {
 
-/// Characters a to z; with `ends`, behind ids for padding and end.
+/// A tokenizer of the characters a to z. With `ends`, ids for padding and end of text precede them.
 inline Tokenizer letters(bool ends = false) {
   const Tokenizer tokenizer = CharacterTokenizer::from_text("abcdefghijklmnopqrstuvwxyz");
   return ends ? tokenizer.with_ends() : tokenizer;
 }
 
-/// A set of these documents.
+/// Writes a token set of these documents and opens it.
 inline TokenSet write_tokens(const std::string& prefix, const Tokenizer& tokenizer,
                              const std::vector<std::string>& documents,
                              std::uint64_t file_bytes = TokenSetWriter::kDefaultFileBytes) {
@@ -30,7 +30,7 @@ inline TokenSet write_tokens(const std::string& prefix, const Tokenizer& tokeniz
   return TokenSet::open(prefix);
 }
 
-/// All ids of a set.
+/// Returns all ids of a set.
 inline std::vector<std::int32_t> all_ids(const TokenSet& set) {
   std::vector<std::int32_t> ids(static_cast<std::size_t>(set.tokens()));
   set.read(0, ids);

@@ -18,7 +18,7 @@ std::vector<std::int32_t> counted(int count) {
 BOOST_AUTO_TEST_SUITE(token_streams)
 
 BOOST_AUTO_TEST_CASE(a_batch_goes_on_where_the_one_before_it_ended) {
-  const TokenStreams streams(counted(24), 2, 3);  // rows from 0 and from 11
+  const TokenStreams streams(counted(24), 2, 3);  // the rows start at 0 and 11
   BOOST_TEST(streams.size() == 3);
   const auto check = [&](std::int64_t step, const std::vector<std::int32_t>& inputs, bool fresh) {
     const TokenStreams::Piece piece = streams[step];

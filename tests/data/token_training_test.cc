@@ -1,5 +1,5 @@
-// Training on token files: windows of one set or several, what is held out, and files that no
-// memory holds.
+// Training on token files: windows of one or several sets, held-out parts, and files that are
+// larger than memory.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(sources_come_as_often_as_their_weights_say_and_shards_are_r
       for (std::int64_t i = 0; i < kLength; ++i)
         BOOST_TEST(batch.targets.at(row * kLength + i) == batch.inputs.at(row * kLength));
     }
-    // Shards are the rows of the whole, whoever makes them.
+    // Shards consist of the rows of the whole batch.
     for (std::int64_t shard = 0; shard < 4 && step < 10; ++shard) {
       const TokenBatch part = data.random_windows(kBatch, kLength, 11, BatchPart(step, shard, 4));
       for (std::int64_t i = 0; i < 2 * kLength; ++i)
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(sources_come_as_often_as_their_weights_say_and_shards_are_r
     const double deviation = std::sqrt(share * (1 - share) / rows);
     BOOST_TEST(std::abs(seen[id] / rows - share) < 5 * deviation);
   }
-  // What validates are the ends of all of them, and no window goes from one to another.
+  // The validation set consists of the ends of all sources, and no window spans two of them.
   const ConsecutiveWindows windows = data.validation_windows(3, kLength);
   std::int64_t predictions = 0;
   for (std::int64_t w = 0; w < windows.size(); ++w) {
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(sources_come_as_often_as_their_weights_say_and_shards_are_r
                                      "no source");
 }
 
-/// Anonymous memory of this process in bytes; 0 where the system does not say it.
+/// Anonymous memory of this process in bytes, or 0 if the system does not report it.
 double anonymous_memory() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -188,8 +188,9 @@ double anonymous_memory() {
   return 0;
 }
 
-/// A sparse token file of 8 GiB: ids of 2 bytes, all 0 ("a") but some; of 2^32 ids, more than 32
-/// bits count. Nothing where the disk has no room for it, or knows no sparse files.
+/// A sparse token file of 8 GiB with ids of 2 bytes, almost all of them 0 ("a"). It has 2^32 ids,
+/// so 32 bits are not enough to count them. there() is false if the disk has no room or the file
+/// system does not support sparse files.
 class SparseFile {
  public:
   static constexpr std::int64_t kTokens = std::int64_t{1} << 32, kDocument = 1 << 22, kLast = 2000;
@@ -242,7 +243,7 @@ class SparseFile {
   SparseFile& operator=(const SparseFile&) = delete;
 
   bool there() const { return there_; }
-  /// Ids 1, 2, ... from `token` on.
+  /// Writes the ids 1, 2, ... from `token` on.
   void count_from(std::int64_t token, std::uint16_t ids) const {
     for (std::uint16_t i = 1; i <= ids; ++i) {
       const off_t at = 128 + 2 * (token + i - 1);
@@ -263,7 +264,7 @@ BOOST_AUTO_TEST_CASE(a_file_of_8_gib_trains_in_little_memory) {
     BOOST_TEST_MESSAGE("skipped: no room here for a sparse file of 8 GiB, or no /proc");
     return;
   }
-  // In front of 4 GiB of bytes, behind them, across them, and at the end.
+  // Before, after and across 4 GiB of bytes, and at the end.
   constexpr std::int64_t kHalf = SparseFile::kTokens / 2;
   const std::vector<std::int64_t> places = {100, kHalf - 10, kHalf + 12'345, 3'000'000'001,
                                             SparseFile::kTokens - 25};

@@ -1,4 +1,4 @@
-// What the machine may refuse the program: memory, one allocation after the other, and threads.
+// Failures of the operating system: no memory, for one allocation after the other, and no threads.
 // Calls of the C library are made to fail one by one (tests/fuzz/attack/fault_shim.cc).
 #include <boost/test/unit_test.hpp>
 
@@ -9,7 +9,8 @@
 namespace weft {
 namespace {
 
-/// Runs the program with a fault ("CALL:NUMBER:ERRNO"); one that does not end is killed.
+/// Runs the program with a fault ("CALL:NUMBER:ERRNO"), and kills it if it does not end within 60
+/// seconds.
 Outcome with_fault(const Shell& weft, const std::string& fault, const std::string& arguments) {
   const std::string command =
       "timeout -s KILL 60 env LD_PRELOAD=" WEFT_FAULTS " WEFT_FAULT=" + fault +
@@ -52,7 +53,8 @@ BOOST_AUTO_TEST_CASE(memory_that_runs_out_anywhere_is_said_in_one_line) {
   const std::string commands[] = {"--help", "inspect " + model,
                                   "generate " + model + " --prompt a --tokens 2",
                                   "no-such-command"};
-  // Powers of a number near 1.6: dense where the program starts, and to beyond its end.
+  // The numbers grow by a factor of about 1.6: dense at the start of the program, and beyond its
+  // end.
   for (const std::string& command : commands) {
     for (const char* const more : {"", "+"}) {
       for (std::int64_t number = 0; number < 300'000; number += 1 + number * 5 / 8) {

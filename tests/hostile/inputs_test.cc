@@ -1,5 +1,5 @@
-// Inputs that are damaged, without an end, or not what they say: an error that says so, in bounded
-// memory.
+// Inputs that are damaged, endless or inconsistent: they are rejected with a clear error, in
+// bounded memory.
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <zlib.h>
@@ -49,7 +49,7 @@ std::string png_chunk(const std::string& type, const std::string& data) {
                    static_cast<uInt>(covered.size())));
 }
 
-// Of memory so far; sanitizers take what they like.
+// Returns the peak memory of this process so far, or 0 with a sanitizer, which uses memory itself.
 std::int64_t peak_bytes() {
   if (testing::kSanitized) return 0;
   rusage usage{};
@@ -211,13 +211,13 @@ BOOST_AUTO_TEST_CASE(long_texts_are_cut_word_by_word_into_the_same_pieces) {
   std::vector<std::int32_t> words;
   for (const char* word : {"the", "sat", "zz", "?!", "cat,", "mats"}) {
     for (const std::int32_t id : tokenizer.encode(word)) {
-      // Unknown characters side by side are one id.
+      // Adjacent unknown characters become one id.
       if (words.empty() || id != tokenizer.unk_id() || words.back() != id) words.push_back(id);
     }
   }
   BOOST_TEST(tokenizer.encode("the sat zz ?! cat, mats") == words,
              boost::test_tools::per_element());
-  // A line of 4 MiB: what is merged at once is a word.
+  // A line of 4 MiB: words are merged one at a time.
   std::string line;
   while (line.size() < 4 * kMebi) line += "the cat ";
   const std::int64_t before = peak_bytes();

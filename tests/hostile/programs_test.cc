@@ -1,4 +1,4 @@
-// Files whose graphs were damaged under right checksums: they are refused, or what they hold can be
+// Files with damaged graphs and correct checksums: they are rejected, or their programs can be
 // planned and run.
 #include <unistd.h>
 
@@ -24,8 +24,8 @@ std::string bytes_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-// A file for every sample of every op: floats are inputs whose first axis may be any, the rest
-// variables.
+// Makes a file for every sample of every op. Every second operand is an input if it is f32; the
+// other operands are variables.
 std::vector<std::string> files(const testing::TemporaryFolder& folder) {
   std::vector<std::string> result;
   for (const OpRecord* op : builtin_ops()->all()) {
@@ -59,7 +59,7 @@ std::vector<std::string> files(const testing::TemporaryFolder& folder) {
         const std::string path = folder.path("f" + std::to_string(result.size()));
         write_checkpoint(path, {program}, [&](const VariableInfo& v) { return values.at(v.name); });
         result.push_back(bytes_of(path));
-      } catch (const Error&) {  // some want more than inputs: the others are enough
+      } catch (const Error&) {  // some ops need more than inputs; the others are enough
       }
     }
   }
@@ -81,14 +81,14 @@ BOOST_AUTO_TEST_CASE(a_damaged_graph_is_refused_or_can_be_run) {
   const std::string path = folder.path("damaged.weft");
   int loaded = 0;
   for (int i = 0; i < count; ++i) {
-    // Kept where a crash ends the test.
+    // The file of a round that crashes the test is kept.
     const std::string& bytes = whole[attack::random_up_to(random, whole.size() - 1)];
     attack::repair_container(attack::mutated(bytes, false, random), path);
     try {
       const Checkpoint checkpoint = load_checkpoint(path, {.verify = true});
       ++loaded;
       fuzz::run_programs(checkpoint);
-    } catch (const FormatError&) {  // the answer to a malformed file
+    } catch (const FormatError&) {  // expected for a malformed file
     } catch (const std::exception& e) {
       BOOST_ERROR("round " << i << ": " << e.what());
     }

@@ -1,4 +1,4 @@
-// Truncated back-propagation through time as the trainer does it.
+// Truncated back-propagation through time with Trainer.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/graph/run/session.h"
@@ -27,7 +27,7 @@ TrainSettings carried_settings() {
 TokenStreams some_streams() {
   std::vector<std::int32_t> ids(61);
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(i * i % 7);
-  return {ids, 3, 5};  // four batches, then anew
+  return {ids, 3, 5};  // four batches per epoch
 }
 
 struct CarriedTraining {
@@ -41,7 +41,8 @@ struct CarriedTraining {
   Program train{"train"};
 };
 
-// Losses of the steps from where the session's variables are to `stop`.
+// Trains from the current values of the session's variables up to step `stop`, and returns the
+// losses of these steps.
 std::vector<double> train_to(Session& session, const Program& train, std::int64_t stop) {
   const TokenStreams streams = some_streams();
   TrainTask task;
@@ -62,7 +63,7 @@ std::vector<double> train_to(Session& session, const Program& train, std::int64_
 
 BOOST_AUTO_TEST_SUITE(carried_training)
 
-// A state goes on from batch to batch: there is no part of a batch that has none.
+// The state is carried from batch to batch, so a shard of a batch has no state.
 BOOST_AUTO_TEST_CASE(streams_are_not_cut_into_shards) {
   Graph g;
   const auto made = make_network(NetworkKind::lstm, Scope(g, "net"), {.vocab = 7, .width = 6});
@@ -86,7 +87,8 @@ BOOST_AUTO_TEST_CASE(a_run_that_is_saved_and_resumed_within_a_stream_goes_on_wit
 
   const testing::TemporaryFolder folder("carried");
   Session first(two.g, {.seed = 1, .threads = 1});
-  std::vector<double> parts = train_to(first, two.train, 6);  // two batches into the second epoch
+  // Step 6 is two batches into the second epoch.
+  std::vector<double> parts = train_to(first, two.train, 6);
   save_checkpoint(folder.path("net.weft"), first, {two.train});
   const Checkpoint file = load_checkpoint(folder.path("net.weft"));
   Session resumed(file.graph(), file.store(), {.threads = 1});

@@ -1,4 +1,4 @@
-// Hidden Markov models beside a sum over all paths.
+// Hidden Markov models compared with sums over all paths.
 #include "weft/models/language/hmm.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ Numbers model() {
   return {rows(1, kStates, 1), rows(kStates, kStates, 2), rows(kStates, kSymbols, 3)};
 }
 
-// By adding up every path: probability, expected counts, best path.
+// Computed by enumerating every path: probability, expected counts, best path.
 struct Truth {
   double probability = 0;
   Numbers counts{std::vector<double>(kStates), std::vector<double>(kStates* kStates),
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(maximising_by_the_gradient_is_baum_welch_and_never_makes_it
   Numbers m = model();
   double last = -1e9;
   for (int step = 0; step < 8; ++step) {
-    // Baum and Welch by counting along all paths.
+    // The Baum-Welch update, by counting along all paths.
     Numbers counts = Truth().counts;
     for (const auto& text : texts) {
       const Truth truth = enumerate(m, text);

@@ -1,4 +1,4 @@
-// What every language network must do, whatever its kind.
+// Properties of all language networks.
 #include "weft/models/language/network.h"
 
 #include <boost/test/unit_test.hpp>
@@ -44,7 +44,7 @@ Tensor ids_tensor(std::int64_t rows, const Ids& ids) {
   return Tensor::of<std::int32_t>({rows, std::ssize(ids) / rows}, ids);
 }
 
-// Row r, place t of [rows, time, width], as a list.
+// Returns row r, position `at` of [rows, time, width] as a list.
 std::vector<double> place(const Tensor& t, std::int64_t r, std::int64_t at) {
   const std::int64_t time = t.sizes()[1], width = t.sizes()[2];
   std::vector<double> out;
@@ -59,7 +59,7 @@ double distance(const std::vector<double>& a, const std::vector<double>& b) {
 }
 
 const Ids kRows = {0, 3, 1, 4, 2, 2, 0, 1, 3, 0,   //
-                   4, 4, 1, 0, 2, 3, 3, 1, 0, 2};  // two rows of ten
+                   4, 4, 1, 0, 2, 3, 3, 1, 0, 2};  // two rows of ten tokens
 
 BOOST_AUTO_TEST_SUITE(language_networks)
 
@@ -76,8 +76,8 @@ BOOST_AUTO_TEST_CASE(a_later_token_changes_no_earlier_score) {
       for (std::int64_t t = 0; t < 10; ++t) {
         const double moved = distance(place(a, 0, t), place(b, 0, t));
         if (t < 6) BOOST_TEST(moved == 0);
-        if (t == 6) BOOST_TEST(moved > 1e-4);  // and the one behind it does see it
-        BOOST_TEST(distance(place(a, 1, t), place(b, 1, t)) == 0);  // nor is any other row's
+        if (t == 6) BOOST_TEST(moved > 1e-4);  // the changed token itself has an effect
+        BOOST_TEST(distance(place(a, 1, t), place(b, 1, t)) == 0);  // other rows do not change
       }
     }
   }
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(token_by_token_gives_the_scores_of_the_whole_sequence) {
       Session session(m.g, {.seed = 3, .threads = 1, .verify = true, .poison = true});
       const Tensor whole = session.run(Program("logits").output("logits", m.logits),
                                        {{"tokens", ids_tensor(2, kRows)}})["logits"];
-      for (int text = 0; text < 2; ++text) {  // the second one begins anew
+      for (int text = 0; text < 2; ++text) {  // the second one starts from a reset state
         std::int64_t read = 0;
         const auto step = [&](std::int64_t count) {
           Ids next;
@@ -115,9 +115,9 @@ BOOST_AUTO_TEST_CASE(token_by_token_gives_the_scores_of_the_whole_sequence) {
   }
 }
 
-// The chain rule: the product of the conditional probabilities is the probability of a sequence, so
-// that those of all sequences of one length are 1 together, and those of all that begin alike are
-// that of their beginning.
+// The chain rule: the probability of a sequence is the product of conditional probabilities. The
+// probabilities of all sequences of one length therefore sum to 1, and those of all sequences with
+// a common prefix sum to the probability of that prefix.
 BOOST_AUTO_TEST_CASE(the_probabilities_of_all_sequences_of_one_length_are_one) {
   for (const NetworkKind kind : kKinds) {
     BOOST_TEST_CONTEXT(choice_name(kind)) {
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(the_probabilities_of_all_sequences_of_one_length_are_one) {
         const double p = std::exp(-losses.at(3 * i) - losses.at(3 * i + 1) - losses.at(3 * i + 2));
         BOOST_TEST(p > 0);
         sum += p;
-        if (i < 3) beginning += p;  // 0 0 and anything
+        if (i < 3) beginning += p;  // all sequences that begin with 0 0
       }
       BOOST_TEST(std::abs(sum - 1) < 2e-6);
       BOOST_TEST(std::abs(beginning - std::exp(-losses.at(0) - losses.at(1))) < 2e-6);
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(gradients_are_those_of_finite_differences) {
   }
 }
 
-// Truncated back-propagation through time: the scores of a text do not depend on how it is cut.
+// Truncated back-propagation through time: the losses of a text do not depend on how it is split.
 BOOST_AUTO_TEST_CASE(pieces_with_a_carried_state_have_the_losses_of_the_whole_text) {
   for (const NetworkKind kind : kKinds) {
     if (kind == NetworkKind::transformer) continue;
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(pieces_with_a_carried_state_have_the_losses_of_the_whole_te
       const CarriedLoss carried = carried_loss(network, 2);
       const Program piece = Program("piece").output("loss", carried.loss).update(carried.updates);
       Session session(m.g, {.seed = 3, .threads = 1, .verify = true});
-      // Ten tokens of each row; each predicts the next one, the last one the first.
+      // Ten tokens of each row. Each predicts the next one, and the last predicts the first.
       const auto batch = [&](std::int64_t begin, std::int64_t end, bool targets) {
         Ids out;
         for (std::int64_t r = 0; r < 2; ++r) {
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(pieces_with_a_carried_state_have_the_losses_of_the_whole_te
                                .run(m.programs.evaluate, {{"tokens", batch(0, 10, false)},
                                                           {"targets", batch(0, 10, true)}})["loss"]
                                .at(0);
-      for (int epoch = 0; epoch < 2; ++epoch) {  // the second one begins anew
+      for (int epoch = 0; epoch < 2; ++epoch) {  // the second one starts from a reset state
         double sum = 0;
         for (const auto& [begin, end] : std::vector<std::pair<int, int>>{{0, 3}, {3, 4}, {4, 10}}) {
           const Results r = session.run(
@@ -198,8 +198,7 @@ BOOST_AUTO_TEST_CASE(pieces_with_a_carried_state_have_the_losses_of_the_whole_te
         }
         BOOST_TEST(std::abs(sum / 10 - whole) < 1e-6);
       }
-      // No gradient goes into the pieces before: that of a piece is that of a text which begins
-      // with its state.
+      // No gradient flows into previous chunks: the carried state is a constant input of a chunk.
       for (const Variable& v : m.g.variables()) {
         if (v.info().kind == VariableKind::buffer)
           BOOST_CHECK_THROW(gradients(carried.loss, {v}), GradientError);

@@ -1,4 +1,4 @@
-// Language networks beside loops over plain numbers, in double.
+// Language networks compared with loops over plain numbers, in double.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <map>
@@ -39,7 +39,7 @@ Row plus(Row a, const Row& b) {
 
 double sigma(double x) { return 1 / (1 + std::exp(-x)); }
 
-// A network in double, its parameters, and what it says of kText.
+// A network converted to double, with its parameters and its logits for kText.
 struct Twin {
   explicit Twin(const LanguageNetwork& network)
       : twin(retype(Program("logits").output(
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(fixed_window) {
                                 {.tokens = 3, .embedding = 2, .hidden = 5, .direct = direct});
     Twin twin(network);
     for (Index t = 0; t < kText.size(); ++t) {
-      Row x;  // the oldest first, zeros before the text
+      Row x;  // oldest token first, zeros before the text
       for (Index back = 3; back-- > 0;) {
         const Row e = t < back ? Row(2) : twin.row("embedding.weight", kText[t - back]);
         x.insert(x.end(), e.begin(), e.end());
@@ -204,7 +204,7 @@ Row softmax_rows(Row x, Index width) {
   return x;
 }
 
-// p(next | seen) is a quotient of sums over all paths.
+// The probability of `text`, a sum over all paths. p(next | seen) is a quotient of two of them.
 double probability_of(const Row& start, const Row& transition, const Row& emission,
                       const std::vector<Index>& text, Index states) {
   Row p = start;
@@ -243,7 +243,7 @@ BOOST_AUTO_TEST_CASE(hidden_markov_model) {
   }
 }
 
-// Normalised step by step, or in log space over the whole text: the same probability.
+// Normalisation in every step and log space over the whole text give the same probability.
 BOOST_AUTO_TEST_CASE(hidden_markov_model_and_its_likelihood) {
   Graph g;
   const HmmNetwork network(Scope(g, "net"), kVocab, 3);

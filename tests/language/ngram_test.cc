@@ -14,8 +14,9 @@ using Ids = std::vector<std::int32_t>;
 
 BOOST_AUTO_TEST_SUITE(ngrams)
 
-// a b a b a c: bigrams ab and ba twice, ac once. D = 1 / (1 + 2 * 2) = 0.2 for bigrams; each token
-// ends one kind of bigram, so that D = 1 below and all tokens have 1/3 there.
+// The text "a b a b a c" has the bigrams ab and ba twice and ac once. The discount of bigrams is D
+// = 1 / (1 + 2 * 2) = 0.2. Each token ends one kind of bigram, so D = 1 for unigrams, where every
+// token has probability 1/3.
 BOOST_AUTO_TEST_CASE(equals_a_case_by_hand) {
   const NGramModel model(Ids{0, 1, 0, 1, 0, 2}, {.order = 2, .vocab = 3});
   BOOST_TEST(model.discount(2) == 0.2, boost::test_tools::tolerance(1e-15));
@@ -59,8 +60,8 @@ BOOST_AUTO_TEST_CASE(probabilities_sum_to_one_for_every_history) {
   }
 }
 
-// The chain rule: the probability of a text is the product of its tokens', each given those before
-// it, and all texts of one length together have probability 1.
+// The chain rule: the probability of a text is the product of the probabilities of its tokens, each
+// given the tokens before it. The probabilities of all texts of one length sum to 1.
 BOOST_AUTO_TEST_CASE(all_texts_of_one_length_have_probability_one) {
   const NGramModel model(Ids{0, 1, 2, 0, 1, 1, 0, 2, 2, 0}, {.order = 3, .vocab = 3});
   double sum = 0;

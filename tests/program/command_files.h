@@ -1,5 +1,5 @@
-// Files for the commands of the program: of every kind that one reads, in a folder of their own,
-// and a digest of all that is there.
+// Files for the commands of the program: one of every kind that a command reads, in a temporary
+// folder, with a digest of the folder.
 #pragma once
 
 #include <sys/stat.h>
@@ -18,10 +18,10 @@
 
 namespace weft {
 
-/// Whether the program can be given less memory: with a sanitizer it needs all addresses.
+/// True if the memory of the program can be limited; a sanitizer needs the whole address space.
 inline constexpr bool kCanLimitMemory = !testing::kSanitized;
 
-/// The same arguments with this value for an option, which they may have already.
+/// Returns the arguments with this value for an option, which may already have a value.
 inline std::string with(std::string arguments, const std::string& option,
                         const std::string& value) {
   const std::size_t at = arguments.find(" " + option + " ");
@@ -30,7 +30,7 @@ inline std::string with(std::string arguments, const std::string& option,
   return arguments.replace(begin, end - begin, value);
 }
 
-/// A folder of data and models, and the program run in it.
+/// A folder of data and models, in which the program is run.
 class CommandFiles {
  public:
   CommandFiles() : folder_("commands") {
@@ -72,7 +72,7 @@ class CommandFiles {
   }
   std::string read(const std::string& name) const { return read_text_file(path(name)); }
 
-  /// A command that runs, but for what it writes: "--out FILE" is added by who asks.
+  /// Returns a command that runs as it is; "--out FILE" is added by the caller.
   std::string base(const std::string& command) const {
     static const std::map<std::string, std::string> arguments = {
         {"train gpt", "--steps 2 --text text.txt" + kGpt},
@@ -97,11 +97,11 @@ class CommandFiles {
     };
     const auto found = arguments.find(command);
     BOOST_TEST_REQUIRE((found != arguments.end()),
-                       command + " writes files: give it arguments here that make it run");
+                       command + " writes files: add arguments here with which it runs");
     return command + " " + found->second;
   }
 
-  /// A file that an option reads.
+  /// Returns the name of a file that an option can read.
   static std::string input_of(const std::string& command, const std::string& option) {
     static const std::map<std::string, std::string> files = {
         {"--text", "text.txt"},
@@ -126,14 +126,17 @@ class CommandFiles {
     };
     const auto found = files.find(option);
     BOOST_TEST_REQUIRE((found != files.end()),
-                       command + " " + option + " reads a file: name one for it here");
+                       command + " " + option + " reads a file: add one for it here");
     return found->second;
   }
 
   struct Surroundings {
-    std::string out = {};        // where stdout goes instead
-    std::int64_t kilobytes = 0;  // most memory, as a small machine has it; 0 = any
-    std::int64_t blocks = 0;     // of 512 bytes: no file may grow beyond; 0 = any
+    /// A file that receives stdout instead.
+    std::string out = {};
+    /// Memory limit, as on a small machine; 0: none.
+    std::int64_t kilobytes = 0;
+    /// Limit on the size of files, in blocks of 512 bytes; 0: none.
+    std::int64_t blocks = 0;
   };
   /// Runs the program in the folder.
   Outcome operator()(const std::string& arguments) const { return (*this)(arguments, {}); }
@@ -157,7 +160,7 @@ class CommandFiles {
     BOOST_TEST_REQUIRE(outcome.code == 0, arguments + ": " + outcome.err);
   }
 
-  /// Everything in the folder: kind, mode, size and checksum of each file.
+  /// Describes everything in the folder: kind, mode, size and checksum of each file.
   std::string digest() const {
     std::map<std::string, std::string> lines;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(path())) {
@@ -175,8 +178,8 @@ class CommandFiles {
     return all;
   }
 
-  /// The command fails by an exit code of 1 or 2 with one line on stderr that holds `part`, and
-  /// leaves all files as they were.
+  /// Checks that the command fails with exit code 1 or 2 and one line on stderr that contains
+  /// `part`, and that it does not change any file.
   void check_refused(const std::string& arguments, const std::string& part = {}) const {
     const std::string before = digest();
     const Outcome outcome = (*this)(arguments);

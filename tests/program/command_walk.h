@@ -1,5 +1,5 @@
-// Goes over every command of the program and every option of each, as the command line itself knows
-// them: a new one is covered at once.
+// Enumerates all commands of the program and their options from the command line definition itself,
+// so new ones are covered immediately.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -13,8 +13,8 @@ namespace weft::program {
 
 /// An option of a command.
 struct WalkedOption {
-  std::string name;  // "--steps"; "file" of an argument in its place
-  std::string type;  // "INTEGER[1, 64]"; "FLAG"
+  std::string name;  // "--steps", or "file" for a positional argument
+  std::string type;  // "INTEGER[1, 64]", "FLAG"
   bool required = false;
   bool positional = false;
   bool repeatable = false;
@@ -22,7 +22,7 @@ struct WalkedOption {
   bool is(const char* kind) const { return type.starts_with(kind); }
 };
 
-/// A command that does something: "train gpt".
+/// A command without subcommands, such as "train gpt".
 struct WalkedCommand {
   std::string name;
   std::vector<std::string> words;  // {"train", "gpt"}
@@ -58,7 +58,7 @@ inline std::vector<WalkedCommand> all_commands() {
   return found;
 }
 
-/// What the program says about these arguments; empty where it would run.
+/// Returns the usage error for these arguments; empty if the program would run.
 inline std::string refused(const std::vector<std::string>& arguments) {
   std::vector<const char*> argv = {"weft"};
   for (const std::string& argument : arguments) argv.push_back(argument.c_str());
@@ -71,7 +71,8 @@ inline std::string refused(const std::vector<std::string>& arguments) {
   }
 }
 
-/// Legal values of all arguments that a command asks for, but `besides`: they name nothing.
+/// Returns the words of the command and valid values of all its required arguments, except for
+/// `omitted`. The values name files that do not exist.
 inline std::vector<std::string> required_arguments(const WalkedCommand& command,
                                                    const std::string& besides = {}) {
   std::vector<std::string> arguments = command.words;

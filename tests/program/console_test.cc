@@ -1,4 +1,5 @@
-// What the program says and how it ends: stdout that cannot be written, signals, memory.
+// Output and exit codes of the program: stdout that cannot be written, closed streams, signals,
+// threads.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,7 +22,7 @@ const CommandFiles& files() {
   return shared;
 }
 
-/// Far more steps than are done before a signal comes; every second one prints a line.
+/// Far more steps than are done before a signal arrives. Every second step prints a line.
 const std::string kLong =
     "train gpt --text text.txt --steps 40 --save-every 0 --layers 2 --heads 2 --width 128 "
     "--context "
@@ -49,13 +50,13 @@ BOOST_AUTO_TEST_CASE(stdout_that_cannot_be_written_is_a_failure) {
       BOOST_TEST(outcome.err == "weft: cannot write to stdout: No space left on device\n");
     }
   }
-  // What was asked for is done all the same: a model is not lost with its log.
+  // The command still does its work: a model is not lost with the log.
   BOOST_TEST(fs::exists(weft.path("q.weft")));
   weft.run("inspect q.weft");
   for (const char* name : {"q.weft", "q.svg"}) fs::remove(weft.path(name));
 }
 
-/// The exit code of the program in the folder with these redirections.
+/// Runs the program in the folder with these redirections and returns its exit code.
 int redirected(const CommandFiles& weft, const std::string& arguments, const std::string& how) {
   const std::string command =
       "cd " + weft.path() + " && exec timeout 100 " + WEFT_PROGRAM + " " + arguments + " " + how;
@@ -65,7 +66,7 @@ int redirected(const CommandFiles& weft, const std::string& arguments, const std
 
 BOOST_AUTO_TEST_CASE(streams_that_are_closed_get_no_file_in_their_place) {
   const CommandFiles& weft = files();
-  // What is said would be written into the file that is opened first.
+  // If a closed stream stayed free, output would be written into the first file that is opened.
   weft.run("quantize gpt.weft --out whole.weft");
   const std::string whole = weft.read("whole.weft");
   for (const char* closed : {">&-", "<&- >&-", "<&- >&- 2>&-", "<&- 2>&-", "2>&-"}) {
@@ -78,7 +79,7 @@ BOOST_AUTO_TEST_CASE(streams_that_are_closed_get_no_file_in_their_place) {
       BOOST_TEST((weft.read("q.weft") == whole));
     }
   }
-  // A log stays open for as long as something is said.
+  // A log stays open until the last line is written.
   BOOST_TEST(redirected(weft, weft.base("train gpt") + " --out l.weft --log l.jsonl", ">&-") == 1);
   for (const std::string& line : lines_of(weft.read("l.jsonl")))
     BOOST_TEST(line.starts_with("{\"event\":"), line);
@@ -109,7 +110,7 @@ BOOST_AUTO_TEST_CASE(stdin_without_an_end_or_that_cannot_be_read_is_an_error) {
       }
     }
   }
-  // It is data, not the command line.
+  // Invalid data is not a usage error.
   weft.write("ids", "1 2 x");
   BOOST_TEST(redirected(weft, "tokenizer decode tok.json", "<ids >/dev/null 2>said") == 1);
   BOOST_TEST(contains(weft.read("said"), "stdin: ids: 'x' is not an id"));
@@ -119,7 +120,7 @@ BOOST_AUTO_TEST_CASE(stdin_without_an_end_or_that_cannot_be_read_is_an_error) {
 BOOST_AUTO_TEST_CASE(a_log_that_cannot_be_written_ends_no_training) {
   const CommandFiles& weft = files();
   weft.run(weft.base("train gpt") + " --out l.weft --log l.jsonl");
-  // A log of a megabyte, which may not grow; a model is smaller.
+  // The log has one megabyte and cannot grow; the model is smaller.
   std::string log = weft.read("l.jsonl");
   while (log.size() < (1 << 20)) log += log;
   weft.write("l.jsonl", log);
@@ -143,7 +144,7 @@ BOOST_AUTO_TEST_CASE(a_log_is_replaced_by_a_training_that_begins) {
   weft.write("other.txt", weft.read("text.txt") + weft.read("text.txt"));
   weft.check_refused("train gpt --resume l.weft --text other.txt --log l.jsonl",
                      "trained on other data");
-  // What a run that was killed has left is no part of the next line.
+  // An incomplete line of a killed run does not become part of the next line.
   const std::string log = weft.read("l.jsonl"), cut = log.substr(0, log.size() - 10);
   weft.write("l.jsonl", cut);
   weft.run("train gpt --text text.txt --resume l.weft --steps 4 --log l.jsonl");
@@ -152,7 +153,7 @@ BOOST_AUTO_TEST_CASE(a_log_is_replaced_by_a_training_that_begins) {
 }
 
 /// Runs `weft arguments` in the folder with its output in "log", sends the signal once "step 2/"
-/// was printed, and gives the exit code. `ignored`: the signal is, as nohup has it.
+/// has been printed, and returns the exit code. If `ignored`, the signal is ignored, as with nohup.
 int signalled(const CommandFiles& weft, const std::string& arguments, int signal, bool ignored) {
   const std::string log = weft.path("log"),
                     command = "exec " + std::string(WEFT_PROGRAM) + " " + arguments + " >" + log;
@@ -190,7 +191,7 @@ BOOST_AUTO_TEST_CASE(signals_save_and_say_how_to_go_on) {
       for (const char* name : {"s.weft", "s.svg"}) fs::remove(weft.path(name));
     }
   }
-  // nohup: the run goes on to its end.
+  // With nohup, the run continues to its end.
   const std::string few = with(with(kLong + "s.weft", "--steps", "6"), "--width", "16");
   BOOST_TEST(signalled(weft, few, SIGHUP, true) == 0);
   BOOST_TEST(!contains(weft.read("log"), "stopped"));
@@ -207,7 +208,7 @@ BOOST_AUTO_TEST_CASE(a_reader_that_goes_away_ends_a_training_that_is_saved) {
   const Outcome found = weft("inspect p.weft");
   BOOST_TEST(found.code == 0);
   const Outcome on = weft("train gpt --text text.txt --resume p.weft --stop-after 1");
-  BOOST_TEST(contains(on.out, "of 40; continue with"));  // it had not come to its end
+  BOOST_TEST(contains(on.out, "of 40; continue with"));  // the run was incomplete
   for (const char* name : {"p.weft", "p.svg", "p.code", "p.err", "p.out"})
     fs::remove(weft.path(name));
 }

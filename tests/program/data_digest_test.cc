@@ -1,4 +1,4 @@
-// The word for what a training learned from: it changes with every byte that was read.
+// The digest of training data changes with every byte that is read.
 #include "weft/models/program/data_digest.h"
 #include <filesystem>
 
@@ -19,14 +19,14 @@ std::string digest(const std::string& path) {
   CLI::App command;
   std::string given;
   command.add_option("--text", given)->type_name(kInputType);
-  command.parse(std::vector<std::string>{path, "--text"});  // CLI11 takes them from the back
+  command.parse(std::vector<std::string>{path, "--text"});  // CLI11 reads them in reverse order
   return data_digest(command, {});
 }
 
 BOOST_AUTO_TEST_CASE(every_byte_of_a_file_is_in_the_digest) {
   const TemporaryFolder folder;
   const std::string path = folder / "text";
-  constexpr std::size_t block = std::size_t{1} << 20;  // read at a time
+  constexpr std::size_t block = std::size_t{1} << 20;  // the size of a read
   for (const std::size_t size : {std::size_t{1}, std::size_t{1000}, block - 1, block, block + 1,
                                  2 * block, 2 * block + 1, 3 * block + 77}) {
     BOOST_TEST_CONTEXT(size << " bytes") {
@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(every_byte_of_a_file_is_in_the_digest) {
       BOOST_TEST(!word.empty());
       write_file(folder / "copy", text);
       BOOST_TEST(digest(folder / "copy") == word);
-      // Around the ends of blocks.
+      // Around block boundaries.
       for (std::size_t end = 0; end <= size + block; end += block) {
         for (const std::size_t at : {end - 1, end, end + 1, size - 1}) {
           if (at >= size) continue;
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(names_and_sizes_of_a_folder_are_in_the_digest) {
   const std::string path = data / ".", word = digest(path);
   BOOST_TEST(!word.empty());
   BOOST_TEST(digest(other / ".") == word);
-  // A run's own files may lie there.
+  // The folder may contain files of the training run itself.
   write_file(data / "run.weft", "model");
   write_file(data / "run.svg", "plot");
   BOOST_TEST(digest(path) == word);

@@ -1,5 +1,5 @@
-// What files and data hold is no matter of usage: exit code 1; and what would be silently ignored
-// is said.
+// Invalid contents of files and data are not usage errors: they have exit code 1. Options and data
+// that would be ignored silently are reported.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -25,7 +25,7 @@ const CommandFiles& files() {
 BOOST_AUTO_TEST_CASE(adapters_are_merged_once_into_the_model_that_they_were_trained_on) {
   const CommandFiles& weft = files();
   const std::string merge = "merge gpt.weft --out merged.weft --adapters ";
-  // Another model of the same shape.
+  // A different model of the same shape.
   weft.run(weft.base("train gpt") + " --seed 7 --out other.weft");
   weft.check_refused("merge other.weft --adapters tuned.lora.safetensors --out merged.weft",
                      "were trained on other weights than those of other.weft");
@@ -45,10 +45,10 @@ BOOST_AUTO_TEST_CASE(adapters_are_merged_once_into_the_model_that_they_were_trai
   weft.run(merge + "tuned.lora.safetensors");
   weft.check_refused("merge merged.weft --adapters tuned.lora.safetensors --out twice.weft",
                      "or the adapters are already merged into it");
-  // Files of older versions do not say what they belong to.
+  // Files of older versions do not record their base model.
   adapters = load_lora(weft.path("tuned.lora.safetensors"));
   adapters.base.clear();
-  // Numbers of which each is one, and whose products are none.
+  // Finite numbers with infinite products.
   LoraAdapters large = adapters;
   for (Tensor* part : {&large.adapters.begin()->second.a, &large.adapters.begin()->second.b}) {
     *part = part->clone();
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(options_that_change_nothing_are_refused) {
 
 BOOST_AUTO_TEST_CASE(damage_is_found_wherever_a_model_is_read) {
   const CommandFiles& weft = files();
-  // A bit of the tokenizer in a model's file.
+  // A changed byte in the tokenizer of a model file.
   weft.run(
       "train gpt --tokenizer bpe --vocab 60 --text text.txt --steps 2 --layers 1 --heads 2 "
       "--width 16 --context 16 --batch 4 --warmup 1 --threads 2 --out bpe.weft");
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(damage_is_found_wherever_a_model_is_read) {
         "data tokenize --tokenizer bpe.weft --out set text.txt",
         "train gpt --tokenizer bpe.weft --text text.txt --steps 2 --out new.weft"})
     weft.check_refused(command, "a DATA record is damaged");
-  // A weight of a folder that is no number.
+  // A NaN weight in a folder.
   Safetensors weights = read_safetensors(weft.path("folder/model.safetensors"));
   Tensor& first = weights.tensors.begin()->second;
   first = first.clone();
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(damage_is_found_wherever_a_model_is_read) {
   write_safetensors(weft.path("nan/model.safetensors"), weights.tensors, weights.metadata);
   fs::copy_file(weft.path("folder/config.json"), weft.path("nan/config.json"));
   weft.check_refused("verify nan", "' is nan at [");
-  // Weights that are numbers, of which none can be computed.
+  // Finite weights that produce no finite results.
   weights = read_safetensors(weft.path("folder/model.safetensors"));
   for (auto& [name, tensor] : weights.tensors) {
     tensor = tensor.clone();

@@ -1,5 +1,5 @@
-// What the program may write over: nothing that it reads, nothing that is not its own, nothing that
-// is no file. For every option that writes, of every command.
+// Which files the program may overwrite: no inputs, no files of another kind, and nothing that is
+// not a regular file. Tested for every output option of every command.
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The folder that the tests share: each leaves it as it was.
+/// The folder that all tests share. Each test leaves it unchanged.
 const CommandFiles& files() {
   static const CommandFiles shared;
   return shared;
@@ -41,7 +41,8 @@ std::vector<Writer> writers(const std::vector<WalkedCommand>& commands) {
 
 bool is_training(const WalkedCommand& command) { return command.words.front() == "train"; }
 
-/// The command writing to `file` by that option, and elsewhere by what else it must write.
+/// Returns the command with that option set to `file`, and with its other required outputs
+/// elsewhere.
 std::string writing(const Writer& writer, const std::string& file) {
   std::string arguments =
       files().base(writer.command->name) + " " + writer.option->name + " " + file;
@@ -53,7 +54,7 @@ std::string writing(const Writer& writer, const std::string& file) {
   return arguments;
 }
 
-/// The same reading `file` by that option.
+/// Returns the arguments with the input option set to `file`.
 std::string reading(std::string arguments, const WalkedCommand& command, const WalkedOption& input,
                     const std::string& file) {
   const std::string before = (input.positional ? command.name : " " + input.name) + " ";
@@ -63,7 +64,7 @@ std::string reading(std::string arguments, const WalkedCommand& command, const W
   return arguments.replace(begin, end - begin, file);
 }
 
-/// An ending that suits the option.
+/// Returns a file extension that fits the option.
 std::string ending(const Writer& writer) {
   if (writer.option->name == "--log") return ".jsonl";
   if (writer.command->name == "tokenizer train") return ".json";
@@ -78,7 +79,7 @@ BOOST_AUTO_TEST_CASE(no_output_replaces_an_input_under_any_name) {
   for (const Writer& writer : writers(commands)) {
     for (const WalkedOption& input : writer.command->options) {
       if (!input.is(kInputType)) continue;
-      // A run that goes on replaces its file by its next state.
+      // A resumed run replaces its file by its next state.
       if (input.name == "--resume" && writer.option->name == "--out") continue;
       const std::string source = CommandFiles::input_of(writer.command->name, input.name);
       const std::string victim = "victim" + fs::path(source).extension().string();
@@ -132,7 +133,7 @@ BOOST_AUTO_TEST_CASE(two_outputs_are_two_files) {
   fs::create_symlink(weft.path("a.svg"), weft.path("b.weft"));
   weft.check_refused(weft.base("train gpt") + " --out a.weft --best b.weft", "are the same file");
   fs::remove(weft.path("b.weft"));
-  // Names that differ only behind a dot have plots of their own.
+  // Names that differ only in their extension have separate plots.
   weft.run(weft.base("train gpt") + " --out m.v1");
   const std::string plot = weft.read("m.v1.svg");
   weft.run(with(weft.base("train gpt"), "--steps", "3") + " --out m.v2");
@@ -147,7 +148,7 @@ BOOST_AUTO_TEST_CASE(checkpoints_that_are_kept_are_those_that_were_replaced) {
   const std::string command =
       with(with(weft.base("train gpt"), "--steps", "3"), "--save-every", "1");
   weft.run(command + " --out k.weft --keep 2");
-  const auto steps = [&](const std::string& name) {  // as the history that is in the file has them
+  const auto steps = [&](const std::string& name) {  // according to the history in the file
     const std::string bytes = weft.read(name);
     return contains(bytes, "],[3,") ? 3 : contains(bytes, "],[2,") ? 2 : 1;
   };
@@ -164,7 +165,7 @@ BOOST_AUTO_TEST_CASE(checkpoints_that_are_kept_are_those_that_were_replaced) {
   }
   std::sort(kept.begin(), kept.end());
   BOOST_TEST((kept == std::vector<int>{1, 2}));
-  // A run that ended within a save goes on, though the last checkpoint has a second name then.
+  // A run that was killed during a save can be resumed, although its last checkpoint has two names.
   fs::remove(weft.path("k.1.weft"));
   fs::create_hard_link(weft.path("real.weft"), weft.path("k.1.weft"));
   weft.run("train gpt --text text.txt --resume k.weft --steps 4 --keep 2");
@@ -224,15 +225,15 @@ BOOST_AUTO_TEST_CASE(a_file_of_another_kind_is_replaced_by_force_only) {
   weft.write("old.weft", "something else");
   weft.run("quantize gpt.weft --force --out old.weft");
   BOOST_TEST(weft.read("old.weft") != "something else");
-  weft.write("old.weft", "");  // as mktemp makes it: nothing is lost
+  weft.write("old.weft", "");  // an empty file, as created by mktemp, contains nothing to lose
   weft.run("quantize gpt.weft --out old.weft");
-  weft.run("quantize gpt.weft --weights bf16 --out old.weft");  // a file of its own kind
+  weft.run("quantize gpt.weft --weights bf16 --out old.weft");  // a file of the same kind
   fs::remove(weft.path("old.weft"));
 }
 
 BOOST_AUTO_TEST_CASE(a_file_is_known_by_more_than_how_others_begin_too) {
   const CommandFiles& weft = files();
-  // The ninth byte of a safetensors file is a brace, and a log's first word is of many logs.
+  // The ninth byte of a safetensors file is a brace, and other logs begin with the same word.
   weft.write("main.c", "int f() {\n  return 0;\n}\n");
   weft.check_refused(weft.base("run") + " --outputs main.c", "main.c already exists");
   weft.write("clicks.jsonl", "{\"event\":\"click\",\"at\":3}\n");
@@ -284,7 +285,7 @@ BOOST_AUTO_TEST_CASE(all_files_of_a_set_of_token_files_are_looked_at) {
   fs::remove(weft.path("set-00001.tok"));
   weft.run(tokenize + "--documents line --shard-size 16 text.txt");
   BOOST_TEST(fs::exists(weft.path("set-00005.tok")));
-  weft.run(tokenize + "text.txt");  // the files of an earlier set are of its own kind
+  weft.run(tokenize + "text.txt");  // files of a previous set are of the same kind
   for (const char* name : {"set-00000.tok", "tok.json"}) fs::remove(weft.path(name));
   BOOST_TEST(!fs::exists(weft.path("set-00001.tok")));
 }
@@ -303,7 +304,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_file_or_cannot_be_made_is_refused_before_any_wor
   BOOST_REQUIRE(bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
   std::vector<std::string> places = {"pipe",     "to_pipe", "socket", "digits", ".",
                                      "dangling", "loop",    "/",      "",       "text.txt/under"};
-  // A device of our own: one of the machine is not put at risk.
+  // A new device node, so that no device of the machine is at risk.
   if (mknod(weft.path("null").c_str(), S_IFCHR | 0666, makedev(1, 3)) == 0)
     places.emplace_back("null");
   fs::create_directory(weft.path("sealed"));
@@ -314,7 +315,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_file_or_cannot_be_made_is_refused_before_any_wor
     weft.check_refused(writing(writer, std::string(305, 'n') + ending(writer)));
     weft.check_refused(writing(writer, "missing/folder/m" + ending(writer)));
     if (geteuid() != 0) weft.check_refused(writing(writer, "sealed/m" + ending(writer)));
-    // Of the right kind, but write-protected.
+    // A write-protected file of the right kind.
     const std::string kept = "kept" + ending(writer);
     fs::copy_file(weft.path(writer.command->name == "run" ? "inputs.safetensors" : "gpt.weft"),
                   weft.path(kept));

@@ -1,4 +1,4 @@
-// What every option of every command refuses, before anything is read.
+// Every option of every command rejects invalid values before any file is read.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <map>
@@ -36,7 +36,7 @@ const std::vector<std::string> kNoDurations = {"-1us", "5", "us", "5 min", "nans
 const std::vector<std::string> kNoIds = {"-1", "1 two", "1,2", "1.5", "4294967296", " "};
 const std::vector<std::string> kNoPlaces = {"1", "1:", ":1", "1:2:3", "-1:2", "1:-2", "1 1:2"};
 
-/// The numbers just outside of "INTEGER[1, 64]" or "NUMBER(0, 1]".
+/// Returns numbers just outside a range such as "INTEGER[1, 64]" or "NUMBER(0, 1]".
 std::vector<std::string> beyond(const std::string& type) {
   const std::size_t open = type.find_first_of("[("), comma = type.find(", ");
   if (open == std::string::npos) return {};
@@ -82,7 +82,8 @@ BOOST_AUTO_TEST_CASE(there_are_commands_and_their_options_are_found) {
   BOOST_TEST(counts["bench gemm"] > 5U);
 }
 
-// An option that is declared past OptionList would have a type of CLI11's, and checks of its own.
+// An option that is not declared through OptionList would have a type of CLI11, with different
+// checks.
 BOOST_AUTO_TEST_CASE(every_option_says_what_its_values_are) {
   for (const WalkedCommand& command : all_commands()) {
     for (const WalkedOption& option : command.options) {
@@ -110,13 +111,13 @@ BOOST_AUTO_TEST_CASE(every_bad_value_of_every_option_is_refused_by_its_name) {
     for (const WalkedOption& option : command.options) {
       if (option.type == "FLAG") continue;
       for (const std::string& value : bad_values(option)) {
-        // In front of what else is asked for: an argument in its place is the first then.
+        // The option precedes all other arguments, so that a positional argument is the first one.
         std::vector<std::string> arguments = command.words;
         if (!option.positional) arguments.push_back(option.name);
         arguments.push_back(value);
         const std::string message = refused(arguments);
         ++tried;
-        // A value without an option is the first that the command takes so.
+        // A value without an option becomes the first positional argument of the command.
         const bool named = message.find(option.name) != std::string::npos ||
                            (option.positional && (message.find("file") != std::string::npos ||
                                                   names_positional(command, message)));
@@ -159,7 +160,7 @@ BOOST_AUTO_TEST_CASE(what_is_required_is_asked_for) {
   }
 }
 
-/// A legal value of an option.
+/// Returns a valid value of an option.
 std::string good_value(const WalkedOption& option) {
   if (option.is(kChoiceType)) return option.type.substr(7, option.type.find_first_of("|}") - 7);
   if (option.is(kIntegerType)) {
@@ -200,7 +201,7 @@ BOOST_AUTO_TEST_CASE(a_legal_value_of_every_option_is_taken) {
       arguments.push_back(option.name);
       if (option.type != "FLAG") arguments.push_back(good_value(option));
       const std::string message = refused(arguments);
-      // Some belong together, which is another matter than their values.
+      // Errors about missing companion options are not about values.
       const bool alone = message.empty() || message.find("requires") != std::string::npos ||
                          message.find("must be given together") != std::string::npos ||
                          message.find("inspect needs a file") != std::string::npos;

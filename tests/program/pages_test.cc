@@ -1,5 +1,4 @@
-// The commands that README.md files show: their options exist, and those that are written out
-// whole are taken.
+// Commands in the documentation: their options exist, and complete command lines are valid.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
@@ -19,7 +18,7 @@ namespace fs = std::filesystem;
 struct ShownCommand {
   std::string page;
   std::string text;    // "weft train gpt --text FILE"
-  bool block = false;  // in a block of code: may be whole
+  bool block = false;  // in a code block, so it may be a complete command line
 };
 
 std::vector<fs::path> pages() {
@@ -33,7 +32,7 @@ std::vector<fs::path> pages() {
   return found;
 }
 
-/// Up to what a shell does with the command, or a comment.
+/// Removes redirections, pipes, further commands and comments.
 std::string without_shell(const std::string& line) {
   return std::regex_replace(line, std::regex(R"(( (#|\|\||&&|>|2>|<|;| \|) .*|   +[^\s\[-].*)$)"),
                             "");
@@ -51,7 +50,7 @@ std::vector<ShownCommand> shown_commands() {
       if (line.starts_with("```")) block = !block;
       std::smatch match;
       const bool indented = line.starts_with("    ");
-      // "weft text 1" begins a graph's text.
+      // "weft text 1" is the first line of a graph as text.
       if ((block || indented) && line != "weft text 1" && std::regex_match(line, match, kCommand)) {
         found.push_back({name, without_shell(match[1]), true});
         more = true;
@@ -76,7 +75,7 @@ std::vector<std::string> parted(const std::string& text, char by) {
   return parts;
 }
 
-/// As a shell parts it.
+/// Splits the text into arguments as a shell would.
 std::vector<std::string> arguments_of(const std::string& text) {
   std::vector<std::string> arguments;
   std::string now;
@@ -98,7 +97,8 @@ std::vector<std::string> arguments_of(const std::string& text) {
   return arguments;
 }
 
-/// The commands that the words in front can mean: "train encoder|vit", "train FAMILY", "train".
+/// Returns the commands that the leading words can denote: "train encoder|vit", "train FAMILY",
+/// "train".
 std::vector<WalkedCommand> meant(const std::vector<WalkedCommand>& all, const std::string& text) {
   std::vector<WalkedCommand> commands = all;
   const std::vector<std::string> words = parted(text, ' ');
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(every_option_that_a_page_shows_is_one_of_its_command) {
           return option.name == name || "--no-" + option.name.substr(2) == name;
         });
       });
-      BOOST_TEST(known, shown.page << ": " << name << " is no option: " << shown.text);
+      BOOST_TEST(known, shown.page << ": " << name << " is not an option: " << shown.text);
     }
   }
   BOOST_TEST(count > 300u);
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(every_command_that_a_page_shows_whole_is_taken) {
     BOOST_TEST(refused(arguments_of(text)) == "",
                shown.page << ": " << text << "\n  " << refused(arguments_of(text)));
   }
-  BOOST_TEST_MESSAGE(count << " commands are taken");
+  BOOST_TEST_MESSAGE(count << " complete commands are valid");
   BOOST_TEST(count > 5u);
 }
 

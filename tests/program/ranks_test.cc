@@ -1,4 +1,4 @@
-// Ranks of the program: what is wrong on one ends all, and is said once.
+// Ranks of the program: an error on one rank ends all of them and is printed once.
 #include "weft/models/program/ranks.h"
 
 #include <boost/test/unit_test.hpp>
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(ranks_of_a_machine_share_its_threads) {
     own[rank] = threads_of_rank(World(end), 0);
     asked[rank] = threads_of_rank(World(end), 7);
   });
-  // Here each has a host of its own.
+  // ThreadWorld gives every rank a different host.
   for (std::size_t r = 0; r < 2; ++r) {
     BOOST_TEST(own[r] == hardware_threads());
     BOOST_TEST(asked[r] == 7);
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(what_a_launcher_says_of_a_process_is_read) {
     BOOST_TEST(started);
     return std::vector<int>{found.rank, found.ranks};
   };
-  if (started_by_mpi()) return;  // the tests themselves run so
+  if (started_by_mpi()) return;  // the tests themselves run under MPI
   BOOST_TEST(launched_rank().ranks == 1);
   BOOST_TEST(
       of("OMPI_COMM_WORLD_RANK", "2", "OMPI_COMM_WORLD_SIZE", "4") == (std::vector<int>{2, 4}),
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(what_a_launcher_says_of_a_process_is_read) {
              boost::test_tools::per_element());
   BOOST_TEST(of("PMIX_RANK", "1", "SLURM_STEP_NUM_TASKS", "2") == (std::vector<int>{1, 2}),
              boost::test_tools::per_element());
-  // A shell in an allocation of Slurm has no launcher.
+  // A shell within a Slurm allocation has no launcher.
   ::setenv("SLURM_STEP_NUM_TASKS", "2", 1);
   BOOST_TEST(launched_rank().ranks == 1);
   ::unsetenv("SLURM_STEP_NUM_TASKS");

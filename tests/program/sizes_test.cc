@@ -1,5 +1,5 @@
-// Sizes that no machine has memory for are refused before anything is made, and what they would
-// cost is said.
+// Sizes beyond the memory of any machine are rejected before any work, with the memory that they
+// would need.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <limits>
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_into_memory_says_what_it_takes,
                      *boost::unit_test::enable_if<kCanLimitMemory>()) {
   const CommandFiles& weft = files();
   const auto refused = [&](const std::string& arguments, const std::string& part) {
-    // A limit of the shell stands for a small machine.
+    // A limit set by the shell simulates a small machine.
     const Outcome outcome = weft(arguments, {.kilobytes = 4'000'000});
     BOOST_TEST_CONTEXT(arguments << "\n" << outcome.err) {
       BOOST_TEST(outcome.code == 2);
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_into_memory_says_what_it_takes,
   weft.write("texts.txt", texts);
   refused("translate translator.weft --input texts.txt --beams 64 --batch 4096",
           "the key/value cache for 262144 rows of ");
-  // The text that is answered is no square of the rows.
+  // Memory for the source texts does not grow with the square of the number of rows.
   const Outcome answered =
       weft("generate translator.weft --prompt \"the ships\" --prompt ships --beams 4096 --tokens 1",
            {.kilobytes = 4'000'000});
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_into_memory_says_what_it_takes,
   BOOST_TEST(!fs::exists(weft.path("new.txt")));
 }
 
-// How many words stand near each other is known when they are counted.
+// The number of co-occurring words is known only while they are counted.
 BOOST_AUTO_TEST_CASE(counts_of_near_words_that_do_not_fit_say_what_they_take,
                      *boost::unit_test::enable_if<kCanLimitMemory>()) {
   const CommandFiles& weft = files();
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(counts_of_near_words_that_do_not_fit_say_what_they_take,
 BOOST_AUTO_TEST_CASE(memory_that_runs_out_is_a_sentence,
                      *boost::unit_test::enable_if<kCanLimitMemory>()) {
   const CommandFiles& weft = files();
-  // The matrices take 187'500 KiB: by themselves they fit, beside the program they never do.
+  // The matrices take 187'500 KiB: they would fit alone, but not together with the program.
   const Outcome outcome =
       weft("bench gemm --m 4000 --n 4000 --k 4000 --threads 1 --runs 1", {.kilobytes = 188'000});
   BOOST_TEST_CONTEXT(outcome.err) {
@@ -145,8 +145,8 @@ BOOST_AUTO_TEST_CASE(memory_that_runs_out_is_a_sentence,
   }
 }
 
-// Every number of a configuration of every family, far too large: a graph is built, or an error
-// says what is wrong. What loops over a number before it is checked would go on without end.
+// Sets every number in the configuration of every family to far too large values: a graph is built,
+// or an error names the problem. A loop over an unchecked number would not end.
 BOOST_AUTO_TEST_CASE(no_number_of_a_published_configuration_is_counted_up_to_unchecked) {
   std::set<std::string> families;
   int tried = 0;
@@ -181,8 +181,9 @@ BOOST_AUTO_TEST_CASE(no_number_of_a_published_configuration_is_counted_up_to_unc
   BOOST_TEST(tried > 300);
 }
 
-// Each number of every training, once far too large: it is taken, where it makes sense, or refused
-// in a line. What several families have is tried with the first.
+// Sets each numeric option of every training command to a far too large value: it is accepted if it
+// is meaningful, or rejected in one line. An option of several families is tried with the first one
+// only.
 BOOST_AUTO_TEST_CASE(no_number_of_a_training_ends_it_otherwise_than_in_a_line) {
   const CommandFiles& weft = files();
   std::set<std::string> seen;

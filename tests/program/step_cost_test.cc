@@ -1,4 +1,4 @@
-// What a training step in shards costs, from its plans.
+// The cost of a sharded training step, computed from its plans.
 #include "weft/models/program/step_cost.h"
 
 #include <boost/test/unit_test.hpp>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kMiB = 1 << 20;
 
-// A table of 1 MiB that ids read, and the product that gives the logits: one and the same.
+// A tied table of 1 MiB: it embeds the ids and is a factor of the product that computes the logits.
 Program tied(Graph& g, int shards) {
   const Value ids = g.input("ids", DType::i32, {"batch"}),
               labels = g.input("labels", DType::i32, {"batch"});
@@ -36,15 +36,15 @@ BOOST_AUTO_TEST_CASE(gradients_are_sums_and_no_part_of_what_a_shard_works_with) 
   BOOST_TEST(cut.parameter_bytes == kMiB + 256);
   BOOST_TEST(whole.parameter_bytes == cut.parameter_bytes);
   BOOST_TEST(cut.state_bytes >= 2 * cut.parameter_bytes);
-  // And a few scalars: the loss, and how many rows it is a mean of.
+  // Plus a few scalars: the loss, and the number of rows over which it is the mean.
   BOOST_TEST(cut.sum_bytes >= cut.parameter_bytes);
   BOOST_TEST(cut.sum_bytes <= cut.parameter_bytes + 64);
   BOOST_TEST(cut.early_bytes == kMiB);
   BOOST_TEST(cut.table_bytes == kMiB);
   BOOST_TEST(cut.rows_bytes == 0);
-  // Of AdamW, for every parameter.
+  // The operations of AdamW for every parameter.
   BOOST_TEST(cut.step_flops > 4096 * 64 * 4);
-  // The update and the norm of all gradients make a mean of their sums, each by itself.
+  // The update and the norm of all gradients each compute a mean from the sums.
   BOOST_TEST(cut.shard_flops + cut.step_flops - 2 * 4096 * 64 == whole.shard_flops,
              boost::test_tools::tolerance(1e-4));
 }
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(a_shard_holds_few_of_its_gradients_at_a_time) {
                               .update(adamw(loss, layers, {.step = {.clip_norm = 1}}));
     return cost_of_step(train, {{"x", {4, 512}}}, Precision::highest).arena_bytes;
   };
-  // Clipping needs all eight, of 1 MiB each.
+  // Clipping needs all eight gradients, of 1 MiB each.
   BOOST_TEST(arena(1) > 8 * kMiB);
   BOOST_TEST(arena(4) < 3 * kMiB);
 }

@@ -1,4 +1,4 @@
-// What a training step on several ranks is predicted to cost.
+// The predicted cost of a training step on several ranks.
 #include "weft/models/program/step_model.h"
 
 #include <boost/test/unit_test.hpp>
@@ -30,15 +30,15 @@ BOOST_AUTO_TEST_CASE(ranks_send_gradients_and_parameters_once_but_for_their_own_
     const double sent = 2.0 * (ranks - 1) / ranks * 500e6;
     BOOST_TEST(step.bytes_sent == sent, boost::test_tools::tolerance(1e-12));
     BOOST_TEST(step.communicate == sent / 1e9 + 2e-3, boost::test_tools::tolerance(1e-12));
-    // Sums are sent in less time than the backward pass of a shard takes; parameters of many ranks
-    // take longer than the forward pass.
+    // Sending the sums takes less time than the backward pass of a shard; with many ranks, sending
+    // the parameters takes longer than the forward pass.
     const double half = sent / 2 / 1e9 + 1e-3;
     BOOST_TEST(step.hidden == half + (ranks == 2 ? half : 1.0 / 3),
                boost::test_tools::tolerance(1e-12));
     BOOST_TEST(step.seconds() == step.compute + step.communicate - step.hidden);
     BOOST_TEST(step.shards_of_busiest == 1024 / ranks);
     BOOST_TEST(step.state == 1000e6 / ranks, boost::test_tools::tolerance(1e-12));
-    // Their part of the new parameters is there besides.
+    // Plus the rank's share of the new parameters.
     BOOST_TEST(step.arena == 200e6 + 500e6 / ranks, boost::test_tools::tolerance(1e-12));
   }
 }
@@ -59,13 +59,14 @@ BOOST_AUTO_TEST_CASE(embeddings_are_waited_for) {
                        less = predict_step(of_rows, 2, 2, 1e12, kNetwork);
   BOOST_TEST(all.hidden == all.communicate, boost::test_tools::tolerance(1e-12));
   BOOST_TEST(some.communicate == all.communicate);
-  // Their gradients are not, where a product gives most of them.
+  // Most of the gradient of an embedding is available early if it is the result of a product.
   BOOST_TEST(some.hidden == 0.875 * all.hidden, boost::test_tools::tolerance(1e-12));
   BOOST_TEST(less.hidden == 0.75 * all.hidden, boost::test_tools::tolerance(1e-12));
 }
 
 BOOST_AUTO_TEST_CASE(shards_that_are_no_subtree_are_sent_in_parts) {
-  // Three ranks of eight shards: 0 and 1, 2 to 4, 5 to 7: one, two and two subtrees.
+  // Three ranks and eight shards: shards 0 and 1, 2 to 4, and 5 to 7 form one, two and two
+  // subtrees.
   const StepPrediction step = predict_step(kCost, 3, 8, 1e12, kNetwork);
   BOOST_TEST(step.shards_of_busiest == 3);
   BOOST_TEST(step.bytes_sent == 500e6 / 3 * (2 * 2 + 2), boost::test_tools::tolerance(1e-12));
@@ -80,12 +81,12 @@ BOOST_AUTO_TEST_CASE(sums_take_a_level_of_the_tree_each_and_what_an_owner_receiv
   BOOST_TEST(sums(0.25, 1, 8) == 3);
   BOOST_TEST(sums(0.25, 2, 2) == 1 + 0.5 + 0.25);
   BOOST_TEST(sums(0.25, 2, 8) == 2 + 0.5 + 0.5);
-  // Two, three and three shards: one, two and two subtrees.
+  // Two, three and three shards form one, two and two subtrees.
   BOOST_TEST(sums(0, 3, 8) == 2 + 4.0 / 3, boost::test_tools::tolerance(1e-12));
 }
 
 BOOST_AUTO_TEST_CASE(owned_sums_take_a_share_and_what_is_on_its_way) {
-  // Of 1000 bytes in buckets of 10.
+  // 1000 bytes in buckets of 10.
   const auto sums = [](int ranks, int shards) {
     return owned_sums_of_rank(1000, 10, ranks, shards);
   };

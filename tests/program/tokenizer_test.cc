@@ -1,4 +1,4 @@
-// weft tokenizer: what is learned, written, shown.
+// `weft tokenizer`: training, files and output.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(every_kind_is_learned_and_gives_ids_and_texts_back) {
       BOOST_TEST(contains(shown, "t.json: weft.tokenizer.subword\n"));
       BOOST_TEST(contains(shown, "  longest pieces\n"));
       BOOST_TEST(contains(shown, "  digest "));
-      // Learned again, and by another number of threads, it is the same file.
+      // Training again with another number of threads writes the same file.
       succeeds("tokenizer train text.txt --threads 1 --kind " + kind + " --vocab " + vocab +
                " --out again.json");
       BOOST_TEST((files().read("t.json") == files().read("again.json")));
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(ids_are_shown_as_asked_for) {
   BOOST_TEST((json == nlohmann::json{{"ids", {std::stoi(id), 1}},
                                      {"pieces", {"all", "[X]"}},
                                      {"spans", {{0, 3}, {4, 7}}}}));
-  // Taken as text, it is three words that nobody knows.
+  // As plain text, it consists of three unknown words.
   BOOST_TEST(succeeds("tokenizer encode w.json '[X]' --plain") == "0 0 0\n");
   BOOST_TEST(succeeds("tokenizer decode w.json 1 " + id) == "all\n");
   BOOST_TEST(succeeds("tokenizer decode w.json 1 " + id + " --special") == "[X] all\n");
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(ids_are_shown_as_asked_for) {
   BOOST_TEST(succeeds("tokenizer encode w.json --file lines --lines") ==
              id + "\n\n" + id + " " + id + "\n");
   BOOST_TEST(succeeds("tokenizer encode w.json --file lines") == id + " " + id + " " + id + "\n");
-  BOOST_TEST(succeeds("tokenizer encode w.json") == "\n");  // nothing comes in
+  BOOST_TEST(succeeds("tokenizer encode w.json") == "\n");  // stdin is empty
   BOOST_TEST(succeeds("tokenizer decode w.json") == "\n");
   weft.check_refused("tokenizer encode w.json all --file lines", "give only one of them");
   weft.check_refused("tokenizer encode w.json all --pieces --json", "give only one of them");
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(wrong_options_of_training_say_what_would_be_right) {
   weft.write("own.json", "{\"mine\": 1}");
   weft.check_refused("tokenizer train text.txt --out own.json", "is not a tokenizer.json");
   succeeds("tokenizer train text.txt --out own.json --force --vocab 270");
-  succeeds("tokenizer train text.txt --out own.json --vocab 271");  // a file of its own kind
+  succeeds("tokenizer train text.txt --out own.json --vocab 271");  // a file of the same kind
   const std::string few = succeeds("tokenizer train text.txt --kind word --out own.json");
   BOOST_TEST(contains(few, "the text does not yield all 8,000 requested"));
   fs::remove(weft.path("own.json"));

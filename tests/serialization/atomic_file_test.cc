@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(a_link_stays_and_the_file_behind_it_is_replaced) {
   save(folder / "link", "new");
   BOOST_TEST(fs::is_symlink(folder / "link"));
   BOOST_TEST(read_file(folder / "real") == "new");
-  // Where nothing is there yet, the file is made behind it, too.
+  // If the target does not exist yet, it is created.
   fs::create_symlink("second", folder / "first");
   fs::create_symlink("third", folder / "second");
   save(folder / "first", "made");

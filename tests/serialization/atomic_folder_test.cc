@@ -1,4 +1,4 @@
-// Folders that are written as a whole or not at all.
+// Atomic folders: a folder is replaced completely or not at all.
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(a_folder_takes_its_name_when_it_is_complete) {
   BOOST_TEST(read_file(path + "/a.txt") == "one");
   BOOST_TEST(read_file(path + "/inner/b.txt") == "two");
   BOOST_TEST(entries(files / "") == 1U);
-  // The old one stays until the new one is complete, and then all of it goes.
+  // The old folder stays until the new one is complete, and is then replaced completely.
   fs::permissions(path, fs::perms::owner_all);
   {
     AtomicFolder folder(path);

@@ -31,8 +31,8 @@ Value sum(Value x, std::vector<std::int64_t> axes) {
   return x.graph().apply("sum", {x}, {{"axes", axes}, {"keepdims", false}}).output(0);
 }
 
-// Two programs over one graph: functions, a gradient of one's own, constants small and large,
-// names, ties, a cache, a key.
+// Two programs over one graph with functions, a custom gradient, small and large constants, names,
+// tied variables, a cache and a key.
 std::vector<Program> sample(Graph& g) {
   Graph::Frame frame(g, "model", SourceLocation::current(), "net.block");
   const Value x = g.input("x", DType::f32, {"batch", "seq", 4});
@@ -104,7 +104,7 @@ const SaveOptions kAttachments = {
 BOOST_AUTO_TEST_SUITE(checkpoint)
 
 BOOST_AUTO_TEST_CASE(crc32c_has_the_published_values) {
-  // RFC 3720, appendix B.4, and the usual check value.
+  // RFC 3720, appendix B.4, and the common check value.
   const std::string zeros(32, '\0'), ones(32, '\xff'), digits = "123456789";
   BOOST_TEST(crc32c(zeros.data(), 32) == 0x8a9136aau);
   BOOST_TEST(crc32c(ones.data(), 32) == 0x62a8ab43u);
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(round_trip_is_exact) {
   }
 }
 
-// Adds the full names of the fields that the message sets, and those inside of it.
+// Adds the full names of the fields that are set in the message and in its submessages.
 void add_fields(const google::protobuf::Message& message, std::set<std::string>& found) {
   const google::protobuf::Reflection& reflection = *message.GetReflection();
   std::vector<const google::protobuf::FieldDescriptor*> fields;
@@ -182,7 +182,8 @@ void add_fields(const google::protobuf::Message& message, std::set<std::string>&
   }
 }
 
-// The tests around are only as good as the sample: a field that it leaves out may be lost unseen.
+// Guards the other tests of this file: they would not notice the loss of a field that the sample
+// does not set.
 BOOST_AUTO_TEST_CASE(the_sample_sets_every_field_of_the_format) {
   const TemporaryFolder folder;
   Graph g;
@@ -211,8 +212,8 @@ BOOST_AUTO_TEST_CASE(the_sample_sets_every_field_of_the_format) {
   const google::protobuf::FileDescriptor& format = *v1::Header::descriptor()->file();
   for (int m = 0; m < format.message_type_count(); ++m) {
     const google::protobuf::Descriptor& message = *format.message_type(m);
-    // The index is the container's; no built-in op has a list of reals. Shards have tests of their
-    // own (sharded_checkpoint_test.cc).
+    // The index belongs to the container, no built-in op has a list of reals, and shards are tested
+    // in sharded_checkpoint_test.cc.
     if (message.name().starts_with("Index") || message.name().starts_with("Shard") ||
         message.name() == "Piece")
       continue;
@@ -234,7 +235,7 @@ BOOST_AUTO_TEST_CASE(saving_what_was_loaded_gives_the_same_bytes) {
   write_checkpoint(folder / "b.weft", c.programs(), value, {.attachments = c.attachments()});
   const std::string first = read_file(folder / "a.weft");
   BOOST_TEST((first == read_file(folder / "b.weft")));
-  // Over the very file whose mapping is being read.
+  // Overwrites the file that is mapped and being read.
   write_checkpoint(folder / "a.weft", c.programs(), value, {.attachments = c.attachments()});
   BOOST_TEST((first == read_file(folder / "a.weft")));
   BOOST_TEST(bitwise_equal(c.tensors().at("gain"), value_of(g.find_variable("gain").info())));
@@ -312,7 +313,7 @@ BOOST_AUTO_TEST_CASE(every_flipped_bit_is_found) {
   write_checkpoint(folder / "a.weft", sample(g), value_of, kAttachments);
   std::string bytes = read_file(folder / "a.weft");
   std::mt19937 random(3);
-  // Every byte of the first and last pages, and a sample of the rest.
+  // Every byte at the beginning and at the end of the file, and a sample of the others.
   for (std::size_t at = 0; at < bytes.size();
        at += at < 300 || at + 300 > bytes.size() ? 1 : 1 + random() % 60) {
     const char old = bytes[at];
@@ -348,7 +349,7 @@ BOOST_AUTO_TEST_CASE(attachments_that_share_their_bytes_make_no_more_than_the_fi
 }
 
 BOOST_AUTO_TEST_CASE(hostile_messages_are_refused) {
-  // A file with valid checksums but arbitrary content: whatever it says, loading fails cleanly.
+  // Files with valid checksums but arbitrary content must load or throw FormatError.
   TemporaryFolder folder;
   Graph g;
   write_checkpoint(folder / "a.weft", sample(g), value_of, kAttachments);

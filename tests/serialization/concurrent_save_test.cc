@@ -1,4 +1,5 @@
-// Saving beside threads that train, compile and save: files of one moment, graphs that stay.
+// Saving while other threads train, compile and save: a file is a consistent snapshot, and graphs
+// do not change.
 #include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <thread>
@@ -12,7 +13,7 @@
 namespace weft {
 namespace {
 
-// Many counters that every step adds 1 to.
+// Many counters, each of which every step increments by 1.
 struct Counters {
   Graph graph;
   Program step{"step"};
@@ -68,7 +69,7 @@ BOOST_AUTO_TEST_CASE(looking_at_a_program_does_not_change_its_graph) {
   BOOST_TEST(g.node_count() == nodes);
 }
 
-// For ThreadSanitizer: each graph is looked at for the first time by all threads together.
+// For ThreadSanitizer: in each round all threads access a new graph at the same time.
 BOOST_AUTO_TEST_CASE(threads_compile_and_save_one_graph_together) {
   const testing::TemporaryFolder folder;
   for (int round = 0; round < 10; ++round) {

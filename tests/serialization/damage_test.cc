@@ -1,4 +1,4 @@
-// Files that are damaged, foreign, or go away while they are read.
+// Files that are damaged, foreign, or truncated while they are in use.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,7 +24,8 @@ Tensor all_zero(const VariableInfo& info) {
   return Tensor::zeros(info.type.dtype, info.type.shape.constant());
 }
 
-// Writes what `program` says about `mapped` after it was cut, and gives the exit code.
+// Runs `read` in a child process, writes its stderr to the file `errors`, and returns its exit
+// code.
 template <class Read>
 int exit_code_of(const std::string& errors, Read&& read) {
   const pid_t child = ::fork();

@@ -1,4 +1,4 @@
-// Files of a test as bytes.
+// Reads and writes the files of a test as bytes.
 #pragma once
 
 #include <fstream>

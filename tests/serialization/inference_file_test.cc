@@ -1,4 +1,4 @@
-// Files with programs that only infer, and what a loaded graph says of a mistake in the data.
+// Files of inference programs, and errors of loaded graphs about invalid data.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/autodiff/optimizer.h"
@@ -50,13 +50,13 @@ BOOST_AUTO_TEST_CASE(a_file_holds_the_variables_that_its_programs_need) {
   const Results expected = session.run(predict, feeds, {.fetch = {"hidden"}});
   BOOST_TEST(bitwise_equal(got["y"], expected["y"]));
   BOOST_TEST(bitwise_equal(got["hidden"], expected["hidden"]));
-  // A training needs them all, and goes on.
+  // A training program needs all variables, and training can continue.
   const Checkpoint all = load_checkpoint(folder / "all.weft");
   BOOST_TEST(all.tensors().size() > 3u);
   Session resumed(all.graph(), all.store());
   BOOST_TEST(bitwise_equal(resumed.run(all.program("train"), both)["loss"],
                            session.run(train, both)["loss"]));
-  // The store's saver asks for no more either.
+  // Saving from a store also requires only the variables of the saved programs.
   const auto small = std::make_shared<VariableStore>();
   small->insert("w", VariableKind::parameter, session.value("w"));
   save_checkpoint(folder / "small.weft", *small, {predict});
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(a_file_holds_the_variables_that_its_programs_need) {
                         message_contains({"lacks variables of the graph", "'optimizer.w.m'"}));
 }
 
-/// A network with dropout that is trained, and that predicts.
+/// A network with dropout, with a training program and a prediction program.
 struct Trained {
   Graph graph;
   Program train{"train"}, predict{"predict"};
@@ -97,21 +97,21 @@ BOOST_AUTO_TEST_CASE(extracted_programs_have_only_what_they_need) {
   BOOST_TEST(graph->variables().size() == 1u);
   BOOST_TEST(graph->find_variable("tied").name() == "w");
   BOOST_TEST(graph->inputs().size() == 1u);
-  BOOST_TEST(graph->node_count() == 4u);  // x, w, their product, and what is called hidden
+  BOOST_TEST(graph->node_count() == 4u);  // x, w, their product, and the value named hidden
   BOOST_TEST(graph->find_named("hidden").defined());
   BOOST_TEST(!graph->find_named("error").defined());
   BOOST_TEST(!graph->find_named("unused_too").defined());
   Session small(*graph, session.store());
   BOOST_TEST(
       bitwise_equal(small.run(programs[0], net.x)["y"], session.run(net.predict, net.x)["y"]));
-  // A training draws the same numbers, and takes the same steps.
+  // An extracted training program draws the same random numbers and takes the same steps.
   const auto [other, trainings] = extract({net.train});
   Session first(net.graph, {.seed = 5}), second(*other, {.seed = 5});
   for (int i = 0; i < 3; ++i) {
     BOOST_TEST(bitwise_equal(first.run(net.train, net.both)["loss"],
                              second.run(trainings[0], net.both)["loss"]));
   }
-  // A file has the graph's other inputs, too.
+  // Files also contain the unused inputs of the graph.
   BOOST_TEST(needed_values(net.graph, {net.predict}, true).size() >
              needed_values(net.graph, {net.predict}, false).size());
   BOOST_CHECK_EXCEPTION(extract({}), GraphError, says("extract: there is no program to extract"));
@@ -139,14 +139,14 @@ BOOST_AUTO_TEST_CASE(a_trainings_file_becomes_one_that_infers) {
   Session loaded(file.graph(), file.store());
   BOOST_TEST(bitwise_equal(loaded.run(file.program("predict"), net.x)["y"],
                            session.run(net.predict, net.x)["y"]));
-  // The same without a file in between: moments are neither read nor in the store.
+  // Loading selected programs has the same effect: optimizer moments are neither read nor stored.
   const Checkpoint part =
       load_checkpoint(whole, {.mode = LoadOptions::Mode::copy, .programs = {"predict"}});
   BOOST_TEST(part.tensors().size() == 1u);
   BOOST_TEST(part.store()->names().size() == 1u);
   BOOST_TEST(part.attachments().size() == 3u);
   BOOST_TEST(!part.has_program("train"));
-  // Onto itself.
+  // Extracting into the same file.
   extract(whole, whole, {"predict"});
   BOOST_TEST(testing::read_file(whole).size() < testing::read_file(small).size());
   BOOST_CHECK_EXCEPTION(extract(small, whole, {"train"}), ArgumentError,
@@ -163,7 +163,8 @@ BOOST_AUTO_TEST_CASE(a_session_holds_the_variables_of_the_programs_it_runs) {
   Session session(net.graph, {.seed = 3});
   session.run(net.predict, net.x);
   BOOST_TEST(session.store()->names().size() == 1u);
-  // A store that was given other weights lacks this one: that is an error unless asked for.
+  // A store that was filled with other weights lacks this one, which is an error without
+  // start_missing.
   const auto store = std::make_shared<VariableStore>();
   store->insert("v", VariableKind::parameter, Tensor::full(DType::f32, {8, 4}, 1));
   Session strict(net.graph, store);

@@ -1,5 +1,5 @@
-// Weights of files for models: whole or in part, under other names, and every message about what
-// does not fit.
+// Loading weights from files into models: all or some of them, under other names, and with errors
+// that list every mismatch.
 #include "weft/serialization/load_parameters.h"
 
 #include <sys/wait.h>
@@ -84,9 +84,9 @@ BOOST_AUTO_TEST_CASE(matching_lists_everything_at_once) {
   BOOST_TEST((pairs[0].first == a));
   const Variable d = g.find_variable("d");
   BOOST_TEST(match_variables({d}, {}, "x", {.allow_missing = {"d"}}).pairs.empty());
-  // What starts anew needs no tensor.
+  // Reinitialised variables need no tensor.
   BOOST_TEST(match_variables({d}, {}, "x", {.reinit = {"d"}}).pairs.empty());
-  // Names of another library, shorter floats, what is to start anew.
+  // Names of another library, shorter floats, and variables to be reinitialised.
   const TensorMap theirs = {{"x.a", filled({2, 3}, 0.5, DType::bf16)},
                             {"x.c", filled({3}, 0, DType::f64)},
                             {"x.more", Tensor::zeros(DType::u8, {})}};
@@ -108,13 +108,13 @@ BOOST_AUTO_TEST_CASE(matching_lists_everything_at_once) {
   BOOST_TEST(
       match.report.str() ==
       "1 parameters loaded (1 converted from another dtype); 3 new: d, e, c; 1 not used: x.more");
-  // A variable may come under all of its names, with one value.
+  // Tensors may have all names of a variable if their values are equal.
   const Tensor whole = filled({2, 3}, 1);
   BOOST_TEST(match_variables({a}, {{"a", whole}, {"b", whole.clone()}}, "x").pairs.size() == 1u);
   BOOST_CHECK_EXCEPTION(
       match_variables({a}, {{"a", filled({2, 3}, 0)}, {"b", whole}}, "x"), FormatError,
       says("conflict: 'a' and 'b' are the same variable, but their values differ"));
-  // A tensor whose memory was taken over is only another name of it.
+  // A second tensor that shares the memory of a matched one is not unexpected.
   BOOST_TEST(match_variables({a}, {{"a", whole}, {"tied", whole}}, "x").pairs.size() == 1u);
 }
 
@@ -156,11 +156,11 @@ BOOST_AUTO_TEST_CASE(one_call_loads_a_part_under_other_names) {
                                              .allow_missing = {"head.*"},
                                              .allow_unexpected = {"cls.*"}});
   BOOST_TEST(report.str() == "4 parameters loaded; 1 new: head.weight; 1 not used: cls.bias");
-  // What is missing starts from its initialiser, all else is as in the file.
+  // Missing variables are initialised, all others have the values of the file.
   const NamedTensors feeds = {{"x", filled({1, 2}, 1)}};
   BOOST_TEST(session.run(net.predict, feeds)["y"].item<float>() == 0.0f);
   BOOST_TEST(bitwise_equal(session.value("encoder.1.weight"), filled({2, 3}, 3)));
-  // Again into the same session, whose variables have values now: only one layer.
+  // Loads one layer into the same session, whose variables have values by now.
   write_safetensors(folder / "more.safetensors", {{"encoder.1.weight", filled({2, 3}, 5)},
                                                   {"encoder.1.bias", filled({3}, 6)},
                                                   {"encoder.0.weight", filled({1}, 0)}});
@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(every_message_names_the_file_and_what_would_fit) {
     write_safetensors(path, tensors);
     load_parameters(session, path, options);
   };
-  // Another prefix: the rule that would help is in the message.
+  // Another prefix: the message contains the rename rule that would help.
   TensorMap prefixed = encoder_tensors("bert.layer.");
   prefixed["bert.pooler"] = filled({2}, 0);
   BOOST_CHECK_EXCEPTION(
@@ -191,14 +191,14 @@ BOOST_AUTO_TEST_CASE(every_message_names_the_file_and_what_would_fit) {
            "missing: 'encoder.0.weight' f32[2, 3]", "missing: 'head.weight' f32[2]",
            "unexpected: 'bert.layer.0.bias' f32[3]",
            "\n  .rename = {{\"bert.layer.\", \"encoder.\"}} would resolve 4 of the 5 missing"}));
-  // A slip: the nearest name.
+  // A typo: the message suggests the most similar name.
   TensorMap slip = encoder_tensors("encoder.");
   slip["head.wieght"] = filled({2}, 0);
   BOOST_CHECK_EXCEPTION(load(slip), FormatError,
                         message_contains({"missing: 'head.weight' f32[2] (did you mean "
                                           "'head.wieght'?)",
                                           "unexpected: 'head.wieght' f32[2]"}));
-  // Another dtype is said, and converted where that is asked for.
+  // Another dtype is reported, or converted if `convert` is set.
   TensorMap halves = encoder_tensors("encoder.");
   halves["head.weight"] = filled({2}, 0.5, DType::bf16);
   BOOST_CHECK_EXCEPTION(
@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(every_message_names_the_file_and_what_would_fit) {
   BOOST_TEST(!session.store()->contains("encoder.0.weight"));  // an error changes nothing
   load(halves, {.convert = true});
   BOOST_TEST(bitwise_equal(session.value("head.weight"), filled({2}, 0.5)));
-  // Under another name the variable is named, too.
+  // If a tensor was renamed, the message also names the variable.
   BOOST_CHECK_EXCEPTION(
       load({{"top.weight", filled({4}, 0)}}, {.rename = {{"top.", "head."}}, .only = {"head.*"}}),
       FormatError,
@@ -283,7 +283,7 @@ BOOST_AUTO_TEST_CASE(a_weft_file_gives_its_weights_also_where_its_ops_are_unknow
   BOOST_TEST(tensors.size() == 3u);  // w, tied, mean
   BOOST_TEST(tensors.at("tied").raw() == tensors.at("w").raw());
 
-  // Into graphs that tie, and that do not.
+  // Loading into graphs with and without tied variables.
   Graph plain;
   plain.variable("w", DType::f32, {3});
   plain.variable("mean", DType::f32, {2}, {.kind = VariableKind::buffer});
@@ -315,7 +315,7 @@ BOOST_AUTO_TEST_CASE(mapped_weights_are_copied_when_they_are_first_written) {
   BOOST_TEST(bitwise_equal(session.value("w"), filled({1000}, 3)));
   BOOST_TEST(bitwise_equal(loaded, filled({1000}, 1)));
   BOOST_TEST(bitwise_equal(read_tensors(path).at("w"), filled({1000}, 1)));
-  // The file may be replaced by what was made of it.
+  // The file may be overwritten with tensors that are mapped from it.
   load_parameters(session, path);
   write_safetensors(path, {{"w", session.store()->tensor("w")}});
   load_parameters(session, path);

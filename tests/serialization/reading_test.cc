@@ -1,4 +1,4 @@
-// Bytes from anywhere: whole files, pipes, JSON, excerpts in messages.
+// Reading of files and pipes, parsing of JSON, and excerpts in messages.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -38,7 +38,7 @@ BOOST_AUTO_TEST_CASE(a_file_is_read_whole) {
     write_file(folder / "f", bytes);
     BOOST_TEST((read_whole_file(folder / "f") == bytes));
   }
-  // Says that it has no bytes.
+  // This file reports a size of 0.
   BOOST_TEST(!read_whole_file("/proc/self/status").empty());
 }
 
@@ -50,16 +50,16 @@ BOOST_AUTO_TEST_CASE(inputs_without_an_end_are_errors) {
   write_file(folder / "long", std::string(101, 'x'));
   BOOST_CHECK_EXCEPTION(read_whole_file(folder / "long", {.most_bytes = 100}), IoError,
                         says("more than 100 bytes"));
-  // A sparse file takes no disk and would take all memory.
+  // A sparse file takes no disk space but would take all memory.
   write_file(folder / "sparse", "x");
   std::filesystem::resize_file(folder / "sparse", std::uintmax_t{1} << 40);
   BOOST_CHECK_EXCEPTION(read_whole_file(folder / "sparse"), IoError, says("more than 4294967296"));
 }
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_read_is_an_error_not_an_empty_text) {
-  // Address 0 of this process is not there.
+  // Address 0 of this process is not mapped.
   BOOST_CHECK_EXCEPTION(read_whole_file("/proc/self/mem"), IoError, says("Input/output error"));
-  if (testing::kSanitized) return;  // it needs addresses
+  if (testing::kSanitized) return;  // sanitizers need a large address space
   const TemporaryFolder folder;
   write_file(folder / "large", "x");
   std::filesystem::resize_file(folder / "large", std::uintmax_t{3} << 30);

@@ -1,5 +1,4 @@
-// A training that is saved, loaded and continued gives the same bits as one that was not
-// interrupted.
+// A training run that is saved, loaded and continued is bit-exact.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/graph/functions.h"
@@ -10,7 +9,8 @@
 namespace weft {
 namespace {
 
-// Gradient-free: a step moves the weight with momentum, noise from a key, and a counter.
+// A training program without gradients: a step moves the weight with momentum and with noise from a
+// key, and increments a counter.
 Program training(Graph& g) {
   const Value x = g.input("x", DType::f32, {"n", 3});
   const Variable w = g.variable("w", DType::f32, {3}, {.initializer = Initializer::normal(1)});
@@ -46,13 +46,13 @@ BOOST_AUTO_TEST_CASE(resuming_continues_with_the_same_bits) {
   save_checkpoint(folder / "through.weft", session, {train});
 
   {
-    // Another seed: all state comes from the file. No model code either.
+    // Another seed has no effect, because all state comes from the file. No model code is needed.
     const Checkpoint c = load_checkpoint(folder / "net.weft");
     Session resumed(c.graph(), c.store(), {.seed = 99});
     for (const Tensor& loss : losses) {
       BOOST_TEST(bitwise_equal(resumed.run(c.program("train"), {{"x", batch()}})["loss"], loss));
     }
-    // Over the file that is mapped.
+    // Overwrites the mapped file.
     save_checkpoint(folder / "net.weft", resumed, {c.program("train")});
   }
   const Checkpoint a = load_checkpoint(folder / "net.weft"),
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(resuming_continues_with_the_same_bits) {
   BOOST_TEST(a.tensors().at("step").item<std::int64_t>() == 7);
 }
 
-// The file does not tell where a training was stopped, nor how often.
+// A file does not reveal when or how often its training run was interrupted.
 BOOST_AUTO_TEST_CASE(a_training_that_was_stopped_writes_the_bytes_of_one_that_was_not) {
   testing::TemporaryFolder folder;
   const auto run = [&](Session& session, const Program& train, int steps) {
@@ -86,9 +86,10 @@ BOOST_AUTO_TEST_CASE(a_training_that_was_stopped_writes_the_bytes_of_one_that_wa
       run(resumed, file.program("train"), i < 4 ? 1 : 0);
       save_checkpoint(folder / std::to_string(stop), resumed, file.programs());
     }
-    BOOST_TEST((testing::read_file(folder / std::to_string(stop)) == whole), "stopped at " << stop);
+    BOOST_TEST((testing::read_file(folder / std::to_string(stop)) == whole),
+               "stopped after step " << stop);
   }
-  // Nor whether what infers was taken out of the one or the other.
+  // Nor does an extracted inference file reveal from which of these files it was extracted.
   extract(folder / "whole", folder / "part", {"train"});
   extract(folder / "0", folder / "other", {"train"});
   BOOST_TEST((testing::read_file(folder / "part") == testing::read_file(folder / "other")));

@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(round_trip) {
   std::uint64_t header = 0;
   std::memcpy(&header, bytes.data(), 8);
   BOOST_TEST(header % 8 == 0u);
-  // Over its own mapping.
+  // Overwrites the mapped file.
   write_safetensors(folder / "a.safetensors", back.tensors, back.metadata);
   BOOST_TEST((read_file(folder / "a.safetensors") == bytes));
   write_safetensors(folder / "none.safetensors", {});

@@ -1,4 +1,4 @@
-// What files say about themselves to programs that lack their ops.
+// Contents of a file as shown by programs that lack its ops.
 #include "weft/serialization/saved_file.h"
 
 #include <boost/test/unit_test.hpp>
@@ -26,7 +26,7 @@ std::shared_ptr<const OpSet> own_ops() {
   })});
 }
 
-// Saved by a program that has the op `bump`.
+// Saves a file from a program that has the op `bump`, and returns its path.
 std::string saved(const TemporaryFolder& folder) {
   Graph g(own_ops());
   const Value x = g.input("x", DType::f32, {"batch", 4});
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_unknown_with_the_ops) {
              loaded.graph().node_count());
 }
 
-// Values too: a tool that asks no op is still told that the file is damaged.
+// Bits of values are checked, too: tools that need no ops also detect damage.
 BOOST_AUTO_TEST_CASE(every_flipped_bit_is_found) {
   const TemporaryFolder folder;
   const std::string path = saved(folder);

@@ -1,5 +1,5 @@
-// Ranks write a checkpoint together: it is the one that one process writes, whatever fails the one
-// before it stands, and what does not fit together is an error.
+// Sharded checkpoints that all ranks write together: they equal the checkpoint of one process, a
+// failed save keeps the previous checkpoint, and inconsistent files are errors.
 #include "weft/serialization/sharded_checkpoint.h"
 
 #include <fmt/format.h>
@@ -34,7 +34,8 @@ using testing::read_file;
 using testing::TemporaryFolder;
 using testing::write_file;
 
-// A matrix of two and a third blocks, whose state ranks cut; a vector; a table without rows.
+// A matrix of two and a third blocks, whose state is partitioned across ranks; a vector; a table
+// without rows.
 struct Training {
   Graph g;
   std::vector<Program> programs;
@@ -56,7 +57,7 @@ struct Training {
     programs = {train, predict};
     session = std::make_unique<Session>(g, SessionOptions{.seed = 3, .threads = 1, .world = world});
   }
-  // From a file.
+  // Continues from a file.
   Training(const World& world, const Checkpoint& file) : graph_(file.shared_graph()) {
     programs = file.programs();
     session = std::make_unique<Session>(*graph_, file.store(),
@@ -77,7 +78,7 @@ struct Training {
   std::shared_ptr<Graph> graph_;
 };
 
-// Files of a folder by name.
+// The names of the files in a folder.
 std::set<std::string> names_in(const std::string& folder) {
   std::set<std::string> names;
   for (const auto& entry : fs::directory_iterator(folder))
@@ -92,7 +93,7 @@ std::set<std::string> names_of(const std::string& save, int shards) {
   return names;
 }
 
-// The checkpoint as one process saves it that has read it.
+// Loads a checkpoint in one process, saves it again as one file, and returns the bytes.
 std::string merged(const std::string& path, bool verify = true) {
   const Checkpoint file = load_checkpoint(path, {.verify = verify});
   const TemporaryFolder folder;
@@ -101,7 +102,7 @@ std::string merged(const std::string& path, bool verify = true) {
   return read_file(folder / "one.weft");
 }
 
-// What one process writes after so many steps.
+// Returns the bytes that one process writes after the given number of steps.
 std::string alone(int steps) {
   const TemporaryFolder folder;
   const Training training{World()};
@@ -110,7 +111,7 @@ std::string alone(int steps) {
   return read_file(folder / "one.weft");
 }
 
-// Runs all ranks; what they end with, by rank, empty for a good end.
+// Runs all ranks and returns their errors by rank; an empty string means success.
 std::vector<std::string> run_ranks(
     ThreadWorld& world, const std::function<void(const std::shared_ptr<Transport>&)>& body) {
   std::vector<std::string> errors(static_cast<std::size_t>(world.size()));
@@ -138,7 +139,7 @@ BOOST_AUTO_TEST_SUITE(sharded_checkpoint)
 BOOST_AUTO_TEST_CASE(ranks_write_together_what_one_writes_alone) {
   const TemporaryFolder folder;
   const std::string path = folder / "net.weft";
-  for (const int steps : {0, 2}) {  // state is cut by the first step
+  for (const int steps : {0, 2}) {  // the first step partitions the state
     const std::string expected = alone(steps);
     for (const int ranks : {1, 2, 3}) {
       BOOST_TEST_CONTEXT(steps << " steps on " << ranks << " ranks") {
@@ -237,7 +238,7 @@ BOOST_AUTO_TEST_CASE(whatever_reads_checkpoints_reads_shards) {
   BOOST_TEST((read_file(folder / "small") == read_file(folder / "small of one")));
   const Checkpoint copied = load_checkpoint(path, {.mode = LoadOptions::Mode::copy});
   BOOST_TEST(bitwise_equal(copied.tensors().at("net.w"), expected.front().value));
-  // From another folder, by a link, and under another name.
+  // Through a link from another folder, and under another name.
   fs::create_directory(folder / "links");
   fs::create_symlink(path, folder / "links/best");
   BOOST_TEST((merged(folder / "links/best") == alone(1)));
@@ -245,7 +246,7 @@ BOOST_AUTO_TEST_CASE(whatever_reads_checkpoints_reads_shards) {
   BOOST_TEST((merged(folder / "other") == alone(1)));
 }
 
-// An end that is killed at its n-th message.
+// A transport endpoint that is killed at its n-th message.
 class DyingEnd : public ForwardingTransport {
  public:
   DyingEnd(std::shared_ptr<Transport> end, ThreadWorld& world, int messages)
@@ -258,7 +259,7 @@ class DyingEnd : public ForwardingTransport {
     count();
     return ForwardingTransport::receive(from, channel, bytes);
   }
-  /// From now on messages count.
+  /// Starts counting messages.
   void begin() { counts_ = true; }
 
  private:
@@ -296,7 +297,7 @@ BOOST_AUTO_TEST_CASE(a_rank_that_is_lost_at_any_moment_leaves_the_old_checkpoint
                    "rank " << bad << " of " << ranks << " dies at message " << moments);
         olds += found == before ? 1 : 0;
         if (!failed) BOOST_TEST((found == after));
-        // What a failed save has left behind goes with the next one.
+        // The next save removes the files of a failed one.
         save_with(ranks, path, 1);
         BOOST_TEST((merged(path) == before));
         BOOST_TEST(names_in(folder.path("")).size() == 1u + ranks);
@@ -330,23 +331,23 @@ BOOST_AUTO_TEST_CASE(no_save_writes_over_shards_and_those_that_nothing_names_go)
   const auto names = [&] { return names_in(folder.path("")); };
   save_with(2, path, 1);
   BOOST_TEST((names() == names_of("net-1", 2)));
-  // Another name of the checkpoint keeps its shards.
+  // Shards are kept as long as another file name refers to them.
   fs::create_hard_link(path, folder / "net.1.weft");
   save_with(3, path, 2);
   BOOST_TEST(names().size() == 4u + 3u);
   BOOST_TEST((merged(path) == alone(2)));
   BOOST_TEST((merged(folder / "net.1.weft") == alone(1)));
-  // What lies beside them stays: files of another checkpoint, what is no shard, and what only looks
-  // like one.
+  // Other files are kept: those of another checkpoint, files that are not shards, and files whose
+  // names only resemble shard names.
   std::vector<std::string> others = {
       "net-2-00001-of-00003.txt",  "net-2-1-of-3.weft", "other-1-00001-of-00002.weft",
       "net-x-00001-of-00001.weft", "net.weft.tmp",      "empty"};
   for (const std::string& name : others) write_file(folder / name, "");
-  // A model, too, that is called as a shard would be, and what cannot be read.
+  // Also a model with the name of a shard, and an unreadable file.
   others.insert(others.end(), {"net-4-00001-of-00001.weft", "net-5-00001-of-00001.weft"});
   write_file(folder / others[6], alone(1));
   write_file(folder / others[7], "something");
-  // What a killed saver has left of a shard goes.
+  // The temporary shard of a killed saver is removed.
   write_file(folder / "net-9-00001-of-00002.weft.tmp-123-0", "half");
   save_with(3, path, 1);
   BOOST_TEST(!fs::exists(folder / "net-9-00001-of-00002.weft.tmp-123-0"));
@@ -356,7 +357,7 @@ BOOST_AUTO_TEST_CASE(no_save_writes_over_shards_and_those_that_nothing_names_go)
   std::set<std::string> left = names_of("net-11", 2);
   left.insert(others.begin(), others.end());
   BOOST_TEST((names() == left), "other files: " << names().size());
-  // One file in their place.
+  // A single file replaces the shards.
   save_with(1, path, 1);
   for (const std::string& name : others) BOOST_TEST(fs::remove(folder / name), name);
   BOOST_TEST((names() == std::set<std::string>{"net.weft"}));
@@ -395,7 +396,7 @@ BOOST_AUTO_TEST_CASE(a_folder_that_not_all_ranks_see_is_noticed) {
   BOOST_TEST(ranks_share_folder("/none/net.weft", World()));
   BOOST_TEST(names_in(one.path("")).empty());
   BOOST_TEST(names_in(other.path("")).empty());
-  // And where it is not asked before: nothing is named that rank 0 cannot read.
+  // Without this check, no checkpoint is committed that rank 0 cannot read.
   ThreadWorld world(2);
   const auto errors = run_ranks(world, [&](const std::shared_ptr<Transport>& end) {
     const Training training{World(end)};
@@ -407,7 +408,7 @@ BOOST_AUTO_TEST_CASE(a_folder_that_not_all_ranks_see_is_noticed) {
   BOOST_TEST(!fs::exists(one / "net.weft"));
 }
 
-// Copies a checkpoint's own file with other shards and variables.
+// Copies the main file of a checkpoint with changed shard and variable records.
 void rewrite(const std::string& from, const std::string& to,
              const std::function<void(v1::Shards&)>& change_shards,
              const std::function<void(v1::Variables&)>& change_variables) {
@@ -493,7 +494,7 @@ BOOST_AUTO_TEST_CASE(shards_that_do_not_fit_are_errors_that_say_so) {
   changes([](v1::Variable& v) { v.set_data(1); },
           "has both a data record in this file and pieces in shards");
   changes([](v1::Variable& v) { v.clear_pieces(); }, "is in data record 0");
-  // Pieces of one file that names no shards.
+  // A single file without shards has a variable with pieces.
   write_file(folder / "one.weft", alone(1));
   rewrite(folder / "one.weft", bad, {}, [&](v1::Variables& all) {
     variable(all, moment).set_data(0);

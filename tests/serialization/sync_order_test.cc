@@ -1,5 +1,5 @@
-// What is saved is on the disk before it takes its name: otherwise a power cut leaves an empty file
-// where a good one was.
+// A saved file is synced to disk before it is renamed. Otherwise a power failure could replace a
+// good file by an empty one.
 #include <dlfcn.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,8 +26,8 @@ struct Event {
   off_t bytes = 0;
 };
 
-// What the calls below have seen, of any thread. The library is called through a C interface that
-// knows no argument of ours.
+// The events recorded by the functions below on all threads. A global, because they replace C
+// functions and cannot have further arguments.
 std::vector<Event>& events() {
   static std::vector<Event> list;
   return list;
@@ -47,7 +47,7 @@ Function next(const char* name) {
 }  // namespace
 }  // namespace weft
 
-// These stand in front of the C library's.
+// These functions shadow those of the C library.
 extern "C" int fsync(int fd) {
   struct stat s = {};
   if (fstat(fd, &s) == 0) weft::note(s, false);
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(every_writer_syncs_the_file_then_renames_it_then_syncs_the_
         const Event &synced = events()[0], &renamed = events()[1], &last = events().back();
         BOOST_TEST(!synced.rename);
         BOOST_TEST(synced.file == written.st_ino);
-        BOOST_TEST(synced.bytes == written.st_size);  // nothing is written behind its back
+        BOOST_TEST(synced.bytes == written.st_size);  // nothing is written after the sync
         BOOST_TEST(renamed.rename);
         BOOST_TEST(renamed.file == written.st_ino);
         BOOST_TEST(!last.rename);

@@ -11,7 +11,8 @@
 namespace weft::testing {
 namespace {
 
-constexpr int kMinusDecades = 17;  // of the histogram: from 1e-16 on
+// The histogram starts with one bin for errors below 1e-16.
+constexpr int kMinusDecades = 17;
 
 std::string index_text(const Tensor& t, std::int64_t element) {
   std::string text;
@@ -28,7 +29,7 @@ std::string type_text(const Tensor& t) {
                      : "undefined";
 }
 
-// Distance from |x| to the next number of the dtype; 1 for integers.
+// Distance from |x| to the next larger number of the dtype; 1 for integers.
 double ulp(double x, DType dtype) {
   int digits = 0, least = 0;
   switch (dtype) {
@@ -56,7 +57,7 @@ class Comparison {
         expected_.numel(), type_text(actual_), tolerance_.absolute, tolerance_.relative,
         tolerance_.ulps > 0 ? fmt::format(", or {:g} ulps", tolerance_.ulps) : "");
     text += "\n  first:    " + place(first_);
-    if (worst_ >= 0 && worst_ != first_) text += "\n  farthest: " + place(worst_);
+    if (worst_ >= 0 && worst_ != first_) text += "\n  largest:  " + place(worst_);
     if (worst_relative_ >= 0 && worst_relative_ != worst_ && worst_relative_ != first_) {
       text += "\n  relative: " + place(worst_relative_);
     }
@@ -101,15 +102,15 @@ class Comparison {
     const double a = actual_.at(i), e = expected_.at(i), error = std::abs(a - e);
     std::string text = fmt::format("{} is {}, expected {}", index_text(expected_, i), a, e);
     if (!std::isfinite(error)) return text;
-    text += fmt::format(" (off by {:.3g}", error);
-    if (e != 0) text += fmt::format(", {:.3g} of it", error / std::abs(e));
+    text += fmt::format(" (error {:.3g}", error);
+    if (e != 0) text += fmt::format(", relative {:.3g}", error / std::abs(e));
     const bool floating = is_floating(expected_.dtype());
     return text +
            (floating ? fmt::format(", {:.3g} ulps)", error / ulp(e, expected_.dtype())) : ")");
   }
 
   std::string histogram() const {
-    std::string text = fmt::format("\n  errors:   {} x none", exact_);
+    std::string text = fmt::format("\n  errors:   {} x 0", exact_);
     for (std::size_t d = 0; d < decades_.size(); ++d) {
       if (decades_[d] == 0) continue;
       const int decade = static_cast<int>(d) - kMinusDecades;
@@ -180,8 +181,8 @@ Outcome expect_same_bits(const Tensor& actual, const Tensor& expected) {
     return text;
   };
   return Outcome::fail(fmt::format(
-      "{} of {} elements of {} have other bits\n  first: {} is {} ({}), expected {} ({})", wrong,
-      expected.numel(), type_text(expected), index_text(expected, first), actual.at(first),
+      "{} of {} elements of {} have different bits\n  first: {} is {} ({}), expected {} ({})",
+      wrong, expected.numel(), type_text(expected), index_text(expected, first), actual.at(first),
       bits(actual), expected.at(first), bits(expected)));
 }
 

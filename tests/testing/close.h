@@ -1,4 +1,4 @@
-// Tensors that should be equal, or nearly.
+// Comparison of tensors, within a tolerance or bit by bit.
 #pragma once
 
 #include "weft/core/tensor.h"
@@ -7,28 +7,30 @@
 namespace WEFT_API weft {
 namespace testing {
 
-/// An element is close where |actual - expected| <= absolute + relative |expected|, or where at
-/// most `ulps` floating-point numbers of the expected dtype lie between the two. Infinities are
-/// close to themselves only.
+/// An element is close if |actual - expected| <= absolute + relative |expected|, or if the error is
+/// at most `ulps` units in the last place of the expected element in the expected dtype. An
+/// infinity is close only to itself.
 struct Tolerance {
   double absolute = 0;
   double relative = 0;
   double ulps = 0;
   bool nan_is_close_to_nan = false;
 
-  /// What is usual for results of a dtype: f64 1e-7 of both, f32 1e-5 and 1.3e-6, f16 1e-5 and
-  /// 1e-3, bf16 1e-5 and 1.6e-2 (as torch.testing.assert_close); exact for integers and bool.
+  /// The usual tolerance for results of a dtype, as in torch.testing.assert_close: f64 1e-7
+  /// absolute and 1e-7 relative, f32 1e-5 and 1.3e-6, f16 1e-5 and 1e-3, bf16 1e-5 and 1.6e-2.
+  /// Integers and bool must be equal.
   static Tolerance of(DType dtype);
 };
 
-/// Same sizes and close elements; dtypes may differ. The message says how many elements are not
-/// close, the worst ones with index and both values, and a histogram of the errors.
+/// Checks that both tensors have the same sizes and close elements; their dtypes may differ. The
+/// message states how many elements are not close, shows the first one and those with the largest
+/// absolute and relative errors (index and both values), and adds a histogram of the errors.
 Outcome expect_close(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance);
-/// With the tolerance of the expected tensor's dtype.
+/// As above, with the usual tolerance of the expected tensor's dtype.
 Outcome expect_close(const Tensor& actual, const Tensor& expected);
 
-/// Same dtype, sizes and bits. The message shows the first element that differs, in hexadecimal
-/// too.
+/// Checks that both tensors have the same dtype, sizes and bits. The message shows the first
+/// element that differs, also in hexadecimal.
 Outcome expect_same_bits(const Tensor& actual, const Tensor& expected);
 
 }  // namespace testing

@@ -23,8 +23,8 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// Both texts by a longest common subsequence of lines: "- " what is wanted, "+ " what is there, and
-// two lines around what differs.
+// A diff by longest common subsequence of lines: "- " marks expected lines and "+ " actual lines,
+// with two lines of context.
 std::string line_diff(const std::vector<std::string>& wanted, const std::vector<std::string>& got) {
   const std::size_t n = wanted.size(), m = got.size();
   std::vector<std::vector<int>> common(n + 1, std::vector<int>(m + 1, 0));
@@ -62,7 +62,7 @@ std::string line_diff(const std::vector<std::string>& wanted, const std::vector<
   return text;
 }
 
-// The name of a step without the place in the model that reports add to it.
+// Returns the name of a step without the location in the model, which reports append.
 std::string kind_of(const Plan& plan, StepId step) {
   std::string name = plan.step_name(step);
   const std::size_t place = std::min(name.find(" ("), name.find(" '"));
@@ -89,7 +89,7 @@ bool runs(const Node& node, std::string_view op) {
                      [&](const TileStep& step) { return step.op->name == op; });
 }
 
-// Where a plan, with those of its loops and branches, runs `op`.
+// Lists the steps that run `op`, also in the bodies of loops and branches, with their source lines.
 std::string places_of(const Plan& plan, std::string_view op) {
   std::string list;
   for (const StepId s : plan.steps.ids()) {
@@ -118,7 +118,7 @@ Outcome expect_graph(const Program& program, std::string_view text) {
   const Module wanted = parse_text(text, options);
   const std::string other = to_text(wanted.program, {.constants = &constants});
   if (got == other) return Outcome::pass();
-  return Outcome::fail("the graph is another one (-: expected, +: there)" +
+  return Outcome::fail("the graph differs (-: expected, +: actual)" +
                        line_diff(lines_of(other), lines_of(got)));
 }
 
@@ -138,7 +138,7 @@ Outcome expect_steps(const Plan& plan, std::string_view name, std::int64_t count
   const std::int64_t there = count_steps(plan, name);
   if (there == count) return Outcome::pass();
   return Outcome::fail(
-      fmt::format("the plan of '{}' has {} steps '{}', expected {}\n  there are {}",
+      fmt::format("the plan of '{}' has {} steps '{}', expected {}\n  all steps: {}",
                   plan.program->name, there, name, count, list_of_steps(plan)));
 }
 
@@ -146,7 +146,7 @@ Outcome expect_steps_within(const Plan& plan, std::int64_t count) {
   const auto there = static_cast<std::int64_t>(plan.steps.size());
   if (there <= count) return Outcome::pass();
   return Outcome::fail(
-      fmt::format("the plan of '{}' has {} steps, expected at most {}\n  there are {}",
+      fmt::format("the plan of '{}' has {} steps, expected at most {}\n  all steps: {}",
                   plan.program->name, there, count, list_of_steps(plan)));
 }
 

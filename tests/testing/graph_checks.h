@@ -1,4 +1,4 @@
-// What a program or a plan looks like: its text, its ops, its memory.
+// Checks of programs and plans: their text, operations, memory and FLOPs.
 #pragma once
 
 #include <cstddef>
@@ -13,32 +13,39 @@
 namespace WEFT_API weft {
 namespace testing {
 
-/// The program reads as `text`, the form of to_text(): spaces, comments and the numbers of values
-/// do not matter, since the text is read and printed again. The message is a diff of both by lines.
-/// Ops are those of the program's graph. Text that cannot be read is a FormatError with its line.
+/// Checks that the program equals `text`, in the format of to_text(). `text` is parsed and printed
+/// again, so spaces, comments and the numbering of values do not matter. The message is a line
+/// diff. Operations are looked up in the program's graph. Throws FormatError with the line if
+/// `text` cannot be parsed.
 Outcome expect_graph(const Program& program, std::string_view text);
 
-/// How many nodes of this op the program has, as it was built.
+/// Returns the number of nodes of this op in the program as built, before any passes.
 std::int64_t count_ops(const Program& program, std::string_view op);
 
-// Of a plan (Session::plan): what runs, after passes. Steps go by the names of Plan::text() and of
-// cost reports: "matmul", "matmul+gelu_erf" for a product with what is fused to it, "fused
-// exp+mul", "layer_norm".
+// Checks of a plan (Session::plan), that is, of the steps that run after all passes. Steps are
+// named as in Plan::text() and in cost reports: "matmul", "matmul+gelu_erf" (a product with a fused
+// epilogue), "fused exp+mul", "layer_norm".
 
-/// How many steps have this name; one that ends with "*" counts all that begin so.
+/// Returns the number of steps with this name. A name that ends with "*" matches every step whose
+/// name starts with the text before it.
 std::int64_t count_steps(const Plan& plan, std::string_view name);
-/// There are `count` such steps; the message lists the names there are, with how often.
+/// Checks that the plan has exactly `count` such steps. The message lists all steps by name, with
+/// counts.
 Outcome expect_steps(const Plan& plan, std::string_view name, std::int64_t count);
-/// The plan has at most so many steps, fused ones counted once; the message lists them as above.
+/// Checks that the plan has at most `count` steps; a fused step counts once. The message lists all
+/// steps by name, with counts.
 Outcome expect_steps_within(const Plan& plan, std::int64_t count);
-/// Nothing that runs is op `op`: no step, nothing inside a fused step or behind a product, nothing
-/// in the body of a loop or branch (a cast in the hot path, say). The message names where it is.
+/// Checks that the plan does not run `op` anywhere: not as a step, not within a fused step or the
+/// epilogue of a product, and not in the body of a loop or branch. It can show, for example, that a
+/// hot path has no cast. The message names the steps that run it and their source lines.
 Outcome expect_no_op(const Plan& plan, std::string_view op);
-/// No value is larger; the message names those that are.
+/// Checks that no value is larger than `bytes`. The message lists those that are.
 Outcome expect_no_value_above(const Plan& plan, std::size_t bytes);
-/// The arena (all intermediate values together) is not larger; the message lists its largest parts.
+/// Checks that the arena, which holds all intermediate values, has at most `bytes` bytes. The
+/// message lists its largest values.
 Outcome expect_arena_within(const Plan& plan, std::size_t bytes);
-/// The plan's floating-point operations, by the ops' cost models, are not more.
+/// Checks that the plan takes at most `flops` floating-point operations, by the cost models of its
+/// ops.
 Outcome expect_flops_within(const Plan& plan, double flops);
 
 }  // namespace testing

@@ -21,7 +21,7 @@ NamedTensors run_once(Graph& graph, const Program& program, const RunSetup& setu
   return {results.begin(), results.end()};
 }
 
-/// Places `begin` to `end` of an axis.
+/// Returns positions `begin` to `end` - 1 of an axis.
 Tensor part(const Tensor& t, int axis, std::int64_t begin, std::int64_t end) {
   Sizes sizes = t.sizes();
   const std::int64_t length = sizes[static_cast<std::size_t>(axis)];
@@ -41,7 +41,7 @@ Tensor part(const Tensor& t, int axis, std::int64_t begin, std::int64_t end) {
   return result;
 }
 
-/// The places of axis 1 from `begin` on in reverse order.
+/// Returns a copy of `t` whose positions from `begin` on, along axis 1, are in reverse order.
 Tensor reversed_behind(const Tensor& t, std::int64_t begin) {
   Tensor result = t.clone();
   const std::int64_t rows = t.size(0), length = t.size(1);
@@ -82,7 +82,7 @@ class Rows {
   Outcome run() const {
     if (rows_ < 2) {
       return Outcome::fail(
-          fmt::format("check_rows needs feeds with at least 2 rows along '{}', and has {}",
+          fmt::format("check_rows needs feeds with at least 2 rows along '{}', but they have {}",
                       batch_->name, std::max<std::int64_t>(rows_, 0)));
     }
     const NamedTensors whole = run_once(graph_, program_, setup_, setup_.feeds);
@@ -120,8 +120,8 @@ class Rows {
         const Outcome found = expect_close(tensor, mean, tolerance_);
         if (!found) {
           return Outcome::fail(fmt::format(
-              "output '{}' is {} for {} rows together, but {} is the mean of it for {} at a time: "
-              "is it a sum, or does it mix rows?\n  it comes from {}{}",
+              "output '{}' is {} for {} rows together, but its mean is {} for batches of {}: "
+              "is it a sum, or does it mix rows?\n  it is computed by {}{}",
               name, tensor.at(0), rows_, mean.at(0), size, place_of(program_.outputs()[o].second),
               first_that_mixes(0, size)));
         }
@@ -131,9 +131,9 @@ class Rows {
   }
 
  private:
-  // The first node whose rows are not those that it has for them alone.
+  // Describes the first node whose rows change if they are computed without the rest of the batch.
   std::string first_that_mixes(std::int64_t begin, std::int64_t end) const {
-    if (program_.shards().count > 1) return "";  // values of a shard are no outputs
+    if (program_.shards().count > 1) return "";  // values of a shard cannot be outputs
     const EveryValue every(program_);
     const NamedTensors whole = run_once(graph_, every.program, setup_, setup_.feeds);
     const NamedTensors alone = run_once(graph_, every.program, setup_, feeds_of(begin, end));
@@ -163,7 +163,7 @@ class Rows {
   std::int64_t rows_ = -1;
 };
 
-/// The value that `name` fetches.
+/// Returns the output `name` of the program, or else the value with that name in the graph.
 Value value_called(const Graph& graph, const Program& program, const std::string& name) {
   for (const auto& output : program.outputs()) {
     if (output.first == name) return output.second;
@@ -171,7 +171,8 @@ Value value_called(const Graph& graph, const Program& program, const std::string
   return graph.find_named(name);
 }
 
-/// The axis of `value` whose size is `symbol`; -1 where there are none or several.
+/// Returns the axis of `value` whose size is `symbol`, or -1 if there is no such axis or more than
+/// one.
 int axis_of(const Value& value, const SymbolPtr& symbol) {
   int found = -1;
   for (int axis = 0; symbol != nullptr && axis < value.rank(); ++axis) {
@@ -182,8 +183,8 @@ int axis_of(const Value& value, const SymbolPtr& symbol) {
   return found;
 }
 
-/// Where the first node before `output` stands that has other values at places 0 to t of the axis
-/// `time` with `changed` fed; nodes with two such axes are passed over.
+/// Describes the first node on which `output` depends and whose values at positions 0 to t of the
+/// axis of size `time` change if `changed` is fed. Nodes with two such axes are skipped.
 std::string first_that_leaks(Graph& graph, const Program& program, const RunSetup& setup,
                              const NamedTensors& changed, const Value& output,
                              const SymbolPtr& time, std::int64_t t) {
@@ -202,9 +203,9 @@ std::string first_that_leaks(Graph& graph, const Program& program, const RunSetu
                          part(whole[o].second, axis, 0, t + 1))) {
       continue;
     }
-    return "\n  the first node that sees what comes later is " + every.place(i);
+    return "\n  the first node that depends on later positions is " + every.place(i);
   }
-  return "\n  it comes from " + place_of(output);
+  return "\n  it is computed by " + place_of(output);
 }
 
 }  // namespace
@@ -229,12 +230,13 @@ Outcome expect_state_changes(Graph& graph, const Program& program, const RunSetu
     const bool buffer = info.kind == VariableKind::buffer;
     same += fmt::format("\n  {} '{}' ({}), {}", buffer ? "buffer" : "parameter", info.name,
                         !updated ? "the program does not update it"
-                        : buffer ? "its update gives the value that it had"
-                                 : "its update gives the value that it had: no gradient reaches it",
+                        : buffer ? "its update does not change its value"
+                                 : "its update does not change its value: no gradient reaches it",
                         graph.where(v.value().node()));
   }
   if (same.empty()) return Outcome::pass();
-  return Outcome::fail(fmt::format("a run of '{}' leaves as they were:{}", program.name(), same));
+  return Outcome::fail(
+      fmt::format("a run of '{}' does not change these variables:{}", program.name(), same));
 }
 
 Outcome check_rows(Graph& graph, const Program& program, const RunSetup& setup,
@@ -266,8 +268,8 @@ Outcome expect_causal(Graph& graph, const Program& program, const RunSetup& setu
         expect_same_bits(part(output_of(feeds), 1, 0, t + 1), part(whole, 1, 0, t + 1));
     if (!found) {
       return Outcome::fail(
-          fmt::format("'{}' at places 0 to {} changes with '{}' at places {} to {}: {}{}", output,
-                      t, input, t + 1, length - 1, found.message(),
+          fmt::format("'{}' at positions 0 to {} depends on '{}' at positions {} to {}: {}{}",
+                      output, t, input, t + 1, length - 1, found.message(),
                       first_that_leaks(graph, program, setup, feeds,
                                        value_called(graph, program, output), time, t)));
     }
@@ -287,8 +289,8 @@ Outcome expect_finite(Graph& graph, const Program& program, const RunSetup& setu
     try {
       session.run(program, feeds, {.dims = setup.dims});
     } catch (const DataError& e) {
-      return Outcome::fail(
-          fmt::format("{}: {}", zeros ? "with zeros fed" : "with these feeds", e.what()));
+      return Outcome::fail(fmt::format(
+          "{}: {}", zeros ? "with floating-point feeds of 0" : "with the given feeds", e.what()));
     }
   }
   return Outcome::pass();

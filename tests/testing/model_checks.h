@@ -1,4 +1,4 @@
-// Mistakes in models that run, learn something, and are wrong.
+// Checks for mistakes in models that run and even learn, but compute the wrong thing.
 #pragma once
 
 #include <string>
@@ -9,31 +9,35 @@
 namespace WEFT_API weft {
 namespace testing {
 
-/// One run of a training program changes every trainable parameter and every buffer of the graph: a
-/// parameter that the loss does not see, or an update (of running statistics, say) that was
-/// forgotten, is named, with the line that declares it. `but` lists variables that may stay.
+/// Checks that one run of a training program changes every trainable parameter and every buffer of
+/// the graph. The message names each variable that did not change and the line that declares it:
+/// for example a parameter on which the loss does not depend, or running statistics without an
+/// update. Variables in `except` may stay unchanged.
 Outcome expect_state_changes(Graph& graph, const Program& program, const RunSetup& setup,
                              const std::vector<std::string>& but = {});
 
-/// The program computes each example of a batch as if it were alone: the symbol `batch` is axis 0
-/// of its inputs, and for the rows of the feeds, one at a time, in pairs and all together, outputs
-/// with that axis have the same rows, scalars (losses) are the mean of the rows'. Finds what mixes
-/// examples, what works for one size only, and losses that are sums; the message names the first
-/// node whose rows are mixed, and its line. The program must not draw, and statistics over the
-/// batch are what it finds, too: give it the program that evaluates.
+/// Checks that the program treats the examples of a batch independently of each other. The symbol
+/// `batch` must be axis 0 of its inputs. The program is run on the whole batch of `setup.feeds`, on
+/// each single row and on each pair of rows. Outputs with the batch axis must have the same rows
+/// every time, and floating-point scalars (losses) must be the mean over the smaller batches.
+/// Finds programs that mix examples or work for one batch size only, and losses that are sums. The
+/// message names the first node that mixes rows, and its line. The program must not draw random
+/// numbers. Batch statistics mix rows, too, so pass the evaluation program.
 Outcome check_rows(Graph& graph, const Program& program, const RunSetup& setup,
                    std::string_view batch = "batch",
                    const Tolerance& tolerance = {.absolute = 1e-5, .relative = 1e-4});
 
-/// Output `output` at place t of axis 1 depends on places 0 to t of the axis 1 of input `input`
-/// alone: the places behind t get other values (those of the input in reverse order), and what
-/// comes before stays the same to the bit. The message names the first node that sees them (where
-/// the size of that axis is a symbol, which only one axis of the node has).
+/// Checks that `output` at position t of axis 1 depends only on positions 0 to t of axis 1 of
+/// `input`. For every t, the input after position t is replaced (by the same positions in reverse
+/// order), and positions 0 to t of the output must keep their bits. The message names the first
+/// node that depends on later positions if the size of the axis is a symbol; nodes with several
+/// axes of that size are skipped.
 Outcome expect_causal(Graph& graph, const Program& program, const RunSetup& setup,
                       const std::string& input, const std::string& output);
 
-/// All outputs are finite where all floating feeds are 0, and where they are as they are given. The
-/// message names the node that first made a NaN or an infinity, and its line.
+/// Checks that a run produces no infinity and no NaN, with the given feeds and with all
+/// floating-point feeds set to 0. The message names the node that produced the first one, and its
+/// line.
 Outcome expect_finite(Graph& graph, const Program& program, const RunSetup& setup);
 
 }  // namespace testing

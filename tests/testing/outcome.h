@@ -1,4 +1,4 @@
-// What a check of the kit found.
+// The result of a check.
 #pragma once
 
 #include <ostream>
@@ -10,18 +10,18 @@
 namespace WEFT_API weft {
 namespace testing {
 
-/// True where all is well; else it says what is not. For any framework:
+/// True if a check passed; otherwise it has a message. It works with any test framework:
 ///   BOOST_TEST(expect_close(y, expected));        // prints the message
 ///   EXPECT_TRUE(outcome) << outcome;              // GoogleTest
 ///   if (!outcome) throw std::runtime_error(outcome.message());
 class [[nodiscard]] Outcome {
  public:
-  /// An outcome that is true, and one that is false and says why.
+  /// An outcome that passed, and one that failed with a message.
   static Outcome pass() { return Outcome(true, {}); }
   static Outcome fail(std::string message) { return Outcome(false, std::move(message)); }
 
   explicit operator bool() const { return passed_; }
-  /// Empty where all is well.
+  /// The reason of the failure; empty if the check passed.
   const std::string& message() const { return message_; }
 
   friend std::ostream& operator<<(std::ostream& out, const Outcome& outcome) {

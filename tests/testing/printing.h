@@ -1,4 +1,4 @@
-// What tests print: tensors, shapes, types and values, for Boost.Test and other frameworks.
+// Printing of tensors, shapes, dtypes and values, for Boost.Test and other frameworks.
 #pragma once
 
 #include <ostream>
@@ -10,15 +10,17 @@
 namespace WEFT_API weft {
 
 namespace testing {
-/// "f32[2, 3] {1, 2, 3, 4, 5, 6}"; of more than `elements` the first ones, and "..." behind them.
+/// Returns the dtype, sizes and elements, for example "f32[2, 3] {1, 2, 3, 4, 5, 6}". At most
+/// `elements` elements are printed, followed by "..." if there are more.
 std::string to_text(const Tensor& tensor, std::int64_t elements = 16);
 }  // namespace testing
 
-// In the namespace of what they print, where frameworks look for them.
+// These are in the namespace of their arguments, so that frameworks find them by argument-dependent
+// lookup.
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 std::ostream& operator<<(std::ostream& out, const Shape& shape);
 std::ostream& operator<<(std::ostream& out, DType dtype);
-/// Its type, and where it was made.
+/// Prints the type of the value, and the op and source line of the node that computes it.
 std::ostream& operator<<(std::ostream& out, const Value& value);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Tensors of random elements, by the names of the testing kit: core/random_tensors.h has them.
+// Random tensors for tests: core/random_tensors.h under the names of this library.
 #pragma once
 
 #include "weft/core/random_tensors.h"

@@ -21,7 +21,7 @@ constexpr double kCpuSecondsPerCase = 60;
 
 using Ops = std::shared_ptr<const OpSet>;
 
-// One promise: what it is called, how samples vary for it, and the case.
+// A property that the op must have: its name, how samples are varied for it, and its check.
 struct Promise {
   const char* what;
   VaryOptions vary;
@@ -59,17 +59,19 @@ std::vector<Promise> promises_of(const Ops& ops, const OpRecord& op, const std::
   };
 }
 
-// What is wrong with one use, crashes included.
+// Runs one check and returns its message, also if the check throws or crashes.
 std::string run_case(const std::string& description, const std::function<std::string()>& body) {
   std::string wrong;
   const std::optional<std::string> crash = crash_of(description, kCpuSecondsPerCase, [&] {
     try {
       wrong = body();
     } catch (const std::exception& e) {
-      wrong = fmt::format("an exception where none belongs: {}", e.what());
+      wrong = fmt::format("unexpected exception: {}", e.what());
     }
   });
-  return crash ? fmt::format("{}: it touches memory that is not its own", *crash) : wrong;
+  return crash ? fmt::format("{}: the kernel accesses memory outside its operands and scratch",
+                             *crash)
+               : wrong;
 }
 
 std::string check_use(const Promise& promise, const OpRecord& op, const OpSample& sample,
@@ -106,7 +108,7 @@ Outcome check_record(const Ops& ops, std::string_view name, const RecordCheckOpt
       try {
         sample = vary_sample(op, samples, draw, promise.vary);
       } catch (const Error&) {
-        continue;  // the rules refuse it
+        continue;  // rejected by the shape rule or an attribute check
       }
       const std::string wrong = check_use(promise, op, sample, draw);
       if (!wrong.empty()) return Outcome::fail(wrong);

@@ -1,4 +1,4 @@
-// Operations of one's own, held to all that Weft's own are held to.
+// Checks of custom operations: the same ones that Weft's operations must pass.
 #pragma once
 
 #include <cstdint>
@@ -12,24 +12,26 @@ namespace WEFT_API weft {
 namespace testing {
 
 struct RecordCheckOptions {
-  /// Besides the record's samples, so many variations of them: other sizes (0, 1, primes, large),
-  /// ranks, attributes, dtypes, operands that are left out, infinities and NaN.
+  /// The number of variations that each property is checked with, in addition to the record's
+  /// samples: other sizes (0, 1, primes, large), ranks, attributes and dtypes, omitted operands,
+  /// infinities and NaN.
   int variations = 30;
   std::uint64_t seed = 1;
 };
 
-/// Op `name` of `ops` keeps, for each of its samples and for variations of them,
-/// - its word: documentation, samples, a gradient or a reason for none, error samples that give
-///   their message with the user's line;
-/// - its memory: kernels touch nothing but operands and scratch (a page that nobody may touch lies
-///   on either side), in any order of chunks, at any alignment, in place where the record says so,
-///   with outputs that nobody reads: the same bits;
-/// - its values: in f32 as in double, and as `definition` says where there is one;
-/// - its gradients, of first and second order, against differences;
-/// - all of it in Sessions: among other ops that passes fuse with it, with symbols for sizes, with
-///   any number of threads, poisoned and shuffled, within a memory budget;
-/// - text and files, which give the same program back.
-/// The message says what is wrong, and for which operands and attributes. Takes some seconds.
+/// Checks op `name` of `ops` with each of its samples and with variations of them:
+/// - metadata: there are documentation, samples, and a gradient or a reason for having none; error
+///   samples give their message with the user's line;
+/// - memory: kernels access only their operands and scratch memory (with an inaccessible page on
+///   either side), and give the same bits for any order of chunks, at any alignment, in place if
+///   the record allows it, and with outputs that are not read;
+/// - values: f32 results agree with f64 results, and with `definition` if there is one;
+/// - gradients: first- and second-order gradients agree with finite differences;
+/// - use in Sessions: all of this holds next to other ops with which passes fuse it, with symbolic
+///   sizes, any number of threads, poisoned memory, shuffled chunks and a memory budget;
+/// - text and files: printing and parsing, or saving and loading, gives the same program.
+/// The message describes the fault, and the operands and attributes that show it. Takes some
+/// seconds.
 Outcome check_record(const std::shared_ptr<const OpSet>& ops, std::string_view name,
                      const RecordCheckOptions& options = {});
 

@@ -17,7 +17,7 @@
 namespace weft::testing {
 namespace {
 
-// The tensors of inputs and variables, and what the program's symbols are.
+// Tensors of inputs and variables, and the values of the program's symbols.
 struct Start {
   Feed feed;
   Bindings bindings;
@@ -49,12 +49,13 @@ Start start_of(Graph& graph, const Program& program, const RunSetup& setup) {
   return start;
 }
 
-// A node whose kernel does not give what its op is defined to give.
+// Thrown for a node whose kernel disagrees with the definition of its op.
 struct Differs {
   std::string message;
 };
 
-// Nodes by their kernels, each compared with its definition: the first that differs ends it.
+// Evaluates nodes with their kernels and compares each one with the definition of its op. The first
+// node that differs ends the evaluation.
 class Definitions {
  public:
   Definitions(const std::shared_ptr<const OpSet>& ops, Precision precision, Accuracies& accuracies)
@@ -103,7 +104,7 @@ class Definitions {
     return std::nullopt;
   }
 
-  // Whether some element may be further off than `least` says.
+  // Returns true if the error bound of any element exceeds `least`.
   template <class Least>
   static bool any_error(const std::vector<NumberTensor>& outputs, const Least& least) {
     for (std::size_t o = 0; o < outputs.size(); ++o) {
@@ -120,7 +121,7 @@ class Definitions {
   NodeRule kernels_;
 };
 
-// What a run leaves: outputs, and the variables that it has updated.
+// An output of a run, or a variable that it has updated.
 struct Left {
   std::string what;
   Tensor actual;
@@ -140,7 +141,7 @@ std::vector<Left> run_session(Session& session, const Program& program, const Ru
   return left;
 }
 
-// How far roundings move what a run leaves, and whether they change its integers.
+// How far rounding errors move the results of a run, and whether they change its integers.
 class Spread {
  public:
   void add(const std::vector<Tensor>& expected, const std::vector<Tensor>& moved) {
@@ -164,14 +165,14 @@ class Spread {
 
 Outcome compare(const Tensor& actual, const Tensor& expected, Tolerance tolerance,
                 double farthest) {
-  // The largest of so few samples may be a fraction of what is usual.
+  // The largest error in a few samples may be a fraction of the usual one.
   constexpr double kTimes = 4;
   if (!is_floating(expected.dtype())) return expect_same_bits(actual, expected);
   tolerance.absolute += kTimes * farthest;
   return expect_close(actual, expected, tolerance);
 }
 
-// One program, node by node and in a Session, at one precision.
+// Runs one program at one precision, node by node and in a Session.
 class Runs {
  public:
   Runs(Graph& graph, const Program& program, const RunSetup& setup, const Start& start)
@@ -196,8 +197,8 @@ class Runs {
       found = compare(left[r].actual, expected[r], tolerance, spread->farthest(r));
       if (found) continue;
       return Outcome::fail(fmt::format(
-          "{} of a Session at precision {} differs from what its nodes give one by one: {}\n"
-          "  (roundings move it by {:.2g})\nwritten in place are{}",
+          "{} of a Session at precision {} differs from the results of its nodes one by one: {}\n"
+          "  (rounding errors move it by {:.2g})\nnodes that write in place{}",
           left[r].what, precision_name(precision), found.message(), spread->farthest(r),
           in_place(session, at)));
     }
@@ -213,7 +214,7 @@ class Runs {
       try {
         spread.add(expected, by_nodes(moved_rule(precision, accuracies, seed)));
       } catch (const DataError&) {
-        // An index that is computed of moved numbers: this sample says nothing.
+        // The perturbed numbers gave an index out of range, so this sample is not usable.
       }
     }
     return spread;
@@ -222,10 +223,10 @@ class Runs {
   std::string in_place(Session& session, const Program& program) const {
     std::string list;
     add_in_place(list, *session.plan(program, sizes_of(setup_.feeds), {.dims = setup_.dims}));
-    return list.empty() ? " none" : ":" + list;
+    return list.empty() ? ": none" : ":" + list;
   }
 
-  // Also in the bodies of loops and branches.
+  // Includes the bodies of loops and branches.
   static void add_in_place(std::string& list, const Plan& plan) {
     for (const PlanStep& step : plan.steps) {
       if (step.control != nullptr) {
@@ -250,7 +251,7 @@ Outcome expect_reference(Graph& graph, const Program& program, const RunSetup& s
   const Start start = start_of(graph, program, setup);
   for (const Value& input : program.inputs()) {
     if (start.feed.contains(input)) continue;
-    return Outcome::fail(fmt::format("no tensor is given for {}", graph.where(input.node())));
+    return Outcome::fail(fmt::format("no tensor is fed for {}", graph.where(input.node())));
   }
   const Runs runs(graph, program, setup, start);
   const Precision precision = program.precision().value_or(Precision::highest);

@@ -17,10 +17,10 @@
 namespace weft::testing {
 namespace {
 
-// All that a program computes.
+// Everything that a program computes.
 struct Trace {
-  std::vector<NamedTensors> outputs;  // by run
-  TensorMap variables;                // behind the last one
+  std::vector<NamedTensors> outputs;  // of each run
+  TensorMap variables;                // after the last run
 };
 
 RunOptions run_options(const RunSetup& setup) { return {.dims = setup.dims}; }
@@ -60,7 +60,7 @@ Outcome same(const Trace& actual, const Trace& expected, const std::string& what
   for (const auto& [name, tensor] : expected.variables) {
     const auto there = actual.variables.find(name);
     if (there == actual.variables.end()) {
-      return Outcome::fail(fmt::format("{}: variable '{}' is not there", what, name));
+      return Outcome::fail(fmt::format("{}: variable '{}' is missing", what, name));
     }
     const Outcome found = compare(there->second, tensor);
     if (!found)
@@ -69,12 +69,12 @@ Outcome same(const Trace& actual, const Trace& expected, const std::string& what
   return Outcome::pass();
 }
 
-// The first node whose values differ when all values are kept: with `changed`, or, where chance has
-// it that they do not differ again, with one of `others`.
+// Describes the first node that differs when all values are kept: with the options `changed` or, if
+// by chance no node differs this time, with one of `others`.
 std::string first_difference(Graph& graph, const Program& program, const RunSetup& setup,
                              SessionOptions changed, const std::vector<SessionOptions>& others,
                              const Compare& compare = expect_same_bits) {
-  if (program.shards().count > 1) return "";  // values of a shard are no outputs
+  if (program.shards().count > 1) return "";  // values of a shard cannot be outputs
   std::vector<SessionOptions> ways = {changed};
   ways.insert(ways.end(), others.begin(), others.end());
   try {
@@ -95,14 +95,13 @@ std::string first_difference(Graph& graph, const Program& program, const RunSetu
       }
     }
   } catch (const Error& e) {
-    return fmt::format("\n  and a run that keeps all values fails: {}", e.what());
+    return fmt::format("\n  a run that keeps all values fails: {}", e.what());
   }
-  return "\n  when all values are kept no node differs: that hides it where a kernel writes over "
-         "an "
-         "operand which it or another one still reads, or where steps are fused";
+  return "\n  no node differs when all values are kept: this hides faults of fused steps, and of "
+         "kernels that overwrite an operand which they or others still read";
 }
 
-// An error of a run as an outcome: the program ran before.
+// Turns an error of a run into a failed outcome: the program has already run without one.
 Outcome attempt(const std::string& what, const std::function<Outcome()>& run) {
   try {
     return run();
@@ -111,7 +110,8 @@ Outcome attempt(const std::string& what, const std::function<Outcome()>& run) {
   }
 }
 
-// Three quarters of the arena, or as much as a plan needs that computes things again.
+// Runs within three quarters of the arena, or within the smallest larger budget for which there is
+// a plan with rematerialisation.
 Outcome within_budget(Graph& graph, const Program& program, const RunSetup& setup,
                       const Trace& expected, SessionOptions& options) {
   Session whole(graph, {.seed = setup.seed, .threads = 1});
@@ -126,18 +126,18 @@ Outcome within_budget(Graph& graph, const Program& program, const RunSetup& setu
       const Trace tight = trace(graph, program, setup, options);
       return same(tight, expected, fmt::format("with a memory budget of {} bytes", budget));
     } catch (const ArgumentError&) {
-      // No plan needs so little.
+      // No plan fits into this budget.
     }
   }
   return Outcome::pass();
 }
 
-// What no file holds.
+// Lists the caches of the program, which files do not contain.
 std::string caches_of(const Program& program) {
   std::string text;
   for (const Variable& v : program.variables()) {
     if (v.info().kind != VariableKind::cache) continue;
-    text += fmt::format("\n  '{}' is a cache, which is no part of a file: {}", v.name(),
+    text += fmt::format("\n  '{}' is a cache, and caches are not saved: {}", v.name(),
                         program.graph()->where(v.value().node()));
   }
   return text;
@@ -156,12 +156,12 @@ Outcome check_determinism(Graph& graph, const Program& program, const RunSetup& 
       {"a second time", {.threads = 1}},
       {"with 2 threads", {.threads = 2}},
       {"with 5 threads", {.threads = 5}},
-      {"with chunks in another order", {.threads = 3, .shuffle_seed = 1}},
-      // One order may give the same sums by chance; on one thread the orders are the same each
-      // time.
-      {"with chunks in another order", {.threads = 1, .shuffle_seed = 2}},
-      {"with chunks in another order", {.threads = 1, .shuffle_seed = 3}},
-      {"with chunks in another order", {.threads = 1, .shuffle_seed = 4}},
+      {"with chunks in a different order", {.threads = 3, .shuffle_seed = 1}},
+      // A single order may give the same sums by chance. With one thread the order for a seed is
+      // always the same.
+      {"with chunks in a different order", {.threads = 1, .shuffle_seed = 2}},
+      {"with chunks in a different order", {.threads = 1, .shuffle_seed = 3}},
+      {"with chunks in a different order", {.threads = 1, .shuffle_seed = 4}},
       {"with dead memory poisoned", {.threads = 2, .poison = true}},
   };
   std::vector<SessionOptions> others;
@@ -243,7 +243,7 @@ Outcome check_resume(Graph& graph, const Program& program, const RunSetup& setup
     run_into(resumed, other, read.program(program.name()), setup);
     const Outcome found =
         same(resumed, after,
-             fmt::format("resumed from a file (runs are counted from {})", setup.runs + 1));
+             fmt::format("resumed from a file (runs are numbered from {})", setup.runs + 1));
     return found ? found : Outcome::fail(found.message() + caches_of(program));
   });
 }

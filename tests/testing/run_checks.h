@@ -1,4 +1,4 @@
-// What must not change what a program computes: threads, order, memory, files, other Sessions.
+// Checks that results do not depend on threads, order, memory, files or other Sessions.
 #pragma once
 
 #include <cstdint>
@@ -12,42 +12,48 @@ namespace testing {
 
 /// How a program is run for a check.
 struct RunSetup {
-  NamedTensors feeds = {};  // of every run
-  /// Values of variables that do not start from their initialisers and `seed`.
+  /// Fed to every run.
+  NamedTensors feeds = {};
+  /// Initial values of variables, if not those of their initialisers and `seed`.
   NamedTensors variables = {};
   std::uint64_t seed = 0;
-  /// Runs one after the other: the second sees what the first has updated.
+  /// The number of consecutive runs; the second one sees the updates of the first.
   int runs = 2;
-  DimValues dims = {};  // of symbols that no input shows
+  /// Values of the symbols that are not sizes of inputs.
+  DimValues dims = {};
 };
 
-/// Gives a Session the values of `setup.variables`.
+/// Sets the variables of a Session to `setup.variables`.
 void set_variables(Session& session, const RunSetup& setup);
 
-// Each runs the program in Sessions of its own and compares all outputs of all runs, and all
-// variables behind the last one. A message names what was changed, the run, the output or variable,
-// and the first element.
+// Each check runs the program in several Sessions and compares all outputs of all runs, and all
+// variables after the last run. The message names the changed condition, the run, the output or
+// variable, and the first element that differs.
 
-/// The same bits a second time; with 2 and 5 threads; with chunks in another order and delays; with
-/// dead memory poisoned and buffers guarded; and within a memory budget of at least three quarters
-/// of the arena, where a plan meets it. Without passes close, as `passes` says: fused sums may be
-/// rounded elsewhere. In all these are eleven Sessions, so 22 runs of the program where
-/// `setup.runs` is 2.
+/// Checks that the program gives the same bits when it is repeated; with 2 and 5 threads; with
+/// shuffled and delayed chunks; with freed memory poisoned and buffers guarded; and within a memory
+/// budget of three quarters of the arena, or slightly more if no plan needs so little. Without
+/// passes, results must be close within `passes`, because fused sums may be rounded differently.
+/// This takes eleven Sessions, that is, 22 runs of the program if `setup.runs` is 2.
 ///
-/// What fails is run again with every value kept, and the message names the first node that differs
-/// then, and its line; it says so where that hides the difference.
+/// After a failure the program is run again with every value kept, and the message names the first
+/// node that differs, with its line. If keeping the values hides the difference, the message says
+/// so.
 Outcome check_determinism(Graph& graph, const Program& program, const RunSetup& setup = {},
                           const Tolerance& passes = {.absolute = 1e-5, .relative = 1e-4});
 
-/// Printed as text and read again, and saved as a file and loaded: the same graph, the same bits.
+/// Checks that printing and parsing the program, and saving and loading it, both give the same
+/// graph and the same bits.
 Outcome check_round_trip(Graph& graph, const Program& program, const RunSetup& setup = {});
 
-/// Stopped after `setup.runs` runs, saved, loaded into another Session and run as often again: the
-/// same bits as without the break. What fails it is state that is no Variable.
+/// Checks that a program that is stopped after `setup.runs` runs, saved, loaded into another
+/// Session and run `setup.runs` times again gives the same bits as without the interruption. It
+/// fails if the program keeps state outside its saved Variables.
 Outcome check_resume(Graph& graph, const Program& program, const RunSetup& setup = {});
 
-/// `sessions` threads, each with a Session of its own over one store, have the same bits as one
-/// alone. The program must not update Variables but keys and caches, which each Session has itself.
+/// Checks that `sessions` threads, each with its own Session over a shared store, give the same
+/// bits as a single Session. The program must not update any Variables except keys and caches, of
+/// which every Session has its own.
 Outcome check_serving(Graph& graph, const Program& program, const RunSetup& setup = {},
                       int sessions = 4);
 

@@ -1,4 +1,4 @@
-// Running a kernel test on every SIMD target of this machine.
+// Runs a test on every SIMD target of this machine.
 #pragma once
 
 #include <functional>
@@ -10,12 +10,13 @@
 namespace WEFT_API weft {
 namespace testing {
 
-/// Names of the targets that the kernels are compiled for and this CPU supports ("AVX3", "AVX2",
-/// ...), best first.
+/// Returns the names of the targets for which kernels are compiled and which this CPU supports
+/// ("AVX3", "AVX2", ...), best first.
 std::vector<std::string> simd_targets();
 
-/// Calls `body(name)` once per such target while dispatch is fixed to it, and restores the default
-/// afterwards, also when `body` throws. Changes the whole process: run no kernels on other threads.
+/// Calls `body(name)` once for each such target, with dynamic dispatch fixed to it, and restores
+/// the default afterwards, also if `body` throws. This affects the whole process, so no other
+/// thread may run kernels meanwhile.
 void for_each_simd_target(const std::function<void(const char* target)>& body);
 
 }  // namespace testing

@@ -18,7 +18,7 @@ TemporaryFolder::TemporaryFolder(std::string_view name) {
   std::string made =
       (std::filesystem::temp_directory_path() / fmt::format("weft_{}_XXXXXX", name)).string();
   if (mkdtemp(made.data()) == nullptr) {
-    throw IoError(fmt::format("cannot make the folder {}: {}", made, std::strerror(errno)));
+    throw IoError(fmt::format("cannot create the folder {}: {}", made, std::strerror(errno)));
   }
   path_ = made;
 }

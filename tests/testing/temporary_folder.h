@@ -1,4 +1,4 @@
-// A folder for the files of a test.
+// A temporary folder for the files of a test.
 #pragma once
 
 #include <cstddef>
@@ -11,22 +11,23 @@
 namespace WEFT_API weft {
 namespace testing {
 
-/// An empty folder of its own below the system's folder for temporary files, which goes, with all
-/// that is in it, when the object does.
+/// A new, empty folder below the system's folder for temporary files. The destructor removes it
+/// with everything in it.
 class TemporaryFolder {
  public:
-  /// `name` becomes a part of the folder's name. Throws IoError where it cannot be made.
+  /// `name` becomes part of the folder's name. Throws IoError if the folder cannot be created.
   explicit TemporaryFolder(std::string_view name = "test");
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
-  /// The path of a file in it; of the folder itself for no name.
+  /// Returns the path of a file in the folder, or of the folder itself if `name` is empty.
   std::string path(std::string_view name = {}) const;
   std::string operator/(std::string_view name) const { return path(name); }
-  /// How many files and folders lie directly in it.
+  /// Returns the number of files and folders directly in this folder.
   std::size_t files() const;
-  /// Writes a file, with the folders above it, and gives its path. Throws IoError.
+  /// Writes a file, creates missing parent folders, and returns the path of the file. Throws
+  /// IoError.
   std::string write(std::string_view name, std::string_view bytes) const;
 
  private:

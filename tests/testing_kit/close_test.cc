@@ -1,4 +1,4 @@
-// Comparisons of tensors, and what they say.
+// Tests of the comparisons of tensors and of their messages.
 #include "weft/testing/close.h"
 
 #include <boost/test/unit_test.hpp>
@@ -23,11 +23,11 @@ BOOST_AUTO_TEST_CASE(equal_tensors_pass_and_others_say_where) {
   BOOST_TEST(!found);
   BOOST_TEST(found.message() ==
              "1 of 6 elements of f32[2, 3] are not close (allowed: 1e-05 + 1.3e-06 |expected|)\n"
-             "  first:    [1, 1] is 5, expected 5.5 (off by 0.5, 0.0909 of it, 1.05e+06 ulps)\n"
-             "  errors:   4 x none, 1 x 1e-7, 1 x 1e-1");
+             "  first:    [1, 1] is 5, expected 5.5 (error 0.5, relative 0.0909, 1.05e+06 ulps)\n"
+             "  errors:   4 x 0, 1 x 1e-7, 1 x 1e-1");
   BOOST_TEST(expect_close(a, b, {.absolute = 0.5}));
   BOOST_TEST(expect_same_bits(a, b).message() ==
-             "2 of 6 elements of f32[2, 3] have other bits\n"
+             "2 of 6 elements of f32[2, 3] have different bits\n"
              "  first: [1, 1] is 5 (0x40a00000), expected 5.5 (0x40b00000)");
 }
 

@@ -1,4 +1,4 @@
-// Checks of graphs and plans, and what they say.
+// Tests of the checks of graphs and plans and of their messages.
 #include "weft/testing/graph_checks.h"
 
 #include <boost/test/unit_test.hpp>
@@ -70,14 +70,14 @@ BOOST_FIXTURE_TEST_CASE(ops_and_steps_are_counted, Network) {
   BOOST_TEST(count_steps(*plan, "matmul*") == 1);
   BOOST_TEST(expect_steps_within(*plan, 1));
   BOOST_TEST(expect_steps_within(*plan, 0).message() ==
-             "the plan of 'net' has 1 steps, expected at most 0\n  there are 1 x matmul+add+relu");
+             "the plan of 'net' has 1 steps, expected at most 0\n  all steps: 1 x matmul+add+relu");
   BOOST_TEST(expect_no_op(*plan, "cast"));
   const Outcome hidden = expect_no_op(*plan, "relu");
   BOOST_TEST(hidden.message().find("the plan of 'net' runs relu:\n  matmul+add+relu") == 0, hidden);
   BOOST_TEST(hidden.message().find("graph_checks_test.cc:") != std::string::npos, hidden);
   const Outcome found = expect_steps(*plan, "relu", 1);
   BOOST_TEST(found.message() ==
-             "the plan of 'net' has 0 steps 'relu', expected 1\n  there are 1 x matmul+add+relu");
+             "the plan of 'net' has 0 steps 'relu', expected 1\n  all steps: 1 x matmul+add+relu");
 }
 
 BOOST_FIXTURE_TEST_CASE(bounds_of_memory_and_work, Network) {

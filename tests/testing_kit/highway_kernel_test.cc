@@ -1,5 +1,5 @@
-// An operation of a user's own whose kernel is Highway code: it keeps what Weft's own keep, on
-// every SIMD target of this CPU.
+// A custom operation with a kernel in Highway: check_record accepts it, and it runs on every SIMD
+// target of this CPU.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 

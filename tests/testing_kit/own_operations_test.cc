@@ -1,6 +1,6 @@
-// Operations of a user's own: an elementwise one with an attribute, a reduction with one, and one
-// of two phases with scratch between them. They are made as docs/custom-operations.md shows, and
-// are in every way like Weft's own.
+// Custom operations: an elementwise one with an attribute, a reduction with an attribute, and one
+// with two phases and scratch memory between them. They are defined as docs/custom-operations.md shows and
+// behave like built-in operations in every respect.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -22,7 +22,7 @@
 namespace weft::testing {
 namespace {
 
-// x * sigmoid(beta x), and its gradient in functions on Values.
+// x * sigmoid(beta x), with its gradient as functions on Values.
 OpRecord swish_record() {
   OpRecord r = elementwise_op("swish", {{"beta", 1.0}}, [](const Attributes& a) {
     return [beta = a.real("beta")](auto x) { return x / (1 + std::exp(-beta * x)); };
@@ -82,7 +82,8 @@ OpRecord power_mean_record() {
   return r;
 }
 
-// x / max |x|: chunks find their own largest element, then all divide by the largest of those.
+// x / max |x|: each chunk finds its largest magnitude, then all chunks divide by the largest of
+// these.
 OpRecord scale_to_unit_record() {
   OpRecord r;
   r.name = "scale_to_unit";
@@ -163,7 +164,8 @@ BOOST_FIXTURE_TEST_CASE(training_runs_saves_and_resumes, OwnNetwork) {
   BOOST_TEST(check_serving(g, predict, setup));
 }
 
-// The set that a graph was loaded with has the rules, too: a training is built from a file.
+// A loaded graph has the gradient rules of its op set, so a training program can be built from a
+// file.
 BOOST_FIXTURE_TEST_CASE(a_loaded_graph_is_differentiated_again, OwnNetwork) {
   const TemporaryFolder folder;
   Session session(g);
@@ -183,7 +185,7 @@ BOOST_FIXTURE_TEST_CASE(elementwise_ops_of_ones_own_are_fused, OwnNetwork) {
   BOOST_TEST(expect_steps(*session.plan(chain, {{"x", {5, 6}}}), "fused mul+swish+exp+add", 1));
   BOOST_TEST(check_determinism(g, chain, setup));
 
-  // Without a row kernel it is a step of its own.
+  // Without a row kernel the operation is a separate step.
   OpRecord alone = swish_record();
   alone.row = nullptr;
   Graph other(with_ops({alone}));
@@ -231,8 +233,7 @@ BOOST_AUTO_TEST_CASE(formulas_take_up_to_three_operands_that_broadcast) {
   BOOST_CHECK_THROW(apply_op("mix", {Value()}), GraphError);
 }
 
-// -- What check_record finds
-// -------------------------------------------------------------------------
+// -- Faults that check_record finds --
 
 std::string found_in(const std::function<void(OpRecord&)>& change) {
   OpRecord record = scale_to_unit_record();
@@ -249,7 +250,7 @@ BOOST_AUTO_TEST_CASE(mistakes_in_records_are_found) {
   found = found_in([](OpRecord& r) { r.definition = nullptr; });
   BOOST_TEST(has(found, "scale_to_unit: it has no gradient"), found);
 
-  // A gradient that is wrong by a thousandth.
+  // A gradient that is wrong by a factor of 1.001 in one term.
   found = found_in([](OpRecord& r) {
     r.definition = nullptr;
     r.rule = [](const GradientContext& c) {
@@ -264,7 +265,7 @@ BOOST_AUTO_TEST_CASE(mistakes_in_records_are_found) {
   BOOST_TEST(has(found, "but finite differences give"), found);
   BOOST_TEST(has(found, "\n  scale_to_unit(f32["), found);
 
-  // Another definition.
+  // A definition that computes something else.
   found = found_in([](OpRecord& r) {
     r.definition = [](const Node&, const std::vector<Value>& in, Graph&) {
       return std::vector<Value>{in[0] / max(in[0])};
@@ -273,7 +274,7 @@ BOOST_AUTO_TEST_CASE(mistakes_in_records_are_found) {
   BOOST_TEST(has(found, "the definition: output 0 of the kernel differs from the definition"),
              found);
 
-  // Elements behind the last one are read, written, or left out.
+  // The kernel reads, writes or omits elements after the last one.
   const auto with_kernel = [](std::int64_t more, bool write) {
     return found_in([=](OpRecord& r) {
       r.gradient = Gradient::none;
@@ -292,10 +293,10 @@ BOOST_AUTO_TEST_CASE(mistakes_in_records_are_found) {
       });
     });
   };
-  if (!kSanitized) {  // a sanitizer finds that itself, and ends the program
+  if (!kSanitized) {  // a sanitizer would report it and end the program
     found = with_kernel(1, false);
     BOOST_TEST(has(found, "the kernel alone: SIGSEGV"), found);
-    BOOST_TEST(has(found, "touches memory that is not its own"), found);
+    BOOST_TEST(has(found, "accesses memory outside its operands and scratch"), found);
     found = with_kernel(1, true);
     BOOST_TEST(has(found, "the kernel alone: SIGSEGV"), found);
   }

@@ -1,5 +1,5 @@
-// Twelve mistakes that users make in models and operations: each is found by one line of the kit,
-// whose message names the place, and is not where the mistake is not.
+// Twelve mistakes that users make in models and operations. One check of the library finds each of
+// them with a message that names the place, and passes for the same code without the mistake.
 #include <boost/test/unit_test.hpp>
 #include <mutex>
 
@@ -18,8 +18,8 @@ namespace {
 
 constexpr const char* kHere = "planted_faults_test.cc:";
 
-/// Found where it is planted, with a message that has all `parts` and a line of this file, and
-/// nowhere else.
+/// Checks that `planted` failed with a message that contains all `parts` and a line of this file,
+/// and that `sound` passed.
 void check_found(const Outcome& planted, const Outcome& sound,
                  const std::vector<std::string>& parts) {
   BOOST_TEST(sound);
@@ -27,12 +27,12 @@ void check_found(const Outcome& planted, const Outcome& sound,
   std::vector<std::string> all = parts;
   all.emplace_back(kHere);
   for (const std::string& part : all) {
-    BOOST_TEST(planted.message().find(part) != std::string::npos, part << " is not in " << planted);
+    BOOST_TEST(planted.message().find(part) != std::string::npos,
+               part << " is missing in " << planted);
   }
 }
 
-// -- Operations of one's own
-// -----------------------------------------------------------------------
+// -- Custom operations --
 
 OpRecord like_first_operand(const char* name, Kernel (*kernel)(const KernelRequest&)) {
   OpRecord r;
@@ -46,7 +46,7 @@ OpRecord like_first_operand(const char* name, Kernel (*kernel)(const KernelReque
   return r;
 }
 
-/// The sum of an element and those on both sides.
+/// The sum of an element and its two neighbours.
 Kernel neighbours(const KernelRequest& q) {
   const std::int64_t n = q.outputs[0].numel();
   Kernel k;
@@ -60,7 +60,8 @@ Kernel neighbours(const KernelRequest& q) {
   return k;
 }
 
-/// x plus the sum of all x, which chunks add up as they come; or in order.
+/// x plus the sum of all x. The sums of chunks are added in order if `sound`, otherwise as they
+/// finish.
 template <bool sound>
 Kernel plus_sum(const KernelRequest& q) {
   constexpr std::int64_t kChunks = 16;
@@ -95,7 +96,7 @@ Kernel plus_sum(const KernelRequest& q) {
   return k;
 }
 
-/// Twice x, eight elements at a time.
+/// Doubles x, eight elements at a time; the remainder only if `sound`.
 template <bool sound>
 Kernel by_eights(const KernelRequest& q) {
   const std::int64_t n = q.outputs[0].numel();
@@ -109,7 +110,7 @@ Kernel by_eights(const KernelRequest& q) {
   return k;
 }
 
-/// Of an operation between two others, 1,001 elements.
+/// Checks a program that runs `record` between two other operations on 1,001 elements.
 Outcome run_operation(OpRecord record, bool reference = false) {
   const auto ops = std::make_shared<OpSet>(*builtin_ops());
   const std::string name = record.name;
@@ -147,13 +148,14 @@ BOOST_AUTO_TEST_CASE(a_wrong_gradient) {
        ", but finite differences give ", "first op with a wrong gradient: call of 'cube', "});
 }
 
-// It says that it may write over its operand, and reads neighbours that it has written over.
+// The record allows the kernel to overwrite its operand, but the kernel reads neighbours that it
+// has already overwritten.
 BOOST_AUTO_TEST_CASE(aliasing) {
   OpRecord planted = like_first_operand("neighbours", neighbours);
   planted.inplace = {{0, 0}};
   check_found(run_operation(std::move(planted), true),
               run_operation(like_first_operand("neighbours", neighbours), true),
-              {"output 'y'", "written in place are:", "neighbours, "});
+              {"output 'y'", "nodes that write in place:", "neighbours, "});
 }
 
 BOOST_AUTO_TEST_CASE(dependence_on_the_order_of_threads) {
@@ -170,8 +172,7 @@ BOOST_AUTO_TEST_CASE(a_tail_that_is_left_out) {
                "the first node that differs, when all values are kept, is by_eights, "});
 }
 
-// -- Training programs
-// -----------------------------------------------------------------------------
+// -- Training programs --
 
 struct Normalised {
   explicit Normalised(bool forget, bool dead) {
@@ -203,7 +204,7 @@ BOOST_AUTO_TEST_CASE(a_forgotten_update) {
 
 BOOST_AUTO_TEST_CASE(a_dead_parameter) {
   check_found(Normalised(false, true).check(), Normalised(false, false).check(),
-              {"parameter 'b' (its update gives the value that it had: no gradient reaches it)"});
+              {"parameter 'b' (its update does not change its value: no gradient reaches it)"});
 }
 
 Outcome rows_of(const std::function<Value(Graph& g, Value x)>& loss) {
@@ -216,20 +217,19 @@ Outcome rows_of(const std::function<Value(Graph& g, Value x)>& loss) {
 BOOST_AUTO_TEST_CASE(a_loss_that_is_not_scaled) {
   check_found(rows_of([](Graph&, Value x) { return sum(square(x)); }),
               rows_of([](Graph&, Value x) { return mean(square(x)); }),
-              {"output 'loss'", "4 rows together", "is it a sum", "it comes from sum, "});
+              {"output 'loss'", "4 rows together", "is it a sum", "it is computed by sum, "});
 }
 
-// The mean over rows, and the number of rows once more.
+// The mean over the rows is multiplied by the number of rows again.
 BOOST_AUTO_TEST_CASE(double_counting) {
   check_found(rows_of([](Graph& g, Value x) {
                 return mean(square(x)) * cast(dim_value(g, g.dim("batch")), DType::f32) * 0.25;
               }),
               rows_of([](Graph&, Value x) { return mean(square(x)); }),
-              {"output 'loss'", "is the mean of it for 1 at a time", "it comes from mul, "});
+              {"output 'loss'", "for batches of 1: ", "it is computed by mul, "});
 }
 
-// -- Models
-// ----------------------------------------------------------------------------------------
+// -- Models --
 
 BOOST_AUTO_TEST_CASE(future_tokens_that_leak) {
   const auto attention_of = [](bool causal) {
@@ -241,8 +241,8 @@ BOOST_AUTO_TEST_CASE(future_tokens_that_leak) {
     return expect_causal(g, program, {.feeds = {{"x", normal_tensor({2, 6, 4}, 1)}}}, "x", "y");
   };
   check_found(attention_of(false), attention_of(true),
-              {"'y' at places 0 to 0 changes with 'x' at places 1 to 5",
-               "the first node that sees what comes later is attention, "});
+              {"'y' at positions 0 to 0 depends on 'x' at positions 1 to 5",
+               "the first node that depends on later positions is attention, "});
 }
 
 BOOST_AUTO_TEST_CASE(a_nan_at_zero) {
@@ -253,10 +253,10 @@ BOOST_AUTO_TEST_CASE(a_nan_at_zero) {
     const Program program = Program("normalise").output("y", x / length);
     return expect_finite(g, program, {.feeds = {{"x", normal_tensor({4, 3}, 1)}}});
   };
-  check_found(norm_of(false), norm_of(true), {"with zeros fed: "});
+  check_found(norm_of(false), norm_of(true), {"with floating-point feeds of 0: "});
 }
 
-// Sizes that do not fit are errors when a graph is built; indices are known later.
+// Mismatched sizes are rejected when the graph is built, but indices are known only in a run.
 BOOST_AUTO_TEST_CASE(a_shape_that_only_works_for_one_batch) {
   const auto reversed = [](bool sound) {
     Graph g;

@@ -1,5 +1,5 @@
-// expect_reference: it passes where programs round, draw and loop, and names what is wrong in
-// updates, in bodies and in operations of a user's own.
+// Tests of expect_reference: it accepts programs that round, draw random numbers and loop, and
+// names faults in updates, in bodies and in custom operations.
 #include "weft/testing/reference.h"
 
 #include <boost/test/unit_test.hpp>
@@ -19,11 +19,11 @@ namespace {
 void check_message(const Outcome& found, const std::vector<std::string>& parts) {
   BOOST_TEST(!found);
   for (const std::string& part : parts) {
-    BOOST_TEST(found.message().find(part) != std::string::npos, part << " is not in " << found);
+    BOOST_TEST(found.message().find(part) != std::string::npos, part << " is missing in " << found);
   }
 }
 
-/// Twice x, but for elements above `wrong_above`, which stay as they are.
+/// Doubles x, except for elements above `wrong_above`, which stay unchanged.
 OpRecord twice_record(double wrong_above) {
   OpRecord r = elementwise_op(
       "twice", [wrong_above](auto x) { return static_cast<double>(x) > wrong_above ? x : x + x; });
@@ -34,8 +34,8 @@ OpRecord twice_record(double wrong_above) {
   return r;
 }
 
-/// A step of an optimizer that smooths what it changes, w[i] - (g[i - 1] + g[i] + w[i - 1]) / 10,
-/// and says that it may write over w: over what it still reads, where it does so from the front.
+/// An optimizer step that smooths its update, w[i] - (g[i - 1] + g[i] + w[i - 1]) / 10, and may
+/// write over w. If it runs from the front, it overwrites elements that it still reads.
 OpRecord smooth_step_record(bool from_the_front) {
   OpRecord r;
   r.name = "smooth_step";
@@ -71,7 +71,7 @@ struct Learner {
   Value x = g.input("x", DType::f32, {"batch", 24});
   Value t = g.input("t", DType::f32, {"batch", 4});
   Variable w1 = g.variable("w1", DType::f32, {24, 32}, {.initializer = Initializer::normal(0.3)});
-  // Without an influence on the loss: its gradient is what roundings leave of sums that cancel out.
+  // Has no influence on the loss: its gradient consists of the rounding errors of sums that cancel.
   Variable shift = g.variable("shift", DType::f32, {1});
   Variable w2 = g.variable("w2", DType::f32, {32, 4}, {.initializer = Initializer::normal(0.3)});
   Value scores = matmul(x, w1) + shift;
@@ -83,8 +83,8 @@ struct Learner {
 
 BOOST_AUTO_TEST_SUITE(references)
 
-// Adam steps by its learning rate whatever the size of a gradient: also of one that is rounding
-// errors alone, and of the signs that lower precisions give.
+// Adam's step has the size of the learning rate for a gradient of any size, even for one that
+// consists of rounding errors only or whose sign changes at lower precisions.
 BOOST_AUTO_TEST_CASE(trainings_pass_at_every_precision) {
   for (const auto& precision : {std::optional<Precision>(), std::optional(Precision::highest),
                                 std::optional(Precision::high), std::optional(Precision::medium)}) {
@@ -112,12 +112,12 @@ BOOST_AUTO_TEST_CASE(a_step_that_writes_over_what_it_reads_is_found_in_the_varia
       return expect_reference(n.g, Program(train).precision(precision), n.setup);
     };
     BOOST_TEST(outcome(false));
-    check_message(outcome(true), {"variable 'w1' of a Session",
-                                  "written in place are:", "smooth_step, ", "reference_test.cc:"});
+    check_message(outcome(true), {"variable 'w1' of a Session", "nodes that write in place:",
+                                  "smooth_step, ", "reference_test.cc:"});
   }
 }
 
-// The same where a loop carries the weights.
+// As above, with a loop that carries the weights.
 BOOST_AUTO_TEST_CASE(a_step_in_a_loop_is_found_too) {
   const auto outcome = [](bool wrong) {
     Graph g(with_ops({smooth_step_record(wrong)}));
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(a_step_in_a_loop_is_found_too) {
   };
   BOOST_TEST(outcome(false));
   check_message(outcome(true),
-                {"output 'w' of a Session", "written in place are:", "smooth_step, "});
+                {"output 'w' of a Session", "nodes that write in place:", "smooth_step, "});
 }
 
 BOOST_AUTO_TEST_CASE(own_operations_are_compared_with_their_definition) {
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(own_operations_are_compared_with_their_definition) {
                              "reference_test.cc:"});
 }
 
-// A fault inside of a body is that of a node, at a step.
+// A fault inside a body is reported for its node, with the step.
 BOOST_AUTO_TEST_CASE(bodies_are_gone_through_node_by_node) {
   const auto ops = with_ops({twice_record(3)});
   const auto outcome = [&](const std::function<Value(Graph&, Value)>& build) {

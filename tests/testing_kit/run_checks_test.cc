@@ -1,4 +1,5 @@
-// Checks of what must not change results: they pass for sound programs, and find what is planted.
+// Tests of the checks of programs under changed conditions: they accept sound programs and find
+// planted faults.
 #include "weft/testing/run_checks.h"
 
 #include <boost/test/unit_test.hpp>
@@ -51,7 +52,7 @@ BOOST_FIXTURE_TEST_CASE(serving_shares_a_store, Training) {
       "program 'train' updates variable 'optimizer.step': only one Session at a time may run it");
 }
 
-// A cache is no part of a file: what must survive belongs into a buffer.
+// Files do not contain caches: state that must survive belongs in a buffer.
 BOOST_AUTO_TEST_CASE(state_that_is_not_saved_is_found) {
   for (const VariableKind kind : {VariableKind::cache, VariableKind::buffer}) {
     Graph g;
@@ -64,13 +65,14 @@ BOOST_AUTO_TEST_CASE(state_that_is_not_saved_is_found) {
     const Outcome found = check_resume(g, program, setup);
     BOOST_TEST(bool(found) == (kind == VariableKind::buffer));
     if (found) continue;
-    BOOST_TEST(found.message().find("resumed from a file (runs are counted from 3): output 'sum' "
+    BOOST_TEST(found.message().find("resumed from a file (runs are numbered from 3): output 'sum' "
                                     "of run 1: ") == 0,
                found);
   }
 }
 
-// Threads that do not wait for one another, but no data race, which ThreadSanitizer would find.
+// Unsynchronised accesses of several threads without a data race, which ThreadSanitizer would
+// report.
 float read_relaxed(const float* at) {
   return std::atomic_ref<float>(const_cast<float&>(*at)).load(std::memory_order_relaxed);
 }
@@ -78,7 +80,8 @@ void write_relaxed(float* at, float value) {
   std::atomic_ref<float>(*at).store(value, std::memory_order_relaxed);
 }
 
-// Each chunk reads the last element of the one before it, and says that it may write over all.
+// Each chunk reads the last element of the previous chunk, although the record allows the kernel to
+// overwrite its operand.
 OpRecord neighbours_record() {
   OpRecord r;
   r.name = "chunk_neighbours";
@@ -108,7 +111,7 @@ OpRecord neighbours_record() {
   return r;
 }
 
-// What is wrong in place is right where its operand is kept: the message says that it may be so.
+// A kernel that is wrong in place is right if its operand is kept; the message mentions this.
 BOOST_AUTO_TEST_CASE(a_difference_that_keeping_values_hides) {
   const MoreThreads more;
   Graph g(with_ops({neighbours_record()}));
@@ -116,12 +119,14 @@ BOOST_AUTO_TEST_CASE(a_difference_that_keeping_values_hides) {
   const Program program = Program("p").output("y", cos(apply_op("chunk_neighbours", {sin(x)})));
   const Outcome found = check_determinism(g, program, {.feeds = {{"x", normal_tensor({999}, 1)}}});
   BOOST_TEST(!found);
-  BOOST_TEST(found.message().find("when all values are kept no node differs: that hides it where "
-                                  "a kernel writes over an operand") != std::string::npos,
+  BOOST_TEST(found.message().find("no node differs when all values are kept: this hides faults of "
+                                  "fused steps, and of kernels that overwrite an operand") !=
+                 std::string::npos,
              found);
 }
 
-// Running statistics are updated by what reads them, and caches belong to each Session.
+// Running statistics are updated with values that the program reads, and every Session has its own
+// caches.
 BOOST_AUTO_TEST_CASE(updates_that_come_with_values_count) {
   Graph g;
   const Value x = g.input("x", DType::f32, {4});
@@ -136,8 +141,8 @@ BOOST_AUTO_TEST_CASE(updates_that_come_with_values_count) {
   BOOST_TEST(check_serving(g, program, setup).message() ==
              "program 'p' updates variable 'seen': only one Session at a time may run it");
   const Outcome found = expect_state_changes(g, program, setup);
-  BOOST_TEST(found.message().find("a run of 'p' leaves as they were:\n  buffer 'same' (its update "
-                                  "gives the value that it had), ") == 0,
+  BOOST_TEST(found.message().find("a run of 'p' does not change these variables:\n  buffer 'same' "
+                                  "(its update does not change its value), ") == 0,
              found);
   BOOST_TEST(found.message().find("run_checks_test.cc:") != std::string::npos, found);
   BOOST_TEST(expect_state_changes(g, program, setup, {"same"}));
@@ -152,7 +157,7 @@ BOOST_AUTO_TEST_CASE(a_reference_names_the_node) {
   const Value x = g.input("x", DType::f32, {3});
   const Program program = Program("p").output("y", softmax(exp(x)));
   BOOST_TEST(expect_reference(g, program, {.feeds = {{"x", normal_tensor({3}, 1)}}}));
-  BOOST_TEST(expect_reference(g, program).message().find("no tensor is given for ") == 0);
+  BOOST_TEST(expect_reference(g, program).message().find("no tensor is fed for ") == 0);
 }
 
 BOOST_AUTO_TEST_CASE(folders_go_with_their_object) {

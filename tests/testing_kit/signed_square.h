@@ -1,4 +1,4 @@
-// A kernel of a user's own in Highway.
+// A custom kernel written with Highway.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@ namespace user {
 /// y[i] = x[i] |x[i]| for i below n; y may be x.
 void signed_square(const float* x, float* y, std::size_t n);
 void signed_square(const double* x, double* y, std::size_t n);
-/// What it runs on: "AVX2".
+/// Returns the name of the SIMD target that is used, for example "AVX2".
 std::string signed_square_target();
 
 }  // namespace user

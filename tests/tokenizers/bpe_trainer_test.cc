@@ -1,4 +1,4 @@
-// Byte pairs, WordPiece and word level are learned as Hugging Face's library learns them.
+// Training of BPE, WordPiece and word-level tokenizers, compared with Hugging Face's tokenizers.
 #include "weft/models/tokenizers/train/bpe_trainer.h"
 
 #include <boost/test/unit_test.hpp>
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(byte_pairs_are_the_librarys_merge_by_merge) {
               found == golden[i] ? "" : "'" + found + "', not '" + golden[i] + "'");
   }
   const nlohmann::json right = testing::training_metrics("hf_tokenizers_0.23.2");
-  testing::GoldenCount counts("train: byte-level BPE, tokens of the rest");
+  testing::GoldenCount counts("train: byte-level BPE, tokens of the held-out text");
   for (const std::int64_t vocab : {256, 512, 1000, 2000, 4000, 8000}) {
     const LearnedBpe part = train_bpe(words, {.vocab = vocab, .words_are_bytes = true});
     SubwordParts parts{
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(word_pieces_need_as_many_tokens_as_the_librarys) {
     for (const std::string& line : testing::lines_of(text->rest)) pipeline.encode(line, {}, ids);
     const nlohmann::json& golden = right.at("wordpiece_" + std::to_string(vocab));
     const double wanted = golden.is_object() ? golden.at("min") : golden;
-    std::cout << "wordpiece-" << vocab << ": " << ids.size() << " tokens (the library's: " << golden
+    std::cout << "wordpiece-" << vocab << ": " << ids.size() << " tokens (reference: " << golden
               << ")\n";
     BOOST_TEST(static_cast<double>(ids.size()) == wanted, boost::test_tools::tolerance(0.01));
   }
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(whole_words_are_the_librarys) {
               found[i] == golden[i] ? "" : "'" + found[i] + "', not '" + golden[i] + "'");
 }
 
-// Of the library's own tests.
+// From the tests of Hugging Face's tokenizers.
 const std::vector<std::pair<std::string, std::int64_t>> kRoses = {
     {"roses", 1}, {"are", 2}, {"red", 1}, {"voilets", 1}, {"blue", 1}, {"BERT", 1},
     {"is", 2},    {"big", 1}, {"and", 1}, {"so", 1},      {"GPT-2", 1}};
@@ -137,7 +137,8 @@ BOOST_AUTO_TEST_CASE(pairs_are_merged_while_they_are_frequent_enough) {
   BOOST_TEST(learned.pieces == wanted, boost::test_tools::per_element());
   const Merges merges = {{"r", "e"}, {"a", "re"}, {"i", "s"}};
   BOOST_TEST((learned.merges == merges));
-  // Special tokens and characters are taken whatever they are, then so many as there may be.
+  // Special tokens and the initial alphabet are always included; then pieces are added up to the
+  // limit.
   const LearnedBpe few =
       train_bpe(table(kRoses),
                 {.vocab = 25, .special_tokens = {"<s>", "r", "<s>"}, .initial_alphabet = U"z"});
@@ -150,7 +151,8 @@ BOOST_AUTO_TEST_CASE(pairs_are_merged_while_they_are_frequent_enough) {
 }
 
 BOOST_AUTO_TEST_CASE(characters_beyond_the_limit_are_left_out_of_words) {
-  // "e" 6, "s" 6, and of "i" and "r", 4 each, the first: what is left of "voilets" is "ies".
+  // The alphabet is "e" (6 times), "s" (6 times), and "i", the first of the characters that occur 4
+  // times. "voilets" is reduced to "ies".
   const LearnedBpe learned = train_bpe(table(kRoses), {.min_frequency = 2, .limit_alphabet = 3});
   const Pieces wanted = {"e", "i", "s", "es", "is"};
   BOOST_TEST(learned.pieces == wanted, boost::test_tools::per_element());
@@ -191,7 +193,7 @@ BOOST_AUTO_TEST_CASE(what_is_learned_does_not_depend_on_threads_or_on_how_texts_
                                      {.vocab = 300, .words_are_bytes = true});
   BOOST_TEST(one.pieces == three.pieces, boost::test_tools::per_element());
   BOOST_TEST((one.merges == three.merges));
-  // In parts, words are those of the whole.
+  // Words counted in parts equal the words of the whole text.
   WordTable whole;
   split_as_gpt2(text, [&](std::size_t begin, std::size_t end) {
     whole.add(std::string_view(text).substr(begin, end - begin));

@@ -1,4 +1,4 @@
-// Byte pairs of characters are those that SentencePiece learns from the same text.
+// Training of character BPE, compared with SentencePiece on the same text.
 #include "weft/models/tokenizers/train/character_bpe_trainer.h"
 
 #include <algorithm>
@@ -79,21 +79,21 @@ BOOST_AUTO_TEST_CASE(pairs_of_characters_need_as_many_pieces_as_the_librarys) {
       }
     }
     const std::int64_t right = golden.at(c.name).at("pieces");
-    std::cout << c.name << ": " << pieces << " pieces (the library's model: " << right << ")\n";
+    std::cout << c.name << ": " << pieces << " pieces (reference: " << right << ")\n";
     BOOST_TEST(pieces == right);
     BOOST_TEST(unknown == golden.at(c.name).at("unk").get<std::int64_t>());
   }
 }
 
 BOOST_AUTO_TEST_CASE(of_equally_frequent_pairs_the_shortest_and_then_the_first_goes_first) {
-  // All pairs occur 5 times. Of "ab", "bx", "xc", "cd", "de" the first is "ab", and then, where
-  // "bx" is lost to it, "cd"; "abx" comes before "cde", which is as long.
+  // All pairs occur 5 times. The first of "ab", "bx", "xc", "cd" and "de" is "ab". It removes "bx",
+  // so that "cd" is next. "abx" precedes "cde", which has the same length.
   const auto found = pairs_of({{"abxcde", 5}, {"e", 9}}, U"abcdex", {.is_piece = any});
   const std::vector<std::u32string> wanted = {U"ab", U"cd", U"abx", U"cde", U"abxcde"};
   BOOST_TEST((found == wanted));
 }
 
-/// The same by the definition: all pairs are counted before each merge.
+/// The reference: counts all pairs again before each merge.
 std::vector<std::u32string> pairs_by_definition(const Counts& counts,
                                                 std::u32string_view characters,
                                                 const CharacterPairRules& rules) {

@@ -1,4 +1,4 @@
-// The rules for characters are SentencePiece's.
+// The character normalisation rules, compared with SentencePiece.
 #include "weft/models/tokenizers/normalizers/character_rules.h"
 
 #include <boost/test/unit_test.hpp>
@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(rules_of_unicode_are_those_of_models) {
   if (file.empty()) return;
   const auto model = SentencePieceTokenizer::from_bytes(testing::golden_bytes(file));
   const PrecompiledMap theirs = PrecompiledMap::parse(model.model().normalizer.compiled_map);
-  // Unicode has got characters since the models were made: their rules are among ours.
+  // Characters were added to Unicode after these models were made, so Weft has some more rules.
   int others = 0, rules = 0;
   for (const auto& [from, to] : character_rules("nmt_nfkc")) {
     const std::string text = utf8(from), becomes = utf8(to);

@@ -1,4 +1,4 @@
-// A character map as SentencePiece's tools compile it, in the plainest way.
+// A character map in the compiled format of SentencePiece, built in a simple way.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@ inline void append_number(std::string& bytes, std::uint32_t number) {
   for (int i = 0; i < 4; ++i) bytes += static_cast<char>(number >> (8 * i) & 0xFF);
 }
 
-/// Rules "key becomes value". Every node's children have 256 units for themselves.
+/// Compiles rules that replace each key by its value. The children of every node take 256 units.
 inline std::string compiled_map(const std::map<std::string, std::string>& rules) {
   constexpr std::uint32_t kBlock = 256, kNoLabel = 0xFF, kLeaf = std::uint32_t{1} << 31;
   std::vector<std::uint32_t> units(kBlock, 0);  // the root is unit 0
   std::map<std::string, std::uint32_t> places = {{"", 0}};
   std::string strings;
-  const auto children = [&](std::uint32_t place) {  // where those of a node begin
+  const auto children = [&](std::uint32_t place) {  // the first child of a node
     if (units[place] >> 10 == 0) {
       const auto base = static_cast<std::uint32_t>(units.size());
       units.resize(units.size() + kBlock, kNoLabel);
-      units[base] = 1;  // the place of a leaf: no label that leads here
+      units[base] = 1;  // reserved for the leaf: no label leads here
       units[place] |= (place ^ base) << 10;
     }
     return place ^ units[place] >> 10;

@@ -1,5 +1,5 @@
-// What a folder says beside a vocabulary: added tokens and names are found, and what is wrong is
-// refused by file and key.
+// The settings in a folder besides its vocabulary: added tokens and special tokens are found, and
+// errors name file and key.
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@ namespace {
 
 using Ids = std::vector<std::int32_t>;
 
-/// A folder of BERT's, of GPT-2's and of SentencePiece's files.
+/// Folders with the files of BERT, GPT-2 and SentencePiece.
 struct Folders {
   Folders() {
     bert.write("vocab.txt", "[PAD]\n[UNK]\nun\n##der\n");

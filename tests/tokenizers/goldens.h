@@ -1,4 +1,5 @@
-// What the reference implementations make of many strings: files of JSON, one object a line.
+// Golden outputs of reference implementations for many strings: JSON files with one object per
+// line.
 #pragma once
 
 #include <algorithm>
@@ -18,26 +19,26 @@
 
 namespace weft::testing {
 
-/// The folder of goldens that stands beside the source tree.
+/// The folder of golden files next to the source tree.
 inline std::filesystem::path shared_token_goldens() {
   return std::filesystem::path(WEFT_SOURCE_DIR) / "../shared/goldens/tokenizers";
 }
 
-/// The folder to read: the one that WEFT_TOKENIZER_GOLDENS names, or that beside the source tree.
+/// The folder to read: the value of WEFT_TOKENIZER_GOLDENS, or the folder next to the source tree.
 inline std::filesystem::path token_goldens() {
   const char* named = std::getenv("WEFT_TOKENIZER_GOLDENS");
   return named != nullptr && *named != '\0' ? std::filesystem::path(named) : shared_token_goldens();
 }
 
-/// True where there are goldens; says that tests are skipped where not.
+/// Returns true if there are golden files, otherwise prints that the tests are skipped.
 inline bool have_token_goldens() {
   if (std::filesystem::exists(token_goldens() / "strings.jsonl")) return true;
-  std::cout << "no goldens of tokenizers at " << token_goldens().string() << ": skipped\n";
+  std::cout << "skipped: no golden files of tokenizers in " << token_goldens().string() << "\n";
   return false;
 }
 
-/// A tokenizer's file ("gpt2/vocab.json"): in that folder, or beside the source tree; empty where
-/// there is none.
+/// Returns the path of a tokenizer file ("gpt2/vocab.json") in that folder or in the folder next to
+/// the source tree; empty if there is none.
 inline std::filesystem::path token_file(const std::string& name) {
   for (const std::filesystem::path& folder : {token_goldens(), shared_token_goldens()}) {
     if (const auto file = folder / "files" / name; std::filesystem::exists(file)) return file;
@@ -53,7 +54,7 @@ inline std::string golden_bytes(const std::filesystem::path& file) {
   return std::move(bytes).str();
 }
 
-/// The rows of a file of goldens; none where there is no such file.
+/// Returns the rows of a golden file; empty if the file does not exist.
 inline std::vector<nlohmann::json> golden_rows(const std::string& name) {
   std::vector<nlohmann::json> rows;
   const std::filesystem::path file = token_goldens() / name;
@@ -89,10 +90,11 @@ inline std::string from_base64(std::string_view text) {
 struct GoldenString {
   std::string category;
   std::string text;
-  std::string bytes;  // the text, but for those that are not UTF-8
+  /// The bytes to encode; they differ from `text` if they are not valid UTF-8.
+  std::string bytes;
 };
 
-/// strings.jsonl, by id.
+/// The strings of strings.jsonl, by id.
 inline const std::map<std::int64_t, GoldenString>& golden_strings() {
   static const auto kStrings = [] {
     std::map<std::int64_t, GoldenString> strings;
@@ -107,18 +109,20 @@ inline const std::map<std::int64_t, GoldenString>& golden_strings() {
   return kStrings;
 }
 
-/// For every byte of `text`, and its end, how many code points begin before it.
+/// Returns, for every byte of `text` and for its end, the number of code points that begin before
+/// it.
 inline std::vector<std::int64_t> code_points_before(std::string_view text) {
   std::vector<std::int64_t> before = {0};
   for (const char c : text) {
-    // A byte inside of a character counts with its first one.
+    // Bytes inside a character count with its first byte.
     const bool begins = (static_cast<unsigned char>(c) & 0xC0) != 0x80;
     before.push_back(before.back() + (begins ? 1 : 0));
   }
   return before;
 }
 
-/// Counts rows, shows the first ones that differ, and says at the end how many are right.
+/// Counts rows, reports the first ones that differ, and prints the number of correct rows at the
+/// end.
 class GoldenCount {
  public:
   explicit GoldenCount(std::string name) : name_(std::move(name)) {}
@@ -129,7 +133,7 @@ class GoldenCount {
       std::cout << "tokenizer " << name_ << " ok " << right_ << " of " << rows_ << std::endl;
   }
 
-  /// A row that is right where `what` is empty; else it says what is wrong.
+  /// Adds a row. `what` is empty if the row is correct, otherwise it describes the difference.
   void add(const std::string& row, const std::string& what) {
     ++rows_;
     right_ += what.empty() ? 1 : 0;

@@ -1,4 +1,4 @@
-// Folders with a vocab.json and a merges.txt: the class of tokenizer says how these are applied.
+// Folders with a vocab.json and a merges.txt, which the tokenizer class determines how to apply.
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <vector>
@@ -67,12 +67,12 @@ BOOST_AUTO_TEST_CASE(roberta_folders_put_their_ids_around_texts_and_hide_words) 
   const FolderTokenizer roberta =
       read(kBytes, "a b\n\u0120 a\n", R"({"tokenizer_class": "RobertaTokenizer"})");
   check_ids(roberta, "ab a", {0, 6, 8, 2});
-  check_ids(roberta, "ab <mask>", {0, 6, 9, 2});  // with the blank in front of it
+  check_ids(roberta, "ab <mask>", {0, 6, 9, 2});  // includes the space before it
   BOOST_TEST(roberta.tokenizer->mask_id() == 9);
   BOOST_TEST(roberta.tokenizer->cls_id() == 0);
   const Encoding pair = roberta.tokenizer->encode_pair({"a", "b"}, {.add_special = true});
   BOOST_TEST(pair.ids == (Ids{0, 4, 2, 2, 5, 2}), boost::test_tools::per_element());
-  // GPT-2's class has none of that, unless it is asked for a beginning.
+  // GPT-2's class adds no special tokens unless add_bos_token is set.
   const FolderTokenizer gpt2 = read(kBytes, "a b\n\u0120 a\n", "");
   check_ids(gpt2, "ab a", {6, 8});
   const FolderTokenizer opt =
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(deberta_and_qwen_folders_follow_their_classes) {
   const Encoding pair = deberta.tokenizer->encode_pair({"a", "b"}, {.add_special = true});
   BOOST_TEST(pair.ids == (Ids{0, 2, 1, 3, 1}), boost::test_tools::per_element());
   BOOST_TEST((pair.type_ids == Ids{0, 0, 0, 1, 1}));
-  // Every digit is a word, letters are composed.
+  // Every digit is a word, and letters are composed (NFC).
   const FolderTokenizer qwen =
       read(R"({"1": 0, "2": 1, "12": 2, "\u00c3": 3, "\u00a9": 4, "\u00c3\u00a9": 5})",
            "1 2\n\u00c3 \u00a9\n", R"({"tokenizer_class": "Qwen2Tokenizer"})");

@@ -1,4 +1,4 @@
-// Tokenizers that are learned are whole: files that come back, with all their parts.
+// Trained tokenizers are complete: they round-trip through files with all their components.
 #include "weft/models/tokenizers/train/new_tokenizer.h"
 
 #include <algorithm>
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(what_models_want_around_texts_is_put_there) {
   const Encoding ended = unigrams.encode_text("the cat");
   BOOST_TEST(ended.ids.back() == unigrams.eos_id());
   BOOST_TEST(unigrams.unk_id() == 2);
-  // With BERT's special tokens, any kind does as BERT.
+  // With BERT's special tokens, every kind adds them as BERT does.
   for (const LearnedKind kind : {LearnedKind::byte_bpe, LearnedKind::character_bpe,
                                  LearnedKind::unigram, LearnedKind::word}) {
     const Tokenizer like_bert =
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(what_models_want_around_texts_is_put_there) {
   BOOST_TEST(pairs.unk_id() == 0);
 }
 
-/// The ids of `json` and of the model that it was made of, line by line.
+/// Compares, line by line, the ids of a tokenizer.json and of the model from which it was made.
 void check_same_ids(const char* name, const SubwordTokenizer& json,
                     const SentencePieceTokenizer& model, const std::string& text) {
   BOOST_TEST(json.vocab_size() == model.vocab_size());
@@ -113,7 +113,7 @@ void check_same_ids(const char* name, const SubwordTokenizer& json,
             << " lines have the ids of the SentencePiece model\n";
   BOOST_TEST(static_cast<double>(ids) == static_cast<double>(others),
              boost::test_tools::tolerance(1e-3));
-  BOOST_TEST(same >= lines - lines / 500);  // sums of equal cuts are rounded differently
+  BOOST_TEST(same >= lines - lines / 500);  // sums of equal segmentations are rounded differently
 }
 
 BOOST_AUTO_TEST_CASE(what_a_json_has_of_sentence_piece_is_what_its_model_has) {

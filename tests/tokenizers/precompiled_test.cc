@@ -1,4 +1,5 @@
-// Compiled character maps: rules are found, broken maps are refused and never read out of bounds.
+// Compiled character maps: rules are found, and broken maps are rejected and never read out of
+// bounds.
 #include "weft/models/tokenizers/normalizers/precompiled.h"
 
 #include <boost/test/unit_test.hpp>
@@ -68,14 +69,14 @@ BOOST_AUTO_TEST_CASE(what_is_no_compiled_map_is_refused) {
   refused(compiled_map({{"a", "\xC3"}}), "its replacements are not UTF-8");
 }
 
-/// Fields of a Precompiled normaliser.
+/// The fields of a Precompiled normaliser.
 struct OneBlob {
   std::string bytes;
   void required(const char*, normalizers::Base64& value) const { value.bytes = bytes; }
 };
 
-/// The definition: the shortest rule for each grapheme of less than six bytes, else for each
-/// character.
+/// The reference: applies the shortest rule to each grapheme of fewer than six bytes, otherwise to
+/// each character.
 std::string by_graphemes(const PrecompiledMap& map, const std::string& text) {
   std::string result;
   Graphemes().visit(text, [&](std::string_view grapheme) {
@@ -106,7 +107,7 @@ BOOST_AUTO_TEST_CASE(rules_apply_to_graphemes_wherever_these_begin_and_end) {
   OneBlob fields{blob};
   normaliser.describe(fields);
   normaliser.prepare();
-  // Marks, line ends, emoji with joiners, flags, syllables in parts, a prefixed number sign.
+  // Combining marks, line ends, emoji with joiners, flags, Hangul jamo, and a prefixed number sign.
   const std::vector<std::string> parts = {
       "e",      "\u0301", "\u0300", "\r",     "\n",         "x",          "a",      "\uff21",
       "\u304b", "\u3099", "\u200d", "\u6f22", "\U0001F469", "\U0001F1E9", "\u1100", "\u1161",

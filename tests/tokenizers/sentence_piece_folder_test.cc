@@ -1,4 +1,5 @@
-// Folders with a SentencePiece model: the ids are those of the class of tokenizer that they name.
+// Folders with a SentencePiece model, whose ids depend on the tokenizer class that the folder
+// names.
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <vector>
@@ -26,7 +27,7 @@ class ModelFolder : public testing::TokenizerFolder {
 };
 
 std::string model_bytes() {
-  // "<unk>", "<s>", "</s>" and eight of text, of which "b" is better than "a".
+  // "<unk>", "<s>", "</s>" and five text pieces, of which "b" has a higher score than "a".
   SentencePieceModel model;
   model.algorithm = SentencePieceModel::Algorithm::unigram;
   model.pieces = {{"<unk>", 0, Kind::unknown},   {"<s>", 0, Kind::control},

@@ -1,4 +1,4 @@
-// Models of SentencePiece give the ids, spans and texts that its library gives.
+// SentencePiece models give the same ids, spans and texts as the reference library.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -44,7 +44,8 @@ std::vector<std::pair<std::string, SentencePieceTokenizer>> models() {
   return found;
 }
 
-/// The text that pieces spell and the sum of their scores; unknown ones and bytes count nothing.
+/// Returns the concatenated pieces and the sum of their scores. Unknown pieces and bytes add no
+/// score.
 std::pair<std::string, double> spelled(const SentencePieceTokenizer& tokenizer, const Ids& ids) {
   std::pair<std::string, double> result;
   for (const std::int32_t id : ids) {
@@ -55,7 +56,7 @@ std::pair<std::string, double> spelled(const SentencePieceTokenizer& tokenizer, 
   return result;
 }
 
-/// True for the golden ids, another answer that is listed, and an equally good one.
+/// Returns true for the golden ids, for a listed alternative, and for an equally good segmentation.
 bool same_ids(const SentencePieceTokenizer& tokenizer, const Ids& ids, const json& row,
               const char* key = "ids") {
   const Ids golden = row.at(key);
@@ -87,8 +88,8 @@ std::string differs(const SentencePieceTokenizer& tokenizer, const testing::Gold
     with_spans.push_back(part.id);
     offsets.push_back({before[part.begin], before[part.end]});
   }
-  if (with_spans != ids) return "other ids where there are spans, too";
-  if (ids != row.at("ids").get<Ids>()) return {};  // spans and pieces are those of other ids
+  if (with_spans != ids) return "the ids differ if spans are requested";
+  if (ids != row.at("ids").get<Ids>()) return {};  // spans and pieces belong to the other ids
   if (row.contains("offsets") && offsets != row.at("offsets"))
     return "spans " + offsets.dump() + " instead of " + row.at("offsets").dump();
   if (const json pieces = tokenizer.pieces(string.bytes); pieces != row.at("pieces"))
@@ -130,12 +131,12 @@ BOOST_AUTO_TEST_CASE(the_best_cuts_of_unigram_models_are_those_of_the_library) {
       const auto cuts = tokenizer.best(string.bytes, golden.size());
       std::string wrong;
       if (cuts.size() != golden.size())
-        wrong = std::to_string(cuts.size()) + " cuts instead of " + golden.dump();
+        wrong = std::to_string(cuts.size()) + " segmentations instead of " + golden.dump();
       for (std::size_t i = 0; wrong.empty() && i < cuts.size(); ++i) {
         const double score = golden[i].at("score");
         if (std::abs(cuts[i].score - score) > 1e-3)
           wrong = "score " + std::to_string(cuts[i].score) + " instead of " + golden[i].dump();
-        // Equally good ones may stand in any order.
+        // Equally good segmentations may have any order.
         bool found = false;
         for (const json& other : golden) {
           found = found || (other.at("ids").get<Ids>() == cuts[i].ids &&

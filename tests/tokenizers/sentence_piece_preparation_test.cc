@@ -1,5 +1,5 @@
-// What published classes do to a text beside SentencePiece's model: ALBERT's and DeBERTa's own
-// changes, by the rules that these classes publish, and Marian's two models.
+// Text preparation of published classes around a SentencePiece model: the normalisation of ALBERT
+// and DeBERTa, by the rules that these classes publish, and Marian's two models.
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <utility>
@@ -18,7 +18,7 @@ namespace {
 using Ids = std::vector<std::int32_t>;
 using Kind = SentencePieceModel::Kind;
 
-/// A unigram model: what is special, and pieces with their scores.
+/// Builds a unigram model of special pieces and of normal pieces with scores.
 std::string model_bytes(std::vector<SentencePieceModel::Piece> pieces,
                         const std::vector<std::pair<const char*, float>>& normal) {
   SentencePieceModel model;
@@ -79,7 +79,7 @@ class AlbertFolder : public testing::TokenizerFolder {
 void check_ids(const SentencePieceTokenizer& tokenizer, const std::string& text, const Ids& ids) {
   BOOST_TEST_CONTEXT(text) {
     BOOST_TEST(tokenizer.encode(text) == ids, boost::test_tools::per_element());
-    // In files, too.
+    // Also after a round trip through a file.
     const auto again = SentencePieceTokenizer::from_bytes(tokenizer.to_bytes());
     BOOST_TEST(again.encode(text) == ids, boost::test_tools::per_element());
     BOOST_TEST(again.to_bytes() == tokenizer.to_bytes());
@@ -113,9 +113,9 @@ BOOST_AUTO_TEST_CASE(albert_takes_accents_off_and_writes_lower_case) {
   const auto tokenizer = folder.read();
   check_ids(tokenizer, "\u00c9 e\u0301", {kBlank, kE, kBlank, kE});
   check_ids(tokenizer, "AB", {kBlankA, kB});
-  // Compatible forms are decomposed: a wide letter, and a raised digit.
+  // Compatibility forms are decomposed (NFKD): a full-width letter and a superscript digit.
   check_ids(tokenizer, "\uff22\u00b2", {kBlank, kB, kTwo});
-  // The sigma at the end of a word is one of its own; one in it, or alone, is not.
+  // A sigma at the end of a word becomes a final sigma; one inside a word or on its own does not.
   check_ids(tokenizer, "\u0391\u03a3", {kBlank, kAlpha, kFinalSigma});
   check_ids(tokenizer, "\u0391\u03a3. \u03a3", {kBlank, kAlpha, kFinalSigma, kUnk, kBlank, kSigma});
   check_ids(tokenizer, "\u0391\u03a3\u0391", {kBlank, kAlpha, kSigma, kAlpha});
@@ -124,13 +124,13 @@ BOOST_AUTO_TEST_CASE(albert_takes_accents_off_and_writes_lower_case) {
 BOOST_AUTO_TEST_CASE(albert_cuts_numbers_with_a_comma_again) {
   const AlbertFolder folder;
   const auto tokenizer = folder.read();
-  // The model alone makes "_1," and "1" of it; "1" as a text is "_1".
+  // The model alone yields "_1," and "1"; "1" as a text is "_1".
   check_ids(tokenizer, "1,1", {kBlankOne, kComma, kOne});
-  // "1," inside of a word: "1" as a text is "_1", whose blank goes.
+  // "1," inside a word: "1" as a text is "_1", and its space mark is removed.
   check_ids(tokenizer, "a1,", {kBlankA, kOne, kComma});
-  // "2" as a text is "_" and "2": the blank goes as a whole.
+  // "2" as a text is "_" and "2": the piece "_" is removed.
   check_ids(tokenizer, "a2,", {kBlankA, kTwo, kComma});
-  // "34" as a text is "_34"; without its blank it is no piece.
+  // "34" as a text is "_34", which is not a piece without the space mark.
   check_ids(tokenizer, "a34,", {kBlankA, kUnk, kComma});
   check_ids(tokenizer, "a,", {kBlankA, kComma});
   const std::string text = "b 1,1";
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(alberts_changes_are_as_its_folder_says) {
   const auto accents = folder.read(R"(, "keep_accents": true)");
   check_ids(accents, "A\u00e9", {kBlankA, kAccentE});
   const auto blanks = folder.read(R"(, "remove_space": false)");
-  check_ids(blanks, "a\u3000a", {kBlankA, kBlankA});  // NFKD makes a blank of it
+  check_ids(blanks, "a\u3000a", {kBlankA, kBlankA});  // NFKD turns it into a space
   check_ids(blanks, "a\ta", {kBlankA, kUnk, kA});
   BOOST_TEST(!plain.model().layout.preparation.lowercase);
   BOOST_TEST(!(plain.model().layout.preparation == accents.model().layout.preparation));

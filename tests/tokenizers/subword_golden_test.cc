@@ -1,4 +1,4 @@
-// Tokenizers of Hugging Face's library give the ids, spans and texts that the library gives.
+// Tokenizers of Hugging Face's library give the same ids, spans and texts as the library.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <functional>
@@ -27,8 +27,8 @@ using testing::golden_strings;
 using testing::GoldenCount;
 using Ids = std::vector<std::int32_t>;
 
-/// The tokenizer of a file of goldens: "json-wordpiece-4k" is files/json/wordpiece-4k.json, "gpt2"
-/// the folder files/gpt2.
+/// Returns the tokenizer of a golden file: "json-wordpiece-4k" is files/json/wordpiece-4k.json,
+/// "gpt2" is the folder files/gpt2.
 std::optional<Tokenizer> find_tokenizer(const std::string& name) {
   if (name.starts_with("json-")) {
     const fs::path file = testing::token_file("json/" + name.substr(5) + ".json");
@@ -40,7 +40,7 @@ std::optional<Tokenizer> find_tokenizer(const std::string& name) {
   return read_tokenizer_folder(folder.string()).tokenizer;
 }
 
-/// Every file whose rows have the library's fields, and its tokenizer.
+/// The tokenizers of all golden files with the library's fields, by file name.
 const std::map<std::string, Tokenizer>& tokenizers() {
   static const auto found = [] {
     std::map<std::string, Tokenizer> result;
@@ -73,7 +73,7 @@ std::string difference(const char* what, const json& is, const json& wanted) {
   return std::string(what) + " " + is.dump() + " instead of " + wanted.dump();
 }
 
-/// Ids as wanted, or another answer that counts as right.
+/// Returns true for the golden ids and for a listed alternative.
 bool right_ids(const Ids& ids, const json& row) {
   if (row.at("ids") == ids) return true;
   if (row.contains("alt_ids"))
@@ -87,9 +87,9 @@ std::string check_row(const Tokenizer& tokenizer, const json& row,
   const std::string& text = string.text;
   const Encoding plain = tokenizer.encode_text(text, {.add_special = false});
   if (!right_ids(plain.ids, row)) return difference("ids", plain.ids, row["ids"]);
-  if (tokenizer.encode(text) != plain.ids) return "other ids without spans";
-  if (tokenizer.encode(string.bytes) != plain.ids) return "other ids of the broken bytes";
-  if (row["ids"] != plain.ids) return {};  // the rest is about the other answer
+  if (tokenizer.encode(text) != plain.ids) return "the ids differ without spans";
+  if (tokenizer.encode(string.bytes) != plain.ids) return "the ids of the invalid bytes differ";
+  if (row["ids"] != plain.ids) return {};  // the other fields belong to the golden ids
   if (auto wrong = difference("offsets", as_json(in_code_points(plain, text)), row["offsets"]);
       !wrong.empty())
     return wrong;
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(any_ids_become_the_text_that_the_library_makes_of_them) {
       std::string wrong = difference("dec", tokenizer.decode(ids, DecodeOptions{true}), row["dec"]);
       if (wrong.empty())
         wrong = difference("dec_skip", tokenizer.decode(ids, DecodeOptions{}), row["dec_skip"]);
-      // One by one, they are the same text.
+      // Streaming the ids one by one must give the same text.
       TextStream stream(tokenizer);
       std::string streamed;
       for (const std::int32_t id : ids) streamed += stream.add(id);
@@ -194,9 +194,9 @@ std::string check_pair(const Tokenizer& tokenizer, const json& row) {
   try {
     is = tokenizer.encode_pair({first, second}, options_of(row));
   } catch (const ArgumentError& e) {
-    return row.contains("error") ? "" : std::string("an error: ") + e.what();
+    return row.contains("error") ? "" : std::string("unexpected error: ") + e.what();
   }
-  if (row.contains("error")) return "no error";
+  if (row.contains("error")) return "an error is missing";
   json sequences = json::array(), overflow = json::array();
   for (const std::int32_t sequence : is.sequences)
     sequences.push_back(sequence < 0 ? json() : json(sequence));

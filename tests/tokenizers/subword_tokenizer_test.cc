@@ -1,4 +1,5 @@
-// Tokenizers of parts: what options do, what is refused, and that bytes come back.
+// Tokenizers assembled from components: effects of options, rejected files, and lossless encoding
+// of bytes.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -29,7 +30,7 @@ json added_token(int id, const std::string& content, const json& changes = json:
   return token;
 }
 
-/// Byte-level BPE of all bytes, and some merges.
+/// Byte-level BPE with all bytes and a few merges.
 json byte_level_json() {
   json vocab = json::object();
   for (unsigned byte = 0; byte < 256; ++byte) vocab[utf8(byte_characters()[byte])] = byte;
@@ -123,7 +124,7 @@ BOOST_AUTO_TEST_CASE(any_bytes_come_back_from_byte_level_models) {
     const Encoding kept =
         tokenizer.encode_text(bytes, {.special_in_text = false, .broken = InvalidBytes::kept});
     lost += tokenizer.decode(kept.ids) == bytes ? 0 : 1;
-    // Every id points at its bytes, or at the whole character that it is a part of.
+    // Every id spans its bytes, or the whole character of which its bytes are a part.
     for (std::size_t k = 0; k < kept.size(); ++k) {
       const std::string is = tokenizer.decode({&kept.ids[k], 1});
       const std::string at =
@@ -252,7 +253,8 @@ BOOST_AUTO_TEST_CASE(ids_for_ends_are_decoded_where_asked) {
 }
 
 BOOST_AUTO_TEST_CASE(scores_of_unigrams_are_read_as_the_library_reads_them) {
-  // In decimals all cuts of ten dashes into three long pieces and a short one are equal.
+  // In decimal arithmetic, all segmentations of ten dashes into three long pieces and a short one
+  // have the same score.
   const auto tokenizer = SubwordTokenizer::from_bytes(R"({"model": {"type": "Unigram", "unk_id": 0,
     "vocab": [["<unk>", 0], ["_", -2.0122928619384766], ["-", -5.129043102264404],
               ["---", -12.130167007446289]]}})");

@@ -1,4 +1,4 @@
-// Files of a tokenizer, made for a test.
+// A temporary folder for the files of a tokenizer.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 
 namespace weft::testing {
 
-/// A folder that is gone afterwards.
+/// A temporary folder, which the destructor removes.
 class TokenizerFolder {
  public:
   explicit TokenizerFolder(const std::string& name = "pieces")

@@ -1,4 +1,4 @@
-// What tokenizers of reference implementations were learned from, and how good they are.
+// The training corpus of the reference tokenizers, and the quality that they reached.
 #pragma once
 
 #include <filesystem>
@@ -12,17 +12,18 @@
 
 namespace weft::testing {
 
-/// A text in the part that trains and the one that judges.
+/// A text, split into a training part and a held-out part.
 struct TrainingCorpus {
   std::string trained, rest;
 };
 
-/// None, and a line that says so, where there are no goldens of training.
+/// Returns the corpus, or prints that the test is skipped and returns nothing if there are no
+/// golden files of training.
 inline std::optional<TrainingCorpus> training_corpus() {
   const auto file = shared_token_goldens() / "../../data/tinyshakespeare/input.txt";
   if (!std::filesystem::exists(file) ||
       !std::filesystem::exists(token_goldens() / "train/metrics.json")) {
-    std::cout << "no goldens of training: skipped\n";
+    std::cout << "skipped: no golden files of tokenizer training\n";
     return std::nullopt;
   }
   const std::string text = golden_bytes(file);
@@ -30,12 +31,13 @@ inline std::optional<TrainingCorpus> training_corpus() {
   return TrainingCorpus{text.substr(0, kTrained), text.substr(kTrained)};
 }
 
-/// How many tokens the rest has, by library and vocabulary.
+/// The number of tokens of the held-out text, by library and vocabulary.
 inline nlohmann::json training_metrics(const char* library) {
   return nlohmann::json::parse(golden_bytes(token_goldens() / "train/metrics.json")).at(library);
 }
 
-/// Without their ends; what follows the last line feed is one if it is not empty.
+/// Returns the lines of `text` without line feeds. Text after the last line feed is a line if it is
+/// not empty.
 inline std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   for (std::size_t begin = 0; begin < text.size();) {

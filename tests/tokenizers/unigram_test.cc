@@ -1,4 +1,4 @@
-// Unigram models: the best cuts of a text are those of the definition.
+// Unigram models: the best segmentations of a text, compared with an exhaustive search.
 #include "weft/models/tokenizers/subwords/unigram.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ std::vector<Unigram::Piece> segment(const Unigram& model, const std::string& tex
   return pieces;
 }
 
-/// All sums of scores of `text` from `begin` on, one for each cut.
+/// Returns the sums of scores of all segmentations of `text` from `begin` on.
 std::vector<double> all_sums(const ScoredPieces& pieces, const std::string& text, std::size_t begin,
                              double unknown) {
   if (begin == text.size()) return {0};
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(the_best_cuts_are_those_of_the_definition) {
       unique[piece] = -0.5 * static_cast<double>(1 + random() % 1000) / 100;
     }
     for (const auto& [piece, score] : unique) worst = std::min(worst, score);
-    const ScoredPieces pieces(unique.begin(), unique.end());  // "<unk>" comes first
+    const ScoredPieces pieces(unique.begin(), unique.end());  // "<unk>" is first
     const Unigram model = model_of(pieces, 0, false);
     std::string text;
     for (unsigned n = random() % 9; n > 0; --n) text += "abcd"[random() % 4];
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(unknown_characters_side_by_side_are_one_or_bytes) {
   BOOST_TEST((segment(model_of(with_bytes, 0, true), "a\u00e9zb") ==
               std::vector<Unigram::Piece>{
                   {1, 0, 1}, {3 + 0xC3, 1, 4}, {3 + 0xA9, 1, 4}, {3 + 'z', 1, 4}, {2, 4, 5}}));
-  // Bytes that are no UTF-8 are unknown, too, and nothing is read behind the end.
+  // Invalid UTF-8 is unknown, too, and no byte after the end is read.
   BOOST_TEST(ids(segment(model_of(pieces, 0, false), "a\xE2")) == (std::vector<std::int32_t>{1, 0}),
              boost::test_tools::per_element());
 }

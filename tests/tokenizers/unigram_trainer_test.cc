@@ -1,4 +1,4 @@
-// Unigram models are as good as those that SentencePiece learns from the same text.
+// Training of unigram models, compared with SentencePiece on the same text.
 #include "weft/models/tokenizers/train/unigram_trainer.h"
 
 #include <boost/test/unit_test.hpp>
@@ -44,8 +44,8 @@ BOOST_AUTO_TEST_CASE(unigram_models_need_as_many_pieces_as_those_of_the_library)
     }
     const double right = golden.at(c.name).at("pieces");
     const double best = golden.at(c.name).at("log_likelihood");
-    std::cout << c.name << ": " << pieces << " pieces (the library's model: " << right
-              << "), log-likelihood " << likelihood << " (" << best << ")\n";
+    std::cout << c.name << ": " << pieces << " pieces (reference: " << right << "), log-likelihood "
+              << likelihood << " (" << best << ")\n";
     BOOST_TEST(pieces == right, boost::test_tools::tolerance(0.01));
     BOOST_TEST(likelihood == best, boost::test_tools::tolerance(0.01));
     if (std::string(c.name) != "unigram-1000") continue;
@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(unigram_models_need_as_many_pieces_as_those_of_the_library)
       theirs.insert(line.substr(0, line.find('\t')));
     int same = 0;
     for (const auto& piece : tokenizer.model().pieces) same += theirs.contains(piece.text) ? 1 : 0;
-    std::cout << same << " of " << theirs.size() << " pieces are the library's\n";
+    std::cout << same << " of " << theirs.size() << " pieces equal the reference\n";
     BOOST_TEST(same >= 950);
   }
 }
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(parts_that_occur_in_several_words_and_go_on_in_several_ways
                               {U"xbc" + blank, 1},
                               {U"ef" + end, 2},
                               {U"ef" + blank, 3}};
-  // "bc" goes on in one way, whatever the words that it stands in.
+  // "bc" always continues in the same way, in whichever words it occurs.
   const auto found = frequent_parts(words, 10);
   BOOST_TEST_REQUIRE(found.size() == 3U);
   BOOST_TEST((found[0].first == U"\u2581ab"));

@@ -1,4 +1,4 @@
-// Parts of texts that answer questions.
+// Extractive question answering: answers are spans of a text.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -36,7 +36,7 @@ struct Best {
   std::size_t begin = 0, end = 0;
   double score = -1e30, none = 0;
 };
-/// All spans of one row.
+/// Finds the best span of one row by trying all of them.
 Best best_span(const TinyFolder& folder, bool types, std::size_t most_tokens) {
   const Encoding row = folder.ids(kQuestion, kShort);
   const Tensor start = folder.output("start_logits", row, types);
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(the_best_span_of_the_ids_is_the_answer) {
         BOOST_TEST(found[0].end == best.end);
         BOOST_TEST(found[0].text == kShort.substr(best.begin, best.end - best.begin));
         BOOST_TEST(std::abs(found[0].score - best.score) < 1e-4);
-        // "None" competes where that is asked for.
+        // With `no_answer`, "no answer" competes with the spans.
         const double above = best.score - best.none;
         BOOST_TEST(
             !answers(folder.path(), kShort, {.most_tokens = most, .no_answer = above - 0.01})[0]
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(the_best_span_of_the_ids_is_the_answer) {
 BOOST_AUTO_TEST_CASE(windows_see_all_of_a_long_text) {
   const TinyFolder folder("bert", "ForQuestionAnswering");
   const std::string context = long_context();
-  // Every token of the context is in some window, so that enough answers of one token are all.
+  // Every token of the context is in some window, so all answers of one token cover the context.
   const auto found =
       answers(folder.path(), context, {.most = 1000, .most_tokens = 1, .window = 30, .stride = 8});
   std::size_t pieces = 0;
@@ -103,9 +103,9 @@ BOOST_AUTO_TEST_CASE(windows_see_all_of_a_long_text) {
   }
   BOOST_TEST(sum <= 1 + 1e-9);
   BOOST_TEST(sum > 0.5);
-  // The same whatever is asked together.
+  // Results do not depend on the other questions of a batch.
   const auto loaded = load_any_model(folder.path());
-  // Windows are as the model was trained, unless told otherwise.
+  // By default, windows are those of the model's training.
   auto& answerer = dynamic_cast<SpanAnswerer&>(*loaded.model);
   answerer.spans = {.window = 30, .stride = 8, .answer_tokens = 1};
   Session trained(*answerer.graph, answerer.store);
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(a_model_of_a_folder_is_trained_on_and_answers_as_before_unt
       const auto run = task.start(args);
       BOOST_TEST_REQUIRE(run->loaded.has_value());
       auto& model = run->model();
-      // The table of tokens is the folder's, with rows that no word has; so is the head.
+      // The token embeddings, including rows without a token, and the head are those of the folder.
       Session before(*model.graph, model.store, {.seed = 3});
       const Question asked{kQuestion, kShort};
       const auto found = task.answer(before, model, {asked}, {})[0];
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(a_model_of_a_folder_is_trained_on_and_answers_as_before_unt
       const std::string file = folder.beside("tuned.weft");
       save_model(file, model);
       BOOST_TEST(answers(file, "mary lives in new york .")[0].text == "new york");
-      // A folder's own model is measured, too.
+      // The model of a folder can also be evaluated directly.
       OptionValues values;
       values.add("--test", data);
       const auto opened = task.open(load_any_model(folder.path()).model, values);

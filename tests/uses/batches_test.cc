@@ -1,5 +1,5 @@
-// What is said of a text does not depend on the texts beside it, and a text is as likely as its
-// ids.
+// Results for a text do not depend on the other texts of its batch, and the likelihood of a text is
+// that of its ids.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <numeric>
@@ -29,7 +29,7 @@ const Texts kTexts = {
     "the film was bad , and so was the town",
 };
 
-/// A model over a session of its own.
+/// A model with its own session.
 struct Opened {
   explicit Opened(const std::string& path)
       : loaded(load_any_model(path)), session(*loaded.model->graph, loaded.model->store) {}
@@ -115,7 +115,8 @@ BOOST_AUTO_TEST_CASE(answers) {
   }
 }
 
-/// Logits of the library's class for one row of ids; of an encoder-decoder those of `outputs`.
+/// Returns the logits of the Hugging Face class for one row of ids. For an encoder-decoder,
+/// `outputs` are the ids that the decoder reads.
 Tensor logits_of(const std::string& path, const TokenIds& ids, const TokenIds& outputs = {}) {
   const hf::Folder folder = hf::read_folder(path);
   NamedTensors inputs = {{"input_ids", Tensor::of({1, std::ssize(ids)}, ids)}};
@@ -128,7 +129,7 @@ Tensor logits_of(const std::string& path, const TokenIds& ids, const TokenIds& o
   return session.run(Program("run").output("out", model.outputs.at("logits")), inputs)["out"];
 }
 
-/// The log-probability of an id after the first `place` + 1 ids that were read.
+/// Returns the log-probability of an id after the first `place` + 1 ids.
 double log_probability(const Tensor& logits, std::int64_t place, std::int64_t id) {
   const std::int64_t vocab = logits.size(2);
   double sum = 0;
@@ -282,7 +283,7 @@ BOOST_AUTO_TEST_CASE(texts_that_are_longer_than_a_model_reads_are_cut_where_some
   const auto said = [](std::int64_t tokens) {
     return testing::says("text 2: it has " + std::to_string(tokens) + " tokens, but the model");
   };
-  // A decoder goes on from the end, as if that were all.
+  // A decoder continues from the end of the text, as if the rest did not exist.
   const Tokenizer& tokenizer = gpt2.writer->tokenizer();
   const TokenIds ids = wide(tokenizer.encode_text(text).ids);
   const auto change = [](GenerationOptions& o) { o.max_new = 5; };
@@ -295,7 +296,7 @@ BOOST_AUTO_TEST_CASE(texts_that_are_longer_than_a_model_reads_are_cut_where_some
   BOOST_TEST(cut[0].kept == 43);
   BOOST_TEST((gpt2.writer->write_ids({{ids.end() - 43, ids.end()}}, {.change = change})[0].ids ==
               written[1].ids));
-  // An encoder-decoder reads the beginning, and the ids around a text stay.
+  // An encoder-decoder reads the beginning of the text, and the special tokens around it are kept.
   cut.clear();
   const TokenIds read = summaries.writer->read(text);
   TokenIds kept(read.begin(), read.begin() + 63);
@@ -305,7 +306,7 @@ BOOST_AUTO_TEST_CASE(texts_that_are_longer_than_a_model_reads_are_cut_where_some
   BOOST_TEST((summaries.writer->write_ids({kept})[0].ids == summary[1].ids));
   BOOST_TEST((summaries.translate({"up", text}, {.on_cut = on_cut})[1].ids == summary[1].ids));
   BOOST_CHECK_EXCEPTION(summaries.translate({"up", text}), TextError, said(std::ssize(read)));
-  // What is scored loses the beginning of its prompt first, then its own end.
+  // Scoring first truncates the beginning of the prompt, then the end of the scored text.
   cut.clear();
   BOOST_CHECK_EXCEPTION(gpt2.writer->score_texts({{"up and"}, {text}}), TextError,
                         said(std::ssize(ids)));

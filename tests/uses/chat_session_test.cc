@@ -1,4 +1,4 @@
-// Conversations with language models: reuse from turn to turn, a context that is full, the command.
+// Chat sessions: reuse of cached state between turns, a full context, and the command `weft chat`.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/core/error.h"
@@ -28,7 +28,7 @@ struct Opened {
         writer(session, model),
         format(*read_chat_format(path).format) {}
 
-  /// The ids of the answer to a conversation, computed from its beginning.
+  /// Returns the ids of the answer to a conversation, computed from scratch.
   TokenIds fresh(const Conversation& conversation) {
     const EncodedChat chat = encode_chat(model.tokenizer, format, conversation,
                                          {.chat = {.add_generation_prompt = true}});
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(the_command_answers_lines_and_obeys_commands) {
   const std::string ask = "chat " + path + " --greedy --threads 1 ";
   const auto talk = [&](const std::string& options, const std::string& lines) {
     const std::string input = weft.write("lines", lines);
-    // What the program is given comes last in the shell's line: another shell reads the lines.
+    // Shell appends its own redirections at the end, so a second shell redirects stdin.
     return weft("--version >/dev/null; sh -c '" + std::string(WEFT_PROGRAM) + " " + ask + options +
                 " <" + input + "'");
   };

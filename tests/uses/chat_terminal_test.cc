@@ -1,4 +1,4 @@
-// weft chat as people see it: in a terminal, with Ctrl-C and Ctrl-D.
+// `weft chat` in a terminal, with Ctrl-C and Ctrl-D.
 #include <boost/test/unit_test.hpp>
 
 #include "terminal.h"
@@ -13,11 +13,11 @@ using testing::TemporaryFolder;
 using testing::Terminal;
 using testing::write_parrot;
 
-// Each of its bytes is an id of its own, and none is there twice.
+// Each of its bytes is one id, and no byte occurs twice.
 const std::string kAnswer = "\u00e9\u20ac\U0001F600\u0436";
 constexpr std::int64_t kLong = 30'000;
 
-/// weft chat with a folder, past its greeting.
+/// Runs `weft chat` with a folder, and checks its greeting.
 class Chat : public Terminal {
  public:
   explicit Chat(const std::string& folder, const std::vector<std::string>& options = {})
@@ -25,7 +25,7 @@ class Chat : public Terminal {
     const std::string hello = until("> ");
     BOOST_TEST(hello == "Chatting with " + folder + ". Type /help for the list of commands.\r\n> ");
   }
-  /// Types a line; what is shown until the next prompt.
+  /// Types a line and returns the output up to the next prompt.
   std::string say(const std::string& line) {
     type(line + "\n");
     return until("\n> ");
@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(answers_are_shown_in_whole_characters) {
   BOOST_TEST(contains(chat.say("a\xC3(b"), "weft: not UTF-8: "));
   chat.end();
   BOOST_TEST(contains(chat.rest(), "\r\n2 answers, 24 tokens in "));
-  BOOST_TEST(chat.wait() == 0);  // nothing that was said wrong is a failure where people see it
+  BOOST_TEST(chat.wait() == 0);  // in a terminal, rejected input does not change the exit code
 }
 
 BOOST_AUTO_TEST_CASE(answers_are_shown_while_they_are_written_and_ctrl_c_ends_them) {
@@ -62,13 +62,13 @@ BOOST_AUTO_TEST_CASE(answers_are_shown_while_they_are_written_and_ctrl_c_ends_th
   Chat chat(write_parrot(made, kLong, kAnswer + " ", true), {"--tokens", "20000"});
   for (int turn = 0; turn < 2; ++turn) {
     chat.type("hello\n");
-    chat.until("hello\r\n" + kAnswer + " " + kAnswer + " ");  // and there is no end to it
+    chat.until("hello\r\n" + kAnswer + " " + kAnswer + " ");  // and so on without end
     chat.interrupt();
     const std::string rest = chat.until("(stopped)\r\n> ");
-    BOOST_TEST(!contains(rest, "\uFFFD"));  // a character is not begun where it cannot be ended
+    BOOST_TEST(!contains(rest, "\uFFFD"));  // no partial character is printed
   }
-  // At the prompt it is asked for twice; a line in between is an answer to that. It may come just
-  // before the prompt begins to wait.
+  // At the prompt, only a second Ctrl-C quits, and a line in between cancels the first one. The
+  // signal may arrive just before the prompt starts waiting.
   for (int turn = 0; turn < 50; ++turn) {
     chat.interrupt();
     chat.until("\r\n(press Ctrl-C again to quit; Ctrl-D and /exit quit as well)\r\n> ");
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(what_ctrl_c_ends_behind_a_pipe_has_the_exit_code_of_that) {
         {WEFT_PROGRAM, "chat", path, "--tokens", in_answer ? "20000" : "11", "--threads", "1"},
         true);
     chat.type("hello\n");
-    // Nothing but the answer is shown.
+    // Only the answer is printed.
     BOOST_TEST(chat.until(kAnswer).starts_with(kAnswer));
     if (!in_answer) chat.until("\r\n");
     chat.interrupt();

@@ -1,4 +1,4 @@
-// weft classify, tag, fill, embed, answer and convert, over folders and files alike.
+// `weft classify`, `tag`, `fill`, `embed`, `answer` and `convert` with folders and with files.
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 

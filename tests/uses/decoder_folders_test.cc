@@ -1,4 +1,4 @@
-// Decoders written as folders of Hugging Face's library.
+// Decoders written as Hugging Face folders.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 
@@ -59,7 +59,7 @@ void write_decoder(const TemporaryFolder& folder, const json& config) {
                    "clean_up_tokenization_spaces": false})");
 }
 
-/// Losses of every token of a text, as a model's own program gives them.
+/// Returns the losses of all tokens of a text from the model's own program.
 Tensor losses(const TrainedModel& model) {
   std::vector<std::int32_t> ids;
   for (std::int32_t i = 0; i < 12; ++i) ids.push_back(i * 7 % 23);
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(every_family_comes_back_as_it_was) {
     BOOST_TEST_CONTEXT(type) {
       const TemporaryFolder folder("decoder");
       json config = decoder(type);
-      // What Weft has no field for, and what it has under another name.
+      // Keys without a field in Weft, and keys that Weft has under another name.
       config.update({{"transformers_version", "4.40.0"},
                      {"bos_token_id", 1},
                      {"use_cache", true},
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(settings_of_generation_and_templates_come_along) {
   for (const char* name :
        {"generation_config.json", "chat_template.jinja", "tokenizer_config.json"})
     BOOST_TEST(read_text_file(out.path("same/") + name) == read_text_file(folder.path(name)));
-  // What was changed is said, in words of the library.
+  // Changed settings are written with the library's keys.
   auto& model = dynamic_cast<LanguageModel&>(*loaded.model);
   GenerationOptions& o = model.generation->options;
   o.beams = 3;
@@ -194,7 +194,8 @@ BOOST_AUTO_TEST_CASE(the_program_fine_tunes_a_folder_and_writes_one) {
       BOOST_TEST(contains(made.out, "tuned/: a "));
       const auto tuned = load_any_model(file), read = load_any_model(out);
       BOOST_TEST(bitwise_equal(losses(*tuned.model), losses(*read.model)));
-      // It is not the folder that it came from, which its config.json still is but for the dropout.
+      // The weights differ from those of the original folder, but its config.json is kept, except
+      // for the dropout.
       BOOST_TEST(!bitwise_equal(losses(*read.model), losses(*load_any_model(folder.path()).model)));
       json before = json::parse(hf::read_folder(folder.path()).config);
       const json after = json::parse(hf::read_folder(out).config);
@@ -244,7 +245,7 @@ BOOST_AUTO_TEST_CASE(models_that_weft_trained_become_the_libraries) {
                       "no tokenizer class of Hugging Face's library is known to tokenize as this"));
   BOOST_TEST(
       bitwise_equal(losses(*pieces.model), losses(*load_any_model(weft.path("pieces")).model)));
-  // What no class of the library computes is named.
+  // Settings that no class of the library supports are named in the error.
   const auto odd = trained(" --bias --positions linear_bias");
   check_error_message<ArgumentError>(
       [&] { save_folder(weft.path("odd"), *odd.model); },
@@ -292,7 +293,7 @@ BOOST_AUTO_TEST_CASE(folders_are_replaced_as_a_whole_or_not_at_all) {
     return weft("convert " + file + " --out " + to + more);
   };
   BOOST_TEST(convert(out).code == 0);
-  // A model's folder is replaced, with what it had more of a model.
+  // The folder of a model is replaced, including its other model files.
   weft.write("made/vocab.txt", "old");
   BOOST_TEST(convert(out).code == 0);
   BOOST_TEST(!fs::exists(out + "/vocab.txt"));
@@ -303,7 +304,7 @@ BOOST_AUTO_TEST_CASE(folders_are_replaced_as_a_whole_or_not_at_all) {
   BOOST_TEST(read_text_file(out + "/README.md") == "mine");
   BOOST_TEST(convert(out, " --force").code == 0);
   BOOST_TEST(!fs::exists(out + "/README.md"));
-  // Others are not, not even by force.
+  // Other folders are not replaced, not even with --force.
   weft.write("photos/cat.png", "cat");
   check_error(convert(weft.path("photos"), " --force"), 1,
               "is not empty and contains no model (config.json): choose another one");
@@ -316,7 +317,7 @@ BOOST_AUTO_TEST_CASE(folders_are_replaced_as_a_whole_or_not_at_all) {
   fs::copy_file(file, weft.path("m.v1"));
   check_error(weft("convert " + weft.path("m.v1") + " --out " + weft.path("m.v1")), 2,
               "would replace model ");
-  // What is read is not written over.
+  // Inputs are not overwritten.
   fs::create_directory(weft.path("own"));
   fs::copy_file(file, weft.path("own/m.weft"));
   check_error(weft("convert " + weft.path("own/m.weft") + " --out " + weft.path("own")), 2,
@@ -325,7 +326,7 @@ BOOST_AUTO_TEST_CASE(folders_are_replaced_as_a_whole_or_not_at_all) {
               "would replace model ");
   check_error(weft("convert " + folder.path() + " --out " + folder.path("inside/")), 2,
               "which is an input: name a file elsewhere");
-  // An empty folder, a link and a folder of a folder.
+  // An empty folder, a link to a folder, and a copy of a folder.
   fs::create_directory(weft.path("empty"));
   BOOST_TEST(convert(weft.path("empty")).code == 0);
   fs::create_directory_symlink(weft.path("empty"), weft.path("link"));
@@ -335,7 +336,7 @@ BOOST_AUTO_TEST_CASE(folders_are_replaced_as_a_whole_or_not_at_all) {
   for (const auto& entry : fs::directory_iterator(weft.path("")))
     BOOST_TEST(!contains(entry.path().string(), ".tmp-"));
   testing::check_same_folder(weft.path("copy"), folder.path(), kTexts);
-  // A folder survives what fails after it was looked at.
+  // A folder is kept if the export fails after its checks.
   auto model = load_any_model(out);
   auto& broken = dynamic_cast<LanguageModel&>(*model.model);
   broken.config.bias = false;

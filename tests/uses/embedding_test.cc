@@ -1,4 +1,4 @@
-// Vectors of texts.
+// Text embeddings.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -25,7 +25,7 @@ const Texts kTexts = {"the film was good",
                       "he saw bob and anna",
                       "the film was bad"};
 
-/// Vectors of texts by the model of a path.
+/// Returns the embeddings of texts by the model at a path.
 Tensor embedded(const std::string& path, const Texts& texts, const EmbedOptions& options = {}) {
   const auto [task, model] = load_any_model(path);
   const auto encoder = task.text_encoder(*model);
@@ -33,7 +33,7 @@ Tensor embedded(const std::string& path, const Texts& texts, const EmbedOptions&
   return embed(session, *encoder, texts, options);
 }
 
-/// What the options make of the last layer's values [1, seq, width].
+/// Pools the last layer's values [1, seq, width] according to the options.
 std::vector<double> pooled(const Tensor& h, TextPooling pooling, bool normalise) {
   std::vector<double> result(static_cast<std::size_t>(h.size(2)), 0);
   const std::int64_t rows = pooling == TextPooling::cls ? 1 : h.size(1);
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(vectors_are_of_the_first_token_and_as_they_are_where_asked)
       BOOST_TEST(difference(found, 0, pooled(h, pooling, normalise)) < 1e-5);
     }
   }
-  // A folder may say which it is.
+  // A folder may configure the pooling.
   folder.write("1_Pooling/config.json", R"({"pooling_mode_cls_token": true})");
   BOOST_TEST(difference(embedded(folder.path(), {kTexts[3]}), 0,
                         pooled(h, TextPooling::cls, true)) < 1e-5);
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(the_most_similar_rows_are_found) {
   BOOST_TEST(std::abs(found[0][0].cosine - 1) < 1e-12);
   BOOST_TEST(found[0][1].row == 2);
   BOOST_TEST(std::abs(found[0][1].cosine - std::sqrt(0.5)) < 1e-7);
-  BOOST_TEST(found[1][0].row == 0);  // of equals the first: 0, and the row of length 0
+  BOOST_TEST(found[1][0].row == 0);  // ties keep the row order: cosine 0, and the row of length 0
   BOOST_TEST(found[1][1].row == 3);
   check_error_message<ShapeError>(
       [&] {

@@ -1,4 +1,4 @@
-// Encoder-decoders written as folders of Hugging Face's library.
+// Encoder-decoders written as Hugging Face folders.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 
@@ -23,7 +23,8 @@ namespace fs = std::filesystem;
 
 const std::vector<std::string> kTexts = {"the grand old duke of york", "", "süßes Öl, up & down!"};
 
-/// A folder whose tokenizer has as many ids as the table rows, so that training goes on with it.
+/// Writes a folder whose tokenizer has exactly as many ids as the embedding has rows, so that
+/// fine-tuning keeps the embedding.
 json write_exact(const TemporaryFolder& folder, json config) {
   const std::string tokenizer = testing::tokenizer_json({"<pad>", "</s>", "<unk>"}, {{}, {"</s>"}});
   folder.write("tokenizer.json", tokenizer);
@@ -140,7 +141,7 @@ BOOST_AUTO_TEST_CASE(classifiers_come_back_as_they_were) {
 
 BOOST_AUTO_TEST_CASE(sentence_pieces_keep_their_files_and_classes) {
   const std::vector<std::string> lines = testing::rhymes();
-  // A model of SentencePiece's kind, which classes give ids of their own.
+  // A SentencePiece model, for which tokenizer classes define their own ids.
   const auto learned = SentencePieceTokenizer::train(lines, {.vocab = 90});
   const std::string model = learned.to_bytes();
   struct Case {
@@ -164,7 +165,7 @@ BOOST_AUTO_TEST_CASE(sentence_pieces_keep_their_files_and_classes) {
       BOOST_TEST(!fs::exists(out.path("again/tokenizer.json")));
     }
   }
-  // Marian has two models, and a list of names.
+  // Marian has two models and a vocabulary file.
   const TemporaryFolder folder("marian");
   json vocab;
   for (std::int32_t id = 0; id < learned.vocab_size(); ++id) vocab[learned.piece(id)] = id;
@@ -183,7 +184,7 @@ BOOST_AUTO_TEST_CASE(sentence_pieces_keep_their_files_and_classes) {
   BOOST_TEST(json::parse(read_text_file(out.path("again/vocab.json"))) == vocab);
   BOOST_TEST(read_text_file(out.path("again/target.spm")) ==
              read_text_file(folder.path("target.spm")));
-  // Without the settings of its folder a model is another one.
+  // Without the settings of its folder, the tokenizer would produce different ids.
   const auto alone = load_any_model(folder.path());
   alone.model->origin.reset();
   check_error_message<ArgumentError>(
@@ -227,7 +228,8 @@ BOOST_AUTO_TEST_CASE(the_program_fine_tunes_a_folder_and_writes_one) {
 }
 
 BOOST_AUTO_TEST_CASE(tables_with_more_rows_than_there_are_ids_are_trained_on) {
-  // T5's has 28 more than its tokenizer. Nothing is written with them, however likely they are.
+  // T5's embedding has 28 more rows than its tokenizer has ids. Generation never produces such ids,
+  // however likely they are.
   const Shell weft;
   const TemporaryFolder folder("seq2seq");
   testing::write_t5(folder);

@@ -1,4 +1,4 @@
-// Encoders and their heads written as folders of Hugging Face's library.
+// Encoders and their heads written as Hugging Face folders.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 const std::vector<std::string> kTexts = {"the film was good", "", "mary saw new york , anna's!"};
 
-/// As many rows as there are words, so that training goes on with the table.
+/// Returns a config with exactly as many embedding rows as words, so that fine-tuning keeps them.
 json exact_config(const std::string& type, const std::string& head) {
   json config = tiny_config(type, class_prefix(type) + head);
   config["vocab_size"] = tiny_words().size();
@@ -80,7 +80,8 @@ BOOST_AUTO_TEST_CASE(what_configs_say_of_labels_and_layers_comes_along) {
                 {"pos_att_type", {"p2c", "c2p"}}});
   json shared = tiny_config("albert", "AlbertForTokenClassification");
   shared.update({{"num_hidden_groups", 2}, {"num_hidden_layers", 4}});
-  // Beside relative positions nothing reads the table of absolute ones, and no file keeps it.
+  // With relative positions nothing reads the absolute position embeddings, so .weft files do not
+  // contain them.
   const TinyFolder folder(relative);
   const auto loaded = load_any_model(folder.path());
   save_folder(folder.beside("again"), *loaded.model);
@@ -97,7 +98,7 @@ BOOST_AUTO_TEST_CASE(what_configs_say_of_labels_and_layers_comes_along) {
   }
 }
 
-/// What a classifier of a file or folder says of some texts.
+/// Returns the class probabilities of some texts by the classifier in a file or folder.
 std::vector<double> scores(const std::string& path) {
   const auto [task, model] = load_any_model(path);
   Session session(*model->graph, model->store, {.threads = 1});
@@ -136,7 +137,7 @@ BOOST_AUTO_TEST_CASE(classifiers_are_fine_tuned_and_written_for_every_type) {
         BOOST_TEST(config["id2label"]["1"] == "pos");
         BOOST_TEST(config["label2id"]["neg"] == 0);
         check_close(scores(out), scores(file));
-        // The same names and shapes as the library's own class has.
+        // The exported tensors have the names and shapes of the library's class.
         const TinyFolder own(exact_config(type, "ForSequenceClassification"));
         std::vector<std::string> names, expected;
         for (const auto& [name, tensor] : written.weights)
@@ -151,7 +152,7 @@ BOOST_AUTO_TEST_CASE(classifiers_are_fine_tuned_and_written_for_every_type) {
 }
 
 BOOST_AUTO_TEST_CASE(tables_with_more_rows_than_there_are_ids_are_trained_on) {
-  // As published tables are, whose sizes are rounded up.
+  // As in published models, whose vocabulary sizes are rounded up.
   const Shell weft;
   const TinyFolder folder("bert", "ForMaskedLM");
   const std::string file = weft.path("tuned.weft"), out = weft.path("tuned/");
@@ -311,7 +312,7 @@ BOOST_AUTO_TEST_CASE(encoders_that_weft_trained_become_berts) {
       [&] { save_folder(weft.path("no"), *other.model); },
       "BertForSequenceClassification has the activation tanh in its head, "
       "the model has the activation sigmoid");
-  head.pooler = Activation::relu;  // as the class of another type has it
+  head.pooler = Activation::relu;  // the head of another model type has this activation
   BOOST_TEST(save_folder(weft.path("relu"), *other.model).architecture ==
              "DistilBertForSequenceClassification");
 }
@@ -395,13 +396,14 @@ BOOST_AUTO_TEST_CASE(embeddings_keep_their_pooling_and_old_files_are_refused) {
     BOOST_TEST(read_text_file(folder.beside(std::string("again/") + name)) ==
                read_text_file(folder.path(name)));
   }
-  // A file loses what nothing here uses: the head of a discriminator.
+  // A .weft file does not contain weights that Weft does not use, such as the head of a
+  // discriminator.
   const TinyFolder electra("electra", "ForPreTraining");
   save_model(electra.beside("e.weft"), *load_any_model(electra.path()).model);
   const auto file = load_any_model(electra.beside("e.weft"));
   BOOST_TEST(save_folder(electra.beside("base"), *file.model).architecture == "ElectraModel");
   static_cast<void>(load_any_model(electra.beside("base")));
-  // Files of earlier versions do not say which folder they came from.
+  // Files of earlier versions do not record the folder from which the model was imported.
   const TinyFolder classes("electra", "ForSequenceClassification");
   const auto model = load_any_model(classes.path());
   model.model->origin.reset();

@@ -1,5 +1,4 @@
-// What goes wrong where models are used by words: one line that says what and where, for every
-// command.
+// Errors of the commands that use models: one line that names problem and place, for every command.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <memory>
@@ -19,7 +18,7 @@ constexpr const char* kChatTemplate =
     "{% for message in messages %}{{ message['role'] + ': ' + message['content'] + '\n' }}"
     "{% endfor %}{% if add_generation_prompt %}{{ 'assistant: ' }}{% endif %}";
 
-/// A folder for each command, and texts that are wrong for all of them.
+/// A model folder for each command, and texts that none of them can process.
 class Commands {
  public:
   Commands() : gpt2_("gpt2"), bart_("bart"), mbart_("mbart") {
@@ -38,7 +37,7 @@ class Commands {
   Outcome operator()(const std::string& arguments) const {
     return weft(arguments + " --threads 1");
   }
-  /// `weft USE FOLDER`.
+  /// Returns the beginning of a command line, `weft USE FOLDER`.
   std::string ask(Use use) const { return std::string(choice_name(use)) + " " + folder(use) + " "; }
   std::string folder(Use use) const {
     switch (use) {
@@ -52,7 +51,7 @@ class Commands {
     }
   }
   std::string file(const std::string& name) const { return weft.path(name); }
-  /// The program with `lines` as its input.
+  /// Runs the program with the file `path` as stdin.
   Outcome with_stdin(const std::string& arguments, const std::string& path) const {
     return weft("--version >/dev/null; sh -c '" + std::string(WEFT_PROGRAM) + " " + arguments +
                 " --threads 1 <" + path + "'");
@@ -77,7 +76,7 @@ const Commands& commands() {
   return all;
 }
 
-/// A command line, and what is said of it.
+/// A command line with its expected exit code and message.
 struct Case {
   std::string arguments;
   int code;
@@ -91,7 +90,7 @@ void check_all(const std::vector<Case>& cases) {
   }
 }
 
-/// How each command is given a text, or a file of lines.
+/// Returns the arguments that pass a text, or a file of lines, to a command.
 std::string with_text(Use use, const std::string& text) {
   const std::string quoted = "'" + text + "'";
   switch (use) {
@@ -145,7 +144,7 @@ BOOST_AUTO_TEST_CASE(texts_that_are_longer_than_the_model_reads) {
   cases.push_back({c.ask(Use::generate) + "--tokens 99 --prompt up", 1,
                    "ids exceeds the 48 positions of the model"});
   check_all(cases);
-  // Nothing is written before it is known that there is room.
+  // Nothing is generated before it is known that there is room.
   BOOST_TEST(c(c.ask(Use::generate) + "--tokens 99 --prompt up").out == "");
   weft::Outcome said =
       c.with_stdin("chat " + c.folder(Use::chat), c.weft.write("lines", text + "\nup\n"));
@@ -163,7 +162,7 @@ BOOST_AUTO_TEST_CASE(texts_that_are_cut_where_that_is_asked_for) {
       BOOST_TEST(found.code == 0);
       BOOST_TEST(
           contains(found.err, "truncated to the model's context: " + c.file(file) + ", line 2: "));
-      // Cutting changes nothing where it is not needed, and says nothing.
+      // --truncate has no effect and prints nothing if no text is too long.
       const Outcome same = c(c.ask(use) + with_text(use, "good film") + " --truncate");
       BOOST_TEST(same.code == 0);
       BOOST_TEST(!contains(same.err, "truncated to"));
@@ -174,7 +173,7 @@ BOOST_AUTO_TEST_CASE(texts_that_are_cut_where_that_is_asked_for) {
   const std::string quoted = "'" + c.long_text() + "'";
   BOOST_TEST(says(c.ask(Use::classify) + quoted) ==
              "truncated to the model's context: the text: the first 40 of 72 tokens\n");
-  // A decoder goes on from the end of its prompt, with room for what it is to write.
+  // A decoder continues from the end of its prompt, with room for the tokens to be generated.
   const Outcome six = c(c.ask(Use::generate) + "--tokens 6 --truncate --prompt " + quoted);
   BOOST_TEST(contains(six.err, "the prompt: the last 42 of "));
   BOOST_TEST(contains(c.long_text() + six.out, six.out.substr(0, 20)));

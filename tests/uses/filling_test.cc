@@ -1,4 +1,4 @@
-// Hidden words, and what may stand there.
+// Prediction of masked words.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -16,7 +16,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-/// Probabilities of the ids at a place, of logits [1, seq, vocab].
+/// Returns the probabilities of all ids at a position, from logits [1, seq, vocab].
 std::vector<double> probabilities(const Tensor& logits, std::int64_t place) {
   const std::int64_t vocab = logits.size(2);
   std::vector<double> result;
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(models_that_were_pre_trained_here_guess_as_well) {
       BOOST_TEST_REQUIRE(found.size() == 2U);
       BOOST_TEST_REQUIRE(found[1].size() == 2U);
       BOOST_TEST(found[1][1].begin == 16U);
-      // Alone it is the same as in a batch.
+      // Predictions are the same as in a batch.
       const auto alone = fill(session, model, {hidden.data() + 1, 1}, {.most = 3});
       for (std::size_t p = 0; p < 2; ++p) {
         for (std::size_t g = 0; g < 3; ++g) {

@@ -1,4 +1,4 @@
-// Folders as what .weft files are: the same tasks, the same programs, the same words.
+// Hugging Face folders are used like .weft files: with the same tasks, programs and errors.
 #include <array>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(labels_that_do_not_exclude_each_other_have_probabilities_of
     BOOST_TEST(std::abs(score_of(found, names[static_cast<std::size_t>(c)]) -
                         1 / (1 + std::exp(-logits.at(c)))) < 1e-5);
   }
-  // One label is there or not; without names the library counts.
+  // A single label is a yes-or-no decision. Labels without names are numbered as in the library.
   json one = tiny_config("roberta", "RobertaForSequenceClassification");
   one["num_labels"] = 1;
   const TinyFolder single(one);

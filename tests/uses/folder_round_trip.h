@@ -1,4 +1,4 @@
-// Folders of Hugging Face's library, read and written back: what must be the same again.
+// Round trips of Hugging Face folders, and comparison of folders.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 
 namespace weft::testing {
 
-/// All outputs of a folder's class for some rows of ids, or an image.
+/// Returns all outputs of a folder's class for some rows of ids, or for an image.
 inline TensorMap outputs_of(const hf::Folder& folder) {
   hf::InputTypes types = hf::minimal_inputs(folder.config);
   NamedTensors inputs;
@@ -56,7 +56,7 @@ inline void check_same_tensors(const TensorMap& found, const TensorMap& expected
   }
 }
 
-/// The same texts give the same ids, and the same files' names are there.
+/// Checks that both tokenizers have the same special tokens and encode the texts to the same ids.
 inline void check_same_tokenizer(const std::string& found, const std::string& expected,
                                  const std::vector<std::string>& texts) {
   const FolderTokenizer a = read_tokenizer_folder(expected), b = read_tokenizer_folder(found);
@@ -69,8 +69,8 @@ inline void check_same_tokenizer(const std::string& found, const std::string& ex
   }
 }
 
-/// `found` is what was written of the model in `expected`: the same config.json, tensors, outputs
-/// and words.
+/// Checks that the folder `found`, which was written from the model in `expected`, has the same
+/// config.json, tensors, outputs and tokenizer.
 inline void check_same_folder(const std::string& found, const std::string& expected,
                               const std::vector<std::string>& texts) {
   const hf::Folder before = hf::read_folder(expected), after = hf::read_folder(found);
@@ -82,7 +82,7 @@ inline void check_same_folder(const std::string& found, const std::string& expec
              read_chat_format(expected).format.has_value());
 }
 
-/// Reads a folder and writes it back, at once and by way of a .weft file.
+/// Reads a folder and writes it again, directly and through a .weft file, and compares.
 inline void check_round_trip(const std::string& path, const std::vector<std::string>& texts) {
   const TemporaryFolder files("round_trip");
   const auto loaded = load_any_model(path);

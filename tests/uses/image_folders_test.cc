@@ -1,4 +1,4 @@
-// Vision transformers written as folders of Hugging Face's library.
+// Vision transformers written as Hugging Face folders.
 #include <boost/test/unit_test.hpp>
 
 #include "folder_round_trip.h"

@@ -1,4 +1,4 @@
-// The set of verifiable instructions that the zoo makes itself.
+// The synthetic set of verifiable instructions in the zoo.
 #include <boost/test/unit_test.hpp>
 #include <map>
 #include <set>
@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(every_kind_is_said_in_several_ways_and_no_two_are_the_same)
 }
 
 BOOST_AUTO_TEST_CASE(answers_are_right) {
-  // What each kind asks for, said a second time where that is another way than the kind's own.
+  // Computes what each kind asks for a second time, in a different way if there is one.
   Rng rng(7);
   const auto digits = [](const std::string& text) { return std::stoll(text); };
   for (int i = 0; i < 200; ++i) {
@@ -78,7 +78,8 @@ BOOST_AUTO_TEST_CASE(answers_are_right) {
                 std::multiset<char>(c.first.begin(), c.first.end())));
     c = drawn("odd one out");
     BOOST_TEST(c.first.find(c.answer) == c.first.rfind(c.answer));
-    BOOST_TEST(std::set<char>(c.first.begin(), c.first.end()).size() == 3U);  // and the blank
+    // Two letters and the space.
+    BOOST_TEST(std::set<char>(c.first.begin(), c.first.end()).size() == 3U);
     c = drawn("place");
     std::istringstream words(c.first);
     std::string word;
@@ -109,7 +110,7 @@ BOOST_AUTO_TEST_CASE(a_question_has_one_answer) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_held_out_is_in_no_other_part) {
-  // Of a kind that is about one word, which its answer spells.
+  // A kind about one word whose answer spells that word.
   const std::vector<std::string> kinds = {"reverse"};
   std::map<InstructionPart, std::set<std::string>> answers;
   for (const InstructionPart part : {train, validation, test}) {
@@ -121,14 +122,14 @@ BOOST_AUTO_TEST_CASE(what_is_held_out_is_in_no_other_part) {
     BOOST_TEST(!answers[train].contains(answer));
     BOOST_TEST(!answers[validation].contains(answer));
   }
-  // Where only the phrasings are others, no question is known.
+  // If only the phrasings differ, no test question occurs in training.
   std::set<std::string> trained;
   for (const Instruction& one : make_instructions({.count = 20000})) trained.insert(one.question);
   for (const InstructionPart part : {validation, test}) {
     for (const Instruction& one : make_instructions({.count = 2000, .phrasings = part}))
       BOOST_TEST(!trained.contains(one.question), one.question);
   }
-  // And a book says nothing of what is held out.
+  // The statements do not contain held-out answers.
   std::istringstream lines(make_statements(20000, 1));
   const std::string before = "the reverse of ";
   int said = 0;

@@ -1,4 +1,4 @@
-// Instruction tuning: conversations from files, what counts of them, packing, answers.
+// Instruction tuning: conversations from files, loss masks, packing, and answers.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cstdint>
@@ -33,7 +33,7 @@ const ChatFormat& chatml() {
   return format;
 }
 
-/// Every character that ChatML and the instructions have.
+/// A tokenizer of all characters in ChatML and in the instructions.
 Tokenizer letters() {
   std::string all = "\n";
   for (char c = ' '; c <= '~'; ++c) all += c;
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(a_conversation_has_the_same_loss_packed_or_alone) {
       examples.push_back(make_example(tokenizer, chatml(), turns));
       longest = std::max(longest, std::ssize(examples.back().inputs));
     }
-    GptConfig config = tiny(tokenizer, 2 * longest);  // no row is closed with one example alone
+    GptConfig config = tiny(tokenizer, 2 * longest);  // every row holds at least two examples
     config.positions = positions;
     const LanguageModel model = build_instructed_model(config, tokenizer, chatml(), settings(1));
     Session session(*model.graph, model.store, {.seed = 4, .threads = 2});
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(a_conversation_has_the_same_loss_packed_or_alone) {
     BOOST_TEST(instruction_loss(session, evaluate, packed, 3) ==
                    instruction_loss(session, evaluate, alone, 1),
                boost::test_tools::tolerance(1e-5));
-    // What the plain program says of a text without any mask.
+    // The result of the plain program for a text without any mask.
     const InstructionBatch one = alone.in_order(0, 1);
     const NamedTensors unmasked = {one.inputs[0], one.inputs[1]};
     BOOST_REQUIRE(unmasked[1].first == "targets");

@@ -1,4 +1,4 @@
-// Texts that go on turn by turn from keys and values that were kept.
+// Continuation of texts, turn by turn, from cached keys and values.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/core/error.h"
@@ -45,12 +45,12 @@ BOOST_AUTO_TEST_CASE(conversations_that_reuse_keys_and_values_say_the_same) {
       for (std::int64_t turn = 0; turn < 3; ++turn) {
         const TokenIds said = kept.generator.continue_text(text, options).sequences.front();
         BOOST_TEST((said == fresh({text}, options).front()));
-        // All but the last id of the turn before, which nothing was asked after.
+        // All ids except the last one of the previous turn, for which no prediction was needed.
         BOOST_TEST(kept.generator.reused() == (turn == 0 ? 0 : std::ssize(text) - 3));
         text = said;
         text.insert(text.end(), {(7 * turn + 2) % 23, 8});
       }
-      // Another turn instead of the last one, and another conversation.
+      // The last turn is replaced by another one; then a different conversation begins.
       text[text.size() - 4] = 22;
       BOOST_TEST((kept.generator.continue_text(text, options).sequences == fresh({text}, options)));
       BOOST_TEST(kept.generator.reused() == std::ssize(text) - 4);
@@ -76,19 +76,19 @@ BOOST_AUTO_TEST_CASE(what_is_kept_survives_growth_cancelling_and_other_uses) {
   };
   agree();
   text.push_back(4);
-  agree();  // beyond the room of 256: made anew with more
+  agree();  // exceeds the capacity of 256, so a larger cache is computed from scratch
   BOOST_TEST(kept.generator.reused() == 0);
   text.push_back(5);
   agree();
   BOOST_TEST(kept.generator.reused() == std::ssize(text) - 7);
-  // Ended by who listens after two of its ids.
+  // The callback cancels the generation after two ids.
   int heard = 0;
   const auto cancelled = kept.generator.continue_text(
       text, options, [&](std::int64_t, std::int64_t) { return ++heard < 2; });
   BOOST_TEST(std::ssize(cancelled.sequences.front()) == std::ssize(text) + 2);
   agree();
   BOOST_TEST(kept.generator.reused() == std::ssize(text) - 6);
-  // A call that fails, and a batch in between.
+  // A failed call, and a batch in between.
   BOOST_CHECK_THROW(kept.generator.continue_text({}, options), ArgumentError);
   BOOST_CHECK_THROW(kept.generator.continue_text(text, {.max_length = 3}), ArgumentError);
   BOOST_CHECK_EXCEPTION(kept.generator.continue_text(text, {.beams = 2}), ArgumentError,

@@ -1,4 +1,4 @@
-// Words of texts with their tags, and the spans that these mark.
+// Tags of words, and the spans that they mark.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(words_have_the_tag_that_the_ids_of_their_first_piece_give) 
         BOOST_TEST(word == found[t].words.size());
         BOOST_TEST(text_of(found[t].spans) == text_of(spans_of(found[t].words)));
       }
-      // A word of two pieces is one, a mark is a word of its own.
+      // A word of two pieces has one tag, and a punctuation mark is a word.
       BOOST_TEST(found[2].words.size() == 1U);
       BOOST_TEST(found[2].words[0].end == 5U);
       BOOST_TEST(found[0].words.size() == 9U);

@@ -1,4 +1,4 @@
-// A program in a terminal of its own, for tests of what people see and type there.
+// Runs a program in a pseudo-terminal, for tests of its output and of typed input.
 #pragma once
 
 #include <fcntl.h>
@@ -21,15 +21,15 @@ namespace weft::testing {
 
 class Terminal {
  public:
-  /// `piped`: what is typed comes through a pipe, as from another program.
+  /// If `piped`, typed input arrives through a pipe, as from another program.
   explicit Terminal(std::vector<std::string> command, bool piped = false) {
     std::vector<char*> arguments;
     for (std::string& word : command) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     int pipe_ends[2] = {-1, -1};
-    if (piped && pipe2(pipe_ends, O_CLOEXEC) != 0) throw std::runtime_error("there is no pipe");
+    if (piped && pipe2(pipe_ends, O_CLOEXEC) != 0) throw std::runtime_error("cannot create a pipe");
     process_ = forkpty(&terminal_, nullptr, nullptr, nullptr);
-    if (process_ < 0) throw std::runtime_error("there is no terminal");
+    if (process_ < 0) throw std::runtime_error("cannot create a pseudo-terminal");
     if (process_ == 0) {
       if (piped) dup2(pipe_ends[0], STDIN_FILENO);
       execv(arguments[0], arguments.data());
@@ -50,11 +50,11 @@ class Terminal {
   }
 
   void type(const std::string& keys) { write_all(keyboard_, keys); }
-  /// Ctrl-C, which the terminal makes a signal of.
+  /// Types Ctrl-C, which the terminal turns into a signal.
   void interrupt() { write_all(terminal_, "\x03"); }
-  /// Ctrl-D: the end of what is typed.
+  /// Types Ctrl-D, which ends the input.
   void end() { write_all(terminal_, "\x04"); }
-  /// What is shown until `text` is there, with it. Fails where that takes too long.
+  /// Returns the output up to and including `text`. Fails if it does not appear within 60 seconds.
   std::string until(const std::string& text) {
     const auto late = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     for (;;) {
@@ -65,36 +65,36 @@ class Terminal {
         return part;
       }
       if (std::chrono::steady_clock::now() > late || !read_more())
-        BOOST_FAIL("'" << text << "' is not shown, but '" << shown_ << "'");
+        BOOST_FAIL("'" << text << "' is missing in the output '" << shown_ << "'");
     }
   }
-  /// The rest of what is shown, once the program has ended.
+  /// Returns the rest of the output after the program has ended.
   std::string rest() {
     while (read_more()) {
     }
     return std::exchange(shown_, {});
   }
-  /// The program's exit code.
+  /// Waits for the end of the program and returns its exit code.
   int wait() {
     int status = 0;
     waitpid(std::exchange(process_, 0), &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
-  /// Whether all that was shown ended with a whole character whenever it was looked at.
+  /// Returns true if the output ended with a complete character after every read.
   bool whole_characters() const { return whole_; }
 
  private:
   static void write_all(int file, const std::string& bytes) {
     BOOST_REQUIRE_EQUAL(write(file, bytes.data(), bytes.size()), std::ssize(bytes));
   }
-  /// False at the end.
+  /// Returns false at the end of the output.
   bool read_more() {
     pollfd waiting{terminal_, POLLIN, 0};
     constexpr int kSecond = 1000;
     if (poll(&waiting, 1, kSecond) == 0) return true;
     char bytes[4096];
     const ssize_t size = read(terminal_, bytes, sizeof bytes);
-    if (size <= 0) return false;  // EIO: nobody has it open any more
+    if (size <= 0) return false;  // EIO: no process has the terminal open any more
     shown_.append(bytes, static_cast<std::size_t>(size));
     whole_ = whole_ && unfinished_bytes(shown_) == 0;
     return true;

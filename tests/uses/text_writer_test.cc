@@ -1,4 +1,4 @@
-// Text in, text out, with models of folders that write: what their ids say, batched and alone.
+// Text generation with models in folders: results equal those of the ids, in batches and alone.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 
@@ -28,7 +28,7 @@ const std::vector<std::string> kTexts = {"the grand old duke", "up", "he marched
 using Opened = testing::OpenedWriter;
 using testing::wide;
 
-/// The ids that have no text, as texts are never written with them.
+/// Returns the ids without a text, which generation must never produce.
 TokenIds beyond(const Tokenizer& tokenizer) {
   TokenIds ids;
   for (std::int64_t id = tokenizer.vocab_size(); id < testing::kFolderVocab; ++id)
@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(decoders_of_folders_write_what_their_ids_say) {
   for (const auto write : {testing::write_gpt2, testing::write_llama}) {
     const TemporaryFolder made("decoder");
     const std::string path = write(made);
-    // Ids in, ids out, over what models/hf builds.
+    // Generation from ids with the model of models/hf.
     const hf::Folder folder = hf::read_folder(path);
     Graph graph;
     const hf::GptModel model = hf::build_gpt_model(graph, folder.config);
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(decoders_of_folders_write_what_their_ids_say) {
       BOOST_TEST(
           (written[i].finish == (alone.back() == options.eos_id ? Finish::end : Finish::length)));
     }
-    // Small batches of like length are each text alone, too, and so are streams.
+    // Small batches of similar length equal single texts, and so do streams.
     std::vector<std::string> streamed(kTexts.size());
     const auto parts = opened.writer->write(
         kTexts, {.change = [](GenerationOptions& o) { o.max_new = 7; }, .batch = 2},
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(encoder_decoders_of_folders_write_what_their_ids_say) {
       check_text(tokenizer, written[i], alone.sequences.front(), 1);
       BOOST_TEST(written[i].score.has_value() == (options.beams > 1));
     }
-    // The settings stay with the model where it becomes a file.
+    // The generation settings are stored in the model file.
     const std::string file = made.path("model.weft");
     save_model(file, *opened.loaded.model);
     Opened again(file);
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(languages_stand_where_the_models_tokenizer_puts_them) {
     Opened opened(testing::write_mbart(made, fifty));
     const auto& model = dynamic_cast<Seq2SeqModel&>(*opened.loaded.model);
     const std::string text = kTexts[0];
-    // Ids as the library makes them: de_DE is 4, en_XX 5, ro_RO 6.
+    // The ids of the library: de_DE is 4, en_XX 5, ro_RO 6.
     const TokenIds plain = wide(model.tokenizer.encode(text));
     TokenIds source = plain, start = {2};
     GenerationOptions options = opened.writer->usual(plain);
@@ -263,7 +263,7 @@ BOOST_AUTO_TEST_CASE(generate_writes_texts_of_folders) {
   const Outcome both = succeeds(weft(ask + " --prompt up --prompt 'the grand old' --batch 1"));
   BOOST_TEST(both.out.find("---\n" + streamed) != std::string::npos);
   BOOST_TEST(contains(both.err, "2 texts, "));
-  // JSON has the text apart, and what the ids are.
+  // JSON output has the generated text and the ids as separate fields.
   weft.write("lines", "up\n\nthe grand old\n");
   const Outcome lines = succeeds(weft(ask + " --json --prompts " + weft.path("lines")));
   const testing::Json last = testing::Json::parse(last_line(lines.out));
@@ -274,7 +274,7 @@ BOOST_AUTO_TEST_CASE(generate_writes_texts_of_folders) {
   BOOST_TEST(std::count(lines.out.begin(), lines.out.end(), '\n') == 2);
   const std::string ids = succeeds(weft(ask + " --ids --prompt 'the grand old'")).out;
   BOOST_TEST(contains(ids, std::to_string(last.at("ids").back().get<int>()) + "\n"));
-  // A summary, with the beams of its settings.
+  // A summary uses the number of beams in the settings.
   const Outcome summary =
       succeeds(weft("generate " + bart.path() + " --json --prompt 'he marched them up'"));
   BOOST_TEST(testing::Json::parse(summary.out).contains("score"));

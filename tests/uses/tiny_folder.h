@@ -1,4 +1,4 @@
-// Tiny folders of Hugging Face's library, made by the tests: random weights, a vocabulary of words.
+// Tiny Hugging Face folders for tests, with random weights and a small vocabulary.
 #pragma once
 
 #include <boost/test/unit_test.hpp>
@@ -17,7 +17,7 @@ namespace weft {
 
 using nlohmann::json;
 
-/// Words that BERT's tokenizer knows, in the order of their ids; the table of tokens has more rows.
+/// The words of a BERT tokenizer in the order of their ids. The embedding has more rows.
 inline const std::vector<std::string>& tiny_words() {
   static const std::vector<std::string> words = {
       "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the",  "a",    "film", "was",  "good",
@@ -29,7 +29,7 @@ inline const std::vector<std::string>& tiny_words() {
 inline constexpr std::int64_t kTinyVocab = 48;
 inline constexpr std::int64_t kTinyContext = 40;
 
-/// A config.json of one of the library's encoders.
+/// Returns the config.json of an encoder of the library.
 inline json tiny_config(const std::string& type, const std::string& architecture) {
   json config = {{"model_type", type},
                  {"architectures", {architecture}},
@@ -63,7 +63,7 @@ inline json tiny_config(const std::string& type, const std::string& architecture
   return config;
 }
 
-/// "Bert", "XLMRoberta": what classes of a model type begin with.
+/// The prefix of the class names of a model type: "Bert", "XLMRoberta".
 inline std::string class_prefix(const std::string& type) {
   static const std::map<std::string, std::string> prefixes = {
       {"bert", "Bert"},           {"roberta", "Roberta"},      {"distilbert", "DistilBert"},
@@ -78,7 +78,7 @@ inline const std::vector<std::string>& encoder_types() {
   return types;
 }
 
-/// A folder with the weights that a seed gives, and BERT's vocabulary unless told otherwise.
+/// A folder with weights from a fixed seed and, unless `vocabulary` is false, a BERT vocabulary.
 class TinyFolder {
  public:
   explicit TinyFolder(const json& config, bool vocabulary = true)
@@ -106,12 +106,12 @@ class TinyFolder {
   }
 
   Tokenizer tokenizer() const { return read_tokenizer_folder(path()).tokenizer.value(); }
-  /// Ids of a text, or of two, as the tokenizer puts them.
+  /// The encoding of a text, or of two, with the special tokens of the tokenizer.
   Encoding ids(std::string_view text) const { return tokenizer().encode_text(text); }
   Encoding ids(std::string_view first, std::string_view second) const {
     return tokenizer().encode_pair({first, second});
   }
-  /// What the library's class gives for one row of ids, in a session of its own.
+  /// Returns an output of the library's class for one row of ids, computed in a new session.
   Tensor output(const std::string& name, const Encoding& row, bool types = false) const {
     Graph graph;
     const std::int64_t length = std::ssize(row.ids);

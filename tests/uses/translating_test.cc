@@ -1,4 +1,5 @@
-// Folders that translate: Marian's, mBART's and T5's, what their files say of tasks and languages.
+// Translation with Marian, mBART and T5 folders, and the tasks and languages that their files
+// define.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 
@@ -59,10 +60,10 @@ BOOST_AUTO_TEST_CASE(marian_translates_what_its_ids_say) {
       BOOST_TEST(opened.translate({kTexts[i]}, {.beams = beams})[0].text == written[i].text);
     }
   }
-  // Texts of the two languages are cut by models of their own.
+  // Source and target texts are segmented by different models.
   BOOST_TEST(tokenizer.encode_text("grand").ids.size() + 5 ==
              tokenizer.targets().encode_text("grand").ids.size());
-  // The same of a file.
+  // The results of a .weft file are the same.
   const std::string file = made.path("marian.weft");
   save_model(file, *opened.loaded.model);
   BOOST_TEST(texts_of(OpenedWriter(file).translate(kTexts)) == texts_of(opened.translate(kTexts)),
@@ -83,7 +84,7 @@ BOOST_AUTO_TEST_CASE(bad_words_and_the_bias_of_logits_change_what_marian_writes)
   }));
   const TokenIds other = with_bias.translate({kTexts[0]}, {.beams = 1})[0].ids;
   BOOST_TEST(std::count(other.begin(), other.end(), often) == 0);
-  // A bad word is as bad as that; of two ids it is only their sequence.
+  // A bad word of one id is never generated; for two ids, only their sequence is forbidden.
   testing::write_marian(forbidding);
   const auto forbid = [&](const Json& words) {
     Json config = Json::parse(read_text_file(forbidding.path("config.json")));
@@ -150,7 +151,7 @@ BOOST_AUTO_TEST_CASE(pegasus_sums_up_what_its_ids_say) {
   }
 }
 
-/// T5's settings of tasks, as published, but for the lengths.
+/// T5's published task settings, except for the lengths.
 const Json kTasks = {{"task_specific_params",
                       {{"summarization",
                         {{"early_stopping", true},
@@ -196,7 +197,7 @@ BOOST_AUTO_TEST_CASE(tasks_have_settings_of_their_own) {
                              "'translation_en_to_de'?); available: drawing, summarization"));
   BOOST_TEST(GenerationSettings::from_json(said.to_json()).to_json() == said.to_json());
 
-  // What is written for a task is what its prefix, beams and lengths give.
+  // Generation for a task uses its prefix, beams and lengths.
   IdTranslator by_ids(path);
   OpenedWriter opened(path);
   opened.writer->set_task("summarization");
@@ -211,7 +212,7 @@ BOOST_AUTO_TEST_CASE(tasks_have_settings_of_their_own) {
     BOOST_TEST((TokenIds(expected.begin() + 1, expected.end()) == written[i].ids));
     BOOST_TEST(expected.size() >= 5U);
   }
-  // A file keeps them; those of earlier versions have none.
+  // A .weft file contains the task settings; files of earlier versions have none.
   const std::string file = made.path("t5.weft");
   save_model(file, *opened.loaded.model);
   OpenedWriter again(file);
@@ -233,13 +234,14 @@ BOOST_AUTO_TEST_CASE(t5_translates_by_codes_by_names_and_by_its_prefix) {
   const std::string prefix = "translate English to German: ";
   const auto greedy = opened.translate(kTexts, {.beams = 1, .languages = {"English", "German"}});
   BOOST_TEST(!greedy[0].score.has_value());
-  for (const WrittenText& one : greedy) BOOST_TEST(one.ids.size() < 9U);  // with its length
-  // Languages that no task is about: the words alone.
+  // The maximum length of the task still applies.
+  for (const WrittenText& one : greedy) BOOST_TEST(one.ids.size() < 9U);
+  // Languages without a task are named in the prompt only.
   const auto others = opened.translate(kTexts, {.languages = {"English", "Swedish"}});
   BOOST_TEST(texts_of(others) ==
                  texts_of(opened.translate(kTexts, {.prefix = "translate English to Swedish: "})),
              boost::test_tools::per_element());
-  // A translator that Weft trained is told nothing of languages.
+  // Languages cannot be set for a translator without language codes.
   const TemporaryFolder marian("marian");
   OpenedWriter other(testing::write_marian(marian));
   BOOST_CHECK_EXCEPTION(other.translate(kTexts, {.languages = {"en", "de"}}), ArgumentError,
@@ -260,7 +262,7 @@ BOOST_AUTO_TEST_CASE(commands_know_tasks_and_languages) {
     BOOST_REQUIRE_EQUAL(outcome.code, 0);
     return Json::parse(last_line(outcome.out));
   };
-  // Flags go before the task, the task before what the folder says of all.
+  // Flags take precedence over the task, and the task over the general settings of the folder.
   const std::string ask = "generate " + bart.path() + " --prompt 'he marched them up'";
   const Json usual = lines(ask), task = lines(ask + " --task summarization"),
              flags = lines(ask + " --task summarization --greedy --max-length 6");
@@ -269,7 +271,7 @@ BOOST_AUTO_TEST_CASE(commands_know_tasks_and_languages) {
   BOOST_TEST(task.contains("score"));
   BOOST_TEST(!flags.contains("score"));
   BOOST_TEST(flags["ids"].size() <= 5U);
-  // The folder's own prefix belongs to tasks that have none.
+  // The folder's prefix applies to tasks without a prefix.
   BOOST_TEST(task["ids"] ==
              lines("generate " + bart.path() +
                    " --prompt ' he marched them up' --beams 2 --max-length 9")["ids"]);

@@ -1,4 +1,4 @@
-// weft vectors: trained, asked and measured.
+// `weft vectors`: training, queries and evaluation of word embeddings.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 

@@ -1,4 +1,4 @@
-// Small folders of Hugging Face's library with models that write, and their tokenizers.
+// Small Hugging Face folders of generative models with tokenizers.
 #pragma once
 
 #include <functional>
@@ -31,12 +31,12 @@ inline const std::vector<std::string>& rhymes() {
   return lines;
 }
 
-/// What stands around a text: names of special tokens.
+/// The special tokens before and after a text.
 struct Around {
   std::vector<std::string> before = {}, after = {};
 };
 
-/// A byte-level tokenizer.json whose first ids are `special`.
+/// Returns a byte-level tokenizer.json whose first ids are `special`.
 inline std::string tokenizer_json(const std::vector<std::string>& special, const Around& around) {
   TextList texts(rhymes());
   Workers workers;
@@ -62,7 +62,7 @@ inline std::string tokenizer_json(const std::vector<std::string>& special, const
   return file.dump();
 }
 
-/// Writes a model of `config` with weights that depend on a seed, and that `change` may change.
+/// Writes a model of `config` with weights from a fixed seed, which `change` may modify.
 inline void write_model(const std::string& path, const Json& config,
                         const std::function<void(VariableStore&)>& change = {}) {
   Graph graph;
@@ -73,9 +73,9 @@ inline void write_model(const std::string& path, const Json& config,
   hf::write_folder(path, model, graph, *store);
 }
 
-inline constexpr std::int64_t kFolderVocab = 320;  // more than any of the tokenizers has
+inline constexpr std::int64_t kFolderVocab = 320;  // more ids than any of the tokenizers has
 
-/// GPT-2 without anything around texts.
+/// Writes a GPT-2 model whose tokenizer adds no special tokens.
 inline std::string write_gpt2(const TemporaryFolder& folder) {
   write_model(folder.path(), {{"model_type", "gpt2"},
                               {"architectures", {"GPT2LMHeadModel"}},
@@ -91,13 +91,14 @@ inline std::string write_gpt2(const TemporaryFolder& folder) {
   return folder.path();
 }
 
-/// ChatML, but for its white space.
+/// ChatML, except for its white space.
 inline constexpr const char* kChatTemplate =
     "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] "
     "+ '<|im_end|>' + '\n' }}{% endfor %}{% if add_generation_prompt %}"
     "{{ '<|im_start|>assistant\n' }}{% endif %}";
 
-/// LLaMA with kChatTemplate, whose marks are ids; `change` may change its weights.
+/// Writes a LLaMA model with kChatTemplate, whose marks are single ids. `change` may modify its
+/// weights.
 inline std::string write_chatty(const TemporaryFolder& folder, std::int64_t context,
                                 std::int64_t width = 16,
                                 const std::function<void(VariableStore&)>& change = {}) {
@@ -122,8 +123,9 @@ inline std::string write_chatty(const TemporaryFolder& folder, std::int64_t cont
   return folder.path();
 }
 
-/// The same with weights that say `answer` to everything: behind each of its ids comes the next,
-/// behind the last the end of the answer, or the first again (`endless`). No id may be in it twice.
+/// As above, with weights that generate `answer` for every message: each of its ids is followed by
+/// the next one, and the last one by the end mark or, if `endless`, by the first id. No id may
+/// occur twice in `answer`.
 inline std::string write_parrot(const TemporaryFolder& folder, std::int64_t context,
                                 const std::string& answer, bool endless = false) {
   write_chatty(folder, context);  // for its tokenizer
@@ -132,7 +134,7 @@ inline std::string write_parrot(const TemporaryFolder& folder, std::int64_t cont
   for (const std::int32_t id : tokenizer.encode("\n" + answer)) chain.push_back(id);
   chain.push_back(endless ? chain[1] : tokenizer.find("<|im_end|>"));
   return write_chatty(folder, context, kFolderVocab, [&](VariableStore& store) {
-    // Ids are told apart by a place each; nothing is added to them on their way to the head.
+    // Embeddings are one-hot, and the blocks add nothing to them before the head.
     Tensor in = Tensor::zeros(DType::f32, {kFolderVocab, kFolderVocab}),
            out = Tensor::zeros(DType::f32, {kFolderVocab, kFolderVocab});
     for (std::int64_t id = 0; id < kFolderVocab; ++id)
@@ -148,7 +150,7 @@ inline std::string write_parrot(const TemporaryFolder& folder, std::int64_t cont
   });
 }
 
-/// LLaMA with <s> in front of texts.
+/// Writes a LLaMA model whose tokenizer adds <s> before texts.
 inline std::string write_llama(const TemporaryFolder& folder) {
   write_model(folder.path(), {{"model_type", "llama"},
                               {"architectures", {"LlamaForCausalLM"}},
@@ -167,7 +169,8 @@ inline std::string write_llama(const TemporaryFolder& folder) {
   return folder.path();
 }
 
-/// T5 with </s> behind texts and no stated length; `more` goes into its config.
+/// Writes a T5 model whose tokenizer adds </s> after texts, without a stated maximum length; `more`
+/// is merged into its config.
 inline std::string write_t5(const TemporaryFolder& folder, const Json& more = Json::object()) {
   Json config = {{"model_type", "t5"},
                  {"architectures", {"T5ForConditionalGeneration"}},
@@ -189,7 +192,7 @@ inline std::string write_t5(const TemporaryFolder& folder, const Json& more = Js
   return folder.path();
 }
 
-/// BART, which searches with beams.
+/// Writes a BART model, which uses beam search.
 inline std::string write_bart(const TemporaryFolder& folder, const Json& more = Json::object()) {
   Json config = {
       {"model_type", "bart"},          {"architectures", {"BartForConditionalGeneration"}},
@@ -212,7 +215,8 @@ inline std::string write_bart(const TemporaryFolder& folder, const Json& more = 
   return folder.path();
 }
 
-/// mBART, whose texts have the code of a language behind them, or (`fifty`) in front.
+/// Writes an mBART model, whose texts have a language code at the end or, if `fifty`, at the
+/// beginning.
 inline std::string write_mbart(const TemporaryFolder& folder, bool fifty) {
   write_model(folder.path(), {{"model_type", "mbart"},
                               {"architectures", {"MBartForConditionalGeneration"}},
@@ -239,7 +243,7 @@ inline std::string write_mbart(const TemporaryFolder& folder, bool fifty) {
   return folder.path();
 }
 
-/// A SentencePiece model of words, and of their letters.
+/// A SentencePiece model of words and single letters.
 inline SentencePieceModel word_model(const std::vector<std::string>& words) {
   using Kind = SentencePieceModel::Kind;
   SentencePieceModel model;
@@ -255,8 +259,9 @@ inline SentencePieceModel word_model(const std::vector<std::string>& words) {
   return model;
 }
 
-/// Marian with a SentencePiece model for each language and ids that both share: </s> is 0, <unk> 1,
-/// <pad> the last, from which outputs begin. `targets`: of several languages, ">>fra<<".
+/// Writes a Marian model with a SentencePiece model for each language and a shared vocabulary: </s>
+/// is 0, <unk> is 1, and <pad>, with which outputs begin, is the last id. `targets` are the target
+/// languages of a multilingual model (">>fra<<").
 inline std::string write_marian(const TemporaryFolder& folder,
                                 const std::vector<std::string>& targets = {},
                                 const std::function<void(VariableStore&)>& change = {}) {
@@ -306,7 +311,8 @@ inline std::string write_marian(const TemporaryFolder& folder,
   return folder.path();
 }
 
-/// PEGASUS, whose ids are those of its SentencePiece model behind some of its own: <pad> 0, </s> 1.
+/// Writes a PEGASUS model, whose ids are those of its SentencePiece model after a few ids of its
+/// own: <pad> is 0 and </s> is 1.
 inline std::string write_pegasus(const TemporaryFolder& folder) {
   const SentencePieceModel pieces = word_model({"he", "marched", "them", "up", "the", "hill"});
   constexpr std::size_t kOffset = 5;
@@ -346,7 +352,7 @@ inline std::string write_pegasus(const TemporaryFolder& folder) {
   return folder.path();
 }
 
-/// A folder's model, ready to write.
+/// A model of a folder with a session and a text generator.
 struct OpenedWriter {
   explicit OpenedWriter(const std::string& path)
       : loaded(load_any_model(path)),
@@ -363,7 +369,7 @@ struct OpenedWriter {
   std::unique_ptr<TextGenerator> writer;
 };
 
-/// The encoder-decoder of a folder by its ids, as models/hf builds it.
+/// Generates ids with the encoder-decoder of a folder, as models/hf builds it.
 struct IdTranslator {
   explicit IdTranslator(const std::string& path)
       : folder(hf::read_folder(path)),

@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(co_occurrences_are_counted_by_distance_within_sentences) {
   BOOST_TEST(at(near, "b", "a") == 1);
   BOOST_TEST(at(near, "a", "c") == 0.5);
   BOOST_TEST(at(near, "b", "c") == 2);
-  BOOST_TEST(at(near, "b", "b") == 1);  // each of the two sees the other at distance 2
+  BOOST_TEST(at(near, "b", "b") == 1);  // both occurrences see each other at distance 2
   BOOST_TEST(at(near, "a", "a") == 2);
   BOOST_TEST(at(near, "c", "c") == 0);
   const SparseMatrix flat = co_occurrences(text, {.window = 3, .by_distance = false}, workers);
@@ -62,8 +62,8 @@ BOOST_AUTO_TEST_CASE(co_occurrences_are_counted_by_distance_within_sentences) {
                              {"the window must be at least 1"});
 }
 
-// The graph's gradient of the same elements, and AdaGrad's first steps, whose sums of squares begin
-// at 1.
+// Compares the first steps with the graph's gradient of the same elements and with AdaGrad, whose
+// sums of squares start at 1.
 BOOST_AUTO_TEST_CASE(steps_go_down_the_gradient_by_adagrad) {
   const WordText text = text_of(two_topics(20, 1));
   Workers workers({.threads = 2});
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(steps_go_down_the_gradient_by_adagrad) {
                boost::test_tools::tolerance(1e-5));
     const Tensor after = tensor_of(model.words());
     for (std::int64_t e = 0; e < before.numel(); ++e) {
-      if (e % 7 == 6) {  // the 1 behind the bias stays
+      if (e % 7 == 6) {  // the 1 after the bias stays
         BOOST_REQUIRE(after.at(e) == 1);
         continue;
       }

@@ -26,7 +26,7 @@ SparseMatrix sparse(const Tensor& dense) {
   return m;
 }
 
-// Zeros where a hash says so.
+// Random values, of which about 70% are set to 0 at random.
 Tensor holey(const Sizes& sizes, std::uint64_t seed) {
   Tensor t = sample_uniform(sizes, seed);
   const Tensor mask = sample_uniform(sizes, seed + 1, 0, 1);
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(the_largest_singular_values_are_found) {
       for (std::int64_t i = 0; i < sizes[1]; ++i)
         v += f.v.at(i * 5 + k) * wanted[2].at(k * sizes[1] + i);
       BOOST_TEST(std::fabs(u) > 0.999);
-      BOOST_TEST(u * v > 0.998);  // one sign for both
+      BOOST_TEST(u * v > 0.998);  // both have the same sign
     }
   }
   const SparseMatrix small = sparse(holey({4, 9}, 1));
@@ -87,11 +87,11 @@ BOOST_AUTO_TEST_CASE(the_largest_singular_values_are_found) {
 }
 
 BOOST_AUTO_TEST_CASE(positive_information_is_that_of_the_definition) {
-  // Words a, b, c; a and b together 4 times, a and c once, each way.
+  // Counts of the words a, b and c: a and b co-occur 4 times, a and c once, in each direction.
   const SparseMatrix counts = sparse(Tensor::of<float>({3, 3}, {0, 4, 1, 4, 0, 0, 1, 0, 0}));
   const SparseMatrix ppmi = positive_pmi(counts, 1);
   BOOST_CHECK((ppmi.ends == std::vector<std::int64_t>{2, 3, 4}));
-  // ln(0.4 / (0.5 * 0.4)), ln(0.1 / (0.5 * 0.1)): ln 2 all of them.
+  // ln(0.4 / (0.5 * 0.4)) and ln(0.1 / (0.5 * 0.1)) are all ln 2.
   for (const float x : ppmi.value)
     BOOST_TEST(x == std::log(2.0f), boost::test_tools::tolerance(1e-6f));
   BOOST_TEST(positive_pmi(counts, 1, 0.7).value.empty());
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(words_by_sentences_are_weighted_by_how_rare_they_are) {
   BOOST_TEST(m.value[a + 1] == std::log(2.0), boost::test_tools::tolerance(1e-6));
 }
 
-// Products of vectors do not depend on the signs of singular vectors.
+// Inner products of embeddings do not depend on the signs of singular vectors.
 BOOST_AUTO_TEST_CASE(vectors_are_the_largest_singular_vectors_of_mutual_information) {
   Workers workers;
   const WordText text = text_of(two_topics(400, 8));

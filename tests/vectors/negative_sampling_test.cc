@@ -1,4 +1,4 @@
-// Steps of skip-gram, CBOW and fastText: down the gradient that the graph gives of their loss.
+// Steps of skip-gram, CBOW and fastText, compared with the gradient of their loss as a graph.
 #include "weft/models/vectors/negative_sampling.h"
 
 #include <boost/test/unit_test.hpp>
@@ -19,7 +19,7 @@ Value indices(Graph& g, std::span<const std::int32_t> list) {
   return g.constant(Tensor::of<std::int32_t>({std::ssize(list)}, list));
 }
 
-// The loss of the examples of the next step, as the header says it.
+// Builds the loss of the next step's examples as documented in the header.
 Value loss_of(Graph& g, const NegativeSampling& model, const NegativeSamplingOptions& options,
               std::int64_t text_size, Value rows, Value candidates) {
   std::vector<Value> terms;
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(a_word_is_the_mean_of_its_rows_and_an_unknown_one_of_its_n_
 }
 
 BOOST_AUTO_TEST_CASE(n_grams_and_hashes_are_those_of_fasttext) {
-  // FNV-1a of 32 bits, as published: of "foobar" 0xBF9CF968, of "a" 0xE40C292C.
+  // 32-bit FNV-1a with published values: 0xBF9CF968 for "foobar", 0xE40C292C for "a".
   const auto one = [](std::string_view word, int n, std::int64_t buckets) {
     return subword_buckets(word, {.shortest = n, .longest = n, .buckets = buckets});
   };
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(n_grams_and_hashes_are_those_of_fasttext) {
   BOOST_TEST(one("where", 3, prime).size() == 5U);  // <wh whe her ere re>
   BOOST_TEST(one("where", 7, prime).size() == 1U);  // <where>
   BOOST_TEST(one("where", 8, prime).empty());
-  // Characters, not bytes.
+  // N-grams consist of characters, not of bytes.
   BOOST_TEST(one("\xc3\xa4\xc3\xb6", 3, prime).size() == 2U);
 }
 

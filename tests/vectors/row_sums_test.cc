@@ -1,4 +1,4 @@
-// Sums of rows, and the kernels on them, on every SIMD target.
+// Sums of rows and their kernels on every SIMD target.
 #include "weft/models/vectors/row_sums.h"
 
 #include <boost/test/unit_test.hpp>
@@ -91,8 +91,9 @@ BOOST_AUTO_TEST_CASE(adagrad_divides_by_the_sums_before) {
 BOOST_AUTO_TEST_CASE(sums_are_kept_for_touched_rows_alone) {
   Rng rng(1);
   RowSums sums(5);
-  // Few rows in the table of many leave it by another way than many do, and the same numbers come
-  // again: nothing of a round may be left for the next. All want the same place in it.
+  // clear() removes a few rows one by one and many rows by refilling the table. The same numbers
+  // occur in several rounds, so that nothing may be left from a previous round, and all of them
+  // collide in the table.
   for (int round = 0; round < 60; ++round) {
     std::map<std::int32_t, std::vector<float>> wanted;
     const int adds = round % 10 == 0 ? 2000 : 20 * (round % 10);

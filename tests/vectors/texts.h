@@ -1,4 +1,4 @@
-// Small texts for tests of word vectors, and matrices to look at.
+// Small texts for tests of word embeddings, and conversion of matrices to tensors.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ inline WordText text_of(const std::vector<std::string>& sentences, std::int64_t 
   return builder.finish(min_count);
 }
 
-/// f32 [rows, width], without what fills the rows up.
+/// Returns f32 [rows, width], without the padding of rows.
 inline Tensor tensor_of(const RowMatrix& matrix) {
   Tensor t = Tensor::empty(DType::f32, {matrix.rows(), matrix.width()});
   for (std::int64_t r = 0; r < matrix.rows(); ++r)

@@ -48,11 +48,11 @@ BOOST_AUTO_TEST_CASE(files_of_other_programs_are_read) {
     BOOST_CHECK((v.words() == std::vector<std::string>{"</s>", "the"}));
     BOOST_CHECK((v.vectors().to_vector<float>() == std::vector<float>{0.5, -1, 2, 3e-5f}));
   };
-  reads("2 2\n</s> 0.500000 -1.000000 \nthe 2.000000 0.00003 \n");  // word2vec's
+  reads("2 2\n</s> 0.500000 -1.000000 \nthe 2.000000 0.00003 \n");  // written by word2vec
   reads("2 2\n</s> 0.5 -1\nthe 2 3e-05");
   reads("2 2\r\n</s> 0.5 -1\r\nthe 2 3e-05\r\n");
   const std::string first = floats({0.5, -1}), second = floats({2, 3e-5f});
-  reads("2 2\n</s> " + first + "\nthe " + second + "\n");  // word2vec's
+  reads("2 2\n</s> " + first + "\nthe " + second + "\n");  // written by word2vec
   reads("2 2\n</s> " + first + "the " + second);           // without line breaks
 }
 
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(broken_files_say_where) {
   broken("2 2\na " + one, "expected word 2 of 2 and a space");
   broken("1 2\na " + one + "bcd", "the file continues after the 1 words");
   broken("1 2\na " + floats({1, HUGE_VALF}), "contains NaN or infinity");
-  // Takes no memory for what is not there.
+  // No memory is allocated for missing data.
   broken("1000000000000 16000000\na 1 2\n",
          ":2: expected a word and 16000000 finite numbers, but number 3 is invalid");
   broken("1 2\na 1 2 3\n", ":2: the line has more than 2 numbers");

@@ -26,7 +26,7 @@ BOOST_AUTO_TEST_CASE(neighbours_are_ordered_by_cosine) {
   const WordVectors v = family();
   const auto found = v.nearest("queen", 3);
   BOOST_REQUIRE_EQUAL(found.size(), 3U);
-  BOOST_TEST(found[0].word == "woman");  // of equals the first
+  BOOST_TEST(found[0].word == "woman");  // ties keep the order of the vocabulary
   BOOST_TEST(found[1].word == "king");
   BOOST_TEST(found[2].word == "man");
   BOOST_TEST(found[0].cosine == 2 / std::sqrt(6.0), boost::test_tools::tolerance(1e-6));
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(similarity_counts_the_pairs_that_have_vectors) {
   const WordSimilarity found = measure_similarity(family(), pairs);
   BOOST_TEST(found.covered == 3);
   BOOST_TEST(found.pairs == 4);
-  // Cosines: two equal ones and a smaller one.
+  // Two of the cosines are equal, and one is smaller.
   BOOST_TEST(found.spearman == std::sqrt(3.0) / 2, boost::test_tools::tolerance(1e-9));
   BOOST_TEST(std::isnan(measure_similarity(family(), {{"a", "b", 1}}).spearman));
   const auto broken = [&](const char* text, const std::string& why) {

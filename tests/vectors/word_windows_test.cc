@@ -33,7 +33,7 @@ BOOST_AUTO_TEST_CASE(windows_end_with_sentences) {
   const WordWindows windows(text, {.window = 1, .negatives = 2, .subsample = 0});
   const auto found = examples(windows, 0, 0, text.size());
   const auto number = [&](const char* word) { return text.counts.find(word); };
-  BOOST_REQUIRE_EQUAL(found.size(), 5U);  // d stands alone
+  BOOST_REQUIRE_EQUAL(found.size(), 5U);  // the sentence of d alone yields no example
   const std::vector<std::pair<std::string, std::vector<std::string>>> wanted = {
       {"a", {"b"}}, {"b", {"a", "c"}}, {"c", {"b"}}, {"e", {"f"}}, {"f", {"e"}}};
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -70,11 +70,11 @@ BOOST_AUTO_TEST_CASE(draws_have_the_shares_that_they_should_have) {
   for (const Example& e : examples(windows, 0, 0, text.size())) {
     ++kept[e.second.front()];
     reach = std::max(reach, static_cast<double>(e.first.size()));
-    if (e.second.front() != 1) continue;  // of b: a and c are wrong
+    if (e.second.front() != 1) continue;  // negatives of b are a and c
     for (std::size_t i = 1; i < e.second.size(); ++i) ++wrong[e.second[i]], ++all_wrong;
   }
   BOOST_TEST(reach == 6);
-  const double f = 0.75;  // of a
+  const double f = 0.75;  // share of a
   BOOST_TEST(kept[0] / 48000 == std::sqrt(subsample / f) + subsample / f,
              boost::test_tools::tolerance(0.03));
   BOOST_TEST(kept[2] / 4000 == 1, boost::test_tools::tolerance(0.01));

@@ -1,4 +1,4 @@
-// Vectors learned from the definitions of WordNet, and what people say of how alike words are.
+// Word embeddings trained on the definitions of WordNet, compared with human similarity scores.
 #include "weft/models/vectors/wordnet.h"
 
 #include <boost/test/unit_test.hpp>
@@ -14,18 +14,18 @@ namespace weft::testing {
 
 BOOST_AUTO_TEST_SUITE(wordnet_vectors)
 
-// Definitions come with Debian's package wordnet-base, WordSim-353 lies beside the sources.
+// The definitions are from Debian's package wordnet-base; WordSim-353 is next to the sources.
 BOOST_AUTO_TEST_CASE(definitions_tell_which_words_people_call_alike) {
   const std::string file =
       std::string(WEFT_SOURCE_DIR) + "/../shared/data/wordsim/EN-WS-353-ALL.txt";
   const std::string definitions = std::string(kWordNetFolder) + "/data.noun";
   for (const std::string& needed : {file, definitions}) {
     if (std::filesystem::exists(needed)) continue;
-    std::cout << "skipped: there is no " << needed << "\n";
+    std::cout << "skipped: no file " << needed << "\n";
     return;
   }
   if (testing::kSanitized) {
-    std::cout << "skipped: it takes minutes with a sanitizer\n";
+    std::cout << "skipped: takes minutes with a sanitizer\n";
     return;
   }
   const std::vector<WordPair> pairs = read_word_pairs(file);
@@ -33,7 +33,7 @@ BOOST_AUTO_TEST_CASE(definitions_tell_which_words_people_call_alike) {
   for_each_synset(kWordNetFolder, [&](const WordNetEntry& e) { builder.add_sentence(e.gloss); });
   const WordText text = builder.finish(kDefaultMinCount);
   Workers workers;
-  // Shorter than the defaults, which are in docs/zoo.md with their figures.
+  // Shorter than the defaults, whose results are in docs/zoo.md.
   VectorRecipe lsa = default_recipe(VectorModel::lsa);
   lsa.lsa.width = 100;
   VectorRecipe skip_gram = default_recipe(VectorModel::skip_gram);
