@@ -18,7 +18,7 @@ using testing::says_exactly;
 
 const Conversation kShort = {{"user", "Hi"}, {"assistant", "Hello"}};
 
-BOOST_AUTO_TEST_CASE(alpaca_has_instructions_inputs_and_responses) {
+BOOST_AUTO_TEST_CASE(alpaca_formats_instructions_inputs_and_responses) {
   const ChatFormat format = ChatFormat::built_in("alpaca");
   BOOST_TEST(
       format.render({{"user", "Add."}, {"input", "1 2"}}, {.add_generation_prompt = true}).text ==
@@ -32,7 +32,7 @@ BOOST_AUTO_TEST_CASE(alpaca_has_instructions_inputs_and_responses) {
                         says("Only user, input and assistant roles are supported!"));
 }
 
-BOOST_AUTO_TEST_CASE(built_in_formats_take_the_special_tokens_of_a_tokenizer) {
+BOOST_AUTO_TEST_CASE(built_in_formats_use_the_given_special_tokens) {
   BOOST_TEST(ChatFormat::built_in("llama-2").render(kShort).text ==
              "<s>[INST] Hi [/INST] Hello </s>");
   BOOST_TEST(ChatFormat::built_in("llama-2", {{"bos_token", "<B>"}, {"eos_token", "<E>"}})
@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(built_in_formats_take_the_special_tokens_of_a_tokenizer) {
                                      "'llama-2', 'llama-3', 'alpaca'"));
 }
 
-BOOST_AUTO_TEST_CASE(variables_and_the_time_reach_the_template) {
+BOOST_AUTO_TEST_CASE(variables_and_the_time_are_available_to_templates) {
   const ChatFormat format = ChatFormat::from_template(
       "{{ strftime_now('%d %b %Y') }}|{{ a + 1 }}|{{ b }}|{{ c ~ d }}|{{ tools is none }}");
   const ChatOptions options = {
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(variables_and_the_time_reach_the_template) {
   BOOST_TEST((chat.runs[1].origin.writer == Writer::setting));
 }
 
-BOOST_AUTO_TEST_CASE(messages_that_are_no_utf8_are_refused_by_place) {
+BOOST_AUTO_TEST_CASE(errors_name_the_position_of_invalid_utf8) {
   const ChatFormat format = ChatFormat::built_in("chatml");
   BOOST_CHECK_EXCEPTION(format.render({{"user", "a"}, {"user", "a\xFF"}}), FormatError,
                         says_exactly("messages[1].content is not UTF-8 at byte 1"));
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(messages_that_are_no_utf8_are_refused_by_place) {
                         says_exactly("messages[0].role is not UTF-8 at byte 0"));
 }
 
-BOOST_AUTO_TEST_CASE(folders_have_templates_in_several_files) {
+BOOST_AUTO_TEST_CASE(templates_are_read_from_several_files_of_a_folder) {
   const testing::TemporaryFolder folder("chat");
   const auto text = [&](std::string_view name = "default") {
     const FolderChatFormat found = read_chat_format(folder.path(), name);
@@ -102,25 +102,26 @@ BOOST_AUTO_TEST_CASE(folders_have_templates_in_several_files) {
              folder.path() + ": tokenizer_config.json.chat_template[0] lacks 'template'");
 }
 
-BOOST_AUTO_TEST_CASE(conversations_are_read_strictly) {
+BOOST_AUTO_TEST_CASE(conversations_are_validated) {
   const Conversation wanted = {{"user", "a"}, {"assistant", "b", {{"name", "Bo"}}}};
   const std::string list = R"([{"role": "user", "content": "a", "tool_calls": null},
                                {"content": "b", "role": "assistant", "name": "Bo"}])";
   BOOST_TEST((read_conversation(list, "x") == wanted));
   BOOST_TEST((read_conversation(R"({"id": 3, "messages": )" + list + "}", "x") == wanted));
-  const auto refused = [](const std::string& json, const std::string& why) {
+  const auto check_rejected = [](const std::string& json, const std::string& why) {
     BOOST_CHECK_EXCEPTION(read_conversation(json, "c.json"), FormatError, says_exactly(why));
   };
-  refused("{}", "c.json lacks 'messages'");
-  refused("[]", "c.json has no messages");
-  refused("3", "c.json must be a list of messages, not 3");
-  refused(R"({"messages": "a"})", "c.json.messages must be a list of messages, not \"a\"");
-  refused(R"([3])", "c.json[0] must be an object with 'role' and 'content', not 3");
-  refused(R"([{"role": "user"}])", "c.json[0] lacks 'content'");
-  refused(R"({"messages": [{"content": "x"}]})", "c.json.messages[0] lacks 'role'");
-  refused(R"([{"role": "user", "content": null}])", "c.json[0].content must be a string, not null");
-  refused(R"([{"role": "user", "content": "x", "tool_calls": [1]}])",
-          "c.json[0].tool_calls must be a string, not [1], which is not supported");
+  check_rejected("{}", "c.json lacks 'messages'");
+  check_rejected("[]", "c.json has no messages");
+  check_rejected("3", "c.json must be a list of messages, not 3");
+  check_rejected(R"({"messages": "a"})", "c.json.messages must be a list of messages, not \"a\"");
+  check_rejected(R"([3])", "c.json[0] must be an object with 'role' and 'content', not 3");
+  check_rejected(R"([{"role": "user"}])", "c.json[0] lacks 'content'");
+  check_rejected(R"({"messages": [{"content": "x"}]})", "c.json.messages[0] lacks 'role'");
+  check_rejected(R"([{"role": "user", "content": null}])",
+                 "c.json[0].content must be a string, not null");
+  check_rejected(R"([{"role": "user", "content": "x", "tool_calls": [1]}])",
+                 "c.json[0].tool_calls must be a string, not [1], which is not supported");
   BOOST_CHECK_EXCEPTION(read_conversation("[", "c.json"), FormatError,
                         says("c.json is not valid JSON at line 1, column 2"));
 }

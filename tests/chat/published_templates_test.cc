@@ -51,7 +51,7 @@ void check_runs(const RenderedChat& chat, const Conversation& conversation) {
   BOOST_TEST(begin == chat.text.size());
 }
 
-BOOST_AUTO_TEST_CASE(give_the_reference_s_strings_and_refusals) {
+BOOST_AUTO_TEST_CASE(published_templates_give_the_texts_and_errors_of_the_reference) {
   std::map<std::string, int> given;
   for (const ChatJson& line : testing::chat_fixture_lines("published.jsonl")) {
     const std::string name = line["format"];
@@ -81,22 +81,22 @@ BOOST_AUTO_TEST_CASE(give_the_reference_s_strings_and_refusals) {
   BOOST_TEST(given.size() >= 20);
 }
 
-BOOST_AUTO_TEST_CASE(built_in_formats_give_what_the_published_ones_give) {
-  const std::map<std::string, std::string> twins = {{"chatml", "openhermes-2.5"},
-                                                    {"llama-2", "llama-2-chat"},
-                                                    {"llama-3", "llama-3-8b-instruct"}};
+BOOST_AUTO_TEST_CASE(built_in_formats_equal_the_published_templates) {
+  const std::map<std::string, std::string> counterparts = {{"chatml", "openhermes-2.5"},
+                                                           {"llama-2", "llama-2-chat"},
+                                                           {"llama-3", "llama-3-8b-instruct"}};
   std::set<std::string> seen;
   for (const ChatJson& line : testing::chat_fixture_lines("published.jsonl")) {
-    const auto twin = std::find_if(twins.begin(), twins.end(), [&](const auto& candidate) {
-      return candidate.second == line["format"];
-    });
-    if (twin == twins.end() || !line.contains("text")) continue;
-    seen.insert(twin->first);
-    BOOST_TEST(ChatFormat::built_in(twin->first)
+    const auto counterpart =
+        std::find_if(counterparts.begin(), counterparts.end(),
+                     [&](const auto& candidate) { return candidate.second == line["format"]; });
+    if (counterpart == counterparts.end() || !line.contains("text")) continue;
+    seen.insert(counterpart->first);
+    BOOST_TEST(ChatFormat::built_in(counterpart->first)
                    .render(read_conversation(line["messages"].dump(), "messages"), options_of(line))
                    .text == line["text"].get<std::string>());
   }
-  BOOST_TEST(seen.size() == twins.size());
+  BOOST_TEST(seen.size() == counterparts.size());
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ std::string render(const std::string& source, const chat::Mapping& variables = {
   return Template::parse(source).render(variables, limits, testing::chat_time()).text();
 }
 
-BOOST_AUTO_TEST_CASE(every_construct_gives_what_jinja_gives) {
+BOOST_AUTO_TEST_CASE(every_construct_agrees_with_jinja) {
   const chat::Mapping variables =
       testing::chat_mapping(testing::ChatJson::parse(testing::chat_fixture("variables.json")));
   const auto cases = testing::chat_fixture_lines("cases.jsonl");
@@ -49,75 +49,89 @@ BOOST_AUTO_TEST_CASE(every_construct_gives_what_jinja_gives) {
   }
 }
 
-void refused(const std::string& source, const std::string& why) {
+void check_rejected(const std::string& source, const std::string& why) {
   BOOST_TEST_CONTEXT(source) {
     BOOST_CHECK_EXCEPTION(Template::parse(source), FormatError, says_exactly(why));
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_is_outside_is_refused_by_name_with_line_and_column) {
-  refused(
+BOOST_AUTO_TEST_CASE(unsupported_features_are_rejected_with_line_and_column) {
+  check_rejected(
       "a\n {% include 'x' %}",
       "the chat template has the statement 'include', which is not supported (line 2, column 2)");
-  refused("{% raw %}{{ x }}{% endraw %}",
-          "the chat template has the statement 'raw', which is not supported (line 1, column 1)");
-  refused("{% endfor %}",
-          "the chat template has an unexpected statement 'endfor' (line 1, column 1)");
-  refused(
+  check_rejected(
+      "{% raw %}{{ x }}{% endraw %}",
+      "the chat template has the statement 'raw', which is not supported (line 1, column 1)");
+  check_rejected("{% endfor %}",
+                 "the chat template has an unexpected statement 'endfor' (line 1, column 1)");
+  check_rejected(
       "{{ x | wordwrap }}",
       "the chat template uses the filter 'wordwrap', which is not supported (line 1, column 8)");
-  refused(
+  check_rejected(
       "{{ x is\n callableish }}",
       "the chat template uses the test 'callableish', which is not supported (line 2, column 2)");
-  refused("{{ x.format(1) }}",
-          "the chat template calls the method 'format', which is not supported (line 1, column 6)");
-  refused("{{ lipsum() }}",
-          "the chat template calls 'lipsum', which is neither a function of chat templates nor a "
-          "macro (line 1, column 4)");
-  refused("{{ 2 ** 3 }}",
-          "the chat template has the operator '**', which is not supported (line 1, column 6)");
-  refused(
+  check_rejected(
+      "{{ x.format(1) }}",
+      "the chat template calls the method 'format', which is not supported (line 1, column 6)");
+  check_rejected(
+      "{{ lipsum() }}",
+      "the chat template calls 'lipsum', which is neither a function of chat templates nor a "
+      "macro (line 1, column 4)");
+  check_rejected(
+      "{{ 2 ** 3 }}",
+      "the chat template has the operator '**', which is not supported (line 1, column 6)");
+  check_rejected(
       "{{ f(*x) }}",
       "the chat template has '*' in an argument list, which is not supported (line 1, column 6)");
-  refused("{% for x in y recursive %}{% endfor %}",
-          "the chat template has a 'recursive' loop, which is not supported (line 1, column 15)");
-  refused("{% for x in y %}{{ loop }}{% endfor %}",
-          "the chat template uses 'loop' as a value; only its fields, such as loop.index, are "
-          "supported (line 1, column 20)");
-  refused("{% for x in y %}{{ loop.index9 }}{% endfor %}",
-          "the chat template uses 'loop.index9', which is not supported (line 1, column 25)");
-  refused("{{ loop.index }}", "the chat template uses 'loop' outside of a loop (line 1, column 4)");
-  refused("{% macro f() %}{{ loop.index }}{% endmacro %}",
-          "the chat template uses 'loop' outside of a loop (line 1, column 19)");
-  refused("{% for x in y %}{% macro f(a=loop.index) %}{% endmacro %}{% endfor %}",
-          "the chat template uses 'loop' outside of a loop (line 1, column 30)");
-  refused("{% macro f() %}{{ caller() }}{% endmacro %}",
-          "the chat template uses the macro variable 'caller', which is not supported (line 1, "
-          "column 19)");
-  refused("{% break %}", "the chat template has 'break' outside of a loop (line 1, column 1)");
-  refused("{{ '\\N{DASH}' }}",
-          "the chat template has '\\N' (a character by name), which is not supported (line 1, "
-          "column 5)");
-  refused("{{ 0x10 }}",
-          "the chat template has '0x', which is not a decimal number (line 1, column 4)");
-  refused("{{ x | replace('a') }}",
-          "the chat template has an invalid call: 'replace' lacks its argument 'new' (line 1, "
-          "column 8)");
-  refused("{{ x | upper(1) }}",
-          "the chat template has an invalid call: 'upper' takes at most 0 arguments, not 1 (line "
-          "1, column 8)");
-  refused(
+  check_rejected(
+      "{% for x in y recursive %}{% endfor %}",
+      "the chat template has a 'recursive' loop, which is not supported (line 1, column 15)");
+  check_rejected(
+      "{% for x in y %}{{ loop }}{% endfor %}",
+      "the chat template uses 'loop' as a value; only its fields, such as loop.index, are "
+      "supported (line 1, column 20)");
+  check_rejected(
+      "{% for x in y %}{{ loop.index9 }}{% endfor %}",
+      "the chat template uses 'loop.index9', which is not supported (line 1, column 25)");
+  check_rejected("{{ loop.index }}",
+                 "the chat template uses 'loop' outside of a loop (line 1, column 4)");
+  check_rejected("{% macro f() %}{{ loop.index }}{% endmacro %}",
+                 "the chat template uses 'loop' outside of a loop (line 1, column 19)");
+  check_rejected("{% for x in y %}{% macro f(a=loop.index) %}{% endmacro %}{% endfor %}",
+                 "the chat template uses 'loop' outside of a loop (line 1, column 30)");
+  check_rejected(
+      "{% macro f() %}{{ caller() }}{% endmacro %}",
+      "the chat template uses the macro variable 'caller', which is not supported (line 1, "
+      "column 19)");
+  check_rejected("{% break %}",
+                 "the chat template has 'break' outside of a loop (line 1, column 1)");
+  check_rejected(
+      "{{ '\\N{DASH}' }}",
+      "the chat template has '\\N' (a character by name), which is not supported (line 1, "
+      "column 5)");
+  check_rejected("{{ 0x10 }}",
+                 "the chat template has '0x', which is not a decimal number (line 1, column 4)");
+  check_rejected(
+      "{{ x | replace('a') }}",
+      "the chat template has an invalid call: 'replace' lacks its argument 'new' (line 1, "
+      "column 8)");
+  check_rejected(
+      "{{ x | upper(1) }}",
+      "the chat template has an invalid call: 'upper' takes at most 0 arguments, not 1 (line "
+      "1, column 8)");
+  check_rejected(
       "{{ x | tojson(nice=1) }}",
       "the chat template has an invalid call: 'tojson' has no parameter 'nice' (line 1, column 8)");
-  refused("{% if x %}\n", "the chat template ends without 'endif' (line 1, column 11)");
-  refused("{{ x", "the chat template has an unterminated tag (line 1, column 1)");
-  refused("\n{{ 'x", "the chat template has an unterminated string (line 2, column 4)");
-  refused("{{ 99999999999999999999 }}",
-          "the chat template has the number '99999999999999999999', which exceeds 64 bits (line 1, "
-          "column 4)");
-  refused("\xFF", "the chat template is not UTF-8 at byte 0");
-  refused(std::string((1 << 20) + 1, ' '),
-          "the chat template has 1048577 bytes; the limit is 1048576");
+  check_rejected("{% if x %}\n", "the chat template ends without 'endif' (line 1, column 11)");
+  check_rejected("{{ x", "the chat template has an unterminated tag (line 1, column 1)");
+  check_rejected("\n{{ 'x", "the chat template has an unterminated string (line 2, column 4)");
+  check_rejected(
+      "{{ 99999999999999999999 }}",
+      "the chat template has the number '99999999999999999999', which exceeds 64 bits (line 1, "
+      "column 4)");
+  check_rejected("\xFF", "the chat template is not UTF-8 at byte 0");
+  check_rejected(std::string((1 << 20) + 1, ' '),
+                 "the chat template has 1048577 bytes; the limit is 1048576");
 }
 
 void fails(const std::string& source, const std::string& why, const TemplateLimits& limits = {}) {
@@ -126,7 +140,7 @@ void fails(const std::string& source, const std::string& why, const TemplateLimi
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_goes_wrong_on_the_way_is_said_with_line_and_column) {
+BOOST_AUTO_TEST_CASE(rendering_errors_have_line_and_column) {
   fails("{{ raise_exception('Roles must alternate') }}",
         "Roles must alternate (chat template, line 1, column 4)");
   fails("{{ x.y }}", "'x' is undefined (chat template, line 1, column 5)");
@@ -144,7 +158,7 @@ BOOST_AUTO_TEST_CASE(what_goes_wrong_on_the_way_is_said_with_line_and_column) {
         "'upper' is a method of a string and must be called (chat template, line 1, column 7)");
 }
 
-BOOST_AUTO_TEST_CASE(work_and_text_are_bounded) {
+BOOST_AUTO_TEST_CASE(rendering_steps_and_output_are_bounded) {
   const std::string loops =
       "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}";
   BOOST_CHECK_EXCEPTION(render(loops), DataError, says("rendering takes more than 10000000 steps"));
@@ -196,7 +210,7 @@ BOOST_AUTO_TEST_CASE(nesting_is_bounded) {
   BOOST_TEST(render("{% set ns = namespace() %}{% set ns.s = ns %}{{ ns.s.s.s == ns }}") == "True");
 }
 
-BOOST_AUTO_TEST_CASE(texts_remember_where_they_came_from) {
+BOOST_AUTO_TEST_CASE(rendered_texts_keep_their_origins) {
   chat::Mapping variables;
   const Origin origin = {Writer::contents, 3};
   variables.set(std::make_shared<const chat::TracedText>("m"),
@@ -231,7 +245,7 @@ BOOST_AUTO_TEST_CASE(texts_remember_where_they_came_from) {
   BOOST_TEST(runs("{% if m %}yes{% endif %}{{ m | length }}") == "yes11");
 }
 
-BOOST_AUTO_TEST_CASE(what_generation_marks_is_remembered_through_blocks) {
+BOOST_AUTO_TEST_CASE(generation_marks_are_kept_through_blocks) {
   const Template parsed = Template::parse(
       "{% macro f() %}x{% generation %}y{% endgeneration %}{% endmacro %}{{ f() ~ 'z' }}");
   BOOST_TEST(parsed.marks_generation());

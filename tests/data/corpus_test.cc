@@ -27,7 +27,7 @@ namespace {
 using testing::all_ids;
 using testing::TemporaryFolder;
 
-std::string gzipped(const std::string& text) {
+std::string gzip_compressed(const std::string& text) {
   z_stream stream = {};
   BOOST_REQUIRE(deflateInit2(&stream, 6, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY) ==
                 Z_OK);
@@ -42,7 +42,7 @@ std::string gzipped(const std::string& text) {
   return out;
 }
 
-std::string zstd_packed(const std::string& text) {
+std::string zstd_compressed(const std::string& text) {
   std::string out(ZSTD_compressBound(text.size()), '\0');
   out.resize(ZSTD_compress(out.data(), out.size(), text.data(), text.size(), 3));
   return out;
@@ -81,7 +81,7 @@ std::string long_text(std::size_t bytes) {
 
 using Texts = std::vector<std::string>;
 
-BOOST_AUTO_TEST_CASE(documents_end_with_files_blank_lines_or_lines) {
+BOOST_AUTO_TEST_CASE(documents_end_at_file_ends_blank_lines_or_line_ends) {
   const TemporaryFolder folder("corpus");
   const std::string path =
       folder.write("a.txt", "\xEF\xBB\xBF\n \none\ntwo\r\n\t\n\nthree\n  \nfour");
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(documents_end_with_files_blank_lines_or_lines) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(long_documents_come_in_pieces_that_make_the_whole) {
+BOOST_AUTO_TEST_CASE(the_pieces_of_a_long_document_add_up_to_it) {
   const TemporaryFolder folder("corpus");
   const std::string text = long_text(3'000'000), japanese = [] {
     std::string all;
@@ -122,14 +122,14 @@ BOOST_AUTO_TEST_CASE(long_documents_come_in_pieces_that_make_the_whole) {
   BOOST_TEST(piece_end("a \xE3\x81\x82\xE3\x81\x82", 6) == 5U);
 }
 
-BOOST_AUTO_TEST_CASE(packed_files_are_read_as_plain_ones) {
+BOOST_AUTO_TEST_CASE(gzip_and_zstd_files_are_read_like_plain_text) {
   const TemporaryFolder folder("corpus");
   const std::string text = long_text(1'500'000);
   const std::string half = text.substr(0, 700'000), rest = text.substr(700'000);
   for (const std::string& bytes :
-       {gzipped(text), gzipped(half) + gzipped(rest), zstd_packed(text),
-        zstd_packed(half) + zstd_packed(rest),
-        std::string("\x50\x2a\x4d\x18\x03\x00\x00\x00", 8) + "abc" + zstd_packed(text)}) {
+       {gzip_compressed(text), gzip_compressed(half) + gzip_compressed(rest), zstd_compressed(text),
+        zstd_compressed(half) + zstd_compressed(rest),
+        std::string("\x50\x2a\x4d\x18\x03\x00\x00\x00", 8) + "abc" + zstd_compressed(text)}) {
     const std::string path = folder.write("any.name", bytes);
     BOOST_TEST((documents(path, DocumentEnd::file) == Texts({text})));
     const auto cut = [&](std::size_t size) {
@@ -142,38 +142,38 @@ BOOST_AUTO_TEST_CASE(packed_files_are_read_as_plain_ones) {
         fmt::format("/cut: unexpected end of file at byte {} of the {} file", bytes.size() - 1,
                     format));
   }
-  std::string wrong = zstd_packed(text);
+  std::string wrong = zstd_compressed(text);
   wrong[wrong.size() / 2] = static_cast<char>(wrong[wrong.size() / 2] ^ 0x55);
   check_error_message<FormatError>([&] { documents(folder.write("bad.zst", wrong), {}); },
                                    "of the zstd file");
 }
 
-BOOST_AUTO_TEST_CASE(what_is_not_utf8_is_named_by_line_and_byte) {
+BOOST_AUTO_TEST_CASE(errors_of_invalid_utf8_name_line_and_byte) {
   const TemporaryFolder folder("corpus");
-  const auto refused = [&](const std::string& bytes, const std::string& part) {
+  const auto check_rejected = [&](const std::string& bytes, const std::string& part) {
     const std::string path = folder.write("bad.txt", bytes);
     for (const DocumentEnd end : {DocumentEnd::file, DocumentEnd::line})
       check_error_message<FormatError>([&] { documents(path, end); }, path + part);
   };
-  refused(
+  check_rejected(
       "ab\nc\xFF"
       "d",
       ", line 2: not UTF-8: invalid sequence at byte 4 (0xff)");
-  refused(
+  check_rejected(
       "\xEF\xBB\xBF"
       "ab\n\xE3\x81",
       ", line 2: not UTF-8: invalid sequence at byte 6 (0xe3)");
   const std::string before = long_text(100'000) + "\n";
-  refused(before + "\xC0\x80",
-          fmt::format(", line {}: not UTF-8: invalid sequence at byte {} (0xc0)",
-                      1 + std::count(before.begin(), before.end(), '\n'), before.size()));
-  refused(
+  check_rejected(before + "\xC0\x80",
+                 fmt::format(", line {}: not UTF-8: invalid sequence at byte {} (0xc0)",
+                             1 + std::count(before.begin(), before.end(), '\n'), before.size()));
+  check_rejected(
       "\xFF\xFE"
       "a",
       ": the text is UTF-16 or UTF-32; convert it to UTF-8");
 }
 
-BOOST_AUTO_TEST_CASE(json_lines_give_one_field) {
+BOOST_AUTO_TEST_CASE(one_field_of_json_lines_is_read) {
   const TemporaryFolder folder("corpus");
   const std::string path =
       folder.write("a.jsonl",
@@ -196,50 +196,52 @@ BOOST_AUTO_TEST_CASE(json_lines_give_one_field) {
   }
   const std::string lines = "{\"text\":\"" + escaped + "\"}\n{\"text\":\"b\"}\n";
   BOOST_TEST((json_documents(folder.write("d.jsonl", lines)) == Texts({text, "b"})));
-  BOOST_TEST((json_documents(folder.write("d.gz", gzipped(lines))) == Texts({text, "b"})));
+  BOOST_TEST((json_documents(folder.write("d.gz", gzip_compressed(lines))) == Texts({text, "b"})));
 }
 
-BOOST_AUTO_TEST_CASE(every_error_of_json_lines_says_where_it_is) {
+BOOST_AUTO_TEST_CASE(every_error_of_json_lines_names_line_and_byte) {
   const TemporaryFolder folder("corpus");
-  const auto refused = [&](const std::string& bytes, const std::string& part,
-                           const JsonlOptions& options = {}) {
+  const auto check_rejected = [&](const std::string& bytes, const std::string& part,
+                                  const JsonlOptions& options = {}) {
     const std::string path = folder.write("bad.jsonl", bytes);
     check_error_message<FormatError>([&] { json_documents(path, options); }, path + part);
   };
   const std::string good = "{\"text\":\"a\"}\n";  // 13 bytes
-  refused(good + "{\"text\":\"b\",}\n", ", line 2 (byte 25): not valid JSON: ");
-  refused(good + "{\"text\":\"b\"} x", ", line 2 (byte 26): not valid JSON: ");
-  refused(good + "{\"text\":\"b", ", line 2 (byte ");
-  refused(good + "\n" + good,
-          ", line 2 (byte 13): the line is empty: each line must be a JSON object");
-  refused(good + " \r\n" + good, ", line 2 (byte 13): the line is empty");
-  refused(good + "[1]", ", line 2 (byte 13): expected an object, not an array");
-  refused("3", ", line 1 (byte 0): expected an object, not a number");
-  refused("-3", ", line 1 (byte 0): expected an object, not a number");
-  refused("3.5", ", line 1 (byte 0): expected an object, not a number");
-  refused("null", ", line 1 (byte 0): expected an object, not null");
-  refused("true", ", line 1 (byte 0): expected an object, not a boolean");
-  refused("\"x\"", ", line 1 (byte 0): expected an object, not a string");
-  refused(good + "{\"Text\":\"b\",\"id\":3}",
-          ", line 2 (byte 13): the object has no field 'text'; its fields are 'Text', 'id'");
-  refused("{}", ", line 1 (byte 0): the object has no field 'text'");
-  refused("{\"text\":null}", ", line 1 (byte 0): the field 'text' is null, not a string");
-  refused("{\"text\":[\"a\"]}", ", line 1 (byte 0): the field 'text' is an array, not a string");
-  refused("{\"text\":{}}", ", line 1 (byte 0): the field 'text' is an object, not a string");
-  refused("{\"text\":\"a\",\"text\":\"b\"}", ", line 1 (byte 0): the field 'text' occurs twice");
-  refused("{\"x\":" + std::string(64, '[') + std::string(64, ']') + ",\"text\":\"a\"}",
-          ", line 1 (byte 0): the object is nested more than 64 levels deep");
-  refused(good + "\xEF\xBB\xBF" + good,
-          ", line 2 (byte 13): there is a byte-order mark inside the file");
-  refused(good + "{\"text\":\"\xFF\"}", ", line 2 (byte 22): not valid JSON: ");
-  refused("{\"text\":\"\\ud800\"}", ", line 1 (byte 15): not valid JSON: ");
-  refused(good + "{\"text\":\"" + std::string(100, 'x') + "\"}",
-          ", line 2 (byte 13): the line has more than 64 bytes", {.most_line_bytes = 64});
-  refused("{\"text\":\"" + std::string(1 << 20, 'x'),
-          ", line 1 (byte 0): the line has more than 64 bytes", {.most_line_bytes = 64});
+  check_rejected(good + "{\"text\":\"b\",}\n", ", line 2 (byte 25): not valid JSON: ");
+  check_rejected(good + "{\"text\":\"b\"} x", ", line 2 (byte 26): not valid JSON: ");
+  check_rejected(good + "{\"text\":\"b", ", line 2 (byte ");
+  check_rejected(good + "\n" + good,
+                 ", line 2 (byte 13): the line is empty: each line must be a JSON object");
+  check_rejected(good + " \r\n" + good, ", line 2 (byte 13): the line is empty");
+  check_rejected(good + "[1]", ", line 2 (byte 13): expected an object, not an array");
+  check_rejected("3", ", line 1 (byte 0): expected an object, not a number");
+  check_rejected("-3", ", line 1 (byte 0): expected an object, not a number");
+  check_rejected("3.5", ", line 1 (byte 0): expected an object, not a number");
+  check_rejected("null", ", line 1 (byte 0): expected an object, not null");
+  check_rejected("true", ", line 1 (byte 0): expected an object, not a boolean");
+  check_rejected("\"x\"", ", line 1 (byte 0): expected an object, not a string");
+  check_rejected(good + "{\"Text\":\"b\",\"id\":3}",
+                 ", line 2 (byte 13): the object has no field 'text'; its fields are 'Text', 'id'");
+  check_rejected("{}", ", line 1 (byte 0): the object has no field 'text'");
+  check_rejected("{\"text\":null}", ", line 1 (byte 0): the field 'text' is null, not a string");
+  check_rejected("{\"text\":[\"a\"]}",
+                 ", line 1 (byte 0): the field 'text' is an array, not a string");
+  check_rejected("{\"text\":{}}", ", line 1 (byte 0): the field 'text' is an object, not a string");
+  check_rejected("{\"text\":\"a\",\"text\":\"b\"}",
+                 ", line 1 (byte 0): the field 'text' occurs twice");
+  check_rejected("{\"x\":" + std::string(64, '[') + std::string(64, ']') + ",\"text\":\"a\"}",
+                 ", line 1 (byte 0): the object is nested more than 64 levels deep");
+  check_rejected(good + "\xEF\xBB\xBF" + good,
+                 ", line 2 (byte 13): there is a byte-order mark inside the file");
+  check_rejected(good + "{\"text\":\"\xFF\"}", ", line 2 (byte 22): not valid JSON: ");
+  check_rejected("{\"text\":\"\\ud800\"}", ", line 1 (byte 15): not valid JSON: ");
+  check_rejected(good + "{\"text\":\"" + std::string(100, 'x') + "\"}",
+                 ", line 2 (byte 13): the line has more than 64 bytes", {.most_line_bytes = 64});
+  check_rejected("{\"text\":\"" + std::string(1 << 20, 'x'),
+                 ", line 1 (byte 0): the line has more than 64 bytes", {.most_line_bytes = 64});
 }
 
-BOOST_AUTO_TEST_CASE(folders_give_their_texts_by_name) {
+BOOST_AUTO_TEST_CASE(files_in_folders_are_sorted_by_name) {
   const TemporaryFolder folder("corpus");
   for (const char* name :
        {"b.txt", "a/z.jsonl.gz", "a/y.md", "c.txt.zst", "d.png", ".hidden.txt", ".git/x.txt"})
@@ -273,18 +275,18 @@ TokenSet tokenized(const TemporaryFolder& folder, const Texts& files, const Toke
   return TokenSet::open(folder.path("set"));
 }
 
-BOOST_AUTO_TEST_CASE(ids_are_those_of_whole_texts_for_any_number_of_threads) {
+BOOST_AUTO_TEST_CASE(ids_equal_those_of_whole_texts_for_any_number_of_threads) {
   const TemporaryFolder folder("corpus");
   const std::string text = long_text(120'000);
   const Texts files = {folder.write("a.txt", text), folder.write("b.txt", "short"),
                        folder.write("c.jsonl", "{\"text\":\"c\"}\n{\"text\":\"lazy dogs\"}\n")};
   const Texts whole = {text, "short", "c", "lazy dogs"};
-  const auto learned = [&](bool keep) {
+  const auto trained = [&](bool keep) {
     return Tokenizer(SentencePieceTokenizer::train(
         std::span(&text, 1), {.vocab = 200, .character_coverage = 1, .keep_whitespace = keep}));
   };
   for (const Tokenizer& tokenizer :
-       {Tokenizer(CharacterTokenizer::from_text(text)), learned(false), learned(true)}) {
+       {Tokenizer(CharacterTokenizer::from_text(text)), trained(false), trained(true)}) {
     std::vector<std::int32_t> wanted;
     for (const std::string& document : whole) {
       const auto ids = tokenizer.encode(document);
@@ -301,7 +303,7 @@ BOOST_AUTO_TEST_CASE(ids_are_those_of_whole_texts_for_any_number_of_threads) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(published_tokenizers_begin_a_word_where_texts_are_cut) {
+BOOST_AUTO_TEST_CASE(published_tokenizers_encode_pieces_like_whole_texts) {
   if (!testing::have_token_goldens()) return;
   const std::string text = long_text(60'000);
   std::vector<std::pair<std::string, Tokenizer>> tokenizers;
@@ -330,7 +332,7 @@ BOOST_AUTO_TEST_CASE(published_tokenizers_begin_a_word_where_texts_are_cut) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_cannot_be_encoded_is_named_by_file_and_line) {
+BOOST_AUTO_TEST_CASE(errors_name_file_and_line_of_unencodable_texts) {
   const TemporaryFolder folder("corpus");
   const std::string path = folder.write("a.jsonl", "{\"text\":\"ab\"}\n{\"text\":\"a?\"}\n");
   TokenSetWriter writer(folder.path("set"), testing::letters());
@@ -339,14 +341,14 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_encoded_is_named_by_file_and_line) {
       path + ", text that starts in line 2: ");
 }
 
-BOOST_AUTO_TEST_CASE(documents_of_all_files_come_in_parts_to_learn_from) {
+BOOST_AUTO_TEST_CASE(documents_of_all_files_are_read_in_parts_for_tokenizer_training) {
   const TemporaryFolder folder("corpus");
   std::string text = "\xEF\xBB\xBF";
   for (int i = 0; i < 200000; ++i) text += "line " + std::to_string(i) + "\n";
   folder.write("a.txt", text);
   folder.write("b.txt", "");
-  folder.write("c.jsonl.gz", gzipped("{\"text\": \"one\"}\n{\"text\": \"two\"}\n"));
-  folder.write("d.txt.zst", zstd_packed("end"));
+  folder.write("c.jsonl.gz", gzip_compressed("{\"text\": \"one\"}\n{\"text\": \"two\"}\n"));
+  folder.write("d.txt.zst", zstd_compressed("end"));
   CorpusTexts texts(find_corpus_files(Texts({folder.path("")})));
   std::vector<std::string> parts;
   for (std::string part; texts.next(part); parts.push_back(part)) {

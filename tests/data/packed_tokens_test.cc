@@ -27,7 +27,7 @@ PackedTokens packed(const TokenSet& set, std::int64_t context) {
   return {{{set, 0, set.tokens(), 1}}, context};
 }
 
-BOOST_AUTO_TEST_CASE(rows_hold_documents_with_separators_and_no_padding) {
+BOOST_AUTO_TEST_CASE(rows_contain_documents_with_separators_and_no_padding) {
   const TemporaryFolder folder("packed");
   const Tokenizer tokenizer = pieces();
   const TokenSet set = write_tokens(folder.path("set"), tokenizer, kTexts, 16);
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(rows_hold_documents_with_separators_and_no_padding) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(random_rows_begin_with_documents_or_their_parts) {
+BOOST_AUTO_TEST_CASE(random_rows_begin_at_multiples_of_the_row_length_in_documents) {
   const TemporaryFolder folder("packed");
   const Tokenizer tokenizer = pieces();
   const TokenSet set = write_tokens(folder.path("set"), tokenizer, kTexts);
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(random_rows_begin_with_documents_or_their_parts) {
   BOOST_TEST(rows.random(5, 7, 1) == rows.random(5, 7, 1));
 }
 
-BOOST_AUTO_TEST_CASE(tokenizers_without_separators_are_refused) {
+BOOST_AUTO_TEST_CASE(tokenizers_without_separators_are_rejected) {
   const TemporaryFolder folder("packed");
   const TokenSet set = write_tokens(folder.path("set"), testing::letters(), {"abc"});
   check_error_message<ArgumentError>([&] { packed(set, 8); }, "no id for [CLS]");

@@ -27,7 +27,7 @@ using testing::write_tokens;
 
 const std::vector<std::string> kTexts = {"the", "quick", "brown", "fox", "jumps"};
 
-BOOST_AUTO_TEST_CASE(documents_come_back_with_their_bounds) {
+BOOST_AUTO_TEST_CASE(documents_round_trip_with_their_bounds) {
   const TemporaryFolder folder("tokens");
   for (const bool ends : {false, true}) {
     const Tokenizer tokenizer = letters(ends);
@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(documents_come_back_with_their_bounds) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(files_of_a_set_read_as_one) {
+BOOST_AUTO_TEST_CASE(several_files_are_read_as_one_set) {
   const TemporaryFolder folder("tokens");
   const TokenSet one = write_tokens(folder.path("one"), letters(true), kTexts);
   for (const std::uint64_t bytes : {1, 9, 16, 30}) {
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(files_of_a_set_read_as_one) {
   BOOST_TEST(!std::filesystem::exists(folder.path("parts-00001.tok")));
 }
 
-BOOST_AUTO_TEST_CASE(long_documents_have_marks_inside) {
+BOOST_AUTO_TEST_CASE(long_documents_contain_marks) {
   const TemporaryFolder folder("tokens");
   const Tokenizer tokenizer = letters();
   {
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(large_vocabularies_have_ids_of_four_bytes) {
   BOOST_TEST(tokenizer.decode(all_ids(set)) == text);
 }
 
-BOOST_AUTO_TEST_CASE(writing_refuses_what_cannot_be) {
+BOOST_AUTO_TEST_CASE(invalid_data_is_rejected_when_written) {
   const TemporaryFolder folder("tokens");
   const Tokenizer tokenizer = letters();
   TokenSetWriter writer(folder.path("x"), tokenizer);
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(writing_refuses_what_cannot_be) {
                                      "needs room");
 }
 
-BOOST_AUTO_TEST_CASE(no_file_has_its_name_before_it_is_whole) {
+BOOST_AUTO_TEST_CASE(incomplete_files_are_not_visible) {
   const TemporaryFolder folder("tokens");
   {
     TokenSetWriter writer(folder.path("x"), letters(), 4);
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(no_file_has_its_name_before_it_is_whole) {
                                        "\" is not the last file of its set");
 }
 
-BOOST_AUTO_TEST_CASE(files_of_different_sets_do_not_mix) {
+BOOST_AUTO_TEST_CASE(files_of_different_sets_are_rejected) {
   const TemporaryFolder folder("tokens");
   write_tokens(folder.path("a"), letters(), kTexts, 4);
   write_tokens(folder.path("b"), letters(), {"other", "texts", "of", "people"}, 4);
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(files_of_different_sets_do_not_mix) {
                                    "one of several files, but its name does not end in -00000.tok");
 }
 
-BOOST_AUTO_TEST_CASE(texts_of_more_bytes_than_can_be_counted_are_refused) {
+BOOST_AUTO_TEST_CASE(texts_whose_size_overflows_are_rejected) {
   const TemporaryFolder folder("tokens");
   const Tokenizer tokenizer = letters();
   std::uint64_t before = 0;
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(texts_of_more_bytes_than_can_be_counted_are_refused) {
   BOOST_TEST(training_part(10, 0.1) == 9);
 }
 
-BOOST_AUTO_TEST_CASE(another_tokenizer_is_refused_with_both_named) {
+BOOST_AUTO_TEST_CASE(the_error_for_another_tokenizer_names_both) {
   const TemporaryFolder folder("tokens");
   const TokenSet set = write_tokens(folder.path("x"), letters(), kTexts);
   require_tokenizer(set, letters(), "the model");
@@ -217,14 +217,14 @@ struct Bytes {
     header.seal();
     std::memcpy(bytes.data(), &header, sizeof(header));
   }
-  void refused(const std::string& part) const {
+  void check_rejected(const std::string& part) const {
     const std::string path = folder.write("damaged", bytes);
     check_error_message<FormatError>([&] { TokenSet::open(path).files().front()->check_ids(); },
                                      "\"" + path + "\" at byte " + part);
   }
 };
 
-BOOST_AUTO_TEST_CASE(every_damage_is_named_with_its_place) {
+BOOST_AUTO_TEST_CASE(errors_name_the_byte_of_the_damage) {
   const TemporaryFolder folder("tokens");
   TokenSetWriter writer(folder.path("good"), letters());
   for (int i = 0; i < 3; ++i) {
@@ -249,56 +249,69 @@ BOOST_AUTO_TEST_CASE(every_damage_is_named_with_its_place) {
   const auto with = [&](std::size_t at, auto value) {
     return damaged([&](Bytes& file) { file.put(at, value); });
   };
-  Bytes{good.substr(0, 5), folder}.refused("0: not a token file");
-  Bytes{"\x89weft\r\n\x1a" + good.substr(8), folder}.refused("0: not a token file");
-  Bytes{good.substr(0, 100), folder}.refused("100: the file ends within its header of 128 bytes");
-  with(8, 2U).refused("8: the file has version 2; this program reads version 1");
-  damaged([](Bytes& f) { f.put(16, 25U); }, false).refused("124: the header is damaged");
-  with(12, 3U).refused("12: an id has 3 bytes: must be 2 or 4");
-  with(16, std::uint64_t{0}).refused("16: a vocabulary of 0 ids of 2 bytes: must be 1 to 65536");
-  with(16, std::uint64_t{65'537}).refused("16: a vocabulary of 65537 ids");
+  Bytes{good.substr(0, 5), folder}.check_rejected("0: not a token file");
+  Bytes{"\x89weft\r\n\x1a" + good.substr(8), folder}.check_rejected("0: not a token file");
+  Bytes{good.substr(0, 100), folder}.check_rejected(
+      "100: the file ends within its header of 128 bytes");
+  with(8, 2U).check_rejected("8: the file has version 2; this program reads version 1");
+  damaged([](Bytes& f) { f.put(16, 25U); }, false).check_rejected("124: the header is damaged");
+  with(12, 3U).check_rejected("12: an id has 3 bytes: must be 2 or 4");
+  with(16, std::uint64_t{0})
+      .check_rejected("16: a vocabulary of 0 ids of 2 bytes: must be 1 to 65536");
+  with(16, std::uint64_t{65'537}).check_rejected("16: a vocabulary of 65537 ids");
   with(16, std::uint64_t{27})
-      .refused("16: the vocabulary has 27 ids, but the tokenizer in the file has");
-  with(24, std::uint64_t{0}).refused("24: the file has no ids");
-  with(24, ~std::uint64_t{0}).refused("24: a size in the file is too large");
-  with(32, std::uint64_t{0}).refused("32: 0 documents with 15002 ids");
-  with(32, std::uint64_t{15'003}).refused("32: 15003 documents with 15002 ids");
-  with(40, ~std::uint64_t{0}).refused("40: a text of 18446744073709551615 bytes is too long");
-  with(48, std::uint64_t{1} << 60).refused("24: a size in the file is too large");
+      .check_rejected("16: the vocabulary has 27 ids, but the tokenizer in the file has");
+  with(24, std::uint64_t{0}).check_rejected("24: the file has no ids");
+  with(24, ~std::uint64_t{0}).check_rejected("24: a size in the file is too large");
+  with(32, std::uint64_t{0}).check_rejected("32: 0 documents with 15002 ids");
+  with(32, std::uint64_t{15'003}).check_rejected("32: 15003 documents with 15002 ids");
+  with(40, ~std::uint64_t{0})
+      .check_rejected("40: a text of 18446744073709551615 bytes is too long");
+  with(48, std::uint64_t{1} << 60).check_rejected("24: a size in the file is too large");
   with(48, std::uint64_t{4})
-      .refused(std::to_string(good.size()) + ": the file should have " +
-               std::to_string(good.size() + 16));
-  with(64, std::uint64_t{1}).refused("64: the digest does not match the tokenizer in the file");
-  with(80, std::uint64_t{1}).refused("80: the first file of a set must not have a previous file");
-  with(88, 7U).refused("88: it is file 7 of its set, not 0");
-  with(92, 5U).refused("92: the flags 0x5 are unknown");
-  with(96, -2).refused("96: the end-of-text id is -2");
-  with(96, 26).refused("96: the end-of-text id is 26, but the vocabulary has 26 ids");
-  with(100, 1).refused("100: a reserved field is not zero");
-  with(108, 1).refused("108: a reserved field is not zero");
+      .check_rejected(std::to_string(good.size()) + ": the file should have " +
+                      std::to_string(good.size() + 16));
+  with(64, std::uint64_t{1})
+      .check_rejected("64: the digest does not match the tokenizer in the file");
+  with(80, std::uint64_t{1})
+      .check_rejected("80: the first file of a set must not have a previous file");
+  with(88, 7U).check_rejected("88: it is file 7 of its set, not 0");
+  with(92, 5U).check_rejected("92: the flags 0x5 are unknown");
+  with(96, -2).check_rejected("96: the end-of-text id is -2");
+  with(96, 26).check_rejected("96: the end-of-text id is 26, but the vocabulary has 26 ids");
+  with(100, 1).check_rejected("100: a reserved field is not zero");
+  with(108, 1).check_rejected("108: a reserved field is not zero");
   damaged([](Bytes& f) { f.bytes.resize(f.bytes.size() - 1); }, false)
-      .refused(std::to_string(good.size() - 1) + ": the file should have");
+      .check_rejected(std::to_string(good.size() - 1) + ": the file should have");
   damaged([](Bytes& f) { f.bytes += 'x'; }, false)
-      .refused(std::to_string(good.size()) + ": the file should have");
-  with(tables - 1, 'x').refused(std::to_string(tables - 1) + ": a padding byte is not zero");
+      .check_rejected(std::to_string(good.size()) + ": the file should have");
+  with(tables - 1, 'x').check_rejected(std::to_string(tables - 1) + ": a padding byte is not zero");
   damaged([&](Bytes& f) { f.put(tables, 'x'); }, false)
-      .refused(std::to_string(tables) + ": the tables after the ids are damaged");
-  with(tables, std::int64_t{0}).refused(std::to_string(tables) + ": document 0 ends after 0 ids");
-  with(tables, std::int64_t{1} << 40).refused(std::to_string(tables) + ": document 0 ends after");
-  with(tables + 8, std::int64_t{-1}).refused(std::to_string(tables + 8) + ": document 0 ends");
-  with(tables + 24, std::int64_t{15'001}).refused(std::to_string(tables + 16) + ": the last doc");
-  with(marks, std::int64_t{15'002}).refused(std::to_string(marks) + ": mark 0 is after 15002 ids");
-  with(marks + 16, std::int64_t{5000}).refused(std::to_string(marks + 16) + ": mark 1 is after");
+      .check_rejected(std::to_string(tables) + ": the tables after the ids are damaged");
+  with(tables, std::int64_t{0})
+      .check_rejected(std::to_string(tables) + ": document 0 ends after 0 ids");
+  with(tables, std::int64_t{1} << 40)
+      .check_rejected(std::to_string(tables) + ": document 0 ends after");
+  with(tables + 8, std::int64_t{-1})
+      .check_rejected(std::to_string(tables + 8) + ": document 0 ends");
+  with(tables + 24, std::int64_t{15'001})
+      .check_rejected(std::to_string(tables + 16) + ": the last doc");
+  with(marks, std::int64_t{15'002})
+      .check_rejected(std::to_string(marks) + ": mark 0 is after 15002 ids");
+  with(marks + 16, std::int64_t{5000})
+      .check_rejected(std::to_string(marks + 16) + ": mark 1 is after");
   with(marks + 8, std::int64_t{15'002})
-      .refused(std::to_string(marks + 8) + ": mark 0 is after 15002 bytes of text, outside");
-  with(crcs, 0U).refused("128: the ids are damaged: the checksum of 30004 bytes does not match");
-  with(tokenizer, 1'000'000U).refused(std::to_string(tokenizer) + ": the tokenizer section of");
+      .check_rejected(std::to_string(marks + 8) + ": mark 0 is after 15002 bytes of text, outside");
+  with(crcs, 0U).check_rejected(
+      "128: the ids are damaged: the checksum of 30004 bytes does not match");
+  with(tokenizer, 1'000'000U)
+      .check_rejected(std::to_string(tokenizer) + ": the tokenizer section of");
   // Ids that were changed without and with a new checksum.
-  with(ids, std::uint16_t{25}).refused("128: the ids are damaged");
+  with(ids, std::uint16_t{25}).check_rejected("128: the ids are damaged");
   Bytes outside = with(ids + 2, std::uint16_t{26});
   outside.put(crcs, crc32c(outside.bytes.data() + ids, 30'004));
   outside.seal();
-  outside.refused("130: an id is outside the vocabulary [0, 26)");
+  outside.check_rejected("130: an id is outside the vocabulary [0, 26)");
   const TokenFile file(folder.write("outside", outside.bytes));
   std::vector<std::int32_t> some(4);
   check_error_message<FormatError>([&] { file.read(0, some); },
@@ -311,7 +324,7 @@ BOOST_AUTO_TEST_CASE(every_damage_is_named_with_its_place) {
                                      "document 2 is outside");
 }
 
-BOOST_AUTO_TEST_CASE(any_byte_that_changes_is_found_or_harmless) {
+BOOST_AUTO_TEST_CASE(every_changed_byte_and_truncation_is_detected) {
   const TemporaryFolder folder("tokens");
   write_tokens(folder.path("good"), letters(true), kTexts);
   const std::string good = read_text_file(folder.path("good-00000.tok"));

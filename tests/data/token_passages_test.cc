@@ -21,7 +21,7 @@ TokenPassages passages(const TokenSet& set, std::int64_t tokens) {
   return {{{set, 0, set.tokens(), 1}}, tokens};
 }
 
-BOOST_AUTO_TEST_CASE(passages_cover_all_documents_without_their_ends) {
+BOOST_AUTO_TEST_CASE(passages_cover_all_documents_without_end_marks) {
   const TemporaryFolder folder("passages");
   const Tokenizer tokenizer = testing::letters(true);
   const TokenSet set = write_tokens(folder.path("set"), tokenizer, {"abcdefg", "h", "ijk"}, 16);
@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(passages_cover_all_documents_without_their_ends) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(random_passages_begin_anywhere_and_sources_come_as_often_as_asked) {
+BOOST_AUTO_TEST_CASE(random_passages_begin_anywhere_and_respect_source_weights) {
   const TemporaryFolder folder("passages");
   const Tokenizer tokenizer = testing::letters(true);
   const TokenSet a = write_tokens(folder.path("a"), tokenizer, {"abcdefgh"});
@@ -60,21 +60,21 @@ BOOST_AUTO_TEST_CASE(random_passages_begin_anywhere_and_sources_come_as_often_as
   const std::int64_t last_of_a = tokenizer.encode("h").front();
   Rng rng(5);
   std::set<std::int64_t> starts;
-  int of_a = 0;
+  int from_a = 0;
   for (int i = 0; i < 1000; ++i) {
     const TokenIds ids = found.random(rng).front();
     BOOST_TEST(ids.size() >= 2U);
     starts.insert(ids.front());
-    of_a += ids.front() <= last_of_a ? 1 : 0;
+    from_a += ids.front() <= last_of_a ? 1 : 0;
   }
-  BOOST_TEST(of_a > 700);
-  BOOST_TEST(of_a < 800);
+  BOOST_TEST(from_a > 700);
+  BOOST_TEST(from_a < 800);
   BOOST_TEST(starts.size() >= 8U);
   Rng one(7), other(7);
   BOOST_TEST((found.random(one) == found.random(other)));
 }
 
-BOOST_AUTO_TEST_CASE(too_little_text_for_a_passage_is_named) {
+BOOST_AUTO_TEST_CASE(too_little_text_for_a_passage_is_an_error) {
   const TemporaryFolder folder("passages");
   const TokenSet set = write_tokens(folder.path("set"), testing::letters(true), {"a"});
   check_error_message<DataError>([&] { passages(set, 4); }, "a passage needs at least 2");

@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-std::vector<std::int32_t> counted(int count) {
+std::vector<std::int32_t> iota_ids(int count) {
   std::vector<std::int32_t> ids(static_cast<std::size_t>(count));
   std::iota(ids.begin(), ids.end(), 0);
   return ids;
@@ -17,8 +17,8 @@ std::vector<std::int32_t> counted(int count) {
 
 BOOST_AUTO_TEST_SUITE(token_streams)
 
-BOOST_AUTO_TEST_CASE(a_batch_goes_on_where_the_one_before_it_ended) {
-  const TokenStreams streams(counted(24), 2, 3);  // the rows start at 0 and 11
+BOOST_AUTO_TEST_CASE(each_batch_continues_the_previous_one) {
+  const TokenStreams streams(iota_ids(24), 2, 3);  // the rows start at 0 and 11
   BOOST_TEST(streams.size() == 3);
   const auto check = [&](std::int64_t step, const std::vector<std::int32_t>& inputs, bool fresh) {
     const TokenStreams::Piece piece = streams[step];
@@ -38,13 +38,13 @@ BOOST_AUTO_TEST_CASE(a_batch_goes_on_where_the_one_before_it_ended) {
   check(7, {3, 4, 5, 14, 15, 16}, false);
 }
 
-BOOST_AUTO_TEST_CASE(the_least_text_and_errors) {
-  BOOST_TEST(TokenStreams(counted(7), 2, 3).size() == 1);
+BOOST_AUTO_TEST_CASE(too_short_texts_and_empty_batches_are_errors) {
+  BOOST_TEST(TokenStreams(iota_ids(7), 2, 3).size() == 1);
   testing::check_error<ArgumentError>(
-      [] { TokenStreams(counted(6), 2, 3); },
+      [] { TokenStreams(iota_ids(6), 2, 3); },
       {"6 tokens are too few for a batch of 2 rows of 3: 7 are needed"});
   testing::check_error<ArgumentError>(
-      [] { TokenStreams(counted(6), 0, 3); },
+      [] { TokenStreams(iota_ids(6), 0, 3); },
       {"streams need at least 1 row and 1 token of each, not 0 and 3"});
 }
 

@@ -33,17 +33,17 @@ using testing::write_tokens;
 
 using Texts = std::vector<std::string>;
 
-Texts many(std::int64_t documents, char first = 'a') {
+Texts sample_texts(std::int64_t documents, char first = 'a') {
   Texts texts;
   for (std::int64_t i = 0; i < documents; ++i)
     texts.emplace_back(static_cast<std::size_t>(3 + i * i % 7), static_cast<char>(first + i % 5));
   return texts;
 }
 
-BOOST_AUTO_TEST_CASE(sources_are_named_with_weights) {
+BOOST_AUTO_TEST_CASE(sources_are_parsed_with_weights) {
   const TemporaryFolder folder("sources");
-  write_tokens(folder.path("a"), letters(), many(3));
-  write_tokens(folder.path("b=1"), letters(), many(3));
+  write_tokens(folder.path("a"), letters(), sample_texts(3));
+  write_tokens(folder.path("b=1"), letters(), sample_texts(3));
   const std::string a = folder.path("a"), b = folder.path("b=1");
   BOOST_TEST(parse_source(a).path == a);
   BOOST_TEST(!parse_source(a).weight);
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(sources_are_named_with_weights) {
         open_token_sources(Texts({a, b + "=1"}));
       },
       "set weights for all");
-  write_tokens(folder.path("other"), letters(true), many(3));
+  write_tokens(folder.path("other"), letters(true), sample_texts(3));
   check_error_message<DataError>(
       [&] {
         open_token_sources(Texts({a, folder.path("other")}));
@@ -76,9 +76,9 @@ BOOST_AUTO_TEST_CASE(sources_are_named_with_weights) {
       "was written with a tokenizer of");
 }
 
-BOOST_AUTO_TEST_CASE(the_end_is_held_out_at_the_same_text_for_any_tokenizer) {
+BOOST_AUTO_TEST_CASE(the_held_out_text_is_the_same_for_any_tokenizer) {
   const TemporaryFolder folder("sources");
-  const Texts texts = many(100);
+  const Texts texts = sample_texts(100);
   const TokenSet plain = write_tokens(folder.path("plain"), letters(), texts),
                  ends = write_tokens(folder.path("ends"), letters(true), texts, 64);
   for (const double fraction : {0.0, 0.1, 0.33, 0.9}) {
@@ -99,9 +99,9 @@ BOOST_AUTO_TEST_CASE(the_end_is_held_out_at_the_same_text_for_any_tokenizer) {
                                      "validation_fraction must be in");
 }
 
-BOOST_AUTO_TEST_CASE(windows_of_files_are_those_of_memory) {
+BOOST_AUTO_TEST_CASE(windows_of_files_equal_windows_of_memory) {
   const TemporaryFolder folder("sources");
-  const TokenSet set = write_tokens(folder.path("set"), letters(true), many(200), 100);
+  const TokenSet set = write_tokens(folder.path("set"), letters(true), sample_texts(200), 100);
   const TokenSplit split = split_tokens(set, 0.2);
   const TextData files({{split.train, 5}}, {split.validation});
   const std::vector<std::int32_t> ids = all_ids(set);
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(windows_of_files_are_those_of_memory) {
   for (std::int64_t i = 0; i < x.size(); ++i) BOOST_TEST(bitwise_equal(x[i].targets, y[i].targets));
 }
 
-BOOST_AUTO_TEST_CASE(sources_come_as_often_as_their_weights_say_and_shards_are_rows) {
+BOOST_AUTO_TEST_CASE(sources_are_sampled_by_weight_and_shards_are_rows_of_the_batch) {
   const TemporaryFolder folder("sources");
   const std::vector<TokenSource> sources = [&] {
     write_tokens(folder.path("a"), letters(), Texts(50, "aaaa"));
@@ -189,8 +189,8 @@ double anonymous_memory() {
 }
 
 /// A sparse token file of 8 GiB with ids of 2 bytes, almost all of them 0 ("a"). It has 2^32 ids,
-/// so 32 bits are not enough to count them. there() is false if the disk has no room or the file
-/// system does not support sparse files.
+/// so 32 bits are not enough to count them. is_usable() is false if the disk has no room or the
+/// file system does not support sparse files.
 class SparseFile {
  public:
   static constexpr std::int64_t kTokens = std::int64_t{1} << 32, kDocument = 1 << 22, kLast = 2000;
@@ -232,9 +232,9 @@ class SparseFile {
     };
     const std::uint64_t at = token_tables_offset(2 * header.tokens);
     struct stat status {};
-    there_ = fd_ >= 0 && std::filesystem::space(path_).available > std::uint64_t{1} << 30 &&
-             put(&header, sizeof(header), 0) && put(tables.data(), tables.size(), at) &&
-             ::fstat(fd_, &status) == 0 && status.st_blocks * 512 < std::int64_t{1} << 26;
+    usable_ = fd_ >= 0 && std::filesystem::space(path_).available > std::uint64_t{1} << 30 &&
+              put(&header, sizeof(header), 0) && put(tables.data(), tables.size(), at) &&
+              ::fstat(fd_, &status) == 0 && status.st_blocks * 512 < std::int64_t{1} << 26;
   }
   ~SparseFile() {
     if (fd_ >= 0) ::close(fd_);
@@ -242,7 +242,7 @@ class SparseFile {
   SparseFile(const SparseFile&) = delete;
   SparseFile& operator=(const SparseFile&) = delete;
 
-  bool there() const { return there_; }
+  bool is_usable() const { return usable_; }
   /// Writes the ids 1, 2, ... from `token` on.
   void count_from(std::int64_t token, std::uint16_t ids) const {
     for (std::uint16_t i = 1; i <= ids; ++i) {
@@ -254,13 +254,13 @@ class SparseFile {
  private:
   std::string path_;
   int fd_ = -1;
-  bool there_ = false;
+  bool usable_ = false;
 };
 
-BOOST_AUTO_TEST_CASE(a_file_of_8_gib_trains_in_little_memory) {
+BOOST_AUTO_TEST_CASE(training_on_a_file_of_8_gib_takes_little_memory) {
   const TemporaryFolder folder("sparse");
   const SparseFile sparse(folder.path("big"));
-  if (!sparse.there() || anonymous_memory() == 0) {
+  if (!sparse.is_usable() || anonymous_memory() == 0) {
     BOOST_TEST_MESSAGE("skipped: no room here for a sparse file of 8 GiB, or no /proc");
     return;
   }

@@ -25,7 +25,7 @@ Outcome with_fault(const Shell& weft, const std::string& fault, const std::strin
 
 BOOST_AUTO_TEST_SUITE(hostile_faults)
 
-BOOST_AUTO_TEST_CASE(a_pool_of_threads_that_cannot_start_costs_time_but_no_result) {
+BOOST_AUTO_TEST_CASE(results_do_not_change_if_threads_cannot_be_started) {
   const Shell weft;
   const std::string train =
       "train gpt --layers 1 --heads 1 --width 32 --context 64 --batch 8 "
@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(a_pool_of_threads_that_cannot_start_costs_time_but_no_resul
   }
 }
 
-BOOST_AUTO_TEST_CASE(memory_that_runs_out_anywhere_is_said_in_one_line) {
+BOOST_AUTO_TEST_CASE(running_out_of_memory_is_reported_in_one_line) {
   const Shell weft;
   const std::string model = weft.path("m.weft");
   BOOST_TEST(

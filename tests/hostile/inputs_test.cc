@@ -68,7 +68,7 @@ void flip_bit(const std::string& path, std::uint64_t at) {
 
 BOOST_AUTO_TEST_SUITE(hostile_inputs)
 
-BOOST_AUTO_TEST_CASE(text_that_is_not_utf8_is_named_with_its_line) {
+BOOST_AUTO_TEST_CASE(errors_name_the_line_of_invalid_utf8) {
   const testing::TemporaryFolder folder("hostile");
   const std::string path = folder.write("t.txt",
                                         "one\ntwo\nthr\xFF"
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(text_that_is_not_utf8_is_named_with_its_line) {
                         says("t.tsv, line 2"));
 }
 
-BOOST_AUTO_TEST_CASE(a_byte_order_mark_is_no_part_of_a_text) {
+BOOST_AUTO_TEST_CASE(byte_order_marks_are_removed_or_rejected) {
   const testing::TemporaryFolder folder("hostile");
   BOOST_TEST(read_utf8_file(folder.write("t.txt",
                                          "\xEF\xBB\xBF"
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(a_byte_order_mark_is_no_part_of_a_text) {
                         FormatError, says("w.txt: the text is UTF-16 or UTF-32"));
 }
 
-BOOST_AUTO_TEST_CASE(a_packed_idx_file_unpacks_no_more_than_its_header_says) {
+BOOST_AUTO_TEST_CASE(a_compressed_idx_file_is_not_unpacked_beyond_its_size) {
   const testing::TemporaryFolder folder("hostile");
   const int gzip = 16 + MAX_WBITS;
   std::string bomb = attack::deflated(std::string("\0\0\x08\x01\0\0\0\x03", 8), gzip);
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(a_packed_idx_file_unpacks_no_more_than_its_header_says) {
   BOOST_TEST(peak_bytes() - before < std::int64_t{200} << 20);
 }
 
-BOOST_AUTO_TEST_CASE(a_png_whose_data_are_more_than_its_pixels_is_refused) {
+BOOST_AUTO_TEST_CASE(a_png_with_more_data_than_pixels_is_rejected) {
   const std::string block = attack::deflated(std::string(kMebi, '\0'), MAX_WBITS, Z_FULL_FLUSH);
   std::string data = block.substr(0, 2);
   for (int i = 0; i < 3000; ++i) data += block.substr(2);
@@ -122,8 +122,7 @@ BOOST_AUTO_TEST_CASE(a_png_whose_data_are_more_than_its_pixels_is_refused) {
   BOOST_TEST(peak_bytes() - before < std::int64_t{200} << 20);
 }
 
-BOOST_AUTO_TEST_CASE(
-    a_few_bytes_that_claim_a_large_image_are_refused_before_there_is_memory_for_it) {
+BOOST_AUTO_TEST_CASE(small_files_of_huge_images_are_rejected_before_memory_is_allocated) {
   const std::string sides("\0\0\x1f\xff\0\0\x1f\xff", 8);  // 8191 x 8191
   const std::string png = std::string("\x89PNG\r\n\x1a\n", 8) +
                           png_chunk("IHDR", sides + std::string("\x08\x06\0\0\0", 5)) +
@@ -145,7 +144,7 @@ BOOST_AUTO_TEST_CASE(
   BOOST_TEST(peak_bytes() - before < std::int64_t{50} << 20);
 }
 
-BOOST_AUTO_TEST_CASE(configs_that_nest_deep_repeat_a_key_or_wrap_are_errors) {
+BOOST_AUTO_TEST_CASE(deep_nesting_duplicate_keys_and_overflows_in_configs_are_errors) {
   const std::string deep =
       "{\"vocab\": " + std::string(100'000, '[') + std::string(100'000, ']') + "}";
   BOOST_CHECK_EXCEPTION(GptConfig::from_json(deep), FormatError,
@@ -167,7 +166,7 @@ BOOST_AUTO_TEST_CASE(configs_that_nest_deep_repeat_a_key_or_wrap_are_errors) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(names_of_any_length_leave_an_error_that_can_be_read) {
+BOOST_AUTO_TEST_CASE(errors_stay_short_for_names_of_any_length) {
   const std::string name(50'000, 'x');
   try {
     hf::ConfigReader(R"({"model_type": "gpt2", ")" + name + R"(": 1})").finish();
@@ -187,7 +186,7 @@ BOOST_AUTO_TEST_CASE(names_of_any_length_leave_an_error_that_can_be_read) {
   BOOST_TEST(outcome.err.size() < 8192u);
 }
 
-BOOST_AUTO_TEST_CASE(a_class_of_one_example_is_learned_not_tested) {
+BOOST_AUTO_TEST_CASE(a_class_of_one_example_is_in_the_training_set) {
   const std::vector<std::int32_t> labels = {0, 0, 0, 0, 1};
   const Split split = stratified_split(labels, 0.9, 1);
   for (const std::int32_t label : {0, 1}) {
@@ -197,7 +196,7 @@ BOOST_AUTO_TEST_CASE(a_class_of_one_example_is_learned_not_tested) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_temperature_near_zero_takes_the_best) {
+BOOST_AUTO_TEST_CASE(a_temperature_near_zero_selects_the_best_token) {
   for (const double temperature : {1e-300, 1e-307, 5e-324}) {
     std::vector<double> scores = {-3000, 999, 1000, 999};
     filter_scores({.temperature = temperature}, scores);
@@ -205,7 +204,7 @@ BOOST_AUTO_TEST_CASE(a_temperature_near_zero_takes_the_best) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(long_texts_are_cut_word_by_word_into_the_same_pieces) {
+BOOST_AUTO_TEST_CASE(long_texts_are_segmented_word_by_word) {
   const std::vector<std::string> texts = {"the cat sat on the mat", "a cat and a mat, and the sun"};
   const auto tokenizer = SentencePieceTokenizer::train(texts, {.vocab = 28});
   std::vector<std::int32_t> words;
@@ -231,7 +230,7 @@ BOOST_AUTO_TEST_CASE(long_texts_are_cut_word_by_word_into_the_same_pieces) {
   BOOST_TEST(rows.row(1).size() == 16u);
 }
 
-BOOST_AUTO_TEST_CASE(verify_finds_a_flipped_bit_and_so_do_the_commands) {
+BOOST_AUTO_TEST_CASE(all_commands_detect_a_flipped_bit) {
   const Shell weft;
   const std::string model = weft.path("m.weft"), text = " --text " + weft.path("text.txt");
   BOOST_TEST(weft("train gpt --layers 1 --heads 1 --width 8 --context 8 --batch 2 --steps 2" +
@@ -255,7 +254,7 @@ BOOST_AUTO_TEST_CASE(verify_finds_a_flipped_bit_and_so_do_the_commands) {
   check_error(weft("verify " + weft.path("text.txt")), 1, "is not a .weft file, ");
 }
 
-BOOST_AUTO_TEST_CASE(inspect_shows_files_with_ops_of_the_users_own) {
+BOOST_AUTO_TEST_CASE(inspect_shows_files_with_custom_ops) {
   const Shell weft;
   auto more = std::make_shared<OpSet>(*builtin_ops());
   OpRecord mine = builtin_ops()->at("neg");
@@ -281,7 +280,7 @@ BOOST_AUTO_TEST_CASE(inspect_shows_files_with_ops_of_the_users_own) {
   shows(" --graph", {"my_neg"});
 }
 
-BOOST_AUTO_TEST_CASE(inputs_without_an_end_are_refused_by_the_program) {
+BOOST_AUTO_TEST_CASE(the_program_rejects_endless_inputs) {
   const Shell weft;
   const std::string out = " --out " + weft.path("m.weft");
   check_error(weft("train gpt --text /dev/zero" + out), 1, "/dev/zero: it is a device");

@@ -70,7 +70,7 @@ std::vector<std::string> files(const testing::TemporaryFolder& folder) {
 
 BOOST_AUTO_TEST_SUITE(hostile_programs)
 
-BOOST_AUTO_TEST_CASE(a_damaged_graph_is_refused_or_can_be_run) {
+BOOST_AUTO_TEST_CASE(a_damaged_graph_is_rejected_or_can_be_run) {
   const testing::TemporaryFolder folder("damaged");
   const std::vector<std::string> whole = files(folder);
   BOOST_REQUIRE(whole.size() > 100u);

@@ -64,7 +64,7 @@ std::vector<double> train_to(Session& session, const Program& train, std::int64_
 BOOST_AUTO_TEST_SUITE(carried_training)
 
 // The state is carried from batch to batch, so a shard of a batch has no state.
-BOOST_AUTO_TEST_CASE(streams_are_not_cut_into_shards) {
+BOOST_AUTO_TEST_CASE(streams_cannot_be_split_into_shards) {
   Graph g;
   const auto made = make_network(NetworkKind::lstm, Scope(g, "net"), {.vocab = 7, .width = 6});
   const CarriedLoss carried = carried_loss(dynamic_cast<const StatefulNetwork&>(*made), 3);
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(streams_are_not_cut_into_shards) {
                                    {"program 'train' has 2 shards: ", " differs by shard"});
 }
 
-BOOST_AUTO_TEST_CASE(a_run_that_is_saved_and_resumed_within_a_stream_goes_on_with_its_state) {
+BOOST_AUTO_TEST_CASE(a_run_resumed_within_a_stream_is_bit_exact) {
   CarriedTraining one, two;
   Session whole(one.g, {.seed = 1, .threads = 1});
   const std::vector<double> losses = train_to(whole, one.train, 9);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kStates = 3, kSymbols = 4;
 
-struct Numbers {
+struct Probabilities {
   std::vector<double> start, transition, emission;  // probabilities
 };
 
@@ -33,20 +33,20 @@ std::vector<double> rows(int count, int width, double seed) {
   return p;
 }
 
-Numbers model() {
+Probabilities model() {
   return {rows(1, kStates, 1), rows(kStates, kStates, 2), rows(kStates, kSymbols, 3)};
 }
 
 // Computed by enumerating every path: probability, expected counts, best path.
-struct Truth {
+struct PathEnumeration {
   double probability = 0;
-  Numbers counts{std::vector<double>(kStates), std::vector<double>(kStates* kStates),
-                 std::vector<double>(kStates* kSymbols)};
+  Probabilities counts{std::vector<double>(kStates), std::vector<double>(kStates* kStates),
+                       std::vector<double>(kStates* kSymbols)};
   std::vector<int> best;
 };
 
-Truth enumerate(const Numbers& m, const std::vector<int>& symbols) {
-  Truth truth;
+PathEnumeration enumerate(const Probabilities& m, const std::vector<int>& symbols) {
+  PathEnumeration enumeration;
   const int n = static_cast<int>(symbols.size());
   const int paths = static_cast<int>(std::pow(kStates, n) + 0.5);
   double best = -1;
@@ -55,24 +55,26 @@ Truth enumerate(const Numbers& m, const std::vector<int>& symbols) {
     for (int t = 0, rest = path; t < n; ++t, rest /= kStates) states.push_back(rest % kStates);
     double p = 1;
     const auto visit = [&](auto&& use) {
-      use(m.start, truth.counts.start, states[0]);
+      use(m.start, enumeration.counts.start, states[0]);
       for (int t = 0; t < n; ++t) {
-        if (t > 0) use(m.transition, truth.counts.transition, states[t - 1] * kStates + states[t]);
-        use(m.emission, truth.counts.emission, states[t] * kSymbols + symbols[t]);
+        if (t > 0)
+          use(m.transition, enumeration.counts.transition, states[t - 1] * kStates + states[t]);
+        use(m.emission, enumeration.counts.emission, states[t] * kSymbols + symbols[t]);
       }
     };
     visit([&](const std::vector<double>& from, std::vector<double>&, int i) { p *= from[i]; });
     visit([&](const std::vector<double>&, std::vector<double>& to, int i) { to[i] += p; });
-    truth.probability += p;
+    enumeration.probability += p;
     if (p > best) {
       best = p;
-      truth.best = states;
+      enumeration.best = states;
     }
   }
-  for (auto* list : {&truth.counts.start, &truth.counts.transition, &truth.counts.emission}) {
-    for (double& x : *list) x /= truth.probability;
+  for (auto* list :
+       {&enumeration.counts.start, &enumeration.counts.transition, &enumeration.counts.emission}) {
+    for (double& x : *list) x /= enumeration.probability;
   }
-  return truth;
+  return enumeration;
 }
 
 Tensor logs(const Sizes& sizes, std::vector<double> p) {
@@ -90,7 +92,7 @@ struct Fixture {
   HmmParameters p{start, transition, emission};
   const std::vector<std::vector<int>> texts = {{0, 3, 1, 2, 1}, {2, 2, 1}, {1}};
 
-  NamedTensors feeds(const Numbers& m) const {
+  NamedTensors feeds(const Probabilities& m) const {
     std::vector<int> ids, sizes;
     for (const auto& text : texts) {
       sizes.push_back(static_cast<int>(text.size()));
@@ -113,7 +115,7 @@ void check_close(const Tensor& a, const std::vector<double>& b) {
 
 BOOST_FIXTURE_TEST_SUITE(hidden_markov, Fixture)
 
-BOOST_AUTO_TEST_CASE(likelihood_and_its_gradient_are_those_of_all_paths) {
+BOOST_AUTO_TEST_CASE(likelihood_and_gradient_equal_sums_over_all_paths) {
   const Value l = hmm_log_likelihood(p, symbols, {.lengths = lengths});
   const auto counts = gradients(sum(l), {start, transition, emission});
   Program program("hmm");
@@ -121,43 +123,43 @@ BOOST_AUTO_TEST_CASE(likelihood_and_its_gradient_are_those_of_all_paths) {
   program.output("transition", counts[1]).output("emission", counts[2]);
   Session session(g, {.threads = 1, .verify = true});
   const Results r = session.run(program, feeds(model()));
-  Numbers expected = Truth().counts;
+  Probabilities expected = PathEnumeration().counts;
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    const Truth truth = enumerate(model(), texts[i]);
-    BOOST_TEST(std::abs(r["l"].at(static_cast<std::int64_t>(i)) - std::log(truth.probability)) <
-               1e-12);
+    const PathEnumeration enumeration = enumerate(model(), texts[i]);
+    BOOST_TEST(std::abs(r["l"].at(static_cast<std::int64_t>(i)) -
+                        std::log(enumeration.probability)) < 1e-12);
     const auto add = [](std::vector<double>& to, const std::vector<double>& from) {
       for (std::size_t k = 0; k < to.size(); ++k) to[k] += from[k];
     };
-    add(expected.start, truth.counts.start);
-    add(expected.transition, truth.counts.transition);
-    add(expected.emission, truth.counts.emission);
+    add(expected.start, enumeration.counts.start);
+    add(expected.transition, enumeration.counts.transition);
+    add(expected.emission, enumeration.counts.emission);
   }
   check_close(r["start"], expected.start);
   check_close(r["transition"], expected.transition);
   check_close(r["emission"], expected.emission);
 }
 
-BOOST_AUTO_TEST_CASE(maximising_by_the_gradient_is_baum_welch_and_never_makes_it_worse) {
+BOOST_AUTO_TEST_CASE(the_gradient_step_equals_baum_welch_and_increases_the_likelihood) {
   const Value l = sum(hmm_log_likelihood(p, symbols, {.lengths = lengths}));
   const HmmParameters next = hmm_m_step(gradients(l, {start, transition, emission}));
   Program program("step");
   program.output("l", l).output("start", exp(next.start));
   program.output("transition", exp(next.transition)).output("emission", exp(next.emission));
   Session session(g, {.threads = 1});
-  Numbers m = model();
+  Probabilities m = model();
   double last = -1e9;
   for (int step = 0; step < 8; ++step) {
     // The Baum-Welch update, by counting along all paths.
-    Numbers counts = Truth().counts;
+    Probabilities counts = PathEnumeration().counts;
     for (const auto& text : texts) {
-      const Truth truth = enumerate(m, text);
+      const PathEnumeration enumeration = enumerate(m, text);
       for (std::size_t k = 0; k < counts.start.size(); ++k)
-        counts.start[k] += truth.counts.start[k];
+        counts.start[k] += enumeration.counts.start[k];
       for (std::size_t k = 0; k < counts.transition.size(); ++k)
-        counts.transition[k] += truth.counts.transition[k];
+        counts.transition[k] += enumeration.counts.transition[k];
       for (std::size_t k = 0; k < counts.emission.size(); ++k)
-        counts.emission[k] += truth.counts.emission[k];
+        counts.emission[k] += enumeration.counts.emission[k];
     }
     const auto normalise = [](std::vector<double>& v, int width) {
       for (std::size_t row = 0; row < v.size(); row += static_cast<std::size_t>(width)) {
@@ -180,21 +182,21 @@ BOOST_AUTO_TEST_CASE(maximising_by_the_gradient_is_baum_welch_and_never_makes_it
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_best_path_is_the_best_of_all) {
+BOOST_AUTO_TEST_CASE(the_best_path_maximises_the_probability) {
   Session session(g, {.threads = 1, .verify = true});
   const Value path = hmm_best_path(p, symbols, {.lengths = lengths});
   const Tensor states = session.run(Program("path").output("p", path), feeds(model()))["p"];
   BOOST_TEST(states.sizes() == (Sizes{3, 5}), boost::test_tools::per_element());
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    const Truth truth = enumerate(model(), texts[i]);
+    const PathEnumeration enumeration = enumerate(model(), texts[i]);
     for (std::size_t t = 0; t < 5; ++t) {
-      const int wanted = t < texts[i].size() ? truth.best[t] : 0;
+      const int wanted = t < texts[i].size() ? enumeration.best[t] : 0;
       BOOST_TEST(states.at(static_cast<std::int64_t>(i * 5 + t)) == wanted);
     }
   }
 }
 
-BOOST_AUTO_TEST_CASE(errors_of_hmms) {
+BOOST_AUTO_TEST_CASE(invalid_hmm_arguments_are_rejected) {
   testing::check_error<ShapeError>(
       [&] { hmm_log_likelihood(p, lengths); },
       {"hmm_log_likelihood: symbols must be [batch, time], but are i32[batch]"});

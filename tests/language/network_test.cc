@@ -45,7 +45,7 @@ Tensor ids_tensor(std::int64_t rows, const Ids& ids) {
 }
 
 // Returns row r, position `at` of [rows, time, width] as a list.
-std::vector<double> place(const Tensor& t, std::int64_t r, std::int64_t at) {
+std::vector<double> position(const Tensor& t, std::int64_t r, std::int64_t at) {
   const std::int64_t time = t.sizes()[1], width = t.sizes()[2];
   std::vector<double> out;
   for (std::int64_t i = 0; i < width; ++i) out.push_back(t.at((r * time + at) * width + i));
@@ -63,7 +63,7 @@ const Ids kRows = {0, 3, 1, 4, 2, 2, 0, 1, 3, 0,   //
 
 BOOST_AUTO_TEST_SUITE(language_networks)
 
-BOOST_AUTO_TEST_CASE(a_later_token_changes_no_earlier_score) {
+BOOST_AUTO_TEST_CASE(later_tokens_do_not_change_earlier_scores) {
   for (const NetworkKind kind : kKinds) {
     BOOST_TEST_CONTEXT(choice_name(kind)) {
       MadeNetwork m(kind);
@@ -74,16 +74,17 @@ BOOST_AUTO_TEST_CASE(a_later_token_changes_no_earlier_score) {
       const Tensor a = session.run(logits, {{"tokens", ids_tensor(2, kRows)}})["logits"];
       const Tensor b = session.run(logits, {{"tokens", ids_tensor(2, changed)}})["logits"];
       for (std::int64_t t = 0; t < 10; ++t) {
-        const double moved = distance(place(a, 0, t), place(b, 0, t));
-        if (t < 6) BOOST_TEST(moved == 0);
-        if (t == 6) BOOST_TEST(moved > 1e-4);  // the changed token itself has an effect
-        BOOST_TEST(distance(place(a, 1, t), place(b, 1, t)) == 0);  // other rows do not change
+        const double change = distance(position(a, 0, t), position(b, 0, t));
+        if (t < 6) BOOST_TEST(change == 0);
+        if (t == 6) BOOST_TEST(change > 1e-4);  // the changed token itself has an effect
+        BOOST_TEST(distance(position(a, 1, t), position(b, 1, t)) ==
+                   0);  // other rows do not change
       }
     }
   }
 }
 
-BOOST_AUTO_TEST_CASE(token_by_token_gives_the_scores_of_the_whole_sequence) {
+BOOST_AUTO_TEST_CASE(token_by_token_scores_equal_those_of_the_whole_sequence) {
   for (const NetworkKind kind : kKinds) {
     BOOST_TEST_CONTEXT(choice_name(kind)) {
       MadeNetwork m(kind);
@@ -104,7 +105,7 @@ BOOST_AUTO_TEST_CASE(token_by_token_gives_the_scores_of_the_whole_sequence) {
           for (std::int64_t r = 0; r < 2; ++r) {
             std::vector<double> got;
             for (std::int64_t i = 0; i < 5; ++i) got.push_back(logits.at(r * 5 + i));
-            BOOST_TEST(distance(got, place(whole, r, read - 1)) < 2e-5);
+            BOOST_TEST(distance(got, position(whole, r, read - 1)) < 2e-5);
           }
         };
         step(4);  // a prompt
@@ -118,7 +119,7 @@ BOOST_AUTO_TEST_CASE(token_by_token_gives_the_scores_of_the_whole_sequence) {
 // The chain rule: the probability of a sequence is the product of conditional probabilities. The
 // probabilities of all sequences of one length therefore sum to 1, and those of all sequences with
 // a common prefix sum to the probability of that prefix.
-BOOST_AUTO_TEST_CASE(the_probabilities_of_all_sequences_of_one_length_are_one) {
+BOOST_AUTO_TEST_CASE(the_probabilities_of_all_sequences_of_one_length_sum_to_one) {
   for (const NetworkKind kind : kKinds) {
     BOOST_TEST_CONTEXT(choice_name(kind)) {
       MadeNetwork m(kind, 3);
@@ -145,7 +146,7 @@ BOOST_AUTO_TEST_CASE(the_probabilities_of_all_sequences_of_one_length_are_one) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(gradients_are_those_of_finite_differences) {
+BOOST_AUTO_TEST_CASE(gradients_agree_with_finite_differences) {
   for (const NetworkKind kind : kKinds) {
     BOOST_TEST_CONTEXT(choice_name(kind)) {
       MadeNetwork m(kind, 5, 3);
@@ -165,7 +166,7 @@ BOOST_AUTO_TEST_CASE(gradients_are_those_of_finite_differences) {
 }
 
 // Truncated back-propagation through time: the losses of a text do not depend on how it is split.
-BOOST_AUTO_TEST_CASE(pieces_with_a_carried_state_have_the_losses_of_the_whole_text) {
+BOOST_AUTO_TEST_CASE(chunks_with_carried_state_have_the_losses_of_the_whole_text) {
   for (const NetworkKind kind : kKinds) {
     if (kind == NetworkKind::transformer) continue;
     BOOST_TEST_CONTEXT(choice_name(kind)) {
@@ -207,7 +208,7 @@ BOOST_AUTO_TEST_CASE(pieces_with_a_carried_state_have_the_losses_of_the_whole_te
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_budget_of_parameters_is_used_up) {
+BOOST_AUTO_TEST_CASE(the_width_uses_the_whole_parameter_budget) {
   constexpr std::int64_t kBudget = 50'000;
   for (const NetworkKind kind : kKinds) {
     BOOST_TEST_CONTEXT(choice_name(kind)) {
@@ -229,7 +230,7 @@ BOOST_AUTO_TEST_CASE(a_budget_of_parameters_is_used_up) {
       {"a budget of 100 parameters is too small: width 1 already needs 211"});
 }
 
-BOOST_AUTO_TEST_CASE(the_state_of_a_carried_text_has_a_constant_number_of_rows) {
+BOOST_AUTO_TEST_CASE(a_carried_state_needs_a_constant_number_of_rows) {
   MadeNetwork m(NetworkKind::gru);
   const auto& network = dynamic_cast<const StatefulNetwork&>(*m.network);
   Updates updates;
@@ -239,7 +240,7 @@ BOOST_AUTO_TEST_CASE(the_state_of_a_carried_text_has_a_constant_number_of_rows) 
       {"carrying the state over needs a constant batch size, but the batch is batch"});
 }
 
-BOOST_AUTO_TEST_CASE(a_transformer_has_a_longest_text) {
+BOOST_AUTO_TEST_CASE(only_transformers_limit_the_length_of_a_text) {
   MadeNetwork m(NetworkKind::transformer);
   BOOST_TEST(m.network->max_length().value() == 24);
   Session session(m.g, {.threads = 1});
@@ -249,7 +250,7 @@ BOOST_AUTO_TEST_CASE(a_transformer_has_a_longest_text) {
   BOOST_TEST(!MadeNetwork(NetworkKind::lstm).network->max_length().has_value());
 }
 
-BOOST_AUTO_TEST_CASE(errors_of_networks) {
+BOOST_AUTO_TEST_CASE(invalid_network_arguments_are_rejected) {
   Graph g;
   const Scope net(g, "net");
   check_error<ArgumentError>([&] { make_network(NetworkKind::averaging, net, {.width = 3}); },

@@ -87,7 +87,7 @@ Row normed(const Row& x, const Row& weight, const Row& bias) {
 
 BOOST_AUTO_TEST_SUITE(language_networks_by_hand)
 
-BOOST_AUTO_TEST_CASE(averaging) {
+BOOST_AUTO_TEST_CASE(an_averaging_network_matches_plain_loops) {
   Graph g;
   const AveragingNetwork network(Scope(g, "net"), kVocab, 3);
   Twin twin(network);
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(averaging) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(fixed_window) {
+BOOST_AUTO_TEST_CASE(a_window_network_matches_plain_loops) {
   for (const bool direct : {true, false}) {
     Graph g;
     const WindowNetwork network(Scope(g, "net"), kVocab,
@@ -143,7 +143,7 @@ void advance(Recurrence kind, const Row& from_x, const Row& from_h, PlainState& 
   }
 }
 
-BOOST_AUTO_TEST_CASE(recurrent) {
+BOOST_AUTO_TEST_CASE(recurrent_networks_match_plain_loops) {
   for (const Recurrence kind : {Recurrence::rnn_tanh, Recurrence::gru, Recurrence::lstm}) {
     Graph g;
     const RecurrentNetwork network(Scope(g, "net"), kVocab,
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(recurrent) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(convolution) {
+BOOST_AUTO_TEST_CASE(a_convolutional_network_matches_plain_loops) {
   Graph g;
   constexpr Index kWidth = 3;
   const std::vector<std::int64_t> dilations = {1, 3};
@@ -222,7 +222,7 @@ double probability_of(const Row& start, const Row& transition, const Row& emissi
   return sum;
 }
 
-BOOST_AUTO_TEST_CASE(hidden_markov_model) {
+BOOST_AUTO_TEST_CASE(an_hmm_network_matches_a_sum_over_paths) {
   Graph g;
   const HmmNetwork network(Scope(g, "net"), kVocab, 3);
   Twin twin(network);
@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(hidden_markov_model) {
 }
 
 // Normalisation in every step and log space over the whole text give the same probability.
-BOOST_AUTO_TEST_CASE(hidden_markov_model_and_its_likelihood) {
+BOOST_AUTO_TEST_CASE(an_hmm_network_agrees_with_the_log_likelihood_of_the_text) {
   Graph g;
   const HmmNetwork network(Scope(g, "net"), kVocab, 3);
   const NetworkPrograms programs = network_programs(network);

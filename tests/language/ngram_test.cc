@@ -17,7 +17,7 @@ BOOST_AUTO_TEST_SUITE(ngrams)
 // The text "a b a b a c" has the bigrams ab and ba twice and ac once. The discount of bigrams is D
 // = 1 / (1 + 2 * 2) = 0.2. Each token ends one kind of bigram, so D = 1 for unigrams, where every
 // token has probability 1/3.
-BOOST_AUTO_TEST_CASE(equals_a_case_by_hand) {
+BOOST_AUTO_TEST_CASE(probabilities_match_values_computed_by_hand) {
   const NGramModel model(Ids{0, 1, 0, 1, 0, 2}, {.order = 2, .vocab = 3});
   BOOST_TEST(model.discount(2) == 0.2, boost::test_tools::tolerance(1e-15));
   BOOST_TEST(model.discount(1) == 1.0, boost::test_tools::tolerance(1e-15));
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(probabilities_sum_to_one_for_every_history) {
 
 // The chain rule: the probability of a text is the product of the probabilities of its tokens, each
 // given the tokens before it. The probabilities of all texts of one length sum to 1.
-BOOST_AUTO_TEST_CASE(all_texts_of_one_length_have_probability_one) {
+BOOST_AUTO_TEST_CASE(the_probabilities_of_all_texts_of_one_length_sum_to_one) {
   const NGramModel model(Ids{0, 1, 2, 0, 1, 1, 0, 2, 2, 0}, {.order = 3, .vocab = 3});
   double sum = 0;
   for (int a = 0; a < 3; ++a) {
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(all_texts_of_one_length_have_probability_one) {
   BOOST_TEST(sum == 1.0, boost::test_tools::tolerance(1e-12));
 }
 
-BOOST_AUTO_TEST_CASE(errors_of_ngrams) {
+BOOST_AUTO_TEST_CASE(invalid_ngram_arguments_are_rejected) {
   check_error<ArgumentError>([] { NGramModel(Ids{0}, {.order = 0, .vocab = 2}); },
                              {"an n-gram model needs an order of at least 1, not 0"});
   check_error<ArgumentError>([] { NGramModel(Ids{0}, {.order = 1, .vocab = 0}); },

@@ -130,7 +130,7 @@ class CommandFiles {
     return found->second;
   }
 
-  struct Surroundings {
+  struct RunLimits {
     /// A file that receives stdout instead.
     std::string out = {};
     /// Memory limit, as on a small machine; 0: none.
@@ -140,7 +140,7 @@ class CommandFiles {
   };
   /// Runs the program in the folder.
   Outcome operator()(const std::string& arguments) const { return (*this)(arguments, {}); }
-  Outcome operator()(const std::string& arguments, const Surroundings& in) const {
+  Outcome operator()(const std::string& arguments, const RunLimits& in) const {
     const std::string out = folder_.path("out"), err = folder_.path("err");
     std::ofstream(out).close();
     const std::string limit = kCanLimitMemory && in.kilobytes > 0
@@ -180,7 +180,7 @@ class CommandFiles {
 
   /// Checks that the command fails with exit code 1 or 2 and one line on stderr that contains
   /// `part`, and that it does not change any file.
-  void check_refused(const std::string& arguments, const std::string& part = {}) const {
+  void check_rejected(const std::string& arguments, const std::string& part = {}) const {
     const std::string before = digest();
     const Outcome outcome = (*this)(arguments);
     BOOST_TEST_CONTEXT("weft " << arguments << "\n" << outcome.err) {

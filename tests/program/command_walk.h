@@ -59,7 +59,7 @@ inline std::vector<WalkedCommand> all_commands() {
 }
 
 /// Returns the usage error for these arguments; empty if the program would run.
-inline std::string refused(const std::vector<std::string>& arguments) {
+inline std::string usage_error(const std::vector<std::string>& arguments) {
   std::vector<const char*> argv = {"weft"};
   for (const std::string& argument : arguments) argv.push_back(argument.c_str());
   CommandLine line;
@@ -74,10 +74,10 @@ inline std::string refused(const std::vector<std::string>& arguments) {
 /// Returns the words of the command and valid values of all its required arguments, except for
 /// `omitted`. The values name files that do not exist.
 inline std::vector<std::string> required_arguments(const WalkedCommand& command,
-                                                   const std::string& besides = {}) {
+                                                   const std::string& omitted = {}) {
   std::vector<std::string> arguments = command.words;
   for (const WalkedOption& option : command.options) {
-    if (!option.required || option.name == besides) continue;
+    if (!option.required || option.name == omitted) continue;
     if (!option.positional) arguments.push_back(option.name);
     arguments.emplace_back("nothing");
   }

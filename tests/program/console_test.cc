@@ -28,12 +28,12 @@ const std::string kLong =
     "--context "
     "32 --batch 64 --threads 2 --warmup 2 --eval-every 0 --out ";
 
-BOOST_AUTO_TEST_CASE(errors_of_several_lines_are_said_in_one) {
+BOOST_AUTO_TEST_CASE(errors_of_several_lines_are_printed_in_one) {
   BOOST_TEST(one_line("a\n  b\n\nc\n") == "a; b; c");
   BOOST_TEST(one_line("do not fit:\n  missing x") == "do not fit: missing x");
 }
 
-BOOST_AUTO_TEST_CASE(stdout_that_cannot_be_written_is_a_failure) {
+BOOST_AUTO_TEST_CASE(an_unwritable_stdout_is_an_error) {
   const CommandFiles& weft = files();
   for (const std::string& command :
        {std::string("--help"), std::string("--version"), std::string("inspect gpt.weft"),
@@ -64,16 +64,18 @@ int redirected(const CommandFiles& weft, const std::string& arguments, const std
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-BOOST_AUTO_TEST_CASE(streams_that_are_closed_get_no_file_in_their_place) {
+BOOST_AUTO_TEST_CASE(closed_streams_are_not_replaced_by_output_files) {
   const CommandFiles& weft = files();
   // If a closed stream stayed free, output would be written into the first file that is opened.
   weft.run("quantize gpt.weft --out whole.weft");
   const std::string whole = weft.read("whole.weft");
   for (const char* closed : {">&-", "<&- >&-", "<&- >&- 2>&-", "<&- 2>&-", "2>&-"}) {
     BOOST_TEST_CONTEXT(closed) {
-      const bool says = std::string(closed).find(" >&-") == std::string::npos && closed[0] != '>';
-      const std::string how = closed + std::string(says ? " >/dev/null" : "");
-      BOOST_TEST(redirected(weft, "quantize gpt.weft --out q.weft", how) == (says ? 0 : 1));
+      const bool stdout_is_open =
+          std::string(closed).find(" >&-") == std::string::npos && closed[0] != '>';
+      const std::string how = closed + std::string(stdout_is_open ? " >/dev/null" : "");
+      BOOST_TEST(redirected(weft, "quantize gpt.weft --out q.weft", how) ==
+                 (stdout_is_open ? 0 : 1));
       BOOST_TEST((weft.read("q.weft") == whole));
       BOOST_TEST(redirected(weft, "merge gpt.weft --adapters missing --out q.weft", how) == 1);
       BOOST_TEST((weft.read("q.weft") == whole));
@@ -87,7 +89,7 @@ BOOST_AUTO_TEST_CASE(streams_that_are_closed_get_no_file_in_their_place) {
     fs::remove(weft.path(name));
 }
 
-BOOST_AUTO_TEST_CASE(stderr_that_cannot_be_written_changes_no_exit_code) {
+BOOST_AUTO_TEST_CASE(an_unwritable_stderr_does_not_change_the_exit_code) {
   const CommandFiles& weft = files();
   BOOST_TEST(redirected(weft, "nonsense", "2>/dev/full") == 2);
   BOOST_TEST(redirected(weft, "inspect missing.weft", "2>/dev/full") == 1);
@@ -96,7 +98,7 @@ BOOST_AUTO_TEST_CASE(stderr_that_cannot_be_written_changes_no_exit_code) {
   BOOST_TEST(redirected(weft, "inspect gpt.weft", "2>/dev/full >/dev/full") == 1);
 }
 
-BOOST_AUTO_TEST_CASE(stdin_without_an_end_or_that_cannot_be_read_is_an_error) {
+BOOST_AUTO_TEST_CASE(endless_and_unreadable_stdin_are_errors) {
   const CommandFiles& weft = files();
   weft.run("tokenizer train text.txt --vocab 300 --out tok.json");
   for (const char* command :
@@ -117,7 +119,7 @@ BOOST_AUTO_TEST_CASE(stdin_without_an_end_or_that_cannot_be_read_is_an_error) {
   for (const char* name : {"tok.json", "ids", "said"}) fs::remove(weft.path(name));
 }
 
-BOOST_AUTO_TEST_CASE(a_log_that_cannot_be_written_ends_no_training) {
+BOOST_AUTO_TEST_CASE(a_training_run_continues_without_its_log) {
   const CommandFiles& weft = files();
   weft.run(weft.base("train gpt") + " --out l.weft --log l.jsonl");
   // The log has one megabyte and cannot grow; the model is smaller.
@@ -134,16 +136,16 @@ BOOST_AUTO_TEST_CASE(a_log_that_cannot_be_written_ends_no_training) {
   for (const char* name : {"l.weft", "l.svg", "l.jsonl"}) fs::remove(weft.path(name));
 }
 
-BOOST_AUTO_TEST_CASE(a_log_is_replaced_by_a_training_that_begins) {
+BOOST_AUTO_TEST_CASE(a_log_is_replaced_only_if_a_training_run_starts) {
   const CommandFiles& weft = files();
   weft.run(weft.base("train gpt") + " --out l.weft --log l.jsonl");
-  weft.check_refused(weft.base("train gpt") +
-                         " --validation-fraction 0 --out l.weft --log l.jsonl "
-                         "--best b.weft",
-                     "--best needs held-out data");
+  weft.check_rejected(weft.base("train gpt") +
+                          " --validation-fraction 0 --out l.weft --log l.jsonl "
+                          "--best b.weft",
+                      "--best needs held-out data");
   weft.write("other.txt", weft.read("text.txt") + weft.read("text.txt"));
-  weft.check_refused("train gpt --resume l.weft --text other.txt --log l.jsonl",
-                     "trained on other data");
+  weft.check_rejected("train gpt --resume l.weft --text other.txt --log l.jsonl",
+                      "trained on other data");
   // An incomplete line of a killed run does not become part of the next line.
   const std::string log = weft.read("l.jsonl"), cut = log.substr(0, log.size() - 10);
   weft.write("l.jsonl", cut);
@@ -180,7 +182,7 @@ int signalled(const CommandFiles& weft, const std::string& arguments, int signal
   return -SIGKILL;
 }
 
-BOOST_AUTO_TEST_CASE(signals_save_and_say_how_to_go_on) {
+BOOST_AUTO_TEST_CASE(signals_save_the_run_and_print_how_to_continue) {
   const CommandFiles& weft = files();
   for (const int signal : {SIGTERM, SIGHUP}) {
     BOOST_TEST_CONTEXT("signal " << signal) {
@@ -198,7 +200,7 @@ BOOST_AUTO_TEST_CASE(signals_save_and_say_how_to_go_on) {
   for (const char* name : {"s.weft", "s.svg", "log"}) fs::remove(weft.path(name));
 }
 
-BOOST_AUTO_TEST_CASE(a_reader_that_goes_away_ends_a_training_that_is_saved) {
+BOOST_AUTO_TEST_CASE(a_broken_pipe_ends_and_saves_a_training_run) {
   const CommandFiles& weft = files();
   const std::string script = "cd " + weft.path() + " && (" + WEFT_PROGRAM + " " + kLong +
                              "p.weft 2>p.err; echo $? >p.code) | head -n 6 >p.out";
@@ -207,13 +209,13 @@ BOOST_AUTO_TEST_CASE(a_reader_that_goes_away_ends_a_training_that_is_saved) {
   BOOST_TEST(weft.read("p.err") == "weft: cannot write to stdout: Broken pipe\n");
   const Outcome found = weft("inspect p.weft");
   BOOST_TEST(found.code == 0);
-  const Outcome on = weft("train gpt --text text.txt --resume p.weft --stop-after 1");
-  BOOST_TEST(contains(on.out, "of 40; continue with"));  // the run was incomplete
+  const Outcome continued = weft("train gpt --text text.txt --resume p.weft --stop-after 1");
+  BOOST_TEST(contains(continued.out, "of 40; continue with"));  // the run was incomplete
   for (const char* name : {"p.weft", "p.svg", "p.code", "p.err", "p.out"})
     fs::remove(weft.path(name));
 }
 
-BOOST_AUTO_TEST_CASE(more_threads_than_cores_are_no_matter_for_stderr) {
+BOOST_AUTO_TEST_CASE(more_threads_than_cores_print_nothing_to_stderr) {
   const CommandFiles& weft = files();
   for (const std::string& command :
        {with(with(weft.base("train gpt"), "--threads", "64"), "--width", "64") + " --out t.weft",

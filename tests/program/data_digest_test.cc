@@ -23,7 +23,7 @@ std::string digest(const std::string& path) {
   return data_digest(command, {});
 }
 
-BOOST_AUTO_TEST_CASE(every_byte_of_a_file_is_in_the_digest) {
+BOOST_AUTO_TEST_CASE(every_byte_of_a_file_changes_the_digest) {
   const TemporaryFolder folder;
   const std::string path = folder / "text";
   constexpr std::size_t block = std::size_t{1} << 20;  // the size of a read
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(every_byte_of_a_file_is_in_the_digest) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(names_and_sizes_of_a_folder_are_in_the_digest) {
+BOOST_AUTO_TEST_CASE(names_and_sizes_in_a_folder_change_the_digest) {
   const TemporaryFolder data, other;
   namespace fs = std::filesystem;
   for (const TemporaryFolder* folder : {&data, &other}) {
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(names_and_sizes_of_a_folder_are_in_the_digest) {
   BOOST_TEST(digest(path) != word);
 }
 
-BOOST_AUTO_TEST_CASE(what_cannot_be_read_has_no_digest) {
+BOOST_AUTO_TEST_CASE(unreadable_data_has_no_digest) {
   const TemporaryFolder folder;
   BOOST_TEST(digest(folder / "nothing").empty());
 }

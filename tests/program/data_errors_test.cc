@@ -22,29 +22,29 @@ const CommandFiles& files() {
   return shared;
 }
 
-BOOST_AUTO_TEST_CASE(adapters_are_merged_once_into_the_model_that_they_were_trained_on) {
+BOOST_AUTO_TEST_CASE(adapters_are_merged_only_once_and_only_into_their_base_model) {
   const CommandFiles& weft = files();
   const std::string merge = "merge gpt.weft --out merged.weft --adapters ";
   // A different model of the same shape.
   weft.run(weft.base("train gpt") + " --seed 7 --out other.weft");
-  weft.check_refused("merge other.weft --adapters tuned.lora.safetensors --out merged.weft",
-                     "were trained on other weights than those of other.weft");
+  weft.check_rejected("merge other.weft --adapters tuned.lora.safetensors --out merged.weft",
+                      "were trained on other weights than those of other.weft");
   LoraAdapters adapters = load_lora(weft.path("tuned.lora.safetensors"));
   BOOST_TEST(!adapters.base.empty());
   const double scale = adapters.scale;
   adapters.scale = -scale;
   save_lora(weft.path("negative.safetensors"), adapters);
-  weft.check_refused(merge + "negative.safetensors", "which is not positive");
+  weft.check_rejected(merge + "negative.safetensors", "which is not positive");
   adapters.scale = scale;
   Tensor& b = adapters.adapters.begin()->second.b;
   b = b.clone();
   b.mutable_data<float>()[0] = std::numeric_limits<float>::quiet_NaN();
   save_lora(weft.path("nan.safetensors"), adapters);
-  weft.check_refused(merge + "nan.safetensors", "holds values that are not finite");
+  weft.check_rejected(merge + "nan.safetensors", "holds values that are not finite");
 
   weft.run(merge + "tuned.lora.safetensors");
-  weft.check_refused("merge merged.weft --adapters tuned.lora.safetensors --out twice.weft",
-                     "or the adapters are already merged into it");
+  weft.check_rejected("merge merged.weft --adapters tuned.lora.safetensors --out twice.weft",
+                      "or the adapters are already merged into it");
   // Files of older versions do not record their base model.
   adapters = load_lora(weft.path("tuned.lora.safetensors"));
   adapters.base.clear();
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(adapters_are_merged_once_into_the_model_that_they_were_trai
     std::fill_n(part->mutable_data<float>(), part->numel(), 1e30F);
   }
   save_lora(weft.path("large.safetensors"), large);
-  weft.check_refused(merge + "large.safetensors", "' is inf at [");
+  weft.check_rejected(merge + "large.safetensors", "' is inf at [");
   save_lora(weft.path("old.safetensors"), adapters);
   const Outcome old = weft(merge + "old.safetensors");
   BOOST_TEST(old.code == 0);
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(adapters_are_merged_once_into_the_model_that_they_were_trai
     fs::remove(weft.path(name));
 }
 
-BOOST_AUTO_TEST_CASE(data_that_are_wrong_are_a_failed_run) {
+BOOST_AUTO_TEST_CASE(invalid_data_has_exit_code_1) {
   const CommandFiles& weft = files();
   weft.write("broken.weft", "no model");
   weft.write("empty.txt", "");
@@ -91,13 +91,13 @@ BOOST_AUTO_TEST_CASE(data_that_are_wrong_are_a_failed_run) {
         std::string("quantize text.txt --out new.weft"), std::string("classify gpt.weft text"),
         std::string("translate gpt.weft text")}) {
     BOOST_TEST_CONTEXT(arguments) BOOST_TEST(weft(arguments).code == 1);
-    weft.check_refused(arguments);
+    weft.check_rejected(arguments);
   }
   for (const char* name : {"broken.weft", "empty.txt", "words.txt", "one.tsv"})
     fs::remove(weft.path(name));
 }
 
-BOOST_AUTO_TEST_CASE(options_that_change_nothing_are_refused) {
+BOOST_AUTO_TEST_CASE(options_without_effect_are_rejected) {
   const CommandFiles& weft = files();
   weft.run("tokenizer train text.txt --vocab 300 --out tok.json");
   weft.write("texts.jsonl", "{\"text\": \"some words\"}\n");
@@ -105,24 +105,26 @@ BOOST_AUTO_TEST_CASE(options_that_change_nothing_are_refused) {
       "train seq2seq --steps 2 --pairs pairs.tsv --vocab 60 --encoder-layers 1 "
       "--decoder-layers 1 --width 16 --encoder-heads 2 --decoder-heads 2 --encoder-inner 32 "
       "--decoder-inner 32 --batch 128 --warmup 1 --threads 2 --out pairs.weft");
-  const auto refuses = [&](const std::string& arguments, const std::string& part) {
-    weft.check_refused(arguments, part);
+  const auto check_usage_error = [&](const std::string& arguments, const std::string& part) {
+    weft.check_rejected(arguments, part);
     BOOST_TEST_CONTEXT(arguments) BOOST_TEST(weft(arguments).code == 2);
   };
-  refuses(weft.base("run") + " --outputs o.safetensors --program p", "--program is for .weft");
-  refuses("run gpt.weft --inputs inputs.safetensors --outputs o.safetensors --architecture A",
-          "--architecture is for folders");
-  refuses("embed folder film --json --top 3", "--top needs --similar");
-  refuses("embed folder --json --similar -", "stdin is already read for --similar");
-  refuses("tag folder film --spans --json", "--json prints the spans");
-  refuses("translate pairs.weft 'the ships' --length-penalty 2",
-          "length_penalty applies to beam search");
-  refuses("data tokenize --tokenizer tok.json --out set --field body text.txt",
-          "--field applies to");
-  refuses("data tokenize --tokenizer tok.json --out set --documents line texts.jsonl",
-          "--documents applies to texts");
-  refuses("tokenizer train texts.jsonl --documents line --out t.json",
-          "--documents applies to texts");
+  check_usage_error(weft.base("run") + " --outputs o.safetensors --program p",
+                    "--program is for .weft");
+  check_usage_error(
+      "run gpt.weft --inputs inputs.safetensors --outputs o.safetensors --architecture A",
+      "--architecture is for folders");
+  check_usage_error("embed folder film --json --top 3", "--top needs --similar");
+  check_usage_error("embed folder --json --similar -", "stdin is already read for --similar");
+  check_usage_error("tag folder film --spans --json", "--json prints the spans");
+  check_usage_error("translate pairs.weft 'the ships' --length-penalty 2",
+                    "length_penalty applies to beam search");
+  check_usage_error("data tokenize --tokenizer tok.json --out set --field body text.txt",
+                    "--field applies to");
+  check_usage_error("data tokenize --tokenizer tok.json --out set --documents line texts.jsonl",
+                    "--documents applies to texts");
+  check_usage_error("tokenizer train texts.jsonl --documents line --out t.json",
+                    "--documents applies to texts");
   for (const auto& entry : fs::directory_iterator(weft.path())) {
     if (entry.path().filename().string().starts_with("pairs.") &&
         entry.path().filename() != "pairs.tsv")
@@ -131,7 +133,7 @@ BOOST_AUTO_TEST_CASE(options_that_change_nothing_are_refused) {
   for (const char* name : {"tok.json", "texts.jsonl"}) fs::remove(weft.path(name));
 }
 
-BOOST_AUTO_TEST_CASE(damage_is_found_wherever_a_model_is_read) {
+BOOST_AUTO_TEST_CASE(every_reader_of_a_model_detects_damage) {
   const CommandFiles& weft = files();
   // A changed byte in the tokenizer of a model file.
   weft.run(
@@ -146,7 +148,7 @@ BOOST_AUTO_TEST_CASE(damage_is_found_wherever_a_model_is_read) {
        {"tokenizer encode bpe.weft boy", "tokenizer inspect bpe.weft",
         "data tokenize --tokenizer bpe.weft --out set text.txt",
         "train gpt --tokenizer bpe.weft --text text.txt --steps 2 --out new.weft"})
-    weft.check_refused(command, "a DATA record is damaged");
+    weft.check_rejected(command, "a DATA record is damaged");
   // A NaN weight in a folder.
   Safetensors weights = read_safetensors(weft.path("folder/model.safetensors"));
   Tensor& first = weights.tensors.begin()->second;
@@ -155,7 +157,7 @@ BOOST_AUTO_TEST_CASE(damage_is_found_wherever_a_model_is_read) {
   fs::create_directory(weft.path("nan"));
   write_safetensors(weft.path("nan/model.safetensors"), weights.tensors, weights.metadata);
   fs::copy_file(weft.path("folder/config.json"), weft.path("nan/config.json"));
-  weft.check_refused("verify nan", "' is nan at [");
+  weft.check_rejected("verify nan", "' is nan at [");
   // Finite weights that produce no finite results.
   weights = read_safetensors(weft.path("folder/model.safetensors"));
   for (auto& [name, tensor] : weights.tensors) {
@@ -166,13 +168,13 @@ BOOST_AUTO_TEST_CASE(damage_is_found_wherever_a_model_is_read) {
   }
   write_safetensors(weft.path("nan/model.safetensors"), weights.tensors, weights.metadata);
   fs::copy_file(weft.path("folder/vocab.txt"), weft.path("nan/vocab.txt"));
-  weft.check_refused("embed nan film --json", "are not finite: its weights are damaged");
-  weft.check_refused("embed nan film --out v.npy", "are not finite: its weights are damaged");
+  weft.check_rejected("embed nan film --json", "are not finite: its weights are damaged");
+  weft.check_rejected("embed nan film --out v.npy", "are not finite: its weights are damaged");
   fs::remove_all(weft.path("nan"));
   for (const char* name : {"bpe.weft", "bpe.svg"}) fs::remove(weft.path(name));
 }
 
-BOOST_AUTO_TEST_CASE(columns_that_are_not_read_are_said) {
+BOOST_AUTO_TEST_CASE(ignored_columns_are_reported) {
   const CommandFiles& weft = files();
   weft.write("more.tsv", weft.read("pairs.tsv") + "a ship\tship a\tCC-BY\n");
   std::string arguments = weft.base("train seq2seq") + " --out more.weft";

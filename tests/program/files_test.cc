@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(no_output_replaces_an_input_under_any_name) {
       fs::create_hard_link(files().path(victim), files().path("hard" + ending(writer)));
       for (const std::string& name :
            {victim, "link" + ending(writer), "hard" + ending(writer), "digits/../" + victim}) {
-        files().check_refused(reading(writing(writer, name), *writer.command, input, victim));
+        files().check_rejected(reading(writing(writer, name), *writer.command, input, victim));
         ++pairs;
       }
       for (const std::string& name : {victim, "link" + ending(writer), "hard" + ending(writer)})
@@ -98,40 +98,40 @@ BOOST_AUTO_TEST_CASE(no_output_replaces_an_input_under_any_name) {
   BOOST_TEST(pairs > 80U);
 }
 
-BOOST_AUTO_TEST_CASE(the_input_and_the_output_are_named) {
+BOOST_AUTO_TEST_CASE(errors_name_the_input_and_the_output) {
   const CommandFiles& weft = files();
-  weft.check_refused(weft.base("train gpt") + " --out text.txt",
-                     "--out text.txt would replace --text text.txt, which is an input");
-  weft.check_refused(weft.base("train gpt") + " --out m.weft --best text.txt",
-                     "--best text.txt would replace --text text.txt");
-  weft.check_refused("train gpt --resume gpt.weft --text text.txt --out text.txt",
-                     "--out text.txt would replace --text text.txt");
-  weft.check_refused(weft.base("train encoder") + " --out labelled.tsv", "would replace --data");
-  weft.check_refused(weft.base("train seq2seq") + " --out pairs.tsv", "would replace --pairs");
-  weft.check_refused(weft.base("train vit") + " --out digits/digits.tra",
-                     "--out digits/digits.tra is inside --data digits, which is an input");
-  weft.check_refused("quantize gpt.weft --out gpt.weft", "would replace file gpt.weft");
-  weft.check_refused("quantize gpt.weft --text text.txt --out text.txt", "would replace --text");
-  weft.check_refused("merge gpt.weft --adapters tuned.lora.safetensors --out gpt.weft",
-                     "would replace file gpt.weft");
-  weft.check_refused(weft.base("run") + " --outputs folder/model.safetensors",
-                     "is inside model folder, which is an input");
-  weft.check_refused(weft.base("run") + " --outputs folder/new.safetensors",
-                     "is inside model folder");
-  weft.check_refused(weft.base("run") + " --outputs inputs.safetensors", "would replace --inputs");
-  weft.check_refused("train gpt --from gpt.weft --text text.txt --steps 2 --out gpt.weft",
-                     "would replace --from gpt.weft");
+  weft.check_rejected(weft.base("train gpt") + " --out text.txt",
+                      "--out text.txt would replace --text text.txt, which is an input");
+  weft.check_rejected(weft.base("train gpt") + " --out m.weft --best text.txt",
+                      "--best text.txt would replace --text text.txt");
+  weft.check_rejected("train gpt --resume gpt.weft --text text.txt --out text.txt",
+                      "--out text.txt would replace --text text.txt");
+  weft.check_rejected(weft.base("train encoder") + " --out labelled.tsv", "would replace --data");
+  weft.check_rejected(weft.base("train seq2seq") + " --out pairs.tsv", "would replace --pairs");
+  weft.check_rejected(weft.base("train vit") + " --out digits/digits.tra",
+                      "--out digits/digits.tra is inside --data digits, which is an input");
+  weft.check_rejected("quantize gpt.weft --out gpt.weft", "would replace file gpt.weft");
+  weft.check_rejected("quantize gpt.weft --text text.txt --out text.txt", "would replace --text");
+  weft.check_rejected("merge gpt.weft --adapters tuned.lora.safetensors --out gpt.weft",
+                      "would replace file gpt.weft");
+  weft.check_rejected(weft.base("run") + " --outputs folder/model.safetensors",
+                      "is inside model folder, which is an input");
+  weft.check_rejected(weft.base("run") + " --outputs folder/new.safetensors",
+                      "is inside model folder");
+  weft.check_rejected(weft.base("run") + " --outputs inputs.safetensors", "would replace --inputs");
+  weft.check_rejected("train gpt --from gpt.weft --text text.txt --steps 2 --out gpt.weft",
+                      "would replace --from gpt.weft");
 }
 
-BOOST_AUTO_TEST_CASE(two_outputs_are_two_files) {
+BOOST_AUTO_TEST_CASE(two_outputs_cannot_be_the_same_file) {
   const CommandFiles& weft = files();
-  weft.check_refused(weft.base("train gpt") + " --out new.weft --best new.weft",
-                     "are the same file");
-  weft.check_refused(weft.base("train gpt") + " --out new.svg", "its name should not end in .svg");
-  weft.check_refused(weft.base("train gpt") + " --out a.weft --best a.svg",
-                     "should not end in .svg");
+  weft.check_rejected(weft.base("train gpt") + " --out new.weft --best new.weft",
+                      "are the same file");
+  weft.check_rejected(weft.base("train gpt") + " --out new.svg", "its name should not end in .svg");
+  weft.check_rejected(weft.base("train gpt") + " --out a.weft --best a.svg",
+                      "should not end in .svg");
   fs::create_symlink(weft.path("a.svg"), weft.path("b.weft"));
-  weft.check_refused(weft.base("train gpt") + " --out a.weft --best b.weft", "are the same file");
+  weft.check_rejected(weft.base("train gpt") + " --out a.weft --best b.weft", "are the same file");
   fs::remove(weft.path("b.weft"));
   // Names that differ only in their extension have separate plots.
   weft.run(weft.base("train gpt") + " --out m.v1");
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(two_outputs_are_two_files) {
   for (const char* name : {"m.v1", "m.v2", "m.v1.svg", "m.v2.svg"}) fs::remove(weft.path(name));
 }
 
-BOOST_AUTO_TEST_CASE(checkpoints_that_are_kept_are_those_that_were_replaced) {
+BOOST_AUTO_TEST_CASE(kept_checkpoints_are_the_replaced_ones) {
   const CommandFiles& weft = files();
   fs::create_symlink(weft.path("real.weft"), weft.path("k.weft"));
   const std::string command =
@@ -170,19 +170,19 @@ BOOST_AUTO_TEST_CASE(checkpoints_that_are_kept_are_those_that_were_replaced) {
   fs::create_hard_link(weft.path("real.weft"), weft.path("k.1.weft"));
   weft.run("train gpt --text text.txt --resume k.weft --steps 4 --keep 2");
   BOOST_TEST(steps("k.1.weft") == 3);
-  weft.check_refused("train gpt --text text.txt --from k.1.weft --steps 2 --out k.weft --keep 2",
-                     "an earlier checkpoint k.1.weft would replace --from k.1.weft");
+  weft.check_rejected("train gpt --text text.txt --from k.1.weft --steps 2 --out k.weft --keep 2",
+                      "an earlier checkpoint k.1.weft would replace --from k.1.weft");
   for (const std::string& name : names) fs::remove(weft.path(name));
 }
 
-BOOST_AUTO_TEST_CASE(plots_and_adapters_replace_nothing_of_the_user) {
+BOOST_AUTO_TEST_CASE(plots_and_adapters_do_not_replace_user_files) {
   const CommandFiles& weft = files();
   weft.write("own.svg", "<svg xmlns=\"http://www.w3.org/2000/svg\"><text>mine</text></svg>");
-  weft.check_refused(weft.base("train gpt") + " --out own.weft",
-                     "the plot own.svg already exists and is not a plot drawn by weft");
+  weft.check_rejected(weft.base("train gpt") + " --out own.weft",
+                      "the plot own.svg already exists and is not a plot drawn by weft");
   const std::string text = weft.read("text.txt");
   weft.write("read.svg", text);
-  weft.check_refused(
+  weft.check_rejected(
       "train gpt --text read.svg --out read.weft --steps 2 --layers 1 --heads 2 --width 16 "
       "--context 16 --batch 4",
       "the plot read.svg would replace --text read.svg");
@@ -194,21 +194,21 @@ BOOST_AUTO_TEST_CASE(plots_and_adapters_replace_nothing_of_the_user) {
     for (const std::string& plot : plots) {
       weft.write("mine" + plot, "not a plot");
       const bool masked = command.ends_with("masked-image");
-      weft.check_refused(weft.base(masked ? "train vit" : command) +
-                             (masked ? " --task masked-image" : "") + " --out mine.weft",
-                         "mine" + plot + " already exists");
+      weft.check_rejected(weft.base(masked ? "train vit" : command) +
+                              (masked ? " --task masked-image" : "") + " --out mine.weft",
+                          "mine" + plot + " already exists");
       fs::remove(weft.path("mine" + plot));
     }
   }
   weft.write("a.lora.safetensors", "not adapters");
-  weft.check_refused(
+  weft.check_rejected(
       "train gpt --from gpt.weft --lora-rank 2 --steps 2 --text text.txt --out a.weft",
       "the adapters a.lora.safetensors already exists");
   for (const char* name : {"own.svg", "read.svg", "a.lora.safetensors"})
     fs::remove(weft.path(name));
 }
 
-BOOST_AUTO_TEST_CASE(a_file_of_another_kind_is_replaced_by_force_only) {
+BOOST_AUTO_TEST_CASE(files_of_another_kind_are_replaced_only_with_force) {
   const CommandFiles& weft = files();
   const std::vector<WalkedCommand> commands = all_commands();
   for (const Writer& writer : writers(commands)) {
@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(a_file_of_another_kind_is_replaced_by_force_only) {
                                              "tuned.lora.safetensors"};
     for (const std::string& other : others) {
       if (other == "other.png") weft.write(other, "\x89PNG and more");
-      weft.check_refused(writing(writer, other));
+      weft.check_rejected(writing(writer, other));
     }
   }
   fs::remove(weft.path("other.png"));
@@ -231,18 +231,19 @@ BOOST_AUTO_TEST_CASE(a_file_of_another_kind_is_replaced_by_force_only) {
   fs::remove(weft.path("old.weft"));
 }
 
-BOOST_AUTO_TEST_CASE(a_file_is_known_by_more_than_how_others_begin_too) {
+BOOST_AUTO_TEST_CASE(file_kinds_are_not_recognised_by_ambiguous_prefixes) {
   const CommandFiles& weft = files();
   // The ninth byte of a safetensors file is a brace, and other logs begin with the same word.
   weft.write("main.c", "int f() {\n  return 0;\n}\n");
-  weft.check_refused(weft.base("run") + " --outputs main.c", "main.c already exists");
+  weft.check_rejected(weft.base("run") + " --outputs main.c", "main.c already exists");
   weft.write("clicks.jsonl", "{\"event\":\"click\",\"at\":3}\n");
-  weft.check_refused(weft.base("train gpt") + " --out new.weft --log clicks.jsonl",
-                     "clicks.jsonl already exists");
+  weft.check_rejected(weft.base("train gpt") + " --out new.weft --log clicks.jsonl",
+                      "clicks.jsonl already exists");
   for (const char* table : {"3 2\n1.0 2.0\n3.0 4.0\n5.0 6.0\n", "2 3\n1 2 3\n4 5 6\n",
                             "2 2\nsome words that people wrote\n", "640 480\n"}) {
     weft.write("table.txt", table);
-    weft.check_refused(weft.base("vectors train") + " --out table.txt", "table.txt already exists");
+    weft.check_rejected(weft.base("vectors train") + " --out table.txt",
+                        "table.txt already exists");
   }
   for (const char* format : {"", " --binary"}) {
     weft.run(weft.base("vectors train") + " --out w.vec --force" + format);
@@ -252,7 +253,7 @@ BOOST_AUTO_TEST_CASE(a_file_is_known_by_more_than_how_others_begin_too) {
     fs::remove(weft.path(name));
 }
 
-BOOST_AUTO_TEST_CASE(what_cannot_be_trained_replaces_nothing_that_can) {
+BOOST_AUTO_TEST_CASE(inference_files_do_not_replace_trainable_models) {
   const CommandFiles& weft = files();
   const std::string wanted = "is a trainable model, and would be replaced by one that";
   fs::copy_file(weft.path("tuned.weft"), weft.path("precious.weft"));
@@ -260,28 +261,29 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_trained_replaces_nothing_that_can) {
   weft.run("train gpt --from gpt.weft --lora-rank 2 --steps 2 --text text.txt --out t.weft");
   weft.run("quantize gpt.weft --out q.weft");
   weft.run("train gpt --from q.weft --lora-rank 2 --steps 2 --text text.txt --out t.weft");
-  weft.check_refused("quantize gpt.weft --out precious.weft", wanted);
-  weft.check_refused("convert folder --out precious.weft", wanted);
-  weft.check_refused("convert gpt.weft --inference --out precious.weft", wanted);
-  weft.check_refused("merge q.weft --adapters t.lora.safetensors --out precious.weft", wanted);
-  weft.check_refused(weft.base("train gpt") + " --ema 0.9 --out new.weft",
-                     "the averages new.ema.weft " + wanted);
+  weft.check_rejected("quantize gpt.weft --out precious.weft", wanted);
+  weft.check_rejected("convert folder --out precious.weft", wanted);
+  weft.check_rejected("convert gpt.weft --inference --out precious.weft", wanted);
+  weft.check_rejected("merge q.weft --adapters t.lora.safetensors --out precious.weft", wanted);
+  weft.check_rejected(weft.base("train gpt") + " --ema 0.9 --out new.weft",
+                      "the averages new.ema.weft " + wanted);
   weft.run("merge gpt.weft --adapters tuned.lora.safetensors --out precious.weft");
   for (const char* name :
        {"precious.weft", "new.ema.weft", "t.weft", "t.svg", "t.lora.safetensors", "q.weft"})
     fs::remove(weft.path(name));
 }
 
-BOOST_AUTO_TEST_CASE(all_files_of_a_set_of_token_files_are_looked_at) {
+BOOST_AUTO_TEST_CASE(all_files_of_a_token_set_are_checked) {
   const CommandFiles& weft = files();
   weft.run("tokenizer train text.txt --vocab 300 --out tok.json");
   const std::string tokenize = "data tokenize --tokenizer tok.json --out set ";
   weft.write("set-00002.tok", "what somebody wrote\n");
-  weft.check_refused(tokenize + "text.txt", "set-00002.tok already exists and is not");
-  weft.check_refused(tokenize + "--format text set-00002.tok", "would replace files set-00002.tok");
+  weft.check_rejected(tokenize + "text.txt", "set-00002.tok already exists and is not");
+  weft.check_rejected(tokenize + "--format text set-00002.tok",
+                      "would replace files set-00002.tok");
   fs::remove(weft.path("set-00002.tok"));
   fs::create_directory(weft.path("set-00001.tok"));
-  weft.check_refused(tokenize + "text.txt", "it is a folder");
+  weft.check_rejected(tokenize + "text.txt", "it is a folder");
   fs::remove(weft.path("set-00001.tok"));
   weft.run(tokenize + "--documents line --shard-size 16 text.txt");
   BOOST_TEST(fs::exists(weft.path("set-00005.tok")));
@@ -290,7 +292,7 @@ BOOST_AUTO_TEST_CASE(all_files_of_a_set_of_token_files_are_looked_at) {
   BOOST_TEST(!fs::exists(weft.path("set-00001.tok")));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_file_or_cannot_be_made_is_refused_before_any_work) {
+BOOST_AUTO_TEST_CASE(unwritable_outputs_are_rejected_before_any_work) {
   const CommandFiles& weft = files();
   const std::vector<WalkedCommand> commands = all_commands();
   BOOST_REQUIRE(mkfifo(weft.path("pipe").c_str(), 0666) == 0);
@@ -311,16 +313,16 @@ BOOST_AUTO_TEST_CASE(what_is_no_file_or_cannot_be_made_is_refused_before_any_wor
   fs::permissions(weft.path("sealed"), fs::perms::owner_read | fs::perms::owner_exec);
   for (const Writer& writer : writers(commands)) {
     for (const std::string& place : places)
-      weft.check_refused(writing(writer, place.empty() ? "''" : place));
-    weft.check_refused(writing(writer, std::string(305, 'n') + ending(writer)));
-    weft.check_refused(writing(writer, "missing/folder/m" + ending(writer)));
-    if (geteuid() != 0) weft.check_refused(writing(writer, "sealed/m" + ending(writer)));
+      weft.check_rejected(writing(writer, place.empty() ? "''" : place));
+    weft.check_rejected(writing(writer, std::string(305, 'n') + ending(writer)));
+    weft.check_rejected(writing(writer, "missing/folder/m" + ending(writer)));
+    if (geteuid() != 0) weft.check_rejected(writing(writer, "sealed/m" + ending(writer)));
     // A write-protected file of the right kind.
     const std::string kept = "kept" + ending(writer);
     fs::copy_file(weft.path(writer.command->name == "run" ? "inputs.safetensors" : "gpt.weft"),
                   weft.path(kept));
     fs::permissions(weft.path(kept), fs::perms::owner_read);
-    weft.check_refused(writing(writer, kept), "it is write-protected");
+    weft.check_rejected(writing(writer, kept), "it is write-protected");
     fs::remove(weft.path(kept));
   }
   close(listener);
@@ -347,25 +349,25 @@ BOOST_AUTO_TEST_CASE(a_replaced_file_keeps_its_mode) {
   fs::remove(weft.path("q.weft"));
 }
 
-BOOST_AUTO_TEST_CASE(a_run_goes_on_with_the_data_that_it_began_with) {
+BOOST_AUTO_TEST_CASE(a_resumed_run_requires_the_same_data) {
   const CommandFiles& weft = files();
   weft.run(weft.base("train gpt") + " --stop-after 1 --out run.weft");
   weft.write("copy.txt", weft.read("text.txt"));
   weft.write("other.txt", weft.read("text.txt") + weft.read("text.txt"));
-  weft.check_refused("train gpt --resume run.weft --text other.txt",
-                     "the run in run.weft was trained on other data than those given");
+  weft.check_rejected("train gpt --resume run.weft --text other.txt",
+                      "the run in run.weft was trained on other data than those given");
   weft.run("train gpt --resume run.weft --text copy.txt");
   for (const char* name : {"run.weft", "run.svg", "copy.txt", "other.txt"})
     fs::remove(weft.path(name));
 }
 
-BOOST_AUTO_TEST_CASE(an_empty_resume_is_no_new_training) {
+BOOST_AUTO_TEST_CASE(empty_option_values_are_rejected) {
   const CommandFiles& weft = files();
   for (const char* option : {"--resume", "--from", "--text", "--best", "--preset"}) {
-    weft.check_refused(with(weft.base("train gpt") + " --out gpt.weft", option, "''"),
-                       std::string(option) + " is empty");
-    weft.check_refused(weft.base("train gpt") + " --out gpt.weft " + option + "=",
-                       std::string(option) + "= is empty");
+    weft.check_rejected(with(weft.base("train gpt") + " --out gpt.weft", option, "''"),
+                        std::string(option) + " is empty");
+    weft.check_rejected(weft.base("train gpt") + " --out gpt.weft " + option + "=",
+                        std::string(option) + "= is empty");
   }
 }
 

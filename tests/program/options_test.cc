@@ -11,33 +11,34 @@ namespace weft::program {
 BOOST_AUTO_TEST_SUITE(options)
 namespace {
 
-const std::vector<std::string> kNoIntegers = {"many",
-                                              "1.5",
-                                              "1e3",
-                                              "0x10",
-                                              "+1",
-                                              " 1",
-                                              "1 ",
-                                              "1,000",
-                                              "nan",
-                                              "inf",
-                                              "-",
-                                              "--1",
-                                              "99999999999999999999",
-                                              "-99999999999999999999"};
-const std::vector<std::string> kNoNumbers = {"nan",   "-nan",   "inf",  "-inf", "infinity",
-                                             "1e999", "-1e999", "much", "1,5",  "0x1p3",
-                                             " 1",    "1 ",     "1e",   "+",    "--1"};
-const std::vector<std::string> kNoBytes = {"-1",  "much", "nan", "inf",  "1.5",           "1e30GiB",
-                                           "5XB", "0x10", "GiB", "1 MM", "99999999999EiB"};
-const std::vector<std::string> kNoSpeeds = {"-1Gbit/s", "0Gbit/s", "10",  "10G",     "Gbit/s",
-                                            "10gbit/s", "nan",     "1 s", "fastB/s", "1e400GB/s"};
-const std::vector<std::string> kNoDurations = {"-1us", "5", "us", "5 min", "nans", "1e999s", "5US"};
-const std::vector<std::string> kNoIds = {"-1", "1 two", "1,2", "1.5", "4294967296", " "};
-const std::vector<std::string> kNoPlaces = {"1", "1:", ":1", "1:2:3", "-1:2", "1:-2", "1 1:2"};
+const std::vector<std::string> kInvalidIntegers = {"many",
+                                                   "1.5",
+                                                   "1e3",
+                                                   "0x10",
+                                                   "+1",
+                                                   " 1",
+                                                   "1 ",
+                                                   "1,000",
+                                                   "nan",
+                                                   "inf",
+                                                   "-",
+                                                   "--1",
+                                                   "99999999999999999999",
+                                                   "-99999999999999999999"};
+const std::vector<std::string> kInvalidNumbers = {"nan",   "-nan",   "inf",  "-inf", "infinity",
+                                                  "1e999", "-1e999", "much", "1,5",  "0x1p3",
+                                                  " 1",    "1 ",     "1e",   "+",    "--1"};
+const std::vector<std::string> kInvalidBytes = {
+    "-1", "much", "nan", "inf", "1.5", "1e30GiB", "5XB", "0x10", "GiB", "1 MM", "99999999999EiB"};
+const std::vector<std::string> kInvalidSpeeds = {
+    "-1Gbit/s", "0Gbit/s", "10", "10G", "Gbit/s", "10gbit/s", "nan", "1 s", "fastB/s", "1e400GB/s"};
+const std::vector<std::string> kInvalidDurations = {"-1us", "5",      "us", "5 min",
+                                                    "nans", "1e999s", "5US"};
+const std::vector<std::string> kInvalidIds = {"-1", "1 two", "1,2", "1.5", "4294967296", " "};
+const std::vector<std::string> kInvalidPlaces = {"1", "1:", ":1", "1:2:3", "-1:2", "1:-2", "1 1:2"};
 
 /// Returns numbers just outside a range such as "INTEGER[1, 64]" or "NUMBER(0, 1]".
-std::vector<std::string> beyond(const std::string& type) {
+std::vector<std::string> out_of_range_values(const std::string& type) {
   const std::size_t open = type.find_first_of("[("), comma = type.find(", ");
   if (open == std::string::npos) return {};
   const std::string low = type.substr(open + 1, comma - open - 1),
@@ -55,14 +56,14 @@ std::vector<std::string> bad_values(const WalkedOption& option) {
   const auto add = [&](const std::vector<std::string>& more) {
     values.insert(values.end(), more.begin(), more.end());
   };
-  if (option.is(kIntegerType)) add(kNoIntegers);
-  if (option.is(kNumberType)) add(kNoNumbers);
-  if (option.is(kIntegerType) || option.is(kNumberType)) add(beyond(option.type));
-  if (option.is(kBytesType)) add(kNoBytes);
-  if (option.is(kSpeedType)) add(kNoSpeeds);
-  if (option.is(kDurationType)) add(kNoDurations);
-  if (option.is(kIdsType)) add(kNoIds);
-  if (option.is(kPlaceType)) add(kNoPlaces);
+  if (option.is(kIntegerType)) add(kInvalidIntegers);
+  if (option.is(kNumberType)) add(kInvalidNumbers);
+  if (option.is(kIntegerType) || option.is(kNumberType)) add(out_of_range_values(option.type));
+  if (option.is(kBytesType)) add(kInvalidBytes);
+  if (option.is(kSpeedType)) add(kInvalidSpeeds);
+  if (option.is(kDurationType)) add(kInvalidDurations);
+  if (option.is(kIdsType)) add(kInvalidIds);
+  if (option.is(kPlaceType)) add(kInvalidPlaces);
   if (option.is(kChoiceType)) add({"no-such", "A", " "});
   if (option.is(kOutputType)) add({"--text"});
   return values;
@@ -72,7 +73,7 @@ bool is_one_line(const std::string& message) {
   return !message.empty() && message.find('\n') == std::string::npos && message.size() < 400;
 }
 
-BOOST_AUTO_TEST_CASE(there_are_commands_and_their_options_are_found) {
+BOOST_AUTO_TEST_CASE(all_commands_and_options_are_found) {
   std::map<std::string, std::size_t> counts;
   for (const WalkedCommand& command : all_commands()) counts[command.name] = command.options.size();
   BOOST_TEST(counts.size() >= 17U);
@@ -84,7 +85,7 @@ BOOST_AUTO_TEST_CASE(there_are_commands_and_their_options_are_found) {
 
 // An option that is not declared through OptionList would have a type of CLI11, with different
 // checks.
-BOOST_AUTO_TEST_CASE(every_option_says_what_its_values_are) {
+BOOST_AUTO_TEST_CASE(every_option_has_a_known_type) {
   for (const WalkedCommand& command : all_commands()) {
     for (const WalkedOption& option : command.options) {
       BOOST_TEST_CONTEXT(command.name << " " << option.name << ": " << option.type) {
@@ -105,7 +106,7 @@ bool names_positional(const WalkedCommand& command, const std::string& message) 
   });
 }
 
-BOOST_AUTO_TEST_CASE(every_bad_value_of_every_option_is_refused_by_its_name) {
+BOOST_AUTO_TEST_CASE(every_invalid_value_is_rejected_with_the_option_name) {
   std::size_t tried = 0;
   for (const WalkedCommand& command : all_commands()) {
     for (const WalkedOption& option : command.options) {
@@ -115,7 +116,7 @@ BOOST_AUTO_TEST_CASE(every_bad_value_of_every_option_is_refused_by_its_name) {
         std::vector<std::string> arguments = command.words;
         if (!option.positional) arguments.push_back(option.name);
         arguments.push_back(value);
-        const std::string message = refused(arguments);
+        const std::string message = usage_error(arguments);
         ++tried;
         // A value without an option becomes the first positional argument of the command.
         const bool named = message.find(option.name) != std::string::npos ||
@@ -132,7 +133,7 @@ BOOST_AUTO_TEST_CASE(every_bad_value_of_every_option_is_refused_by_its_name) {
   BOOST_TEST(tried > 2000U);
 }
 
-BOOST_AUTO_TEST_CASE(every_option_needs_its_value) {
+BOOST_AUTO_TEST_CASE(every_option_requires_a_value) {
   for (const WalkedCommand& command : all_commands()) {
     for (const WalkedOption& option : command.options) {
       if (option.type == "FLAG" || option.positional) continue;
@@ -141,19 +142,19 @@ BOOST_AUTO_TEST_CASE(every_option_needs_its_value) {
       empty.push_back(option.name + "=");
       empty.emplace_back("5");
       BOOST_TEST_CONTEXT(command.name << " " << option.name) {
-        BOOST_TEST(refused(last).find(option.name) != std::string::npos);
-        BOOST_TEST(refused(empty).find(option.name) != std::string::npos);
+        BOOST_TEST(usage_error(last).find(option.name) != std::string::npos);
+        BOOST_TEST(usage_error(empty).find(option.name) != std::string::npos);
       }
     }
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_is_required_is_asked_for) {
+BOOST_AUTO_TEST_CASE(missing_required_options_are_named) {
   for (const WalkedCommand& command : all_commands()) {
     for (const WalkedOption& option : command.options) {
       if (!option.required || option.positional) continue;
       BOOST_TEST_CONTEXT(command.name << " without " << option.name) {
-        BOOST_TEST(refused(required_arguments(command, option.name)).find(option.name) !=
+        BOOST_TEST(usage_error(required_arguments(command, option.name)).find(option.name) !=
                    std::string::npos);
       }
     }
@@ -178,7 +179,7 @@ std::string good_value(const WalkedOption& option) {
   return "nothing";
 }
 
-BOOST_AUTO_TEST_CASE(an_option_for_one_value_is_not_given_twice) {
+BOOST_AUTO_TEST_CASE(options_with_one_value_cannot_be_repeated) {
   for (const WalkedCommand& command : all_commands()) {
     for (const WalkedOption& option : command.options) {
       if (option.type == "FLAG" || option.positional || option.repeatable) continue;
@@ -188,19 +189,19 @@ BOOST_AUTO_TEST_CASE(an_option_for_one_value_is_not_given_twice) {
         arguments.push_back(good_value(option));
       }
       BOOST_TEST_CONTEXT(command.name << " " << option.name)
-      BOOST_TEST(refused(arguments).find(option.name) != std::string::npos);
+      BOOST_TEST(usage_error(arguments).find(option.name) != std::string::npos);
     }
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_legal_value_of_every_option_is_taken) {
+BOOST_AUTO_TEST_CASE(a_valid_value_of_every_option_is_accepted) {
   for (const WalkedCommand& command : all_commands()) {
     for (const WalkedOption& option : command.options) {
       if (option.positional) continue;
       std::vector<std::string> arguments = required_arguments(command, option.name);
       arguments.push_back(option.name);
       if (option.type != "FLAG") arguments.push_back(good_value(option));
-      const std::string message = refused(arguments);
+      const std::string message = usage_error(arguments);
       // Errors about missing companion options are not about values.
       const bool alone = message.empty() || message.find("requires") != std::string::npos ||
                          message.find("must be given together") != std::string::npos ||
@@ -210,9 +211,9 @@ BOOST_AUTO_TEST_CASE(a_legal_value_of_every_option_is_taken) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(options_that_contradict_each_other_are_refused) {
+BOOST_AUTO_TEST_CASE(contradictory_options_are_rejected) {
   const auto says = [](const std::vector<std::string>& arguments, const std::string& part) {
-    const std::string message = refused(arguments);
+    const std::string message = usage_error(arguments);
     BOOST_TEST_CONTEXT(message) BOOST_TEST(message.find(part) != std::string::npos);
   };
   says({"inspect", "m.weft", "--batch", "3"}, "--batch applies to --model, not to a file");
@@ -236,7 +237,7 @@ BOOST_AUTO_TEST_CASE(seeds_of_64_bits_are_kept) {
   BOOST_TEST(range == 18446744073709551615U);
   BOOST_CHECK_THROW(parse_unsigned("--seed", "18446744073709551616"), ArgumentError);
   BOOST_CHECK_THROW(parse_unsigned("--seed", "-1"), ArgumentError);
-  BOOST_TEST(refused({"generate", "m.weft", "--seed", "18446744073709551615"}).empty());
+  BOOST_TEST(usage_error({"generate", "m.weft", "--seed", "18446744073709551615"}).empty());
 }
 
 BOOST_AUTO_TEST_CASE(speeds_and_times_have_units) {

@@ -67,7 +67,7 @@ std::vector<ShownCommand> shown_commands() {
   return found;
 }
 
-std::vector<std::string> parted(const std::string& text, char by) {
+std::vector<std::string> split_at(const std::string& text, char by) {
   std::istringstream in(text);
   std::vector<std::string> parts;
   for (std::string part; std::getline(in, part, by);)
@@ -99,11 +99,12 @@ std::vector<std::string> arguments_of(const std::string& text) {
 
 /// Returns the commands that the leading words can denote: "train encoder|vit", "train FAMILY",
 /// "train".
-std::vector<WalkedCommand> meant(const std::vector<WalkedCommand>& all, const std::string& text) {
+std::vector<WalkedCommand> candidates(const std::vector<WalkedCommand>& all,
+                                      const std::string& text) {
   std::vector<WalkedCommand> commands = all;
-  const std::vector<std::string> words = parted(text, ' ');
+  const std::vector<std::string> words = split_at(text, ' ');
   for (std::size_t place = 0; place + 1 < words.size(); ++place) {
-    const std::vector<std::string> choices = parted(words[place + 1], '|');
+    const std::vector<std::string> choices = split_at(words[place + 1], '|');
     std::vector<WalkedCommand> fitting;
     for (const WalkedCommand& command : commands)
       if (place < command.words.size() &&
@@ -117,12 +118,12 @@ std::vector<WalkedCommand> meant(const std::vector<WalkedCommand>& all, const st
 
 BOOST_AUTO_TEST_SUITE(pages_of_commands)
 
-BOOST_AUTO_TEST_CASE(every_option_that_a_page_shows_is_one_of_its_command) {
+BOOST_AUTO_TEST_CASE(every_documented_option_belongs_to_its_command) {
   static const std::regex kOption(R"((^|[ \[|])(--[a-z][a-z0-9-]*))");
   const std::vector<WalkedCommand> all = all_commands();
   std::size_t count = 0;
   for (const ShownCommand& shown : shown_commands()) {
-    const std::vector<WalkedCommand> commands = meant(all, shown.text);
+    const std::vector<WalkedCommand> commands = candidates(all, shown.text);
     BOOST_TEST(commands.size() < all.size(), shown.page << ": no such command: " << shown.text);
     for (std::sregex_iterator i(shown.text.begin(), shown.text.end(), kOption), end; i != end;
          ++i) {
@@ -140,7 +141,7 @@ BOOST_AUTO_TEST_CASE(every_option_that_a_page_shows_is_one_of_its_command) {
   BOOST_TEST(count > 300u);
 }
 
-BOOST_AUTO_TEST_CASE(every_command_that_a_page_shows_whole_is_taken) {
+BOOST_AUTO_TEST_CASE(every_complete_documented_command_is_valid) {
   std::size_t count = 0;
   for (const ShownCommand& shown : shown_commands()) {
     const std::string& text = shown.text;
@@ -149,8 +150,8 @@ BOOST_AUTO_TEST_CASE(every_command_that_a_page_shows_whole_is_taken) {
         std::regex_search(text, std::regex(" [A-Z]+( |$)")))  // "--model MODEL"
       continue;
     ++count;
-    BOOST_TEST(refused(arguments_of(text)) == "",
-               shown.page << ": " << text << "\n  " << refused(arguments_of(text)));
+    BOOST_TEST(usage_error(arguments_of(text)) == "",
+               shown.page << ": " << text << "\n  " << usage_error(arguments_of(text)));
   }
   BOOST_TEST_MESSAGE(count << " complete commands are valid");
   BOOST_TEST(count > 5u);

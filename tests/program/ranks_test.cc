@@ -21,14 +21,14 @@ BOOST_AUTO_TEST_SUITE(ranks)
 namespace {
 
 /// How a rank ended.
-struct Ended {
+struct RankOutcome {
   int code = 0;
   bool prints = false;
   std::string message = {};
 };
 
-std::vector<Ended> ends_of(int ranks, const std::function<void(const World&)>& body) {
-  std::vector<Ended> all(static_cast<std::size_t>(ranks));
+std::vector<RankOutcome> outcomes_of(int ranks, const std::function<void(const World&)>& body) {
+  std::vector<RankOutcome> all(static_cast<std::size_t>(ranks));
   ThreadWorld world(ranks);
   world.run([&](const std::shared_ptr<Transport>& end) {
     try {
@@ -42,8 +42,8 @@ std::vector<Ended> ends_of(int ranks, const std::function<void(const World&)>& b
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(what_is_wrong_on_all_ranks_is_said_by_the_first) {
-  const auto all = ends_of(3, [](const World&) { throw UsageError("--steps is no number"); });
+BOOST_AUTO_TEST_CASE(an_error_on_all_ranks_is_printed_by_the_first) {
+  const auto all = outcomes_of(3, [](const World&) { throw UsageError("--steps is no number"); });
   for (std::size_t r = 0; r < all.size(); ++r) {
     BOOST_TEST(all[r].code == 2);
     BOOST_TEST(all[r].prints == (r == 0));
@@ -51,8 +51,8 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_on_all_ranks_is_said_by_the_first) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_is_wrong_on_one_rank_is_said_by_the_first_with_its_name) {
-  const auto all = ends_of(4, [](const World& world) {
+BOOST_AUTO_TEST_CASE(an_error_on_one_rank_is_printed_by_the_first_with_its_name) {
+  const auto all = outcomes_of(4, [](const World& world) {
     if (world.rank() >= 2) throw IoError("cannot read text.txt");
   });
   for (std::size_t r = 0; r < all.size(); ++r) {
@@ -62,22 +62,22 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_on_one_rank_is_said_by_the_first_with_its_nam
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_rank_without_memory_ends_all) {
-  const auto all = ends_of(2, [](const World& world) {
+BOOST_AUTO_TEST_CASE(a_rank_without_memory_ends_all_ranks) {
+  const auto all = outcomes_of(2, [](const World& world) {
     if (world.first()) throw std::bad_alloc();
   });
-  for (const Ended& ended : all) BOOST_TEST(ended.code == 1);
+  for (const RankOutcome& ended : all) BOOST_TEST(ended.code == 1);
 }
 
-BOOST_AUTO_TEST_CASE(where_nothing_is_wrong_all_go_on) {
-  for (const Ended& ended : ends_of(3, [](const World&) {})) BOOST_TEST(ended.code == 0);
+BOOST_AUTO_TEST_CASE(without_errors_all_ranks_continue) {
+  for (const RankOutcome& ended : outcomes_of(3, [](const World&) {})) BOOST_TEST(ended.code == 0);
 }
 
-BOOST_AUTO_TEST_CASE(one_rank_throws_what_it_throws) {
+BOOST_AUTO_TEST_CASE(a_single_rank_rethrows_its_exception) {
   BOOST_CHECK_THROW(on_all_ranks(World(), [] { throw UsageError("x"); }), UsageError);
 }
 
-BOOST_AUTO_TEST_CASE(texts_that_the_first_rank_reads_are_those_of_all) {
+BOOST_AUTO_TEST_CASE(texts_of_the_first_rank_are_sent_to_all) {
   ThreadWorld world(3);
   std::vector<std::vector<std::string>> all(3);
   world.run([&](const std::shared_ptr<Transport>& end) {
@@ -93,13 +93,13 @@ BOOST_AUTO_TEST_CASE(texts_that_the_first_rank_reads_are_those_of_all) {
                boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(commands_that_know_no_ranks_refuse_several) {
+BOOST_AUTO_TEST_CASE(commands_without_rank_support_reject_several_ranks) {
   const Action one([] { return 5; });
   const Action shared([](const World& world) { return 10 + world.size(); });
   BOOST_TEST(one(World()) == 5);
   BOOST_TEST(shared(World()) == 11);
   ThreadWorld world(2);
-  std::vector<std::string> said(2);
+  std::vector<std::string> messages(2);
   std::vector<int> codes(2);
   world.run([&](const std::shared_ptr<Transport>& end) {
     const auto rank = static_cast<std::size_t>(end->rank());
@@ -107,12 +107,12 @@ BOOST_AUTO_TEST_CASE(commands_that_know_no_ranks_refuse_several) {
     try {
       one(World(end));
     } catch (const CommandFailed& e) {
-      said[rank] = e.what();
+      messages[rank] = e.what();
     }
   });
   for (std::size_t r = 0; r < 2; ++r) {
     BOOST_TEST(codes[r] == 12);
-    BOOST_TEST(said[r] ==
+    BOOST_TEST(messages[r] ==
                "this command runs on one rank, but 2 were started: run it without "
                "mpirun");
   }
@@ -122,20 +122,20 @@ BOOST_AUTO_TEST_CASE(ranks_of_a_machine_share_its_threads) {
   BOOST_TEST(threads_of_rank(World(), 0) == 0);
   BOOST_TEST(threads_of_rank(World(), 3) == 3);
   ThreadWorld world(2);
-  std::vector<int> own(2), asked(2);
+  std::vector<int> own(2), requested(2);
   world.run([&](const std::shared_ptr<Transport>& end) {
     const auto rank = static_cast<std::size_t>(end->rank());
     own[rank] = threads_of_rank(World(end), 0);
-    asked[rank] = threads_of_rank(World(end), 7);
+    requested[rank] = threads_of_rank(World(end), 7);
   });
   // ThreadWorld gives every rank a different host.
   for (std::size_t r = 0; r < 2; ++r) {
     BOOST_TEST(own[r] == hardware_threads());
-    BOOST_TEST(asked[r] == 7);
+    BOOST_TEST(requested[r] == 7);
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_a_launcher_says_of_a_process_is_read) {
+BOOST_AUTO_TEST_CASE(rank_and_size_are_read_from_the_launcher) {
   const auto of = [](const char* rank_name, const char* rank, const char* size_name,
                      const char* size) {
     ::setenv(rank_name, rank, 1);

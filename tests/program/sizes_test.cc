@@ -24,47 +24,48 @@ const CommandFiles& files() {
   return shared;
 }
 
-BOOST_AUTO_TEST_CASE(sizes_beyond_all_models_are_refused_by_their_names) {
+BOOST_AUTO_TEST_CASE(sizes_beyond_all_models_are_rejected_by_name) {
   const CommandFiles& weft = files();
   const std::string gpt = weft.base("train gpt") + " --out new.weft";
-  weft.check_refused(with(gpt, "--layers", "100000"), "layers must be at most 4096, not 100000");
-  weft.check_refused(with(gpt, "--batch", "1000000000"), "batch must be at most");
-  weft.check_refused(with(gpt, "--steps", "9223372036854775807"), "steps must be at most");
-  weft.check_refused(with(gpt, "--seed", "18446744073709551616"), "--seed must be an integer");
-  weft.check_refused(with(gpt, "--lr", "nan"), "--lr must be a finite number, not 'nan'");
-  weft.check_refused(with(gpt, "--dropout", "nan"),
-                     "--dropout must be a finite number in [0, 0.99]");
-  weft.check_refused(with(gpt, "--memory-budget", "-1"),
-                     "--memory-budget must be a number of bytes");
-  weft.check_refused("generate gpt.weft --beams 1000000",
-                     "--beams must be an integer in [1, 4096], not '1000000'");
-  weft.check_refused("generate gpt.weft --seed -1", "--seed must be an integer in [0, ");
-  weft.check_refused("generate gpt.weft --min-tokens 9 --tokens 5",
-                     "--min-tokens 9 is more than the maximum of 5");
-  weft.check_refused("generate gpt.weft --greedy --min-length 9 --max-length 5 --prompt al",
-                     "--min-length 9 is more than the maximum of 5");
-  weft.check_refused("inspect gpt.weft --split 2", "no program in gpt.weft has shards for --split");
-  weft.check_refused("bench train --model char-small --shards 3",
-                     "shards must be a power of two in [1, 1048576], not 3");
-  weft.check_refused("bench train --model char-small --shards 8",
-                     "--batch 4 is not a multiple of 8 shards");
-  weft.check_refused("bench train --model char-small --bucket 100",
-                     "--bucket must be a multiple of 64 bytes, not 100");
+  weft.check_rejected(with(gpt, "--layers", "100000"), "layers must be at most 4096, not 100000");
+  weft.check_rejected(with(gpt, "--batch", "1000000000"), "batch must be at most");
+  weft.check_rejected(with(gpt, "--steps", "9223372036854775807"), "steps must be at most");
+  weft.check_rejected(with(gpt, "--seed", "18446744073709551616"), "--seed must be an integer");
+  weft.check_rejected(with(gpt, "--lr", "nan"), "--lr must be a finite number, not 'nan'");
+  weft.check_rejected(with(gpt, "--dropout", "nan"),
+                      "--dropout must be a finite number in [0, 0.99]");
+  weft.check_rejected(with(gpt, "--memory-budget", "-1"),
+                      "--memory-budget must be a number of bytes");
+  weft.check_rejected("generate gpt.weft --beams 1000000",
+                      "--beams must be an integer in [1, 4096], not '1000000'");
+  weft.check_rejected("generate gpt.weft --seed -1", "--seed must be an integer in [0, ");
+  weft.check_rejected("generate gpt.weft --min-tokens 9 --tokens 5",
+                      "--min-tokens 9 is more than the maximum of 5");
+  weft.check_rejected("generate gpt.weft --greedy --min-length 9 --max-length 5 --prompt al",
+                      "--min-length 9 is more than the maximum of 5");
+  weft.check_rejected("inspect gpt.weft --split 2",
+                      "no program in gpt.weft has shards for --split");
+  weft.check_rejected("bench train --model char-small --shards 3",
+                      "shards must be a power of two in [1, 1048576], not 3");
+  weft.check_rejected("bench train --model char-small --shards 8",
+                      "--batch 4 is not a multiple of 8 shards");
+  weft.check_rejected("bench train --model char-small --bucket 100",
+                      "--bucket must be a multiple of 64 bytes, not 100");
   const std::string config = weft.read("folder/config.json");
   std::string huge = config;
   const std::size_t at = huge.find("\"n_layers\": ") + 12;
   BOOST_TEST_REQUIRE(at > 12U);
   huge.replace(at, huge.find_first_of(",\n", at) - at, "2147483648");
   weft.write("folder/config.json", huge);
-  weft.check_refused(weft.base("run") + " --outputs out.safetensors",
-                     "layers must be at most 4096, not 2147483648");
+  weft.check_rejected(weft.base("run") + " --outputs out.safetensors",
+                      "layers must be at most 4096, not 2147483648");
   weft.write("folder/config.json", config);
 }
 
-BOOST_AUTO_TEST_CASE(what_does_not_fit_into_memory_says_what_it_takes,
+BOOST_AUTO_TEST_CASE(errors_state_the_memory_that_is_needed,
                      *boost::unit_test::enable_if<kCanLimitMemory>()) {
   const CommandFiles& weft = files();
-  const auto refused = [&](const std::string& arguments, const std::string& part) {
+  const auto check_memory_error = [&](const std::string& arguments, const std::string& part) {
     // A limit set by the shell simulates a small machine.
     const Outcome outcome = weft(arguments, {.kilobytes = 4'000'000});
     BOOST_TEST_CONTEXT(arguments << "\n" << outcome.err) {
@@ -75,20 +76,23 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_into_memory_says_what_it_takes,
     }
   };
   const std::string gpt = weft.base("train gpt") + " --out new.weft";
-  refused(with(with(gpt, "--width", "65536"), "--layers", "4"),
-          "training a model of 206.16G parameters needs 3072.05 GiB");
-  refused(with(gpt, "--batch", "1000000"), "a training step needs ");
-  refused("bench gemm --m 100000 --n 100000 --k 100000", "this product needs 111.76 GiB");
-  refused("bench attention --seq 100000000", "attention of this size needs");
-  refused("bench forward --model char-small --batch 1000000000 --seq 64", "a batch needs");
-  refused("bench forward --model gpt3-175b", "the model needs 650.");
-  refused("bench decode --batch 1000 --context 60 --model gpt2", "the key/value cache needs");
+  check_memory_error(with(with(gpt, "--width", "65536"), "--layers", "4"),
+                     "training a model of 206.16G parameters needs 3072.05 GiB");
+  check_memory_error(with(gpt, "--batch", "1000000"), "a training step needs ");
+  check_memory_error("bench gemm --m 100000 --n 100000 --k 100000",
+                     "this product needs 111.76 GiB");
+  check_memory_error("bench attention --seq 100000000", "attention of this size needs");
+  check_memory_error("bench forward --model char-small --batch 1000000000 --seq 64",
+                     "a batch needs");
+  check_memory_error("bench forward --model gpt3-175b", "the model needs 650.");
+  check_memory_error("bench decode --batch 1000 --context 60 --model gpt2",
+                     "the key/value cache needs");
   weft.write("sentences.txt", [] {
     std::string lines;
     for (int i = 0; i < 2'000'000; ++i) lines += "a b\n";
     return lines;
   }());
-  refused(
+  check_memory_error(
       "vectors train --text sentences.txt --model lsa --matrix tf-idf --width 1000 --out new.txt",
       "training vectors of 2 words needs 29.80 GiB");
   weft.run("train seq2seq --out translator.weft" +
@@ -97,8 +101,8 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_into_memory_says_what_it_takes,
   for (int i = 0; i < 15; ++i) line += "the ships ";
   for (int i = 0; i < 4096; ++i) texts += line + "\n";
   weft.write("texts.txt", texts);
-  refused("translate translator.weft --input texts.txt --beams 64 --batch 4096",
-          "the key/value cache for 262144 rows of ");
+  check_memory_error("translate translator.weft --input texts.txt --beams 64 --batch 4096",
+                     "the key/value cache for 262144 rows of ");
   // Memory for the source texts does not grow with the square of the number of rows.
   const Outcome answered =
       weft("generate translator.weft --prompt \"the ships\" --prompt ships --beams 4096 --tokens 1",
@@ -109,7 +113,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_into_memory_says_what_it_takes,
 }
 
 // The number of co-occurring words is known only while they are counted.
-BOOST_AUTO_TEST_CASE(counts_of_near_words_that_do_not_fit_say_what_they_take,
+BOOST_AUTO_TEST_CASE(co_occurrence_errors_state_the_memory_that_is_needed,
                      *boost::unit_test::enable_if<kCanLimitMemory>()) {
   const CommandFiles& weft = files();
   std::string text;
@@ -133,7 +137,7 @@ BOOST_AUTO_TEST_CASE(counts_of_near_words_that_do_not_fit_say_what_they_take,
   }
 }
 
-BOOST_AUTO_TEST_CASE(memory_that_runs_out_is_a_sentence,
+BOOST_AUTO_TEST_CASE(running_out_of_memory_is_reported_in_one_line,
                      *boost::unit_test::enable_if<kCanLimitMemory>()) {
   const CommandFiles& weft = files();
   // The matrices take 187'500 KiB: they would fit alone, but not together with the program.
@@ -147,7 +151,7 @@ BOOST_AUTO_TEST_CASE(memory_that_runs_out_is_a_sentence,
 
 // Sets every number in the configuration of every family to far too large values: a graph is built,
 // or an error names the problem. A loop over an unchecked number would not end.
-BOOST_AUTO_TEST_CASE(no_number_of_a_published_configuration_is_counted_up_to_unchecked) {
+BOOST_AUTO_TEST_CASE(every_number_of_a_configuration_is_checked) {
   std::set<std::string> families;
   int tried = 0;
   for (const auto& entry : fs::directory_iterator(WEFT_FIXTURES "/goldens")) {
@@ -184,7 +188,7 @@ BOOST_AUTO_TEST_CASE(no_number_of_a_published_configuration_is_counted_up_to_unc
 // Sets each numeric option of every training command to a far too large value: it is accepted if it
 // is meaningful, or rejected in one line. An option of several families is tried with the first one
 // only.
-BOOST_AUTO_TEST_CASE(no_number_of_a_training_ends_it_otherwise_than_in_a_line) {
+BOOST_AUTO_TEST_CASE(every_number_of_a_training_command_is_checked) {
   const CommandFiles& weft = files();
   std::set<std::string> seen;
   int turn = 0;

@@ -27,29 +27,29 @@ Program tied(Graph& g, int shards) {
       .update(adamw(loss, {table, scale}, {.step = {.clip_norm = 1}}));
 }
 
-BOOST_AUTO_TEST_CASE(gradients_are_sums_and_no_part_of_what_a_shard_works_with) {
+BOOST_AUTO_TEST_CASE(gradients_count_as_sums_and_not_as_working_memory) {
   const NamedSizes inputs = {{"ids", {8}}, {"labels", {8}}};
   Graph whole_graph, g;
   const StepCost whole = cost_of_step(tied(whole_graph, 1), inputs, Precision::highest),
-                 cut = cost_of_step(tied(g, 4), inputs, Precision::highest);
+                 sharded = cost_of_step(tied(g, 4), inputs, Precision::highest);
   BOOST_TEST(whole.sum_bytes == 0);
-  BOOST_TEST(cut.parameter_bytes == kMiB + 256);
-  BOOST_TEST(whole.parameter_bytes == cut.parameter_bytes);
-  BOOST_TEST(cut.state_bytes >= 2 * cut.parameter_bytes);
+  BOOST_TEST(sharded.parameter_bytes == kMiB + 256);
+  BOOST_TEST(whole.parameter_bytes == sharded.parameter_bytes);
+  BOOST_TEST(sharded.state_bytes >= 2 * sharded.parameter_bytes);
   // Plus a few scalars: the loss, and the number of rows over which it is the mean.
-  BOOST_TEST(cut.sum_bytes >= cut.parameter_bytes);
-  BOOST_TEST(cut.sum_bytes <= cut.parameter_bytes + 64);
-  BOOST_TEST(cut.early_bytes == kMiB);
-  BOOST_TEST(cut.table_bytes == kMiB);
-  BOOST_TEST(cut.rows_bytes == 0);
+  BOOST_TEST(sharded.sum_bytes >= sharded.parameter_bytes);
+  BOOST_TEST(sharded.sum_bytes <= sharded.parameter_bytes + 64);
+  BOOST_TEST(sharded.early_bytes == kMiB);
+  BOOST_TEST(sharded.table_bytes == kMiB);
+  BOOST_TEST(sharded.rows_bytes == 0);
   // The operations of AdamW for every parameter.
-  BOOST_TEST(cut.step_flops > 4096 * 64 * 4);
+  BOOST_TEST(sharded.step_flops > 4096 * 64 * 4);
   // The update and the norm of all gradients each compute a mean from the sums.
-  BOOST_TEST(cut.shard_flops + cut.step_flops - 2 * 4096 * 64 == whole.shard_flops,
+  BOOST_TEST(sharded.shard_flops + sharded.step_flops - 2 * 4096 * 64 == whole.shard_flops,
              boost::test_tools::tolerance(1e-4));
 }
 
-BOOST_AUTO_TEST_CASE(a_shard_holds_few_of_its_gradients_at_a_time) {
+BOOST_AUTO_TEST_CASE(a_shard_holds_only_a_few_gradients_at_a_time) {
   const auto arena = [](int shards) {
     Graph g;
     Value h = g.input("x", DType::f32, {"batch", 512});

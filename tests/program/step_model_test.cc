@@ -24,7 +24,7 @@ BOOST_AUTO_TEST_CASE(one_rank_sends_nothing) {
   BOOST_TEST(step.state == 1000e6);
 }
 
-BOOST_AUTO_TEST_CASE(ranks_send_gradients_and_parameters_once_but_for_their_own_share) {
+BOOST_AUTO_TEST_CASE(ranks_send_all_gradients_and_parameters_but_their_own_share) {
   for (const int ranks : {2, 4, 8, 1024}) {
     const StepPrediction step = predict_step(kCost, ranks, 1024, 1e12, kNetwork);
     const double sent = 2.0 * (ranks - 1) / ranks * 500e6;
@@ -43,13 +43,13 @@ BOOST_AUTO_TEST_CASE(ranks_send_gradients_and_parameters_once_but_for_their_own_
   }
 }
 
-BOOST_AUTO_TEST_CASE(no_more_is_hidden_than_a_shard_takes) {
+BOOST_AUTO_TEST_CASE(communication_is_hidden_for_at_most_the_time_of_a_shard) {
   const Network slow{.bytes_per_second = 1e6, .latency = 0};
   const StepPrediction step = predict_step(kCost, 2, 2, 1e12, slow);
   BOOST_TEST(step.hidden == 1.0, boost::test_tools::tolerance(1e-12));
 }
 
-BOOST_AUTO_TEST_CASE(embeddings_are_waited_for) {
+BOOST_AUTO_TEST_CASE(the_exchange_of_embeddings_is_not_hidden) {
   StepCost cost = kCost;
   cost.table_bytes = 125e6;
   StepCost of_rows = cost;
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(embeddings_are_waited_for) {
   BOOST_TEST(less.hidden == 0.75 * all.hidden, boost::test_tools::tolerance(1e-12));
 }
 
-BOOST_AUTO_TEST_CASE(shards_that_are_no_subtree_are_sent_in_parts) {
+BOOST_AUTO_TEST_CASE(shards_that_are_not_a_subtree_are_sent_in_parts) {
   // Three ranks and eight shards: shards 0 and 1, 2 to 4, and 5 to 7 form one, two and two
   // subtrees.
   const StepPrediction step = predict_step(kCost, 3, 8, 1e12, kNetwork);
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(shards_that_are_no_subtree_are_sent_in_parts) {
   BOOST_TEST(step.bytes_sent == 500e6 / 3 * (2 * 2 + 2), boost::test_tools::tolerance(1e-12));
 }
 
-BOOST_AUTO_TEST_CASE(sums_take_a_level_of_the_tree_each_and_what_an_owner_receives) {
+BOOST_AUTO_TEST_CASE(sums_count_tree_levels_and_received_sums) {
   const auto sums = [](double early, int ranks, int shards) {
     return sums_of_rank(1, early, ranks, shards);
   };
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(sums_take_a_level_of_the_tree_each_and_what_an_owner_receiv
   BOOST_TEST(sums(0, 3, 8) == 2 + 4.0 / 3, boost::test_tools::tolerance(1e-12));
 }
 
-BOOST_AUTO_TEST_CASE(owned_sums_take_a_share_and_what_is_on_its_way) {
+BOOST_AUTO_TEST_CASE(owned_sums_count_the_share_and_buckets_in_transfer) {
   // 1000 bytes in buckets of 10.
   const auto sums = [](int ranks, int shards) {
     return owned_sums_of_rank(1000, 10, ranks, shards);
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(owned_sums_take_a_share_and_what_is_on_its_way) {
   BOOST_TEST(owned.sums < predict_step(cost, 4, 8, 1e12, kNetwork).sums);
 }
 
-BOOST_AUTO_TEST_CASE(more_ranks_than_shards_are_refused) {
+BOOST_AUTO_TEST_CASE(more_ranks_than_shards_are_rejected) {
   BOOST_CHECK_THROW(predict_step(kCost, 8, 4, 1e12, kNetwork), ArgumentError);
 }
 

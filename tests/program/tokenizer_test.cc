@@ -23,14 +23,14 @@ std::string succeeds(const std::string& arguments) {
   return outcome.out;
 }
 
-BOOST_AUTO_TEST_CASE(every_kind_is_learned_and_gives_ids_and_texts_back) {
+BOOST_AUTO_TEST_CASE(every_kind_is_trained_encodes_and_decodes) {
   for (const std::string kind : {"byte-bpe", "bpe", "wordpiece", "unigram", "word"}) {
     const std::string vocab = kind == "byte-bpe" ? "270" : "60";
     BOOST_TEST_CONTEXT(kind) {
-      const std::string said = succeeds("tokenizer train text.txt --kind " + kind + " --vocab " +
-                                        vocab + " --out t.json");
-      BOOST_TEST(contains(said, "tokenizer " + kind + ": "));
-      BOOST_TEST(contains(said, "wrote t.json\n"));
+      const std::string printed = succeeds("tokenizer train text.txt --kind " + kind + " --vocab " +
+                                           vocab + " --out t.json");
+      BOOST_TEST(contains(printed, "tokenizer " + kind + ": "));
+      BOOST_TEST(contains(printed, "wrote t.json\n"));
       const Tokenizer tokenizer = read_tokenizer(files().path("t.json"));
       BOOST_TEST(tokenizer.type() == "weft.tokenizer.subword");
       std::string ids = succeeds("tokenizer encode t.json 'all work and no play'");
@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(every_kind_is_learned_and_gives_ids_and_texts_back) {
   for (const char* name : {"t.json", "again.json"}) fs::remove(files().path(name));
 }
 
-BOOST_AUTO_TEST_CASE(ids_are_shown_as_asked_for) {
+BOOST_AUTO_TEST_CASE(ids_are_printed_in_the_requested_form) {
   const CommandFiles& weft = files();
   succeeds("tokenizer train text.txt --kind word --special '<unk>' --special '[X]' --out w.json");
   const std::string all = succeeds("tokenizer encode w.json all");
@@ -74,19 +74,20 @@ BOOST_AUTO_TEST_CASE(ids_are_shown_as_asked_for) {
   BOOST_TEST(succeeds("tokenizer encode w.json --file lines") == id + " " + id + " " + id + "\n");
   BOOST_TEST(succeeds("tokenizer encode w.json") == "\n");  // stdin is empty
   BOOST_TEST(succeeds("tokenizer decode w.json") == "\n");
-  weft.check_refused("tokenizer encode w.json all --file lines", "give only one of them");
-  weft.check_refused("tokenizer encode w.json all --pieces --json", "give only one of them");
-  weft.check_refused("tokenizer decode w.json 1 two", "ids");
-  weft.check_refused("tokenizer decode w.json 100000", "token id 100000 is outside the vocabulary");
-  weft.check_refused("tokenizer train text.txt --special $(printf '\\377') --out x.json",
-                     "special_tokens: '\\xff' is not UTF-8");
-  weft.check_refused(
+  weft.check_rejected("tokenizer encode w.json all --file lines", "give only one of them");
+  weft.check_rejected("tokenizer encode w.json all --pieces --json", "give only one of them");
+  weft.check_rejected("tokenizer decode w.json 1 two", "ids");
+  weft.check_rejected("tokenizer decode w.json 100000",
+                      "token id 100000 is outside the vocabulary");
+  weft.check_rejected("tokenizer train text.txt --special $(printf '\\377') --out x.json",
+                      "special_tokens: '\\xff' is not UTF-8");
+  weft.check_rejected(
       "tokenizer train text.txt --kind wordpiece --prefix $(printf '\\377') --out x.json",
       "continuing_subword_prefix: '\\xff' is not UTF-8");
   for (const char* name : {"w.json", "lines"}) fs::remove(weft.path(name));
 }
 
-BOOST_AUTO_TEST_CASE(tokenizers_of_all_files_are_shown) {
+BOOST_AUTO_TEST_CASE(tokenizers_of_all_kinds_of_files_are_shown) {
   const CommandFiles& weft = files();
   const std::string of_model = succeeds("tokenizer inspect gpt.weft");
   BOOST_TEST(contains(of_model, "weft.tokenizer.character"));
@@ -98,30 +99,31 @@ BOOST_AUTO_TEST_CASE(tokenizers_of_all_files_are_shown) {
   BOOST_TEST(contains(shown, "pre_tokenizer    ByteLevel (add_prefix_space false"));
   BOOST_TEST(succeeds("tokenizer encode of_bytes 'no play'") ==
              succeeds("tokenizer encode b.json 'no play'"));
-  weft.check_refused("tokenizer inspect text.txt", "text.txt: ");
-  weft.check_refused("tokenizer inspect documents.txt", "a tokenizer is a tokenizer.json");
-  weft.check_refused("tokenizer inspect digits", "digits has no tokenizer");
-  weft.check_refused("tokenizer inspect missing", "missing");
+  weft.check_rejected("tokenizer inspect text.txt", "text.txt: ");
+  weft.check_rejected("tokenizer inspect documents.txt", "a tokenizer is a tokenizer.json");
+  weft.check_rejected("tokenizer inspect digits", "digits has no tokenizer");
+  weft.check_rejected("tokenizer inspect missing", "missing");
   weft.write("empty", "");
-  weft.check_refused("tokenizer inspect empty", "empty: ");
+  weft.check_rejected("tokenizer inspect empty", "empty: ");
   fs::remove_all(weft.path("of_bytes"));
   fs::remove(weft.path("b.json"));
 }
 
-BOOST_AUTO_TEST_CASE(wrong_options_of_training_say_what_would_be_right) {
+BOOST_AUTO_TEST_CASE(training_errors_name_the_supported_options) {
   const CommandFiles& weft = files();
   const std::string start = "tokenizer train text.txt --out t.json ";
-  weft.check_refused(start + "--kind unigram --min-frequency 3",
-                     "min_frequency is not supported for a tokenizer of kind unigram");
-  weft.check_refused(start + "--lowercase",
-                     "lowercase is not supported for a tokenizer of kind byte-bpe");
-  weft.check_refused(start + "--vocab 100", "vocab 100 is too small: 256 characters and 1 special");
-  weft.check_refused(start + "--kind wordpiece --special x", "<unk> or [UNK]");
-  weft.check_refused("tokenizer train missing --out t.json", "missing");
-  weft.check_refused("tokenizer train digits --out t.json", "the folder digits has no file");
-  weft.check_refused("tokenizer train text.txt --out t.weft", "its name should not end in .weft");
+  weft.check_rejected(start + "--kind unigram --min-frequency 3",
+                      "min_frequency is not supported for a tokenizer of kind unigram");
+  weft.check_rejected(start + "--lowercase",
+                      "lowercase is not supported for a tokenizer of kind byte-bpe");
+  weft.check_rejected(start + "--vocab 100",
+                      "vocab 100 is too small: 256 characters and 1 special");
+  weft.check_rejected(start + "--kind wordpiece --special x", "<unk> or [UNK]");
+  weft.check_rejected("tokenizer train missing --out t.json", "missing");
+  weft.check_rejected("tokenizer train digits --out t.json", "the folder digits has no file");
+  weft.check_rejected("tokenizer train text.txt --out t.weft", "its name should not end in .weft");
   weft.write("own.json", "{\"mine\": 1}");
-  weft.check_refused("tokenizer train text.txt --out own.json", "is not a tokenizer.json");
+  weft.check_rejected("tokenizer train text.txt --out own.json", "is not a tokenizer.json");
   succeeds("tokenizer train text.txt --out own.json --force --vocab 270");
   succeeds("tokenizer train text.txt --out own.json --vocab 271");  // a file of the same kind
   const std::string few = succeeds("tokenizer train text.txt --kind word --out own.json");

@@ -39,7 +39,7 @@ mode_t mode_of(const std::string& path) {
 
 BOOST_AUTO_TEST_SUITE(atomic_file)
 
-BOOST_AUTO_TEST_CASE(a_saver_that_was_killed_leaves_nothing_after_the_next_save) {
+BOOST_AUTO_TEST_CASE(the_next_save_removes_files_of_a_killed_saver) {
   const TemporaryFolder folder;
   const std::string path = folder / "m.weft";
   save(path, "old");
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(a_saver_that_was_killed_leaves_nothing_after_the_next_save)
   BOOST_TEST(folder.files() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(a_saver_that_is_at_work_keeps_its_file) {
+BOOST_AUTO_TEST_CASE(the_temporary_file_of_a_running_saver_is_kept) {
   const TemporaryFolder folder;
   const std::string path = folder / "m.weft";
   AtomicFile first(path);
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(a_saver_that_is_at_work_keeps_its_file) {
   BOOST_TEST(folder.files() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(files_that_only_look_like_temporary_ones_stay) {
+BOOST_AUTO_TEST_CASE(files_that_only_resemble_temporary_files_are_kept) {
   const TemporaryFolder folder;
   for (const char* name : {"m.weft.tmp-1-x", "m.weft.tmp-", "m.weft.tmp-12", "n.weft.tmp-1-0"})
     write_file(folder / name, "mine");
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(files_that_only_look_like_temporary_ones_stay) {
   BOOST_TEST(folder.files() == 5u);
 }
 
-BOOST_AUTO_TEST_CASE(the_mode_of_the_file_that_is_replaced_is_kept) {
+BOOST_AUTO_TEST_CASE(the_mode_of_a_replaced_file_is_kept) {
   const TemporaryFolder folder;
   const std::string path = folder / "m.weft";
   const mode_t mask = ::umask(022);
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(the_mode_of_the_file_that_is_replaced_is_kept) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_may_not_be_replaced_is_an_error_that_says_so) {
+BOOST_AUTO_TEST_CASE(errors_explain_why_a_file_cannot_be_replaced) {
   const TemporaryFolder folder;
   const std::string path = folder / "m.weft";
   write_file(path, "mine");
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(what_may_not_be_replaced_is_an_error_that_says_so) {
   BOOST_TEST(read_file(path) == "mine");
 }
 
-BOOST_AUTO_TEST_CASE(a_name_as_long_as_names_can_be_is_saved) {
+BOOST_AUTO_TEST_CASE(a_file_name_of_maximum_length_is_saved) {
   const TemporaryFolder folder;
   const std::string path = folder / std::string(255, 'x');
   save(path, "a");
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(a_name_as_long_as_names_can_be_is_saved) {
   BOOST_TEST(folder.files() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(a_link_stays_and_the_file_behind_it_is_replaced) {
+BOOST_AUTO_TEST_CASE(a_symbolic_link_is_kept_and_its_target_is_replaced) {
   const TemporaryFolder folder;
   write_file(folder / "real", "old");
   fs::create_symlink("real", folder / "link");
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(a_link_stays_and_the_file_behind_it_is_replaced) {
   BOOST_TEST(read_file(folder / "third") == "made");
 }
 
-BOOST_AUTO_TEST_CASE(what_was_written_can_be_written_anew_before_it_has_its_name) {
+BOOST_AUTO_TEST_CASE(written_bytes_can_be_rewritten_before_the_commit) {
   const TemporaryFolder folder;
   AtomicFile file(folder / "x");
   file.write("0123456789", 10);

@@ -27,7 +27,7 @@ std::size_t entries(const std::string& folder) {
       std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
 }
 
-BOOST_AUTO_TEST_CASE(a_folder_takes_its_name_when_it_is_complete) {
+BOOST_AUTO_TEST_CASE(a_folder_appears_when_it_is_complete) {
   const TemporaryFolder files;
   const std::string path = files / "made";
   {
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(a_folder_takes_its_name_when_it_is_complete) {
   BOOST_TEST(entries(files / "") == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(links_are_followed_and_files_are_not_replaced) {
+BOOST_AUTO_TEST_CASE(symbolic_links_are_followed_and_files_are_not_replaced) {
   const TemporaryFolder files;
   fs::create_directory(files / "real");
   fs::create_directory_symlink(files / "real", files / "link");
@@ -81,20 +81,20 @@ BOOST_AUTO_TEST_CASE(links_are_followed_and_files_are_not_replaced) {
   BOOST_CHECK_EXCEPTION(AtomicFolder(""), IoError, says("cannot write the folder"));
 }
 
-BOOST_AUTO_TEST_CASE(what_killed_savers_left_goes_and_what_others_write_stays) {
+BOOST_AUTO_TEST_CASE(folders_of_killed_savers_are_removed_and_others_are_kept) {
   const TemporaryFolder files;
-  const std::string left = files / "made.tmp-1-0", others = files / "made.tmp-1-1",
-                    own = files / "made.tmp-notes";
-  for (const std::string& folder : {left, others, own}) {
+  const std::string stale = files / "made.tmp-1-0", locked = files / "made.tmp-1-1",
+                    unrelated = files / "made.tmp-notes";
+  for (const std::string& folder : {stale, locked, unrelated}) {
     fs::create_directory(folder);
     std::ofstream(folder + "/part") << "x";
   }
-  const int fd = ::open(others.c_str(), O_RDONLY | O_DIRECTORY);
+  const int fd = ::open(locked.c_str(), O_RDONLY | O_DIRECTORY);
   BOOST_TEST_REQUIRE(::flock(fd, LOCK_EX) == 0);
   AtomicFolder folder(files / "made");
-  BOOST_TEST(!fs::exists(left));
-  BOOST_TEST(fs::exists(others + "/part"));
-  BOOST_TEST(fs::exists(own + "/part"));
+  BOOST_TEST(!fs::exists(stale));
+  BOOST_TEST(fs::exists(locked + "/part"));
+  BOOST_TEST(fs::exists(unrelated + "/part"));
   ::close(fd);
 }
 

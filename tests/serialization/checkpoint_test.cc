@@ -103,7 +103,7 @@ const SaveOptions kAttachments = {
 
 BOOST_AUTO_TEST_SUITE(checkpoint)
 
-BOOST_AUTO_TEST_CASE(crc32c_has_the_published_values) {
+BOOST_AUTO_TEST_CASE(crc32c_matches_published_values) {
   // RFC 3720, appendix B.4, and the common check value.
   const std::string zeros(32, '\0'), ones(32, '\xff'), digits = "123456789";
   BOOST_TEST(crc32c(zeros.data(), 32) == 0x8a9136aau);
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(crc32c_has_the_published_values) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(round_trip_is_exact) {
+BOOST_AUTO_TEST_CASE(a_checkpoint_round_trips_exactly) {
   TemporaryFolder folder;
   const std::string path = folder / "net.weft";
   Graph g;
@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(the_sample_sets_every_field_of_the_format) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(saving_what_was_loaded_gives_the_same_bytes) {
+BOOST_AUTO_TEST_CASE(saving_a_loaded_checkpoint_gives_the_same_bytes) {
   TemporaryFolder folder;
   Graph g;
   write_checkpoint(folder / "a.weft", sample(g), value_of, kAttachments);
@@ -248,8 +248,8 @@ BOOST_AUTO_TEST_CASE(a_failing_save_keeps_the_old_file) {
   const std::vector<Program> programs = sample(g);
   write_checkpoint(path, programs, value_of);
   const std::string before = read_file(path);
-  const auto breaks = [](const VariableInfo&) -> Tensor { throw DataError("no value today"); };
-  BOOST_CHECK_EXCEPTION(write_checkpoint(path, programs, breaks), DataError, says("today"));
+  const auto throws = [](const VariableInfo&) -> Tensor { throw DataError("no value today"); };
+  BOOST_CHECK_EXCEPTION(write_checkpoint(path, programs, throws), DataError, says("today"));
   BOOST_CHECK_EXCEPTION(
       write_checkpoint(path, programs, [](const VariableInfo&) { return Tensor(); }), GraphError,
       says("variable 'gain' has no value yet"));
@@ -284,7 +284,7 @@ BOOST_AUTO_TEST_CASE(a_failing_save_keeps_the_old_file) {
                         says("lacks variables of the graph: 'gain', 'frozen', 'empty', 'dropout'"));
 }
 
-BOOST_AUTO_TEST_CASE(every_truncation_is_refused) {
+BOOST_AUTO_TEST_CASE(truncated_files_are_rejected) {
   TemporaryFolder folder;
   Graph g;
   write_checkpoint(folder / "a.weft", sample(g), value_of, kAttachments);
@@ -307,7 +307,7 @@ BOOST_AUTO_TEST_CASE(every_truncation_is_refused) {
   BOOST_CHECK_EXCEPTION(load_checkpoint(folder / "none.weft"), IoError, says("none.weft"));
 }
 
-BOOST_AUTO_TEST_CASE(every_flipped_bit_is_found) {
+BOOST_AUTO_TEST_CASE(flipped_bits_are_detected) {
   TemporaryFolder folder;
   Graph g;
   write_checkpoint(folder / "a.weft", sample(g), value_of, kAttachments);
@@ -324,7 +324,7 @@ BOOST_AUTO_TEST_CASE(every_flipped_bit_is_found) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(attachments_that_share_their_bytes_make_no_more_than_the_file_has) {
+BOOST_AUTO_TEST_CASE(attachments_cannot_have_more_bytes_than_the_file) {
   const TemporaryFolder folder;
   Graph g;
   write_checkpoint(folder / "a.weft", sample(g), value_of,
@@ -348,14 +348,14 @@ BOOST_AUTO_TEST_CASE(attachments_that_share_their_bytes_make_no_more_than_the_fi
                         says("the attachments have more bytes than the file"));
 }
 
-BOOST_AUTO_TEST_CASE(hostile_messages_are_refused) {
+BOOST_AUTO_TEST_CASE(arbitrary_messages_load_or_are_rejected) {
   // Files with valid checksums but arbitrary content must load or throw FormatError.
   TemporaryFolder folder;
   Graph g;
   write_checkpoint(folder / "a.weft", sample(g), value_of, kAttachments);
   const Container good(folder / "a.weft");
   std::mt19937 random(5);
-  int refused = 0;
+  int rejected = 0;
   for (int round = 0; round < 600; ++round) {
     {
       ContainerWriter writer(folder / "b.weft");
@@ -376,11 +376,11 @@ BOOST_AUTO_TEST_CASE(hostile_messages_are_refused) {
     try {
       load_checkpoint(folder / "b.weft", {.verify = true});
     } catch (const FormatError& e) {
-      ++refused;
+      ++rejected;
       says("at byte ")(e);
     }
   }
-  BOOST_TEST(refused > 100);
+  BOOST_TEST(rejected > 100);
 }
 
 BOOST_AUTO_TEST_CASE(unknown_ops_are_named) {
@@ -407,7 +407,7 @@ BOOST_AUTO_TEST_CASE(unknown_ops_are_named) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(sizes_that_overflow_are_refused) {
+BOOST_AUTO_TEST_CASE(overflowing_sizes_are_rejected) {
   TemporaryFolder folder;
   Graph g;
   write_checkpoint(folder / "a.weft", sample(g), value_of);

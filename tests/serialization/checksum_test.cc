@@ -41,7 +41,7 @@ void put_byte(const std::string& path, std::uint64_t at, char byte) {
 
 BOOST_AUTO_TEST_SUITE(checksums)
 
-BOOST_AUTO_TEST_CASE(every_range_of_a_record_has_its_own) {
+BOOST_AUTO_TEST_CASE(every_range_of_a_record_has_a_checksum) {
   constexpr std::uint64_t rest = 1000, length = kChecksumRange + rest;
   const Zeros payload(length);
   // The ends of both ranges. No range is a prefix of the other.

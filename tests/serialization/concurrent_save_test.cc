@@ -27,7 +27,7 @@ struct Counters {
 
 BOOST_AUTO_TEST_SUITE(concurrent_save)
 
-BOOST_AUTO_TEST_CASE(a_store_is_saved_between_two_updates) {
+BOOST_AUTO_TEST_CASE(a_saved_store_is_a_consistent_snapshot) {
   const testing::TemporaryFolder folder;
   Counters net(200);
   const auto store = std::make_shared<VariableStore>();
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(a_store_is_saved_between_two_updates) {
   BOOST_TEST(mixed == 0);
 }
 
-BOOST_AUTO_TEST_CASE(looking_at_a_program_does_not_change_its_graph) {
+BOOST_AUTO_TEST_CASE(inspecting_a_program_does_not_change_its_graph) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"n"});
   const Program p = Program("p").output("y", dropout(x, 0.5, g.key("dropout")));
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(looking_at_a_program_does_not_change_its_graph) {
 }
 
 // For ThreadSanitizer: in each round all threads access a new graph at the same time.
-BOOST_AUTO_TEST_CASE(threads_compile_and_save_one_graph_together) {
+BOOST_AUTO_TEST_CASE(threads_can_compile_and_save_one_graph_concurrently) {
   const testing::TemporaryFolder folder;
   for (int round = 0; round < 10; ++round) {
     Graph g;

@@ -44,7 +44,7 @@ int exit_code_of(const std::string& errors, Read&& read) {
 
 BOOST_AUTO_TEST_SUITE(damage)
 
-BOOST_AUTO_TEST_CASE(a_file_that_is_cut_while_it_is_read_is_named) {
+BOOST_AUTO_TEST_CASE(errors_name_a_file_that_is_truncated_while_mapped) {
   const TemporaryFolder folder;
   const std::string path = folder / "m.weft", errors = folder / "errors";
   Graph g;
@@ -58,12 +58,13 @@ BOOST_AUTO_TEST_CASE(a_file_that_is_cut_while_it_is_read_is_named) {
     if (sum != 0) ::_exit(3);
   });
   BOOST_TEST(code == 1);
-  const std::string said = read_file(errors);
-  BOOST_TEST(said.starts_with("test: \"" + path + "\" became unreadable while in use (at byte "));
-  BOOST_TEST(std::count(said.begin(), said.end(), '\n') == 1);
+  const std::string message = read_file(errors);
+  BOOST_TEST(
+      message.starts_with("test: \"" + path + "\" became unreadable while in use (at byte "));
+  BOOST_TEST(std::count(message.begin(), message.end(), '\n') == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_copy_outlives_its_file) {
+BOOST_AUTO_TEST_CASE(copied_tensors_survive_truncation_of_the_file) {
   const TemporaryFolder folder;
   const std::string path = folder / "m.weft";
   Graph g;
@@ -77,7 +78,7 @@ BOOST_AUTO_TEST_CASE(a_copy_outlives_its_file) {
   BOOST_TEST(code == 0);
 }
 
-BOOST_AUTO_TEST_CASE(bools_are_zero_or_one) {
+BOOST_AUTO_TEST_CASE(bools_other_than_zero_and_one_are_rejected) {
   const TemporaryFolder folder;
   const std::string path = folder / "m.weft";
   Graph g;
@@ -93,7 +94,7 @@ BOOST_AUTO_TEST_CASE(bools_are_zero_or_one) {
                              ": variable 'flags' is bool, but this byte is neither 0 nor 1"));
 }
 
-BOOST_AUTO_TEST_CASE(a_source_path_of_any_bytes_is_saved) {
+BOOST_AUTO_TEST_CASE(a_source_path_of_arbitrary_bytes_is_saved) {
   const TemporaryFolder folder;
   Graph g;
   const Value x = g.input("x", DType::f32, {2}, {"caf\xE9/net.cc", 7});
@@ -104,7 +105,7 @@ BOOST_AUTO_TEST_CASE(a_source_path_of_any_bytes_is_saved) {
   BOOST_TEST(c.graph().where(read.node()).find("caf\\xe9/net.cc:8") != std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(a_name_that_is_not_utf8_is_shown) {
+BOOST_AUTO_TEST_CASE(errors_show_names_that_are_not_utf8) {
   const TemporaryFolder folder;
   Graph g;
   const Variable v = g.variable("w\xFF", DType::f32, {2});

@@ -19,7 +19,7 @@ using testing::says;
 
 BOOST_AUTO_TEST_SUITE(inference_file)
 
-BOOST_AUTO_TEST_CASE(a_file_holds_the_variables_that_its_programs_need) {
+BOOST_AUTO_TEST_CASE(a_file_contains_the_variables_that_its_programs_need) {
   const testing::TemporaryFolder folder;
   Graph g;
   const Value x = g.input("x", DType::f32, {"batch", 8}),
@@ -65,13 +65,13 @@ BOOST_AUTO_TEST_CASE(a_file_holds_the_variables_that_its_programs_need) {
 }
 
 /// A network with dropout, with a training program and a prediction program.
-struct Trained {
+struct DropoutNet {
   Graph graph;
   Program train{"train"}, predict{"predict"};
   NamedTensors x = {{"x", Tensor::full(DType::f32, {2, 8}, 1)}};
   NamedTensors both = {x[0], {"z", Tensor::full(DType::f32, {2, 4}, 1)}};
 
-  Trained() {
+  DropoutNet() {
     Graph& g = graph;
     const Value input = g.input("x", DType::f32, {"batch", 8});
     const Value z = g.input("z", DType::f32, {"batch", 4});
@@ -89,8 +89,8 @@ struct Trained {
   }
 };
 
-BOOST_AUTO_TEST_CASE(extracted_programs_have_only_what_they_need) {
-  Trained net;
+BOOST_AUTO_TEST_CASE(extracted_graphs_contain_only_the_needed_nodes_and_variables) {
+  DropoutNet net;
   Session session(net.graph, {.seed = 3});
   session.run(net.train, net.both);
   const auto [graph, programs] = extract({net.predict});
@@ -115,13 +115,13 @@ BOOST_AUTO_TEST_CASE(extracted_programs_have_only_what_they_need) {
   BOOST_TEST(needed_values(net.graph, {net.predict}, true).size() >
              needed_values(net.graph, {net.predict}, false).size());
   BOOST_CHECK_EXCEPTION(extract({}), GraphError, says("extract: there is no program to extract"));
-  Trained another;
+  DropoutNet another;
   BOOST_CHECK_THROW(extract({net.predict, another.predict}), GraphError);
 }
 
-BOOST_AUTO_TEST_CASE(a_trainings_file_becomes_one_that_infers) {
+BOOST_AUTO_TEST_CASE(an_inference_file_is_extracted_from_a_training_file) {
   const testing::TemporaryFolder folder;
-  Trained net;
+  DropoutNet net;
   Session session(net.graph, {.seed = 3});
   session.run(net.train, net.both);
   const std::string whole = folder / "whole.weft", small = folder / "small.weft";
@@ -158,8 +158,8 @@ BOOST_AUTO_TEST_CASE(a_trainings_file_becomes_one_that_infers) {
       says("no attachment matches 'train.*'; there are: 'model.classes', 'model.config'"));
 }
 
-BOOST_AUTO_TEST_CASE(a_session_holds_the_variables_of_the_programs_it_runs) {
-  Trained net;
+BOOST_AUTO_TEST_CASE(a_session_initialises_only_the_variables_of_the_programs_it_runs) {
+  DropoutNet net;
   Session session(net.graph, {.seed = 3});
   session.run(net.predict, net.x);
   BOOST_TEST(session.store()->names().size() == 1u);
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(a_session_holds_the_variables_of_the_programs_it_runs) {
   BOOST_TEST(store->contains("w"));
 }
 
-BOOST_AUTO_TEST_CASE(an_index_out_of_range_names_scope_variable_input_and_the_users_line) {
+BOOST_AUTO_TEST_CASE(index_errors_name_scope_variable_input_and_source_line) {
   const testing::TemporaryFolder folder;
   Graph g;
   const Scope tok = Scope(g, "net") / "tok";

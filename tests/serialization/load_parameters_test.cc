@@ -61,7 +61,7 @@ TensorMap encoder_tensors(const std::string& prefix) {
 
 BOOST_AUTO_TEST_SUITE(load_parameters_of_files)
 
-BOOST_AUTO_TEST_CASE(matching_lists_everything_at_once) {
+BOOST_AUTO_TEST_CASE(one_error_lists_all_mismatches) {
   Graph g;
   const Variable a = g.variable("a", DType::f32, {2, 3});
   g.alias("b", a);
@@ -87,11 +87,11 @@ BOOST_AUTO_TEST_CASE(matching_lists_everything_at_once) {
   // Reinitialised variables need no tensor.
   BOOST_TEST(match_variables({d}, {}, "x", {.reinit = {"d"}}).pairs.empty());
   // Names of another library, shorter floats, and variables to be reinitialised.
-  const TensorMap theirs = {{"x.a", filled({2, 3}, 0.5, DType::bf16)},
-                            {"x.c", filled({3}, 0, DType::f64)},
-                            {"x.more", Tensor::zeros(DType::u8, {})}};
+  const TensorMap other_names = {{"x.a", filled({2, 3}, 0.5, DType::bf16)},
+                                 {"x.c", filled({3}, 0, DType::f64)},
+                                 {"x.more", Tensor::zeros(DType::u8, {})}};
   const Match match =
-      find_matches(g.variables(), theirs,
+      find_matches(g.variables(), other_names,
                    {.reinit = {"c"},
                     .allow_missing = {"*"},
                     .allow_unexpected = {"x.m*"},
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(matching_lists_everything_at_once) {
   BOOST_TEST(match_variables({a}, {{"a", whole}, {"tied", whole}}, "x").pairs.size() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(rules_rename_prefixes_and_what_stars_stand_for) {
+BOOST_AUTO_TEST_CASE(rename_rules_match_prefixes_and_wildcards) {
   const RenameRules rules = {{"bert.encoder.layer.*.output.*", "layers.*.out.*"},
                              {"bert.", "encoder."},
                              {"lm_head.weight", "head.weight"},
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(rules_rename_prefixes_and_what_stars_stand_for) {
                         says("rename: both 'a.x' and 'b.x' would be renamed to 'b.x'"));
 }
 
-BOOST_AUTO_TEST_CASE(one_call_loads_a_part_under_other_names) {
+BOOST_AUTO_TEST_CASE(one_call_loads_some_weights_under_other_names) {
   const TemporaryFolder folder;
   Net net;
   TensorMap tensors = encoder_tensors("bert.layer.");
@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(one_call_loads_a_part_under_other_names) {
   BOOST_TEST(!bitwise_equal(session.run(net.predict, feeds)["y"], before));
 }
 
-BOOST_AUTO_TEST_CASE(every_message_names_the_file_and_what_would_fit) {
+BOOST_AUTO_TEST_CASE(errors_name_the_file_and_suggest_a_fix) {
   const TemporaryFolder folder;
   Net net;
   Session session(net.graph, {.seed = 1});
@@ -192,28 +192,28 @@ BOOST_AUTO_TEST_CASE(every_message_names_the_file_and_what_would_fit) {
            "unexpected: 'bert.layer.0.bias' f32[3]",
            "\n  .rename = {{\"bert.layer.\", \"encoder.\"}} would resolve 4 of the 5 missing"}));
   // A typo: the message suggests the most similar name.
-  TensorMap slip = encoder_tensors("encoder.");
-  slip["head.wieght"] = filled({2}, 0);
-  BOOST_CHECK_EXCEPTION(load(slip), FormatError,
+  TensorMap typo = encoder_tensors("encoder.");
+  typo["head.wieght"] = filled({2}, 0);
+  BOOST_CHECK_EXCEPTION(load(typo), FormatError,
                         message_contains({"missing: 'head.weight' f32[2] (did you mean "
                                           "'head.wieght'?)",
                                           "unexpected: 'head.wieght' f32[2]"}));
   // Another dtype is reported, or converted if `convert` is set.
-  TensorMap halves = encoder_tensors("encoder.");
-  halves["head.weight"] = filled({2}, 0.5, DType::bf16);
+  TensorMap bf16_tensors = encoder_tensors("encoder.");
+  bf16_tensors["head.weight"] = filled({2}, 0.5, DType::bf16);
   BOOST_CHECK_EXCEPTION(
-      load(halves), FormatError,
+      load(bf16_tensors), FormatError,
       says("mismatched: 'head.weight' is bf16[2], but the variable is f32[2] (.convert = "
            "true converts it)"));
   BOOST_TEST(!session.store()->contains("encoder.0.weight"));  // an error changes nothing
-  load(halves, {.convert = true});
+  load(bf16_tensors, {.convert = true});
   BOOST_TEST(bitwise_equal(session.value("head.weight"), filled({2}, 0.5)));
   // If a tensor was renamed, the message also names the variable.
   BOOST_CHECK_EXCEPTION(
       load({{"top.weight", filled({4}, 0)}}, {.rename = {{"top.", "head."}}, .only = {"head.*"}}),
       FormatError,
       says("mismatched: 'top.weight' is f32[4], but the variable 'head.weight' is f32[2]"));
-  BOOST_CHECK_EXCEPTION(load(halves, {.only = {"heat.*"}}), ArgumentError,
+  BOOST_CHECK_EXCEPTION(load(bf16_tensors, {.only = {"heat.*"}}), ArgumentError,
                         says("only: no variable matches 'heat.*'; there are: encoder.0.weight, "));
   BOOST_CHECK_EXCEPTION(
       load({{"z", filled({1}, 0)}}, {.allow_missing = {"*"}, .allow_unexpected = {"*"}}),
@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(every_message_names_the_file_and_what_would_fit) {
                         says("none.safetensors"));
 }
 
-BOOST_AUTO_TEST_CASE(tensors_come_from_files_and_folders_of_every_kind) {
+BOOST_AUTO_TEST_CASE(tensors_are_read_from_all_kinds_of_files_and_folders) {
   const TemporaryFolder folder;
   const TensorMap all = encoder_tensors("encoder.");
   const auto same = [&](const TensorMap& got) {
@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(tensors_come_from_files_and_folders_of_every_kind) {
                         says("contains only pytorch_model.bin: convert it to model.safetensors"));
 }
 
-BOOST_AUTO_TEST_CASE(a_weft_file_gives_its_weights_also_where_its_ops_are_unknown) {
+BOOST_AUTO_TEST_CASE(weights_of_a_weft_file_are_read_even_if_its_ops_are_unknown) {
   const TemporaryFolder folder;
   OpRecord mine = builtin_ops()->at("tanh");
   mine.name = "users_own";
@@ -299,7 +299,7 @@ BOOST_AUTO_TEST_CASE(a_weft_file_gives_its_weights_also_where_its_ops_are_unknow
   BOOST_TEST(load_parameters(both, untied, folder / "own.weft").loaded.size() == 3u);
 }
 
-BOOST_AUTO_TEST_CASE(mapped_weights_are_copied_when_they_are_first_written) {
+BOOST_AUTO_TEST_CASE(mapped_weights_are_copied_on_first_write) {
   const TemporaryFolder folder;
   Graph g;
   const Variable w = g.variable("w", DType::f32, {1000});
@@ -322,7 +322,7 @@ BOOST_AUTO_TEST_CASE(mapped_weights_are_copied_when_they_are_first_written) {
   BOOST_TEST(bitwise_equal(session.value("w"), filled({1000}, 1)));
 }
 
-BOOST_AUTO_TEST_CASE(all_values_change_at_once_or_none) {
+BOOST_AUTO_TEST_CASE(assigning_several_variables_is_atomic) {
   VariableStore store;
   store.insert("a", VariableKind::parameter, filled({2}, 1));
   const auto values = [](double value, Sizes of_a) {
@@ -341,7 +341,7 @@ BOOST_AUTO_TEST_CASE(all_values_change_at_once_or_none) {
                         says("variable 'c' was given an undefined tensor"));
 }
 
-BOOST_AUTO_TEST_CASE(a_killed_save_leaves_weights_that_load) {
+BOOST_AUTO_TEST_CASE(weights_remain_loadable_after_a_killed_save) {
   const TemporaryFolder folder;
   Graph g;
   const Variable w = g.variable("w", DType::f32, {1 << 20});

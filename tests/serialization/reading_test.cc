@@ -30,7 +30,7 @@ using namespace std::chrono_literals;
 
 BOOST_AUTO_TEST_SUITE(reading)
 
-BOOST_AUTO_TEST_CASE(a_file_is_read_whole) {
+BOOST_AUTO_TEST_CASE(a_file_is_read_completely) {
   const TemporaryFolder folder;
   for (const std::size_t size : {0u, 1u, 4096u, 3u << 20}) {
     std::string bytes(size, 'x');
@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(a_file_is_read_whole) {
   BOOST_TEST(!read_whole_file("/proc/self/status").empty());
 }
 
-BOOST_AUTO_TEST_CASE(inputs_without_an_end_are_errors) {
+BOOST_AUTO_TEST_CASE(endless_and_too_large_inputs_are_errors) {
   BOOST_CHECK_EXCEPTION(read_whole_file("/dev/zero"), IoError, says("it is a device"));
   BOOST_CHECK_EXCEPTION(read_whole_file("/tmp"), IoError, says("Is a directory"));
   BOOST_CHECK_EXCEPTION(read_whole_file("/nowhere/f"), IoError, says("/nowhere/f: No such file"));
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(inputs_without_an_end_are_errors) {
   BOOST_CHECK_EXCEPTION(read_whole_file(folder / "sparse"), IoError, says("more than 4294967296"));
 }
 
-BOOST_AUTO_TEST_CASE(what_cannot_be_read_is_an_error_not_an_empty_text) {
+BOOST_AUTO_TEST_CASE(unreadable_files_and_lack_of_memory_are_errors) {
   // Address 0 of this process is not mapped.
   BOOST_CHECK_EXCEPTION(read_whole_file("/proc/self/mem"), IoError, says("Input/output error"));
   if (testing::kSanitized) return;  // sanitizers need a large address space
@@ -65,8 +65,8 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_read_is_an_error_not_an_empty_text) {
   std::filesystem::resize_file(folder / "large", std::uintmax_t{3} << 30);
   const pid_t child = ::fork();
   if (child == 0) {
-    const rlimit little{std::uint64_t{1} << 30, std::uint64_t{1} << 30};
-    ::setrlimit(RLIMIT_AS, &little);
+    const rlimit limit{std::uint64_t{1} << 30, std::uint64_t{1} << 30};
+    ::setrlimit(RLIMIT_AS, &limit);
     try {
       read_whole_file(folder / "large");
     } catch (const IoError& e) {
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_read_is_an_error_not_an_empty_text) {
   BOOST_TEST((WIFEXITED(status) && WEXITSTATUS(status) == 7));
 }
 
-BOOST_AUTO_TEST_CASE(a_pipe_is_read_until_it_is_closed_and_not_for_ever) {
+BOOST_AUTO_TEST_CASE(a_pipe_is_read_until_it_is_closed_or_times_out) {
   const TemporaryFolder folder;
   const std::string path = folder / "fifo";
   BOOST_REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(a_pipe_is_read_until_it_is_closed_and_not_for_ever) {
   ::close(silent);
 }
 
-BOOST_AUTO_TEST_CASE(json_that_nests_deep_or_is_long_is_an_error) {
+BOOST_AUTO_TEST_CASE(deeply_nested_or_too_long_json_is_an_error) {
   const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
   BOOST_CHECK_EXCEPTION(parse_json(deep, "config.json"), FormatError,
                         says("config.json cannot be read as JSON: it is nested more than 64"));
@@ -123,13 +123,13 @@ BOOST_AUTO_TEST_CASE(json_that_nests_deep_or_is_long_is_an_error) {
   BOOST_TEST(parse_json("[[[1]]]", "x", {.most_depth = 3}).dump() == "[[[1]]]");
 }
 
-BOOST_AUTO_TEST_CASE(json_with_a_key_twice_is_an_error) {
+BOOST_AUTO_TEST_CASE(duplicate_json_keys_are_an_error) {
   BOOST_CHECK_EXCEPTION(parse_json(R"({"a": 1, "b": {"c": 1, "c": 2}})", "config.json"),
                         FormatError, says("the key 'c' occurs twice"));
   BOOST_TEST(parse_json(R"({"a": {"c": 1}, "b": {"c": 2}})", "x").size() == 2u);
 }
 
-BOOST_AUTO_TEST_CASE(json_comes_back_as_it_was_and_errors_have_their_place) {
+BOOST_AUTO_TEST_CASE(json_is_parsed_exactly_and_errors_name_line_and_column) {
   const std::string text = R"({"a":[1,-2,2.5,true,null,"\u00e9"],"b":{},"c":[]})";
   BOOST_TEST((parse_json(text, "x") == nlohmann::json::parse(text)));
   BOOST_TEST(parse_json("\xEF\xBB\xBF[1]", "x").size() == 1u);

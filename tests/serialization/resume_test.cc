@@ -33,7 +33,7 @@ Tensor batch() { return Tensor::of<float>({2, 3}, {0.3f, -1, 2, 0.7f, 0.1f, -0.4
 
 BOOST_AUTO_TEST_SUITE(resume)
 
-BOOST_AUTO_TEST_CASE(resuming_continues_with_the_same_bits) {
+BOOST_AUTO_TEST_CASE(a_resumed_run_is_bit_exact) {
   testing::TemporaryFolder folder;
   Graph g;
   const Program train = training(g);
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(resuming_continues_with_the_same_bits) {
 }
 
 // A file does not reveal when or how often its training run was interrupted.
-BOOST_AUTO_TEST_CASE(a_training_that_was_stopped_writes_the_bytes_of_one_that_was_not) {
+BOOST_AUTO_TEST_CASE(a_resumed_run_writes_the_same_bytes_as_an_uninterrupted_run) {
   testing::TemporaryFolder folder;
   const auto run = [&](Session& session, const Program& train, int steps) {
     for (int i = 0; i < steps; ++i) session.run(train, {{"x", batch()}});

@@ -27,7 +27,7 @@ std::string file_of(const std::string& header, std::size_t data_bytes) {
 
 BOOST_AUTO_TEST_SUITE(safetensors)
 
-BOOST_AUTO_TEST_CASE(round_trip) {
+BOOST_AUTO_TEST_CASE(tensors_and_metadata_round_trip) {
   TemporaryFolder folder;
   TensorMap tensors;
   for (const DType d : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64, DType::i32,
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(round_trip) {
   BOOST_TEST(read_safetensors(folder / "none.safetensors").tensors.empty());
 }
 
-BOOST_AUTO_TEST_CASE(data_that_is_not_aligned_is_read) {
+BOOST_AUTO_TEST_CASE(unaligned_data_is_read) {
   TemporaryFolder folder;
   write_file(folder / "a", file_of(R"({"b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
                                    R"("a":{"dtype":"I32","shape":[1],"data_offsets":[1,5]}})",
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(data_that_is_not_aligned_is_read) {
   BOOST_TEST(read_safetensors(folder / "a").tensors.at("a").item<std::int32_t>() == 0x01010101);
 }
 
-BOOST_AUTO_TEST_CASE(every_rule_is_enforced) {
+BOOST_AUTO_TEST_CASE(every_rule_of_the_format_is_enforced) {
   TemporaryFolder folder;
   const auto bad = [&](const std::string& bytes, const std::string& message) {
     write_file(folder / "a", bytes);
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(every_rule_is_enforced) {
                         says("'x' is undefined"));
 }
 
-BOOST_AUTO_TEST_CASE(garbage_never_crashes) {
+BOOST_AUTO_TEST_CASE(damaged_files_never_crash_the_reader) {
   TemporaryFolder folder;
   write_safetensors(
       folder / "a",
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(garbage_never_crashes) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(goldens_are_readable) {
+BOOST_AUTO_TEST_CASE(golden_files_are_readable) {
   const char* goldens = std::getenv("WEFT_GOLDENS");
   if (goldens == nullptr) return;
   int files = 0;

@@ -20,7 +20,7 @@ using testing::says;
 using testing::TemporaryFolder;
 using testing::write_file;
 
-std::shared_ptr<const OpSet> own_ops() {
+std::shared_ptr<const OpSet> custom_ops() {
   return with_ops({elementwise_op("bump", {{"height", 1.0}}, [](const Attributes& a) {
     return [height = a.real("height")](auto x) { return height / (1 + x * x); };
   })});
@@ -28,7 +28,7 @@ std::shared_ptr<const OpSet> own_ops() {
 
 // Saves a file from a program that has the op `bump`, and returns its path.
 std::string saved(const TemporaryFolder& folder) {
-  Graph g(own_ops());
+  Graph g(custom_ops());
   const Value x = g.input("x", DType::f32, {"batch", 4});
   const Scope net(g, "net");
   const Variable w =
@@ -54,7 +54,7 @@ std::string saved(const TemporaryFolder& folder) {
 
 BOOST_AUTO_TEST_SUITE(saved_files)
 
-BOOST_AUTO_TEST_CASE(all_but_types_is_there_without_the_ops) {
+BOOST_AUTO_TEST_CASE(everything_but_types_is_readable_without_the_ops) {
   const TemporaryFolder folder;
   const std::string path = saved(folder);
   BOOST_CHECK_EXCEPTION(load_checkpoint(path), FormatError,
@@ -80,17 +80,17 @@ BOOST_AUTO_TEST_CASE(all_but_types_is_there_without_the_ops) {
   BOOST_TEST(file.nodes[1].starts_with("%1 = bump(%0) {height = 0.1}  // net "), file.nodes[1]);
 }
 
-BOOST_AUTO_TEST_CASE(nothing_is_unknown_with_the_ops) {
+BOOST_AUTO_TEST_CASE(no_op_is_unknown_with_the_op_set_of_the_saver) {
   const TemporaryFolder folder;
   const std::string path = saved(folder);
-  BOOST_TEST(read_saved_file(path, own_ops()).unknown_ops.empty());
-  const Checkpoint loaded = load_checkpoint(path, {.ops = own_ops()});
+  BOOST_TEST(read_saved_file(path, custom_ops()).unknown_ops.empty());
+  const Checkpoint loaded = load_checkpoint(path, {.ops = custom_ops()});
   BOOST_TEST(read_saved_file(path).nodes.size() + 1 + loaded.graph().variables().size() ==
              loaded.graph().node_count());
 }
 
 // Bits of values are checked, too: tools that need no ops also detect damage.
-BOOST_AUTO_TEST_CASE(every_flipped_bit_is_found) {
+BOOST_AUTO_TEST_CASE(flipped_bits_are_detected) {
   const TemporaryFolder folder;
   const std::string path = saved(folder);
   std::string bytes = read_file(path);

@@ -36,12 +36,12 @@ using testing::write_file;
 
 // A matrix of two and a third blocks, whose state is partitioned across ranks; a vector; a table
 // without rows.
-struct Training {
+struct TrainingFixture {
   Graph g;
   std::vector<Program> programs;
   std::unique_ptr<Session> session;
 
-  explicit Training(const World& world) {
+  explicit TrainingFixture(const World& world) {
     const Value x = g.input("x", DType::f32, {"batch", 300});
     const Variable w =
         g.variable("net.w", DType::f32, {300, 510}, {.initializer = Initializer::normal(0, 0.1)});
@@ -58,7 +58,7 @@ struct Training {
     session = std::make_unique<Session>(g, SessionOptions{.seed = 3, .threads = 1, .world = world});
   }
   // Continues from a file.
-  Training(const World& world, const Checkpoint& file) : graph_(file.shared_graph()) {
+  TrainingFixture(const World& world, const Checkpoint& file) : graph_(file.shared_graph()) {
     programs = file.programs();
     session = std::make_unique<Session>(*graph_, file.store(),
                                         SessionOptions{.seed = 9, .threads = 1, .world = world});
@@ -103,11 +103,12 @@ std::string merged(const std::string& path, bool verify = true) {
 }
 
 // Returns the bytes that one process writes after the given number of steps.
-std::string alone(int steps) {
+std::string saved_by_one_process(int steps) {
   const TemporaryFolder folder;
-  const Training training{World()};
+  const TrainingFixture training{World()};
   training.steps(0, steps);
-  save_checkpoint(folder / "one.weft", *training.session, training.programs, Training::more());
+  save_checkpoint(folder / "one.weft", *training.session, training.programs,
+                  TrainingFixture::more());
   return read_file(folder / "one.weft");
 }
 
@@ -128,7 +129,7 @@ std::vector<std::string> run_ranks(
 void save_with(int ranks, const std::string& path, int steps) {
   ThreadWorld world(ranks);
   world.run([&](const std::shared_ptr<Transport>& end) {
-    const Training training{World(end)};
+    const TrainingFixture training{World(end)};
     training.steps(0, steps);
     training.save(path);
   });
@@ -136,11 +137,11 @@ void save_with(int ranks, const std::string& path, int steps) {
 
 BOOST_AUTO_TEST_SUITE(sharded_checkpoint)
 
-BOOST_AUTO_TEST_CASE(ranks_write_together_what_one_writes_alone) {
+BOOST_AUTO_TEST_CASE(a_sharded_save_equals_the_save_of_one_process) {
   const TemporaryFolder folder;
   const std::string path = folder / "net.weft";
   for (const int steps : {0, 2}) {  // the first step partitions the state
-    const std::string expected = alone(steps);
+    const std::string expected = saved_by_one_process(steps);
     for (const int ranks : {1, 2, 3}) {
       BOOST_TEST_CONTEXT(steps << " steps on " << ranks << " ranks") {
         save_with(ranks, path, steps);
@@ -157,7 +158,7 @@ BOOST_AUTO_TEST_CASE(ranks_write_together_what_one_writes_alone) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(each_rank_writes_a_part) {
+BOOST_AUTO_TEST_CASE(every_rank_writes_a_similar_share) {
   const TemporaryFolder folder;
   save_with(3, folder / "net.weft", 1);
   const double whole = static_cast<double>(checkpoint_bytes(folder / "net.weft"));
@@ -173,7 +174,7 @@ BOOST_AUTO_TEST_CASE(each_rank_writes_a_part) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(shards_are_as_private_as_the_checkpoint_before_them) {
+BOOST_AUTO_TEST_CASE(shards_inherit_the_permissions_of_the_previous_checkpoint) {
   const TemporaryFolder folder;
   save_with(2, folder / "net.weft", 0);
   fs::permissions(folder / "net.weft", fs::perms::owner_read | fs::perms::owner_write);
@@ -185,8 +186,8 @@ BOOST_AUTO_TEST_CASE(shards_are_as_private_as_the_checkpoint_before_them) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_training_goes_on_from_shards_with_another_number_of_ranks) {
-  const std::string expected = alone(4);
+BOOST_AUTO_TEST_CASE(a_run_can_be_resumed_with_another_number_of_ranks) {
+  const std::string expected = saved_by_one_process(4);
   for (const auto& [before, after] : {std::pair{3, 2}, {2, 3}, {3, 1}, {1, 2}}) {
     BOOST_TEST_CONTEXT(before << " ranks, then " << after) {
       const TemporaryFolder folder;
@@ -194,7 +195,7 @@ BOOST_AUTO_TEST_CASE(a_training_goes_on_from_shards_with_another_number_of_ranks
       save_with(before, path, 2);
       ThreadWorld world(after);
       world.run([&](const std::shared_ptr<Transport>& end) {
-        const Training training(World(end), load_checkpoint(path));
+        const TrainingFixture training(World(end), load_checkpoint(path));
         World(end).barrier();
         training.steps(2, 4);
         training.save(path);
@@ -206,13 +207,13 @@ BOOST_AUTO_TEST_CASE(a_training_goes_on_from_shards_with_another_number_of_ranks
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_was_gathered_before_is_saved_as_well) {
-  const std::string expected = alone(2);
+BOOST_AUTO_TEST_CASE(gathered_state_is_saved_correctly) {
+  const std::string expected = saved_by_one_process(2);
   for (const Gather to : {Gather::all, Gather::first}) {
     const TemporaryFolder folder;
     ThreadWorld world(3);
     world.run([&](const std::shared_ptr<Transport>& end) {
-      const Training training{World(end)};
+      const TrainingFixture training{World(end)};
       training.steps(0, 2);
       training.session->gather_state(to);
       training.save(folder / "net.weft");
@@ -221,11 +222,11 @@ BOOST_AUTO_TEST_CASE(what_was_gathered_before_is_saved_as_well) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(whatever_reads_checkpoints_reads_shards) {
+BOOST_AUTO_TEST_CASE(all_readers_of_checkpoints_support_shards) {
   const TemporaryFolder folder;
   const std::string path = folder / "net.weft";
   save_with(2, path, 1);
-  write_file(folder / "one.weft", alone(1));
+  write_file(folder / "one.weft", saved_by_one_process(1));
   const std::vector<SavedVariable> found = saved_variables(path),
                                    expected = saved_variables(folder / "one.weft");
   BOOST_REQUIRE(found.size() == expected.size());
@@ -241,16 +242,16 @@ BOOST_AUTO_TEST_CASE(whatever_reads_checkpoints_reads_shards) {
   // Through a link from another folder, and under another name.
   fs::create_directory(folder / "links");
   fs::create_symlink(path, folder / "links/best");
-  BOOST_TEST((merged(folder / "links/best") == alone(1)));
+  BOOST_TEST((merged(folder / "links/best") == saved_by_one_process(1)));
   fs::rename(path, folder / "other");
-  BOOST_TEST((merged(folder / "other") == alone(1)));
+  BOOST_TEST((merged(folder / "other") == saved_by_one_process(1)));
 }
 
 // A transport endpoint that is killed at its n-th message.
-class DyingEnd : public ForwardingTransport {
+class DyingTransport : public ForwardingTransport {
  public:
-  DyingEnd(std::shared_ptr<Transport> end, ThreadWorld& world, int messages)
-      : ForwardingTransport(std::move(end)), world_(world), left_(messages) {}
+  DyingTransport(std::shared_ptr<Transport> end, ThreadWorld& world, int messages)
+      : ForwardingTransport(std::move(end)), world_(world), messages_left_(messages) {}
   Transfer send(int to, int channel, std::span<const std::byte> bytes) override {
     count();
     return ForwardingTransport::send(to, channel, bytes);
@@ -260,19 +261,19 @@ class DyingEnd : public ForwardingTransport {
     return ForwardingTransport::receive(from, channel, bytes);
   }
   /// Starts counting messages.
-  void begin() { counts_ = true; }
+  void begin() { counting_ = true; }
 
  private:
   void count() {
-    if (counts_ && left_-- == 0) world_.kill(rank());
+    if (counting_ && messages_left_-- == 0) world_.kill(rank());
   }
   ThreadWorld& world_;
-  int left_;
-  bool counts_ = false;
+  int messages_left_;
+  bool counting_ = false;
 };
 
-BOOST_AUTO_TEST_CASE(a_rank_that_is_lost_at_any_moment_leaves_the_old_checkpoint_or_the_new_one) {
-  const std::string before = alone(1), after = alone(2);
+BOOST_AUTO_TEST_CASE(losing_a_rank_at_any_time_leaves_the_old_or_the_new_checkpoint) {
+  const std::string before = saved_by_one_process(1), after = saved_by_one_process(2);
   for (const int ranks : {2, 3}) {
     for (int bad = 0; bad < ranks; ++bad) {
       bool failed = true;
@@ -284,10 +285,11 @@ BOOST_AUTO_TEST_CASE(a_rank_that_is_lost_at_any_moment_leaves_the_old_checkpoint
         ThreadWorld world(ranks);
         const auto errors = run_ranks(world, [&](const std::shared_ptr<Transport>& end) {
           const bool dies = end->rank() == bad;
-          const auto dying = std::make_shared<DyingEnd>(end, world, dies ? moments : 1 << 30);
-          const Training training{World(dying)};
+          const auto dying_transport =
+              std::make_shared<DyingTransport>(end, world, dies ? moments : 1 << 30);
+          const TrainingFixture training{World(dying_transport)};
           training.steps(0, 2);
-          dying->begin();
+          dying_transport->begin();
           training.save(path);
         });
         failed = std::any_of(errors.begin(), errors.end(),
@@ -308,13 +310,13 @@ BOOST_AUTO_TEST_CASE(a_rank_that_is_lost_at_any_moment_leaves_the_old_checkpoint
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_rank_that_cannot_write_its_part_ends_the_save_on_all) {
+BOOST_AUTO_TEST_CASE(an_error_of_one_rank_ends_the_save_on_all_ranks) {
   const TemporaryFolder folder;
   const std::string path = folder / "net.weft";
   save_with(3, path, 1);
   ThreadWorld world(3);
   const auto errors = run_ranks(world, [&](const std::shared_ptr<Transport>& end) {
-    const Training training{World(end)};
+    const TrainingFixture training{World(end)};
     training.steps(0, 2);
     if (end->rank() == 2) StoreAccess(*training.session->store()).tear();
     training.save(path);
@@ -322,10 +324,10 @@ BOOST_AUTO_TEST_CASE(a_rank_that_cannot_write_its_part_ends_the_save_on_all) {
   BOOST_TEST(errors[2].find("cannot be saved") != std::string::npos, errors[2]);
   for (const std::size_t rank : {0u, 1u})
     BOOST_TEST(errors[rank] == "rank 2 (host thread-2): " + errors[2]);
-  BOOST_TEST((merged(path) == alone(1)));
+  BOOST_TEST((merged(path) == saved_by_one_process(1)));
 }
 
-BOOST_AUTO_TEST_CASE(no_save_writes_over_shards_and_those_that_nothing_names_go) {
+BOOST_AUTO_TEST_CASE(shards_are_never_overwritten_and_unreferenced_ones_are_removed) {
   const TemporaryFolder folder;
   const std::string path = folder / "net.weft";
   const auto names = [&] { return names_in(folder.path("")); };
@@ -335,8 +337,8 @@ BOOST_AUTO_TEST_CASE(no_save_writes_over_shards_and_those_that_nothing_names_go)
   fs::create_hard_link(path, folder / "net.1.weft");
   save_with(3, path, 2);
   BOOST_TEST(names().size() == 4u + 3u);
-  BOOST_TEST((merged(path) == alone(2)));
-  BOOST_TEST((merged(folder / "net.1.weft") == alone(1)));
+  BOOST_TEST((merged(path) == saved_by_one_process(2)));
+  BOOST_TEST((merged(folder / "net.1.weft") == saved_by_one_process(1)));
   // Other files are kept: those of another checkpoint, files that are not shards, and files whose
   // names only resemble shard names.
   std::vector<std::string> others = {
@@ -345,29 +347,29 @@ BOOST_AUTO_TEST_CASE(no_save_writes_over_shards_and_those_that_nothing_names_go)
   for (const std::string& name : others) write_file(folder / name, "");
   // Also a model with the name of a shard, and an unreadable file.
   others.insert(others.end(), {"net-4-00001-of-00001.weft", "net-5-00001-of-00001.weft"});
-  write_file(folder / others[6], alone(1));
+  write_file(folder / others[6], saved_by_one_process(1));
   write_file(folder / others[7], "something");
   // The temporary shard of a killed saver is removed.
   write_file(folder / "net-9-00001-of-00002.weft.tmp-123-0", "half");
   save_with(3, path, 1);
   BOOST_TEST(!fs::exists(folder / "net-9-00001-of-00002.weft.tmp-123-0"));
-  BOOST_TEST((merged(folder / "net.1.weft") == alone(1)));
+  BOOST_TEST((merged(folder / "net.1.weft") == saved_by_one_process(1)));
   fs::remove(folder / "net.1.weft");
   save_with(2, path, 1);
-  std::set<std::string> left = names_of("net-11", 2);
-  left.insert(others.begin(), others.end());
-  BOOST_TEST((names() == left), "other files: " << names().size());
+  std::set<std::string> expected_names = names_of("net-11", 2);
+  expected_names.insert(others.begin(), others.end());
+  BOOST_TEST((names() == expected_names), "other files: " << names().size());
   // A single file replaces the shards.
   save_with(1, path, 1);
   for (const std::string& name : others) BOOST_TEST(fs::remove(folder / name), name);
   BOOST_TEST((names() == std::set<std::string>{"net.weft"}));
 }
 
-BOOST_AUTO_TEST_CASE(a_checkpoint_is_not_called_as_a_shard) {
+BOOST_AUTO_TEST_CASE(a_checkpoint_cannot_have_the_name_of_a_shard) {
   const TemporaryFolder folder;
   ThreadWorld world(2);
   const auto errors = run_ranks(world, [&](const std::shared_ptr<Transport>& end) {
-    const Training training{World(end)};
+    const TrainingFixture training{World(end)};
     training.save(folder / "net-1-00001-of-00002.weft");
   });
   for (const std::string& error : errors)
@@ -377,9 +379,9 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_is_not_called_as_a_shard) {
   BOOST_TEST(names_in(folder.path("")).empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_folder_that_not_all_ranks_see_is_noticed) {
+BOOST_AUTO_TEST_CASE(a_folder_that_ranks_do_not_share_is_detected) {
   const TemporaryFolder one, other;
-  const auto ask = [](int ranks, const std::function<std::string(int)>& path) {
+  const auto share_folder = [](int ranks, const std::function<std::string(int)>& path) {
     std::vector<char> shared(static_cast<std::size_t>(ranks), 2);
     ThreadWorld world(ranks);
     world.run([&](const std::shared_ptr<Transport>& end) {
@@ -389,17 +391,17 @@ BOOST_AUTO_TEST_CASE(a_folder_that_not_all_ranks_see_is_noticed) {
     BOOST_TEST(std::count(shared.begin(), shared.end(), shared[0]) == ranks);
     return shared[0] == 1;
   };
-  BOOST_TEST(ask(3, [&](int) { return one / "net.weft"; }));
-  BOOST_TEST(!ask(3, [&](int rank) { return (rank == 2 ? other : one) / "net.weft"; }));
-  BOOST_TEST(!ask(2, [&](int rank) { return (rank == 0 ? other : one) / "net.weft"; }));
-  BOOST_TEST(!ask(2, [&](int) { return one / "none/net.weft"; }));
+  BOOST_TEST(share_folder(3, [&](int) { return one / "net.weft"; }));
+  BOOST_TEST(!share_folder(3, [&](int rank) { return (rank == 2 ? other : one) / "net.weft"; }));
+  BOOST_TEST(!share_folder(2, [&](int rank) { return (rank == 0 ? other : one) / "net.weft"; }));
+  BOOST_TEST(!share_folder(2, [&](int) { return one / "none/net.weft"; }));
   BOOST_TEST(ranks_share_folder("/none/net.weft", World()));
   BOOST_TEST(names_in(one.path("")).empty());
   BOOST_TEST(names_in(other.path("")).empty());
   // Without this check, no checkpoint is committed that rank 0 cannot read.
   ThreadWorld world(2);
   const auto errors = run_ranks(world, [&](const std::shared_ptr<Transport>& end) {
-    const Training training{World(end)};
+    const TrainingFixture training{World(end)};
     training.save((end->rank() == 0 ? one : other) / "net.weft");
   });
   BOOST_TEST(errors[0].find("net-1-00002-of-00002.weft\", which rank 1 (host thread-1) wrote, "
@@ -428,7 +430,7 @@ void rewrite(const std::string& from, const std::string& to,
   writer.finish();
 }
 
-BOOST_AUTO_TEST_CASE(shards_that_do_not_fit_are_errors_that_say_so) {
+BOOST_AUTO_TEST_CASE(errors_name_inconsistent_shards) {
   const TemporaryFolder folder;
   const std::string path = folder / "net.weft", bad = folder / "bad";
   save_with(3, path, 1);
@@ -454,9 +456,9 @@ BOOST_AUTO_TEST_CASE(shards_that_do_not_fit_are_errors_that_say_so) {
                            {second, "this is a shard of a checkpoint"});
   merged(path);
 
-  const auto refuses = [&](const std::function<void(v1::Shards&)>& shards,
-                           const std::function<void(v1::Variables&)>& variables,
-                           const std::string& what) {
+  const auto check_rejected = [&](const std::function<void(v1::Shards&)>& shards,
+                                  const std::function<void(v1::Variables&)>& variables,
+                                  const std::string& what) {
     rewrite(path, bad, shards, variables);
     check_error<FormatError>([&] { load_checkpoint(bad); }, {bad, "at byte", what});
     check_error<FormatError>([&] { saved_variables(bad); }, {bad, what});
@@ -464,10 +466,10 @@ BOOST_AUTO_TEST_CASE(shards_that_do_not_fit_are_errors_that_say_so) {
   const std::vector<std::string> wrong = {"", "../net-1", "a/b", std::string("a\0b", 3),
                                           std::string(300, 'x')};
   for (const std::string& name : wrong)
-    refuses([&](v1::Shards& s) { s.set_name(name); }, {}, "is not a valid name of shards");
-  refuses([](v1::Shards& s) { s.clear_shards(); }, {}, "0 shards");
-  refuses([](v1::Shards& s) { s.mutable_shards(1)->set_bytes(1); }, {}, "another save");
-  refuses([](v1::Shards& s) { s.mutable_shards(1)->set_crc(1); }, {}, "another save");
+    check_rejected([&](v1::Shards& s) { s.set_name(name); }, {}, "is not a valid name of shards");
+  check_rejected([](v1::Shards& s) { s.clear_shards(); }, {}, "0 shards");
+  check_rejected([](v1::Shards& s) { s.mutable_shards(1)->set_bytes(1); }, {}, "another save");
+  check_rejected([](v1::Shards& s) { s.mutable_shards(1)->set_crc(1); }, {}, "another save");
   const auto variable = [](v1::Variables& all, const std::string& name) -> v1::Variable& {
     return *std::find_if(all.mutable_variables()->begin(), all.mutable_variables()->end(),
                          [&](const v1::Variable& v) { return v.name() == name; });
@@ -475,7 +477,7 @@ BOOST_AUTO_TEST_CASE(shards_that_do_not_fit_are_errors_that_say_so) {
   const std::string moment = "optimizer.net.w.m";
   const auto changes = [&](const std::function<void(v1::Variable&)>& change,
                            const std::string& what) {
-    refuses(
+    check_rejected(
         {}, [&](v1::Variables& all) { change(variable(all, moment)); },
         "variable '" + moment + "' " + what);
   };
@@ -495,7 +497,7 @@ BOOST_AUTO_TEST_CASE(shards_that_do_not_fit_are_errors_that_say_so) {
           "has both a data record in this file and pieces in shards");
   changes([](v1::Variable& v) { v.clear_pieces(); }, "is in data record 0");
   // A single file without shards has a variable with pieces.
-  write_file(folder / "one.weft", alone(1));
+  write_file(folder / "one.weft", saved_by_one_process(1));
   rewrite(folder / "one.weft", bad, {}, [&](v1::Variables& all) {
     variable(all, moment).set_data(0);
     variable(all, moment).add_pieces()->set_shard(1);

@@ -25,32 +25,33 @@ std::vector<std::string> lines_of(const std::string& text) {
 
 // A diff by longest common subsequence of lines: "- " marks expected lines and "+ " actual lines,
 // with two lines of context.
-std::string line_diff(const std::vector<std::string>& wanted, const std::vector<std::string>& got) {
-  const std::size_t n = wanted.size(), m = got.size();
+std::string line_diff(const std::vector<std::string>& expected,
+                      const std::vector<std::string>& got) {
+  const std::size_t n = expected.size(), m = got.size();
   std::vector<std::vector<int>> common(n + 1, std::vector<int>(m + 1, 0));
   for (std::size_t i = n; i-- > 0;) {
     for (std::size_t j = m; j-- > 0;) {
-      common[i][j] = wanted[i] == got[j] ? common[i + 1][j + 1] + 1
-                                         : std::max(common[i + 1][j], common[i][j + 1]);
+      common[i][j] = expected[i] == got[j] ? common[i + 1][j + 1] + 1
+                                           : std::max(common[i + 1][j], common[i][j + 1]);
     }
   }
   std::vector<std::string> all;
   for (std::size_t i = 0, j = 0; i < n || j < m;) {
-    if (i < n && j < m && wanted[i] == got[j]) {
+    if (i < n && j < m && expected[i] == got[j]) {
       all.push_back("  " + got[j]);
       ++i, ++j;
     } else if (j == m || (i < n && common[i + 1][j] >= common[i][j + 1])) {
-      all.push_back("- " + wanted[i++]);
+      all.push_back("- " + expected[i++]);
     } else {
       all.push_back("+ " + got[j++]);
     }
   }
-  constexpr std::ptrdiff_t kAround = 2;
+  constexpr std::ptrdiff_t kContextLines = 2;
   std::string text;
   bool skipped = false;
   for (std::ptrdiff_t i = 0; i < std::ssize(all); ++i) {
-    const auto begin = all.begin() + std::max<std::ptrdiff_t>(i - kAround, 0);
-    const auto end = all.begin() + std::min<std::ptrdiff_t>(i + kAround + 1, std::ssize(all));
+    const auto begin = all.begin() + std::max<std::ptrdiff_t>(i - kContextLines, 0);
+    const auto end = all.begin() + std::min<std::ptrdiff_t>(i + kContextLines + 1, std::ssize(all));
     if (std::any_of(begin, end, [](const std::string& line) { return line[0] != ' '; })) {
       text += "\n" + all[static_cast<std::size_t>(i)];
       skipped = false;
@@ -90,7 +91,7 @@ bool runs(const Node& node, std::string_view op) {
 }
 
 // Lists the steps that run `op`, also in the bodies of loops and branches, with their source lines.
-std::string places_of(const Plan& plan, std::string_view op) {
+std::string locations_of(const Plan& plan, std::string_view op) {
   std::string list;
   for (const StepId s : plan.steps.ids()) {
     const PlanStep& step = plan.steps[s];
@@ -99,7 +100,7 @@ std::string places_of(const Plan& plan, std::string_view op) {
       list += fmt::format("\n  {}, {}", plan.step_name(s), step.node->graph().where(*step.node));
     }
     if (step.control == nullptr) continue;
-    for (const BodyPlan& body : step.control->bodies) list += places_of(*body.plan, op);
+    for (const BodyPlan& body : step.control->bodies) list += locations_of(*body.plan, op);
   }
   return list;
 }
@@ -115,8 +116,8 @@ Outcome expect_graph(const Program& program, std::string_view text) {
   const std::string got = to_text(program, {.constants = &constants});
   ParseOptions options{.file = "the expected graph", .constants = &constants};
   if (program.graph() != nullptr) options.ops = program.graph()->shared_ops();
-  const Module wanted = parse_text(text, options);
-  const std::string other = to_text(wanted.program, {.constants = &constants});
+  const Module expected = parse_text(text, options);
+  const std::string other = to_text(expected.program, {.constants = &constants});
   if (got == other) return Outcome::pass();
   return Outcome::fail("the graph differs (-: expected, +: actual)" +
                        line_diff(lines_of(other), lines_of(got)));
@@ -135,23 +136,23 @@ std::int64_t count_steps(const Plan& plan, std::string_view name) {
 }
 
 Outcome expect_steps(const Plan& plan, std::string_view name, std::int64_t count) {
-  const std::int64_t there = count_steps(plan, name);
-  if (there == count) return Outcome::pass();
+  const std::int64_t actual = count_steps(plan, name);
+  if (actual == count) return Outcome::pass();
   return Outcome::fail(
       fmt::format("the plan of '{}' has {} steps '{}', expected {}\n  all steps: {}",
-                  plan.program->name, there, name, count, list_of_steps(plan)));
+                  plan.program->name, actual, name, count, list_of_steps(plan)));
 }
 
 Outcome expect_steps_within(const Plan& plan, std::int64_t count) {
-  const auto there = static_cast<std::int64_t>(plan.steps.size());
-  if (there <= count) return Outcome::pass();
+  const auto actual = static_cast<std::int64_t>(plan.steps.size());
+  if (actual <= count) return Outcome::pass();
   return Outcome::fail(
       fmt::format("the plan of '{}' has {} steps, expected at most {}\n  all steps: {}",
-                  plan.program->name, there, count, list_of_steps(plan)));
+                  plan.program->name, actual, count, list_of_steps(plan)));
 }
 
 Outcome expect_no_op(const Plan& plan, std::string_view op) {
-  const std::string places = places_of(plan, op);
+  const std::string places = locations_of(plan, op);
   if (places.empty()) return Outcome::pass();
   return Outcome::fail(fmt::format("the plan of '{}' runs {}:{}", plan.program->name, op, places));
 }

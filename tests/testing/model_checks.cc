@@ -42,7 +42,7 @@ Tensor part(const Tensor& t, int axis, std::int64_t begin, std::int64_t end) {
 }
 
 /// Returns a copy of `t` whose positions from `begin` on, along axis 1, are in reverse order.
-Tensor reversed_behind(const Tensor& t, std::int64_t begin) {
+Tensor reversed_from(const Tensor& t, std::int64_t begin) {
   Tensor result = t.clone();
   const std::int64_t rows = t.size(0), length = t.size(1);
   std::size_t inner = dtype_size(t.dtype());
@@ -61,7 +61,7 @@ bool begins_with(const Shape& shape, const SymbolPtr& batch) {
   return shape.rank() > 0 && shape[0].as_symbol() == batch;
 }
 
-std::string place_of(const Value& value) {
+std::string describe_node(const Value& value) {
   return fmt::format("{}, {}", value.node().op().name, value.graph().where(value.node()));
 }
 
@@ -108,7 +108,7 @@ class Rows {
               expect_close(alone[o].second, part(tensor, 0, begin, end), tolerance_);
           if (!found) {
             return Outcome::fail(fmt::format("{}, output '{}': {}{}", what, name, found.message(),
-                                             first_that_mixes(begin, end)));
+                                             first_mixing_node(begin, end)));
           }
         }
       }
@@ -122,8 +122,8 @@ class Rows {
           return Outcome::fail(fmt::format(
               "output '{}' is {} for {} rows together, but its mean is {} for batches of {}: "
               "is it a sum, or does it mix rows?\n  it is computed by {}{}",
-              name, tensor.at(0), rows_, mean.at(0), size, place_of(program_.outputs()[o].second),
-              first_that_mixes(0, size)));
+              name, tensor.at(0), rows_, mean.at(0), size,
+              describe_node(program_.outputs()[o].second), first_mixing_node(0, size)));
         }
       }
     }
@@ -132,7 +132,7 @@ class Rows {
 
  private:
   // Describes the first node whose rows change if they are computed without the rest of the batch.
-  std::string first_that_mixes(std::int64_t begin, std::int64_t end) const {
+  std::string first_mixing_node(std::int64_t begin, std::int64_t end) const {
     if (program_.shards().count > 1) return "";  // values of a shard cannot be outputs
     const EveryValue every(program_);
     const NamedTensors whole = run_once(graph_, every.program, setup_, setup_.feeds);
@@ -185,9 +185,9 @@ int axis_of(const Value& value, const SymbolPtr& symbol) {
 
 /// Describes the first node on which `output` depends and whose values at positions 0 to t of the
 /// axis of size `time` change if `changed` is fed. Nodes with two such axes are skipped.
-std::string first_that_leaks(Graph& graph, const Program& program, const RunSetup& setup,
-                             const NamedTensors& changed, const Value& output,
-                             const SymbolPtr& time, std::int64_t t) {
+std::string first_leaking_node(Graph& graph, const Program& program, const RunSetup& setup,
+                               const NamedTensors& changed, const Value& output,
+                               const SymbolPtr& time, std::int64_t t) {
   if (!output.defined() || program.shards().count > 1) return "";
   const EveryValue every(program);
   const NamedTensors whole = run_once(graph, every.program, setup, setup.feeds);
@@ -205,13 +205,13 @@ std::string first_that_leaks(Graph& graph, const Program& program, const RunSetu
     }
     return "\n  the first node that depends on later positions is " + every.place(i);
   }
-  return "\n  it is computed by " + place_of(output);
+  return "\n  it is computed by " + describe_node(output);
 }
 
 }  // namespace
 
 Outcome expect_state_changes(Graph& graph, const Program& program, const RunSetup& setup,
-                             const std::vector<std::string>& but) {
+                             const std::vector<std::string>& except) {
   Session session(graph, {.seed = setup.seed, .threads = 1});
   set_variables(session, setup);
   session.initialise();
@@ -223,7 +223,7 @@ Outcome expect_state_changes(Graph& graph, const Program& program, const RunSetu
     const VariableInfo& info = v.info();
     const bool state = (info.kind == VariableKind::parameter && info.trainable) ||
                        info.kind == VariableKind::buffer;
-    if (!state || std::find(but.begin(), but.end(), info.name) != but.end()) continue;
+    if (!state || std::find(except.begin(), except.end(), info.name) != except.end()) continue;
     if (!expect_same_bits(session.value(info.name), before.at(info.name))) continue;
     const bool updated = std::any_of(updates.begin(), updates.end(),
                                      [&](const auto& u) { return u.first.name() == info.name; });
@@ -263,15 +263,15 @@ Outcome expect_causal(Graph& graph, const Program& program, const RunSetup& setu
   for (std::int64_t t = 0; t + 1 < length; ++t) {
     NamedTensors feeds = setup.feeds;
     feeds[static_cast<std::size_t>(fed - setup.feeds.begin())].second =
-        reversed_behind(fed->second, t + 1);
+        reversed_from(fed->second, t + 1);
     const Outcome found =
         expect_same_bits(part(output_of(feeds), 1, 0, t + 1), part(whole, 1, 0, t + 1));
     if (!found) {
       return Outcome::fail(
           fmt::format("'{}' at positions 0 to {} depends on '{}' at positions {} to {}: {}{}",
                       output, t, input, t + 1, length - 1, found.message(),
-                      first_that_leaks(graph, program, setup, feeds,
-                                       value_called(graph, program, output), time, t)));
+                      first_leaking_node(graph, program, setup, feeds,
+                                         value_called(graph, program, output), time, t)));
     }
   }
   return Outcome::pass();

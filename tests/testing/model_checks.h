@@ -14,7 +14,7 @@ namespace testing {
 /// for example a parameter on which the loss does not depend, or running statistics without an
 /// update. Variables in `except` may stay unchanged.
 Outcome expect_state_changes(Graph& graph, const Program& program, const RunSetup& setup,
-                             const std::vector<std::string>& but = {});
+                             const std::vector<std::string>& except = {});
 
 /// Checks that the program treats the examples of a batch independently of each other. The symbol
 /// `batch` must be axis 0 of its inputs. The program is run on the whole batch of `setup.feeds`, on

@@ -22,13 +22,13 @@ constexpr double kCpuSecondsPerCase = 60;
 using Ops = std::shared_ptr<const OpSet>;
 
 // A property that the op must have: its name, how samples are varied for it, and its check.
-struct Promise {
+struct Property {
   const char* what;
   VaryOptions vary;
   std::function<std::string(const OpSample& sample, Draw& draw)> check;
 };
 
-std::vector<Promise> promises_of(const Ops& ops, const OpRecord& op, const std::string& folder) {
+std::vector<Property> properties_of(const Ops& ops, const OpRecord& op, const std::string& folder) {
   const VaryOptions spread{.values = Values::spread,
                            .elements = 256,
                            .flops = 1e4,
@@ -74,12 +74,12 @@ std::string run_case(const std::string& description, const std::function<std::st
                : wrong;
 }
 
-std::string check_use(const Promise& promise, const OpRecord& op, const OpSample& sample,
+std::string check_use(const Property& property, const OpRecord& op, const OpSample& sample,
                       Draw& draw) {
   const std::string use = fmt::format("{}({})", op.name, describe(sample));
-  const std::string wrong = run_case(fmt::format("{}: {}", promise.what, use),
-                                     [&] { return promise.check(sample, draw); });
-  return wrong.empty() ? "" : fmt::format("{}: {}: {}\n  {}", op.name, promise.what, wrong, use);
+  const std::string wrong = run_case(fmt::format("{}: {}", property.what, use),
+                                     [&] { return property.check(sample, draw); });
+  return wrong.empty() ? "" : fmt::format("{}: {}: {}\n  {}", op.name, property.what, wrong, use);
 }
 
 }  // namespace
@@ -97,20 +97,20 @@ Outcome check_record(const Ops& ops, std::string_view name, const RecordCheckOpt
   }
   const std::vector<OpSample> samples = op.samples();
   const TemporaryFolder folder("record");
-  for (const Promise& promise : promises_of(ops, op, folder.path())) {
-    Draw draw(stable_hash(fmt::format("{} {} {}", options.seed, op.name, promise.what)));
+  for (const Property& property : properties_of(ops, op, folder.path())) {
+    Draw draw(stable_hash(fmt::format("{} {} {}", options.seed, op.name, property.what)));
     for (const OpSample& sample : samples) {
-      const std::string wrong = check_use(promise, op, sample, draw);
+      const std::string wrong = check_use(property, op, sample, draw);
       if (!wrong.empty()) return Outcome::fail(wrong);
     }
     for (int i = 0; i < options.variations; ++i) {
       OpSample sample;
       try {
-        sample = vary_sample(op, samples, draw, promise.vary);
+        sample = vary_sample(op, samples, draw, property.vary);
       } catch (const Error&) {
         continue;  // rejected by the shape rule or an attribute check
       }
-      const std::string wrong = check_use(promise, op, sample, draw);
+      const std::string wrong = check_use(property, op, sample, draw);
       if (!wrong.empty()) return Outcome::fail(wrong);
     }
   }

@@ -50,7 +50,7 @@ Start start_of(Graph& graph, const Program& program, const RunSetup& setup) {
 }
 
 // Thrown for a node whose kernel disagrees with the definition of its op.
-struct Differs {
+struct NodeMismatch {
   std::string message;
 };
 
@@ -75,8 +75,8 @@ class Definitions {
       }
     }
     if (found) {
-      throw Differs{fmt::format("{}: {}\n  {}{}", op.name, *found, use.node.graph().where(use.node),
-                                use.within)};
+      throw NodeMismatch{fmt::format("{}: {}\n  {}{}", op.name, *found,
+                                     use.node.graph().where(use.node), use.within)};
     }
     return results;
   }
@@ -104,12 +104,12 @@ class Definitions {
     return std::nullopt;
   }
 
-  // Returns true if the error bound of any element exceeds `least`.
-  template <class Least>
-  static bool any_error(const std::vector<NumberTensor>& outputs, const Least& least) {
+  // Returns true if the error bound of any element exceeds `bound`.
+  template <class Bound>
+  static bool any_error(const std::vector<NumberTensor>& outputs, const Bound& bound) {
     for (std::size_t o = 0; o < outputs.size(); ++o) {
       for (std::size_t i = 0; i < outputs[o].elements.size(); ++i) {
-        if (outputs[o].elements[i].error > least(o, i)) return true;
+        if (outputs[o].elements[i].error > bound(o, i)) return true;
       }
     }
     return false;
@@ -122,23 +122,24 @@ class Definitions {
 };
 
 // An output of a run, or a variable that it has updated.
-struct Left {
+struct RunResult {
   std::string what;
   Tensor actual;
 };
 
-std::vector<Left> run_session(Session& session, const Program& program, const RunSetup& setup) {
+std::vector<RunResult> run_session(Session& session, const Program& program,
+                                   const RunSetup& setup) {
   set_variables(session, setup);
   const Results results = session.run(program, setup.feeds, {.dims = setup.dims});
-  std::vector<Left> left;
+  std::vector<RunResult> results_of_run;
   for (const auto& output : program.outputs()) {
-    left.push_back({fmt::format("output '{}'", output.first), results[output.first]});
+    results_of_run.push_back({fmt::format("output '{}'", output.first), results[output.first]});
   }
   for (const auto& update : program.updates()) {
     const std::string name = update.first.name();
-    left.push_back({fmt::format("variable '{}'", name), session.value(name)});
+    results_of_run.push_back({fmt::format("variable '{}'", name), session.value(name)});
   }
-  return left;
+  return results_of_run;
 }
 
 // How far rounding errors move the results of a run, and whether they change its integers.
@@ -166,9 +167,9 @@ class Spread {
 Outcome compare(const Tensor& actual, const Tensor& expected, Tolerance tolerance,
                 double farthest) {
   // The largest error in a few samples may be a fraction of the usual one.
-  constexpr double kTimes = 4;
+  constexpr double kSafetyFactor = 4;
   if (!is_floating(expected.dtype())) return expect_same_bits(actual, expected);
-  tolerance.absolute += kTimes * farthest;
+  tolerance.absolute += kSafetyFactor * farthest;
   return expect_close(actual, expected, tolerance);
 }
 
@@ -187,19 +188,19 @@ class Runs {
     Program at = program_;
     at.precision(precision);
     Session session(graph_, {.seed = setup_.seed, .threads = 1, .verify = true});
-    const std::vector<Left> left = run_session(session, at, setup_);
+    const std::vector<RunResult> results_of_run = run_session(session, at, setup_);
     std::optional<Spread> spread;
-    for (std::size_t r = 0; r < left.size(); ++r) {
-      Outcome found = compare(left[r].actual, expected[r], tolerance, 0);
+    for (std::size_t r = 0; r < results_of_run.size(); ++r) {
+      Outcome found = compare(results_of_run[r].actual, expected[r], tolerance, 0);
       if (found) continue;
       if (!spread) spread = spread_of(expected, accuracies, precision);
       if (!is_floating(expected[r].dtype()) && spread->changes(r)) continue;
-      found = compare(left[r].actual, expected[r], tolerance, spread->farthest(r));
+      found = compare(results_of_run[r].actual, expected[r], tolerance, spread->farthest(r));
       if (found) continue;
       return Outcome::fail(fmt::format(
           "{} of a Session at precision {} differs from the results of its nodes one by one: {}\n"
           "  (rounding errors move it by {:.2g})\nnodes that write in place{}",
-          left[r].what, precision_name(precision), found.message(), spread->farthest(r),
+          results_of_run[r].what, precision_name(precision), found.message(), spread->farthest(r),
           in_place(session, at)));
     }
     return Outcome::pass();
@@ -259,7 +260,7 @@ Outcome expect_reference(Graph& graph, const Program& program, const RunSetup& s
   std::vector<Tensor> expected;
   try {
     expected = runs.by_nodes(Definitions(graph.shared_ops(), precision, accuracies));
-  } catch (const Differs& differs) {
+  } catch (const NodeMismatch& differs) {
     return Outcome::fail(differs.message);
   }
   Outcome found = runs.compare_session(expected, accuracies, precision, tolerance);

@@ -58,11 +58,11 @@ Outcome same(const Trace& actual, const Trace& expected, const std::string& what
     }
   }
   for (const auto& [name, tensor] : expected.variables) {
-    const auto there = actual.variables.find(name);
-    if (there == actual.variables.end()) {
+    const auto found_variable = actual.variables.find(name);
+    if (found_variable == actual.variables.end()) {
       return Outcome::fail(fmt::format("{}: variable '{}' is missing", what, name));
     }
-    const Outcome found = compare(there->second, tensor);
+    const Outcome found = compare(found_variable->second, tensor);
     if (!found)
       return Outcome::fail(fmt::format("{}: variable '{}': {}", what, name, found.message()));
   }
@@ -75,13 +75,13 @@ std::string first_difference(Graph& graph, const Program& program, const RunSetu
                              SessionOptions changed, const std::vector<SessionOptions>& others,
                              const Compare& compare = expect_same_bits) {
   if (program.shards().count > 1) return "";  // values of a shard cannot be outputs
-  std::vector<SessionOptions> ways = {changed};
-  ways.insert(ways.end(), others.begin(), others.end());
+  std::vector<SessionOptions> variants = {changed};
+  variants.insert(variants.end(), others.begin(), others.end());
   try {
     const EveryValue every(program);
     const Trace expected = trace(graph, every.program, setup, {.threads = 1});
-    for (const SessionOptions& way : ways) {
-      const Trace actual = trace(graph, every.program, setup, way);
+    for (const SessionOptions& variant : variants) {
+      const Trace actual = trace(graph, every.program, setup, variant);
       for (std::size_t run = 0; run < expected.outputs.size(); ++run) {
         for (std::size_t i = 0; i < every.values.size(); ++i) {
           const std::size_t o = every.output(i);

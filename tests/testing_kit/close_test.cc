@@ -14,7 +14,7 @@ namespace {
 
 BOOST_AUTO_TEST_SUITE(close_tensors)
 
-BOOST_AUTO_TEST_CASE(equal_tensors_pass_and_others_say_where) {
+BOOST_AUTO_TEST_CASE(equal_tensors_pass_and_messages_show_the_first_difference) {
   const Tensor a = Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6});
   const Tensor b = Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5.5F, 6.000001F});
   BOOST_TEST(expect_close(a, a));
@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(equal_tensors_pass_and_others_say_where) {
              "  first: [1, 1] is 5 (0x40a00000), expected 5.5 (0x40b00000)");
 }
 
-BOOST_AUTO_TEST_CASE(units_in_the_last_place) {
+BOOST_AUTO_TEST_CASE(tolerances_in_units_in_the_last_place) {
   const Tensor one = Tensor::of<double>({2}, {1, -1});
   const Tensor next = Tensor::of<double>({2}, {1 + 0x1p-52, -1 - 0x1p-51});
   BOOST_TEST(!expect_close(next, one, {.ulps = 1}));
@@ -41,19 +41,19 @@ BOOST_AUTO_TEST_CASE(units_in_the_last_place) {
                           {.ulps = 1}));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_not_finite) {
-  const Tensor odd = Tensor::of<float>({3}, {NAN, INFINITY, -INFINITY});
-  BOOST_TEST(!expect_close(odd, odd));
-  BOOST_TEST(expect_close(odd, odd, {.nan_is_close_to_nan = true}));
-  BOOST_TEST(expect_same_bits(odd, odd));
-  const Outcome found = expect_close(Tensor::of<float>({3}, {NAN, 1, INFINITY}), odd,
+BOOST_AUTO_TEST_CASE(infinities_and_nan_are_compared) {
+  const Tensor nonfinite = Tensor::of<float>({3}, {NAN, INFINITY, -INFINITY});
+  BOOST_TEST(!expect_close(nonfinite, nonfinite));
+  BOOST_TEST(expect_close(nonfinite, nonfinite, {.nan_is_close_to_nan = true}));
+  BOOST_TEST(expect_same_bits(nonfinite, nonfinite));
+  const Outcome found = expect_close(Tensor::of<float>({3}, {NAN, 1, INFINITY}), nonfinite,
                                      {.absolute = 1e30, .nan_is_close_to_nan = true});
   BOOST_TEST(found.message().find("2 of 3") == 0, found);
   BOOST_TEST(found.message().find("[1] is 1, expected inf") != std::string::npos, found);
   BOOST_TEST(found.message().find("2 x not finite") != std::string::npos, found);
 }
 
-BOOST_AUTO_TEST_CASE(other_sizes_types_and_nothing_at_all) {
+BOOST_AUTO_TEST_CASE(different_sizes_dtypes_and_undefined_tensors_are_reported) {
   const Tensor a = Tensor::zeros(DType::f32, {2, 3}), b = Tensor::zeros(DType::f32, {3, 2});
   BOOST_TEST(expect_close(a, b).message() == "the tensor is f32[2, 3], expected f32[3, 2]");
   BOOST_TEST(expect_same_bits(a, Tensor::zeros(DType::i32, {2, 3})).message() ==
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(other_sizes_types_and_nothing_at_all) {
   BOOST_TEST(expect_same_bits(Tensor::zeros(DType::f32, {0}), Tensor::zeros(DType::f32, {0})));
 }
 
-BOOST_AUTO_TEST_CASE(random_tensors_are_the_same_for_a_seed) {
+BOOST_AUTO_TEST_CASE(random_tensors_are_a_function_of_the_seed) {
   BOOST_TEST(expect_same_bits(normal_tensor({3, 4}, 1), normal_tensor({3, 4}, 1)));
   BOOST_TEST(!expect_same_bits(normal_tensor({3, 4}, 1), normal_tensor({3, 4}, 2)));
   const Tensor n = normal_tensor({100, 100}, 3, DType::f64, 5, 2);
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(random_tensors_are_the_same_for_a_seed) {
   BOOST_TEST((seen[0] && seen[1] && seen[2] && seen[3]));
 }
 
-BOOST_AUTO_TEST_CASE(tensors_print) {
+BOOST_AUTO_TEST_CASE(tensors_dtypes_and_shapes_are_printed) {
   std::ostringstream out;
   out << Tensor::of<int>({2}, {1, 2}) << ' ' << DType::bf16 << ' ' << Shape{2, 3} << ' '
       << Tensor::zeros(DType::f32, {20});

@@ -49,7 +49,7 @@ program net {
   BOOST_CHECK_THROW((void)expect_graph(program, "weft text 1\n%0 = nonsense"), FormatError);
 }
 
-BOOST_AUTO_TEST_CASE(ops_are_found_in_loops) {
+BOOST_AUTO_TEST_CASE(ops_in_loop_bodies_are_found) {
   Graph g;
   const Value xs = g.input("xs", DType::f32, {"steps", 4});
   const Value start = g.constant(Tensor::zeros(DType::f32, {4}));
@@ -80,7 +80,7 @@ BOOST_FIXTURE_TEST_CASE(ops_and_steps_are_counted, Network) {
              "the plan of 'net' has 0 steps 'relu', expected 1\n  all steps: 1 x matmul+add+relu");
 }
 
-BOOST_FIXTURE_TEST_CASE(bounds_of_memory_and_work, Network) {
+BOOST_FIXTURE_TEST_CASE(bounds_on_values_arena_and_flops_are_checked, Network) {
   BOOST_TEST(expect_no_value_above(*plan, 16 * 4 * 4));
   const Outcome large = expect_no_value_above(*plan, 16 * 4 * 4 - 1);
   BOOST_TEST(

@@ -44,11 +44,11 @@ OpRecord signed_square_record() {
 
 BOOST_AUTO_TEST_SUITE(highway_kernels)
 
-BOOST_AUTO_TEST_CASE(a_kernel_in_highway_keeps_all_promises) {
+BOOST_AUTO_TEST_CASE(a_highway_kernel_passes_check_record) {
   BOOST_TEST(check_record(with_ops({signed_square_record()}), "signed_square"));
 }
 
-BOOST_AUTO_TEST_CASE(it_runs_on_every_target_of_the_cpu) {
+BOOST_AUTO_TEST_CASE(a_highway_kernel_runs_on_every_target_of_the_cpu) {
   Graph g(with_ops({signed_square_record()}));
   const Value x = g.input("x", DType::f32, {"n"});
   const Program program = Program("p").output("y", apply_op("signed_square", {x}));

@@ -1,6 +1,6 @@
 // Custom operations: an elementwise one with an attribute, a reduction with an attribute, and one
-// with two phases and scratch memory between them. They are defined as docs/custom-operations.md shows and
-// behave like built-in operations in every respect.
+// with two phases and scratch memory between them. They are defined as docs/custom-operations.md
+// shows and behave like built-in operations in every respect.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -103,15 +103,15 @@ OpRecord scale_to_unit_record() {
                         .body =
                             [=](const KernelRun& run, std::int64_t chunk) {
                               const auto [begin, end] = chunk_range(n, chunks, chunk);
-                              T most = 0;
+                              T largest = 0;
                               for (auto i = begin; i < end; ++i)
-                                most = std::max(most, std::abs(run.in<T>(0)[i]));
-                              reinterpret_cast<T*>(run.shared_scratch)[chunk] = most;
+                                largest = std::max(largest, std::abs(run.in<T>(0)[i]));
+                              reinterpret_cast<T*>(run.shared_scratch)[chunk] = largest;
                             },
                         .cost_ns = double(n)});
     k.phases.push_back(loop_phase(n, 1, [=](auto& run, auto begin, auto end) {
-      const T* most = reinterpret_cast<const T*>(run.shared_scratch);
-      const T scale = *std::max_element(most, most + chunks);
+      const T* largest = reinterpret_cast<const T*>(run.shared_scratch);
+      const T scale = *std::max_element(largest, largest + chunks);
       for (auto i = begin; i < end; ++i)
         run.template out<T>(0)[i] = run.template in<T>(0)[i] / scale;
     }));
@@ -128,7 +128,7 @@ std::shared_ptr<const OpSet> my_ops() {
   return with_ops({swish_record(), power_mean_record(), scale_to_unit_record()});
 }
 
-struct OwnNetwork {
+struct CustomOpNetwork {
   Graph g{my_ops()};
   Value x = g.input("x", DType::f32, {"batch", 6});
   Variable w = g.variable("w", DType::f32, {6, 8}, {.initializer = Initializer::normal(0.5)});
@@ -143,20 +143,21 @@ struct OwnNetwork {
 
 BOOST_AUTO_TEST_SUITE(own_operations)
 
-BOOST_AUTO_TEST_CASE(records_keep_all_promises) {
+BOOST_AUTO_TEST_CASE(custom_operations_pass_check_record) {
   for (const char* name : {"power_mean", "scale_to_unit"}) {
     BOOST_TEST(check_record(my_ops(), name));
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_set_of_one_operation) {
+BOOST_AUTO_TEST_CASE(an_op_set_with_one_custom_operation_passes) {
   const auto ops = with_ops({swish_record()});
   Graph g(ops);
   BOOST_TEST(testing::check_record(ops, "swish"));
   BOOST_TEST((g.ops().find("swish") != nullptr));
 }
 
-BOOST_FIXTURE_TEST_CASE(training_runs_saves_and_resumes, OwnNetwork) {
+BOOST_FIXTURE_TEST_CASE(a_training_program_with_custom_operations_passes_all_checks,
+                        CustomOpNetwork) {
   BOOST_TEST(check_gradients(loss, {x, w, b}, {.feeds = setup.feeds, .second_order = true}));
   BOOST_TEST(check_determinism(g, train, setup));
   BOOST_TEST(check_round_trip(g, train, setup));
@@ -166,7 +167,7 @@ BOOST_FIXTURE_TEST_CASE(training_runs_saves_and_resumes, OwnNetwork) {
 
 // A loaded graph has the gradient rules of its op set, so a training program can be built from a
 // file.
-BOOST_FIXTURE_TEST_CASE(a_loaded_graph_is_differentiated_again, OwnNetwork) {
+BOOST_FIXTURE_TEST_CASE(a_loaded_graph_can_be_differentiated, CustomOpNetwork) {
   const TemporaryFolder folder;
   Session session(g);
   save_checkpoint(folder / "net.weft", session, {predict});
@@ -177,7 +178,7 @@ BOOST_FIXTURE_TEST_CASE(a_loaded_graph_is_differentiated_again, OwnNetwork) {
   BOOST_TEST(check_gradients(loaded, {parameters[0], parameters[1]}, {.feeds = setup.feeds}));
 }
 
-BOOST_FIXTURE_TEST_CASE(elementwise_ops_of_ones_own_are_fused, OwnNetwork) {
+BOOST_FIXTURE_TEST_CASE(custom_elementwise_operations_are_fused, CustomOpNetwork) {
   Session session(g, {.threads = 1});
   BOOST_TEST(expect_steps(*session.plan(Program("p").output("h", hidden), {{"x", {5, 6}}}),
                           "matmul+add+swish", 1));
@@ -190,13 +191,13 @@ BOOST_FIXTURE_TEST_CASE(elementwise_ops_of_ones_own_are_fused, OwnNetwork) {
   alone.row = nullptr;
   Graph other(with_ops({alone}));
   const Value in = other.input("x", DType::f32, {"batch", 6});
-  const Program apart = Program("apart").output("y", exp(swish(in * 2, 0.5)) + 1);
+  const Program unfused = Program("apart").output("y", exp(swish(in * 2, 0.5)) + 1);
   Session second(other, {.threads = 1});
-  BOOST_TEST(expect_steps(*second.plan(apart, {{"x", {5, 6}}}), "swish", 1));
-  BOOST_TEST(check_determinism(other, apart, setup));
+  BOOST_TEST(expect_steps(*second.plan(unfused, {{"x", {5, 6}}}), "swish", 1));
+  BOOST_TEST(check_determinism(other, unfused, setup));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_profile_and_a_text_show_them, OwnNetwork) {
+BOOST_FIXTURE_TEST_CASE(profiles_and_texts_contain_custom_operations, CustomOpNetwork) {
   Session session(g, {.threads = 1, .profile = true});
   session.run(predict, setup.feeds);
   BOOST_TEST(session.plan(predict, {{"x", {5, 6}}})->cost().text(20).find("power_mean") !=
@@ -209,7 +210,7 @@ BOOST_FIXTURE_TEST_CASE(a_profile_and_a_text_show_them, OwnNetwork) {
                           "program p { output y = %y }"));
 }
 
-BOOST_AUTO_TEST_CASE(formulas_take_up_to_three_operands_that_broadcast) {
+BOOST_AUTO_TEST_CASE(formulas_have_up_to_three_operands_that_broadcast) {
   const auto ops = with_ops(
       {elementwise_op("hypotenuse", [](auto a, auto b) { return std::sqrt(a * a + b * b); }),
        elementwise_op("mix", [](auto a, auto b, auto c) { return a + (b - a) * c; })});
@@ -244,7 +245,7 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-BOOST_AUTO_TEST_CASE(mistakes_in_records_are_found) {
+BOOST_AUTO_TEST_CASE(check_record_finds_mistakes_in_records) {
   std::string found = found_in([](OpRecord& r) { r.samples = nullptr; });
   BOOST_TEST(has(found, "scale_to_unit: it has no samples"), found);
   found = found_in([](OpRecord& r) { r.definition = nullptr; });
@@ -254,10 +255,10 @@ BOOST_AUTO_TEST_CASE(mistakes_in_records_are_found) {
   found = found_in([](OpRecord& r) {
     r.definition = nullptr;
     r.rule = [](const GradientContext& c) {
-      const Value x = c.input(0), y = c.output(), most = max(abs(x));
-      const Value at_most = cast(equal(abs(x), most), x.dtype()) * sign(x);
+      const Value x = c.input(0), y = c.output(), largest = max(abs(x));
+      const Value at_most = cast(equal(abs(x), largest), x.dtype()) * sign(x);
       return std::vector<Value>{(c.cotangent() - at_most * (1.001 * sum(c.cotangent() * y))) /
-                                most};
+                                largest};
     };
   });
   BOOST_TEST(has(found, "scale_to_unit: the gradient: output 0: first-order gradient of in0["),

@@ -126,7 +126,7 @@ Outcome run_operation(OpRecord record, bool reference = false) {
 
 BOOST_AUTO_TEST_SUITE(planted_faults)
 
-BOOST_AUTO_TEST_CASE(a_wrong_gradient) {
+BOOST_AUTO_TEST_CASE(a_wrong_gradient_is_found) {
   const auto report = [](double factor) {
     Graph g;
     const Value x = g.input("x", DType::f64, {3});
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_gradient) {
 
 // The record allows the kernel to overwrite its operand, but the kernel reads neighbours that it
 // has already overwritten.
-BOOST_AUTO_TEST_CASE(aliasing) {
+BOOST_AUTO_TEST_CASE(a_kernel_that_overwrites_what_it_reads_is_found) {
   OpRecord planted = like_first_operand("neighbours", neighbours);
   planted.inplace = {{0, 0}};
   check_found(run_operation(std::move(planted), true),
@@ -158,14 +158,14 @@ BOOST_AUTO_TEST_CASE(aliasing) {
               {"output 'y'", "nodes that write in place:", "neighbours, "});
 }
 
-BOOST_AUTO_TEST_CASE(dependence_on_the_order_of_threads) {
+BOOST_AUTO_TEST_CASE(dependence_on_the_order_of_threads_is_found) {
   check_found(
       run_operation(like_first_operand("plus_sum", plus_sum<false>)),
       run_operation(like_first_operand("plus_sum", plus_sum<true>)),
       {"output 'y'", "the first node that differs, when all values are kept, is plus_sum, "});
 }
 
-BOOST_AUTO_TEST_CASE(a_tail_that_is_left_out) {
+BOOST_AUTO_TEST_CASE(an_omitted_remainder_is_found) {
   check_found(run_operation(like_first_operand("by_eights", by_eights<false>)),
               run_operation(like_first_operand("by_eights", by_eights<true>)),
               {"output 'y'", "[1000]",
@@ -197,12 +197,12 @@ struct Normalised {
   Program train{"train"};
 };
 
-BOOST_AUTO_TEST_CASE(a_forgotten_update) {
+BOOST_AUTO_TEST_CASE(a_forgotten_update_is_found) {
   check_found(Normalised(true, false).check(), Normalised(false, false).check(),
               {"buffer 'running' (the program does not update it)"});
 }
 
-BOOST_AUTO_TEST_CASE(a_dead_parameter) {
+BOOST_AUTO_TEST_CASE(a_dead_parameter_is_found) {
   check_found(Normalised(false, true).check(), Normalised(false, false).check(),
               {"parameter 'b' (its update does not change its value: no gradient reaches it)"});
 }
@@ -214,14 +214,14 @@ Outcome rows_of(const std::function<Value(Graph& g, Value x)>& loss) {
   return check_rows(g, program, {.feeds = {{"x", normal_tensor({4, 3}, 1)}}});
 }
 
-BOOST_AUTO_TEST_CASE(a_loss_that_is_not_scaled) {
+BOOST_AUTO_TEST_CASE(a_loss_that_is_a_sum_is_found) {
   check_found(rows_of([](Graph&, Value x) { return sum(square(x)); }),
               rows_of([](Graph&, Value x) { return mean(square(x)); }),
               {"output 'loss'", "4 rows together", "is it a sum", "it is computed by sum, "});
 }
 
 // The mean over the rows is multiplied by the number of rows again.
-BOOST_AUTO_TEST_CASE(double_counting) {
+BOOST_AUTO_TEST_CASE(double_counting_of_rows_is_found) {
   check_found(rows_of([](Graph& g, Value x) {
                 return mean(square(x)) * cast(dim_value(g, g.dim("batch")), DType::f32) * 0.25;
               }),
@@ -231,7 +231,7 @@ BOOST_AUTO_TEST_CASE(double_counting) {
 
 // -- Models --
 
-BOOST_AUTO_TEST_CASE(future_tokens_that_leak) {
+BOOST_AUTO_TEST_CASE(leakage_of_future_tokens_is_found) {
   const auto attention_of = [](bool causal) {
     Graph g;
     const Value x = g.input("x", DType::f32, {"batch", "seq", 4});
@@ -245,7 +245,7 @@ BOOST_AUTO_TEST_CASE(future_tokens_that_leak) {
                "the first node that depends on later positions is attention, "});
 }
 
-BOOST_AUTO_TEST_CASE(a_nan_at_zero) {
+BOOST_AUTO_TEST_CASE(a_nan_for_zero_input_is_found) {
   const auto norm_of = [](bool sound) {
     Graph g;
     const Value x = g.input("x", DType::f32, {"batch", 3});
@@ -257,7 +257,7 @@ BOOST_AUTO_TEST_CASE(a_nan_at_zero) {
 }
 
 // Mismatched sizes are rejected when the graph is built, but indices are known only in a run.
-BOOST_AUTO_TEST_CASE(a_shape_that_only_works_for_one_batch) {
+BOOST_AUTO_TEST_CASE(a_program_for_a_single_batch_size_is_found) {
   const auto reversed = [](bool sound) {
     Graph g;
     const Value x = g.input("x", DType::f32, {"batch", 3});
@@ -269,7 +269,7 @@ BOOST_AUTO_TEST_CASE(a_shape_that_only_works_for_one_batch) {
   check_found(reversed(false), reversed(true), {"row 0 of 4 alone: "});
 }
 
-BOOST_AUTO_TEST_CASE(state_that_is_not_saved) {
+BOOST_AUTO_TEST_CASE(unsaved_state_is_found) {
   const auto counter = [](VariableKind kind) {
     Graph g;
     const Value x = g.input("x", DType::f32, {4});

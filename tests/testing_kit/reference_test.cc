@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_SUITE(references)
 
 // Adam's step has the size of the learning rate for a gradient of any size, even for one that
 // consists of rounding errors only or whose sign changes at lower precisions.
-BOOST_AUTO_TEST_CASE(trainings_pass_at_every_precision) {
+BOOST_AUTO_TEST_CASE(training_programs_pass_at_every_precision) {
   for (const auto& precision : {std::optional<Precision>(), std::optional(Precision::highest),
                                 std::optional(Precision::high), std::optional(Precision::medium)}) {
     Learner n;
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(trainings_pass_at_every_precision) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(nodes_may_have_a_precision_of_their_own) {
+BOOST_AUTO_TEST_CASE(nodes_may_override_the_precision) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"batch", 24});
   const Variable w = g.variable("w", DType::f32, {24, 8}, {.initializer = Initializer::normal(1)});
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(nodes_may_have_a_precision_of_their_own) {
   BOOST_TEST(expect_reference(g, program, {.feeds = {{"x", normal_tensor({16, 24}, 1)}}}));
 }
 
-BOOST_AUTO_TEST_CASE(a_step_that_writes_over_what_it_reads_is_found_in_the_variable) {
+BOOST_AUTO_TEST_CASE(an_update_that_overwrites_what_it_reads_is_found) {
   for (const Precision precision : {Precision::highest, Precision::medium}) {
     const auto outcome = [&](bool wrong) {
       Learner n(with_ops({smooth_step_record(wrong)}));
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(a_step_that_writes_over_what_it_reads_is_found_in_the_varia
 }
 
 // As above, with a loop that carries the weights.
-BOOST_AUTO_TEST_CASE(a_step_in_a_loop_is_found_too) {
+BOOST_AUTO_TEST_CASE(an_overwriting_step_in_a_loop_is_found) {
   const auto outcome = [](bool wrong) {
     Graph g(with_ops({smooth_step_record(wrong)}));
     const Value w = g.input("w", DType::f32, {40}), gs = g.input("gs", DType::f32, {"steps", 40});
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(a_step_in_a_loop_is_found_too) {
                 {"output 'w' of a Session", "nodes that write in place:", "smooth_step, "});
 }
 
-BOOST_AUTO_TEST_CASE(own_operations_are_compared_with_their_definition) {
+BOOST_AUTO_TEST_CASE(custom_operations_are_compared_with_their_definition) {
   const auto outcome = [](double wrong_above) {
     Graph g(with_ops({twice_record(wrong_above)}));
     const Value x = g.input("x", DType::f32, {"n"});
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(own_operations_are_compared_with_their_definition) {
 }
 
 // A fault inside a body is reported for its node, with the step.
-BOOST_AUTO_TEST_CASE(bodies_are_gone_through_node_by_node) {
+BOOST_AUTO_TEST_CASE(bodies_are_compared_node_by_node) {
   const auto ops = with_ops({twice_record(3)});
   const auto outcome = [&](const std::function<Value(Graph&, Value)>& build) {
     Graph g(ops);
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(bodies_are_gone_through_node_by_node) {
                 {"element 1 of 2", "in step 0 of while_loop, ", "reference_test.cc:"});
 }
 
-BOOST_AUTO_TEST_CASE(draws_are_compared_too) {
+BOOST_AUTO_TEST_CASE(random_draws_are_compared) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"n", 8});
   const Variable key = g.key("noise");

@@ -18,7 +18,7 @@
 namespace weft::testing {
 namespace {
 
-struct Training {
+struct TrainingFixture {
   Graph g;
   Value x = g.input("x", DType::f32, {"batch", 16});
   Value t = g.input("t", DType::f32, {"batch", 4});
@@ -37,7 +37,7 @@ struct Training {
 
 BOOST_AUTO_TEST_SUITE(run_checks)
 
-BOOST_FIXTURE_TEST_CASE(a_sound_training_passes, Training) {
+BOOST_FIXTURE_TEST_CASE(a_correct_training_program_passes, TrainingFixture) {
   const MoreThreads more;
   BOOST_TEST(check_determinism(g, train, setup));
   BOOST_TEST(check_round_trip(g, train, setup));
@@ -45,7 +45,7 @@ BOOST_FIXTURE_TEST_CASE(a_sound_training_passes, Training) {
   BOOST_TEST(expect_reference(g, train, setup));
 }
 
-BOOST_FIXTURE_TEST_CASE(serving_shares_a_store, Training) {
+BOOST_FIXTURE_TEST_CASE(serving_sessions_share_a_store, TrainingFixture) {
   BOOST_TEST(check_serving(g, predict, inference));
   BOOST_TEST(
       check_serving(g, train, setup).message() ==
@@ -53,7 +53,7 @@ BOOST_FIXTURE_TEST_CASE(serving_shares_a_store, Training) {
 }
 
 // Files do not contain caches: state that must survive belongs in a buffer.
-BOOST_AUTO_TEST_CASE(state_that_is_not_saved_is_found) {
+BOOST_AUTO_TEST_CASE(unsaved_state_is_found) {
   for (const VariableKind kind : {VariableKind::cache, VariableKind::buffer}) {
     Graph g;
     const Value x = g.input("x", DType::f32, {4});
@@ -112,7 +112,7 @@ OpRecord neighbours_record() {
 }
 
 // A kernel that is wrong in place is right if its operand is kept; the message mentions this.
-BOOST_AUTO_TEST_CASE(a_difference_that_keeping_values_hides) {
+BOOST_AUTO_TEST_CASE(messages_say_that_keeping_values_hides_the_difference) {
   const MoreThreads more;
   Graph g(with_ops({neighbours_record()}));
   const Value x = g.input("x", DType::f32, {"n"});
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(a_difference_that_keeping_values_hides) {
 
 // Running statistics are updated with values that the program reads, and every Session has its own
 // caches.
-BOOST_AUTO_TEST_CASE(updates_that_come_with_values_count) {
+BOOST_AUTO_TEST_CASE(updates_attached_to_values_are_checked) {
   Graph g;
   const Value x = g.input("x", DType::f32, {4});
   const auto state = [&](const char* name, VariableKind kind) {
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(updates_that_come_with_values_count) {
   BOOST_TEST(check_serving(g, remembers, setup));
 }
 
-BOOST_AUTO_TEST_CASE(a_reference_names_the_node) {
+BOOST_AUTO_TEST_CASE(expect_reference_passes_and_reports_missing_feeds) {
   Graph g;
   const Value x = g.input("x", DType::f32, {3});
   const Program program = Program("p").output("y", softmax(exp(x)));
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(a_reference_names_the_node) {
   BOOST_TEST(expect_reference(g, program).message().find("no tensor is fed for ") == 0);
 }
 
-BOOST_AUTO_TEST_CASE(folders_go_with_their_object) {
+BOOST_AUTO_TEST_CASE(temporary_folders_are_removed_with_their_object) {
   std::string path, other;
   {
     const TemporaryFolder a("kit"), b("kit");

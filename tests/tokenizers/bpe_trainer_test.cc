@@ -52,7 +52,7 @@ WordTable table(const std::vector<std::pair<std::string, std::int64_t>>& counts)
   return words;
 }
 
-BOOST_AUTO_TEST_CASE(byte_pairs_are_the_librarys_merge_by_merge) {
+BOOST_AUTO_TEST_CASE(byte_level_merges_equal_the_reference) {
   const auto text = testing::training_corpus();
   if (!text) return;
   const WordTable words = words_of({text->trained}, nullptr, byte_level());
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(byte_pairs_are_the_librarys_merge_by_merge) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(word_pieces_need_as_many_tokens_as_the_librarys) {
+BOOST_AUTO_TEST_CASE(wordpiece_needs_as_few_tokens_as_the_reference) {
   const auto text = testing::training_corpus();
   if (!text) return;
   const auto normalizer = std::make_shared<const normalizers::Bert>();
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(word_pieces_need_as_many_tokens_as_the_librarys) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(whole_words_are_the_librarys) {
+BOOST_AUTO_TEST_CASE(word_level_vocabularies_equal_the_reference) {
   const auto text = testing::training_corpus();
   if (!text) return;
   const WordTable words =
@@ -130,7 +130,7 @@ const std::vector<std::pair<std::string, std::int64_t>> kRoses = {
     {"roses", 1}, {"are", 2}, {"red", 1}, {"voilets", 1}, {"blue", 1}, {"BERT", 1},
     {"is", 2},    {"big", 1}, {"and", 1}, {"so", 1},      {"GPT-2", 1}};
 
-BOOST_AUTO_TEST_CASE(pairs_are_merged_while_they_are_frequent_enough) {
+BOOST_AUTO_TEST_CASE(pairs_are_merged_while_frequent_enough) {
   const LearnedBpe learned = train_bpe(table(kRoses), {.min_frequency = 2});
   const Pieces wanted = {"-", "2", "B", "E", "G", "P", "R", "T", "a", "b",  "d",   "e", "g",
                          "i", "l", "n", "o", "r", "s", "t", "u", "v", "re", "are", "is"};
@@ -139,18 +139,18 @@ BOOST_AUTO_TEST_CASE(pairs_are_merged_while_they_are_frequent_enough) {
   BOOST_TEST((learned.merges == merges));
   // Special tokens and the initial alphabet are always included; then pieces are added up to the
   // limit.
-  const LearnedBpe few =
+  const LearnedBpe limited =
       train_bpe(table(kRoses),
                 {.vocab = 25, .special_tokens = {"<s>", "r", "<s>"}, .initial_alphabet = U"z"});
-  BOOST_TEST(few.pieces.size() == 25U);
-  BOOST_TEST(few.pieces[0] == "<s>");
-  BOOST_TEST(few.pieces[1] == "r");
-  BOOST_TEST(few.pieces[23] == "z");
-  BOOST_TEST(few.pieces[24] == "re");
+  BOOST_TEST(limited.pieces.size() == 25U);
+  BOOST_TEST(limited.pieces[0] == "<s>");
+  BOOST_TEST(limited.pieces[1] == "r");
+  BOOST_TEST(limited.pieces[23] == "z");
+  BOOST_TEST(limited.pieces[24] == "re");
   BOOST_TEST(train_bpe(table(kRoses), {.vocab = 0}).pieces.size() == 22U);
 }
 
-BOOST_AUTO_TEST_CASE(characters_beyond_the_limit_are_left_out_of_words) {
+BOOST_AUTO_TEST_CASE(characters_beyond_the_alphabet_limit_are_dropped) {
   // The alphabet is "e" (6 times), "s" (6 times), and "i", the first of the characters that occur 4
   // times. "voilets" is reduced to "ies".
   const LearnedBpe learned = train_bpe(table(kRoses), {.min_frequency = 2, .limit_alphabet = 3});
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(characters_beyond_the_limit_are_left_out_of_words) {
   BOOST_TEST(learned.pieces == wanted, boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(pieces_have_marks_and_lengths_as_asked_for) {
+BOOST_AUTO_TEST_CASE(pieces_have_the_configured_affixes_and_maximum_length) {
   const WordTable words = table({{"abab", 3}, {"ab", 2}, {"b", 1}});
   const LearnedBpe marked =
       train_bpe(words, {.continuing_subword_prefix = "##", .end_of_word_suffix = "</w>"});
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(pieces_have_marks_and_lengths_as_asked_for) {
   BOOST_TEST(train_bpe(longer, {}).pieces.back() == "aaaaaaaa");
 }
 
-BOOST_AUTO_TEST_CASE(what_is_learned_does_not_depend_on_threads_or_on_how_texts_come) {
+BOOST_AUTO_TEST_CASE(training_does_not_depend_on_threads_or_on_the_division_of_texts) {
   std::string text;
   std::uint32_t state = 7;
   for (int i = 0; i < 300000; ++i) {
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(what_is_learned_does_not_depend_on_threads_or_on_how_texts_
   BOOST_TEST((counts == others));
 }
 
-BOOST_AUTO_TEST_CASE(texts_are_cut_where_words_end) {
+BOOST_AUTO_TEST_CASE(texts_are_split_after_words) {
   BOOST_TEST(end_of_part("one\ntwo\n\n  three") == 4U);
   BOOST_TEST(end_of_part("one\n\ntwo") == 5U);
   BOOST_TEST(end_of_part("\n") == 1U);
@@ -215,7 +215,7 @@ BOOST_AUTO_TEST_CASE(texts_are_cut_where_words_end) {
   BOOST_TEST(end_of_part("a\nb\n\u3000c") == 2U);
 }
 
-BOOST_AUTO_TEST_CASE(options_of_training_out_of_range_are_named) {
+BOOST_AUTO_TEST_CASE(training_options_out_of_range_are_rejected) {
   const WordTable words = table(kRoses);
   BOOST_CHECK_THROW(train_bpe(words, {.vocab = -1}), ArgumentError);
   BOOST_CHECK_THROW(train_bpe(words, {.vocab = (1 << 24) + 1}), ArgumentError);

@@ -21,7 +21,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-SentencePieceTokenizer learn(const Texts& texts, const SentencePieceTraining& options,
+SentencePieceTokenizer train(const Texts& texts, const SentencePieceTraining& options,
                              int threads = 2) {
   TextList list(texts);
   Workers workers({.threads = threads});
@@ -41,11 +41,11 @@ std::vector<std::u32string> pairs_of(const Counts& counts, std::u32string_view c
 
 bool any(std::u32string_view) { return true; }
 
-BOOST_AUTO_TEST_CASE(pairs_of_characters_are_the_librarys_piece_by_piece) {
+BOOST_AUTO_TEST_CASE(character_bpe_pieces_equal_the_reference) {
   const auto corpus = testing::training_corpus();
   if (!corpus) return;
   const auto golden = testing::training_lines("ts-bpe-1000.vocab");
-  const auto tokenizer = learn({corpus->trained}, {.vocab = 1000, .character_coverage = 1});
+  const auto tokenizer = train({corpus->trained}, {.vocab = 1000, .character_coverage = 1});
   BOOST_TEST_REQUIRE(tokenizer.vocab_size() == std::ssize(golden));
   testing::GoldenCount count("train: SentencePiece's byte pairs, pieces");
   for (std::size_t id = 0; id < golden.size(); ++id) {
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(pairs_of_characters_are_the_librarys_piece_by_piece) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(pairs_of_characters_need_as_many_pieces_as_the_librarys) {
+BOOST_AUTO_TEST_CASE(character_bpe_needs_as_many_pieces_as_the_reference) {
   const auto corpus = testing::training_corpus();
   if (!corpus) return;
   const nlohmann::json golden = testing::training_metrics("sentencepiece_0.1.97");
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(pairs_of_characters_need_as_many_pieces_as_the_librarys) {
   for (const Case& c : {Case{"bpe-1000", 1000, false}, Case{"bpe-4000", 4000, false},
                         Case{"bpe-1000-bf", 1000, true}}) {
     const auto tokenizer =
-        learn({corpus->trained},
+        train({corpus->trained},
               {.vocab = c.vocab, .character_coverage = 1, .byte_fallback = c.byte_fallback});
     BOOST_TEST(tokenizer.vocab_size() == c.vocab);
     std::int64_t pieces = 0, unknown = 0;
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(pairs_of_characters_need_as_many_pieces_as_the_librarys) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(of_equally_frequent_pairs_the_shortest_and_then_the_first_goes_first) {
+BOOST_AUTO_TEST_CASE(ties_are_broken_by_length_and_then_by_order) {
   // All pairs occur 5 times. The first of "ab", "bx", "xc", "cd" and "de" is "ab". It removes "bx",
   // so that "cd" is next. "abx" precedes "cde", which has the same length.
   const auto found = pairs_of({{"abxcde", 5}, {"e", 9}}, U"abcdex", {.is_piece = any});
@@ -141,7 +141,7 @@ std::vector<std::u32string> pairs_by_definition(const Counts& counts,
   }
 }
 
-BOOST_AUTO_TEST_CASE(pairs_are_merged_as_defined_whatever_spells_what_is_there) {
+BOOST_AUTO_TEST_CASE(merges_follow_the_definition_for_random_words) {
   std::mt19937 random(5);
   for (int round = 0; round < 40; ++round) {
     const std::size_t letters = 1 + random() % 3;
@@ -163,12 +163,12 @@ BOOST_AUTO_TEST_CASE(pairs_are_merged_as_defined_whatever_spells_what_is_there) 
   }
 }
 
-BOOST_AUTO_TEST_CASE(pieces_of_pairs_stay_within_words_scripts_and_lengths) {
+BOOST_AUTO_TEST_CASE(pieces_stay_within_words_scripts_and_lengths) {
   Texts texts;
   for (int i = 0; i < 20; ++i)
     texts.push_back("ab\u0431\u0432 ab\u0431\u0432 a1 a1 " + std::string(40, 'x') +
                     " \u65e5\u306e");
-  const auto tokenizer = learn(texts, {.vocab = 200, .character_coverage = 1});
+  const auto tokenizer = train(texts, {.vocab = 200, .character_coverage = 1});
   for (const auto& piece : tokenizer.model().pieces) {
     BOOST_TEST(piece.text.find("b\u0431") == std::string::npos);
     BOOST_TEST(piece.text.find("a1") == std::string::npos);
@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(pieces_of_pairs_stay_within_words_scripts_and_lengths) {
   BOOST_TEST(tokenizer.find(std::string(16, 'x')) >= 0);
 }
 
-BOOST_AUTO_TEST_CASE(trained_pairs_keep_symbols_and_bytes_and_come_back) {
+BOOST_AUTO_TEST_CASE(trained_character_bpe_keeps_symbols_and_bytes_and_round_trips) {
   const Texts texts = {"the cat sat on the mat <x>\nthe cats sat, the \u00e9 mats"};
   for (const char* normalization : {"nmt_nfkc", "identity"}) {
     for (const bool bytes : {false, true}) {
@@ -189,10 +189,10 @@ BOOST_AUTO_TEST_CASE(trained_pairs_keep_symbols_and_bytes_and_come_back) {
                                           .character_coverage = 1,
                                           .normalization = normalization,
                                           .byte_fallback = bytes};
-      const auto tokenizer = learn(texts, options);
+      const auto tokenizer = train(texts, options);
       BOOST_TEST(tokenizer.find("<x>") == 3);
       BOOST_TEST(!tokenizer.model().own);
-      BOOST_TEST(learn(texts, options, 1).to_bytes() == tokenizer.to_bytes());
+      BOOST_TEST(train(texts, options, 1).to_bytes() == tokenizer.to_bytes());
       const auto again = SentencePieceTokenizer::from_bytes(tokenizer.to_bytes());
       BOOST_TEST(again.to_bytes() == tokenizer.to_bytes());
       BOOST_TEST(!again.model().own);
@@ -203,11 +203,11 @@ BOOST_AUTO_TEST_CASE(trained_pairs_keep_symbols_and_bytes_and_come_back) {
                    "the cat <x> \u65e5");
     }
   }
-  BOOST_CHECK_THROW(learn(texts, {.vocab = 9}), ArgumentError);
-  BOOST_CHECK_THROW(learn(texts, {.character_coverage = 2}), ArgumentError);
-  BOOST_CHECK_THROW(learn(texts, {.normalization = "nfd"}), ArgumentError);
-  BOOST_CHECK_THROW(learn(texts, {.symbols = {"<s>"}}), ArgumentError);
-  BOOST_CHECK_THROW(learn(texts, {.min_frequency = -1}), ArgumentError);
+  BOOST_CHECK_THROW(train(texts, {.vocab = 9}), ArgumentError);
+  BOOST_CHECK_THROW(train(texts, {.character_coverage = 2}), ArgumentError);
+  BOOST_CHECK_THROW(train(texts, {.normalization = "nfd"}), ArgumentError);
+  BOOST_CHECK_THROW(train(texts, {.symbols = {"<s>"}}), ArgumentError);
+  BOOST_CHECK_THROW(train(texts, {.min_frequency = -1}), ArgumentError);
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ PrecompiledMap map_of(const std::string& name) {
   return PrecompiledMap::parse(compile(character_rules(name)));
 }
 
-BOOST_AUTO_TEST_CASE(texts_are_normalised_as_the_library_does) {
+BOOST_AUTO_TEST_CASE(character_rules_normalise_like_the_reference) {
   if (!testing::have_token_goldens()) return;
   for (const std::string name : kNames) {
     const SentencePieceNormalizer normalizer({.dummy_prefix = false, .escape_whitespace = false},
@@ -37,25 +37,25 @@ BOOST_AUTO_TEST_CASE(texts_are_normalised_as_the_library_does) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(rules_of_unicode_are_those_of_models) {
+BOOST_AUTO_TEST_CASE(unicode_rules_agree_with_published_models) {
   const auto file = testing::token_file("t5-base/spiece.model");
   if (file.empty()) return;
   const auto model = SentencePieceTokenizer::from_bytes(testing::golden_bytes(file));
   const PrecompiledMap theirs = PrecompiledMap::parse(model.model().normalizer.compiled_map);
   // Characters were added to Unicode after these models were made, so Weft has some more rules.
-  int others = 0, rules = 0;
+  int missing = 0, rules = 0;
   for (const auto& [from, to] : character_rules("nmt_nfkc")) {
     const std::string text = utf8(from), becomes = utf8(to);
     const auto rule = theirs.longest(text);
     const bool same = rule && rule->size == text.size() && rule->replacement == becomes;
     ++rules;
-    others += same ? 0 : 1;
+    missing += same ? 0 : 1;
   }
-  std::cout << "rules: " << rules << ", not in the model: " << others << "\n";
-  BOOST_TEST(others < rules / 100);
+  std::cout << "rules: " << rules << ", not in the model: " << missing << "\n";
+  BOOST_TEST(missing < rules / 100);
 }
 
-BOOST_AUTO_TEST_CASE(compiled_rules_are_read_back) {
+BOOST_AUTO_TEST_CASE(compiled_rules_round_trip) {
   const CharacterRules rules = {
       {U"a", U"b"}, {U"ab", U""}, {U"\u00e9x", U"long one"}, {U"z", U"b"}};
   const PrecompiledMap map = PrecompiledMap::parse(compile(rules));

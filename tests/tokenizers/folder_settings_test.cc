@@ -26,8 +26,8 @@ struct Folders {
   testing::TokenizerFolder bert{"bert"}, gpt2{"gpt2"}, pieces{"pieces"};
 };
 
-void refused(const testing::TokenizerFolder& folder, const std::string& file,
-             const std::string& text, const std::string& why) {
+void check_rejected(const testing::TokenizerFolder& folder, const std::string& file,
+                    const std::string& text, const std::string& why) {
   folder.write(file, text);
   const FolderTokenizer found = read_tokenizer_folder(folder.path());
   BOOST_TEST(!found.tokenizer.has_value());
@@ -35,7 +35,7 @@ void refused(const testing::TokenizerFolder& folder, const std::string& file,
   folder.remove(file);
 }
 
-BOOST_AUTO_TEST_CASE(added_tokens_of_both_files_are_found_in_all_kinds_of_folders) {
+BOOST_AUTO_TEST_CASE(added_tokens_are_found_in_all_kinds_of_folders) {
   const Folders folders;
   for (const auto* folder : {&folders.bert, &folders.gpt2, &folders.pieces}) {
     const std::int32_t first = folder == &folders.pieces ? 2 : 4;
@@ -62,41 +62,44 @@ BOOST_AUTO_TEST_CASE(added_tokens_of_both_files_are_found_in_all_kinds_of_folder
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_is_wrong_in_a_folder_is_refused_by_file_and_key) {
+BOOST_AUTO_TEST_CASE(errors_name_file_and_key) {
   const Folders folders;
   const std::string config = "tokenizer_config.json", added = "added_tokens.json",
                     special = "special_tokens_map.json";
-  refused(folders.bert, config, R"({"do_lower_case": 3})",
-          "'tokenizer_config.json.do_lower_case' must be true or false, not 3");
-  refused(folders.gpt2, config, R"({"add_prefix_space": "no"})",
-          "'tokenizer_config.json.add_prefix_space' must be true or false, not \"no\"");
-  refused(folders.pieces, config, R"({"tokenizer_class": 5})",
-          "'tokenizer_config.json.tokenizer_class' must be a string, not 5");
-  refused(folders.pieces, config, R"({"tokenizer_class": "T5Tokenizer", "extra_ids": "many"})",
-          "'tokenizer_config.json.extra_ids' must be an integer, not \"many\"");
-  refused(folders.pieces, config, R"({"tokenizer_class": "MarianTokenizer"})",
-          "vocab.json is missing");
-  refused(folders.bert, special, R"({"pad_token": 0})",
-          "'special_tokens_map.json.pad_token' must be a string, not 0");
-  refused(folders.bert, config, R"({"pad_token": {"content": 0}})",
-          "'tokenizer_config.json.pad_token.content' must be a string, not 0");
-  refused(folders.gpt2, added, R"({"<x>": "3"})",
-          "'added_tokens.json.<x>' must be an integer, not \"3\"");
-  refused(
+  check_rejected(folders.bert, config, R"({"do_lower_case": 3})",
+                 "'tokenizer_config.json.do_lower_case' must be true or false, not 3");
+  check_rejected(folders.gpt2, config, R"({"add_prefix_space": "no"})",
+                 "'tokenizer_config.json.add_prefix_space' must be true or false, not \"no\"");
+  check_rejected(folders.pieces, config, R"({"tokenizer_class": 5})",
+                 "'tokenizer_config.json.tokenizer_class' must be a string, not 5");
+  check_rejected(folders.pieces, config,
+                 R"({"tokenizer_class": "T5Tokenizer", "extra_ids": "many"})",
+                 "'tokenizer_config.json.extra_ids' must be an integer, not \"many\"");
+  check_rejected(folders.pieces, config, R"({"tokenizer_class": "MarianTokenizer"})",
+                 "vocab.json is missing");
+  check_rejected(folders.bert, special, R"({"pad_token": 0})",
+                 "'special_tokens_map.json.pad_token' must be a string, not 0");
+  check_rejected(folders.bert, config, R"({"pad_token": {"content": 0}})",
+                 "'tokenizer_config.json.pad_token.content' must be a string, not 0");
+  check_rejected(folders.gpt2, added, R"({"<x>": "3"})",
+                 "'added_tokens.json.<x>' must be an integer, not \"3\"");
+  check_rejected(
       folders.gpt2, added, R"({"<x>": 4294967299})",
       "'added_tokens.json.<x>' must be an integer in [-2147483648, 2147483647], not 4294967299");
-  refused(folders.gpt2, added, R"({"<x>": 2000000000})",
-          "added_tokens.json gives '<x>' the id 2000000000; ids are 0 to 16777215");
-  refused(folders.gpt2, added, R"({"": 3})", "added_tokens.json has an added token without text");
-  refused(folders.bert, config, R"({"added_tokens_decoder": {"x4": {"content": "<x>"}}})",
-          "tokenizer_config.json.added_tokens_decoder has the key 'x4', which is not an id");
-  refused(folders.bert, config, R"({"added_tokens_decoder": {"4": {"special": true}}})",
-          "tokenizer_config.json.added_tokens_decoder.4 lacks 'content'");
-  refused(folders.bert, config, R"({"added_tokens_decoder": {"4": {"content": "a", "lstrip": 1}}})",
-          "'tokenizer_config.json.added_tokens_decoder.4.lstrip' must be true or false, not 1");
-  refused(folders.bert, config, "[]", "tokenizer_config.json is not a JSON object but []");
-  refused(folders.gpt2, "merges.txt", "ab\n",
-          "line 1 of merges.txt must be two pieces separated by a space, not 'ab'");
+  check_rejected(folders.gpt2, added, R"({"<x>": 2000000000})",
+                 "added_tokens.json gives '<x>' the id 2000000000; ids are 0 to 16777215");
+  check_rejected(folders.gpt2, added, R"({"": 3})",
+                 "added_tokens.json has an added token without text");
+  check_rejected(folders.bert, config, R"({"added_tokens_decoder": {"x4": {"content": "<x>"}}})",
+                 "tokenizer_config.json.added_tokens_decoder has the key 'x4', which is not an id");
+  check_rejected(folders.bert, config, R"({"added_tokens_decoder": {"4": {"special": true}}})",
+                 "tokenizer_config.json.added_tokens_decoder.4 lacks 'content'");
+  check_rejected(
+      folders.bert, config, R"({"added_tokens_decoder": {"4": {"content": "a", "lstrip": 1}}})",
+      "'tokenizer_config.json.added_tokens_decoder.4.lstrip' must be true or false, not 1");
+  check_rejected(folders.bert, config, "[]", "tokenizer_config.json is not a JSON object but []");
+  check_rejected(folders.gpt2, "merges.txt", "ab\n",
+                 "line 1 of merges.txt must be two pieces separated by a space, not 'ab'");
 }
 
 }  // namespace

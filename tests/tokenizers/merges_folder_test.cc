@@ -26,15 +26,15 @@ Ids ids_of(const FolderTokenizer& read, const std::string& text) {
   return read.tokenizer->encode_text(text, {.add_special = true}).ids;
 }
 
-void check_ids(const FolderTokenizer& read, const std::string& text, const Ids& right) {
+void check_ids(const FolderTokenizer& read, const std::string& text, const Ids& expected) {
   BOOST_TEST_CONTEXT(text)
-  BOOST_TEST(ids_of(read, text) == right, boost::test_tools::per_element());
+  BOOST_TEST(ids_of(read, text) == expected, boost::test_tools::per_element());
 }
 
 const std::string kClip = R"({"a": 0, "a</w>": 1, "b": 2, "b</w>": 3, "ab</w>": 4, "!</w>": 5,
     "<|startoftext|>": 6, "<|endoftext|>": 7})";
 
-BOOST_AUTO_TEST_CASE(clip_folders_end_words_and_take_capitals_and_blanks_away) {
+BOOST_AUTO_TEST_CASE(clip_folders_mark_word_ends_and_fold_case_and_white_space) {
   for (const std::string settings : {R"({"tokenizer_class": "CLIPTokenizer"})",
                                      R"({"tokenizer_class": "CLIPTokenizerFast"})", ""}) {
     const FolderTokenizer clip =
@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(clip_folders_end_words_and_take_capitals_and_blanks_away) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(gpt1_folders_read_words_as_bert_does_and_know_what_is_unknown) {
+BOOST_AUTO_TEST_CASE(gpt1_folders_split_words_like_bert_and_have_an_unknown_token) {
   const FolderTokenizer gpt1 =
       read(R"({"<unk>": 0, "a": 1, "a</w>": 2, "b</w>": 3, "ab</w>": 4, ".</w>": 5})", "a b</w>\n",
            "", R"({"model_type": "openai-gpt"})");
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(gpt1_folders_read_words_as_bert_does_and_know_what_is_unkno
 const std::string kBytes = R"({"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3, "a": 4, "b": 5, "ab": 6,
     "\u0120": 7, "\u0120a": 8, "<mask>": 9})";
 
-BOOST_AUTO_TEST_CASE(roberta_folders_put_their_ids_around_texts_and_hide_words) {
+BOOST_AUTO_TEST_CASE(roberta_folders_add_special_tokens_and_have_a_mask) {
   const FolderTokenizer roberta =
       read(kBytes, "a b\n\u0120 a\n", R"({"tokenizer_class": "RobertaTokenizer"})");
   check_ids(roberta, "ab a", {0, 6, 8, 2});
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(deberta_and_qwen_folders_follow_their_classes) {
   check_ids(qwen, "12e\u0301", {0, 1, 5});
 }
 
-BOOST_AUTO_TEST_CASE(white_space_behind_the_pieces_of_a_vocab_txt_goes_and_nothing_else) {
+BOOST_AUTO_TEST_CASE(trailing_white_space_in_a_vocab_txt_is_removed) {
   const testing::TemporaryFolder bert("merges");
   bert.write("vocab.txt", "[UNK]\n\u03be\v\n\u3042\u3000 \nb\n");
   const FolderTokenizer read = read_tokenizer_folder(bert.path(""));
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(white_space_behind_the_pieces_of_a_vocab_txt_goes_and_nothi
   BOOST_TEST(read.tokenizer->find("\u3042") == 2);
 }
 
-BOOST_AUTO_TEST_CASE(classes_that_are_not_known_are_refused_by_name) {
+BOOST_AUTO_TEST_CASE(unknown_tokenizer_classes_are_rejected_by_name) {
   const FolderTokenizer unknown = read(kBytes, "", R"({"tokenizer_class": "MagicTokenizer"})");
   BOOST_TEST(!unknown.tokenizer);
   BOOST_TEST(unknown.missing.find("unsupported tokenizer class MagicTokenizer for vocab.json and "

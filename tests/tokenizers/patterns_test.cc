@@ -32,19 +32,19 @@ Bounds by_regex(const Regex& regex, const std::string& text) {
 }
 
 /// Returns true for the characters of Unicode 14, which both libraries support.
-bool both_know(char32_t c) {
+bool is_supported_by_both(char32_t c) {
   UVersionInfo age;
   u_charAge(static_cast<UChar32>(c), age);
   return age[0] <= 14 && !(c >= 0xD800 && c < 0xE000);
 }
 
-BOOST_AUTO_TEST_CASE(patterns_by_hand_cut_every_character_as_pcre2_does) {
+BOOST_AUTO_TEST_CASE(hand_written_patterns_split_every_character_like_pcre2) {
   for (const KnownPattern* known = begin_known_patterns(); known != end_known_patterns(); ++known) {
     const Regex regex{std::string(known->pattern)};
     int wrong = 0;
     std::string text;
     for (char32_t c = 1; c < 0x110000; ++c) {
-      if (!both_know(c)) continue;
+      if (!is_supported_by_both(c)) continue;
       text = "a";
       for (const char* beside : {"", "1 ", "'", "\n", ". a "}) {
         append_utf8(text, c);
@@ -57,8 +57,8 @@ BOOST_AUTO_TEST_CASE(patterns_by_hand_cut_every_character_as_pcre2_does) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(patterns_by_hand_cut_random_texts_as_pcre2_does) {
-  const std::vector<std::string> bits = {
+BOOST_AUTO_TEST_CASE(hand_written_patterns_split_random_texts_like_pcre2) {
+  const std::vector<std::string> snippets = {
       "a",       "B",  "é",   "日",     "1",      "2", "٣",     " ",   "  ",
       "\n",      "\r", "\t",  "\u00A0", "\u3000", "'", "'s",    "'LL", "'ve",
       "'\u017F", "!",  "...", "\u0301", "𝄞",      "½", "\u180E"};
@@ -68,7 +68,8 @@ BOOST_AUTO_TEST_CASE(patterns_by_hand_cut_random_texts_as_pcre2_does) {
     int wrong = 0;
     for (int i = 0; i < 20000; ++i) {
       std::string text;
-      for (unsigned count = random() % 12; count > 0; --count) text += bits[random() % bits.size()];
+      for (unsigned count = random() % 12; count > 0; --count)
+        text += snippets[random() % snippets.size()];
       if (by_hand(*known, text) == by_regex(regex, text)) continue;
       if (wrong++ == 0) BOOST_ERROR(known->pattern << " differs for '" << text << "'");
     }
@@ -80,7 +81,7 @@ Bounds matches(const std::string& pattern, const std::string& text) {
   return by_regex(Regex(pattern), text);
 }
 
-BOOST_AUTO_TEST_CASE(patterns_mean_what_they_mean_in_tokenizer_json) {
+BOOST_AUTO_TEST_CASE(patterns_have_their_meaning_in_tokenizer_json) {
   BOOST_TEST((matches("\\s", "a\u180E\u0085b") == Bounds{{4, 6}}));  // U+180E is not white space
   // Combining marks are part of words.
   BOOST_TEST((matches("\\w+", "e\u0301_-1") == Bounds{{0, 4}, {5, 6}}));

@@ -20,7 +20,7 @@ namespace {
 using testing::append_number;
 using testing::compiled_map;
 
-BOOST_AUTO_TEST_CASE(rules_of_a_compiled_map_are_found_longest_or_shortest) {
+BOOST_AUTO_TEST_CASE(the_longest_and_the_shortest_rule_are_found) {
   const PrecompiledMap map = PrecompiledMap::parse(
       compiled_map({{"a", "A"}, {"ab", ""}, {"abc", "xyz"}, {"\u00e9", "e"}, {"q\u0301", "Q"}}));
   BOOST_TEST(map.longest("abcd")->size == 3U);
@@ -40,33 +40,33 @@ BOOST_AUTO_TEST_CASE(rules_of_a_compiled_map_are_found_longest_or_shortest) {
   BOOST_TEST(!map.keeps_ascii(0xC3));
 }
 
-BOOST_AUTO_TEST_CASE(a_map_without_rules_keeps_every_text) {
+BOOST_AUTO_TEST_CASE(a_map_without_rules_changes_nothing) {
   const PrecompiledMap map;
   BOOST_TEST(map.empty());
   BOOST_TEST(!map.longest("a"));
   BOOST_TEST(map.keeps_ascii('a'));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_compiled_map_is_refused) {
-  const auto refused = [](const std::string& blob, const std::string& part) {
+BOOST_AUTO_TEST_CASE(invalid_compiled_maps_are_rejected) {
+  const auto check_rejected = [](const std::string& blob, const std::string& part) {
     BOOST_CHECK_EXCEPTION(PrecompiledMap::parse(blob), FormatError, [&](const FormatError& e) {
       const bool found = std::string(e.what()).find(part) != std::string::npos;
       if (!found) BOOST_TEST_MESSAGE(e.what());
       return found;
     });
   };
-  refused("", "it has 0 bytes");
-  refused(std::string("\xFF\xFF\xFF\x7F abc", 8),
-          "its double array has 2147483647 bytes; 4 follow");
-  refused(std::string(4, '\0') + "abcd", "its double array has 0 bytes");
+  check_rejected("", "it has 0 bytes");
+  check_rejected(std::string("\xFF\xFF\xFF\x7F abc", 8),
+                 "its double array has 2147483647 bytes; 4 follow");
+  check_rejected(std::string(4, '\0') + "abcd", "its double array has 0 bytes");
   std::string far;  // a leaf beyond the array
   append_number(far, 4);
   append_number(far, 1U << 8 | 77U << 10);
-  refused(far + "abc", "unit 0 of its double array has no leaf");
+  check_rejected(far + "abc", "unit 0 of its double array has no leaf");
   std::string lost = compiled_map({{"a", "b"}});
   lost.resize(lost.size() - 2);  // no replacement
-  refused(lost, "the rule of unit 353 names the replacement at byte 0");
-  refused(compiled_map({{"a", "\xC3"}}), "its replacements are not UTF-8");
+  check_rejected(lost, "the rule of unit 353 names the replacement at byte 0");
+  check_rejected(compiled_map({{"a", "\xC3"}}), "its replacements are not UTF-8");
 }
 
 /// The fields of a Precompiled normaliser.
@@ -94,7 +94,7 @@ std::string by_graphemes(const PrecompiledMap& map, const std::string& text) {
   return result;
 }
 
-BOOST_AUTO_TEST_CASE(rules_apply_to_graphemes_wherever_these_begin_and_end) {
+BOOST_AUTO_TEST_CASE(rules_apply_to_graphemes_in_random_texts) {
   const std::string blob = compiled_map({{"e\u0301", "\u00e9"},
                                          {"\n", " "},
                                          {"\r", " "},
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(rules_apply_to_graphemes_wherever_these_begin_and_end) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(damaged_maps_are_refused_or_safe) {
+BOOST_AUTO_TEST_CASE(damaged_maps_are_rejected_or_safe) {
   const std::string whole = compiled_map({{"a", "A"}, {"ab", "\u00e9"}, {"b", "long one"}});
   std::mt19937 random(3);
   for (int i = 0; i < 3000; ++i) {

@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(folders_without_a_class_keep_the_ids_of_the_model) {
   BOOST_TEST(folder.read("{}").vocab_size() == 8);
 }
 
-BOOST_AUTO_TEST_CASE(classes_of_tokenizers_shift_ids_and_add_some) {
+BOOST_AUTO_TEST_CASE(tokenizer_classes_shift_and_add_ids) {
   const ModelFolder folder;
   folder.write("spiece.model", model_bytes());
   const auto t5 = folder.read(R"({"tokenizer_class": "T5TokenizerFast", "extra_ids": 2})");
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(classes_of_tokenizers_shift_ids_and_add_some) {
   BOOST_TEST(deberta.encode("ab") == (Ids{6, 5}), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(marian_counts_ids_by_its_vocabulary) {
+BOOST_AUTO_TEST_CASE(marian_uses_the_ids_of_its_vocabulary) {
   const ModelFolder folder;
   folder.write("spiece.model", model_bytes());
   folder.write("vocab.json",
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(marian_counts_ids_by_its_vocabulary) {
   BOOST_CHECK_THROW(folder.read(), FormatError);
 }
 
-BOOST_AUTO_TEST_CASE(special_pieces_in_texts_are_found_where_asked) {
+BOOST_AUTO_TEST_CASE(special_pieces_in_texts_are_found_if_requested) {
   const ModelFolder folder;
   folder.write("spiece.model", model_bytes());
   folder.write("added_tokens.json", R"({"<new>": 8})");

@@ -46,7 +46,8 @@ std::vector<std::pair<std::string, SentencePieceTokenizer>> models() {
 
 /// Returns the concatenated pieces and the sum of their scores. Unknown pieces and bytes add no
 /// score.
-std::pair<std::string, double> spelled(const SentencePieceTokenizer& tokenizer, const Ids& ids) {
+std::pair<std::string, double> text_and_score(const SentencePieceTokenizer& tokenizer,
+                                              const Ids& ids) {
   std::pair<std::string, double> result;
   for (const std::int32_t id : ids) {
     const auto& piece = tokenizer.model().pieces[static_cast<std::size_t>(id)];
@@ -67,13 +68,13 @@ bool same_ids(const SentencePieceTokenizer& tokenizer, const Ids& ids, const jso
     }
   }
   if (tokenizer.model().algorithm != SentencePieceModel::Algorithm::unigram) return false;
-  const auto [text, score] = spelled(tokenizer, ids);
-  const auto [golden_text, golden_score] = spelled(tokenizer, golden);
+  const auto [text, score] = text_and_score(tokenizer, ids);
+  const auto [golden_text, golden_score] = text_and_score(tokenizer, golden);
   return text == golden_text && std::abs(score - golden_score) < 1e-3;
 }
 
-std::string differs(const SentencePieceTokenizer& tokenizer, const testing::GoldenString& string,
-                    const json& row) {
+std::string describe_difference(const SentencePieceTokenizer& tokenizer,
+                                const testing::GoldenString& string, const json& row) {
   const Ids ids = tokenizer.encode(string.bytes);
   if (!same_ids(tokenizer, ids, row))
     return "ids " + json(ids).dump() + " instead of " + row.at("ids").dump();
@@ -97,18 +98,18 @@ std::string differs(const SentencePieceTokenizer& tokenizer, const testing::Gold
   return {};
 }
 
-BOOST_AUTO_TEST_CASE(sentence_piece_models_encode_and_decode_as_the_library_does) {
+BOOST_AUTO_TEST_CASE(sentence_piece_ids_and_texts_equal_the_reference) {
   for (const auto& [name, tokenizer] : models()) {
     GoldenCount count(name);
     for (const json& row : golden_rows(name + ".jsonl")) {
       const auto& string = golden_strings().at(row.at("id"));
       count.add("string " + row.at("id").dump() + " (" + string.category + ")",
-                differs(tokenizer, string, row));
+                describe_difference(tokenizer, string, row));
     }
   }
 }
 
-BOOST_AUTO_TEST_CASE(sentence_piece_models_encode_many_languages_as_the_library_does) {
+BOOST_AUTO_TEST_CASE(sentence_piece_ids_of_many_languages_equal_the_reference) {
   for (const auto& [name, tokenizer] : models()) {
     GoldenCount count("multilingual " + name);
     for (const json& row : golden_rows("multilingual.jsonl")) {
@@ -122,36 +123,39 @@ BOOST_AUTO_TEST_CASE(sentence_piece_models_encode_many_languages_as_the_library_
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_best_cuts_of_unigram_models_are_those_of_the_library) {
+BOOST_AUTO_TEST_CASE(the_best_unigram_segmentations_equal_the_reference) {
   for (const auto& [name, tokenizer] : models()) {
     GoldenCount count("nbest " + name);
     for (const json& row : golden_rows("nbest-" + name + ".jsonl")) {
       const auto& string = golden_strings().at(row.at("id"));
       const json& golden = row.at("nbest");
-      const auto cuts = tokenizer.best(string.bytes, golden.size());
+      const auto segmentations = tokenizer.best(string.bytes, golden.size());
       std::string wrong;
-      if (cuts.size() != golden.size())
-        wrong = std::to_string(cuts.size()) + " segmentations instead of " + golden.dump();
-      for (std::size_t i = 0; wrong.empty() && i < cuts.size(); ++i) {
+      if (segmentations.size() != golden.size())
+        wrong = std::to_string(segmentations.size()) + " segmentations instead of " + golden.dump();
+      for (std::size_t i = 0; wrong.empty() && i < segmentations.size(); ++i) {
         const double score = golden[i].at("score");
-        if (std::abs(cuts[i].score - score) > 1e-3)
-          wrong = "score " + std::to_string(cuts[i].score) + " instead of " + golden[i].dump();
+        if (std::abs(segmentations[i].score - score) > 1e-3)
+          wrong =
+              "score " + std::to_string(segmentations[i].score) + " instead of " + golden[i].dump();
         // Equally good segmentations may have any order.
         bool found = false;
         for (const json& other : golden) {
-          found = found || (other.at("ids").get<Ids>() == cuts[i].ids &&
-                            std::abs(other.at("score").get<double>() - cuts[i].score) < 1e-3);
+          found =
+              found || (other.at("ids").get<Ids>() == segmentations[i].ids &&
+                        std::abs(other.at("score").get<double>() - segmentations[i].score) < 1e-3);
         }
-        const bool last_is_tied = std::abs(cuts.back().score - cuts[i].score) < 1e-3;
+        const bool last_is_tied =
+            std::abs(segmentations.back().score - segmentations[i].score) < 1e-3;
         if (wrong.empty() && !found && !last_is_tied)
-          wrong = "ids " + json(cuts[i].ids).dump() + " are in none of " + golden.dump();
+          wrong = "ids " + json(segmentations[i].ids).dump() + " are in none of " + golden.dump();
       }
       count.add("string " + row.at("id").dump(), wrong);
     }
   }
 }
 
-BOOST_AUTO_TEST_CASE(sentence_piece_models_come_back_from_their_bytes) {
+BOOST_AUTO_TEST_CASE(sentence_piece_models_round_trip) {
   for (const auto& [name, tokenizer] : models()) {
     const auto again = SentencePieceTokenizer::from_bytes(tokenizer.to_bytes());
     BOOST_TEST((again.to_bytes() == tokenizer.to_bytes()));

@@ -94,7 +94,7 @@ void check_ids(const SentencePieceTokenizer& tokenizer, const std::string& text,
   }
 }
 
-BOOST_AUTO_TEST_CASE(albert_makes_one_blank_of_white_space_and_one_quote_of_two) {
+BOOST_AUTO_TEST_CASE(albert_folds_white_space_and_double_quotes) {
   const AlbertFolder folder;
   const auto tokenizer = folder.read();
   check_ids(tokenizer, " a\u3000\t a\n", {kBlankA, kBlankA});
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(albert_makes_one_blank_of_white_space_and_one_quote_of_two)
   check_ids(tokenizer, " \n ", {});
 }
 
-BOOST_AUTO_TEST_CASE(albert_takes_accents_off_and_writes_lower_case) {
+BOOST_AUTO_TEST_CASE(albert_strips_accents_and_lowercases) {
   const AlbertFolder folder;
   const auto tokenizer = folder.read();
   check_ids(tokenizer, "\u00c9 e\u0301", {kBlank, kE, kBlank, kE});
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(albert_takes_accents_off_and_writes_lower_case) {
   check_ids(tokenizer, "\u0391\u03a3\u0391", {kBlank, kAlpha, kSigma, kAlpha});
 }
 
-BOOST_AUTO_TEST_CASE(albert_cuts_numbers_with_a_comma_again) {
+BOOST_AUTO_TEST_CASE(albert_splits_commas_off_numbers) {
   const AlbertFolder folder;
   const auto tokenizer = folder.read();
   // The model alone yields "_1," and "1"; "1" as a text is "_1".
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(albert_cuts_numbers_with_a_comma_again) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(alberts_changes_are_as_its_folder_says) {
+BOOST_AUTO_TEST_CASE(albert_settings_are_read_from_the_folder) {
   const AlbertFolder folder;
   const auto plain = folder.read(R"(, "do_lower_case": false, "keep_accents": true)");
   check_ids(plain, "A\u00e9", {kBlank, kBigA, kAccentE});
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(alberts_changes_are_as_its_folder_says) {
   BOOST_TEST(!(plain.model().layout.preparation == accents.model().layout.preparation));
 }
 
-BOOST_AUTO_TEST_CASE(spans_of_changed_texts_are_those_of_the_text_itself) {
+BOOST_AUTO_TEST_CASE(spans_refer_to_the_original_text) {
   const AlbertFolder folder;
   const auto tokenizer = folder.read();
   const auto spans = tokenizer.encode_spans(
@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(spans_of_changed_texts_are_those_of_the_text_itself) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(deberta_changes_and_parts_texts_only_where_its_folder_says_so) {
+BOOST_AUTO_TEST_CASE(deberta_lowercases_and_splits_only_if_its_folder_says_so) {
   const testing::TokenizerFolder folder("deberta");
   folder.write("spm.model", albert_model());
   const auto read = [&](const std::string& more) {
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(deberta_changes_and_parts_texts_only_where_its_folder_says_
             {kBlankA, kBlank, kComma, kBlank, kB, kBlankOne, kBlank, kComma});
 }
 
-BOOST_AUTO_TEST_CASE(marians_targets_are_cut_by_their_own_model) {
+BOOST_AUTO_TEST_CASE(marian_targets_are_encoded_by_their_own_model) {
   const std::vector<SentencePieceModel::Piece> special = {{"<unk>", 0, Kind::unknown},
                                                           {"</s>", 0, Kind::control}};
   const testing::TokenizerFolder folder("marian");

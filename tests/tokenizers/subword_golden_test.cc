@@ -98,19 +98,19 @@ std::string check_row(const Tokenizer& tokenizer, const json& row,
     if (plain.ids[i] != tokenizer.unk_id() && tokenizer.piece(plain.ids[i]) != token)
       return difference("piece", tokenizer.piece(plain.ids[i]), token);
   }
-  const Encoding around = tokenizer.encode_text(text);
-  if (auto wrong = difference("ids_sp", around.ids, row.value("ids_sp", row["ids"]));
+  const Encoding with_special = tokenizer.encode_text(text);
+  if (auto wrong = difference("ids_sp", with_special.ids, row.value("ids_sp", row["ids"]));
       !wrong.empty())
     return wrong;
   const std::string dec = row["dec"];
   if (auto wrong = difference("dec", tokenizer.decode(plain.ids, DecodeOptions{true}), dec);
       !wrong.empty())
     return wrong;
-  return difference("dec_skip", tokenizer.decode(around.ids, DecodeOptions{}),
+  return difference("dec_skip", tokenizer.decode(with_special.ids, DecodeOptions{}),
                     row.value("dec_skip", dec));
 }
 
-BOOST_AUTO_TEST_CASE(tokenizers_encode_and_decode_as_the_library_does) {
+BOOST_AUTO_TEST_CASE(ids_spans_and_texts_equal_the_reference) {
   for (const auto& [name, tokenizer] : tokenizers()) {
     GoldenCount count(name);
     for (const json& row : golden_rows(name + ".jsonl"))
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(tokenizers_encode_and_decode_as_the_library_does) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(tokenizers_come_back_from_their_files_with_the_same_ids) {
+BOOST_AUTO_TEST_CASE(tokenizers_round_trip_with_the_same_ids) {
   for (const auto& [name, tokenizer] : tokenizers()) {
     BOOST_TEST_CONTEXT(name) {
       const Tokenizer again = Tokenizer::from_bytes(tokenizer.type(), tokenizer.bytes());
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(tokenizers_come_back_from_their_files_with_the_same_ids) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(tokenizers_encode_many_languages_as_the_library_does) {
+BOOST_AUTO_TEST_CASE(ids_of_many_languages_equal_the_reference) {
   for (const auto& [name, tokenizer] : tokenizers()) {
     GoldenCount count("multilingual " + name);
     for (const json& row : golden_rows("multilingual.jsonl")) {
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(tokenizers_encode_many_languages_as_the_library_does) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(any_ids_become_the_text_that_the_library_makes_of_them) {
+BOOST_AUTO_TEST_CASE(decoded_texts_of_any_ids_equal_the_reference) {
   for (const auto& [name, tokenizer] : tokenizers()) {
     GoldenCount count("decode " + name);
     for (const json& row : golden_rows("decode.jsonl")) {
@@ -214,7 +214,7 @@ std::string check_pair(const Tokenizer& tokenizer, const json& row) {
   return {};
 }
 
-BOOST_AUTO_TEST_CASE(pairs_are_cut_and_filled_up_as_the_library_does) {
+BOOST_AUTO_TEST_CASE(truncation_and_padding_of_pairs_equal_the_reference) {
   for (const auto& [name, tokenizer] : tokenizers()) {
     GoldenCount count("pairs " + name);
     for (const json& row : golden_rows("pairs.jsonl"))
@@ -228,7 +228,7 @@ SplitText& begin_parts(SplitText& parts, const std::string& text) {
   return parts;
 }
 
-BOOST_AUTO_TEST_CASE(normalisers_change_what_the_library_changes) {
+BOOST_AUTO_TEST_CASE(normalised_texts_equal_the_reference) {
   const std::map<std::string, std::string> kinds = {
       {"nfc", R"({"type": "NFC"})"},
       {"nfd", R"({"type": "NFD"})"},
@@ -258,7 +258,7 @@ BOOST_AUTO_TEST_CASE(normalisers_change_what_the_library_changes) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(pre_tokenizers_cut_where_the_library_cuts) {
+BOOST_AUTO_TEST_CASE(pre_tokenizer_splits_equal_the_reference) {
   const std::map<std::string, std::string> kinds = {
       {"byte_level", R"({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true})"},
       {"whitespace", R"({"type": "Whitespace"})"},
@@ -268,13 +268,13 @@ BOOST_AUTO_TEST_CASE(pre_tokenizers_cut_where_the_library_cuts) {
       {"digits", R"({"type": "Digits", "individual_digits": false})"},
       {"metaspace", R"({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always"})"}};
   for (const auto& [name, description] : kinds) {
-    PreTokenizerPtr cutter;
-    JsonForm<PreTokenizerPtr>::read(json::parse(description), name, cutter);
+    PreTokenizerPtr pre_tokenizer;
+    JsonForm<PreTokenizerPtr>::read(json::parse(description), name, pre_tokenizer);
     GoldenCount count("pre-tokenizer " + name);
     for (const json& row : golden_rows("pretokenizers.jsonl")) {
       SplitText parts;
       const std::string& text = golden_strings().at(row["id"]).text;
-      cutter->split(begin_parts(parts, text));
+      pre_tokenizer->split(begin_parts(parts, text));
       json is = json::array();
       for (const TextPart& part : parts.parts) is.push_back(std::string(parts.view(part)));
       count.add("string " + row["id"].dump(), difference("parts", is, row[name]));

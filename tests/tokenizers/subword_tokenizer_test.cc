@@ -58,7 +58,7 @@ Tokenizer tokenizer_of(const json& description) {
   return SubwordTokenizer::from_bytes(description.dump());
 }
 
-BOOST_AUTO_TEST_CASE(byte_pairs_are_merged_in_the_order_of_the_list) {
+BOOST_AUTO_TEST_CASE(merges_are_applied_in_the_order_of_the_list) {
   const Tokenizer tokenizer = tokenizer_of([] {
     json description = byte_level_json();
     description["model"]["merges"][2] = "he ll";
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(byte_pairs_are_merged_in_the_order_of_the_list) {
   BOOST_TEST(tokenizer.decode(tokenizer.encode("hello w<end>x")) == "hello wx");
 }
 
-BOOST_AUTO_TEST_CASE(special_pieces_in_a_text_are_matched_or_taken_as_text) {
+BOOST_AUTO_TEST_CASE(special_pieces_in_a_text_are_matched_or_encoded_as_text) {
   const Tokenizer tokenizer = tokenizer_of(byte_level_json());
   BOOST_TEST(tokenizer.encode_text("a<end>").ids == (Ids{'a', 260}),
              boost::test_tools::per_element());
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(special_pieces_in_a_text_are_matched_or_taken_as_text) {
              boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(added_tokens_take_blanks_along_and_stand_alone_as_asked) {
+BOOST_AUTO_TEST_CASE(added_tokens_respect_lstrip_rstrip_and_single_word) {
   json description = byte_level_json();
   description["added_tokens"].push_back(
       added_token(261, "<l>", {{"lstrip", true}, {"rstrip", true}}));
@@ -113,7 +113,7 @@ std::string random_bytes(std::mt19937& random) {
   return bytes;
 }
 
-BOOST_AUTO_TEST_CASE(any_bytes_come_back_from_byte_level_models) {
+BOOST_AUTO_TEST_CASE(byte_level_models_encode_any_bytes_losslessly) {
   const Tokenizer tokenizer = tokenizer_of(byte_level_json());
   const char* given = std::getenv("WEFT_TOKENIZER_STRINGS");
   const int count = given != nullptr ? std::atoi(given) : 20000;
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(any_bytes_come_back_from_byte_level_models) {
   BOOST_TEST(misplaced == 0);
 }
 
-BOOST_AUTO_TEST_CASE(streams_never_give_out_a_part_of_a_character) {
+BOOST_AUTO_TEST_CASE(streams_never_emit_a_partial_character) {
   const Tokenizer tokenizer = tokenizer_of(byte_level_json());
   const std::string text = "hell é日𝄞 w";
   TextStream stream(tokenizer);
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(streams_never_give_out_a_part_of_a_character) {
   BOOST_TEST(whole + stream.finish() == text);
 }
 
-BOOST_AUTO_TEST_CASE(batches_on_all_threads_are_what_texts_are_alone) {
+BOOST_AUTO_TEST_CASE(batches_on_all_threads_equal_single_texts) {
   const Tokenizer tokenizer = tokenizer_of(byte_level_json());
   std::vector<std::string> texts;
   for (int i = 0; i < 300; ++i) texts.push_back("hello wall " + std::string(i, 'h') + "<end>");
@@ -167,8 +167,9 @@ BOOST_AUTO_TEST_CASE(batches_on_all_threads_are_what_texts_are_alone) {
   BOOST_TEST(full.front().size() % 8 == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_not_known_is_refused_by_name_and_place) {
-  const auto refused = [](const std::string& pointer, const json& value, const std::string& part) {
+BOOST_AUTO_TEST_CASE(unknown_components_are_rejected_by_name_and_location) {
+  const auto check_rejected = [](const std::string& pointer, const json& value,
+                                 const std::string& part) {
     json description = byte_level_json();
     description[json::json_pointer(pointer)] = value;
     BOOST_CHECK_EXCEPTION(tokenizer_of(description), FormatError, [&](const FormatError& e) {
@@ -177,47 +178,53 @@ BOOST_AUTO_TEST_CASE(what_is_not_known_is_refused_by_name_and_place) {
       return says;
     });
   };
-  refused("/version", "2.0", "has the version '2.0'; 1.0 is supported");
-  refused("/normalizer", {{"type", "Magic"}},
-          "the tokenizer.normalizer has the unknown type 'Magic'; known are BertNormalizer, ");
-  refused("/normalizer",
-          {{"type", "Sequence"}, {"normalizers", json::array({json{{"type", "Magic"}}})}},
-          "the tokenizer.normalizer.normalizers[0] has the unknown type 'Magic'");
-  refused("/model", json::parse(R"({"type": "Unigram", "vocab": [["a", 0], ["b", "c"]]})"),
-          "'model.vocab' must contain pairs of a string and a number, but element 2 is not one");
-  refused("/model", json::parse(R"({"type": "Unigram", "unk_id": 0, "vocab": {"a": 0}})"),
-          "model.vocab must be an array of pieces and scores");
-  refused("/pre_tokenizer", {{"type", "Digits"}}, "pre_tokenizer lacks 'individual_digits'");
-  refused("/pre_tokenizer", {{"type", "Whitespace"}, {"speed", 1}},
-          "pre_tokenizer has the unknown key 'speed'");
-  refused("/pre_tokenizer",
-          {{"type", "Split"},
-           {"pattern", {{"Regex", "("}}},
-           {"behavior", "Isolated"},
-           {"invert", false}},
-          "the pattern '(' does not compile with PCRE2");
-  refused("/post_processor", {{"type", "Magic"}}, "known are TemplateProcessing, BertProcessing");
-  refused("/decoder", {{"type", "Magic"}}, "known are ByteLevel, WordPiece");
-  refused("/model/type", "Magic", "known are BPE, WordPiece, WordLevel, Unigram");
-  refused("/model/dropout", 0.1, "'dropout' is 0.1");
-  refused("/model/unk_token", "<unk>", "'unk_token' is '<unk>', which is not in the vocabulary");
-  refused("/model/merges/0", "h ee", "needs 'ee', which is not in the vocabulary");
-  refused("/model/merges/0", "hee", "must be two pieces separated by a space");
-  refused("/model/merges/0", {"h", "e", "l"},
-          "'model.merges' must contain strings or pairs of strings, but element 1 is neither");
-  refused("/model/merges/0", 7, "'model.merges' must contain strings or pairs of strings");
-  refused("/model/merges", 7, "model.merges must be an array of merges");
-  refused("/model/vocab/he", "x", "'model.vocab' must contain integers, but 'he' is not one");
-  refused("/model/vocab", 7, "model.vocab must be an object of ids");
-  refused("/model/vocab/he", 1ULL << 63,
-          "'model.vocab' must contain integers, but 'he' is not one");
-  refused("/model/vocab/he", -1, "ids are 0 to");
-  refused("/model/vocab/he", 257, "have the same id, 257");
-  refused("/added_tokens/0/content", "", "an added token is empty");
-  refused("/added_tokens/0/id", 1 << 24, "has the id 16777216; ids are 0 to 16777215");
+  check_rejected("/version", "2.0", "has the version '2.0'; 1.0 is supported");
+  check_rejected(
+      "/normalizer", {{"type", "Magic"}},
+      "the tokenizer.normalizer has the unknown type 'Magic'; known are BertNormalizer, ");
+  check_rejected("/normalizer",
+                 {{"type", "Sequence"}, {"normalizers", json::array({json{{"type", "Magic"}}})}},
+                 "the tokenizer.normalizer.normalizers[0] has the unknown type 'Magic'");
+  check_rejected(
+      "/model", json::parse(R"({"type": "Unigram", "vocab": [["a", 0], ["b", "c"]]})"),
+      "'model.vocab' must contain pairs of a string and a number, but element 2 is not one");
+  check_rejected("/model", json::parse(R"({"type": "Unigram", "unk_id": 0, "vocab": {"a": 0}})"),
+                 "model.vocab must be an array of pieces and scores");
+  check_rejected("/pre_tokenizer", {{"type", "Digits"}}, "pre_tokenizer lacks 'individual_digits'");
+  check_rejected("/pre_tokenizer", {{"type", "Whitespace"}, {"speed", 1}},
+                 "pre_tokenizer has the unknown key 'speed'");
+  check_rejected("/pre_tokenizer",
+                 {{"type", "Split"},
+                  {"pattern", {{"Regex", "("}}},
+                  {"behavior", "Isolated"},
+                  {"invert", false}},
+                 "the pattern '(' does not compile with PCRE2");
+  check_rejected("/post_processor", {{"type", "Magic"}},
+                 "known are TemplateProcessing, BertProcessing");
+  check_rejected("/decoder", {{"type", "Magic"}}, "known are ByteLevel, WordPiece");
+  check_rejected("/model/type", "Magic", "known are BPE, WordPiece, WordLevel, Unigram");
+  check_rejected("/model/dropout", 0.1, "'dropout' is 0.1");
+  check_rejected("/model/unk_token", "<unk>",
+                 "'unk_token' is '<unk>', which is not in the vocabulary");
+  check_rejected("/model/merges/0", "h ee", "needs 'ee', which is not in the vocabulary");
+  check_rejected("/model/merges/0", "hee", "must be two pieces separated by a space");
+  check_rejected(
+      "/model/merges/0", {"h", "e", "l"},
+      "'model.merges' must contain strings or pairs of strings, but element 1 is neither");
+  check_rejected("/model/merges/0", 7, "'model.merges' must contain strings or pairs of strings");
+  check_rejected("/model/merges", 7, "model.merges must be an array of merges");
+  check_rejected("/model/vocab/he", "x",
+                 "'model.vocab' must contain integers, but 'he' is not one");
+  check_rejected("/model/vocab", 7, "model.vocab must be an object of ids");
+  check_rejected("/model/vocab/he", 1ULL << 63,
+                 "'model.vocab' must contain integers, but 'he' is not one");
+  check_rejected("/model/vocab/he", -1, "ids are 0 to");
+  check_rejected("/model/vocab/he", 257, "have the same id, 257");
+  check_rejected("/added_tokens/0/content", "", "an added token is empty");
+  check_rejected("/added_tokens/0/id", 1 << 24, "has the id 16777216; ids are 0 to 16777215");
 }
 
-BOOST_AUTO_TEST_CASE(replacements_make_no_text_of_any_size) {
+BOOST_AUTO_TEST_CASE(the_size_of_replacements_is_limited) {
   json steps = json::array();
   for (int i = 0; i < 40; ++i)
     steps.push_back({{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aa"}});
@@ -234,7 +241,7 @@ BOOST_AUTO_TEST_CASE(replacements_make_no_text_of_any_size) {
   BOOST_CHECK_THROW(tokenizer.decode(tokenizer.encode("banana")), DataError);
 }
 
-BOOST_AUTO_TEST_CASE(pieces_that_stand_twice_are_refused) {
+BOOST_AUTO_TEST_CASE(duplicate_pieces_are_rejected) {
   std::string text = byte_level_json().dump();
   text.insert(text.find("\"he\":"), "\"he\":9999,");
   BOOST_CHECK_EXCEPTION(SubwordTokenizer::from_bytes(text), FormatError, [](const FormatError& e) {
@@ -243,7 +250,7 @@ BOOST_AUTO_TEST_CASE(pieces_that_stand_twice_are_refused) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(ids_for_ends_are_decoded_where_asked) {
+BOOST_AUTO_TEST_CASE(special_ids_are_decoded_if_requested) {
   const Tokenizer characters = CharacterTokenizer::from_text("ab").with_ends();
   const Ids ids = {characters.find("a"), characters.eos_id(), characters.pad_id()};
   BOOST_TEST(characters.decode(ids) == "a");
@@ -252,7 +259,7 @@ BOOST_AUTO_TEST_CASE(ids_for_ends_are_decoded_where_asked) {
                  .overflowing.size() == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(scores_of_unigrams_are_read_as_the_library_reads_them) {
+BOOST_AUTO_TEST_CASE(unigram_scores_are_read_like_in_the_reference) {
   // In decimal arithmetic, all segmentations of ten dashes into three long pieces and a short one
   // have the same score.
   const auto tokenizer = SubwordTokenizer::from_bytes(R"({"model": {"type": "Unigram", "unk_id": 0,
@@ -263,7 +270,7 @@ BOOST_AUTO_TEST_CASE(scores_of_unigrams_are_read_as_the_library_reads_them) {
   BOOST_TEST(SubwordTokenizer::from_bytes(tokenizer.to_bytes()).to_bytes() == tokenizer.to_bytes());
 }
 
-BOOST_AUTO_TEST_CASE(truncation_that_cannot_be_is_refused) {
+BOOST_AUTO_TEST_CASE(invalid_truncation_is_rejected) {
   const Tokenizer tokenizer = tokenizer_of(byte_level_json());
   const auto cut = [&](Truncation truncation) {
     return tokenizer.encode_text("abcdef", {.truncation = truncation});

@@ -41,20 +41,20 @@ std::vector<double> all_sums(const ScoredPieces& pieces, const std::string& text
                              double unknown) {
   if (begin == text.size()) return {0};
   std::vector<double> sums;
-  const auto go_on = [&](std::size_t end, double score) {
+  const auto extend = [&](std::size_t end, double score) {
     for (const double rest : all_sums(pieces, text, end, unknown)) sums.push_back(score + rest);
   };
   bool known = false;
   for (const auto& [piece, score] : pieces) {
     if (text.compare(begin, piece.size(), piece) != 0) continue;
     known = known || piece.size() == 1;
-    go_on(begin + piece.size(), score);
+    extend(begin + piece.size(), score);
   }
-  if (!known) go_on(begin + 1, unknown);
+  if (!known) extend(begin + 1, unknown);
   return sums;
 }
 
-BOOST_AUTO_TEST_CASE(the_best_cuts_are_those_of_the_definition) {
+BOOST_AUTO_TEST_CASE(the_best_segmentations_equal_an_exhaustive_search) {
   std::mt19937 random(5);
   for (int round = 0; round < 60; ++round) {
     std::map<std::string, double> unique = {{"<unk>", -1}};
@@ -71,12 +71,12 @@ BOOST_AUTO_TEST_CASE(the_best_cuts_are_those_of_the_definition) {
     for (unsigned n = random() % 9; n > 0; --n) text += "abcd"[random() % 4];
     std::vector<double> sums = all_sums(pieces, text, 0, worst - 10);
     std::sort(sums.rbegin(), sums.rend());
-    const auto cuts = model.best(text, 20);
-    BOOST_TEST(cuts.size() == std::min<std::size_t>(20, sums.size()));
-    for (std::size_t i = 0; i < cuts.size(); ++i) {
-      BOOST_TEST(cuts[i].score == sums[i], boost::test_tools::tolerance(1e-12));
+    const auto segmentations = model.best(text, 20);
+    BOOST_TEST(segmentations.size() == std::min<std::size_t>(20, sums.size()));
+    for (std::size_t i = 0; i < segmentations.size(); ++i) {
+      BOOST_TEST(segmentations[i].score == sums[i], boost::test_tools::tolerance(1e-12));
       std::uint32_t end = 0;
-      for (const auto& piece : cuts[i].pieces) {
+      for (const auto& piece : segmentations[i].pieces) {
         BOOST_TEST(piece.begin == end);
         end = piece.end;
         const std::string part = text.substr(piece.begin, piece.end - piece.begin);
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(the_best_cuts_are_those_of_the_definition) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(unknown_characters_side_by_side_are_one_or_bytes) {
+BOOST_AUTO_TEST_CASE(adjacent_unknown_characters_become_one_piece_or_bytes) {
   const ScoredPieces pieces = {{"<unk>", 0}, {"a", -1}, {"b", -2}};
   BOOST_TEST((segment(model_of(pieces, 0, true), "a\u00e9zb") ==
               std::vector<Unigram::Piece>{{1, 0, 1}, {0, 1, 4}, {2, 4, 5}}));
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(unknown_characters_side_by_side_are_one_or_bytes) {
              boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(forced_pieces_win_and_those_of_no_text_are_not_found) {
+BOOST_AUTO_TEST_CASE(forced_pieces_win_and_unused_pieces_are_not_found) {
   using Use = Unigram::Use;
   const std::vector<Unigram::Entry> entries = {
       {"<unk>", 0, Use::none}, {"a", -1}, {"b", -1}, {"ab", -100, Use::forced}, {"c", -3}};
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(forced_pieces_win_and_those_of_no_text_are_not_found) {
              boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(what_a_unigram_model_cannot_be_is_refused) {
+BOOST_AUTO_TEST_CASE(invalid_unigram_models_are_rejected) {
   const ScoredPieces pieces = {{"a", -1}};
   BOOST_CHECK_THROW(model_of(pieces, 1, false), ArgumentError);
   BOOST_CHECK_THROW(model_of(ScoredPieces{{"a", NAN}}, 0, false), ArgumentError);
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(what_a_unigram_model_cannot_be_is_refused) {
   BOOST_TEST(segment(model, "").empty());
 }
 
-BOOST_AUTO_TEST_CASE(many_strings_are_found_in_a_trie_and_no_others) {
+BOOST_AUTO_TEST_CASE(a_trie_finds_all_its_strings_and_no_others) {
   std::mt19937 random(7);
   std::map<std::string, std::int32_t> known;
   for (std::int32_t id = 0; id < 20000; ++id) {

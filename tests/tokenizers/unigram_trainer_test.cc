@@ -18,7 +18,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-BOOST_AUTO_TEST_CASE(unigram_models_need_as_many_pieces_as_those_of_the_library) {
+BOOST_AUTO_TEST_CASE(unigram_models_match_the_quality_of_the_reference) {
   const auto corpus = testing::training_corpus();
   if (!corpus) return;
   const nlohmann::json golden = testing::training_metrics("sentencepiece_0.1.97");
@@ -49,17 +49,18 @@ BOOST_AUTO_TEST_CASE(unigram_models_need_as_many_pieces_as_those_of_the_library)
     BOOST_TEST(pieces == right, boost::test_tools::tolerance(0.01));
     BOOST_TEST(likelihood == best, boost::test_tools::tolerance(0.01));
     if (std::string(c.name) != "unigram-1000") continue;
-    std::set<std::string> theirs;
+    std::set<std::string> reference_pieces;
     for (const std::string& line : testing::training_lines("ts-unigram-1000.vocab"))
-      theirs.insert(line.substr(0, line.find('\t')));
+      reference_pieces.insert(line.substr(0, line.find('\t')));
     int same = 0;
-    for (const auto& piece : tokenizer.model().pieces) same += theirs.contains(piece.text) ? 1 : 0;
-    std::cout << same << " of " << theirs.size() << " pieces equal the reference\n";
+    for (const auto& piece : tokenizer.model().pieces)
+      same += reference_pieces.contains(piece.text) ? 1 : 0;
+    std::cout << same << " of " << reference_pieces.size() << " pieces equal the reference\n";
     BOOST_TEST(same >= 950);
   }
 }
 
-BOOST_AUTO_TEST_CASE(parts_that_occur_in_several_words_and_go_on_in_several_ways_are_found) {
+BOOST_AUTO_TEST_CASE(substrings_with_several_continuations_are_seed_pieces) {
   const std::u32string blank = U"\u2581", end(1, 0);
   const CountedWords words = {{U"\u2581abc" + blank, 5},
                               {U"\u2581abd" + blank, 1},
@@ -82,7 +83,7 @@ BOOST_AUTO_TEST_CASE(parts_that_occur_in_several_words_and_go_on_in_several_ways
   BOOST_TEST(!is_possible_piece(std::u32string(17, U'a')));
 }
 
-BOOST_AUTO_TEST_CASE(trained_unigram_models_keep_symbols_and_bytes_and_come_back) {
+BOOST_AUTO_TEST_CASE(trained_unigram_models_keep_symbols_and_bytes_and_round_trip) {
   const Texts texts = {"the cat sat on the mat <x>\nthe cats sat, the \u00e9 mats"};
   const auto tokenizer = train_unigram(
       texts, {.vocab = 300, .symbols = {"<x>"}, .character_coverage = 1, .byte_fallback = true});

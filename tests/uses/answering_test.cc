@@ -56,7 +56,7 @@ Best best_span(const TinyFolder& folder, bool types, std::size_t most_tokens) {
   return best;
 }
 
-BOOST_AUTO_TEST_CASE(the_best_span_of_the_ids_is_the_answer) {
+BOOST_AUTO_TEST_CASE(the_answer_is_the_best_span_of_the_logits) {
   for (const std::string& type : encoder_types()) {
     for (const std::int64_t most : {1, 3, 30}) {
       BOOST_TEST_CONTEXT(type << " " << most) {
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(the_best_span_of_the_ids_is_the_answer) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(windows_see_all_of_a_long_text) {
+BOOST_AUTO_TEST_CASE(windows_cover_a_long_text) {
   const TinyFolder folder("bert", "ForQuestionAnswering");
   const std::string context = long_context();
   // Every token of the context is in some window, so all answers of one token cover the context.
@@ -109,9 +109,10 @@ BOOST_AUTO_TEST_CASE(windows_see_all_of_a_long_text) {
   auto& answerer = dynamic_cast<SpanAnswerer&>(*loaded.model);
   answerer.spans = {.window = 30, .stride = 8, .answer_tokens = 1};
   Session trained(*answerer.graph, answerer.store);
-  const auto alike = loaded.task.answer(trained, answerer, {{kQuestion, context}}, {.most = 1000});
-  BOOST_TEST_REQUIRE(alike[0].size() == found.size());
-  BOOST_TEST(alike[0][0].score == found[0].score);
+  const auto with_trained_windows =
+      loaded.task.answer(trained, answerer, {{kQuestion, context}}, {.most = 1000});
+  BOOST_TEST_REQUIRE(with_trained_windows[0].size() == found.size());
+  BOOST_TEST(with_trained_windows[0][0].score == found[0].score);
   answerer.spans = {};
   Session session(*loaded.model->graph, loaded.model->store);
   const auto both =
@@ -120,7 +121,7 @@ BOOST_AUTO_TEST_CASE(windows_see_all_of_a_long_text) {
   BOOST_TEST(both[1][0].text == answers(folder.path(), context)[0].text);
 }
 
-BOOST_AUTO_TEST_CASE(questions_without_room_for_a_text_and_texts_without_words_are_told) {
+BOOST_AUTO_TEST_CASE(too_long_questions_are_errors_and_empty_texts_have_no_answer) {
   const TinyFolder folder("roberta", "ForQuestionAnswering");
   const auto loaded = load_any_model(folder.path());
   const auto& task = loaded.task;
@@ -137,7 +138,7 @@ BOOST_AUTO_TEST_CASE(questions_without_room_for_a_text_and_texts_without_words_a
   BOOST_TEST(task.answer(session, *model, {{"who ?", ""}}, {})[0].empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_model_of_a_folder_is_trained_on_and_answers_as_before_until_then) {
+BOOST_AUTO_TEST_CASE(a_folder_is_fine_tuned_from_its_own_weights) {
   const std::string questions = R"({"data": [{"paragraphs": [
     {"context": "mary lives in new york .", "qas": [
       {"id": "1", "question": "where is mary brown ?", "answers": [{"text": "new york", "answer_start": 14}]},

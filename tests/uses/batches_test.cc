@@ -39,7 +39,7 @@ struct Opened {
 
 bool near(double a, double b) { return std::abs(a - b) < 1e-5; }
 
-BOOST_AUTO_TEST_CASE(classes_tags_and_guesses) {
+BOOST_AUTO_TEST_CASE(classes_tags_and_guesses_do_not_depend_on_the_batch) {
   for (const char* type : {"bert", "roberta", "deberta-v2"}) {
     BOOST_TEST_CONTEXT(type) {
       json labelled = tiny_config(type, class_prefix(type) + "ForTokenClassification");
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(classes_tags_and_guesses) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(answers) {
+BOOST_AUTO_TEST_CASE(answers_do_not_depend_on_the_batch) {
   const TinyFolder folder("bert", "ForQuestionAnswering");
   Opened opened(folder.path());
   const auto answer = [&](const std::vector<Question>& questions) {
@@ -146,7 +146,7 @@ void check_scores(const ScoredText& found, const Tensor& logits, std::int64_t fi
   }
 }
 
-BOOST_AUTO_TEST_CASE(classes_by_decoders_and_encoder_decoders) {
+BOOST_AUTO_TEST_CASE(decoder_and_encoder_decoder_classifiers_match_their_logits) {
   using testing::Json;
   const Json labels = {{"0", "dull"}, {"1", "good"}, {"2", "long"}};
   const Json gpt2 = {{"model_type", "gpt2"},
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(classes_by_decoders_and_encoder_decoders) {
 const Texts kRhymes = {"the grand old duke", "up we", "he marched them up to the top of the hill",
                        "down again, and so on"};
 
-BOOST_AUTO_TEST_CASE(likelihoods_of_decoders) {
+BOOST_AUTO_TEST_CASE(likelihoods_of_decoders_match_their_logits) {
   for (const auto write : {testing::write_gpt2, testing::write_llama}) {
     const testing::TemporaryFolder made("decoder");
     OpenedWriter opened(write(made));
@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(likelihoods_of_decoders) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(likelihoods_of_encoder_decoders) {
+BOOST_AUTO_TEST_CASE(likelihoods_of_encoder_decoders_match_their_logits) {
   using Write = std::string (*)(const testing::TemporaryFolder&, const testing::Json&);
   for (const Write write : {Write(testing::write_t5), Write(testing::write_bart)}) {
     const testing::TemporaryFolder made("encoder_decoder");
@@ -273,14 +273,14 @@ BOOST_AUTO_TEST_CASE(likelihoods_of_encoder_decoders) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(texts_that_are_longer_than_a_model_reads_are_cut_where_somebody_listens) {
+BOOST_AUTO_TEST_CASE(too_long_texts_are_truncated_if_there_is_a_callback) {
   const testing::TemporaryFolder made("decoder"), bart("bart");
   OpenedWriter gpt2(testing::write_gpt2(made)), summaries(testing::write_bart(bart));
   std::string text;
   for (int i = 0; i < 40; ++i) text += i % 3 == 0 ? "up " : "down and ";
   std::vector<CutText> cut;
   const OnCut on_cut = [&](const CutText& c) { cut.push_back(c); };
-  const auto said = [](std::int64_t tokens) {
+  const auto error_with = [](std::int64_t tokens) {
     return testing::says("text 2: it has " + std::to_string(tokens) + " tokens, but the model");
   };
   // A decoder continues from the end of the text, as if the rest did not exist.
@@ -288,7 +288,7 @@ BOOST_AUTO_TEST_CASE(texts_that_are_longer_than_a_model_reads_are_cut_where_some
   const TokenIds ids = wide(tokenizer.encode_text(text).ids);
   const auto change = [](GenerationOptions& o) { o.max_new = 5; };
   BOOST_CHECK_EXCEPTION(gpt2.writer->write({"up", text}, {.change = change}), TextError,
-                        said(std::ssize(ids)));
+                        error_with(std::ssize(ids)));
   const auto written = gpt2.writer->write({"up", text}, {.change = change, .on_cut = on_cut});
   BOOST_TEST_REQUIRE(cut.size() == 1U);
   BOOST_TEST(cut[0].text == 1U);
@@ -305,11 +305,11 @@ BOOST_AUTO_TEST_CASE(texts_that_are_longer_than_a_model_reads_are_cut_where_some
   BOOST_TEST(cut[0].kept == 64);
   BOOST_TEST((summaries.writer->write_ids({kept})[0].ids == summary[1].ids));
   BOOST_TEST((summaries.translate({"up", text}, {.on_cut = on_cut})[1].ids == summary[1].ids));
-  BOOST_CHECK_EXCEPTION(summaries.translate({"up", text}), TextError, said(std::ssize(read)));
+  BOOST_CHECK_EXCEPTION(summaries.translate({"up", text}), TextError, error_with(std::ssize(read)));
   // Scoring first truncates the beginning of the prompt, then the end of the scored text.
   cut.clear();
   BOOST_CHECK_EXCEPTION(gpt2.writer->score_texts({{"up and"}, {text}}), TextError,
-                        said(std::ssize(ids)));
+                        error_with(std::ssize(ids)));
   const auto scored = gpt2.writer->score_texts({{" down", text}, {text}}, {.on_cut = on_cut});
   BOOST_TEST(cut.size() == 2U);
   const TokenIds down = wide(tokenizer.encode(" down", TextPlace::middle));

@@ -18,7 +18,7 @@ namespace {
 using testing::says;
 using testing::TemporaryFolder;
 
-using testing::write_chatty;
+using testing::write_chat_model;
 
 struct Opened {
   explicit Opened(const std::string& path)
@@ -46,19 +46,19 @@ struct Opened {
   ChatFormat format;
 };
 
-BOOST_AUTO_TEST_CASE(turns_use_what_was_computed_and_say_the_same) {
+BOOST_AUTO_TEST_CASE(turns_reuse_cached_state_and_answers_do_not_change) {
   const TemporaryFolder made("chatty");
-  const std::string path = write_chatty(made, 512);
+  const std::string path = write_chat_model(made, 512);
   Opened kept(path), other(path);
   ChatSession chat(kept.writer, kept.format, {.system = "a duke"});
   std::int64_t before = 0;
   for (const char* message : {"the grand old duke", "süßes Öl?", "up and down <|im_end|>"}) {
-    std::string heard;
+    std::string streamed;
     const ChatAnswer answer = chat.say(message, [&](std::string_view text) {
-      heard += text;
+      streamed += text;
       return true;
     });
-    BOOST_TEST(heard == answer.written.text);
+    BOOST_TEST(streamed == answer.written.text);
     BOOST_TEST(answer.reused >= before);
     BOOST_TEST(answer.reused < answer.prompt);
     before = answer.prompt;
@@ -74,9 +74,9 @@ BOOST_AUTO_TEST_CASE(turns_use_what_was_computed_and_say_the_same) {
   BOOST_TEST(chat.conversation().empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_full_context_stops_or_forgets_the_oldest_turns) {
+BOOST_AUTO_TEST_CASE(a_full_context_is_an_error_or_drops_the_oldest_turns) {
   const TemporaryFolder made("chatty");
-  Opened opened(write_chatty(made, 160));
+  Opened opened(write_chat_model(made, 160));
   const auto talk = [&](WhenFull when_full, int turns) {
     ChatSession chat(opened.writer, opened.format,
                      {.system = "a duke", .when_full = when_full, .room = 20});
@@ -99,28 +99,28 @@ BOOST_AUTO_TEST_CASE(a_full_context_stops_or_forgets_the_oldest_turns) {
   BOOST_TEST(chat.conversation().empty());
 }
 
-BOOST_AUTO_TEST_CASE(an_answer_that_is_stopped_stays_as_far_as_it_came) {
+BOOST_AUTO_TEST_CASE(a_cancelled_answer_is_kept_as_far_as_it_was_generated) {
   const TemporaryFolder made("chatty");
-  Opened opened(write_chatty(made, 512));
+  Opened opened(write_chat_model(made, 512));
   ChatSession chat(opened.writer, opened.format);
-  int heard = 0;
-  const ChatAnswer answer = chat.say("up", [&](std::string_view) { return ++heard < 3; });
+  int streamed = 0;
+  const ChatAnswer answer = chat.say("up", [&](std::string_view) { return ++streamed < 3; });
   BOOST_TEST((answer.written.finish == Finish::cancelled));
   BOOST_TEST(answer.written.ids.size() == 3U);
   BOOST_TEST(chat.conversation().size() == 2U);
   BOOST_TEST(chat.say("down").reused > 0);
 }
 
-BOOST_AUTO_TEST_CASE(the_command_answers_lines_and_obeys_commands) {
+BOOST_AUTO_TEST_CASE(the_chat_command_answers_lines_and_executes_commands) {
   const Shell weft;
   const TemporaryFolder made("chatty");
-  const std::string path = write_chatty(made, 512);
-  const std::string ask = "chat " + path + " --greedy --threads 1 ";
+  const std::string path = write_chat_model(made, 512);
+  const std::string command = "chat " + path + " --greedy --threads 1 ";
   const auto talk = [&](const std::string& options, const std::string& lines) {
     const std::string input = weft.write("lines", lines);
     // Shell appends its own redirections at the end, so a second shell redirects stdin.
-    return weft("--version >/dev/null; sh -c '" + std::string(WEFT_PROGRAM) + " " + ask + options +
-                " <" + input + "'");
+    return weft("--version >/dev/null; sh -c '" + std::string(WEFT_PROGRAM) + " " + command +
+                options + " <" + input + "'");
   };
   const Outcome one = talk("", "the duke\n/reset\nthe duke\n");
   BOOST_TEST_INFO(one.err);

@@ -11,7 +11,7 @@ namespace {
 
 using testing::TemporaryFolder;
 using testing::Terminal;
-using testing::write_parrot;
+using testing::write_echo_model;
 
 // Each of its bytes is one id, and no byte occurs twice.
 const std::string kAnswer = "\u00e9\u20ac\U0001F600\u0436";
@@ -40,9 +40,9 @@ class Chat : public Terminal {
   }
 };
 
-BOOST_AUTO_TEST_CASE(answers_are_shown_in_whole_characters) {
+BOOST_AUTO_TEST_CASE(answers_are_printed_in_whole_characters) {
   const TemporaryFolder made("parrot");
-  Chat chat(write_parrot(made, 512, kAnswer), {"--tokens", "40"});
+  Chat chat(write_echo_model(made, 512, kAnswer), {"--tokens", "40"});
   BOOST_TEST(chat.say("hello") == "hello\r\n" + kAnswer + "\r\n> ");
   BOOST_TEST(chat.whole_characters());
   BOOST_TEST(chat.say("gr\u00fc\u00dfe") == "gr\u00fc\u00dfe\r\n" + kAnswer + "\r\n> ");
@@ -57,9 +57,9 @@ BOOST_AUTO_TEST_CASE(answers_are_shown_in_whole_characters) {
   BOOST_TEST(chat.wait() == 0);  // in a terminal, rejected input does not change the exit code
 }
 
-BOOST_AUTO_TEST_CASE(answers_are_shown_while_they_are_written_and_ctrl_c_ends_them) {
+BOOST_AUTO_TEST_CASE(answers_are_streamed_and_ctrl_c_stops_them) {
   const TemporaryFolder made("parrot");
-  Chat chat(write_parrot(made, kLong, kAnswer + " ", true), {"--tokens", "20000"});
+  Chat chat(write_echo_model(made, kLong, kAnswer + " ", true), {"--tokens", "20000"});
   for (int turn = 0; turn < 2; ++turn) {
     chat.type("hello\n");
     chat.until("hello\r\n" + kAnswer + " " + kAnswer + " ");  // and so on without end
@@ -82,14 +82,14 @@ BOOST_AUTO_TEST_CASE(answers_are_shown_while_they_are_written_and_ctrl_c_ends_th
   BOOST_TEST(chat.wait() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(the_end_of_the_context_is_said) {
+BOOST_AUTO_TEST_CASE(a_full_context_is_reported) {
   const TemporaryFolder made("parrot");
-  const std::string path = write_parrot(made, 110, kAnswer);
+  const std::string path = write_echo_model(made, 110, kAnswer);
   Chat chat(path, {"--room", "20", "--tokens", "40"});
-  std::string said;
-  for (int i = 0; i < 9 && !contains(said, "full"); ++i) said = chat.say("hello");
-  BOOST_TEST(contains(said, "hello\r\nweft: the context is full: the conversation has "));
-  BOOST_TEST(contains(said,
+  std::string shown;
+  for (int i = 0; i < 9 && !contains(shown, "full"); ++i) shown = chat.say("hello");
+  BOOST_TEST(contains(shown, "hello\r\nweft: the context is full: the conversation has "));
+  BOOST_TEST(contains(shown,
                       "(let the model forget the oldest turns, or start a new conversation): "
                       "/reset\r\n> "));
   BOOST_TEST(chat.say("/reset") == "/reset\r\n(forgot everything except the system message)\r\n> ");
@@ -101,16 +101,16 @@ BOOST_AUTO_TEST_CASE(the_end_of_the_context_is_said) {
   BOOST_TEST(chat.wait() == 0);
 
   Chat forgetful(path, {"--room", "20", "--tokens", "5", "--when-full", "forget"});
-  said.clear();
-  for (int i = 0; i < 9 && !contains(said, "full"); ++i) said = forgetful.say("hello");
-  BOOST_TEST(contains(said,
+  shown.clear();
+  for (int i = 0; i < 9 && !contains(shown, "full"); ++i) shown = forgetful.say("hello");
+  BOOST_TEST(contains(shown,
                       "(the context was full: forgot the oldest 2 messages)\r\n(the answer reached "
                       "the maximum length)\r\n> "));
 }
 
-BOOST_AUTO_TEST_CASE(what_ctrl_c_ends_behind_a_pipe_has_the_exit_code_of_that) {
+BOOST_AUTO_TEST_CASE(with_piped_input_ctrl_c_ends_the_program_with_code_130) {
   const TemporaryFolder made("parrot");
-  const std::string path = write_parrot(made, kLong, kAnswer + " ", true);
+  const std::string path = write_echo_model(made, kLong, kAnswer + " ", true);
   for (const bool in_answer : {true, false}) {
     Terminal chat(
         {WEFT_PROGRAM, "chat", path, "--tokens", in_answer ? "20000" : "11", "--threads", "1"},

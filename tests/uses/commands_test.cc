@@ -29,7 +29,7 @@ std::vector<json> lines(const Outcome& outcome) {
   return result;
 }
 
-BOOST_AUTO_TEST_CASE(classify_takes_a_folder_or_its_file_and_texts_from_anywhere) {
+BOOST_AUTO_TEST_CASE(classify_accepts_folders_files_and_all_sources_of_texts) {
   const Shell weft;
   const TinyFolder folder(with_labels("bert", "ForSequenceClassification", {"bad", "good"}));
   const std::string file = weft.path("film.weft");
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(tag_prints_words_spans_or_json) {
                                    span["text"].get<std::string>() + "\t"));
 }
 
-BOOST_AUTO_TEST_CASE(fill_prints_a_line_for_each_hidden_place) {
+BOOST_AUTO_TEST_CASE(fill_prints_a_line_for_each_mask) {
   const Shell weft;
   const TinyFolder folder("roberta", "ForMaskedLM");
   const Outcome plain = weft("fill " + folder.path() + " 'the [MASK] was [MASK]' --top 2");
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(embed_writes_vectors_and_ranks_lines) {
               "--out v.txt: the extension must be .npy or .safetensors");
 }
 
-BOOST_AUTO_TEST_CASE(answer_finds_parts_of_a_file) {
+BOOST_AUTO_TEST_CASE(answer_prints_spans_of_a_file) {
   const Shell weft;
   const TinyFolder folder("electra", "ForQuestionAnswering");
   const std::string text = "mary brown lives in new york .";

@@ -70,7 +70,7 @@ Tensor losses(const TrainedModel& model) {
        {"targets", Tensor::of({1, 11}, std::vector(ids.begin() + 1, ids.end()))}})["losses"];
 }
 
-BOOST_AUTO_TEST_CASE(every_family_comes_back_as_it_was) {
+BOOST_AUTO_TEST_CASE(every_family_round_trips) {
   for (const char* type : {"gpt2", "openai-gpt", "gpt_neox", "llama", "mistral"}) {
     BOOST_TEST_CONTEXT(type) {
       const TemporaryFolder folder("decoder");
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(every_family_comes_back_as_it_was) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(variants_of_decoders_come_back_as_they_were) {
+BOOST_AUTO_TEST_CASE(decoder_variants_round_trip) {
   json scaled = decoder("llama");
   scaled["rope_scaling"] = {{"rope_type", "llama3"},
                             {"factor", 8.0},
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(variants_of_decoders_come_back_as_they_were) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(decoders_that_classify_come_back_as_they_were) {
+BOOST_AUTO_TEST_CASE(decoder_classifiers_round_trip) {
   for (const char* type : {"gpt2", "llama"}) {
     BOOST_TEST_CONTEXT(type) {
       const TemporaryFolder folder("decoder");
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(decoders_that_classify_come_back_as_they_were) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(settings_of_generation_and_templates_come_along) {
+BOOST_AUTO_TEST_CASE(generation_settings_and_chat_templates_are_exported) {
   const TemporaryFolder folder("decoder"), out("out");
   testing::write_llama(folder);
   folder.write(
@@ -169,8 +169,8 @@ BOOST_AUTO_TEST_CASE(settings_of_generation_and_templates_come_along) {
   o.early_stopping = EarlyStopping::heuristic;
   o.sampling = SamplingOptions{.temperature = 0.7, .top_k = 4, .top_p = 0.9, .min_p = 0.1};
   save_folder(out.path("drawn"), model);
-  const auto drawn = load_any_model(out.path("drawn"));
-  BOOST_TEST(dynamic_cast<const LanguageModel&>(*drawn.model).generation->to_json() ==
+  const auto sampled = load_any_model(out.path("drawn"));
+  BOOST_TEST(dynamic_cast<const LanguageModel&>(*sampled.model).generation->to_json() ==
              model.generation->to_json());
   o.suppressed = {3};
   check_error_message<ArgumentError>([&] { save_folder(out.path("never"), model); },
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(settings_of_generation_and_templates_come_along) {
   BOOST_TEST(!fs::exists(out.path("never")));
 }
 
-BOOST_AUTO_TEST_CASE(the_program_fine_tunes_a_folder_and_writes_one) {
+BOOST_AUTO_TEST_CASE(a_folder_is_fine_tuned_and_exported_again) {
   const Shell weft;
   for (const char* type : {"gpt2", "openai-gpt", "gpt_neox", "llama", "mistral"}) {
     BOOST_TEST_CONTEXT(type) {
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(the_program_fine_tunes_a_folder_and_writes_one) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(models_that_weft_trained_become_the_libraries) {
+BOOST_AUTO_TEST_CASE(models_trained_by_weft_are_exported_as_library_classes) {
   const Shell weft;
   const std::string small =
       " --text " + weft.path("text.txt") +
@@ -246,16 +246,16 @@ BOOST_AUTO_TEST_CASE(models_that_weft_trained_become_the_libraries) {
   BOOST_TEST(
       bitwise_equal(losses(*pieces.model), losses(*load_any_model(weft.path("pieces")).model)));
   // Settings that no class of the library supports are named in the error.
-  const auto odd = trained(" --bias --positions linear_bias");
+  const auto unsupported = trained(" --bias --positions linear_bias");
   check_error_message<ArgumentError>(
-      [&] { save_folder(weft.path("odd"), *odd.model); },
+      [&] { save_folder(weft.path("odd"), *unsupported.model); },
       "no Hugging Face model type supports positions = \"linear_bias\" with the "
       "rest of this config: the "
       "nearest, \"gpt2\", has \"learned\"");
   BOOST_TEST(!fs::exists(weft.path("odd")));
 }
 
-BOOST_AUTO_TEST_CASE(adapters_are_refused_and_few_bits_are_floats_again) {
+BOOST_AUTO_TEST_CASE(adapters_are_rejected_and_quantised_weights_are_exported_as_floats) {
   const Shell weft;
   const TemporaryFolder folder("decoder");
   write_decoder(folder, decoder("llama"));
@@ -276,13 +276,13 @@ BOOST_AUTO_TEST_CASE(adapters_are_refused_and_few_bits_are_floats_again) {
   BOOST_TEST_REQUIRE(made.code == 0, made.err);
   BOOST_TEST(contains(made.out, "note      "));
   BOOST_TEST(contains(made.out, "quantised matrices are written as f32"));
-  const Tensor few = losses(*load_any_model(weft.path("small.weft")).model),
+  const Tensor quantised = losses(*load_any_model(weft.path("small.weft")).model),
                floats = losses(*load_any_model(weft.path("small/")).model);
-  for (std::int64_t i = 0; i < few.numel(); ++i)
-    BOOST_TEST(std::abs(few.at(i) - floats.at(i)) < 0.05);
+  for (std::int64_t i = 0; i < quantised.numel(); ++i)
+    BOOST_TEST(std::abs(quantised.at(i) - floats.at(i)) < 0.05);
 }
 
-BOOST_AUTO_TEST_CASE(folders_are_replaced_as_a_whole_or_not_at_all) {
+BOOST_AUTO_TEST_CASE(folders_are_replaced_completely_or_not_at_all) {
   const Shell weft;
   const TemporaryFolder folder("decoder");
   write_decoder(folder, decoder("gpt2"));

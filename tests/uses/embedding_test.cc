@@ -46,15 +46,15 @@ std::vector<double> pooled(const Tensor& h, TextPooling pooling, bool normalise)
 }
 
 double difference(const Tensor& vectors, std::int64_t row, const std::vector<double>& expected) {
-  double most = 0;
+  double largest = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const double found = vectors.at(row * vectors.size(1) + static_cast<std::int64_t>(i));
-    most = std::max(most, std::abs(found - expected[i]));
+    largest = std::max(largest, std::abs(found - expected[i]));
   }
-  return most;
+  return largest;
 }
 
-BOOST_AUTO_TEST_CASE(texts_of_any_encoder_have_the_vectors_of_their_ids) {
+BOOST_AUTO_TEST_CASE(embeddings_of_all_encoders_match_their_hidden_states) {
   for (const std::string& type : encoder_types()) {
     for (const char* head : {"Model", "ForSequenceClassification", "ForMaskedLM",
                              "ForTokenClassification", "ForQuestionAnswering"}) {
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(texts_of_any_encoder_have_the_vectors_of_their_ids) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(vectors_are_of_the_first_token_and_as_they_are_where_asked) {
+BOOST_AUTO_TEST_CASE(pooling_and_normalisation_follow_the_options) {
   const TinyFolder folder("roberta", "Model");
   const Tensor h = folder.output("last_hidden_state", folder.ids(kTexts[3]));
   for (const bool normalise : {false, true}) {
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(vectors_are_of_the_first_token_and_as_they_are_where_asked)
                         pooled(h, TextPooling::cls, true)) < 1e-5);
 }
 
-BOOST_AUTO_TEST_CASE(vectors_that_would_be_others_are_refused) {
+BOOST_AUTO_TEST_CASE(unsupported_pooling_and_modules_are_rejected) {
   const TinyFolder folder("bert", "Model");
   const auto pooling = [&](const std::string& text, const std::string& message) {
     folder.write("1_Pooling/config.json", text);
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(vectors_that_would_be_others_are_refused) {
                                    "is not a list of modules");
 }
 
-BOOST_AUTO_TEST_CASE(a_text_has_its_vector_whatever_is_computed_with_it) {
+BOOST_AUTO_TEST_CASE(embeddings_do_not_depend_on_the_batch) {
   const TinyFolder folder("bert", "Model");
   const Tensor all = embedded(folder.path(), kTexts);
   for (std::size_t i = 0; i < kTexts.size(); ++i) {
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(a_text_has_its_vector_whatever_is_computed_with_it) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(models_that_were_trained_or_quantised_here_are_encoders_too) {
+BOOST_AUTO_TEST_CASE(models_trained_or_quantised_by_weft_can_embed_texts) {
   const TinyFolder folder("bert", "ForMaskedLM");
   EncoderConfig config;
   const Tokenizer tokenizer = folder.tokenizer();
@@ -151,10 +151,11 @@ BOOST_AUTO_TEST_CASE(models_that_were_trained_or_quantised_here_are_encoders_too
   model.store = made.store;
   const std::string small = folder.beside("small.weft");
   save_model(small, model);
-  const Tensor fewer = embedded(small, kTexts);
+  const Tensor from_quantised = embedded(small, kTexts);
   for (std::int64_t i = 0; i < std::ssize(kTexts); ++i) {
     double cosine = 0;
-    for (std::int64_t k = 0; k < 16; ++k) cosine += whole.at(i * 16 + k) * fewer.at(i * 16 + k);
+    for (std::int64_t k = 0; k < 16; ++k)
+      cosine += whole.at(i * 16 + k) * from_quantised.at(i * 16 + k);
     BOOST_TEST(cosine > 0.99);
     BOOST_TEST(cosine < 1 - 1e-9);
   }
@@ -176,7 +177,7 @@ BOOST_AUTO_TEST_CASE(the_most_similar_rows_are_found) {
       "both must have the same width");
 }
 
-BOOST_AUTO_TEST_CASE(batches_hold_rows_of_like_length) {
+BOOST_AUTO_TEST_CASE(batches_contain_rows_of_similar_length) {
   std::vector<std::size_t> lengths;
   for (std::size_t i = 0; i < 500; ++i) lengths.push_back(1 + i * 37 % 90);
   lengths.push_back(5000);

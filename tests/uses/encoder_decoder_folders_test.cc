@@ -74,7 +74,7 @@ Tensor losses(const TrainedModel& model) {
                       {"labels", Tensor::of<std::int32_t>({1, 4}, {8, 11, 14, 1})}})["loss"];
 }
 
-BOOST_AUTO_TEST_CASE(every_family_comes_back_as_it_was) {
+BOOST_AUTO_TEST_CASE(every_family_round_trips) {
   for (const auto& write : {testing::write_t5, testing::write_bart}) {
     const TemporaryFolder folder("seq2seq");
     write(folder, testing::Json::object());
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(every_family_comes_back_as_it_was) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(variants_come_back_as_they_were) {
+BOOST_AUTO_TEST_CASE(variants_round_trip) {
   json gated = config_of("t5");
   gated.update({{"feed_forward_proj", "gated-gelu"},
                 {"dense_act_fn", "gelu_new"},
@@ -104,15 +104,16 @@ BOOST_AUTO_TEST_CASE(variants_come_back_as_they_were) {
                 {"tie_word_embeddings", false}});
   json silu = config_of("t5");
   silu["feed_forward_proj"] = "gated-silu";
-  json apart = config_of("marian");
-  apart.update({{"share_encoder_decoder_embeddings", false}, {"decoder_vocab_size", 330}});
+  json separate_embeddings = config_of("marian");
+  separate_embeddings.update(
+      {{"share_encoder_decoder_embeddings", false}, {"decoder_vocab_size", 330}});
   json scaled = config_of("bart");
   scaled.update({{"scale_embedding", true},
                  {"activation_function", "swish"},
                  {"normalize_before", false},
                  {"num_hidden_layers", 2},
                  {"dropout", 0.2}});
-  for (const json& config : {gated, silu, apart, scaled}) {
+  for (const json& config : {gated, silu, separate_embeddings, scaled}) {
     BOOST_TEST_CONTEXT(config.dump()) {
       const TemporaryFolder folder("seq2seq");
       folder.write("tokenizer.json",
@@ -123,7 +124,7 @@ BOOST_AUTO_TEST_CASE(variants_come_back_as_they_were) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(classifiers_come_back_as_they_were) {
+BOOST_AUTO_TEST_CASE(classifiers_round_trip) {
   for (const char* type : {"bart", "mbart"}) {
     BOOST_TEST_CONTEXT(type) {
       const TemporaryFolder folder("seq2seq");
@@ -139,11 +140,11 @@ BOOST_AUTO_TEST_CASE(classifiers_come_back_as_they_were) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(sentence_pieces_keep_their_files_and_classes) {
+BOOST_AUTO_TEST_CASE(sentence_piece_tokenizers_keep_their_files_and_classes) {
   const std::vector<std::string> lines = testing::rhymes();
   // A SentencePiece model, for which tokenizer classes define their own ids.
-  const auto learned = SentencePieceTokenizer::train(lines, {.vocab = 90});
-  const std::string model = learned.to_bytes();
+  const auto trained_pieces = SentencePieceTokenizer::train(lines, {.vocab = 90});
+  const std::string model = trained_pieces.to_bytes();
   struct Case {
     const char *type, *tokenizer, *file;
   };
@@ -168,8 +169,9 @@ BOOST_AUTO_TEST_CASE(sentence_pieces_keep_their_files_and_classes) {
   // Marian has two models and a vocabulary file.
   const TemporaryFolder folder("marian");
   json vocab;
-  for (std::int32_t id = 0; id < learned.vocab_size(); ++id) vocab[learned.piece(id)] = id;
-  vocab[">>de<<"] = learned.vocab_size();
+  for (std::int32_t id = 0; id < trained_pieces.vocab_size(); ++id)
+    vocab[trained_pieces.piece(id)] = id;
+  vocab[">>de<<"] = trained_pieces.vocab_size();
   folder.write("source.spm", model);
   folder.write("target.spm",
                SentencePieceTokenizer::train(
@@ -196,7 +198,7 @@ BOOST_AUTO_TEST_CASE(sentence_pieces_keep_their_files_and_classes) {
   BOOST_TEST(sentence_piece_file("", "gpt2") == "spiece.model");
 }
 
-BOOST_AUTO_TEST_CASE(the_program_fine_tunes_a_folder_and_writes_one) {
+BOOST_AUTO_TEST_CASE(a_folder_is_fine_tuned_and_exported_again) {
   const Shell weft;
   std::string lines;
   for (int i = 0; i < 40; ++i)
@@ -227,7 +229,7 @@ BOOST_AUTO_TEST_CASE(the_program_fine_tunes_a_folder_and_writes_one) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(tables_with_more_rows_than_there_are_ids_are_trained_on) {
+BOOST_AUTO_TEST_CASE(embeddings_with_more_rows_than_ids_can_be_fine_tuned) {
   // T5's embedding has 28 more rows than its tokenizer has ids. Generation never produces such ids,
   // however likely they are.
   const Shell weft;
@@ -266,7 +268,7 @@ BOOST_AUTO_TEST_CASE(tables_with_more_rows_than_there_are_ids_are_trained_on) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(translators_that_weft_trained_become_marians) {
+BOOST_AUTO_TEST_CASE(translators_trained_by_weft_are_exported_as_marian) {
   const Shell weft;
   std::string lines;
   for (int i = 0; i < 40; ++i)
@@ -286,8 +288,8 @@ BOOST_AUTO_TEST_CASE(translators_that_weft_trained_become_marians) {
   BOOST_TEST(save_folder(weft.path("marian"), *post.model).architecture == "MarianMTModel");
   BOOST_TEST(
       bitwise_equal(losses(*load_any_model(weft.path("marian")).model), losses(*post.model)));
-  const auto odd = train(" --norm pre_norm --positions sinusoidal --rms-norm");
-  check_error_message<ArgumentError>([&] { save_folder(weft.path("odd"), *odd.model); },
+  const auto unsupported = train(" --norm pre_norm --positions sinusoidal --rms-norm");
+  check_error_message<ArgumentError>([&] { save_folder(weft.path("odd"), *unsupported.model); },
                                      "no Hugging Face model type supports rms_norm = true");
 }
 

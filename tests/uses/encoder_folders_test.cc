@@ -33,7 +33,7 @@ void succeeds(const Outcome& outcome) {
   BOOST_TEST_CONTEXT(outcome.out << outcome.err) { BOOST_TEST_REQUIRE(outcome.code == 0); }
 }
 
-BOOST_AUTO_TEST_CASE(every_class_comes_back_as_it_was) {
+BOOST_AUTO_TEST_CASE(every_class_round_trips) {
   for (const std::string& type : encoder_types()) {
     for (const char* head : {"ForMaskedLM", "ForSequenceClassification", "ForTokenClassification",
                              "ForQuestionAnswering", "Model"}) {
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(every_class_comes_back_as_it_was) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_configs_say_of_labels_and_layers_comes_along) {
+BOOST_AUTO_TEST_CASE(labels_and_layer_settings_round_trip) {
   json named = tiny_config("bert", "BertForSequenceClassification");
   named["id2label"] = {{"0", "bad"}, {"1", "good"}, {"2", "so-so"}};
   named["label2id"] = {{"bad", 0}, {"good", 1}, {"so-so", 2}};
@@ -115,7 +115,7 @@ void check_close(const std::vector<double>& found, const std::vector<double>& ex
     BOOST_TEST(std::abs(found[i] - expected[i]) < 1e-5);
 }
 
-BOOST_AUTO_TEST_CASE(classifiers_are_fine_tuned_and_written_for_every_type) {
+BOOST_AUTO_TEST_CASE(classifiers_of_every_type_are_fine_tuned_and_exported) {
   const Shell weft;
   const std::string data = weft.write("films.tsv",
                                       "pos\tthe film was very good\nneg\tbad\n"
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(classifiers_are_fine_tuned_and_written_for_every_type) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(tables_with_more_rows_than_there_are_ids_are_trained_on) {
+BOOST_AUTO_TEST_CASE(embeddings_with_more_rows_than_ids_can_be_fine_tuned) {
   // As in published models, whose vocabulary sizes are rounded up.
   const Shell weft;
   const TinyFolder folder("bert", "ForMaskedLM");
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(tables_with_more_rows_than_there_are_ids_are_trained_on) {
   BOOST_TEST(contains(weft("fill " + file + " 'the [MASK] was' --top 100").out, "film"));
 }
 
-BOOST_AUTO_TEST_CASE(other_heads_are_fine_tuned_and_written) {
+BOOST_AUTO_TEST_CASE(other_heads_are_fine_tuned_and_exported) {
   const Shell weft;
   const std::string fixtures = std::string(WEFT_FIXTURES);
   const std::string tuned = weft.path("tuned.weft"), out = weft.path("tuned/");
@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(other_heads_are_fine_tuned_and_written) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(pre_training_writes_what_is_kept) {
+BOOST_AUTO_TEST_CASE(pre_trained_encoders_are_exported_with_their_heads) {
   const Shell weft;
   const std::string text =
       weft.write("docs.txt",
@@ -276,7 +276,7 @@ BOOST_AUTO_TEST_CASE(pre_training_writes_what_is_kept) {
   BOOST_TEST(contains(report.notes[0], "the generator, which is a separate model in transformers"));
 }
 
-BOOST_AUTO_TEST_CASE(encoders_that_weft_trained_become_berts) {
+BOOST_AUTO_TEST_CASE(encoders_trained_by_weft_are_exported_as_bert) {
   const Shell weft;
   const std::string data = weft.write("films.tsv",
                                       "pos\tthe film was very good\nneg\tbad\n"
@@ -294,17 +294,19 @@ BOOST_AUTO_TEST_CASE(encoders_that_weft_trained_become_berts) {
   BOOST_TEST(save_folder(weft.path("bert"), *plain.model).architecture ==
              "BertForSequenceClassification");
   check_close(scores(weft.path("bert")), scores(weft.path("m.weft")));
-  const auto refuses = [&](const std::string& option, const std::string& message) {
+  const auto check_rejected = [&](const std::string& option, const std::string& message) {
     const auto model = train(option);
     check_error_message<ArgumentError>([&] { save_folder(weft.path("no"), *model.model); },
                                        message);
     BOOST_TEST(!fs::exists(weft.path("no")));
   };
-  refuses(" --summary mean --members 1", "no transformers classifier supports summary = mean");
-  refuses(" --summary cls --members 2", "supports members = 2: its input is the unchanged text");
-  refuses(" --summary cls --members 1 --lower-case", "supports lower_case = true");
-  refuses(" --summary cls --members 1 --no-lower-case --norm-first",
-          "no Hugging Face model type supports norm_first = true");
+  check_rejected(" --summary mean --members 1",
+                 "no transformers classifier supports summary = mean");
+  check_rejected(" --summary cls --members 2",
+                 "supports members = 2: its input is the unchanged text");
+  check_rejected(" --summary cls --members 1 --lower-case", "supports lower_case = true");
+  check_rejected(" --summary cls --members 1 --no-lower-case --norm-first",
+                 "no Hugging Face model type supports norm_first = true");
   const auto other = train(" --summary cls --members 1 --no-lower-case --no-norm-first");
   ClassifierHead& head = dynamic_cast<TextClassifier&>(*other.model).head;
   head.pooler = Activation::sigmoid;
@@ -317,7 +319,7 @@ BOOST_AUTO_TEST_CASE(encoders_that_weft_trained_become_berts) {
              "DistilBertForSequenceClassification");
 }
 
-BOOST_AUTO_TEST_CASE(scores_that_stand_on_the_mean_of_tokens_are_refused) {
+BOOST_AUTO_TEST_CASE(mean_pooled_regressions_cannot_be_exported) {
   const Shell weft;
   const TinyFolder folder(exact_config("bert", "Model"));
   succeeds(weft("train encoder --task similarity --comparison joint --pooling mean --from " +
@@ -329,7 +331,7 @@ BOOST_AUTO_TEST_CASE(scores_that_stand_on_the_mean_of_tokens_are_refused) {
               "token only");
 }
 
-BOOST_AUTO_TEST_CASE(vectors_whose_cosine_is_a_score_are_those_of_an_encoder) {
+BOOST_AUTO_TEST_CASE(cosine_similarity_models_are_exported_as_encoders) {
   const Shell weft;
   for (const char* type : {"bert", "distilbert"}) {
     for (const char* pooling : {"cls", "mean"}) {
@@ -357,7 +359,7 @@ BOOST_AUTO_TEST_CASE(vectors_whose_cosine_is_a_score_are_those_of_an_encoder) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_a_class_has_otherwise_is_named) {
+BOOST_AUTO_TEST_CASE(export_errors_name_the_mismatched_settings) {
   EncoderConfig config;
   config.vocab = 20;
   config.layers = 1;
@@ -383,7 +385,7 @@ BOOST_AUTO_TEST_CASE(what_a_class_has_otherwise_is_named) {
       "the folder that the model came from: 'config.json' is not a string");
 }
 
-BOOST_AUTO_TEST_CASE(embeddings_keep_their_pooling_and_old_files_are_refused) {
+BOOST_AUTO_TEST_CASE(pooling_is_exported_and_files_without_an_origin_are_rejected) {
   const TinyFolder folder("bert", "Model");
   folder.write("1_Pooling/config.json", R"({"pooling_mode_cls_token": true})");
   folder.write(

@@ -38,7 +38,9 @@ class Commands {
     return weft(arguments + " --threads 1");
   }
   /// Returns the beginning of a command line, `weft USE FOLDER`.
-  std::string ask(Use use) const { return std::string(choice_name(use)) + " " + folder(use) + " "; }
+  std::string command(Use use) const {
+    return std::string(choice_name(use)) + " " + folder(use) + " ";
+  }
   std::string folder(Use use) const {
     switch (use) {
       case Use::classify: return classifier_.path();
@@ -109,78 +111,78 @@ std::string with_lines(Use use, const std::string& file) {
   if (use == Use::embed) return "--json --input " + path;
   return "--input " + path;
 }
-const std::vector<Use> kOfTexts = {Use::classify, Use::tag,   Use::fill,     Use::embed,
-                                   Use::generate, Use::score, Use::translate};
+const std::vector<Use> kTextUses = {Use::classify, Use::tag,   Use::fill,     Use::embed,
+                                    Use::generate, Use::score, Use::translate};
 
-BOOST_AUTO_TEST_CASE(texts_that_are_longer_than_the_model_reads) {
+BOOST_AUTO_TEST_CASE(texts_beyond_the_context_are_errors) {
   const Commands& c = commands();
   const std::string& text = c.long_text();
   const std::string cut = " (use --truncate)";
   std::vector<Case> cases;
-  for (const Use use : kOfTexts) {
+  for (const Use use : kTextUses) {
     const std::string file = use == Use::fill ? "long_masked.txt" : "long.txt";
     const std::string alone = use == Use::generate ? "weft: the prompt: it has "
                               : use == Use::score  ? "weft: the continuation: it has "
                                                    : "weft: the text: it has ";
-    cases.push_back({c.ask(use) + with_text(use, text), 1, alone});
-    cases.push_back({c.ask(use) + with_text(use, text), 1, cut});
+    cases.push_back({c.command(use) + with_text(use, text), 1, alone});
+    cases.push_back({c.command(use) + with_text(use, text), 1, cut});
     cases.push_back(
-        {c.ask(use) + with_lines(use, file), 1, "weft: " + c.file(file) + ", line 2: it has "});
+        {c.command(use) + with_lines(use, file), 1, "weft: " + c.file(file) + ", line 2: it has "});
   }
-  cases.push_back({c.ask(Use::classify) + "'" + text + "'", 1,
+  cases.push_back({c.command(Use::classify) + "'" + text + "'", 1,
                    "the text: it has 72 tokens, but the model reads at most 40" + cut});
-  cases.push_back({c.ask(Use::classify) + "good '" + text + "'", 1, "weft: text 2: it has 72"});
-  cases.push_back({c.ask(Use::embed) + "good --similar " + c.file("long.txt"), 1,
+  cases.push_back({c.command(Use::classify) + "good '" + text + "'", 1, "weft: text 2: it has 72"});
+  cases.push_back({c.command(Use::embed) + "good --similar " + c.file("long.txt"), 1,
                    c.file("long.txt") + ", line 2: it has 72 tokens"});
-  cases.push_back({c.ask(Use::answer) + with_text(Use::answer, text), 1,
+  cases.push_back({c.command(Use::answer) + with_text(Use::answer, text), 1,
                    "weft: the question: it has 73 tokens including special tokens, which leaves "
                    "no room for the other text in rows of 40 tokens"});
-  cases.push_back(
-      {c.ask(Use::generate) + "--prompt up --prompt '" + text + "'", 1, "weft: prompt 2: it has "});
-  cases.push_back({c.ask(Use::generate) + with_text(Use::generate, text), 1,
+  cases.push_back({c.command(Use::generate) + "--prompt up --prompt '" + text + "'", 1,
+                   "weft: prompt 2: it has "});
+  cases.push_back({c.command(Use::generate) + with_text(Use::generate, text), 1,
                    "but the model, which needs room to write, reads at most 47" + cut});
   cases.push_back({"generate " + c.bart().path() + " --prompt '" + text + "'", 1,
                    "but the model reads at most 64" + cut});
-  cases.push_back({c.ask(Use::generate) + "--tokens 99 --prompt up", 1,
+  cases.push_back({c.command(Use::generate) + "--tokens 99 --prompt up", 1,
                    "ids exceeds the 48 positions of the model"});
   check_all(cases);
   // Nothing is generated before it is known that there is room.
-  BOOST_TEST(c(c.ask(Use::generate) + "--tokens 99 --prompt up").out == "");
+  BOOST_TEST(c(c.command(Use::generate) + "--tokens 99 --prompt up").out == "");
   weft::Outcome said =
       c.with_stdin("chat " + c.folder(Use::chat), c.weft.write("lines", text + "\nup\n"));
   check_error({said.code, said.out, said.err.substr(0, said.err.find('\n') + 1)}, 1,
               "weft: the context is full: the conversation has ");
 }
 
-BOOST_AUTO_TEST_CASE(texts_that_are_cut_where_that_is_asked_for) {
+BOOST_AUTO_TEST_CASE(truncate_reads_texts_beyond_the_context) {
   const Commands& c = commands();
-  for (const Use use : kOfTexts) {
+  for (const Use use : kTextUses) {
     BOOST_TEST_CONTEXT(choice_name(use)) {
       const std::string file = use == Use::fill ? "long_masked.txt" : "long.txt";
-      const Outcome found = c(c.ask(use) + with_lines(use, file) + " --truncate");
+      const Outcome found = c(c.command(use) + with_lines(use, file) + " --truncate");
       BOOST_TEST_INFO(found.err);
       BOOST_TEST(found.code == 0);
       BOOST_TEST(
           contains(found.err, "truncated to the model's context: " + c.file(file) + ", line 2: "));
       // --truncate has no effect and prints nothing if no text is too long.
-      const Outcome same = c(c.ask(use) + with_text(use, "good film") + " --truncate");
+      const Outcome same = c(c.command(use) + with_text(use, "good film") + " --truncate");
       BOOST_TEST(same.code == 0);
       BOOST_TEST(!contains(same.err, "truncated to"));
-      BOOST_TEST(same.out == c(c.ask(use) + with_text(use, "good film")).out);
+      BOOST_TEST(same.out == c(c.command(use) + with_text(use, "good film")).out);
     }
   }
   const auto says = [&](const std::string& arguments) { return c(arguments + " --truncate").err; };
   const std::string quoted = "'" + c.long_text() + "'";
-  BOOST_TEST(says(c.ask(Use::classify) + quoted) ==
+  BOOST_TEST(says(c.command(Use::classify) + quoted) ==
              "truncated to the model's context: the text: the first 40 of 72 tokens\n");
   // A decoder continues from the end of its prompt, with room for the tokens to be generated.
-  const Outcome six = c(c.ask(Use::generate) + "--tokens 6 --truncate --prompt " + quoted);
+  const Outcome six = c(c.command(Use::generate) + "--tokens 6 --truncate --prompt " + quoted);
   BOOST_TEST(contains(six.err, "the prompt: the last 42 of "));
   BOOST_TEST(contains(c.long_text() + six.out, six.out.substr(0, 20)));
-  BOOST_TEST(contains(says(c.ask(Use::generate) + "--prompt " + quoted), "the last 24 of "));
+  BOOST_TEST(contains(says(c.command(Use::generate) + "--prompt " + quoted), "the last 24 of "));
 }
 
-BOOST_AUTO_TEST_CASE(languages_that_a_model_does_not_know) {
+BOOST_AUTO_TEST_CASE(unknown_languages_are_errors) {
   const Commands& c = commands();
   const testing::TemporaryFolder t5("t5"), marian("marian"), several("several");
   testing::write_t5(t5,
@@ -188,31 +190,32 @@ BOOST_AUTO_TEST_CASE(languages_that_a_model_does_not_know) {
                       {{"translation_en_to_de", {{"prefix", "translate English to German: "}}}}}});
   testing::write_marian(marian);
   testing::write_marian(several, {"deu", "fra"});
-  const std::string ask = c.ask(Use::translate) + "up ",
+  const std::string command = c.command(Use::translate) + "up ",
                     known = ": the model knows de_DE, en_XX, ro_RO";
-  check_all({{ask + "--to sv_SE", 2, "weft: unknown language code 'sv_SE'" + known},
-             {ask + "--to de", 2, "weft: unknown language code 'de' (did you mean de_DE?)" + known},
-             {ask + "--from en_xx --to de_DE", 2, "code 'en_xx' (did you mean en_XX?)" + known},
-             {ask + "--from english --to de_DE", 2, "weft: unknown language code 'english'"},
-             {"translate " + c.bart().path() + " up --to de_DE", 2,
-              "weft: the model has no language codes, and so not 'de_DE'"},
-             {"translate " + marian.path() + " up --from English --to German", 2,
-              "weft: the model has no language codes, and so not 'English'"},
-             {"translate " + several.path() + " up --to de", 2,
-              "weft: unknown language code 'de' (did you mean deu?): the model knows deu, fra"},
-             {"translate " + several.path() + " up --from eng --to deu", 2,
-              "weft: the model takes the target language only: leave out the source language"},
-             {"translate " + t5.path() + " up --to de", 2,
-              "weft: the model takes both languages in words: give the source"},
-             {"translate " + t5.path() + " up --from en --to fi", 2,
-              "weft: the model does not translate en to fi: it knows en to de"},
-             {"generate " + t5.path() + " --prompt up --task summary", 1,
-              "weft: unknown task 'summary'; available: translation_en_to_de"},
-             {"generate " + c.bart().path() + " --prompt up --task summarization", 1,
-              "weft: the model has no task settings, so 'summarization' is not available"}});
+  check_all(
+      {{command + "--to sv_SE", 2, "weft: unknown language code 'sv_SE'" + known},
+       {command + "--to de", 2, "weft: unknown language code 'de' (did you mean de_DE?)" + known},
+       {command + "--from en_xx --to de_DE", 2, "code 'en_xx' (did you mean en_XX?)" + known},
+       {command + "--from english --to de_DE", 2, "weft: unknown language code 'english'"},
+       {"translate " + c.bart().path() + " up --to de_DE", 2,
+        "weft: the model has no language codes, and so not 'de_DE'"},
+       {"translate " + marian.path() + " up --from English --to German", 2,
+        "weft: the model has no language codes, and so not 'English'"},
+       {"translate " + several.path() + " up --to de", 2,
+        "weft: unknown language code 'de' (did you mean deu?): the model knows deu, fra"},
+       {"translate " + several.path() + " up --from eng --to deu", 2,
+        "weft: the model takes the target language only: leave out the source language"},
+       {"translate " + t5.path() + " up --to de", 2,
+        "weft: the model takes both languages in words: give the source"},
+       {"translate " + t5.path() + " up --from en --to fi", 2,
+        "weft: the model does not translate en to fi: it knows en to de"},
+       {"generate " + t5.path() + " --prompt up --task summary", 1,
+        "weft: unknown task 'summary'; available: translation_en_to_de"},
+       {"generate " + c.bart().path() + " --prompt up --task summarization", 1,
+        "weft: the model has no task settings, so 'summarization' is not available"}});
 }
 
-BOOST_AUTO_TEST_CASE(chat_formats_that_cannot_be_read) {
+BOOST_AUTO_TEST_CASE(invalid_chat_formats_are_errors) {
   const Commands& c = commands();
   const testing::TemporaryFolder folder("formats");
   testing::write_gpt2(folder);
@@ -233,14 +236,14 @@ BOOST_AUTO_TEST_CASE(chat_formats_that_cannot_be_read) {
        {chat + " --format " + file, 1, "has the statement 'include', which is not supported"}});
 }
 
-BOOST_AUTO_TEST_CASE(vocabularies_that_do_not_fit_and_folders_without_one) {
+BOOST_AUTO_TEST_CASE(mismatched_and_missing_tokenizers_are_errors) {
   const Commands& c = commands();
   std::string words;
   for (int i = 0; i < 60; ++i) words += "word" + std::to_string(i) + "\n";
   for (const char* head : {"ForSequenceClassification", "ForTokenClassification", "ForMaskedLM",
                            "ForQuestionAnswering", "Model"}) {
     const TinyFolder folder("bert", head),
-        silent(tiny_config("bert", std::string("Bert") + head), false);
+        without_tokenizer(tiny_config("bert", std::string("Bert") + head), false);
     const Use use = load_any_model(folder.path()).task.info().uses.front();
     folder.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n" + words);
     const std::string rest = " " + with_text(use, "good"), name(choice_name(use));
@@ -248,8 +251,8 @@ BOOST_AUTO_TEST_CASE(vocabularies_that_do_not_fit_and_folders_without_one) {
                 "weft: " + folder.path() +
                     ": the tokenizer has 65 ids, but the embedding table of the model has 48 rows: "
                     "they do not belong together"},
-               {name + " " + silent.path() + rest, 1,
-                "weft: " + silent.path() +
+               {name + " " + without_tokenizer.path() + rest, 1,
+                "weft: " + without_tokenizer.path() +
                     " has no tokenizer: it holds none of tokenizer.json, vocab.json with"}});
   }
   std::vector<std::string> many;
@@ -257,19 +260,21 @@ BOOST_AUTO_TEST_CASE(vocabularies_that_do_not_fit_and_folders_without_one) {
   for (const Use use : {Use::generate, Use::score, Use::chat, Use::translate}) {
     const testing::TemporaryFolder folder("writer");
     use == Use::translate ? testing::write_mbart(folder, false) : testing::write_gpt2(folder);
-    const std::string ask = std::string(choice_name(use)) + " " + folder.path() + " " +
-                            (use == Use::chat ? "" : with_text(use, "good"));
+    const std::string command = std::string(choice_name(use)) + " " + folder.path() + " " +
+                                (use == Use::chat ? "" : with_text(use, "good"));
     folder.write("tokenizer.json", testing::tokenizer_json(many, {}));
-    check_all({{ask, 1, folder.path() + ": the tokenizer has 387 ids, but the embedding table "}});
+    check_all(
+        {{command, 1, folder.path() + ": the tokenizer has 387 ids, but the embedding table "}});
     std::filesystem::remove(folder.path("tokenizer.json"));
     const bool knows_ids = use == Use::generate || use == Use::score;
-    check_all({{ask, knows_ids ? 2 : 1, "weft: " + folder.path() + " has no tokenizer: it holds"}});
-    if (knows_ids) check_all({{ask, 2, "give --prompt-ids"}});
+    check_all(
+        {{command, knows_ids ? 2 : 1, "weft: " + folder.path() + " has no tokenizer: it holds"}});
+    if (knows_ids) check_all({{command, 2, "give --prompt-ids"}});
   }
   check_all({{"classify " + c.file("no_such_folder") + " good", 1, c.file("no_such_folder")}});
 }
 
-BOOST_AUTO_TEST_CASE(uses_that_a_model_has_not) {
+BOOST_AUTO_TEST_CASE(unsupported_uses_are_errors) {
   const Commands& c = commands();
   std::vector<Case> cases;
   for (std::size_t i = 0; i < kUseNames.size(); ++i) {
@@ -279,11 +284,12 @@ BOOST_AUTO_TEST_CASE(uses_that_a_model_has_not) {
           c.folder(Use::embed), c.folder(Use::generate), c.folder(Use::translate)}) {
       const Task& task = load_any_model(path).task;
       if (task.can(use)) continue;
-      const std::string ask = std::string(kUseNames[i]) + " " + path + " " +
-                              (use == Use::chat ? "" : with_text(use, "good"));
-      cases.push_back({ask, 1, "weft: " + path + " holds " + task.unsupported_use_message(use)});
+      const std::string command = std::string(kUseNames[i]) + " " + path + " " +
+                                  (use == Use::chat ? "" : with_text(use, "good"));
+      cases.push_back(
+          {command, 1, "weft: " + path + " holds " + task.unsupported_use_message(use)});
       for (const Use other : task.info().uses)
-        cases.push_back({ask, 1, "weft " + std::string(choice_name(other))});
+        cases.push_back({command, 1, "weft " + std::string(choice_name(other))});
     }
   }
   BOOST_TEST(cases.size() > 100U);
@@ -294,47 +300,49 @@ BOOST_AUTO_TEST_CASE(uses_that_a_model_has_not) {
         "translate"}});
 }
 
-BOOST_AUTO_TEST_CASE(nothing_to_work_on) {
+BOOST_AUTO_TEST_CASE(missing_and_empty_inputs_are_errors) {
   const Commands& c = commands();
   std::vector<Case> cases;
-  for (const Use use : kOfTexts) {
+  for (const Use use : kTextUses) {
     const std::string holds = use == Use::generate ? " contains no prompt" : " contains no text";
-    cases.push_back({c.ask(use) + with_lines(use, "empty.txt"), 1, c.file("empty.txt") + holds});
+    cases.push_back(
+        {c.command(use) + with_lines(use, "empty.txt"), 1, c.file("empty.txt") + holds});
     if (use != Use::generate && use != Use::score && use != Use::embed)
-      cases.push_back({c.ask(use), 2, "no input: give "});
+      cases.push_back({c.command(use), 2, "no input: give "});
     if (use != Use::fill)
-      cases.push_back({c.ask(use) + with_text(use, ""), 2, " is empty: leave it out, or give it"});
+      cases.push_back(
+          {c.command(use) + with_text(use, ""), 2, " is empty: leave it out, or give it"});
   }
-  cases.push_back({c.ask(Use::embed) + "--json", 2, "no input: give texts"});
-  cases.push_back({c.ask(Use::score), 2, "there is nothing to score: give --continuation"});
-  cases.push_back({c.ask(Use::score) + "--continuation g", 1,
+  cases.push_back({c.command(Use::embed) + "--json", 2, "no input: give texts"});
+  cases.push_back({c.command(Use::score), 2, "there is nothing to score: give --continuation"});
+  cases.push_back({c.command(Use::score) + "--continuation g", 1,
                    "the continuation: it has only one token, and without a prompt the first"});
-  cases.push_back({c.ask(Use::answer) + "--question who --context " + c.file("empty.txt"), 1,
+  cases.push_back({c.command(Use::answer) + "--question who --context " + c.file("empty.txt"), 1,
                    c.file("empty.txt") + " contains no text"});
-  cases.push_back({c.ask(Use::answer) + "--context " + c.file("context.txt"), 2, "--question"});
+  cases.push_back({c.command(Use::answer) + "--context " + c.file("context.txt"), 2, "--question"});
   cases.push_back(
       {"generate " + c.bart().path(), 2, "an encoder-decoder needs an input text: give --prompt"});
   check_all(cases);
   BOOST_TEST(c("chat " + c.folder(Use::chat)).code == 0);
 }
 
-BOOST_AUTO_TEST_CASE(texts_that_are_not_utf8) {
+BOOST_AUTO_TEST_CASE(texts_that_are_not_utf8_are_errors) {
   const Commands& c = commands();
   std::vector<Case> cases;
-  for (const Use use : kOfTexts) {
-    cases.push_back({c.ask(use) + with_lines(use, "broken.txt"), 1,
+  for (const Use use : kTextUses) {
+    cases.push_back({c.command(use) + with_lines(use, "broken.txt"), 1,
                      "weft: " + c.file("broken.txt") + ", line 2: not UTF-8: "});
     const std::string alone = use == Use::generate ? "the prompt"
                               : use == Use::score  ? "the continuation"
                                                    : "the text";
     cases.push_back(
-        {c.ask(use) + with_text(use, "f\xC3(lm"), 1, "weft: " + alone + ": not UTF-8: "});
+        {c.command(use) + with_text(use, "f\xC3(lm"), 1, "weft: " + alone + ": not UTF-8: "});
   }
-  cases.push_back({c.ask(Use::answer) + with_text(Use::answer, "f\xC3(lm"), 1,
+  cases.push_back({c.command(Use::answer) + with_text(Use::answer, "f\xC3(lm"), 1,
                    "weft: the question: not UTF-8: "});
-  cases.push_back({c.ask(Use::answer) + "--question who --context " + c.file("broken.txt"), 1,
+  cases.push_back({c.command(Use::answer) + "--question who --context " + c.file("broken.txt"), 1,
                    c.file("broken.txt") + ", line 2: not UTF-8: "});
-  cases.push_back({c.ask(Use::embed) + "good --similar " + c.file("broken.txt"), 1,
+  cases.push_back({c.command(Use::embed) + "good --similar " + c.file("broken.txt"), 1,
                    c.file("broken.txt") + ", line 2: not UTF-8: "});
   check_all(cases);
   const Outcome said = c.with_stdin("chat " + c.folder(Use::chat), c.file("broken.txt"));

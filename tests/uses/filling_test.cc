@@ -42,7 +42,7 @@ void check_guesses(const std::vector<TokenCandidate>& guesses, const std::vector
   BOOST_TEST(std::abs(guesses.front().probability - best) < 1e-5);
 }
 
-BOOST_AUTO_TEST_CASE(hidden_words_of_folders_are_guessed_as_their_ids_are) {
+BOOST_AUTO_TEST_CASE(predictions_match_the_logits_of_the_folder) {
   const Texts texts = {"the [MASK] was good", "[MASK]",
                        "she lives in [MASK] york, and the [MASK] is long"};
   for (const std::string& type : encoder_types()) {
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(hidden_words_of_folders_are_guessed_as_their_ids_are) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(models_that_were_pre_trained_here_guess_as_well) {
+BOOST_AUTO_TEST_CASE(models_pre_trained_by_weft_predict_masked_words) {
   const TinyFolder folder("bert", "ForMaskedLM");
   for (const PretrainingObjective objective :
        {PretrainingObjective::mlm, PretrainingObjective::mlm_nsp, PretrainingObjective::rtd}) {
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(models_that_were_pre_trained_here_guess_as_well) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_cannot_be_filled_is_said) {
+BOOST_AUTO_TEST_CASE(texts_without_visible_masks_are_errors) {
   const TinyFolder folder("bert", "ForMaskedLM");
   const auto loaded = load_any_model(folder.path());
   Session session(*loaded.model->graph, loaded.model->store);

@@ -51,7 +51,7 @@ double score_of(const std::vector<ClassScore>& scores, const std::string& name) 
   return -1;
 }
 
-BOOST_AUTO_TEST_CASE(texts_of_classifiers_give_what_their_ids_give) {
+BOOST_AUTO_TEST_CASE(class_probabilities_match_the_logits_of_the_folder) {
   const Texts labels = {"bad", "good", "so-so"};
   for (const std::string& type : encoder_types()) {
     BOOST_TEST_CONTEXT(type) {
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(texts_of_classifiers_give_what_their_ids_give) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(labels_that_do_not_exclude_each_other_have_probabilities_of_their_own) {
+BOOST_AUTO_TEST_CASE(multi_label_classifiers_have_independent_probabilities) {
   json config = labelled(tiny_config("bert", "BertForSequenceClassification"), {"a", "b", "c"});
   config["problem_type"] = "multi_label_classification";
   const TinyFolder folder(config);
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(regressions_score_pairs_of_texts) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(folders_become_weft_files) {
+BOOST_AUTO_TEST_CASE(folders_are_converted_to_weft_files) {
   const TinyFolder folder(
       labelled(tiny_config("bert", "BertForSequenceClassification"), {"bad", "good"}));
   const std::string file = folder.beside("converted.weft");
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(folders_become_weft_files) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(images_of_folders_are_classified) {
+BOOST_AUTO_TEST_CASE(image_classifiers_of_folders_match_their_logits) {
   const TinyFolder folder(labelled({{"model_type", "vit"},
                                     {"architectures", {"ViTForImageClassification"}},
                                     {"hidden_size", 16},
@@ -175,11 +175,11 @@ BOOST_AUTO_TEST_CASE(images_of_folders_are_classified) {
     BOOST_TEST(std::abs(found.at(c) - expected[static_cast<std::size_t>(c)]) < 1e-5);
 }
 
-BOOST_AUTO_TEST_CASE(errors_say_what_is_there_and_what_would_be_right) {
-  const TinyFolder silent(tiny_config("bert", "BertForSequenceClassification"), false);
+BOOST_AUTO_TEST_CASE(errors_name_the_problem_and_the_supported_uses) {
+  const TinyFolder without_tokenizer(tiny_config("bert", "BertForSequenceClassification"), false);
   check_error_message<FormatError>(
-      [&] { load_any_model(silent.path()); },
-      silent.path() + " has no tokenizer: it holds none of tokenizer.json");
+      [&] { load_any_model(without_tokenizer.path()); },
+      without_tokenizer.path() + " has no tokenizer: it holds none of tokenizer.json");
   const TinyFolder small("bert", "ForMaskedLM");
   std::string words;
   for (int i = 0; i < 60; ++i) words += "word" + std::to_string(i) + "\n";

@@ -46,7 +46,7 @@ Tensor probabilities(const std::string& path) {
                      {{"images", Tensor::of({2, 1, 4, 4}, pixels)}})["probabilities"];
 }
 
-BOOST_AUTO_TEST_CASE(classifiers_of_images_come_back_as_they_were) {
+BOOST_AUTO_TEST_CASE(image_classifiers_round_trip) {
   for (const auto& [type, architecture] : {std::pair{"vit", "ViTForImageClassification"},
                                            {"deit", "DeiTForImageClassification"},
                                            {"deit", "DeiTForImageClassificationWithTeacher"}}) {
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(classifiers_of_images_come_back_as_they_were) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_program_fine_tunes_images_and_writes_folders) {
+BOOST_AUTO_TEST_CASE(image_folders_are_fine_tuned_and_exported_again) {
   const Shell weft;
   const std::string data = write_digits(weft);
   for (const auto& [type, architecture, written] :
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(the_program_fine_tunes_images_and_writes_folders) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(images_that_weft_learned_from_have_their_own_normalisation) {
+BOOST_AUTO_TEST_CASE(models_trained_by_weft_are_exported_with_their_normalisation) {
   const Shell weft;
   const std::string data = write_digits(weft);
   const std::string small =
@@ -126,9 +126,9 @@ BOOST_AUTO_TEST_CASE(images_that_weft_learned_from_have_their_own_normalisation)
   const hf::Folder read = hf::read_folder(weft.path("masked"));
   BOOST_TEST(json::parse(read.config)["encoder_stride"] == 2);
   BOOST_TEST(testing::outputs_of(read).contains("logits"));
-  const auto odd =
+  const auto unsupported =
       train("--task classify --shift 0 --rotation 0 --zoom 0 --pooling mean --positions learned");
-  check_error_message<ArgumentError>([&] { save_folder(weft.path("odd"), *odd.model); },
+  check_error_message<ArgumentError>([&] { save_folder(weft.path("odd"), *unsupported.model); },
                                      "no Hugging Face model type supports pooling = \"mean\"");
 }
 

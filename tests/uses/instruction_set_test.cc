@@ -24,7 +24,7 @@ std::vector<Instruction> of_part(InstructionPart part, std::int64_t count, std::
   return make_instructions({.count = count, .seed = seed, .phrasings = part, .arguments = part});
 }
 
-BOOST_AUTO_TEST_CASE(every_kind_is_said_in_several_ways_and_no_two_are_the_same) {
+BOOST_AUTO_TEST_CASE(every_kind_has_several_distinct_phrasings) {
   BOOST_TEST(instruction_kinds().size() >= 12U);
   std::set<std::string> names, said;
   for (const InstructionKind& kind : instruction_kinds()) {
@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(every_kind_is_said_in_several_ways_and_no_two_are_the_same)
   for (const std::string_view frame : frames) BOOST_TEST(frame.find("{}") != frame.npos, frame);
 }
 
-BOOST_AUTO_TEST_CASE(answers_are_right) {
+BOOST_AUTO_TEST_CASE(answers_are_correct) {
   // Computes what each kind asks for a second time, in a different way if there is one.
   Rng rng(7);
   const auto digits = [](const std::string& text) { return std::stoll(text); };
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(a_question_has_one_answer) {
   BOOST_TEST(known.size() > 8000U);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_held_out_is_in_no_other_part) {
+BOOST_AUTO_TEST_CASE(held_out_words_and_phrasings_occur_in_no_other_split) {
   // A kind about one word whose answer spells that word.
   const std::vector<std::string> kinds = {"reverse"};
   std::map<InstructionPart, std::set<std::string>> answers;
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(a_set_is_a_function_of_its_options) {
                         says("unknown kind of instruction 'guess'; the kinds are: copy, reverse,"));
 }
 
-BOOST_AUTO_TEST_CASE(files_of_both_forms_are_read_as_the_same_conversations) {
+BOOST_AUTO_TEST_CASE(both_file_formats_yield_the_same_conversations) {
   const TemporaryFolder folder("instruction_set");
   const std::vector<Instruction> made = of_part(validation, 40, 9);
   const std::vector<std::string> as_messages = {folder.write("m.jsonl", instruction_lines(made))},

@@ -68,7 +68,7 @@ std::string counted_text(const Tokenizer& tokenizer, const InstructionExample& e
   return tokenizer.decode(ids);
 }
 
-BOOST_AUTO_TEST_CASE(conversations_are_read_as_messages_and_as_instructions) {
+BOOST_AUTO_TEST_CASE(conversations_are_read_from_messages_and_instructions) {
   const TemporaryFolder folder("conversations");
   const std::string path = folder.write(
       "a.jsonl",
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(conversations_are_read_as_messages_and_as_instructions) {
               Conversation{{"user", "add"}, {"input", "1 2"}, {"assistant", "3"}}));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_conversation_is_named_with_its_file_and_line) {
+BOOST_AUTO_TEST_CASE(errors_of_invalid_conversations_name_file_and_line) {
   const TemporaryFolder folder("conversations");
   const std::string good = R"({"instruction": "a", "output": "b"})";
   const auto fails = [&](const std::string& line, const std::string& what) {
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_conversation_is_named_with_its_file_and_line) {
   BOOST_CHECK_EXCEPTION(read_conversations(empty), FormatError, says("there is no conversation"));
 }
 
-BOOST_AUTO_TEST_CASE(questions_that_are_held_out_are_in_no_other_part) {
+BOOST_AUTO_TEST_CASE(held_out_questions_do_not_occur_in_training) {
   std::vector<Conversation> all;
   for (int i = 0; i < 40; ++i)
     all.push_back({{"user", std::to_string(i % 20)}, {"assistant", std::to_string(i)}});
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(questions_that_are_held_out_are_in_no_other_part) {
   BOOST_CHECK_THROW(hold_out(all, 1, 3), ArgumentError);
 }
 
-BOOST_AUTO_TEST_CASE(answers_count_with_their_end_spelled_or_not_and_nothing_else) {
+BOOST_AUTO_TEST_CASE(only_answers_and_their_end_marks_have_a_loss) {
   const Conversation turns = {{"system", "be brief"},
                               {"user", "capital?"},
                               {"assistant", "Paris"},
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(a_conversation_has_the_same_loss_packed_or_alone) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(exact_match_of_new_questions_rises_and_the_file_knows_how_to_talk) {
+BOOST_AUTO_TEST_CASE(exact_match_of_new_questions_rises_and_the_saved_model_chats) {
   const std::vector<std::string> kinds = {"parity", "first letter", "last letter"};
   const Tokenizer tokenizer = letters();
   GptConfig config = tiny(tokenizer, 160);
@@ -227,7 +227,7 @@ BOOST_AUTO_TEST_CASE(exact_match_of_new_questions_rises_and_the_file_knows_how_t
              instruction_answers(other, again, {{{"user", "Tell me the parity of 12."}}}).front());
 }
 
-BOOST_AUTO_TEST_CASE(the_command_teaches_and_measures_full_and_beside_frozen_weights) {
+BOOST_AUTO_TEST_CASE(the_commands_tune_and_evaluate_full_models_and_adapters) {
   const Shell weft;
   weft.write("train.jsonl", instruction_lines(make_instructions({.count = 300, .seed = 5})));
   weft.write("held.jsonl",

@@ -36,7 +36,7 @@ struct Decoder {
 
 const Sequences kPrompts = {{3, 1, 4, 1, 5}, {9}, {2, 6, 5}};
 
-BOOST_AUTO_TEST_CASE(conversations_that_reuse_keys_and_values_say_the_same) {
+BOOST_AUTO_TEST_CASE(continued_texts_equal_recomputed_ones) {
   for (const Variant& variant : variants()) {
     BOOST_TEST_CONTEXT(variant.name) {
       Decoder kept(variant.config), fresh(variant.config);
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(conversations_that_reuse_keys_and_values_say_the_same) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_is_kept_survives_growth_cancelling_and_other_uses) {
+BOOST_AUTO_TEST_CASE(the_cache_survives_growth_cancellation_and_other_calls) {
   GptConfig config = variants()[1].config;
   BOOST_TEST_REQUIRE((config.positions == GptPositions::rotary));
   config.context = 4096;
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(what_is_kept_survives_growth_cancelling_and_other_uses) {
   BOOST_TEST(kept.generator.reused() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(windows_of_kept_texts_slide) {
+BOOST_AUTO_TEST_CASE(windows_of_continued_texts_slide) {
   Decoder kept(variants().front().config), fresh(variants().front().config);
   const GenerationOptions options{.max_new = 9, .slide = true};
   TokenIds text = {3, 1, 4};

@@ -45,7 +45,7 @@ json tagger(const std::string& type) {
   return config;
 }
 
-BOOST_AUTO_TEST_CASE(words_have_the_tag_that_the_ids_of_their_first_piece_give) {
+BOOST_AUTO_TEST_CASE(the_first_piece_of_a_word_determines_its_tag) {
   const Texts texts = {"mary brown lives in new york, good.", "", "badly", "she saw anna and bob"};
   for (const char* type : {"bert", "distilbert", "roberta", "deberta-v2", "albert"}) {
     BOOST_TEST_CONTEXT(type) {
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(words_have_the_tag_that_the_ids_of_their_first_piece_give) 
   }
 }
 
-BOOST_AUTO_TEST_CASE(words_behind_a_cut_are_outside_of_all_spans) {
+BOOST_AUTO_TEST_CASE(truncated_words_are_outside_all_spans) {
   const TinyFolder folder(tagger("bert"));
   const auto [task, model] = load_any_model(folder.path());
   Session session(*model->graph, model->store);

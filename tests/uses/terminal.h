@@ -56,7 +56,7 @@ class Terminal {
   void end() { write_all(terminal_, "\x04"); }
   /// Returns the output up to and including `text`. Fails if it does not appear within 60 seconds.
   std::string until(const std::string& text) {
-    const auto late = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     for (;;) {
       const std::size_t found = shown_.find(text);
       if (found != std::string::npos) {
@@ -64,7 +64,7 @@ class Terminal {
         shown_.erase(0, part.size());
         return part;
       }
-      if (std::chrono::steady_clock::now() > late || !read_more())
+      if (std::chrono::steady_clock::now() > deadline || !read_more())
         BOOST_FAIL("'" << text << "' is missing in the output '" << shown_ << "'");
     }
   }

@@ -29,7 +29,7 @@ using Opened = testing::OpenedWriter;
 using testing::wide;
 
 /// Returns the ids without a text, which generation must never produce.
-TokenIds beyond(const Tokenizer& tokenizer) {
+TokenIds ids_without_text(const Tokenizer& tokenizer) {
   TokenIds ids;
   for (std::int64_t id = tokenizer.vocab_size(); id < testing::kFolderVocab; ++id)
     ids.push_back(id);
@@ -44,7 +44,7 @@ void check_text(const Tokenizer& tokenizer, const WrittenText& written, const To
   BOOST_TEST(tokenizer.decode(begins) + written.text == tokenizer.decode(sequence));
 }
 
-BOOST_AUTO_TEST_CASE(decoders_of_folders_write_what_their_ids_say) {
+BOOST_AUTO_TEST_CASE(texts_of_decoders_equal_their_generated_ids) {
   for (const auto write : {testing::write_gpt2, testing::write_llama}) {
     const TemporaryFolder made("decoder");
     const std::string path = write(made);
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(decoders_of_folders_write_what_their_ids_say) {
         opened.writer->write(kTexts, {.change = [](GenerationOptions& o) { o.max_new = 7; }});
     GenerationOptions options = hf::read_generation_config(folder).options;
     options.max_new = 7;
-    options.bad_token_ids = beyond(tokenizer);
+    options.bad_token_ids = ids_without_text(tokenizer);
     for (std::size_t i = 0; i < kTexts.size(); ++i) {
       const TokenIds prompt = wide(tokenizer.encode_text(kTexts[i]).ids);
       BOOST_TEST((prompt.front() == 1) == (model.model.model_type == "llama"));
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(decoders_of_folders_write_what_their_ids_say) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(encoder_decoders_of_folders_write_what_their_ids_say) {
+BOOST_AUTO_TEST_CASE(texts_of_encoder_decoders_equal_their_generated_ids) {
   for (const auto write : {testing::write_t5, testing::write_bart}) {
     const TemporaryFolder made("encoder_decoder");
     const std::string path = write(made, testing::Json::object());
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(encoder_decoders_of_folders_write_what_their_ids_say) {
     for (std::size_t i = 0; i < kTexts.size(); ++i) {
       const TokenIds prompt = wide(tokenizer.encode_text(kTexts[i]).ids);
       GenerationOptions options = said.options;
-      options.bad_token_ids = beyond(tokenizer);
+      options.bad_token_ids = ids_without_text(tokenizer);
       if (!said.states_length) options.max_length = 2 * ((std::ssize(prompt) + 7) / 8 * 8) + 8;
       const SearchResult alone = ids(prompt, start, options);
       check_text(tokenizer, written[i], alone.sequences.front(), 1);
@@ -121,19 +121,19 @@ BOOST_AUTO_TEST_CASE(encoder_decoders_of_folders_write_what_their_ids_say) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(texts_stop_at_texts_and_draws_do_not_depend_on_batches) {
+BOOST_AUTO_TEST_CASE(generation_stops_at_texts_and_samples_do_not_depend_on_batches) {
   const TemporaryFolder made("decoder");
   Opened opened(testing::write_gpt2(made));
   WriteOptions options{.change = [](GenerationOptions& o) {
     o.max_new = 12;
     o.sampling = SamplingOptions{.seed = 4};
   }};
-  const auto drawn = opened.writer->write(kTexts, options);
+  const auto sampled = opened.writer->write(kTexts, options);
   options.batch = 3;
   const auto parts = opened.writer->write(kTexts, options);
-  for (std::size_t i = 0; i < kTexts.size(); ++i) BOOST_TEST((parts[i].ids == drawn[i].ids));
+  for (std::size_t i = 0; i < kTexts.size(); ++i) BOOST_TEST((parts[i].ids == sampled[i].ids));
   std::string whole;
-  for (const WrittenText& one : drawn) whole = one.text.size() > whole.size() ? one.text : whole;
+  for (const WrittenText& one : sampled) whole = one.text.size() > whole.size() ? one.text : whole;
   const std::string stop = whole.substr(whole.size() / 2, 2);
   for (const WrittenText& one : opened.writer->write(kTexts, {options.change, {stop}})) {
     const std::size_t at = one.text.find(stop);
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(texts_stop_at_texts_and_draws_do_not_depend_on_batches) {
   BOOST_TEST(cancelled.front().ids.size() == 3U);
 }
 
-BOOST_AUTO_TEST_CASE(languages_stand_where_the_models_tokenizer_puts_them) {
+BOOST_AUTO_TEST_CASE(language_codes_are_placed_as_by_the_models_tokenizer) {
   for (const bool fifty : {false, true}) {
     const TemporaryFolder made("mbart");
     Opened opened(testing::write_mbart(made, fifty));
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(languages_stand_where_the_models_tokenizer_puts_them) {
              boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(folders_that_cannot_write_texts_say_why) {
+BOOST_AUTO_TEST_CASE(errors_explain_why_a_folder_cannot_generate) {
   const TemporaryFolder made("broken");
   const std::string path = testing::write_gpt2(made);
   {
@@ -214,7 +214,7 @@ BOOST_AUTO_TEST_CASE(folders_that_cannot_write_texts_say_why) {
   BOOST_CHECK_EXCEPTION(opened.loaded.model->check(), ArgumentError, says("has no tokenizer"));
 }
 
-BOOST_AUTO_TEST_CASE(settings_of_generation_survive_files) {
+BOOST_AUTO_TEST_CASE(generation_settings_round_trip) {
   GenerationSettings settings;
   settings.options = {.beams = 4, .max_length = 77, .eos_id = 3, .stop_ids = {5, 6}};
   settings.options.forced = {{1, 8}, {2, 9}};
@@ -252,52 +252,52 @@ Outcome succeeds(const Outcome& outcome) {
   return outcome;
 }
 
-BOOST_AUTO_TEST_CASE(generate_writes_texts_of_folders) {
+BOOST_AUTO_TEST_CASE(generate_works_with_folders) {
   const Shell weft;
   const TemporaryFolder gpt2("gpt2"), bart("bart");
   testing::write_gpt2(gpt2);
   testing::write_bart(bart);
-  const std::string ask = "generate " + gpt2.path() + " --tokens 6 --threads 1";
-  const std::string streamed = succeeds(weft(ask + " --prompt 'the grand old'")).out;
+  const std::string command = "generate " + gpt2.path() + " --tokens 6 --threads 1";
+  const std::string streamed = succeeds(weft(command + " --prompt 'the grand old'")).out;
   BOOST_TEST(streamed.starts_with("the grand old"));
-  const Outcome both = succeeds(weft(ask + " --prompt up --prompt 'the grand old' --batch 1"));
+  const Outcome both = succeeds(weft(command + " --prompt up --prompt 'the grand old' --batch 1"));
   BOOST_TEST(both.out.find("---\n" + streamed) != std::string::npos);
   BOOST_TEST(contains(both.err, "2 texts, "));
   // JSON output has the generated text and the ids as separate fields.
   weft.write("lines", "up\n\nthe grand old\n");
-  const Outcome lines = succeeds(weft(ask + " --json --prompts " + weft.path("lines")));
+  const Outcome lines = succeeds(weft(command + " --json --prompts " + weft.path("lines")));
   const testing::Json last = testing::Json::parse(last_line(lines.out));
   BOOST_TEST(last.at("prompt") == "the grand old");
   BOOST_TEST("the grand old" + last.at("text").get<std::string>() + "\n" == repaired(streamed));
   BOOST_TEST(last.at("ids").size() <= 6U);
   BOOST_TEST((last.at("finish") == "length" || last.at("finish") == "end"));
   BOOST_TEST(std::count(lines.out.begin(), lines.out.end(), '\n') == 2);
-  const std::string ids = succeeds(weft(ask + " --ids --prompt 'the grand old'")).out;
+  const std::string ids = succeeds(weft(command + " --ids --prompt 'the grand old'")).out;
   BOOST_TEST(contains(ids, std::to_string(last.at("ids").back().get<int>()) + "\n"));
   // A summary uses the number of beams in the settings.
   const Outcome summary =
       succeeds(weft("generate " + bart.path() + " --json --prompt 'he marched them up'"));
   BOOST_TEST(testing::Json::parse(summary.out).contains("score"));
   check_error(weft("generate " + bart.path()), 2, "give --prompt");
-  check_error(weft(ask + " --json --ids --prompt a"), 2, "--json prints the ids");
+  check_error(weft(command + " --json --ids --prompt a"), 2, "--json prints the ids");
   std::filesystem::remove(gpt2.path("tokenizer.json"));
-  check_error(weft(ask + " --prompt a"), 2, gpt2.path() + " has no tokenizer");
+  check_error(weft(command + " --prompt a"), 2, gpt2.path() + " has no tokenizer");
 }
 
-BOOST_AUTO_TEST_CASE(translate_and_score_read_texts_with_folders) {
+BOOST_AUTO_TEST_CASE(translate_and_score_work_with_folders) {
   const Shell weft;
   const TemporaryFolder mbart("mbart"), llama("llama"), t5("t5");
   testing::write_mbart(mbart, true);
   testing::write_llama(llama);
   testing::write_t5(t5);
-  const std::string ask = "translate " + mbart.path() + " --threads 1 ";
+  const std::string command = "translate " + mbart.path() + " --threads 1 ";
   const std::string languages = "--from de_DE --to ro_RO ";
-  const std::string one = succeeds(weft(ask + languages + "'süßes Öl'")).out;
+  const std::string one = succeeds(weft(command + languages + "'süßes Öl'")).out;
   weft.write("lines", "the grand old duke of york\nsüßes Öl\n");
-  const Outcome two = succeeds(weft(ask + languages + "--json --input " + weft.path("lines")));
+  const Outcome two = succeeds(weft(command + languages + "--json --input " + weft.path("lines")));
   BOOST_TEST(testing::Json::parse(last_line(two.out)).at("text").get<std::string>() + "\n" == one);
   BOOST_TEST(contains(two.err, "2 texts, "));
-  check_error(weft(ask + "--to xx up"), 2,
+  check_error(weft(command + "--to xx up"), 2,
               "unknown language code 'xx': the model knows de_DE, en_XX");
   const std::string german = "translate " + t5.path() + " up --threads 1 ";
   BOOST_TEST(succeeds(weft(german + "--from English --to German")).out ==

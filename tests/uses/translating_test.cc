@@ -31,7 +31,7 @@ std::vector<std::string> texts_of(const std::vector<WrittenText>& written) {
   return texts;
 }
 
-BOOST_AUTO_TEST_CASE(marian_translates_what_its_ids_say) {
+BOOST_AUTO_TEST_CASE(marian_translations_equal_their_generated_ids) {
   const TemporaryFolder made("marian");
   const std::string path = testing::write_marian(made);
   IdTranslator by_ids(path);
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(marian_translates_what_its_ids_say) {
              boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(bad_words_and_the_bias_of_logits_change_what_marian_writes) {
+BOOST_AUTO_TEST_CASE(bad_words_and_the_logits_bias_apply_to_marian) {
   const TemporaryFolder plain("marian"), biased("marian"), forbidding("marian");
   testing::write_marian(plain);
   OpenedWriter opened(testing::write_marian(plain));
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(bad_words_and_the_bias_of_logits_change_what_marian_writes)
   BOOST_TEST(apart[1] != usual[1]);
 }
 
-BOOST_AUTO_TEST_CASE(marian_of_several_languages_is_told_which) {
+BOOST_AUTO_TEST_CASE(multilingual_marian_reads_the_target_language) {
   const TemporaryFolder made("marian");
   OpenedWriter opened(testing::write_marian(made, {"deu", "fra"}));
   const auto& model = dynamic_cast<const Seq2SeqModel&>(*opened.loaded.model);
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(marian_of_several_languages_is_told_which) {
                              "fra"));
 }
 
-BOOST_AUTO_TEST_CASE(pegasus_sums_up_what_its_ids_say) {
+BOOST_AUTO_TEST_CASE(pegasus_summaries_equal_their_generated_ids) {
   const TemporaryFolder made("pegasus");
   const std::string path = testing::write_pegasus(made);
   IdTranslator by_ids(path);
@@ -168,7 +168,7 @@ const Json kTasks = {{"task_specific_params",
                          {"prefix", "translate English to German: "}}},
                        {"drawing", {{"num_beam_groups", 2}}}}}};
 
-BOOST_AUTO_TEST_CASE(tasks_have_settings_of_their_own) {
+BOOST_AUTO_TEST_CASE(tasks_override_the_generation_settings) {
   const TemporaryFolder made("t5");
   const std::string path = testing::write_t5(made, kTasks);
   made.write("generation_config.json",
@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(tasks_have_settings_of_their_own) {
   BOOST_TEST(GenerationSettings::from_json(old.dump()).tasks.empty());
 }
 
-BOOST_AUTO_TEST_CASE(t5_translates_by_codes_by_names_and_by_its_prefix) {
+BOOST_AUTO_TEST_CASE(t5_accepts_language_codes_names_and_prefixes) {
   const TemporaryFolder made("t5");
   OpenedWriter opened(testing::write_t5(made, kTasks));
   const auto by_codes = opened.translate(kTexts, {.languages = {"en", "de"}});
@@ -248,7 +248,7 @@ BOOST_AUTO_TEST_CASE(t5_translates_by_codes_by_names_and_by_its_prefix) {
                         says("the model has no language codes, and so not 'en'"));
 }
 
-BOOST_AUTO_TEST_CASE(commands_know_tasks_and_languages) {
+BOOST_AUTO_TEST_CASE(commands_accept_tasks_and_languages) {
   const Shell weft;
   const TemporaryFolder t5("t5"), bart("bart"), marian("marian");
   testing::write_t5(t5, kTasks);

@@ -21,7 +21,7 @@ constexpr const char* kPairs = "ship sail 9\nrose leaf 8\nShip rose 1\nsea soil 
 
 BOOST_AUTO_TEST_SUITE(vectors_command)
 
-BOOST_AUTO_TEST_CASE(every_model_learns_writes_and_is_measured) {
+BOOST_AUTO_TEST_CASE(every_model_is_trained_saved_and_evaluated) {
   const Shell weft;
   const std::string text = weft.write("topics.txt", topics());
   const std::string pairs = weft.write("pairs.txt", kPairs);
@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(every_model_learns_writes_and_is_measured) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(threads_and_formats_change_no_bit) {
+BOOST_AUTO_TEST_CASE(results_do_not_depend_on_threads_or_file_formats) {
   const Shell weft;
   const std::string text = weft.write("topics.txt", topics());
   const std::string train = "vectors train --epochs 2 --width 8 --text " + text + " --out ";
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(threads_and_formats_change_no_bit) {
   BOOST_TEST(bitwise_equal(one.vectors(), two.vectors()));
 }
 
-BOOST_AUTO_TEST_CASE(words_are_asked_for) {
+BOOST_AUTO_TEST_CASE(nearest_words_and_analogies_are_printed) {
   const Shell weft;
   const std::string file =
       weft.write("words", "4 2\nman 1 0\nwoman 1 1\nking 2 0.2\nqueen 2 1.3\n");
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(words_are_asked_for) {
               "the first line of a file of word embeddings");
 }
 
-BOOST_AUTO_TEST_CASE(what_would_be_ignored_is_refused) {
+BOOST_AUTO_TEST_CASE(options_that_would_be_ignored_are_rejected) {
   const Shell weft;
   const std::string train = "vectors train --out " + weft.path("words") + " ";
   const std::string folder =

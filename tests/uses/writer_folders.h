@@ -32,28 +32,29 @@ inline const std::vector<std::string>& rhymes() {
 }
 
 /// The special tokens before and after a text.
-struct Around {
+struct TemplateTokens {
   std::vector<std::string> before = {}, after = {};
 };
 
 /// Returns a byte-level tokenizer.json whose first ids are `special`.
-inline std::string tokenizer_json(const std::vector<std::string>& special, const Around& around) {
+inline std::string tokenizer_json(const std::vector<std::string>& special,
+                                  const TemplateTokens& template_tokens) {
   TextList texts(rhymes());
   Workers workers;
   const SubwordTokenizer learned = train_tokenizer(
       texts, {.vocab = 300 + static_cast<std::int64_t>(special.size()), .special_tokens = special},
       workers);
   Json file = Json::parse(learned.to_bytes());
-  if (around.before.empty() && around.after.empty()) return file.dump();
+  if (template_tokens.before.empty() && template_tokens.after.empty()) return file.dump();
   Json single = Json::array(), pair = Json::array(), tokens = Json::object();
   const auto add = [&](const std::string& name) {
     single.push_back({{"SpecialToken", {{"id", name}, {"type_id", 0}}}});
     tokens[name] = {{"id", name}, {"ids", {learned.find(name)}}, {"tokens", {name}}};
   };
   const Json text = {{"Sequence", {{"id", "A"}, {"type_id", 0}}}};
-  for (const std::string& name : around.before) add(name);
+  for (const std::string& name : template_tokens.before) add(name);
   single.push_back(text);
-  for (const std::string& name : around.after) add(name);
+  for (const std::string& name : template_tokens.after) add(name);
   pair = {text, {{"Sequence", {{"id", "B"}, {"type_id", 0}}}}};
   file["post_processor"] = {{"type", "TemplateProcessing"},
                             {"single", single},
@@ -99,9 +100,9 @@ inline constexpr const char* kChatTemplate =
 
 /// Writes a LLaMA model with kChatTemplate, whose marks are single ids. `change` may modify its
 /// weights.
-inline std::string write_chatty(const TemporaryFolder& folder, std::int64_t context,
-                                std::int64_t width = 16,
-                                const std::function<void(VariableStore&)>& change = {}) {
+inline std::string write_chat_model(const TemporaryFolder& folder, std::int64_t context,
+                                    std::int64_t width = 16,
+                                    const std::function<void(VariableStore&)>& change = {}) {
   write_model(folder.path(),
               {{"model_type", "llama"},
                {"architectures", {"LlamaForCausalLM"}},
@@ -126,14 +127,14 @@ inline std::string write_chatty(const TemporaryFolder& folder, std::int64_t cont
 /// As above, with weights that generate `answer` for every message: each of its ids is followed by
 /// the next one, and the last one by the end mark or, if `endless`, by the first id. No id may
 /// occur twice in `answer`.
-inline std::string write_parrot(const TemporaryFolder& folder, std::int64_t context,
-                                const std::string& answer, bool endless = false) {
-  write_chatty(folder, context);  // for its tokenizer
+inline std::string write_echo_model(const TemporaryFolder& folder, std::int64_t context,
+                                    const std::string& answer, bool endless = false) {
+  write_chat_model(folder, context);  // for its tokenizer
   const Tokenizer tokenizer = *read_tokenizer_folder(folder.path()).tokenizer;
   TokenIds chain;
   for (const std::int32_t id : tokenizer.encode("\n" + answer)) chain.push_back(id);
   chain.push_back(endless ? chain[1] : tokenizer.find("<|im_end|>"));
-  return write_chatty(folder, context, kFolderVocab, [&](VariableStore& store) {
+  return write_chat_model(folder, context, kFolderVocab, [&](VariableStore& store) {
     // Embeddings are one-hot, and the blocks add nothing to them before the head.
     Tensor in = Tensor::zeros(DType::f32, {kFolderVocab, kFolderVocab}),
            out = Tensor::zeros(DType::f32, {kFolderVocab, kFolderVocab});

@@ -56,15 +56,15 @@ BOOST_AUTO_TEST_CASE(co_occurrences_are_counted_by_distance_within_sentences) {
   };
   co_occurrences(text, {.window = 2, .check = note}, workers);
   BOOST_TEST(max_count == std::ssize(near.value));
-  const auto refuse = [](std::int64_t) { throw StateError("too many"); };
-  check_error<StateError>([&] { co_occurrences(text, {.check = refuse}, workers); }, {"too many"});
+  const auto reject = [](std::int64_t) { throw StateError("too many"); };
+  check_error<StateError>([&] { co_occurrences(text, {.check = reject}, workers); }, {"too many"});
   check_error<ArgumentError>([&] { co_occurrences(text, {.window = 0}, workers); },
                              {"the window must be at least 1"});
 }
 
 // Compares the first steps with the graph's gradient of the same elements and with AdaGrad, whose
 // sums of squares start at 1.
-BOOST_AUTO_TEST_CASE(steps_go_down_the_gradient_by_adagrad) {
+BOOST_AUTO_TEST_CASE(steps_equal_adagrad_on_the_gradient_of_the_graph) {
   const WordText text = text_of(two_topics(20, 1));
   Workers workers({.threads = 2});
   const SparseMatrix counts = co_occurrences(text, {.window = 3}, workers);
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(steps_go_down_the_gradient_by_adagrad) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(products_come_to_be_the_logarithms_of_counts) {
+BOOST_AUTO_TEST_CASE(training_reduces_the_cost_to_2_percent) {
   const WordText text = text_of(two_topics(300, 2));
   Workers workers;
   const SparseMatrix counts = co_occurrences(text, {.window = 4}, workers);
@@ -148,17 +148,17 @@ BOOST_AUTO_TEST_CASE(bits_do_not_depend_on_the_number_of_threads) {
   BOOST_TEST(bitwise_equal(found[0], found[2]));
 }
 
-BOOST_AUTO_TEST_CASE(options_that_make_no_sense_are_refused) {
+BOOST_AUTO_TEST_CASE(invalid_options_are_rejected) {
   Workers workers;
   const WordText text = text_of({"a b"}), lonely = text_of({"a", "b"});
   const SparseMatrix counts = co_occurrences(text, {}, workers);
   const SparseMatrix none = co_occurrences(lonely, {}, workers);
-  const auto refused = [&](const SparseMatrix& x, GloveOptions o, const std::string& why) {
+  const auto check_rejected = [&](const SparseMatrix& x, GloveOptions o, const std::string& why) {
     check_error<ArgumentError>([&] { Glove(x, o); }, {why});
   };
-  refused(counts, {.width = 0}, "width (0) and epochs (15) must be at least 1");
-  refused(counts, {.rate = 0}, "rate (0) and most (100) must be positive");
-  refused(none, {}, "the co-occurrence counts are empty");
+  check_rejected(counts, {.width = 0}, "width (0) and epochs (15) must be at least 1");
+  check_rejected(counts, {.rate = 0}, "rate (0) and most (100) must be positive");
+  check_rejected(none, {}, "the co-occurrence counts are empty");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

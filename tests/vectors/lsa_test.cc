@@ -27,7 +27,7 @@ SparseMatrix sparse(const Tensor& dense) {
 }
 
 // Random values, of which about 70% are set to 0 at random.
-Tensor holey(const Sizes& sizes, std::uint64_t seed) {
+Tensor random_sparse(const Sizes& sizes, std::uint64_t seed) {
   Tensor t = sample_uniform(sizes, seed);
   const Tensor mask = sample_uniform(sizes, seed + 1, 0, 1);
   for (std::int64_t i = 0; i < t.numel(); ++i) {
@@ -40,9 +40,9 @@ Tensor holey(const Sizes& sizes, std::uint64_t seed) {
 
 BOOST_AUTO_TEST_SUITE(latent_semantics)
 
-BOOST_AUTO_TEST_CASE(products_and_transposes_are_those_of_the_dense_matrix) {
+BOOST_AUTO_TEST_CASE(sparse_products_and_transposes_equal_dense_ones) {
   const MoreThreads more(5);
-  const Tensor a = holey({170, 90}, 1), x = sample_uniform({90, 21}, 3);
+  const Tensor a = random_sparse({170, 90}, 1), x = sample_uniform({90, 21}, 3);
   const Tensor wanted = evaluate_op(builtin_ops()->at("matmul"), {a, x})[0];
   std::vector<Tensor> found;
   for (const int threads : {1, 5}) {
@@ -53,9 +53,10 @@ BOOST_AUTO_TEST_CASE(products_and_transposes_are_those_of_the_dense_matrix) {
   for (std::int64_t i = 0; i < wanted.numel(); ++i)
     BOOST_TEST(found[0].at(i) + 100 == wanted.at(i) + 100, boost::test_tools::tolerance(1e-6));
   const SparseMatrix t = sparse(a).transposed();
-  const SparseMatrix back = t.transposed(), own = sparse(a);
+  const SparseMatrix back = t.transposed(), original = sparse(a);
   BOOST_TEST(t.rows == 90);
-  BOOST_CHECK((back.ends == own.ends && back.column == own.column && back.value == own.value));
+  BOOST_CHECK((back.ends == original.ends && back.column == original.column &&
+               back.value == original.value));
   Workers workers;
   check_error<ArgumentError>(
       [&] {
@@ -67,7 +68,7 @@ BOOST_AUTO_TEST_CASE(products_and_transposes_are_those_of_the_dense_matrix) {
 BOOST_AUTO_TEST_CASE(the_largest_singular_values_are_found) {
   Workers workers;
   for (const Sizes& sizes : {Sizes{60, 40}, Sizes{30, 80}, Sizes{12, 12}}) {
-    const Tensor a = holey(sizes, 5);
+    const Tensor a = random_sparse(sizes, 5);
     const auto wanted = evaluate_op(builtin_ops()->at("svd"), {a});
     const TruncatedSvd f = truncated_svd(sparse(a), {.rank = 5, .iterations = 30}, workers);
     for (std::int64_t k = 0; k < 5; ++k) {
@@ -81,12 +82,12 @@ BOOST_AUTO_TEST_CASE(the_largest_singular_values_are_found) {
       BOOST_TEST(u * v > 0.998);  // both have the same sign
     }
   }
-  const SparseMatrix small = sparse(holey({4, 9}, 1));
+  const SparseMatrix small = sparse(random_sparse({4, 9}, 1));
   check_error<ArgumentError>([&] { truncated_svd(small, {.rank = 5}, workers); },
                              {"a matrix of 4 rows and 9 columns allows ranks from 1 to 4, not 5"});
 }
 
-BOOST_AUTO_TEST_CASE(positive_information_is_that_of_the_definition) {
+BOOST_AUTO_TEST_CASE(positive_mutual_information_matches_its_definition) {
   // Counts of the words a, b and c: a and b co-occur 4 times, a and c once, in each direction.
   const SparseMatrix counts = sparse(Tensor::of<float>({3, 3}, {0, 4, 1, 4, 0, 0, 1, 0, 0}));
   const SparseMatrix ppmi = positive_pmi(counts, 1);
@@ -101,7 +102,7 @@ BOOST_AUTO_TEST_CASE(positive_information_is_that_of_the_definition) {
       boost::test_tools::tolerance(1e-6));
 }
 
-BOOST_AUTO_TEST_CASE(words_by_sentences_are_weighted_by_how_rare_they_are) {
+BOOST_AUTO_TEST_CASE(the_word_sentence_matrix_has_tfidf_weights) {
   const WordText text = text_of({"a a b", "a c", "c", "b"});
   const SparseMatrix m = tf_idf_matrix(text);
   BOOST_TEST(m.rows == 3);
@@ -113,7 +114,7 @@ BOOST_AUTO_TEST_CASE(words_by_sentences_are_weighted_by_how_rare_they_are) {
 }
 
 // Inner products of embeddings do not depend on the signs of singular vectors.
-BOOST_AUTO_TEST_CASE(vectors_are_the_largest_singular_vectors_of_mutual_information) {
+BOOST_AUTO_TEST_CASE(embeddings_are_singular_vectors_of_mutual_information) {
   Workers workers;
   const WordText text = text_of(two_topics(400, 8));
   const SparseMatrix ppmi = positive_pmi(co_occurrences(text, {.window = 3}, workers), 0.75);
@@ -142,7 +143,7 @@ BOOST_AUTO_TEST_CASE(vectors_are_the_largest_singular_vectors_of_mutual_informat
   }
 }
 
-BOOST_AUTO_TEST_CASE(words_of_one_topic_are_alike_with_the_same_bits_for_any_threads) {
+BOOST_AUTO_TEST_CASE(words_of_one_topic_are_similar_and_bits_do_not_depend_on_threads) {
   const MoreThreads more(5);
   const WordText text = text_of(two_topics(1500, 5));
   for (const bool sentences : {false, true}) {

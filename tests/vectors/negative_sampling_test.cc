@@ -58,7 +58,7 @@ Value loss_of(Graph& g, const NegativeSampling& model, const NegativeSamplingOpt
   return total;
 }
 
-void check_moves(const Tensor& before, const Tensor& after, const Tensor& gradient, double rate) {
+void check_updates(const Tensor& before, const Tensor& after, const Tensor& gradient, double rate) {
   double largest = 0, worst = 0;
   for (std::int64_t i = 0; i < before.numel(); ++i) {
     const double wanted = -rate * gradient.at(i);
@@ -87,8 +87,8 @@ void check_steps(const NegativeSamplingOptions& options) {
                     {{"rows", r}, {"answers", a}});
     const double rate = model.rate();
     model.advance(workers);
-    if (step > 0) check_moves(r, tensor_of(model.rows()), found["rows"], rate);
-    check_moves(a, tensor_of(model.output_rows()), found["answers"], rate);
+    if (step > 0) check_updates(r, tensor_of(model.rows()), found["rows"], rate);
+    check_updates(a, tensor_of(model.output_rows()), found["answers"], rate);
   }
 }
 
@@ -103,10 +103,10 @@ NegativeSamplingOptions small(bool cbow, bool subwords) {
 
 BOOST_AUTO_TEST_SUITE(negative_sampling)
 
-BOOST_AUTO_TEST_CASE(skip_gram_goes_down_the_gradient) { check_steps(small(false, false)); }
-BOOST_AUTO_TEST_CASE(cbow_goes_down_the_gradient) { check_steps(small(true, false)); }
-BOOST_AUTO_TEST_CASE(fasttext_goes_down_the_gradient) { check_steps(small(false, true)); }
-BOOST_AUTO_TEST_CASE(cbow_of_subwords_goes_down_the_gradient) { check_steps(small(true, true)); }
+BOOST_AUTO_TEST_CASE(skip_gram_steps_follow_the_gradient) { check_steps(small(false, false)); }
+BOOST_AUTO_TEST_CASE(cbow_steps_follow_the_gradient) { check_steps(small(true, false)); }
+BOOST_AUTO_TEST_CASE(fasttext_steps_follow_the_gradient) { check_steps(small(false, true)); }
+BOOST_AUTO_TEST_CASE(subword_cbow_steps_follow_the_gradient) { check_steps(small(true, true)); }
 
 BOOST_AUTO_TEST_CASE(bits_do_not_depend_on_the_number_of_threads) {
   const MoreThreads more(5);
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(bits_do_not_depend_on_the_number_of_threads) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(words_of_one_topic_come_to_be_alike) {
+BOOST_AUTO_TEST_CASE(words_of_one_topic_become_similar) {
   const WordText text = text_of(two_topics(1500, 5));
   for (const bool cbow : {false, true}) {
     NegativeSamplingOptions o{.cbow = cbow, .width = 16, .epochs = 6, .rate = cbow ? 0.2 : 0.05};
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(words_of_one_topic_come_to_be_alike) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_word_is_the_mean_of_its_rows_and_an_unknown_one_of_its_n_grams) {
+BOOST_AUTO_TEST_CASE(embeddings_are_means_of_word_and_ngram_rows) {
   const WordText text = text_of(two_topics(50, 6));
   const NegativeSampling model(text, small(false, true));
   const WordVectors vectors = model.vectors();
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(a_word_is_the_mean_of_its_rows_and_an_unknown_one_of_its_n_
   for (const float x : plain.vector_of("shipping")) BOOST_TEST(x == 0);
 }
 
-BOOST_AUTO_TEST_CASE(n_grams_and_hashes_are_those_of_fasttext) {
+BOOST_AUTO_TEST_CASE(ngrams_and_hashes_match_fasttext) {
   // 32-bit FNV-1a with published values: 0xBF9CF968 for "foobar", 0xE40C292C for "a".
   const auto one = [](std::string_view word, int n, std::int64_t buckets) {
     return subword_buckets(word, {.shortest = n, .longest = n, .buckets = buckets});
@@ -177,17 +177,17 @@ BOOST_AUTO_TEST_CASE(n_grams_and_hashes_are_those_of_fasttext) {
   BOOST_TEST(one("\xc3\xa4\xc3\xb6", 3, prime).size() == 2U);
 }
 
-BOOST_AUTO_TEST_CASE(options_that_make_no_sense_are_refused) {
+BOOST_AUTO_TEST_CASE(invalid_options_are_rejected) {
   const WordText text = text_of({"a b"});
-  const auto refused = [&](NegativeSamplingOptions o, const std::string& why) {
+  const auto check_rejected = [&](NegativeSamplingOptions o, const std::string& why) {
     check_error<ArgumentError>([&] { NegativeSampling(text, o); }, {why});
   };
-  refused({.width = 0}, "width (0) and epochs (5) must be at least 1");
-  refused({.epochs = 0}, "epochs (0)");
-  refused({.rate = 0}, "the rate must be positive, but is 0");
-  refused({.subwords = SubwordOptions{.shortest = 4, .longest = 3}},
-          "n-grams of 4 to 3 characters");
-  refused({.subwords = SubwordOptions{.buckets = 0}}, "in 0 buckets");
+  check_rejected({.width = 0}, "width (0) and epochs (5) must be at least 1");
+  check_rejected({.epochs = 0}, "epochs (0)");
+  check_rejected({.rate = 0}, "the rate must be positive, but is 0");
+  check_rejected({.subwords = SubwordOptions{.shortest = 4, .longest = 3}},
+                 "n-grams of 4 to 3 characters");
+  check_rejected({.subwords = SubwordOptions{.buckets = 0}}, "in 0 buckets");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

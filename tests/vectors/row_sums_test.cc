@@ -23,7 +23,7 @@ std::vector<const float*> rows_of(const Tensor& t) {
 
 BOOST_AUTO_TEST_SUITE(row_sums)
 
-BOOST_AUTO_TEST_CASE(kernels_compute_what_they_say) {
+BOOST_AUTO_TEST_CASE(kernels_match_plain_loops) {
   for_each_simd_target([](const char* target) {
     BOOST_TEST_CONTEXT(target) {
       for (const std::int64_t n : {16, 48, 112, 304}) {
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(kernels_compute_what_they_say) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(logistic_steps_are_derivatives_of_the_likelihood) {
+BOOST_AUTO_TEST_CASE(logistic_steps_equal_derivatives_of_the_likelihood) {
   for_each_simd_target([](const char* target) {
     BOOST_TEST_CONTEXT(target) {
       std::vector<float> x = {0, 1, -2, 30, -30, 200, -200, 5, -1, 0.5, 100, -100};
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(logistic_steps_are_derivatives_of_the_likelihood) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(adagrad_divides_by_the_sums_before) {
+BOOST_AUTO_TEST_CASE(adagrad_divides_by_the_previous_sums_of_squares) {
   for_each_simd_target([](const char* target) {
     BOOST_TEST_CONTEXT(target) {
       Tensor x = sample_uniform({32}, 1), squares = sample_uniform({32}, 2, 1, 3);
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(adagrad_divides_by_the_sums_before) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(sums_are_kept_for_touched_rows_alone) {
+BOOST_AUTO_TEST_CASE(sums_are_stored_for_touched_rows_only) {
   Rng rng(1);
   RowSums sums(5);
   // clear() removes a few rows one by one and many rows by refilling the table. The same numbers

@@ -23,7 +23,7 @@ std::string floats(std::initializer_list<float> values) {
 
 BOOST_AUTO_TEST_SUITE(word2vec_files)
 
-BOOST_AUTO_TEST_CASE(both_formats_keep_every_bit) {
+BOOST_AUTO_TEST_CASE(both_formats_are_lossless) {
   const TemporaryFolder folder("vectors");
   std::vector<std::string> words;
   for (int i = 0; i < 700; ++i) words.push_back("w\xc3\xb6rd" + std::to_string(i));
@@ -43,20 +43,20 @@ BOOST_AUTO_TEST_CASE(both_formats_keep_every_bit) {
 
 BOOST_AUTO_TEST_CASE(files_of_other_programs_are_read) {
   const TemporaryFolder folder("vectors");
-  const auto reads = [&](const std::string& bytes) {
+  const auto check_reads = [&](const std::string& bytes) {
     const WordVectors v = read_word_vectors(folder.write("file", bytes));
     BOOST_CHECK((v.words() == std::vector<std::string>{"</s>", "the"}));
     BOOST_CHECK((v.vectors().to_vector<float>() == std::vector<float>{0.5, -1, 2, 3e-5f}));
   };
-  reads("2 2\n</s> 0.500000 -1.000000 \nthe 2.000000 0.00003 \n");  // written by word2vec
-  reads("2 2\n</s> 0.5 -1\nthe 2 3e-05");
-  reads("2 2\r\n</s> 0.5 -1\r\nthe 2 3e-05\r\n");
+  check_reads("2 2\n</s> 0.500000 -1.000000 \nthe 2.000000 0.00003 \n");  // written by word2vec
+  check_reads("2 2\n</s> 0.5 -1\nthe 2 3e-05");
+  check_reads("2 2\r\n</s> 0.5 -1\r\nthe 2 3e-05\r\n");
   const std::string first = floats({0.5, -1}), second = floats({2, 3e-5f});
-  reads("2 2\n</s> " + first + "\nthe " + second + "\n");  // written by word2vec
-  reads("2 2\n</s> " + first + "the " + second);           // without line breaks
+  check_reads("2 2\n</s> " + first + "\nthe " + second + "\n");  // written by word2vec
+  check_reads("2 2\n</s> " + first + "the " + second);           // without line breaks
 }
 
-BOOST_AUTO_TEST_CASE(broken_files_say_where) {
+BOOST_AUTO_TEST_CASE(errors_of_broken_files_name_the_line) {
   const TemporaryFolder folder("vectors");
   const auto broken = [&](const std::string& bytes, const std::string& why) {
     const std::string path = folder.write("file", bytes);

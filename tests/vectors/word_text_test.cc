@@ -11,7 +11,7 @@
 namespace weft::testing {
 BOOST_AUTO_TEST_SUITE(word_texts)
 
-BOOST_AUTO_TEST_CASE(words_are_numbered_by_how_often_they_occur) {
+BOOST_AUTO_TEST_CASE(words_are_numbered_by_frequency) {
   const WordText text = text_of({"The cat, the dog.", "", "a cat; the END 3"});
   BOOST_CHECK(
       (text.counts.words() == std::vector<std::string>{"the", "cat", "3", "a", "dog", "end"}));
@@ -24,7 +24,7 @@ BOOST_AUTO_TEST_CASE(words_are_numbered_by_how_often_they_occur) {
   BOOST_TEST(text.rare == 0);
 }
 
-BOOST_AUTO_TEST_CASE(rare_words_are_left_out_and_sentences_of_them_alone) {
+BOOST_AUTO_TEST_CASE(rare_words_and_sentences_of_rare_words_are_dropped) {
   const WordText text = text_of({"a b a", "c", "b"}, 2);
   BOOST_CHECK((text.counts.words() == std::vector<std::string>{"a", "b"}));
   BOOST_CHECK((text.words == std::vector<std::int32_t>{0, 1, 0, 1}));
@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(rare_words_are_left_out_and_sentences_of_them_alone) {
       {"the word 'a' occurs twice"});
 }
 
-BOOST_AUTO_TEST_CASE(wordnet_gives_words_and_glosses) {
+BOOST_AUTO_TEST_CASE(words_and_glosses_are_read_from_wordnet) {
   const TemporaryFolder folder("wordnet");
   const std::string licence = "  1 This software and database\n";
   folder.write("data.noun", licence +
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(wordnet_gives_words_and_glosses) {
                                          "breathe: draw air in", "galore: in abundance"}));
 }
 
-BOOST_AUTO_TEST_CASE(wordnet_that_is_missing_or_broken_is_named) {
+BOOST_AUTO_TEST_CASE(errors_name_missing_or_broken_wordnet_files) {
   const auto nothing = [](const WordNetEntry&) {};
   const TemporaryFolder folder("wordnet");
   check_error<IoError>([&] { for_each_synset(folder.path(), nothing); },

@@ -35,12 +35,12 @@ BOOST_AUTO_TEST_CASE(neighbours_are_ordered_by_cosine) {
   BOOST_TEST(v.nearest("nothing", 1)[0].cosine == 0);
 }
 
-BOOST_AUTO_TEST_CASE(analogies_leave_their_own_words_out) {
+BOOST_AUTO_TEST_CASE(analogies_exclude_their_own_words) {
   const auto found = family().analogy("man", "king", "woman", 2);
   BOOST_TEST(found[0].word == "queen");
 }
 
-BOOST_AUTO_TEST_CASE(words_are_found_in_lower_case_too) {
+BOOST_AUTO_TEST_CASE(words_are_also_found_in_lower_case) {
   const WordVectors v = family();
   BOOST_TEST(v.find("King") == 2);
   BOOST_TEST(v.find("duke") == -1);
@@ -48,27 +48,29 @@ BOOST_AUTO_TEST_CASE(words_are_found_in_lower_case_too) {
                              {"there is no embedding of 'quene' (did you mean 'queen'?)"});
 }
 
-BOOST_AUTO_TEST_CASE(copies_stand_alone) {
+BOOST_AUTO_TEST_CASE(copies_are_independent) {
   std::optional<WordVectors> first(family());
   const WordVectors second = *first;
   first.reset();
   BOOST_TEST(second.nearest("queen", 1)[0].word == "woman");
 }
 
-BOOST_AUTO_TEST_CASE(wrong_vectors_are_refused) {
-  const auto refused = [](std::vector<std::string> words, const Tensor& t, const std::string& why) {
+BOOST_AUTO_TEST_CASE(invalid_embeddings_are_rejected) {
+  const auto check_rejected = [](std::vector<std::string> words, const Tensor& t,
+                                 const std::string& why) {
     check_error<ArgumentError>([&] { WordVectors(words, t); }, {why});
   };
   const Tensor two = Tensor::zeros(DType::f32, {2, 3});
-  refused({"a"}, two, "1 words need vectors f32[1, width], not f32[2, 3]");
-  refused({"a", "b"}, two.to(DType::f64), "not f64[2, 3]");
-  refused({"a", "a"}, two, "the word 'a' occurs twice");
-  refused({"a", ""}, two, "word 1 is empty or contains white space");
-  refused({"a", "b c"}, two, "word 1 is empty or contains white space");
-  refused({"a", "b"}, Tensor::full(DType::f32, {2, 1}, NAN), "the embedding of 'a' contains NaN");
+  check_rejected({"a"}, two, "1 words need vectors f32[1, width], not f32[2, 3]");
+  check_rejected({"a", "b"}, two.to(DType::f64), "not f64[2, 3]");
+  check_rejected({"a", "a"}, two, "the word 'a' occurs twice");
+  check_rejected({"a", ""}, two, "word 1 is empty or contains white space");
+  check_rejected({"a", "b c"}, two, "word 1 is empty or contains white space");
+  check_rejected({"a", "b"}, Tensor::full(DType::f32, {2, 1}, NAN),
+                 "the embedding of 'a' contains NaN");
 }
 
-BOOST_AUTO_TEST_CASE(similarity_counts_the_pairs_that_have_vectors) {
+BOOST_AUTO_TEST_CASE(similarity_uses_pairs_with_embeddings) {
   const TemporaryFolder folder("pairs");
   const std::string path = folder.write(
       "pairs.txt", "# a comment\nman\tKing\t7.5\nman woman 8\r\n\nqueen boat 1\nman duke 3\n");

@@ -28,7 +28,7 @@ std::vector<Example> examples(const WordWindows& windows, std::int64_t epoch, st
 
 BOOST_AUTO_TEST_SUITE(word_windows)
 
-BOOST_AUTO_TEST_CASE(windows_end_with_sentences) {
+BOOST_AUTO_TEST_CASE(windows_do_not_span_sentences) {
   const WordText text = text_of({"a b c", "d", "e f"});
   const WordWindows windows(text, {.window = 1, .negatives = 2, .subsample = 0});
   const auto found = examples(windows, 0, 0, text.size());
@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(windows_end_with_sentences) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(examples_do_not_depend_on_the_parts_that_a_text_is_taken_in) {
+BOOST_AUTO_TEST_CASE(examples_do_not_depend_on_how_a_text_is_split) {
   const WordText text = text_of(two_topics(60, 1));
   const WordWindows windows(text, {.window = 4, .negatives = 3, .subsample = 0.02});
   const auto whole = examples(windows, 2, 0, text.size());
@@ -59,31 +59,32 @@ BOOST_AUTO_TEST_CASE(examples_do_not_depend_on_the_parts_that_a_text_is_taken_in
   BOOST_CHECK((whole != examples(other, 2, 0, text.size())));
 }
 
-BOOST_AUTO_TEST_CASE(draws_have_the_shares_that_they_should_have) {
+BOOST_AUTO_TEST_CASE(subsampling_and_negatives_have_the_expected_frequencies) {
   std::vector<std::string> sentences;
   for (int i = 0; i < 4000; ++i) sentences.push_back("a a a b a a a b a a a b a a a c");
   const WordText text = text_of(sentences);
   const double subsample = 0.1;
   const WordWindows windows(text, {.window = 3, .negatives = 4, .subsample = subsample});
-  std::map<std::int32_t, double> kept, wrong;
-  double reach = 0, all_wrong = 0;
+  std::map<std::int32_t, double> kept, negative_counts;
+  double reach = 0, all_negatives = 0;
   for (const Example& e : examples(windows, 0, 0, text.size())) {
     ++kept[e.second.front()];
     reach = std::max(reach, static_cast<double>(e.first.size()));
     if (e.second.front() != 1) continue;  // negatives of b are a and c
-    for (std::size_t i = 1; i < e.second.size(); ++i) ++wrong[e.second[i]], ++all_wrong;
+    for (std::size_t i = 1; i < e.second.size(); ++i)
+      ++negative_counts[e.second[i]], ++all_negatives;
   }
   BOOST_TEST(reach == 6);
   const double f = 0.75;  // share of a
   BOOST_TEST(kept[0] / 48000 == std::sqrt(subsample / f) + subsample / f,
              boost::test_tools::tolerance(0.03));
   BOOST_TEST(kept[2] / 4000 == 1, boost::test_tools::tolerance(0.01));
-  BOOST_TEST(wrong.count(1) == 0U);
+  BOOST_TEST(negative_counts.count(1) == 0U);
   const double a = std::pow(12, 0.75), c = 1;
-  BOOST_TEST(wrong[0] / all_wrong == a / (a + c), boost::test_tools::tolerance(0.02));
+  BOOST_TEST(negative_counts[0] / all_negatives == a / (a + c), boost::test_tools::tolerance(0.02));
 }
 
-BOOST_AUTO_TEST_CASE(options_that_make_no_sense_are_refused) {
+BOOST_AUTO_TEST_CASE(invalid_options_are_rejected) {
   const WordText text = text_of({"a b"}), one = text_of({"a a"});
   check_error<ArgumentError>([&] { WordWindows(text, {.window = 0}); },
                              {"window (0) and negatives (5) must be at least 1"});

@@ -15,7 +15,7 @@ namespace weft::testing {
 BOOST_AUTO_TEST_SUITE(wordnet_vectors)
 
 // The definitions are from Debian's package wordnet-base; WordSim-353 is next to the sources.
-BOOST_AUTO_TEST_CASE(definitions_tell_which_words_people_call_alike) {
+BOOST_AUTO_TEST_CASE(embeddings_of_definitions_correlate_with_human_similarity) {
   const std::string file =
       std::string(WEFT_SOURCE_DIR) + "/../shared/data/wordsim/EN-WS-353-ALL.txt";
   const std::string definitions = std::string(kWordNetFolder) + "/data.noun";
