@@ -35,7 +35,7 @@ SHOWN_TOGETHER = {
         "StoreAccess": "the access of Sessions to a store; not for users",
         "Padding1d": "constructed implicitly from a number or same_padding",
         "Padding2d": "constructed implicitly from a number, a pair or same_padding",
-        "NothingAround": "a tokenizer component that does nothing",
+        "NoSpecialTokens": "a tokenizer component that does nothing",
     },
     "headers": {
         "weft/ops/builtin.h": "the families of built-in ops; builtin_ops() adds all of them",

@@ -15,8 +15,8 @@ namespace WEFT_API weft {
 Value add(Arg a, Arg b);
 Value sub(Arg a, Arg b);
 Value mul(Arg a, Arg b);
-/// Returns a / b. Integer division truncates towards zero, and division by 0 throws DataError at
-/// run time.
+/// Returns a / b. Integer division truncates towards zero; an integer divisor of 0 throws DataError
+/// at run time.
 Value div(Arg a, Arg b);
 /// Returns a to the power of b. For a = 0 and b >= 0 the gradient with respect to b is 0. An
 /// integer raised to a negative power throws DataError at run time.

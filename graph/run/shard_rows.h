@@ -15,7 +15,7 @@ namespace WEFT_API weft {
 class StageRows {
  public:
   /// `stage` must outlive this object. `in_turns`: the shards of a rank are not contiguous (see
-  /// turns_of_rank()).
+  /// interleaved_shards()).
   StageRows(const ShardedProgram::Stage& stage, World world, int shards, bool in_turns);
 
   /// Adds the results of the next shard of this rank.

@@ -12,7 +12,7 @@ namespace weft {
 /// Accumulates sums on this rank; they are reduced across ranks after the last shard.
 class SumAllReduce {
  public:
-  /// `in_turns`: the shards of a rank are not contiguous (see turns_of_rank()). `runner` must
+  /// `in_turns`: the shards of a rank are not contiguous (see interleaved_shards()). `runner` must
   /// outlive this object.
   SumAllReduce(const ShardedProgram::Stage& stage, SumNumbers sums, int shards, bool in_turns,
                const PartRunner& runner);

@@ -85,9 +85,10 @@ std::string file_names(const std::string& prefix, std::int64_t files) {
 
 int tokenize_files(const TokenizeArguments& args, CommandPaths paths) {
   if (args.out.empty() || args.out.ends_with('/') || args.out.ends_with(".tok")) {
-    throw UsageError(fmt::format(
-        "--out {} is not a prefix for file names: it must not end in / or .tok (corpus gives {})",
-        args.out, token_file_name("corpus", 0)));
+    throw UsageError(
+        fmt::format("--out {} is not a prefix for file names: it must not be empty or end in / or "
+                    ".tok (corpus gives {})",
+                    args.out, token_file_name("corpus", 0)));
   }
   paths.plan_token_files("--out", args.out);
   const Tokenizer tokenizer = read_tokenizer(args.tokenizer);

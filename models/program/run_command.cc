@@ -72,9 +72,9 @@ const Program& choose_program(const RunArguments& args, const Checkpoint& file,
       fits = fits && inputs.contains(input.node().attributes().text("name"));
     if (fits) return program;
   }
-  throw UsageError(
-      fmt::format("no program in {} can run on the tensors of {}: name one with --program",
-                  args.model, args.inputs));
+  throw UsageError(fmt::format(
+      "no program without updates in {} can run on the tensors of {}: name one with --program",
+      args.model, args.inputs));
 }
 
 int run_file(const RunArguments& args, const OutputFile& out, SessionOptions options) {

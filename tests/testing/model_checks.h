@@ -18,11 +18,11 @@ Outcome expect_state_changes(Graph& graph, const Program& program, const RunSetu
 
 /// Checks that the program treats the examples of a batch independently of each other. The symbol
 /// `batch` must be axis 0 of its inputs. The program is run on the whole batch of `setup.feeds`, on
-/// each single row and on each pair of rows. Outputs with the batch axis must have the same rows
-/// every time, and floating-point scalars (losses) must be the mean over the smaller batches.
-/// Finds programs that mix examples or work for one batch size only, and losses that are sums. The
-/// message names the first node that mixes rows, and its line. The program must not draw random
-/// numbers. Batch statistics mix rows, too, so pass the evaluation program.
+/// each single row and on disjoint pairs of adjacent rows. Outputs with the batch axis must have
+/// the same rows every time, and floating-point scalars (losses) must be the mean over the smaller
+/// batches. Finds programs that mix examples or work for one batch size only, and losses that are
+/// sums. The message names the first node that mixes rows, and its line. The program must not draw
+/// random numbers. Batch statistics mix rows, too, so pass the evaluation program.
 Outcome check_rows(Graph& graph, const Program& program, const RunSetup& setup,
                    std::string_view batch = "batch",
                    const Tolerance& tolerance = {.absolute = 1e-5, .relative = 1e-4});

@@ -225,9 +225,9 @@ class TaskOf : public Task {
   std::unique_ptr<TrainedModel> empty_model() const final { return std::make_unique<Model>(); }
 };
 
-/// Returns `base` with the given fields. If `steps` is given without `warmup`, warmup takes at most
-/// a tenth of the steps. Throws ArgumentError for illegal values, and for fields without meaning in
-/// combination with the others.
+/// Returns `base` with the given fields. If `steps` is given without `warmup`, the warmup of `base`
+/// is limited to a tenth of the steps, or to one step if that is more. Throws ArgumentError for
+/// illegal values, and for fields without meaning in combination with the others.
 TrainSettings chosen_settings(const TrainSettings& base, const FieldTexts& given);
 
 /// Returns the requested preset (by default the first) with the given settings. Throws
@@ -269,7 +269,8 @@ std::vector<PresetDescription> preset_descriptions(const std::vector<AnyPreset>&
 /// `also_new` are reinitialised, too. Throws ArgumentError if the weights do not fit.
 std::optional<LoadReport> start_weights(TrainedModel& model, const TaskArguments& args,
                                         const std::vector<std::string>& also_new = {});
-/// As above, with weights already adapted (resized or renamed).
+/// As above, with `weights` in place of the weights of `args.from`, for example with positions that
+/// were interpolated to another image size.
 std::optional<LoadReport> start_weights(TrainedModel& model, const TaskArguments& args,
                                         const TensorMap& weights,
                                         const std::vector<std::string>& also_new);

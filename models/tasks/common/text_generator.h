@@ -121,8 +121,8 @@ class TextGenerator {
                                                const TokenIds& start) = 0;
 
   /// If true, a decoder reuses the cached keys and values of the previous prompt for calls with a
-  /// single prompt, as Generator::go_on does. This suits texts that grow. All other prompts are
-  /// still computed from the beginning.
+  /// single prompt, as Generator::continue_text() does. This suits texts that grow. All other
+  /// prompts are still computed from the beginning.
   virtual void set_cache_reuse(bool) {}
   /// Number of ids of the last prompt that were not recomputed.
   virtual std::int64_t reused() const { return 0; }
