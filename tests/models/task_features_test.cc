@@ -321,7 +321,7 @@ constexpr std::array kFeatures = {"`--from` a file or a folder",
 
 BOOST_AUTO_TEST_CASE(the_training_page_lists_every_task_and_every_feature) {
   const std::string page = read_text_file(std::string(WEFT_FIXTURES) + "/../../docs/training.md");
-  for (const FamilyAbout& family : families()) {
+  for (const FamilyDescription& family : families()) {
     std::string row = fmt::format("| `weft train {}` |", family.name);
     const char* separator = " ";
     for (const Task* task : tasks_of(family.name)) {

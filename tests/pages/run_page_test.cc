@@ -161,8 +161,8 @@ BOOST_AUTO_TEST_CASE(a_nan_is_traced_to_its_node) {
   if (!same) std::printf("%s\n", same.message().c_str());  // the first node that differs
   BOOST_TEST(same);
 
-  const std::string text = to_text(program, {.places = true});  // each node with its line
-  const std::string drawing = to_dot(program);                  // for Graphviz
+  const std::string text = to_text(program, {.source_locations = true});  // each node with its line
+  const std::string drawing = to_dot(program);                            // for Graphviz
   BOOST_TEST(text.find("run_page_test.cc") != std::string::npos);
   BOOST_TEST(drawing.find("digraph") != std::string::npos);
 }

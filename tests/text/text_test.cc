@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(prints_readable_text) {
              "  output y = %0\n"
              "  update @net.w = %0\n"
              "}\n");
-  const std::string places = to_text(p, {.places = true});
+  const std::string places = to_text(p, {.source_locations = true});
   BOOST_TEST(places.find("text_test.cc:") != std::string::npos);
   BOOST_TEST(to_text(parse_text(places).program) == to_text(p));
 }
