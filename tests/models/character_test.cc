@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(json_round_trips) {
       says("ascending and distinct"));
 }
 
-BOOST_AUTO_TEST_CASE(unknown_characters_and_ids_are_named) {
+BOOST_AUTO_TEST_CASE(errors_name_unknown_characters_and_ids) {
   const auto tokenizer = CharacterTokenizer::from_text("héllo");
   BOOST_CHECK_EXCEPTION(
       tokenizer.encode("hélü"), DataError,
@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(unknown_characters_and_ids_are_named) {
                         says("an empty text has no vocabulary"));
 }
 
-BOOST_AUTO_TEST_CASE(invalid_utf8_is_rejected_with_its_offset) {
+BOOST_AUTO_TEST_CASE(errors_state_the_offset_of_invalid_utf8) {
   const std::pair<std::string, std::string> cases[] = {
       {"ab\xff", "an invalid first byte at byte 2 (0xff)"},
       {"a\x80", "an invalid first byte at byte 1 (0x80)"},

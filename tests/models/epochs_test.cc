@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(an_epoch_is_a_permutation_and_the_next_one_may_begin_within
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_shards_of_a_batch_add_up_to_the_batch) {
+BOOST_AUTO_TEST_CASE(the_shards_of_a_batch_partition_the_batch) {
   const Epochs epochs(10, 7);
   for (std::int64_t step = 0; step < 6; ++step) {
     for (const std::int64_t shards : {1, 2, 3, 4, 6, 12})
