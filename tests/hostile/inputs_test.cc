@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(small_files_with_huge_declared_images_are_rejected_before_a
   BOOST_TEST(peak_bytes() - before < std::int64_t{50} << 20);
 }
 
-BOOST_AUTO_TEST_CASE(deep_nesting_duplicate_keys_and_overflows_in_configs_are_errors) {
+BOOST_AUTO_TEST_CASE(configs_with_deep_nesting_duplicate_keys_or_overflows_are_rejected) {
   const std::string deep =
       "{\"vocab\": " + std::string(100'000, '[') + std::string(100'000, ']') + "}";
   BOOST_CHECK_EXCEPTION(GptConfig::from_json(deep), FormatError,
@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(single_example_classes_are_in_the_training_set) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_temperature_near_zero_selects_the_best_token) {
+BOOST_AUTO_TEST_CASE(temperatures_near_zero_select_the_most_likely_token) {
   for (const double temperature : {1e-300, 1e-307, 5e-324}) {
     std::vector<double> scores = {-3000, 999, 1000, 999};
     filter_scores({.temperature = temperature}, scores);

@@ -58,7 +58,7 @@ struct SmallCnn {
 
 BOOST_AUTO_TEST_SUITE(channel_layers)
 
-BOOST_AUTO_TEST_CASE(one_model_function_yields_a_training_and_a_prediction_program) {
+BOOST_AUTO_TEST_CASE(one_model_function_builds_training_and_prediction_programs) {
   SmallCnn m;
   Program train("train"), predict("predict");
   train.output("loss", m.loss).update(adamw(m.loss, m.net.parameters(), {.lr = 0.02}));
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(stateful_layers_can_be_called_once_per_program) {
                                           "channel_layers_test.cc"}));
 }
 
-BOOST_AUTO_TEST_CASE(group_and_instance_norms_declare_weights_and_biases) {
+BOOST_AUTO_TEST_CASE(group_and_instance_norms_create_weights_and_biases) {
   Graph g;
   const Value x = g.input("x", DType::f32, {2, 4, 3, 3});
   const Scope net(g, "net");
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(group_and_instance_norms_declare_weights_and_biases) {
   BOOST_TEST(!g.has_variable("net.instance.weight"));
 }
 
-BOOST_AUTO_TEST_CASE(convolution_weights_have_pytorch_layout) {
+BOOST_AUTO_TEST_CASE(convolution_weights_use_the_pytorch_layout) {
   Graph g;
   const Scope net(g, "net");
   const Value x = g.input("x", DType::f32, {"n", 4, "h", "w"});
@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(convolution_weights_have_pytorch_layout) {
   BOOST_TEST(largest > 0.9 / std::sqrt(30.0));
 }
 
-BOOST_AUTO_TEST_CASE(dropout_variants_drop_whole_channels_samples_or_elements) {
+BOOST_AUTO_TEST_CASE(dropout_variants_drop_elements_channels_or_samples) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"n", 8, 5});
   const Scope net(g, "net");
@@ -296,7 +296,7 @@ BOOST_AUTO_TEST_CASE(errors_state_the_problem_and_the_source_file) {
   BOOST_TEST(!g.has_variable("net.c.weight"));
 }
 
-BOOST_AUTO_TEST_CASE(an_embedding_bag_declares_its_table) {
+BOOST_AUTO_TEST_CASE(embedding_bags_create_their_table) {
   Graph g;
   const Scope net(g, "net");
   const Value ids = g.input("ids", DType::i32, {"n", "bag"}),

@@ -22,7 +22,7 @@ BOOST_AUTO_TEST_CASE(the_vocabulary_is_sorted_and_texts_round_trip) {
   BOOST_TEST(tokenizer.encode("").empty());
 }
 
-BOOST_AUTO_TEST_CASE(json_round_trips) {
+BOOST_AUTO_TEST_CASE(character_tokenizers_round_trip_through_json) {
   const auto tokenizer = CharacterTokenizer::from_text("\"quotes\\ and 日本\t\n");
   const auto again = CharacterTokenizer::from_bytes(tokenizer.to_bytes());
   BOOST_TEST(again.characters() == tokenizer.characters());

@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(padding_on_either_side_does_not_change_decoder_logits) {
   }
 }
 
-/// Token t of row b is (first + b + t) modulo `vocab`.
+/// Returns ids in which token t of row b is (first + b + t) modulo `vocab`.
 Tensor cycles(std::int64_t batch, std::int64_t seq, std::int64_t vocab, std::int64_t first) {
   Tensor ids = Tensor::empty(DType::i64, {batch, seq});
   for (std::int64_t i = 0; i < ids.numel(); ++i)

@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(span_corruption_masks_the_configured_fraction_and_loses_no_
           "10 spans need 11 sentinels down from first_sentinel 32099, but there are 10");
   BOOST_TEST(span_corruption(ids, {.first_sentinel = 10, .sentinels = 11}, 1).target[0] == 10);
   BOOST_TEST(corrupted_spans(200, {}) == 10);
-  BOOST_TEST(mixture_spans(200) == 33);  // 100 tokens in spans of 3
+  BOOST_TEST(mixture_spans(200) == 33);  // 100 masked tokens, in spans of 3
 }
 
 BOOST_AUTO_TEST_CASE(the_mixture_uses_every_mode_in_the_expected_proportion) {

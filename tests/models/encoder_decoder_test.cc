@@ -56,7 +56,7 @@ double largest(const Tensor& t) {
   return most;
 }
 
-BOOST_AUTO_TEST_CASE(configs_round_trip_and_invalid_ones_are_rejected) {
+BOOST_AUTO_TEST_CASE(configs_round_trip_and_invalid_configs_are_rejected) {
   for (const EncoderDecoderConfig& c : kinds())
     BOOST_TEST((EncoderDecoderConfig::from_json(c.to_json()) == c));
   const auto rejects = [](auto&& change, const std::string& message) {
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(published_configs_have_the_published_number_of_parameters) 
   BOOST_TEST(parameters(EncoderDecoderConfig::bart()) == 406291456);  // bart-large
 }
 
-BOOST_AUTO_TEST_CASE(distance_buckets_are_exact_then_logarithmic) {
+BOOST_AUTO_TEST_CASE(distance_buckets_are_exact_for_small_and_logarithmic_for_large_distances) {
   const RelativeBiasOptions both{.buckets = 32, .max_distance = 128};
   BOOST_TEST(relative_bucket(0, both) == 0);
   BOOST_TEST(relative_bucket(-7, both) == 7);
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(later_tokens_and_padding_do_not_change_other_positions) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_decoder_mask_hides_tokens) {
+BOOST_AUTO_TEST_CASE(tokens_masked_by_the_decoder_mask_have_no_effect) {
   for (const EncoderDecoderConfig& c : kinds()) {
     Graph g;
     const EncoderDecoder net(Scope(g, "net"), c);

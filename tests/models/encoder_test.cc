@@ -80,7 +80,7 @@ std::vector<Variant> variants() {
 Tensor random_ids(std::int64_t batch, std::int64_t seq, std::int64_t vocab) {
   Tensor ids = Tensor::empty(DType::i64, {batch, seq});
   for (std::int64_t i = 0; i < ids.numel(); ++i) {
-    // Avoid 0, the padding id.
+    // Id 0 is not used, because it is the padding id.
     ids.mutable_data<std::int64_t>()[i] = 1 + RandomStream{7}.word(static_cast<std::uint64_t>(i)) %
                                                   static_cast<std::uint64_t>(vocab - 1);
   }
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(distances_are_mapped_to_logarithmic_buckets) {
   BOOST_TEST(d.at(8 * 9) == 7);
 }
 
-BOOST_AUTO_TEST_CASE(encoder_configs_round_trip_and_invalid_ones_are_rejected) {
+BOOST_AUTO_TEST_CASE(encoder_configs_round_trip_and_invalid_configs_are_rejected) {
   for (const Variant& variant : variants())
     BOOST_TEST((EncoderConfig::from_json(variant.config.to_json()) == variant.config),
                variant.name);

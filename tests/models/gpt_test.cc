@@ -95,8 +95,8 @@ BOOST_AUTO_TEST_CASE(residual_projections_are_initialised_with_a_smaller_standar
   BOOST_TEST(std::abs(deviation("transformer.h.1.mlp.c_proj.weight") - 0.01) < 0.0006);
 }
 
-// With a mask of ones, the masked implementation made of primitive operations matches the attention
-// operation.
+// With a mask of ones, the masked implementation, which uses primitive operations, gives the same
+// result as the attention operation.
 BOOST_AUTO_TEST_CASE(a_mask_of_ones_does_not_change_the_result) {
   Graph g;
   const GptConfig config = small();

@@ -39,7 +39,7 @@ double largest(const Tensor& t) {
   return most;
 }
 
-BOOST_AUTO_TEST_CASE(the_config_counts_the_parameters_correctly) {
+BOOST_AUTO_TEST_CASE(the_parameter_count_of_the_config_is_correct) {
   for (const Variant& variant : variants()) {
     Graph g;
     const Gpt model(Scope(g), variant.config);

@@ -1,4 +1,4 @@
-// The contents of small image files.
+// Functions that return the bytes of small image files.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace weft::testing {
 
-/// Returns the bytes of a string of hexadecimal digits.
+/// Decodes a string of hexadecimal digits to bytes.
 inline std::string unhex(std::string_view digits) {
   std::string bytes;
   for (std::size_t i = 0; i + 1 < digits.size(); i += 2)

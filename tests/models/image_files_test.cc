@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(errors_for_damaged_gzip_files_state_the_byte_offset) {
           {"x.gz: unexpected end of file at byte 20 of the gzip file"});
   rejects([] { gunzip("", "x.gz"); }, {"unexpected end of file at byte 0"});
   std::string wrong = kHello;
-  wrong[21] ^= 1;  // the checksum
+  wrong[21] ^= 1;  // damages the checksum
   rejects([&] { gunzip(wrong, "x.gz"); }, {"x.gz: incorrect data check at byte 24"});
   rejects([&] { gunzip(kHello + "rest", "x.gz"); }, {"incorrect header check at byte 30"});
   rejects([] { gunzip(kHello, "x.gz", 16); }, {"more than 16 bytes when decompressed"});
@@ -202,8 +202,8 @@ BOOST_AUTO_TEST_CASE(images_are_read_from_one_folder_per_class) {
   BOOST_TEST((set.classes == std::vector<std::string>{"cat", "dog"}));
   BOOST_TEST((set.labels == std::vector<std::int32_t>{0, 0, 1}));
   BOOST_TEST((set.size() == size));
-  // The left and right halves of the JPEG. A seventh of each result pixel comes from the other
-  // half, because the resize filter is a triangle with half-width 4.
+  // Pixels 0 and 3 are in the left and right halves of the JPEG. A seventh of their value comes
+  // from the other half, because the resize filter is a triangle with half-width 4.
   BOOST_TEST(std::abs(set.image(0).at(0) - (128 + 72 / 7.0) / 255) < 0.005);
   BOOST_TEST(std::abs(set.image(0).at(3) - (200 - 72 / 7.0) / 255) < 0.005);
   std::filesystem::create_directories(folder.path("all/empty"));

@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(images_are_rotated_scaled_and_shifted) {
   BOOST_TEST(std::abs(larger.at(2 * 5 + 1) - (image.at(11) + image.at(12)) / 2) < 1e-6);
 }
 
-BOOST_AUTO_TEST_CASE(tensors_that_are_not_images_are_rejected) {
+BOOST_AUTO_TEST_CASE(non_image_tensors_are_rejected) {
   const Tensor flat = Tensor::of<float>({2, 2}, {1, 2, 3, 4});
   const auto no_image =
       message_contains({"an image must be f32[channels, height, width], not f32[2, 2]"});
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(augmentation_is_a_function_of_seed_step_and_index) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(augmentations_round_trip_and_invalid_ones_are_rejected) {
+BOOST_AUTO_TEST_CASE(augmentations_round_trip_and_invalid_augmentations_are_rejected) {
   const ImageAugmentation augmentation{
       .shift = 2, .rotation = 10, .zoom = 0.1, .min_area = 0.5, .flip = true};
   BOOST_TEST((ImageAugmentation::from_json(augmentation.to_json()) == augmentation));

@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(the_baseline_is_tuned_on_the_training_set_only) {
   // Also test the real dataset if it is available.
   const char* folder = std::getenv("WEFT_DATA");
   if (folder == nullptr) {
-    BOOST_TEST_MESSAGE("skipped: WEFT_DATA is not set to the folder of data sets");
+    BOOST_TEST_MESSAGE("skipped: WEFT_DATA is not set to the folder with the datasets");
     return;
   }
   const LabelledText sms =

@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(masked_patches_have_no_influence_and_visible_patches_are_ke
   }
 }
 
-BOOST_AUTO_TEST_CASE(held_out_images_keep_their_masks) {
+BOOST_AUTO_TEST_CASE(held_out_images_always_have_the_same_masks) {
   const MaskedImageModel model = fresh();
   const Tensor all = held_out_masks(model, {0, 1, 2, 3, 4, 5});
   const Tensor some = held_out_masks(model, {4, 1});

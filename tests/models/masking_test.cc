@@ -29,7 +29,7 @@ MaskingOptions options(std::int64_t vocab = 1000) {
   return result;
 }
 
-/// Returns [CLS], 200 tokens, [SEP].
+/// Returns a row that consists of [CLS], 200 tokens and [SEP].
 Ids sentence(std::int64_t row) {
   Ids ids = {4};
   for (std::int32_t i = 0; i < 200; ++i)
@@ -219,14 +219,14 @@ BOOST_AUTO_TEST_CASE(segments_are_whole_sentences_that_fill_the_available_length
     BOOST_TEST(full * 100 > 85 * free);  // a tenth of the pairs are deliberately shorter
     BOOST_TEST(full < free);
     BOOST_TEST(firsts.size() > 3u);  // the first segment has one to four sentences
-    // The position determines where the pair begins.
+    // The position in the dataset determines the sentence with which the pair begins.
     BOOST_TEST(std::min(pairs.at(13, 1, 0, 0).first.front(), pairs.at(13, 1, 0, 0).second.front()) %
                    1000 ==
                4);
   }
 }
 
-BOOST_AUTO_TEST_CASE(blank_lines_end_documents) {
+BOOST_AUTO_TEST_CASE(blank_lines_separate_documents) {
   const TextFiles files("documents");
   const std::vector<std::string> paths = {files.write("a", "\n one \ntwo\r\n\n \n\nthree"),
                                           files.write("b", "four\n"), files.write("c", "")};

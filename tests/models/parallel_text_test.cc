@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(a_batch_is_a_function_of_seed_and_step) {
   BOOST_TEST((a != b));
 }
 
-BOOST_AUTO_TEST_CASE(a_pair_longer_than_a_batch_is_a_batch_of_its_own) {
+BOOST_AUTO_TEST_CASE(a_pair_longer_than_the_batch_size_forms_its_own_batch) {
   std::vector<IdPair> pairs = id_pairs(5);
   pairs[2].source.assign(50, 9);
   const PairBatches batches(pairs, 20, 0);
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(a_pair_longer_than_a_batch_is_a_batch_of_its_own) {
                         says("pair 0 has an empty side"));
 }
 
-BOOST_AUTO_TEST_CASE(every_shard_of_a_batch_has_a_pair) {
+BOOST_AUTO_TEST_CASE(every_shard_of_a_batch_contains_at_least_one_pair) {
   const std::vector<IdPair> pairs = id_pairs(37);
   const PairBatches batches(pairs, 1, 0, 4);
   std::size_t seen = 0;

@@ -34,7 +34,7 @@ BOOST_AUTO_TEST_CASE(a_long_sentence_is_split) {
   BOOST_TEST(passages.count() == 3);
 }
 
-BOOST_AUTO_TEST_CASE(a_cover_contains_every_sentence_even_if_the_last_one_is_too_short) {
+BOOST_AUTO_TEST_CASE(the_covering_passages_contain_every_sentence) {
   const Passages passages(Documents{{{1, 1}, {2, 2}, {3, 3}, {4, 4}, {5, 5}}}, 4, 2);
   std::set<std::int64_t> seen;
   for (const std::int64_t i : passages.cover()) {

@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(language_models_are_quantised_evaluated_and_used) {
   check_error(weft("quantize " + model), 2, "--out is required");
 }
 
-BOOST_AUTO_TEST_CASE(a_training_file_is_converted_for_inference) {
+BOOST_AUTO_TEST_CASE(a_trainable_model_can_be_converted_for_inference) {
   const Shell weft;
   const std::string text = " --text " + weft.path("text.txt"), model = weft.path("m.weft");
   const std::string small = weft.path("small.weft"), averages = weft.path("m.ema.weft");
@@ -321,7 +321,7 @@ int interrupt(const std::string& arguments, const std::string& out) {
   }
   int status = 0;
   bool sent = false;
-  for (int i = 0; i < 6000; ++i) {  // wait for at most a minute
+  for (int i = 0; i < 6000; ++i) {  // wait for at most one minute
     if (waitpid(child, &status, WNOHANG) == child)
       return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     if (!sent && std::filesystem::exists(out) && contains(read_text_file(out), "step 2/")) {
@@ -378,7 +378,7 @@ BOOST_AUTO_TEST_CASE(models_are_inspected_without_allocating_weights) {
   // On 2 ranks, each rank sends 2 * 1/2 of the 86.6 million parameters.
   says("inspect --model vit-b16 --ranks 2 --gflops 2000",
        {"training step with AdamW", "sent per rank    330.2 MiB"});
-  // BERT is trained with a class that has a head.
+  // For training, BERT uses the class with a masked-language-model head.
   says("inspect --model bert-base --ranks 2 --gflops 2000",
        {"training step as BertForMaskedLM with AdamW", "training step of 2 shards on 2 ranks"});
   check_error(weft("inspect --model gpt5"), 2,

@@ -275,7 +275,7 @@ BOOST_AUTO_TEST_CASE(a_failed_save_on_one_rank_stops_the_run_on_all_ranks) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_time_that_ranks_wait_is_measured) {
+BOOST_AUTO_TEST_CASE(rank_waiting_times_are_measured) {
   ThreadWorld world(2);
   std::vector<double> waited(2);
   world.run([&](const std::shared_ptr<Transport>& end) {

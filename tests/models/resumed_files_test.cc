@@ -29,7 +29,7 @@ void check_stops(const TaskShell& weft, const std::string& more,
     check_success(start(more + options + " --out " + weft.path(name + ".weft")), options);
   };
   train("whole", "");
-  for (const int stop : {1, 3}) {  // of four steps, with an evaluation after the second
+  for (const int stop : {1, 3}) {  // the run has four steps
     train("stopped", fmt::format(" --stop-after {}", stop));
     check_success(weft.train("--resume " + weft.path("stopped.weft")), "resumed run");
     BOOST_TEST((bytes("stopped.weft") == bytes("whole.weft")),

@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(generate_prints_ids_for_models_in_folders) {
   BOOST_TEST(std::count(many.begin(), many.end(), ' ') == 61);
   check_error(generate(gpt + "\"1 2 3\" --max-length 3"), 1, "nothing is left to generate");
   // Several prompts in one batch give the same results as single prompts. The prompts and results
-  // come from the reference, where they are not padded.
+  // come from the reference, which does not pad the prompts.
   BOOST_TEST(ids(gpt + "\"19 94 70 44 46\" --prompt-ids \"64 31 90 73\" --prompt-ids "
                        "\"91 95 20\" --max-length 17") ==
              "19 94 70 44 46 59 59 59 59 59 59 55 67\n64 31 90 73 14 67\n91 95 20 76 23 67\n");

@@ -43,8 +43,8 @@ void ask(SquadData& data, const std::string& question, const std::string& answer
   data.questions.push_back(std::move(squad_question));
 }
 
-/// Returns texts that state where a person lives and what the person likes. Three questions about
-/// each text have an answer in it; the fourth, about the time, has none.
+/// Returns texts that state the residence and the taste of a person. Three questions about each
+/// text have an answer in the text; the fourth, about the time, does not.
 SquadData facts(int count, int first = 0) {
   const Texts names = {"anna", "bob", "carl", "dora", "emil", "fred"},
               places = {"york", "new rome", "oslo", "old bonn", "lima", "kiel", "riga"},
@@ -327,7 +327,7 @@ BOOST_AUTO_TEST_CASE(windows_without_the_answer_have_cls_targets) {
     const std::string covered = data.context_of(squad_question).substr(from, to - from);
     BOOST_TEST_CONTEXT(covered) {
       BOOST_TEST(contains(covered, "old bonn"));
-      BOOST_TEST(covered.size() <= 9U);  // a token may include the preceding blank
+      BOOST_TEST(covered.size() <= 9U);  // a token may include the preceding space
     }
   }
   BOOST_TEST(have > 0);

@@ -39,7 +39,7 @@ double number_after(const std::string& text, const std::string& name) {
   return std::strtod(text.c_str() + at + name.size(), nullptr);
 }
 
-BOOST_AUTO_TEST_CASE(a_subword_model_is_trained_scored_and_generates_text) {
+BOOST_AUTO_TEST_CASE(subword_models_are_trained_scored_and_used_for_generation) {
   const Shell weft;
   const std::string text = " --text " + weft.path("text.txt"), model = weft.path("m.weft");
   const Outcome trained =

@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(classifiers_learn_and_resumed_runs_are_bit_exact) {
   TextClassifier straight = fresh();
   const TrainOutcome whole = run(straight);
   BOOST_TEST(whole.evaluation.metrics[0].value == 1);  // accuracy
-  BOOST_TEST(whole.evaluation.metrics[1].value == 1);  // F1 of spam
+  BOOST_TEST(whole.evaluation.metrics[1].value == 1);  // F1 for spam
 
   TextClassifier first = fresh();
   run(first, 17, 2);
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(the_head_determines_how_texts_are_read_and_is_saved) {
       "word_dropout must be in [0, 1)");
 }
 
-BOOST_AUTO_TEST_CASE(words_are_masked_only_in_training_and_vary_by_step) {
+BOOST_AUTO_TEST_CASE(words_are_masked_only_in_training_and_differently_in_every_step) {
   const LabelledText texts = data();
   TextClassifier model = trainable(build_text_classifier(small(), tokenizer(), {"ham", "spam"},
                                                          settings(), {.word_dropout = 0.5}));

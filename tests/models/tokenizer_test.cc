@@ -137,7 +137,7 @@ std::string decode_bytes(std::span<const std::int32_t> ids, bool replaced) {
   return text;
 }
 
-BOOST_AUTO_TEST_CASE(streams_never_return_parts_of_a_character) {
+BOOST_AUTO_TEST_CASE(streams_return_only_complete_characters) {
   const std::string text = "aé日𝄞b𝄞";
   std::vector<std::int64_t> bytes;
   for (const char c : text) bytes.push_back(static_cast<unsigned char>(c));
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(streams_never_return_parts_of_a_character) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(unfinished_bytes_counts_the_bytes_of_an_incomplete_character) {
+BOOST_AUTO_TEST_CASE(unfinished_bytes_returns_the_size_of_an_incomplete_character) {
   for (const std::string whole : {"", "a", "aé", "日", "𝄞"})
     BOOST_TEST(unfinished_bytes(whole) == 0U);
   for (const std::string character : {"é", "日", "𝄞"}) {
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(unfinished_bytes_counts_the_bytes_of_an_incomplete_characte
   BOOST_TEST(unfinished_bytes("\x97\x97\x97\x97") == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(folder_tokenizers_are_read_or_the_error_lists_the_files) {
+BOOST_AUTO_TEST_CASE(tokenizers_are_read_from_folders_and_errors_list_the_files) {
   const TextFiles files("tokenizer_folder");
   const auto read = [&](const std::string& folder) {
     return read_tokenizer_folder(files.path(folder));

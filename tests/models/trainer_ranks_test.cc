@@ -101,7 +101,7 @@ std::string differ(const std::string& what, const std::string& one, const std::s
          other;
 }
 
-BOOST_AUTO_TEST_CASE(ranks_with_equal_initial_state_train) {
+BOOST_AUTO_TEST_CASE(ranks_with_equal_initial_state_can_train) {
   BOOST_TEST(message_with([](Rank&) {}) == "");
 }
 

@@ -93,7 +93,7 @@ LanguageModel fresh(std::int64_t shards = 1) {
       build_language_model(small(tokenizer.vocab_size()), tokenizer, settings(shards)));
 }
 
-BOOST_AUTO_TEST_CASE(training_on_several_ranks_is_bit_exact_with_a_single_rank) {
+BOOST_AUTO_TEST_CASE(training_on_several_ranks_matches_a_single_rank_bit_exactly) {
   const testing::TemporaryFolder files("trainer");
   LanguageModel alone = fresh(4);
   const TrainOutcome expected = run(alone, files.path("alone.weft"));

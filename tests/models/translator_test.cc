@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(translations_do_not_depend_on_the_rest_of_the_batch) {
   BOOST_CHECK_EXCEPTION(translate(session, model, {"xyz"}), DataError, says("'x'"));
 }
 
-BOOST_AUTO_TEST_CASE(cross_attention_maps_have_rows_of_probabilities) {
+BOOST_AUTO_TEST_CASE(cross_attention_map_rows_are_probability_distributions) {
   const Files files;
   Seq2SeqModel model = trainable(build_translator(small(), letters(), settings()));
   run(model, files.path("m.weft"));

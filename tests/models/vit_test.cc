@@ -39,7 +39,7 @@ Tensor random_images(const VitConfig& c, std::int64_t batch) {
   return images;
 }
 
-BOOST_AUTO_TEST_CASE(vit_configs_round_trip_and_invalid_ones_are_rejected) {
+BOOST_AUTO_TEST_CASE(vit_configs_round_trip_and_invalid_configs_are_rejected) {
   VitConfig c = small();
   c.positions = VitPositions::sinusoidal_2d;
   c.pooling = VitPooling::mean;

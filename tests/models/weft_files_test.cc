@@ -59,7 +59,7 @@ std::string with_folder(std::string text, const std::string& folder) {
   return text;
 }
 
-BOOST_AUTO_TEST_CASE(files_of_earlier_versions_produce_the_same_results) {
+BOOST_AUTO_TEST_CASE(files_from_earlier_versions_give_the_same_results) {
   const Shell weft;
   const std::string folder = std::string(WEFT_FIXTURES) + "/weft_files";
   std::istringstream lines(read_text_file(folder + "/figures.tsv"));

@@ -98,7 +98,7 @@ class CommandFiles {
     };
     const auto found = arguments.find(command);
     BOOST_TEST_REQUIRE((found != arguments.end()),
-                       command + " writes files: add arguments here with which it runs");
+                       command + " writes files: add the arguments for a complete run here");
     return command + " " + found->second;
   }
 
@@ -127,7 +127,7 @@ class CommandFiles {
     };
     const auto found = files.find(option);
     BOOST_TEST_REQUIRE((found != files.end()),
-                       command + " " + option + " reads a file: add one for it here");
+                       command + " " + option + " reads a file: add an input file for it here");
     return found->second;
   }
 

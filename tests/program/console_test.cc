@@ -49,7 +49,8 @@ BOOST_AUTO_TEST_CASE(an_unwritable_stdout_is_an_error) {
       BOOST_TEST(outcome.err == "weft: cannot write to stdout: No space left on device\n");
     }
   }
-  // The command still runs to completion, so a model is not lost because the log cannot be printed.
+  // The command still runs to completion, so that the model is saved even if the log cannot be
+  // printed.
   BOOST_TEST(fs::exists(weft.path("q.weft")));
   weft.run("inspect q.weft");
   for (const char* name : {"q.weft", "q.svg"}) fs::remove(weft.path(name));
@@ -170,7 +171,7 @@ int signalled(const CommandFiles& weft, const std::string& arguments, int signal
   }
   int status = 0;
   bool sent = false;
-  for (int i = 0; i < 12000; ++i) {  // two minutes at most
+  for (int i = 0; i < 12000; ++i) {  // wait for at most two minutes
     if (waitpid(child, &status, WNOHANG) == child)
       return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
     if (!sent && contains(read_text_file(log), "step 2/")) {

@@ -41,8 +41,8 @@ std::vector<Writer> writers(const std::vector<WalkedCommand>& commands) {
 
 bool is_training(const WalkedCommand& command) { return command.words.front() == "train"; }
 
-/// Returns the command with the output option set to `file` and with all other required outputs set
-/// to different files.
+/// Returns a command line in which the output option is set to `file` and all other required
+/// outputs are set to different files.
 std::string writing(const Writer& writer, const std::string& file) {
   std::string arguments =
       files().base(writer.command->name) + " " + writer.option->name + " " + file;
@@ -319,7 +319,7 @@ BOOST_AUTO_TEST_CASE(unwritable_outputs_are_rejected_before_any_work) {
     weft.check_rejected(writing(writer, std::string(305, 'n') + ending(writer)));
     weft.check_rejected(writing(writer, "missing/folder/m" + ending(writer)));
     if (geteuid() != 0) weft.check_rejected(writing(writer, "sealed/m" + ending(writer)));
-    // A file of the right type may be write-protected.
+    // A write-protected file is not replaced, even if it has the right type.
     const std::string kept = "kept" + ending(writer);
     fs::copy_file(weft.path(writer.command->name == "run" ? "inputs.safetensors" : "gpt.weft"),
                   weft.path(kept));

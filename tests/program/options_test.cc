@@ -112,8 +112,8 @@ BOOST_AUTO_TEST_CASE(errors_for_invalid_values_name_the_option) {
     for (const WalkedOption& option : command.options) {
       if (option.type == "FLAG") continue;
       for (const std::string& value : bad_values(option)) {
-        // The option precedes all other arguments. A value for a positional argument is the first
-        // one.
+        // The option precedes all other arguments. If the option is positional, its value is the
+        // first argument.
         std::vector<std::string> arguments = command.words;
         if (!option.positional) arguments.push_back(option.name);
         arguments.push_back(value);
@@ -241,7 +241,7 @@ BOOST_AUTO_TEST_CASE(seeds_keep_all_64_bits) {
   BOOST_TEST(usage_error({"generate", "m.weft", "--seed", "18446744073709551615"}).empty());
 }
 
-BOOST_AUTO_TEST_CASE(speeds_and_times_have_units) {
+BOOST_AUTO_TEST_CASE(speeds_and_times_are_parsed_with_units) {
   BOOST_TEST(parse_speed("b", "10Gbit/s") == 1.25e9);
   BOOST_TEST(parse_speed("b", "1.25 GB/s") == 1.25e9);
   BOOST_TEST(parse_speed("b", "100Mbit/s") == 12.5e6);
@@ -252,7 +252,7 @@ BOOST_AUTO_TEST_CASE(speeds_and_times_have_units) {
   BOOST_TEST(parse_duration("l", "0s") == 0.0);
 }
 
-BOOST_AUTO_TEST_CASE(bytes_have_units) {
+BOOST_AUTO_TEST_CASE(byte_counts_are_parsed_with_units) {
   BOOST_TEST(parse_bytes("b", "1000") == 1000U);
   BOOST_TEST(parse_bytes("b", "1KiB") == 1024U);
   BOOST_TEST(parse_bytes("b", "500MiB") == 500U << 20);

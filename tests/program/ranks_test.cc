@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(an_out_of_memory_error_on_one_rank_stops_all_ranks) {
   for (const RankOutcome& ended : all) BOOST_TEST(ended.code == 1);
 }
 
-BOOST_AUTO_TEST_CASE(without_errors_all_ranks_continue) {
+BOOST_AUTO_TEST_CASE(all_ranks_continue_if_there_is_no_error) {
   for (const RankOutcome& ended : outcomes_of(3, [](const World&) {})) BOOST_TEST(ended.code == 0);
 }
 

@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(gradients_are_counted_as_sums_and_not_as_working_memory) {
   BOOST_TEST(sharded.early_bytes == kMiB);
   BOOST_TEST(sharded.table_bytes == kMiB);
   BOOST_TEST(sharded.rows_bytes == 0);
-  // AdamW takes several operations per parameter.
+  // AdamW performs more than 4 operations per parameter.
   BOOST_TEST(sharded.step_flops > 4096 * 64 * 4);
   // The parameter update and the norm of all gradients each compute the mean from the sums.
   BOOST_TEST(sharded.shard_flops + sharded.step_flops - 2 * 4096 * 64 == whole.shard_flops,

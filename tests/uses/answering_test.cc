@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(the_answer_is_the_span_with_the_highest_logits) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(windows_cover_a_long_text) {
+BOOST_AUTO_TEST_CASE(windows_cover_all_tokens_of_a_long_text) {
   const TinyFolder folder("bert", "ForQuestionAnswering");
   const std::string context = long_context();
   // Every token of the context occurs in at least one window, so the single-token answers together
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(windows_cover_a_long_text) {
   BOOST_TEST(sum > 0.5);
   // Results do not depend on the other questions in a batch.
   const auto loaded = load_any_model(folder.path());
-  // The default window settings are those with which the model was trained.
+  // By default, the window settings are those used in training.
   auto& answerer = dynamic_cast<SpanAnswerer&>(*loaded.model);
   answerer.spans = {.window = 30, .stride = 8, .answer_tokens = 1};
   Session trained(*answerer.graph, answerer.store);

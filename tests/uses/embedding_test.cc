@@ -1,4 +1,4 @@
-// Text embeddings.
+// Computing text embeddings.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 

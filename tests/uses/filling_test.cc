@@ -1,4 +1,4 @@
-// Predicting masked words.
+// Predicting the words at mask tokens.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>

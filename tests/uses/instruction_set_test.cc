@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(every_instruction_type_has_several_distinct_phrasings) {
 }
 
 BOOST_AUTO_TEST_CASE(answers_are_correct) {
-  // Recomputes the answer of each instruction type, with a different method if there is one.
+  // Recomputes the answer for each instruction type, by a different method if possible.
   Rng rng(7);
   const auto digits = [](const std::string& text) { return std::stoll(text); };
   for (int i = 0; i < 200; ++i) {

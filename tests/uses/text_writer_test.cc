@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(language_codes_are_placed_as_in_the_original_tokenizer) {
              boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(errors_explain_why_a_folder_cannot_generate) {
+BOOST_AUTO_TEST_CASE(errors_explain_why_a_model_cannot_generate_text) {
   const TemporaryFolder made("broken");
   const std::string path = testing::write_gpt2(made);
   {
@@ -252,7 +252,7 @@ Outcome succeeds(const Outcome& outcome) {
   return outcome;
 }
 
-BOOST_AUTO_TEST_CASE(generate_works_with_folders) {
+BOOST_AUTO_TEST_CASE(generate_accepts_model_folders) {
   const Shell weft;
   const TemporaryFolder gpt2("gpt2"), bart("bart");
   testing::write_gpt2(gpt2);
@@ -274,7 +274,7 @@ BOOST_AUTO_TEST_CASE(generate_works_with_folders) {
   BOOST_TEST(std::count(lines.out.begin(), lines.out.end(), '\n') == 2);
   const std::string ids = succeeds(weft(command + " --ids --prompt 'the grand old'")).out;
   BOOST_TEST(contains(ids, std::to_string(last.at("ids").back().get<int>()) + "\n"));
-  // A summary uses the number of beams given by the settings.
+  // A summarisation uses the number of beams in the generation settings.
   const Outcome summary =
       succeeds(weft("generate " + bart.path() + " --json --prompt 'he marched them up'"));
   BOOST_TEST(testing::Json::parse(summary.out).contains("score"));
@@ -284,7 +284,7 @@ BOOST_AUTO_TEST_CASE(generate_works_with_folders) {
   check_error(weft(command + " --prompt a"), 2, gpt2.path() + " has no tokenizer");
 }
 
-BOOST_AUTO_TEST_CASE(translate_and_score_work_with_folders) {
+BOOST_AUTO_TEST_CASE(translate_and_score_accept_model_folders) {
   const Shell weft;
   const TemporaryFolder mbart("mbart"), llama("llama"), t5("t5");
   testing::write_mbart(mbart, true);

@@ -273,7 +273,7 @@ BOOST_AUTO_TEST_CASE(commands_accept_tasks_and_languages) {
   BOOST_TEST(task.contains("score"));
   BOOST_TEST(!flags.contains("score"));
   BOOST_TEST(flags["ids"].size() <= 5U);
-  // The prefix in the folder's general settings applies to tasks without a prefix of their own.
+  // The prefix in the folder's general settings applies to tasks that define no prefix.
   BOOST_TEST(task["ids"] ==
              lines("generate " + bart.path() +
                    " --prompt ' he marched them up' --beams 2 --max-length 9")["ids"]);

@@ -371,7 +371,7 @@ struct OpenedWriter {
   std::unique_ptr<TextGenerator> writer;
 };
 
-/// Generates ids with the encoder-decoder in a folder, built by models/hf.
+/// Generates ids with the encoder-decoder in a folder. The model is built by models/hf.
 struct IdTranslator {
   explicit IdTranslator(const std::string& path)
       : folder(hf::read_folder(path)),

@@ -21,8 +21,7 @@ int run(const std::string& arguments) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-BOOST_AUTO_TEST_CASE(
-    span_answering_writes_its_data_and_model_and_prints_scores_before_and_after_training) {
+BOOST_AUTO_TEST_CASE(span_answering_writes_data_and_model_and_prints_scores) {
   const testing::TemporaryFolder folder("zoo");
   BOOST_TEST(run(folder.path() + " quick >" + folder.path("out")) == 0);
   const std::string output = read_text_file(folder.path("out"));
