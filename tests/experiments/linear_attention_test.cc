@@ -22,8 +22,8 @@ RegressionPoints random_points(Graph& g, int number, DType dtype) {
           normal(key, Shape{outputs, inputs}, 0, 1, dtype)};
 }
 
-/// Maximum absolute differences: `layers` between attention and gradient descent, `moved` between
-/// the predictions before and after gradient descent.
+/// Maximum absolute differences. `layers` compares attention with gradient descent; `moved`
+/// compares the predictions before and after gradient descent.
 struct Differences {
   double layers, moved;
 };

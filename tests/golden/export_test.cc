@@ -1,4 +1,4 @@
-// Exporting the reference models as folders yields the same config.json, tensor names, shapes and
+// Reference models that are exported as folders keep their config.json, tensor names, shapes and
 // values.
 #include <boost/test/unit_test.hpp>
 #include <fstream>

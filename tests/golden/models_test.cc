@@ -226,9 +226,9 @@ Comparison run_training(const fs::path& folder, const json& train) {
   return run_training_at(Precision::highest, folder, train);
 }
 
-// Returns the matrix unit onto which products of all shapes are forced, including those that the
-// table for this CPU would compute with fused multiply-adds. The unit is AMX, which is emulated if
-// the CPU does not have it.
+// Returns the matrix unit for the tests: AMX, which is emulated if the CPU does not have it.
+// Products of all shapes are forced onto this unit, even if the table for this CPU would select
+// fused multiply-adds.
 kernels::Bf16Unit matrix_unit() {
   return kernels::bf16_unit_available(kernels::Bf16Unit::amx) ? kernels::Bf16Unit::amx
                                                               : kernels::Bf16Unit::emulated_amx;

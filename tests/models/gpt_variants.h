@@ -44,7 +44,7 @@ inline std::vector<Variant> variants() {
   add("neox", base, [](GptConfig& c) {
     c.residual = GptResidual::parallel;
     c.positions = GptPositions::rotary;
-    c.rotary_share = 0.7;  // rotates 4 of 6 features
+    c.rotary_share = 0.7;  // rotates 4 of 6 features per head
     c.projection = QkvProjection::fused_by_head;
     c.transposed = false;
   });

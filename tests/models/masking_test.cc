@@ -19,7 +19,7 @@ namespace {
 
 using Ids = std::vector<std::int32_t>;
 
-/// Ids 0 to 6 are special; 6 is the mask. Even ids start a word.
+/// Ids 0 to 6 are special, and id 6 is the mask. Even ids start a word.
 MaskingOptions options(std::int64_t vocab = 1000) {
   MaskingOptions result{.mask_id = 6};
   for (std::int64_t id = 0; id < vocab; ++id) {

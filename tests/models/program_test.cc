@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(adapters_are_trained_saved_separately_and_merged) {
   BOOST_TEST(loss.starts_with("validation loss "));
   BOOST_TEST(std::filesystem::exists(weft.path("best.lora.safetensors")));
 
-  // A run that is stopped and resumed is bit-exact.
+  // A run that is stopped and resumed matches an uninterrupted run bit-exactly.
   BOOST_TEST(weft(train + " --lora-rank 2 --lora-only '*attn*' --lora-dropout 0.1 "
                           "--stop-after 4")
                  .code == 0);

@@ -93,7 +93,7 @@ void check_all_features(const Task& task) {
   check_success(
       weft.train_new("--out " + whole + " --best " + weft.path("best.weft") + " --patience 9"),
       "training run");
-  // A run that is stopped and resumed is bit-exact.
+  // A run that is stopped and resumed matches an uninterrupted run bit-exactly.
   check_success(weft.train_new("--stop-after 2 --out " + half), "stopped run");
   check_success(weft.train("--resume " + half), "resumed run");
   BOOST_TEST(load_any_model(whole).model->history.train ==
